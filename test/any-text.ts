@@ -1,4 +1,4 @@
-/** A house whose every text field holds what readers of text trip over: ends of lines, signs that turn text around, what steers a terminal. */
+/** A company whose text fields all hold difficult text: line ends, direction marks, terminal control characters. */
 import { catalogue } from "../core/catalogue.ts"
 import { match } from "../core/kernel/runtime/engine.ts"
 import type { Endpoint, Request } from "../core/kernel/endpoints/endpoint.ts"
@@ -8,7 +8,7 @@ import { seed_data } from "./sim/seed-data.ts"
 
 /** U+0085, U+2028 and U+2029 end lines for some readers; U+202E and U+2066 turn text around; then ESC, CSI, OSC with its end, a bell, a carriage return. */
 export const odd_text = "\u0085a\u2028b\u2029c\u202ed\u2066e\u2069\u001b[31mf\u009b2Jg\u001b]0;h\u0007\u0090i\ry"
-/** What no database and no well-formed UTF-8 can carry. */
+/** Characters no database or well-formed UTF-8 can hold. */
 export const broken_texts: ReadonlyArray<string> = ["a\u0000b", "a\ud800b", "\udc00"]
 
 const isPlainText = ({ type }: Field): boolean =>

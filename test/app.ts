@@ -1,4 +1,4 @@
-/** An app in memory for tests: the whole catalogue on SQLite (or on the real Postgres of the run), asked without HTTP. */
+/** An app in memory for tests: the whole catalogue on SQLite (or the run's Postgres), called without HTTP. */
 import { randomUUID } from "node:crypto"
 import { Clock, Effect, Layer, ManagedRuntime } from "effect"
 import { catalogue } from "../core/catalogue.ts"
@@ -53,7 +53,7 @@ export interface App {
   readonly setClock: (instant?: string) => void
   /** Drops the tables and folds the journal again. */
   readonly rebuild: () => Promise<void>
-  /** Tables that a test writes rows into that name rows nobody made. */
+  /** Tables in which tests insert rows that refer to missing ones. */
   readonly invented: Set<string>
   readonly close: () => Promise<void>
 }
@@ -103,7 +103,7 @@ export const openApp = async (engine: Engine = "sqlite", now = "2026-06-18T12:00
   }
 }
 
-/** Every table, and what a house begins with at that instant; made once, since the schema takes the most of it. */
+/** All tables, with the initial rows at that instant; created once, as the schema takes the most time. */
 const seededDatabase = async (engine: Engine, now: string) => {
   const name = `app_${now.replaceAll(/\W/g, "")}`.toLowerCase()
   if (engine === "pg") {

@@ -20,7 +20,7 @@ const { reference_seconds, ...budgets } = Schema.decodeUnknownSync(
 export type Run = keyof typeof budgets
 
 const ticks_a_second = 100
-/** Of this process and every child that has ended; undefined where the system does not say it. */
+/** Time of this process and all ended children; undefined if the system does not report it. */
 export const cpuSecondsSoFar = (): number | undefined => {
   try {
     const stat = readFileSync("/proc/self/stat", "utf8")
@@ -51,11 +51,11 @@ export const referenceSeconds = (): number => {
   const { user, system } = process.cpuUsage(begun)
   return (user + system) / 1e6
 }
-/** How many times slower than the machine of the budgets: by the median of what the reference took; 1 at least. */
+/** Factor by which this machine is slower than the budgets' machine: by the median of the reference; at least 1. */
 export const slownessOf = (seconds: ReadonlyArray<number>): number =>
   Math.max(1, (seconds.toSorted((one, other) => one - other)[seconds.length >> 1] ?? 0) / reference_seconds)
 
-/** What is wrong with this cost, in words; undefined where nothing is. */
+/** Fault of this cost, as text; undefined if none. */
 export const cpuProblem = (run: Run, seconds: number, slowness: number): string | undefined =>
   seconds > budgets[run] * slowness * noise
     ? `, more than the budget of ${budgets[run]} s and ${Math.round((noise - 1) * 100)} % for a busy machine (test/cpu-budget.json)`

@@ -28,7 +28,7 @@ export const runProgram = (command: string, args: ReadonlyArray<string>, cwd: st
   })
 
 const is_ci = process.env["CI"] === "true"
-/** What may be done without elsewhere must be there in CI: false, or an error there. */
+/** Optional tools are required in CI: false elsewhere, an error there. */
 const isMissing = (what: string): false => {
   if (is_ci) throw new Error(`${what} is missing: CI skips no test for want of a program (.ci/programs)`)
   return false

@@ -30,7 +30,7 @@ export const databaseOn = async (serverUrl: string, template?: Template): Promis
   }
 }
 
-/** The template's database, filled first if this is the first time it is asked for; others wait meanwhile. */
+/** The template's database, filled on first use while others wait. */
 const templateOn = async (client: pg.Client, serverUrl: string, { name, prepare }: Template): Promise<string> => {
   const finished = `template_${name}`
   await client.query("select pg_advisory_lock(hashtext($1))", [finished])

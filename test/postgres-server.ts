@@ -9,7 +9,7 @@ import pg from "pg"
 import { freePort } from "./free-port.ts"
 
 export interface PostgresServer {
-  /** Of the database `postgres`, as superuser. */
+  /** URL of the database `postgres`, as superuser. */
   readonly url: string
   readonly stop: () => Promise<void>
   /** Kills all its processes at once: nothing they hold in memory is written any more. Resolves when they are gone. */
@@ -18,7 +18,7 @@ export interface PostgresServer {
   readonly startAgain: () => Promise<void>
 }
 
-/** Of a server whose acknowledged commits must outlive it, as they are where nobody changes them. */
+/** URL of a server with durable commits, with default settings. */
 export const DURABLE = { fsync: "on", full_page_writes: "on", synchronous_commit: "on" }
 
 /**
@@ -176,7 +176,7 @@ const restartable = (first: Running, start: () => Promise<Running | undefined>):
     stop: () => running.stop(),
     kill: () => running.kill(),
     startAgain: async () => {
-      // What is left of the processes before may hold on to their memory for a moment.
+      // Remaining processes may keep their memory for a moment.
       for (let tries = 0; tries < 20; tries++) {
         const again = await start()
         if (again !== undefined) {
@@ -204,7 +204,7 @@ const startOn = async (
   const args = ["-c", GUARD, "postgres", program, "-D", data, "-p", String(port), ...settings]
   // In a group of its own: an interrupt from the keyboard reaches this process, which then closes the pipe.
   const guard = spawn("/bin/sh", args, { ...surroundings, detached: true, stdio: ["pipe", "ignore", "ignore"] })
-  // The pipe breaks if the guard goes first; there is nothing left to tell it then.
+  // The pipe breaks if the guard ends first.
   guard.stdin.on("error", () => {})
   let hasEnded = false
   const ended = once(guard, "exit").then(() => {
@@ -233,7 +233,7 @@ const startOn = async (
     }
     await ended
   }
-  // Through its socket; whoever wants the network takes `host` away.
+  // Through its socket; tests that need the network remove `host`.
   const url = `postgres://postgres@127.0.0.1:${port}/postgres?host=${encodeURIComponent(surroundings.cwd)}`
   if (await answers(url, data, () => hasEnded)) return { url, stop, kill }
   guard.stdin.end()

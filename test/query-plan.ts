@@ -5,7 +5,7 @@ import { Store, type StoreShape } from "../core/kernel/store/store.ts"
 
 export interface Planned {
   readonly text: string
-  /** What the engine does, a line a step. */
+  /** Steps of the engine, one per line. */
   readonly lines: ReadonlyArray<string>
 }
 
@@ -21,10 +21,7 @@ export const chosenPlan = (
       : (yield* store.run<{ "QUERY PLAN": string }>(`explain ${text}`, values)).map((row) => row["QUERY PLAN"])
   })
 
-/**
- * The plan with indexes wherever they could be used at all: Postgres goes through a table that is empty or small even
- * where an index would serve, so it is told that going through a table is dear.
- */
+/** The plan with every possible index: Postgres prefers scans of small tables, so scans are made expensive. */
 export const indexedPlan = (
   text: string,
   values: ReadonlyArray<unknown> = []

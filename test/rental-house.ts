@@ -1,6 +1,6 @@
 /**
- * What tests begin with: a rental house, made through the API by whoever answers: an app in memory, a server, a device.
- * Everything has a name of its own and may be told more. What must succeed throws with the answer where it does not.
+ * Fixture of tests: a rental company created through the API of an app in memory, a server or a device. All names are
+ * unique, and values can be overridden. Requests that must succeed throw their response otherwise.
  */
 
 import type { Viewer } from "../core/kernel/fields/rejection.ts"
@@ -20,11 +20,11 @@ export type Call<A extends Answer = Answer, By = Viewer> = (
 export interface Person {
   readonly user_id: number
   readonly member_id: number
-  /** Of the role of their own, where permissions were given. */
+  /** Name of their own role, if permissions were given. */
   readonly role_id: number | undefined
   readonly name: string
   readonly email: string
-  /** Of a token of theirs. */
+  /** A token of theirs. */
   readonly secret: string
 }
 export interface NewPerson {
@@ -32,7 +32,7 @@ export interface NewPerson {
   /** Roles there are; or permissions, which become a role of their own. */
   readonly roles?: ReadonlyArray<string>
   readonly permissions?: ReadonlyArray<string>
-  /** Of the token; without them it opens all that the person may do. */
+  /** Abilities of the token; by default all its user may do. */
   readonly abilities?: ReadonlyArray<string>
 }
 
@@ -108,33 +108,33 @@ export const rentalHouse = <A extends Answer = Answer, By = Viewer>(call: Call<A
     labelled: (product_id: number, more: object = {}): Promise<any> =>
       create("/stock_levels", { product_id, store_id: 1, asset_number: `A-${next()}`, ...more }),
     product,
-    /** One whose units are told apart. */
+    /** Serialised. */
     serialised: (more: object = {}) => product({ stock_method: 2, ...more }),
     /** An opportunity of one line, of both of which no more is said than this; `line` is the line. */
     deal: async (more: object = {}, line: object = fifty_each): Promise<any> => {
       const made = await create(`/opportunities/${(await opportunity(more)).id}/items`, line)
       return { ...made, line: made.items[0] }
     },
-    /** So many of a product that is counted in bulk at the first store, which has a level of it from the start. */
+    /** A quantity of a bulk product at the first store, which has a level of it from the start. */
     hold: async (product_id: number, quantity_held: number): Promise<number> => {
       const [{ id }] = await show(`/stock_levels?q[product_id_eq]=${product_id}&q[store_id_eq]=1`)
       await must("PUT", `/stock_levels/${id}`, { quantity_held })
       return id
     },
-    /** A product counted in bulk, so many held at the store. */
+    /** A bulk product with a quantity at the store. */
     bulk: async (store_id: number, quantity: number, more: object = {}) => {
       const { id } = await create("/products", { name: `Bulk ${next()}`, ...more })
       const level = await create("/stock_levels", { product_id: id, store_id, quantity_held: quantity })
       return { id: id as number, level: level.id as number }
     },
-    /** A serialised product with so many units at the store. */
+    /** A serialised product with a number of units at the store. */
     units: async (store_id: number, count: number, more: object = {}) => {
       const { id } = await create("/products", { name: `Units ${next()}`, stock_method: 2, ...more })
       const units: Array<number> = []
       for (let made = 0; made < count; made++) units.push(await unit(id, store_id))
       return { id: id as number, units }
     },
-    /** An order "Gig <product>" of so many of a product on one line, at 10.00 each. */
+    /** An order "Gig <product>" of a quantity of a product on one line, at 10.00 each. */
     order: async (product_id: number, quantity: number, more: object = {}) => {
       const line = { name: "Unit", item_id: product_id, quantity, unit_price: "10.00" }
       const { id, items } = await withLine({ subject: `Gig ${product_id}`, ...more }, line)

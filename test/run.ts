@@ -40,7 +40,7 @@ const vitest = await startVitest("test", positionals, {
 const modules = vitest.state.getTestModules()
 const tests = modules.flatMap((module) => [...module.children.allTests()])
 const withState = (state: "passed" | "failed" | "skipped") => tests.filter((test) => test.result().state === state)
-// A file that cannot be loaded, or a fault nobody caught, is a failure as good as any; so is finding no test at all.
+// A file that cannot be loaded, an uncaught fault, or no tests at all are failures.
 const groups = modules.flatMap((module) => [module, ...module.children.allSuites()])
 const broken = groups.filter((group) => group.errors().length > 0).length + vitest.state.getUnhandledErrors().length
 

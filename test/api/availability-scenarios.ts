@@ -1,4 +1,4 @@
-/** The public scenarios of availability, kits and containers, told once for whoever answers (see `playing.ts`). */
+/** Scenarios of availability, kits and containers, played against every runtime (see `playing.ts`). */
 import { expect } from "vitest"
 import type { Answering, Look, Reply, Scenario as Told } from "./playing.ts"
 import { type Calling, callingOf } from "./calling.ts"
@@ -29,10 +29,10 @@ export interface Scene extends Calling {
   /** This scenario's own store, in UTC unless said otherwise. */
   readonly store: (body?: object) => Promise<number>
   readonly product: (body?: object) => Promise<any>
-  /** A bulk product with so many at the store. */
+  /** A bulk product with a quantity at the store. */
   readonly bulk: (store_id: number, quantity: number, body?: object) => Promise<number>
   readonly unit: (product_id: number, store_id: number, body?: object) => Promise<number>
-  /** A serialised product with so many units at the store. */
+  /** A serialised product with a number of units at the store. */
   readonly units: (
     store_id: number,
     count: number,

@@ -93,7 +93,7 @@ describe.each(engines)("Billing, on %s", (engine) => {
   describe("Issuing and voiding (rules/billing 1.1, 1.3)", () => {
     const issue = (id: number, json: object = {}) => books.post(`/invoices/${id}/issue`, json)
 
-    it("numbers each kind without gaps, whatever failed in between", async () => {
+    it("numbers each kind without gaps, whatever fails in between", async () => {
       const numbers: Array<string> = []
       const empty = await books.draft({ items: [] })
       for (const type of ["standard", "proforma", "deposit", "proforma", "standard"]) {
@@ -222,7 +222,7 @@ describe.each(engines)("Billing, on %s", (engine) => {
     })
   })
 
-  describe("Papers and prices", () => {
+  describe("Documents and prices", () => {
     it.each(["GBP", "JPY", "KWD"])(
       "a checkout of prices that include tax has the same total in %s",
       async (currency) => {

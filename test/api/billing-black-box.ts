@@ -1,4 +1,6 @@
-/** What black-box cases begin with: one house with customers, suppliers, goods, people, a clock that is moved; all over HTTP. */
+/**
+ * Fixture of black-box cases: a company with customers, suppliers, goods, people and a movable clock; all over HTTP.
+ */
 import { spawnSync } from "node:child_process"
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -96,12 +98,12 @@ export const openBooks = async (engine: Engine, options: ServeOptions = {}) => {
     ...{ tax_class_id: standard, purchase_tax_class_id: reduced, ...groups }
   })
 
-  /** A draft of the customer with one row of 100.00 at 20 %, unless told. */
+  /** A draft of the customer with one row of 100.00 at 20 % by default. */
   const draft = (more: object = {}): Promise<any> =>
     made("/invoices", { member_id: member, items: [{ name: "Stage", unit_price: "100.00" }], ...more })
   const checkout = (id: number, json: unknown = {}, more: Sent = {}): Promise<Got> =>
     ask("POST", `/opportunities/${id}/invoices`, json, more)
-  /** A draft of the supplier's for the hire, with one row of 100.00 at 20 % that is no product, unless told. */
+  /** A draft to the supplier for the hire; by default one non-product row of 100.00 at 20 %. */
   const order = (more: object = {}): Promise<any> =>
     made("/purchase_orders", {
       ...{ supplier_id: supplier, ...hire },
@@ -116,12 +118,12 @@ export const openBooks = async (engine: Engine, options: ServeOptions = {}) => {
   }
   const receive = (id: number, lines: unknown, more: object = {}, how: Sent = {}): Promise<Got> =>
     ask("POST", `/purchase_orders/${id}/receive`, { lines, ...more }, how)
-  /** A token of the owner's with ability `*`, unless told. */
+  /** A token of the owner, by default with ability `*`. */
   const token = async (more: object = {}): Promise<Token> => {
     const it = await made("/tokens", { name: `Till ${++count}`, abilities: ["*"], ...more })
     return { id: it.id, secret: it.secret, name: it.name, user_id: it.user_id }
   }
-  /** Somebody active with just these permissions, and a token with ability `*` unless told. */
+  /** An active user with just these permissions, and a token, by default with ability `*`. */
   const person = async (
     permissions: ReadonlyArray<string> = [],
     abilities: ReadonlyArray<string> = ["*"]
@@ -163,7 +165,7 @@ export const openBooks = async (engine: Engine, options: ServeOptions = {}) => {
       expect(got.status, got.text).toBe(200)
       return order_of(id)
     },
-    /** An organisation that one can order from, untaxed unless told. */
+    /** A supplier, by default untaxed. */
     organisation_of: (more: object = {}) => house.customer(more),
     /** A bearer token of somebody with these permissions and abilities. */
     tokenOf: async (permissions: ReadonlyArray<string>, abilities: ReadonlyArray<string>) =>
@@ -214,7 +216,7 @@ export const money = (one: any): ReadonlyArray<string | boolean> => [
 /** A line of a receipt with all that a row still waits for. */
 export const everything = (item: any): object => ({ item_id: item.id, quantity: item.outstanding_quantity })
 
-/** Whoever signs up for these kinds, and what they have been told of each. */
+/** A subscriber to these kinds, with the deliveries received. */
 export const listening = async (yard: Books, events: ReadonlyArray<string>) => {
   const hook = await receiver()
   await yard.made("/webhooks", { url: hook.url, events })
@@ -255,7 +257,7 @@ export const keyed = (key: string): Sent => ({ headers: { "idempotency-key": key
 /** The key, requests and units of rows of usage. */
 export const counts = (usage: any): ReadonlyArray<readonly [string, number, number]> =>
   usage.usage.map((row: any) => [row.key, row.request_count, row.weighted_units])
-/** Asks the same so many times. */
+/** Sends the same request a number of times. */
 export const times = async <A>(many: number, act: (at: number) => Promise<A>): Promise<ReadonlyArray<A>> => {
   const got: Array<A> = []
   for (let at = 0; at < many; at++) got.push(await act(at))

@@ -1,4 +1,4 @@
-/** Scenarios of billing, told once for whoever answers: a server on either engine, a device cut off from it. */
+/** Scenarios of billing, played by a server on either engine and by an offline device. */
 import { expect } from "vitest"
 import type { Answering, Look, Reply, Scenario as Told } from "./playing.ts"
 import { type Calling, callingOf } from "./calling.ts"

@@ -36,7 +36,7 @@ describe.each(both_engines)("conventions on %s", (engine) => {
       expect(got.headers["content-type"]).toMatch(/^application\/json/)
       expect(Object.keys(got.body)).toEqual(["message"])
     })
-    it("A1 an unknown token, and another scheme, are as good as none", async () => {
+    it("A1 an unknown token, and another scheme, are like no token", async () => {
       for (const token of ["nobody-has-this-token", "1|wrong-secret-of-a-token"])
         expect((await api("/members", { token })).status).toBe(401)
       expect((await api("/members", { token: null, headers: { authorization: "Basic b3duZXI6eA==" } })).status).toBe(
@@ -46,13 +46,13 @@ describe.each(both_engines)("conventions on %s", (engine) => {
     it("A3 the owner with a token that may do all: 200", async () => {
       expect((await api("/members")).status).toBe(200)
     })
-    it("A3 the owner is not exempt from abilities: 403, and the message names the one that lacks", async () => {
+    it("A3 the owner is not exempt from abilities: 403, and the message names the missing one", async () => {
       const got = await api("/members", { token: await tokenFor(["products:read"]) })
       expect(got.status).toBe(403)
       expect(got.body.message).toContain("members:read")
       expect(Object.keys(got.body)).toEqual(["message"])
     })
-    it("A3 to write does not mean to read", async () => {
+    it("A3 the ability to write does not imply the one to read", async () => {
       const token = await tokenFor(["members:write"])
       expect((await api("/members", { token })).status).toBe(403)
       expect((await post("/members", { name: "Written", membership_type: "contact" }, { token })).status).toBe(201)
@@ -182,7 +182,7 @@ describe.each(both_engines)("conventions on %s", (engine) => {
       expect((await api("/products?per_page=5000")).body.meta.per_page).toBe(100)
       expect((await api("/products?per_page=ten&page=two")).body.meta).toEqual({ total: 25, per_page: 20, page: 1 })
     })
-    it("C6 an unknown field filters nothing", async () => {
+    it("C6 an unknown field does not filter", async () => {
       const got = await api("/products?q[description_cont]=x")
       expect([got.status, got.body.meta.total]).toEqual([200, 25])
     })

@@ -29,9 +29,9 @@ interface Response {
 
 /** Headers that every HTTP answer may carry; what they say is HTTP's. */
 const of_http = new Set(["content-type", "content-length", "connection", "date", "allow", "vary"])
-/** What browsers read of an answer to a page of another origin. */
+/** Headers that browsers may read across origins. */
 const of_fetch = /^access-control-/
-/** The bodies are decoded through the Schemas themselves: of the description only statuses, types and headers are asked. */
+/** Bodies are decoded by the Schemas themselves; the description gives statuses, types and headers. */
 const no_schemas: JsonSchemas = { of: () => ({}), components: {} }
 const { headers: known_headers, responses: known_responses } = headersAndErrors([]) as {
   readonly [part: string]: { readonly [name: string]: JsonObject }
@@ -42,7 +42,7 @@ const shared = {
 }
 const nameIn = (ref: string): string => ref.split("/").at(-1)!
 
-/** What in an answer of an endpoint is not as declared; undefined when all is. */
+/** How a response differs from its declaration; undefined if it does not. */
 export const problemOf = (endpoint: Endpoint, got: Given, at = { headers: true }): string | undefined => {
   const declared = responsesFor(endpoint)[String(got.status)]
   if (declared === undefined) return `status ${got.status} is not described`
@@ -90,7 +90,7 @@ const schemaFor = (endpoint: Endpoint, status: number, ref: string | undefined):
   return error_answers[status] ?? errorSchemas[nameIn(ref!) as keyof typeof errorSchemas]
 }
 const decoders = new WeakMap<Schema.Codec<unknown>, (value: unknown) => Result.Result<unknown, Schema.SchemaError>>()
-/** What of a value is not as its Schema says, excess keys included; undefined when all is. */
+/** How a value differs from its Schema, excess keys included; undefined if it does not. */
 export const decodingProblem = (schema: Schema.Codec<unknown>, value: unknown): string | undefined => {
   let decode = decoders.get(schema)
   if (decode === undefined)
@@ -99,7 +99,7 @@ export const decodingProblem = (schema: Schema.Codec<unknown>, value: unknown): 
   return Result.isFailure(decoded) ? String(decoded.failure.message) : undefined
 }
 
-/** What is wrong with the answer to a request, with the operation it was asked of; undefined for what is no operation. */
+/** Fault of a response, with its operation; undefined for paths that are no operation. */
 export const answerProblem = (
   catalogue: Catalogue,
   method: string,

@@ -313,7 +313,7 @@ describe.each(engines)("Documents, on %s", (engine) => {
       const words = await read(document_type, { documentable_id: id })
       expect([words.includes("VOID"), words.includes("DRAFT")]).toEqual([true, false])
     })
-    it("a return note lists what is out", async () => {
+    it("a return note lists the goods that are out", async () => {
       const unit = await yard.made("/stock_levels", { product_id: yard.lamp, store_id: 1, serial_number: "OUT-1" })
       const { id, items } = await yard.job([{ name: "Lamp", item_id: yard.lamp, transaction_type: 0 }])
       const before = await read("return_note", { documentable_id: id })
@@ -338,7 +338,7 @@ describe.each(engines)("Documents, on %s", (engine) => {
       const { id } = await yard.order()
       expect(await read("purchase_order", { documentable_id: id })).toContain("DRAFT")
     })
-    it("every name in its own script", async () => {
+    it("prints every name in its own script", async () => {
       const member_id = await yard.organisation_of({ name: "Φωτισμός Αθηνών Ödön Ż" })
       const { id } = await yard.issued({ member_id })
       expect(await read("invoice", { documentable_id: id })).toContain("Φωτισμός Αθηνών Ödön Ż")

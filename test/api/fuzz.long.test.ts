@@ -1,6 +1,6 @@
 /**
- * Asks every endpoint what nobody should ask, the same of a server on either engine. FUZZ_SEED replays or varies the run,
- * FUZZ_TIMES goes over all of it as often.
+ * Sends invalid requests to every endpoint, and the same to a server on either engine. FUZZ_SEED replays or varies the
+ * run, FUZZ_TIMES repeats it.
  */
 import * as fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -21,10 +21,10 @@ const times = Number(process.env["FUZZ_TIMES"] ?? 1)
 const refusals = new Set([401, 403, 404, 405, 409, 410, 413, 415, 422, 425])
 /** Each looks at the process or at what only chance names. */
 const engine_bound = new Set(["metrics", "replicas.follow", "system.health"])
-/** What is counted and told by and by: two servers need not be equally far with it. */
+/** Recorded in the background: two servers may differ in progress. */
 const isByAndBy = ({ name }: Endpoint): boolean => /^(usage|request_logs|notifications|jobs)\./.test(name)
 
-/** What was answered under a key is kept, refusals as well; calls are counted, people told and timed work done, by and by. */
+/** Stored responses, metered calls, notifications and scheduled work are recorded in the background. */
 const besides = new Set([
   "idempotency_keys",
   "request_logs",
@@ -43,7 +43,7 @@ describe(`arbitrary requests, with FUZZ_SEED=${seed}`, () => {
   let worlds: ReadonlyArray<World>
   let token: string
   const problems: Array<string> = []
-  /** Of the answers to the question asked last. */
+  /** From the responses to the last request. */
   const undescribed: Array<string> = []
   /** Three of each endpoint are enough. */
   const told_of = new Map<string, number>()
@@ -104,7 +104,7 @@ describe(`arbitrary requests, with FUZZ_SEED=${seed}`, () => {
       let asked = 0
       let heads = await Promise.all(worlds.map((world) => world.head()))
       for (let round = 1; round <= times; round++) {
-        // What takes away comes last, so that there is something for the others.
+        // Deletions come last, so that the others have rows.
         const ending = catalogue.endpoints.filter(({ produces }) => produces !== "text/event-stream")
         const order = ending.toSorted(
           (a, b) =>
@@ -125,7 +125,7 @@ describe(`arbitrary requests, with FUZZ_SEED=${seed}`, () => {
           ]) {
             if (/^tokens\.(delete|update)$/.test(endpoint.name) && new RegExp(`/${token}\\b`).test(question.target))
               continue
-            // Access of whoever asks here may be reset, but the sessions that ask must not end.
+            // The caller's access may be reset, but the calling sessions must not end.
             if (endpoint.name === "users.reset_password" && String(question.sent.bytes).includes("end_sessions"))
               continue
             const sampled = asked++ % 40 === 0
@@ -211,7 +211,7 @@ const unlike = (before: Rows, after: Rows): string | undefined => {
   }
   return undefined
 }
-/** `{message}`, with `errors` by field for what does not hold; a reader of the journal is told to begin again in its own words. */
+/** `{message}`, with `errors` by field for invalid values; journal readers get a restart message instead. */
 const isError = ({ body, status }: Got): boolean => {
   if (Array.isArray(body)) return status === 409
   const { message, errors, ...rest } = (body ?? {}) as JsonObject
@@ -227,7 +227,7 @@ const isError = ({ body, status }: Got): boolean => {
         ))
   )
 }
-/** What both engines must say alike: all but secrets, the ids of requests, and when a token was last used, which is noted beside. */
+/** Compared between engines: all but secrets, request ids and times of last use, which are recorded separately. */
 const told = ({ body, text }: Got): string =>
   (body === undefined ? text : canonicalJson(body as Json))
     .replace(/"(secret|last_used_at)":"[^"]*"/g, "")

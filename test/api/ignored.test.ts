@@ -1,4 +1,4 @@
-/** Lists answer whatever they are asked, and say in `meta.ignored` what they do not offer (rules/conventions 3 to 5). */
+/** Lists accept any parameters, and report unsupported ones in `meta.ignored` (rules/conventions 3 to 5). */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { engines } from "../app.ts"
 import { type Got, serve, type Serving } from "../server/serving.ts"

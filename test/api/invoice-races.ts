@@ -107,7 +107,7 @@ const numbersOf = async (server: Serving, type: "invoice" | "credit_note"): Prom
 const wholeSeries = (count: number): ReadonlyArray<string> =>
   Array.from({ length: count }, (_, at) => String(at + 1).padStart(10, "0"))
 
-/** Sixteen people issue and credit at once, and some of what they ask is refused. */
+/** Sixteen clients issue and credit at once; some of the requests are refused. */
 const numbersWithoutHoles = async (server: Serving, desk: Desk, each: number): Promise<void> => {
   const clients = Array.from({ length: 16 }, async (_, client) => {
     for (let at = 0; at < each; at++) {
@@ -129,7 +129,7 @@ const numbersWithoutHoles = async (server: Serving, desk: Desk, each: number): P
   expect(credited).toEqual(wholeSeries(credited.length))
 }
 
-/** Each of them so many times; sixteen issue and credit `each` invoices at once. */
+/** Runs each a number of times; sixteen issue and credit `each` invoices at once. */
 export const invoiceRaces = (rounds: number, each: number): void => {
   describe(`concurrent work on one invoice on pg, ${rounds} times`, () => {
     let server: Serving, desk: Desk

@@ -22,7 +22,7 @@ describe.each(engines)("Webhooks in metering, on %s (rules/conventions 16)", (en
   const since = (channel: string, from: string) => house.logs({ "q[channel_eq]": channel, "q[created_at_gteq]": from })
 
   describe("that are sent", () => {
-    /** Sends one of a product made, to whoever answers so; what is logged of it once it has as many attempts. */
+    /** Sends a product event to a receiver with this response; returns its log once it has the expected attempts. */
     const sent = async (answers: (attempt: number, response: ServerResponse) => void, attempts: number) => {
       house.later(minute)
       const from = house.instant()

@@ -24,7 +24,7 @@ interface Answered {
   readonly status: number
   readonly at: number
 }
-/** Method, path, body and route of what is asked in turn; what weighs 0, 1 and 5; what is answered well and badly. */
+/** Method, path, body and route of the requests: weights 0, 1 and 5, successful and refused. */
 const mix: ReadonlyArray<readonly [string, string, string, unknown?]> = [
   ["GET", "/products", "products.list"],
   ["GET", "/products", "products.list"],
@@ -66,7 +66,7 @@ const clientsOf = async (url: string): Promise<ReadonlyArray<Client>> => [
   await made(url, { rate_limit_per_minute: 40 }),
   { id: null, secret: null }
 ]
-/** Each client asks so many times at its own pace, several at once. */
+/** Each client sends a number of requests at its own pace, several at once. */
 const load = async (
   urls: ReadonlyArray<string>,
   clients: ReadonlyArray<Client>,
@@ -112,7 +112,7 @@ const countOf = async (url: string, id: number | null): Promise<number> =>
 const loggedOf = async (url: string, id: number, query = ""): Promise<number> =>
   (await ask(url, owner, "GET", `/request_logs?q[personal_access_token_id_eq]=${id}&${query}`)).body.meta.total
 
-/** What was sent is what is shown, by route, by status and in the log. */
+/** Compares sent requests with usage by route and status, and with the log. */
 const agrees = async (url: string, clients: ReadonlyArray<Client>, answered: ReadonlyArray<Answered>) => {
   for (const { id } of clients) {
     if (id === null) continue
@@ -210,7 +210,7 @@ describe.each(share(engines))("A server under load, on %s", (engine) => {
 })
 
 describe("Two servers on one Postgres under load", () => {
-  it("show each all that both were sent, and let no more through than a limit", async () => {
+  it("show the calls of both, and admit no more than a limit", async () => {
     const env = await environmentOf("pg")
     const one = await started(env)
     // They share their folder of files.

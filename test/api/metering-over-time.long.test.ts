@@ -1,4 +1,4 @@
-/** What time brings, from outside: request logs that are forgotten and invoices that fall due. Servers look at the clock each minute. */
+/** Time-based effects over HTTP: expiring request logs and overdue invoices. Servers check the clock each minute. */
 import { describe, it, type onTestFinished } from "vitest"
 import { type Engine, engines } from "../app.ts"
 import { type Books, day, minute, openBooks, times } from "./billing-black-box.ts"
@@ -7,8 +7,8 @@ import { inbox } from "./notifications-black-box.ts"
 
 const minutes = { timeout: 200_000, interval: 1_000 }
 
-// Each waits for minutes of ours, and needs little else: side by side, each with a house of its own.
-describe.concurrent.each(share(engines))("As time goes by, on %s", (engine: Engine) => {
+// Each waits for minutes of real time and needs little else, so they run in parallel, each with its own company.
+describe.concurrent.each(share(engines))("Metering over time, on %s", (engine: Engine) => {
   const openHere = async (finished: typeof onTestFinished): Promise<Books> => {
     const house = await openBooks(engine)
     finished(() => house.close())

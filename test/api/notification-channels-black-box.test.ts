@@ -81,7 +81,7 @@ interface Event {
   readonly id: string
   readonly data: any
 }
-/** What comes over a stream; ends with it. */
+/** Events of a stream, which is closed afterwards. */
 const streamOf = async (url: string, secret: string | null, headers: { readonly [name: string]: string } = {}) => {
   const stop = new AbortController()
   const response = await fetch(`${url}/api/v1/notifications/stream`, {

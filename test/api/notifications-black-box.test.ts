@@ -1,4 +1,4 @@
-/** Notifications from outside: what causes them, who is told, and the inbox (rules/conventions 15). */
+/** Notifications over HTTP: causes, recipients and inbox (rules/conventions 15). */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { engines } from "../app.ts"
 import { type Books, minute, openBooks, patiently, type Person } from "./billing-black-box.ts"
@@ -84,7 +84,7 @@ describe.each(engines)("Notifications, on %s (rules/conventions 15)", (engine) =
   describe("lie in an inbox", () => {
     let ann: Person, bob: Person
     it("of two users, three each", async () => {
-      // Whatever happened before is told by now.
+      // All earlier events have been notified by now.
       await happens("opportunity.created", await seer("opportunity.created"))
       ann = await seer("opportunity.created")
       bob = await seer("opportunity.created")

@@ -1,4 +1,4 @@
-/** What black-box cases of notifications begin with: things that happen in a house, who may see them and who may not. */
+/** Fixture of notification cases: events of a company, and users who may or may not see them. */
 import { expect } from "vitest"
 import { type Books, ended, everything, hire, minute, patiently, type Person } from "./billing-black-box.ts"
 
@@ -6,15 +6,15 @@ export type Words = ReadonlyArray<string>
 /** Something real that causes a notification of a type. */
 export interface Cause {
   readonly type: string
-  /** What one must have to see it. */
+  /** Permission required to see it. */
   readonly permissions: ReadonlyArray<string>
-  /** It tells one person: whom it is given to, or who asked for it. */
+  /** Addressed to one user: the assignee or the requester. */
   readonly is_personal?: true
-  /** Makes it happen, by the owner or, of what somebody asks for, by them; words of which one at least names it and nothing else of its kind. */
+  /** Triggers it, as the owner or the requester; returns words of which at least one identifies it. */
   readonly happens: (house: Books, to: Person) => Promise<Words>
 }
 let count = 0
-/** People do this by hand: never so much in a minute that it is told together. */
+/** Triggered by hand, so never gathered as a burst. */
 const byHand = (house: Books): void => void house.later(2 * minute)
 const word = (): string => `Gala${++count}x`
 const moved = async (house: Books, id: number, action: string, json: object = {}): Promise<void> => {
@@ -136,7 +136,7 @@ export const names = (text: string | undefined, words: Words): boolean =>
   words.some((word) => (text ?? "").toLowerCase().includes(word.toLowerCase()))
 export const causeOf = (type: string): Cause => causes.find((one) => one.type === type)!
 
-/** Waits until everything that happened was told: settings and preferences count as they are then. */
+/** Waits until all events are notified, as later settings and preferences would apply. */
 export const settled = async (house: Books): Promise<void> => {
   const left = "/system/jobs?q[kind_eq]=notifications.tell&q[status_not_eq]=done"
   await expect.poll(async () => (await house.get(left)).jobs.length, patiently).toBe(0)

@@ -44,7 +44,7 @@ describe("sixteen clients at once on pg", () => {
       })
     )
 
-  it("add and change lines of one opportunity: none is lost, the total is the sum of all", async () => {
+  it("concurrent changes of one opportunity's lines: none is lost, the total is the sum of all", async () => {
     const { id } = await house.opportunity({ subject: "Busy", ...june })
     const added = await Promise.all(
       Array.from({ length: clients }, (_, at) =>

@@ -1,4 +1,4 @@
-/** The public scenarios of opportunities, told once for whoever answers: a server on either engine, a device cut off from it. */
+/** Scenarios of opportunities, played by a server on either engine and by an offline device. */
 import type { Answering, Look, Reply, Scenario as Told } from "./playing.ts"
 import { type Calling, callingOf } from "./calling.ts"
 import { fulfilmentScenarios } from "./scenarios/fulfilment.ts"

@@ -1,4 +1,4 @@
-/** Payments, refunds and credit notes, told once for whoever answers (see `playing.ts`). */
+/** Payments, refunds and credit notes, played against every runtime (see `playing.ts`). */
 import { expect } from "vitest"
 import type { Answering, Ask, Look, Reply, Scenario as Told } from "./playing.ts"
 import { type Calling, callingOf } from "./calling.ts"

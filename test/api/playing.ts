@@ -1,4 +1,4 @@
-/** Scenarios of the specification, told once and played by whoever answers: a server on either engine, a device cut off from it. */
+/** Scenarios of the specification, played by a server on either engine and by an offline device. */
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -24,7 +24,7 @@ export interface Reply {
   readonly body: any
 }
 export type Ask = (method: string, path: string, body?: unknown) => Promise<Reply>
-/** What is looked at once everything is known everywhere: numbers, activity, claims. */
+/** Checked once all is synced: numbers, activity, demands. */
 export interface Settled {
   readonly ask: Ask
   /** Units claimed actively by one opportunity. */ readonly held: (id: number) => Promise<number>
@@ -48,9 +48,9 @@ export interface Told<Name, Scene> {
   readonly title: string
   readonly scenarios: ReadonlyArray<Scenario<Name, Scene>>
   readonly sceneOf: (n: Name, by: Answering, looks: Array<Look>) => Scene
-  /** What is left in the end, without what differs by place and time: the same wherever the work was done. */
+  /** Final state without values that differ by place and time; equal wherever the commands ran. */
   readonly endOf: (ask: Ask) => Promise<ReadonlyArray<string>>
-  /** What the server is told before anything else. */
+  /** Requests to the server before the scenario. */
   readonly prepare?: (ask: Ask) => Promise<void>
   /** Also through the command line, offline, where both engines play. */
   readonly typed?: boolean
@@ -152,7 +152,7 @@ export const playEverywhere = <Name extends string | number, Scene>(told: Told<N
   const cases = told.scenarios.map((one) => [one.n, one.title, one] as const)
   const isPlayedOnBoth = told.everywhere === true || engines.length > 1
   const played = isPlayedOnBoth ? both_engines : engines
-  /** What the scenarios leave over HTTP on the first engine: all that follows is compared with it. */
+  /** Results over HTTP on the first engine, with which all others are compared. */
   let end: ReadonlyArray<string> | undefined
   const expectSameEnd = (other: ReadonlyArray<string>): void => {
     if (end === undefined)

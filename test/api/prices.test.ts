@@ -1,6 +1,6 @@
 /**
- * Prices from outside, as far as they hang on what is stored and on what was done before; what is worked out from what
- * is told stands in test/core/pricing (rules/rates 5 to 9, rules/billing 4 and 5, rules/opportunities 4 to 8 and 11).
+ * Prices over HTTP, as far as they depend on stored data and earlier commands; calculations are in test/core/pricing
+ * (rules/rates 5 to 9, rules/billing 4 and 5, rules/opportunities 4 to 8 and 11).
  */
 import { afterEach, beforeAll, describe, expect, it } from "vitest"
 import { engines, viewerWith } from "../app.ts"
@@ -64,7 +64,7 @@ describe.each(engines)("prices on %s", (engine) => {
         types.map((_type, index) => (index === at ? total : "0.00"))
       )
     })
-    it("takes the rate of its type, store and first day, and none of one store where the job has none", async () => {
+    it("takes the rate of its type, store and first day, and no store's rate if the job has no store", async () => {
       const other = await w.store()
       const product = await priced(100)
       await rate(product, 200, { transaction_type: "sale" })
@@ -100,7 +100,7 @@ describe.each(engines)("prices on %s", (engine) => {
         (await w.amend(`/opportunities/${made.id}/items/${made.items[0].id}`, { unit_price: null })).items[0]
       ).toMatchObject({ unit_price: "10.00", total: "30.00" })
     })
-    it("does not move with the header until it is written again", async () => {
+    it("does not move with the header until it is updated", async () => {
       const made = await line((await job()).id, { unit_price: "10.00" })
       await line(made.id, { unit_price: "1.00" })
       const seven = { ...eleven_days, use_chargeable_days: true, chargeable_days: "7" }
@@ -222,7 +222,7 @@ describe.each(engines)("prices on %s", (engine) => {
         "1.00"
       )
     })
-    it("are locked by becoming an order as they are, deal and all, and free again as a quotation", async () => {
+    it("are locked, with the deal price, on conversion to an order, and unlocked on reverting", async () => {
       const { id } = await job(one_day)
       await line(id, { unit_price: "10.00" })
       await w.create(`/opportunities/${id}/deal_price`, { deal_total: "8.00" })
@@ -424,7 +424,7 @@ describe.each(engines)("prices on %s", (engine) => {
       expect(await repriced(id)).toEqual([[], ["17.00", "3.40", "20.40"]])
       expect((await entries(id)).length).toBe(before + 1)
     })
-    it("keep the tax of lines and costs that a later change does not touch, whatever class the customer has by then", async () => {
+    it("keep the tax of lines and costs that a later change does not affect, whatever the customer's new class", async () => {
       const product = await w.product({ tax_class_id: 1 })
       const customer = await w.customer({ sale_tax_class_id: 1 })
       const abroad = (await w.create("/organisation_tax_classes", { name: "Reverse charge" })).id
@@ -560,7 +560,7 @@ describe.each(engines)("prices on %s", (engine) => {
       expect(await charge({}, { discount_percent: 5 })).toBe("95.00")
       expect(await charge({}, { item_id: firm })).toBe("100.00")
     })
-    it("surcharges are on for new jobs where enabled by default, for none that were there, and never when inactive", async () => {
+    it("surcharges enabled by default apply to new jobs only, and never when inactive", async () => {
       const before = await job()
       const extra = { name: "Fuel", calculation_type: "percentage", value: "10" }
       const on = { name: "Group", surcharges: [extra], default_enabled: true }

@@ -49,7 +49,7 @@ describe.each(engines)("Purchase orders, on %s", (engine) => {
       expect([status, fields.includes(field), fields.length <= 2]).toEqual([422, true, true])
       expect((await yard.get("/purchase_orders")).meta.total).toBe(before)
     })
-    it("is refused for an opportunity that was deleted, and for lines of another one or of none", async () => {
+    it("is refused for a deleted opportunity, and for lines of another one or without one", async () => {
       const [job, other] = [await yard.job(), await yard.job()]
       const row = { name: "A row", unit_cost: 1, opportunity_item_id: other.items[0].id }
       for (const opportunity_id of [job.id, undefined])

@@ -82,7 +82,7 @@ describe.each(engines)("A limit a minute, on %s (rules/conventions 10)", (engine
     ).toBe(422)
   })
   it.each([20, 100, 333])(
-    "of %i admits exactly as many, however many arrive at once",
+    "of %i admits exactly that many requests, however many arrive at once",
     async (rate_limit_per_minute) => {
       next()
       const till = await house.token({ rate_limit_per_minute })
@@ -138,7 +138,7 @@ describe.each(engines)("A quota a month, on %s (rules/conventions 10 and 16)", (
   it("set in the middle of a month counts the requests made earlier that month", async () => {
     const till = await house.token()
     await times(4, () => ask(till))
-    // What was asked is counted a moment later.
+    // Calls are counted a moment later.
     const counted = async () => (await house.get("/tokens?per_page=100")).tokens.find((one: any) => one.id === till.id)
     await expect.poll(async () => (await counted()).units_this_month, patiently).toBe(4)
     await set({ monthly_units: 5 })
@@ -149,7 +149,7 @@ describe.each(engines)("A quota a month, on %s (rules/conventions 10 and 16)", (
     expect((await house.put("/settings/api", { settings: { monthly_units } })).status).toBe(422)
     expect((await house.post("/tokens", { name: "T", abilities: ["*"], monthly_units })).status).toBe(422)
   })
-  it("admits exactly as much, however many arrive at once", async () => {
+  it("admits exactly its units, however many requests arrive at once", async () => {
     const till = await house.token({ monthly_units: 50 })
     const got = await Promise.all(Array.from({ length: 80 }, () => ask(till)))
     expect(statuses(got).filter((status) => status === 200).length).toBe(50)

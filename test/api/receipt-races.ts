@@ -147,7 +147,7 @@ const comeWhileJobsTakeThem = async (quay: Quay): Promise<void> => {
   expect(left).toHaveLength(Number(item.received_quantity) - Number(item.returned_quantity))
 }
 
-/** Each of them so many times. */
+/** Runs each a number of times. */
 export const receiptRaces = (rounds: number): void => {
   describe(`concurrent receipts on pg, ${rounds} times`, () => {
     let server: Serving, quay: Quay

@@ -1,4 +1,4 @@
-/** Deliveries from suppliers and what goes back to them, told once for whoever answers (see `playing.ts`). */
+/** Deliveries from and returns to suppliers, played against every runtime (see `playing.ts`). */
 import { expect } from "vitest"
 import type { Answering, Look, Reply, Scenario as Told } from "./playing.ts"
 import { type Calling, callingOf } from "./calling.ts"
@@ -23,7 +23,7 @@ export interface Scene extends Calling {
   readonly receive: (id: number, lines: ReadonlyArray<object>, more?: object) => Promise<Reply>
   readonly giveBack: (id: number, body?: object) => Promise<Reply>
   readonly shown: (id: number) => Promise<any>
-  /** What the store has of a product on a day. */
+  /** Stock of a product at the store on a day. */
   readonly total: (product_id: number, day: string) => Promise<number>
   readonly levels: (product_id: number) => Promise<ReadonlyArray<any>>
   /** An opportunity over the window with one line of this product. */

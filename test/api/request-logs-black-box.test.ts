@@ -125,7 +125,7 @@ describe.each(engines)("A request log, on %s (rules/conventions 16)", (engine) =
       expect([row.status_code, row.personal_access_token_id, row.user_id]).toEqual([401, null, null])
       expect(JSON.stringify(row)).not.toContain("opens-nothing")
     })
-    it("403 for want of a permission", async () => {
+    it("403 without the permission", async () => {
       const { token, user_id } = await house.person([])
       const { row } = await logged(token, "GET", "/products")
       expect(row).toMatchObject({ status_code: 403, personal_access_token_id: token.id, user_id })
@@ -134,7 +134,7 @@ describe.each(engines)("A request log, on %s (rules/conventions 16)", (engine) =
       const { row } = await logged(await house.token(), "POST", "/products", undefined, { bytes: '{"name":' })
       expect([row.status_code, row.request_bytes]).toEqual([422, 8])
     })
-    it("409 of an idempotency key used for something else", async () => {
+    it("409 of an idempotency key used for another request", async () => {
       const till = await house.token()
       const keyed = { headers: { "idempotency-key": "two-things" } }
       // Keys are honoured where money or numbers come of a call; elsewhere they are passed over.
@@ -181,7 +181,7 @@ describe.each(engines)("A request log, on %s (rules/conventions 16)", (engine) =
     const of_one = (query: object = {}) => house.logs({ "q[personal_access_token_id_eq]": one.id, ...query })
     const routes = (rows: ReadonlyArray<any>) => rows.map((row) => row.route_name)
 
-    it("by its channel, and by none that is not there", async () => {
+    it("by channel; an unknown channel is refused", async () => {
       expect((await of_one({ "q[channel_eq]": "api" })).length).toBe(4)
       expect((await of_one({ "q[channel_eq]": "API" })).length).toBe(4)
       expect(await of_one({ "q[channel_eq]": "webhook_sent" })).toEqual([])
@@ -199,7 +199,7 @@ describe.each(engines)("A request log, on %s (rules/conventions 16)", (engine) =
       expect(await of_one({ "q[created_at_gteq]": tomorrow })).toEqual([])
       expect(await of_one({ "q[created_at_lteq]": today })).toEqual([])
     })
-    it("not at all by an invalid time", async () => {
+    it("refuses an invalid time", async () => {
       expect(await of_one({ "q[created_at_gteq]": "yesterday" })).toEqual([])
     })
     it("by several of these at once", async () => {
@@ -215,7 +215,7 @@ describe.each(engines)("A request log, on %s (rules/conventions 16)", (engine) =
       expect(routes(await of_one())).toEqual(["products.list", "products.show", "members.list", "products.list"])
       expect(await of_one({ sort: "created_at" })).toEqual(await of_one())
     })
-    it("newest first where it is to be sorted by something else", async () => {
+    it("newest first if the sort field is unknown", async () => {
       expect(await of_one({ sort: "ip_address" })).toEqual(await of_one())
     })
     it("newest first within one instant", async () => {

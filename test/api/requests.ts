@@ -183,7 +183,7 @@ const unitIn = (rows: Rows): fc.Arbitrary<Json> => {
     .map((row) => Number(row["id"]))
   return fc.constantFrom<Json>(...packed, ...units, 1)
 }
-/** Lines with units of what they ask for. */
+/** Lines with units of their products. */
 const allocationsIn = (rows: Rows): fc.Arbitrary<Json> => {
   const pairs = (rows.get("opportunity_items") ?? []).flatMap((line) =>
     (rows.get("stock_levels") ?? [])
@@ -457,7 +457,7 @@ const bodyOf = (endpoint: Endpoint, rows: Rows, special: Special): fc.Arbitrary<
   )
 }
 
-/** What somebody would ask who has read the description and knows little of the business. */
+/** Requests of a reader of the description with little business knowledge. */
 export const fairQuestionsTo = (endpoint: Endpoint, catalogue: Catalogue, rows: Rows): fc.Arbitrary<Question> =>
   pathValues(endpoint, rows)
     .map((values) => placeAt(endpoint, rows, values))

@@ -1,4 +1,4 @@
-/** Orders of the same goods that are written at the same moment: whoever comes second knows of the first. */
+/** Concurrent orders of the same goods: the later one sees the earlier. */
 import { setTimeout as pause } from "node:timers/promises"
 import pg from "pg"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -50,8 +50,8 @@ describe.each(both_engines)("on %s", (engine) => {
   const lineOf = (item_id: number) => ({ name: "Desk", item_id, quantity: "1" })
 
   /**
-   * Carries them out at once. On Postgres nobody's claims are written before each has come as far as it gets: it has
-   * read what it decides on, waits for another, or has ended.
+   * Runs them concurrently. On Postgres no demands are written until each has read its facts, waits for another, or has
+   * ended.
    */
   const atOnce = async (...works: ReadonlyArray<() => Promise<unknown>>): Promise<void> => {
     if (database === undefined) {

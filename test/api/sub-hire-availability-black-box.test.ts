@@ -5,7 +5,7 @@ import { type Books, everything, now, openBooks } from "./billing-black-box.ts"
 
 const at = (text: string): string => (text.length === 5 ? `2026-${text}T00:00:00Z` : text)
 
-/** What the cases ask of a store that has 10 of a product, unless told. */
+/** Availability at a store with 10 of a product by default. */
 const fieldOf = (yard: Books, depot: () => number) => {
   let count = 0
   const product = async (more: object = {}): Promise<number> =>
@@ -182,7 +182,7 @@ describe.each(engines)("Sub-hired stock by days, on %s (rules/billing 2.3)", (en
       expect([from, await free(from!, to!)]).toEqual([from, ["OWN"]])
     expect(typeof own).toBe("number")
   })
-  it("ends by itself on the day after its period", async () => {
+  it("ends on the day after its period", async () => {
     const product_id = await field.bulk()
     await field.hired(product_id, 5, "07-03", "07-06")
     yard.setClock("2026-07-10T12:00:00.000Z")

@@ -129,7 +129,7 @@ describe.each(engines)("Usage, on %s (rules/conventions 16)", (engine) => {
     })
   })
 
-  it("counts its own query only after answering it, at no units", async () => {
+  it("counts its own query after answering it, at zero units", async () => {
     house.later(minute)
     const reader = await house.token()
     const read = async () => (await house.by(reader, "GET", `/usage?token_id=${reader.id}`)).body

@@ -1,4 +1,4 @@
-/** Values for declared fields: those that fit, and those nobody should send. */
+/** Valid and invalid values for declared fields. */
 import * as fc from "fast-check"
 import type { Field, Fields, Json } from "../../core/kernel/fields/field.ts"
 import type { AnyRow } from "../../core/kernel/tables/table.ts"
@@ -97,7 +97,7 @@ const odd_numbers: ReadonlyArray<Json> = [
 ]
 const nested = (depth: number): Json =>
   depth === 0 ? 1 : depth % 2 === 0 ? [nested(depth - 1)] : { a: nested(depth - 1) }
-/** What fits nowhere, or only just. */
+/** Values that never fit, or barely. */
 export const hostile: fc.Arbitrary<Json> = fc.oneof(
   {
     weight: 3,
@@ -175,7 +175,7 @@ const pointsInto: { readonly [name: string]: string } = {
   asset_ids: "asset_assignments"
 }
 
-/** A value the field takes, as far as its declaration can tell. `special`: by the field's name, where that says more. */
+/** A valid value of a field, as far as its declaration shows. `special`: by field name, for narrower formats. */
 export const fitting = (
   name: string,
   field: Field,

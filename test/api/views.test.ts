@@ -57,7 +57,7 @@ describe.each(engines)("saved views over HTTP on %s", (engine) => {
   it("D3 no rows are listed under that name", async () => {
     expect(await refusedOn({ entity_type: "not_real" })).toEqual([422, ["entity_type"]])
   })
-  it("D5 a page too long, a direction that is none", async () => {
+  it("D5 a page size above the limit, an unknown direction", async () => {
     expect(await refusedOn({ per_page: 200 })).toEqual([422, ["per_page"]])
     expect(await refusedOn({ sort_direction: "up" })).toEqual([422, ["sort_direction"]])
   })

@@ -60,7 +60,7 @@ const stock = (): ReadonlyArray<RowChange> =>
         ? Array.from({ length: units }, (_, unit) =>
             level(id * 10 + unit, { stock_category: 50, serial_number: `SN-${id}-${unit}` })
           )
-        : // One in twenty has too little for what is asked of it.
+        : // One in twenty has too little stock.
           [level(id * 10, { stock_category: 10, quantity_held: id % 20 === 1 ? "3.00" : "20.00" })])
     ]
   })
@@ -245,7 +245,7 @@ const sameFigures = async (app: ServerApp, sql: Ask, question: Question): Promis
   }
 }
 
-/** A house on a database of its own: the product, and a connection beside it for statements. */
+/** A company on its own database: the product, and a connection for statements. */
 interface House {
   readonly app: ServerApp
   readonly sql: Ask

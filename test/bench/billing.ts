@@ -10,7 +10,7 @@ const warming = 2
 const per_page = 20
 const pages = [1, 1_000]
 
-/** An opportunity of a customer with so many charged lines, copied in the table, and the draft of one checkout. */
+/** An opportunity with a number of charged lines, copied in the table, and the draft of one checkout. */
 const orderOf = async (sql: Sql, ask: Client, member_id: number): Promise<number> => {
   const { product } = await ask("POST", "/api/v1/products", { name: "PAR 64", tax_class_id: 1 })
   const {

@@ -1,6 +1,6 @@
 /**
- * What is asked at a counter all day, at 100,000 orders: what is to be done today, and where something is, by its code,
- * by words and by parts of them; the server on both engines and a device's replica, against statements by hand.
+ * Typical requests at a counter with 100,000 orders: the day, and search by code, words and parts of words; the server
+ * on both engines and a device's replica, against handwritten statements.
  */
 import { join } from "node:path"
 import { statuses } from "../../core/orders/opportunities/tables/statuses.ts"
@@ -114,7 +114,7 @@ const today: Question = {
     return [...rows, lines]
   }
 }
-/** Of every kind that a word may be in, as few rows as are shown. */
+/** The fewest rows of every searchable kind, as displayed. */
 const found = (q: string, code: string): Question => ({
   name: `find ${q}`,
   path: "/api/v1/search",

@@ -24,7 +24,7 @@ const megabytesOf = (pid: number): number => {
 }
 const pause = (millis: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, millis))
 
-/** Asks one request after the other until told to stop; what each took, in milliseconds. */
+/** Sends requests in sequence until stopped; returns their durations in milliseconds. */
 const asking = async (ask: Client, goes_on: () => boolean): Promise<ReadonlyArray<number>> => {
   const took: Array<number> = []
   while (goes_on()) {
@@ -38,7 +38,7 @@ const asking = async (ask: Client, goes_on: () => boolean): Promise<ReadonlyArra
 const percentile = (values: ReadonlyArray<number>, part: number): number =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length * part)] ?? 0
 
-/** An order of so many lines, and its copies. */
+/** An order with a number of lines, and copies of it. */
 const furnished = async (ask: Client): Promise<ReadonlyArray<number>> => {
   const { opportunity } = await ask("POST", "/api/v1/opportunities", { subject: "Summer Ball" })
   for (let line = 0; line < lines; line++)
@@ -49,7 +49,7 @@ const furnished = async (ask: Client): Promise<ReadonlyArray<number>> => {
   return ids
 }
 
-/** What a quotation of the order is drawn from, as the server kept it. */
+/** Stored input of a quotation's rendering. */
 const treeIn = (folder: string): PrintDocument => {
   for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
     const path = join(folder, name)

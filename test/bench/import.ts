@@ -16,7 +16,7 @@ interface Kind {
   readonly path: string
   readonly list: (count: number) => ReadonlyArray<{ readonly [column: string]: Json }>
   readonly what: string
-  /** What a row of the list becomes a row of; the journal has its events besides. */
+  /** Tables a row of the list is written to, apart from its events. */
   readonly tables: ReadonlyArray<string>
 }
 const products: Kind = {
@@ -32,7 +32,7 @@ const members: Kind = {
   tables: ["members", "addresses", "emails", "phones"]
 }
 
-/** Each round imports a list nobody has seen; the first of all shows the rows to the peer. */
+/** Each round imports a new list; the first one gives its rows to the peer. */
 const importing = (kind: Kind, ask: Client, server: Running): Side => {
   const list = kind.list(per_round * (1 + warming + rounds))
   let from = 0

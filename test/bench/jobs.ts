@@ -113,7 +113,7 @@ const idle = async (app: ServerApp): Promise<void> => {
       )
     )
   if ((await count()) === undefined) return
-  // A connection tells what it did after ten idle seconds at the latest.
+  // A connection reports its work after at most ten idle seconds.
   await new Promise((resolve) => setTimeout(resolve, 12_000))
   const before = (await count()) ?? 0
   await new Promise((resolve) => setTimeout(resolve, seconds * 1_000))

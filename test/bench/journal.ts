@@ -68,7 +68,7 @@ export const customerList = (count: number): ReadonlyArray<{ readonly [column: s
     tags: "regular, festival"
   }))
 
-/** At least so many events, by the product's own commands on a database in memory. */
+/** At least this many events, created by the product's commands on a database in memory. */
 export const writtenJournal = async (least: number): Promise<ReadonlyArray<StoredEvent>> => {
   let made = 0
   const runtime = ManagedRuntime.make(

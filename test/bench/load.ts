@@ -10,7 +10,7 @@ export interface Load {
   readonly connections: number
   readonly count: number
   readonly method: "GET" | "PUT"
-  /** Taken in turns; one with a word before it is asked by that method, with the body. */
+  /** Requested in turn; a word before the path is the method, sent with the body. */
   readonly paths: ReadonlyArray<string>
   readonly tokens: ReadonlyArray<string>
   /** `#` becomes the request's number. Of GET there is none. */

@@ -1,4 +1,4 @@
-/** A server with a journal as long as asked for: a written one, and as many copies of its rows and events as it takes. */
+/** A server with a journal of the requested length: a real one, with copies of its rows and events. */
 import { Effect, Layer, ManagedRuntime } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
 import { serverRuntime } from "../../core/kernel/runtime/server-runtime.ts"

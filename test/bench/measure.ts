@@ -5,16 +5,16 @@ import { availableParallelism, cpus } from "node:os"
 export interface Sample {
   /** Seconds the round took. */
   readonly seconds: number
-  /** What was done in it: requests, rows, events. */
+  /** Amount of work done: requests, rows, events. */
   readonly count: number
-  /** Processor seconds the side's own process spent on it, where the system tells. */
+  /** Processor seconds of the side's own process, if the system reports them. */
   readonly cpu_seconds?: number | undefined
 }
 export interface Side {
   readonly name: string
   readonly round: () => Promise<Sample>
 }
-/** So many times one thing, each awaited; `before` and `after` each are not timed. */
+/** Runs it a number of times, each awaited; `before` and `after` are not timed. */
 export const timed = (
   name: string,
   count: number,
@@ -66,9 +66,9 @@ const short = (value: number): string => (value >= 100 ? Math.round(value).toLoc
 const ratio = (value: number): string => value.toFixed(2)
 
 export interface Shown {
-  /** What is counted: "requests", "rows". */
+  /** Unit: "requests", "rows". */
   readonly unit: string
-  /** Told per second, or as milliseconds for one. */
+  /** Reported per second, or as milliseconds for one. */
   readonly as: "rate" | "duration"
 }
 

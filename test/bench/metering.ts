@@ -1,7 +1,7 @@
 /**
- * What metering costs a request: one server that meters and one that does not, in turns in one process, asked over
- * sockets by another. Once as integrations ask (of ten requests four look at one product, three at a list of 20, two at
- * a filtered one, and one makes a product), and once with the lightest of these alone.
+ * Cost of metering per request: a server with metering and one without, in turns in one process, called over sockets by
+ * another. Once with a typical mix (of ten requests four read a product, three a list of 20, two a filtered one, one
+ * creates a product), and once with the lightest alone.
  */
 import { join } from "node:path"
 import { openServerApp } from "../../server/host/app.ts"
@@ -71,7 +71,7 @@ const measured = async (
           connections,
           count: requests
         })
-        // What is still to be written of this round counts for it. Both are asked, as asking costs too.
+        // Pending writes of this round count for it. Both are queried, as querying costs too.
         await ask("GET", "/api/v1/usage?window=custom&from=2020-01-01&to=2020-01-01")
         const { system, user } = process.cpuUsage(before)
         return { seconds, count: requests, cpu_seconds: (system + user) / 1e6 }

@@ -1,6 +1,6 @@
 /**
- * What a device does without a network. A command recorded durably in an open device, against the same bytes appended to a
- * file and forced to disk; and a read from nothing with hundreds of commands pending, against a Node that does nothing.
+ * Offline work of a device: a durable command in an open device against appending the same bytes to a file and syncing
+ * it; and a read from a cold start with hundreds of pending commands against an idle Node.
  */
 import { closeSync, fdatasyncSync, openSync, writeSync } from "node:fs"
 import { join } from "node:path"

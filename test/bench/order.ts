@@ -17,7 +17,10 @@ interface Order {
   readonly assignments: ReadonlyArray<number>
 }
 
-/** An order of so many lines of rated products, the first ones of single units, all allocated. Lines beyond the first few are copied in the table. */
+/**
+ * An order with a number of lines of rated products, the first ones with allocated units. Further lines are copied in
+ * the table.
+ */
 const orderOf = async (
   sql: Sql,
   ask: Client,

@@ -1,6 +1,6 @@
 /**
- * The bare peer, a process of its own: `node:http` and the driver, one prepared statement, JSON. No token, no checks,
- * no rules, no journal but the one row it is told to write.
+ * The bare peer, in its own process: `node:http` and the driver, one prepared statement, JSON. No token, checks or
+ * rules, and one journal row per write.
  */
 import { createServer, type ServerResponse } from "node:http"
 import { DatabaseSync } from "node:sqlite"

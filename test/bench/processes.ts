@@ -134,7 +134,7 @@ export const clientOf =
     return text === "" ? undefined : JSON.parse(text)
   }
 
-/** A price list of so many products, brought in as people do. */
+/** A price list with a number of products, imported by the command line. */
 export const importProducts = async (ask: Client, count: number): Promise<void> => {
   const rows = priceList(count)
   for (let at = 0; at < rows.length; at += 500)

@@ -106,7 +106,7 @@ export const overSqlite = ({ path }: SqliteEngine): Sql & { readonly close: () =
 /** Parts of statements that the engines say each in its own way. */
 export const saidOn = ({ is_pg }: Sql) => ({
   text: (part: string): string => (is_pg ? `(${part})::text` : `cast(${part} as text)`),
-  /** So many minutes after an instant. */
+  /** A number of minutes after an instant. */
   moment: (minutes: string, from = "2019-01-01T00:00:00Z"): string =>
     is_pg
       ? `timestamptz '${from}' + (${minutes}) * interval '1 minute'`

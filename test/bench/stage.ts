@@ -1,4 +1,4 @@
-/** What the benchmarks over HTTP run on: an engine, the product's server on it, and things in it as a business has them. */
+/** Fixture of the HTTP benchmarks: an engine, a server on it, and typical data. */
 import { join } from "node:path"
 import { startPostgres } from "../postgres-server.ts"
 import type { Peer } from "./peer.ts"
@@ -6,7 +6,7 @@ import { type Client, clientOf, type Running, startPeer, startServer, temporaryF
 
 export interface Engine {
   readonly name: string
-  /** As the server is told of it. */
+  /** As configured for the server. */
   readonly environment: { readonly [name: string]: string }
   readonly stop: () => Promise<void>
 }

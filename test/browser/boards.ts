@@ -21,7 +21,7 @@ interface Order {
   readonly from: number
   readonly to: number
   readonly quantity: number
-  /** Of these, out. */
+  /** Pieces out. */
   readonly out?: number
 }
 export interface BoardHouse extends House {

@@ -45,7 +45,7 @@ export const pixelsOfPng = (bytes: Buffer): Pixels => {
 
 const numbers = (text: string): ReadonlyArray<number> =>
   [...text.matchAll(/-?\d+(?:\.\d+)?/g)].map(([one]) => Number(one))
-/** A drawing of upright bars (strokes) or of polygons (filled), as pixels: so many for each of its units. */
+/** A drawing of bars (strokes) or polygons (filled) as pixels, with a number per unit. */
 export const pixelsOfSvg = (svg: Element, scale = 4): Pixels => {
   const [, , units_wide, units_high] = numbers(svg.attributes["viewBox"]!) as [number, number, number, number]
   const paths = all(svg, "path")

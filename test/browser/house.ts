@@ -1,4 +1,4 @@
-/** A server of its own for pages to be looked at, asked over HTTP, and what a page must not do while somebody looks. */
+/** A server for pages, called over HTTP, and what a page must not do while open. */
 import { mkdirSync, mkdtempSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"

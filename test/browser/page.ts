@@ -77,7 +77,7 @@ const elements = new Set(
   text tspan
 `)
 )
-/** What a page that stands alone must not have; empty when all is well. */
+/** Faults of a page that must be self-contained; empty if none. */
 export const faultsOf = (text: string): ReadonlyArray<string> => {
   const faults: Array<string> = []
   const page = readPage(text)

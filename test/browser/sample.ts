@@ -3,9 +3,9 @@ import { owner_token, type Place } from "../cli/session.ts"
 
 type Row = { readonly [key: string]: unknown }
 export const day_ms = 86_400_000
-/** A plain date so many days from the day of `now`. */
+/** A plain date a number of days from `now`. */
 export const dayFrom = (now: number, days: number): string => new Date(now + days * day_ms).toISOString().slice(0, 10)
-/** What people type who mean no good, or simply write another language. */
+/** Hostile input, and text in other scripts. */
 export const hostile = {
   markup: `<script>alert("x")</script> & 'Sons' <img src=http://evil.example/x onerror=alert(1)>`,
   arabic:
@@ -66,7 +66,7 @@ export const makeSample = async (place: Place, now: number): Promise<void> => {
   const [cable, truss, odd, arabic, emoji, mics] = bulk as [number, number, number, number, number, number]
   const customers = [await member("Northern Lights Ltd"), await member(hostile.markup), await member(hostile.arabic)]
 
-  /** An order of some products; units are allocated and, when asked, booked out. */
+  /** An order of some products; units are allocated and optionally booked out. */
   const deal = async (
     subject: string,
     customer: number,

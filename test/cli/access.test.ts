@@ -31,7 +31,7 @@ const codeFor = async (email: string, count = 1): Promise<string> => {
   await expect.poll(async () => (await codesFor(email)).length, { timeout: 20_000 }).toBeGreaterThanOrEqual(count)
   return (await codesFor(email)).at(-1) ?? ""
 }
-/** Another machine, on which nobody has logged in. */
+/** Another machine, without a login. */
 const machine = (name: string, more: { readonly [name: string]: string } = {}) => {
   const { FLIGHTCASE_TOKEN: _token, FLIGHTCASE_URL: _url, ...env } = place.env
   const home = join(place.folder, name)

@@ -28,7 +28,7 @@ beforeAll(async () => {
   mkdirSync(bin)
   // A directory of a command's name must not turn the command into a path.
   mkdirSync(join(place.folder, "products"))
-  // Asked for words it is the real program; anything else is written down.
+  // Requests for words run the real program; anything else is recorded.
   writeFileSync(
     join(bin, "flightcase"),
     `#!/bin/sh\nif [ "$1" = completion ]; then exec ${process.execPath} ${cli_program} "$@"; fi\nprintf '%s\\n' "$@" > ${ran}\n`

@@ -1,4 +1,4 @@
-/** Misfortune at the command line: the doctor, a login that begins anew, a copied folder, the unit. */
+/** Failures at the command line: the doctor, a repeated login, a copied folder, the systemd unit. */
 import { execFileSync } from "node:child_process"
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -112,7 +112,7 @@ it("a copied folder is reported, and continues as a new device with its unsent c
     accepted: 1,
     conflicts: 0
   })
-  // The first is nobody's old device: it goes on.
+  // The first device replaces none and continues.
   expect((await run(place, ["product-groups", "create", "--name", "Later"])).code).toBe(0)
   expect(JSON.parse((await run(place, ["sync", "--json"])).out).sync).toMatchObject({ accepted: 1, conflicts: 0 })
   expect(

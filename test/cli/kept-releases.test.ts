@@ -1,6 +1,6 @@
 /**
- * A server's data and its devices' folders that releases left behind (test/fixtures/releases): this release opens them,
- * brings them up to date, decides what was not sent yet and loses nothing. Asked through the command line alone.
+ * Data folders of servers and devices from earlier releases (test/fixtures/releases): this release opens and upgrades
+ * them, decides pending commands and loses nothing. Uses the command line only.
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -44,7 +44,7 @@ describe.each(releases)("data left by release %s", (release) => {
   const profiles = Object.entries(about.profiles)
   let cli: CommandLine, server: ServerProcess | undefined
 
-  /** What the command line ends with where so many conflicts are left. */
+  /** Exit code of the command line with this many conflicts. */
   const exitWith = (conflicts: number): number => (conflicts === 0 ? 0 : 8)
   const type = async (words: ReadonlyArray<string>, code = 0): Promise<any> => {
     const ran = await cli.type([...words, "--json"])
@@ -123,7 +123,7 @@ describe.each(releases)("data left by release %s", (release) => {
         conflicts: left
       })
     }
-    // What the others sent after it.
+    // Events of others after it.
     for (const [profile, { conflicts, refused }] of profiles)
       await type(["sync", "--profile", profile], exitWith(conflicts + refused))
     for (const [profile] of profiles) {

@@ -82,7 +82,7 @@ describe("an end that is a day", () => {
     expect(parseMomentIn(text, london, "--to", countedFrom(text, begins, wednesday))).toBe(expected)
   )
 
-  it("covers the full day whatever the clocks do, and nothing of the next", () => {
+  it("covers the full day despite clock changes, and nothing of the next", () => {
     fc.assert(
       fc.property(
         fc.constantFrom(london, "America/New_York", "Asia/Beirut", "America/Sao_Paulo", "Pacific/Apia", "UTC"),
@@ -137,7 +137,7 @@ describe("understood times", () => {
   })
 })
 
-describe("anything else", () => {
+describe("refuses anything else", () => {
   it.each([
     "someday",
     "2026-02-30",

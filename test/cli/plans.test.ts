@@ -82,7 +82,7 @@ const written = (): unknown => ({
   files: readdirSync(place.folder).sort()
 })
 
-/** What is tried out, and exits 0; by the owner's device where the till may not do it. */
+/** Plans with exit 0, by the owner's device if the till has no permission. */
 const planned = [
   "sync resolve 1 --reduce-to free",
   "sync resolve 1 --reduce-to 4",
@@ -114,7 +114,7 @@ const planned = [
   "office purchase-orders create --supplier-id 2 --store-id 1",
   "office quote convert 4"
 ]
-/** What would be refused as it stands. */
+/** Plans that would be refused. */
 const refused = [
   "sync resolve 1 --retry",
   "sync resolve 1 --amend {}",
@@ -122,7 +122,7 @@ const refused = [
   "sync resolve 1 --substitute",
   "sync resolve 1 --reduce-to 5"
 ]
-/** What the server alone decides, or nobody can try out: exit 2. */
+/** Decided by the server only, or without plans: exit 2. */
 const has_none = [
   "sync",
   "sync --watch",

@@ -118,7 +118,7 @@ describe("an import", () => {
     }
   })
 
-  it("prints its progress when the server goes away", async () => {
+  it("prints its progress when the server disappears", async () => {
     const own = await openPlace()
     try {
       writeFileSync(join(own.folder, "list.csv"), csv(5))

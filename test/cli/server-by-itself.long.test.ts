@@ -1,4 +1,4 @@
-/** What the command line asks of the server, or sends to it, of its own accord. */
+/** Requests the command line sends to the server in the background. */
 import { DatabaseSync } from "node:sqlite"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"

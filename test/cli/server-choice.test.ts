@@ -22,7 +22,7 @@ const chosen = (flags: Asked["flags"], environment: Asked["environment"], logged
 }
 
 it.each([
-  // Nobody has logged in.
+  // Without a login.
   ["nothing at all", {}, {}, false, ["server", undefined, "", ""]],
   ["an environment alone", {}, { url: staging, token: "s" }, false, ["server", staging, "s", ""]],
   [
@@ -34,7 +34,7 @@ it.each([
   ],
   ["an address by flag, a token alone", { url: house }, { token: "s" }, false, ["server", house, "s", ""]],
   ["two flags", { url: house, token: "f" }, { url: staging, token: "s" }, false, ["server", house, "f", ""]],
-  // Somebody has logged in at the house.
+  // With a login.
   ["a login alone", {}, {}, true, ["replica", house, "device", ""]],
   ["another server in the environment", {}, { url: staging, token: "s" }, true, ["server", staging, "s", ""]],
   ["another address alone, without the login's token", {}, { url: staging }, true, ["server", staging, "", ""]],

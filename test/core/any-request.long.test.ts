@@ -1,4 +1,7 @@
-/** Whatever is asked of whatever endpoint, in whatever state: an answer or a refusal, never a fault; and the journal holds it all. */
+/**
+ * Any request to any endpoint in any state gets a response or a refusal, never a fault; and the journal reproduces the
+ * result.
+ */
 import { Effect } from "effect"
 import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"

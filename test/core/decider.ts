@@ -33,7 +33,7 @@ export interface GivenRow {
 }
 export const row = <T extends Table>(table: T, values: RowOf<T>): GivenRow => ({ table, row: values as AnyRow })
 
-/** What a rule is told: rows as events have left them, and what deciding may use. */
+/** Input of a rule: rows after the events, and the context. */
 export interface Facts {
   readonly get: <T extends Table>(table: T, key: number | string) => RowOf<T> | undefined
   /** Those that have these values, in the order they came to be. */
@@ -48,7 +48,7 @@ export interface Specification {
     readonly thenRefused: (errors: FieldErrors) => void
     /** Nothing happens, and it is no mistake. */
     readonly thenNothing: () => void
-    /** What the answer is about. */
+    /** Subject of the result. */
     readonly thenResult: (result: object) => void
   }
 }

@@ -14,7 +14,7 @@ interface Line {
   readonly page: string
   readonly text: string
 }
-/** Lines of the blocks of a page, without what follows a `#`; below the headings that are wanted. */
+/** Lines of a page's code blocks without `#` comments, below the given headings. */
 const linesOf = (page: string, isWanted: (heading: string) => boolean = () => true): ReadonlyArray<Line> => {
   let heading = "",
     in_block = false
@@ -28,7 +28,7 @@ const linesOf = (page: string, isWanted: (heading: string) => boolean = () => tr
   return lines.filter(({ text }) => text !== "")
 }
 
-/** What stands for a word of the reader's own. */
+/** Placeholder for a value of the reader. */
 const has_placeholder = /(?:^|[ =])(?:ID|CODE|NAME|FILE|DIR|URL|T|N)(?: |$)/
 /** Shown, and not typed here, with the reason. */
 const not_typed: { readonly [start: string]: string } = {
@@ -36,7 +36,7 @@ const not_typed: { readonly [start: string]: string } = {
   "export FLIGHTCASE_URL=": "every command gets both by its environment",
   "flightcase documents get 1 --certificate": "needs a reader who accepted"
 }
-/** What the reader is asked to do between two lines. */
+/** Steps of the reader between two lines. */
 const server_before: { readonly [start: string]: "stop" | "start" } = {
   "flightcase availability LX-MARTIN-MAC-AURA-XB --from 2026-12-01T09:00": "stop",
   'flightcase quote new --subject "Walk-in"': "stop",
@@ -90,7 +90,7 @@ describe("the commands of the guide", () => {
   it("the tour's work from the first to the last", async () => {
     expect(await typeAll(linesOf("TOUR"))).toEqual([])
   })
-  it("those of office, counter, warehouse and API work one after the other", async () => {
+  it("those of office, counter, warehouse and API work in sequence", async () => {
     const sets_up = (heading: string) => /^(Set the house up|Let people in)$/.test(heading)
     const lines = [
       ...linesOf("OFFICE", sets_up),
@@ -105,7 +105,7 @@ describe("the commands of the guide", () => {
   it("name verbs and flags that exist, wherever the guide names a command", async () => {
     const place = await openPlace()
     const helps = new Map<string, string>()
-    /** Of the longest part of a command's words that is a command: its help. */
+    /** Help of the longest prefix of the words that is a command. */
     const helpOf = async (words: ReadonlyArray<string>): Promise<string | undefined> => {
       const command = words.join(" ")
       const held = helps.get(command)

@@ -28,7 +28,7 @@ const sections: ReadonlyMap<string, ReadonlyArray<string>> = new Map(
     ])
 )
 
-/** What is wrong with a citation: a file's name and its sections, as in `opportunities` and `7, 9.1 to 9.3 and 15`. */
+/** Fault of a citation: a file name and sections, as in `opportunities` and `7, 9.1 to 9.3 and 15`. */
 const problem = (file: string, cited: string): string | null => {
   const known = sections.get(file)
   if (known === undefined) return `there is no docs/rules/${file}.md`

@@ -11,16 +11,16 @@ export interface Posted {
   readonly body: string
   /** Why the signature does not hold; null where it does. */
   readonly fault: string | null
-  /** Whether it was told that it had arrived, as far as the receiver knows. */
+  /** Whether the receiver acknowledged it, as far as it knows. */
   taken: boolean
 }
 export interface Receivers {
   readonly posted: ReadonlyArray<Posted>
-  /** What came to the address that redirects point at. */
+  /** Requests to the redirect target. */
   readonly followed: () => number
   readonly urlOf: (receiver: string) => string
   readonly trust: (receiver: string, secret: string) => void
-  /** Whoever is ill is well from now on; what stalls is let go. */
+  /** Ends all failures from now on, and releases stalled requests. */
   readonly heal: () => Promise<void>
   readonly close: () => Promise<void>
 }

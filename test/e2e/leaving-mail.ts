@@ -88,6 +88,6 @@ export const mailHouse = async (): Promise<MailHouse> => {
   }
 }
 
-/** Of its headers: a notice names the message it is about in its text. Long ones begin on the next line. */
+/** Header values: a notice names its message in the text. Long ones continue on the next line. */
 const messageIdIn = (text: string): string =>
   /^message-id:\s+(<[^>]+>)/im.exec(text.split("\r\n\r\n", 1)[0] ?? "")?.[1] ?? ""

@@ -1,4 +1,4 @@
-/** What must have left, by the journal and the queue, and what did. */
+/** Compares what must have been sent, by journal and queue, with what was. */
 import { Effect, Layer, ManagedRuntime } from "effect"
 import { journal } from "../../core/kernel/events/journal.ts"
 import { Store } from "../../core/kernel/store/store.ts"
@@ -32,7 +32,7 @@ export interface Kept {
   readonly jobs: ReadonlyArray<JobSeen>
 }
 
-/** What the database of the servers holds. */
+/** Contents of the servers' database. */
 export interface Books {
   readonly read: () => Promise<Kept>
   readonly waiting: () => Promise<number>

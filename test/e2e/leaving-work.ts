@@ -40,12 +40,12 @@ export const surely = async (ask: Ask, method: string, path: string, body?: obje
 }
 export const pause = (millis: number): Promise<void> => new Promise((resume) => setTimeout(resume, millis))
 
-/** What is known of the commands that were answered; names are unique over the run. */
+/** Results of the answered commands; names are unique in the run. */
 export interface Answers {
   /** Names in bodies that were taken. */
   readonly accepted: Set<string>
   readonly refused: Set<string>
-  /** Where nobody answered: taken or not. */
+  /** Without a response: accepted or not. */
   readonly unknown: Set<string>
   /** By way of refusal: in the body, by a rule, by a constraint. */
   readonly refusals: { [why: string]: number }
@@ -153,7 +153,7 @@ const refusedByConstraint = (ground: Ground, chance: Random, name: string): Deed
   against: "constraint"
 })
 
-/** Does deeds until so many were answered, several at a time. */
+/** Runs commands until enough are answered, several at a time. */
 export const doDeeds = async (ask: Ask, deeds: Deeds, count: number, answers: Answers): Promise<void> => {
   let answered = 0
   const one = async (): Promise<void> => {
@@ -188,7 +188,7 @@ export const queueMail = async (ask: Ask, addresses: ReadonlyArray<string>, { ma
   }
 }
 
-/** A device makes so many commands without its network; the last third wants what was taken meanwhile. */
+/** Offline commands of a device; the last third needs goods taken meanwhile. */
 export const workOffline = async (
   cli: CommandLine,
   ask: Ask,

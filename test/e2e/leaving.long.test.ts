@@ -1,7 +1,7 @@
 /**
- * What leaves the machine, with everything against it: a thousand commands, receivers and a mail server that fail in
- * every way, servers killed every few seconds. Afterwards each accepted event has been delivered, each message has
- * arrived, nothing refused has left, and nothing is stuck.
+ * Outgoing mail and webhooks under failure: a thousand commands, failing receivers and mail server, servers killed
+ * every few seconds. Afterwards each accepted event is delivered, each message has arrived, nothing refused was sent,
+ * and nothing is stuck.
  */
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -246,7 +246,7 @@ const expectMailed = ({ answers, kept, mail }: Outcome): number => {
     ({ to }) => to
   )
   for (const [to, all] of per_address) expect(new Set(all.map(({ message_id }) => message_id)).size, to).toBe(1)
-  // Each refusal was told to whoever had sent the message, and that the webhook is off to its owner.
+  // The sender was notified of each refusal, and the webhook's owner of its deactivation.
   const failed = jobs.filter(({ status }) => status === "failed")
   const told = new Set(mail.letters.filter(({ to }) => to === "owner@hire.example").map((one) => one.message_id))
   expect(told.size).toBe(failed.length + 1)

@@ -1,4 +1,4 @@
-/** What the built command line loads: its start is as long as what it loads is large, on any machine. */
+/** Bytes loaded by the built command line, which determine its start-up time on any machine. */
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -43,7 +43,7 @@ const server_work = words(`
   server/host/app.ts server/host/http.ts server/host/serve.ts`)
 const server_libraries =
   /node_modules\/((nodemailer|standardwebhooks|file-type|aws4fetch|pdfmake|liquidjs|bwip-js|pg)\/|effect\/dist\/(persistence|http\/(Multipart|HttpServer|HttpRouter)))/
-/** Rules of what is done now and then: loaded by the commands that do it. */
+/** Rules of rare commands: loaded only by these. */
 const seldom = words(`
   core/warehouse/scanning/scans.ts core/imports/products.ts core/overview/search/find.ts core/overview/today/today.ts
   core/offline/conflicts/ core/offline/undo/ core/documents/content/prepare.ts`)

@@ -47,7 +47,7 @@ export const recordedIn = (profile: string): number => {
 type Tables = { readonly [table: string]: ReadonlyArray<unknown> }
 interface Stand {
   readonly tables: Tables
-  /** What replicas share of the journal: everything but verdicts, which are for each device alone. */
+  /** Journal parts shared by all replicas: everything but verdicts. */
   readonly events: ReadonlyArray<unknown>
 }
 const standOf = Effect.gen(function* () {
@@ -101,7 +101,7 @@ export interface Reckoned {
 export interface Reckoning {
   readonly devices: ReadonlyArray<Reckoned>
   readonly claimed_units: number
-  /** What is wrong, in words. */
+  /** Faults, as text. */
   readonly faults: ReadonlyArray<string>
 }
 export interface Evening {

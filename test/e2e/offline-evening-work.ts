@@ -1,4 +1,4 @@
-/** What people do in the evening: drawn by chance, with both devices and a rival at the server reaching for the same things. */
+/** Random actions of the evening, with both devices and a rival at the server competing for the same goods. */
 import type { Random } from "../sim/random.ts"
 import type { EveningWorld } from "./offline-evening-world.ts"
 
@@ -20,7 +20,7 @@ const shuffled = <A>(chance: Random, items: ReadonlyArray<A>): Array<A> =>
     .map((item) => ({ item, at: chance.next() }))
     .sort((one, other) => one.at - other.at)
     .map(({ item }) => item)
-/** The next ones in an order of one's own; begins anew when all had their turn. */
+/** Next items in a shuffled order, starting over at its end. */
 const round = <A>(chance: Random, items: ReadonlyArray<A>): ((count?: number) => ReadonlyArray<A>) => {
   let left: Array<A> = []
   return (count = 1) => {

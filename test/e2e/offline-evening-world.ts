@@ -1,4 +1,4 @@
-/** What an evening's work is done on: an inventory with too few units, orders that all want them, and things two people touch. */
+/** Data of the evening: an inventory with too few units, orders that need them, and rows two users edit. */
 import type { asOwner } from "./processes.ts"
 
 type Ask = ReturnType<typeof asOwner>

@@ -130,7 +130,7 @@ const work = async (hand: Hand, world: EveningWorld, commands: number, tally: Ta
   throw new Error(`${hand.name} recorded ${recordedIn(hand.profile)} of ${commands} commands only`)
 }
 
-/** What goes on at the server meanwhile, spread over the evening. */
+/** Events at the server meanwhile, spread over the evening. */
 const struck = async (
   ask: ReturnType<typeof asOwner>,
   chance: Random,
@@ -158,7 +158,7 @@ const synced = async (hand: Hand): Promise<void> => {
   throw new Error(`${hand.name} does not come to an end: ${last?.code} ${last?.err}`)
 }
 
-/** Settles some of what was refused: with another unit where one would do, else in one way or another; what cannot be is left. */
+/** Resolves some refused commands: with another unit, or otherwise; the rest stays. */
 const settle = async (hand: Hand, tally: Tally): Promise<void> => {
   const cli = hand.at(1)
   const { conflicts } = (await cli("sync", "conflicts", "--json")).json as {

@@ -62,7 +62,7 @@ export const startServer = async ({ port, data, database, environment = {} }: Se
   }
 }
 
-/** Environment of a process whose clock is so many milliseconds ahead; behind where negative. */
+/** Environment of a process whose clock is offset by milliseconds. */
 export const clockAhead = (millis: number): { readonly [name: string]: string } => ({
   SHIFTED_MILLIS: String(Math.round(millis)),
   NODE_OPTIONS: `--import ${join(import.meta.dirname, "shifted-clock.mjs")}`

@@ -1,4 +1,4 @@
-/** A watcher as people run it, while servers and commands come and go; and the sync that commands start by themselves. */
+/** `sync --watch` while servers and commands start and stop; and the background sync of commands. */
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { appendFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs"

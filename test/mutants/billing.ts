@@ -41,7 +41,7 @@ export const billing_mutants: ReadonlyArray<Mutant> = [
     within: "byAmount",
     find: "amount > most",
     replace: "amount > invoice.total",
-    killed_by: [{ file: credits_test, test: "of one unit more than is left" }, histories]
+    killed_by: [{ file: credits_test, test: "of one unit above the remainder" }, histories]
   },
   {
     name: "rows are credited beyond the invoice",

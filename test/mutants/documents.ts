@@ -27,6 +27,6 @@ export const document_mutants: ReadonlyArray<Mutant> = [
     within: "documentPdf",
     find: "!== sha256",
     replace: '=== ""',
-    killed_by: [{ file: batches_test, test: "a PDF that would be another one" }]
+    killed_by: [{ file: batches_test, test: "a lost PDF is not replaced by one that would differ" }]
   }
 ]

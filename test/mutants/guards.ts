@@ -1,4 +1,4 @@
-/** Faults of what keeps a server safe: rights that end, servers that tell each other, and truths the database holds. */
+/** Faults in security: expiring rights, notices between servers, and database constraints. */
 import type { Mutant } from "./mutant.ts"
 
 const servers_test = "test/server/two-servers.test.ts"
@@ -81,7 +81,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/sync/device/bundle.test.ts",
-        test: "does no more than the token its device enrolled with opens",
+        test: "has only the abilities of the token its device enrolled with",
         engine: "sqlite"
       }
     ]

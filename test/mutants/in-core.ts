@@ -45,7 +45,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     within: "decideCommand",
     find: "yield* lockCommandStreams(endpoint, call)",
     replace: "",
-    killed_by: [{ file: races_test, test: "add and change lines of one opportunity", engine: "pg" }]
+    killed_by: [{ file: races_test, test: "concurrent changes of one opportunity's lines", engine: "pg" }]
   },
   {
     name: "streams are locked in the order they are named",
@@ -186,7 +186,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/core/kernel/store/store.test.ts",
-        test: "a row that was written in a transaction",
+        test: "a row written in a transaction is served as stored",
         engine: "sqlite"
       }
     ]

@@ -13,7 +13,7 @@ export const limit_mutants: ReadonlyArray<Mutant> = [
     within: "makeLimits",
     find: 'rate: shared ? makeSharedRateLimiter({ take, failed: failed("requests a minute") }) : makeLocalRateLimiter()',
     replace: "rate: makeLocalRateLimiter()",
-    killed_by: [{ file: servers_test, test: "admit %i a minute in turns, and report correctly what is left" }]
+    killed_by: [{ file: servers_test, test: "admit %i a minute in turns, and report the rest correctly" }]
   },
   {
     name: "a process is given more than what remains",

@@ -1,4 +1,4 @@
-/** Faults of what people are told of: whose word counts, and whose preferences one may see and change. */
+/** Faults in notifications: precedence of levels, and access to others' preferences. */
 import type { Mutant } from "./mutant.ts"
 
 const effective = "core/office/notifications/types.ts"
@@ -40,7 +40,7 @@ export const notification_mutants: ReadonlyArray<Mutant> = [
     find: "changes[one] ?? before.includes(one)",
     replace: "changes[one] ?? false",
     killed_by: [
-      { file: decide_test, test: "keeps channels left out of the request" },
+      { file: decide_test, test: "keeps channels omitted from the request" },
       { file: api_test, test: "a user's preference overrides the company's", engine: "sqlite" }
     ]
   },

@@ -1,4 +1,4 @@
-/** Faults of what is promised to customers: hires that are extended, and orders of those who may have none. */
+/** Faults in customer commitments: extended hires, and orders of customers who may have none. */
 import { faultsIn, type Mutant } from "./mutant.ts"
 
 const scenario = "test/core/orders/opportunities/extension/extension.test.ts"
@@ -53,7 +53,7 @@ export const promise_mutants: ReadonlyArray<Mutant> = [
     "the charge ends when it did before a hire was extended",
     "headerDates",
     { find: "&& goes_along", replace: "&& !goes_along" },
-    "takes the charge along that ended with it"
+    "moves a charge end that equalled the hire's end"
   ),
   planned(
     "lines that were to stay go along, as they have no dates of their own",

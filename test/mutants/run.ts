@@ -90,7 +90,7 @@ interface Tried {
   readonly why: string
   readonly killed: boolean
 }
-/** What each killer made of the mutant; the first that let it live. */
+/** Result of each killer for the mutant, up to the first survivor. */
 const tried = async (copy: string, { killed_by, replace }: Mutant, place: Found): Promise<Tried> => {
   const { file } = place
   const sound = textOf(file, copy)

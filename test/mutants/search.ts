@@ -1,4 +1,4 @@
-/** Faults of finding: what is there is not found, what is not for its reader is told. */
+/** Faults in search: missing results, and results the reader may not see. */
 import { faultsIn, type Mutant } from "./mutant.ts"
 
 const words = "test/core/overview/search/find.test.ts"
@@ -17,7 +17,7 @@ export const search_mutants: ReadonlyArray<Mutant> = [
     "a telephone number is found only as it was written",
     "soughtIn",
     { find: "digits.slice(-phone_digits_told_by)", replace: "digits" },
-    "finds members by their address and telephone number"
+    "finds members by address and by telephone number"
   ),
   faultsIn("core/values/text.ts", words, "sqlite")(
     "a document's number is found only with its zeros",

@@ -54,7 +54,7 @@ export const serving_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/server/start-and-stop.long.test.ts",
-        test: "when another server is at work in the folder, by whatever name it is called, until that one is gone"
+        test: "while another server uses the folder, by whatever path, until that one stops"
       }
     ]
   }

@@ -1,4 +1,4 @@
-/** Faults of the day: the wrong day, the wrong orders, and money for whoever asks. */
+/** Faults in the day: wrong day, wrong orders, and amounts without permission. */
 import { faultsIn, type Mutant } from "./mutant.ts"
 
 const lists = "test/core/overview/today/today.test.ts"
@@ -34,7 +34,7 @@ export const today_mutants: ReadonlyArray<Mutant> = [
     "a hire without an end is late",
     "returning",
     { find: "and not open_ended_rental", replace: "", in_text: true },
-    "lists what is due back apart from what is overdue"
+    "lists what is due back separately from what is overdue"
   ),
   within("today", lists)(
     "whoever sees orders sees what customers owe",
@@ -46,7 +46,7 @@ export const today_mutants: ReadonlyArray<Mutant> = [
     "what is due later today is late",
     "dayIn",
     { find: "on === today ? now_millis", replace: "on === today ? start(1)" },
-    "lists what is due back apart from what is overdue"
+    "lists what is due back separately from what is overdue"
   ),
   within("day", lists)(
     "shortages of next month are shown",

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { isSeeds, type Killer, type TestKiller } from "./mutant.ts"
 
-/** What git keeps, or would keep, of the folder, as it stands now. Dependencies are shared. */
+/** Tracked and untracked files of the folder as they are. Dependencies are shared. */
 export const copyOf = (root: string): string => {
   const copy = mkdtempSync(join(tmpdir(), "flightcase-mutants-"))
   const files = execFileSync("git", ["ls-files", "-z", "--cached", "--others", "--exclude-standard"], {
@@ -29,7 +29,7 @@ export const remove = (copy: string): void => rmSync(copy, { recursive: true, fo
 export interface Ran {
   readonly passed: ReadonlyArray<string>
   readonly failed: ReadonlyArray<{ readonly test: string; readonly why: string }>
-  /** What kept tests from running at all. */
+  /** Fault that prevented the tests from running. */
   readonly broken: string | undefined
 }
 const trial_millis_max = 180_000

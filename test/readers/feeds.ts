@@ -232,7 +232,7 @@ const byKhal = (): ReadonlyArray<Partial<Meant>> => {
       const [uid, start_date, start_time, end_date, end_time, summary, location, description, status] = one
         .split(field)
         .map((part) => part.replace(/\u001b\[[0-9;]*m/g, ""))
-      // Of whole days khal tells the last one, not the one after.
+      // For full days khal gives the last day, not the next.
       const after = (day: string): string => new Date(Date.parse(day) + 86_400_000).toISOString().slice(0, 10)
       return {
         uid: uid!,

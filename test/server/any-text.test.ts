@@ -1,4 +1,4 @@
-/** What people may write and what they may not: every text field of the catalogue, on both engines. */
+/** Allowed and refused texts in every text field of the catalogue, on both engines. */
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { Endpoint } from "../../core/kernel/endpoints/endpoint.ts"
@@ -86,7 +86,7 @@ describe.each(both_engines)("any text on %s", (engine) => {
     }
   })
   it("other text is stored exactly", async () => {
-    // Some texts are part of what happened and of no row: a reason, a note on a shortage.
+    // Texts recorded in events only: a reason, a note on a shortage.
     const events = await server.run(Effect.flatMap(Store, (store) => store.find(journal, {})))
     const there = new Set(events.flatMap(({ data }) => textsIn(data as Json)))
     expect(said.length).toBeGreaterThan(150)

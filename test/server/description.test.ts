@@ -9,7 +9,7 @@ describe("the server's descriptions of itself", () => {
   })
   afterAll(() => server.close())
 
-  it("health says without a token that all is well", async () => {
+  it("health reports without a token that all is well", async () => {
     const got = await server.ask("/api/v1/system/health", { token: null })
     expect(got.status).toBe(200)
     expect(got.body.health.status).toBe("ok")
@@ -92,7 +92,7 @@ describe("the server's descriptions of itself", () => {
     expect(components.schemas[sent[groups.indexOf("mail")]].properties.smtp_url).toMatchObject({ format: "uri" })
     expect(components.schemas[sent[groups.indexOf("mail")]].required).toBeUndefined()
   })
-  it("the fields of a body are described as they are read", async () => {
+  it("the fields of a body are described as they are parsed", async () => {
     const { body: api } = await server.ask("/api/v1/openapi.json", { token: null })
     const schema = api.paths["/api/v1/tokens"].post.requestBody.content["application/json"].schema
     expect(schema.required).toEqual(["name", "abilities"])
@@ -133,7 +133,7 @@ describe("the server's descriptions of itself", () => {
     expect((await server.ask("/api/v1/endpoints", { token: body.token.secret })).status).toBe(403)
   })
 
-  it("measurements are told to this machine and to nobody else", async () => {
+  it("metrics are available only from this machine", async () => {
     await server.ask("/api/v1/products")
     await server.ask("/api/v1/nope")
     const got = await server.ask("/metrics", { token: null, from: "127.0.0.1" })

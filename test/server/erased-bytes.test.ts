@@ -1,4 +1,4 @@
-/** Bytes of what was erased, in the files of a server on SQLite. */
+/** Erased bytes in the files of a server on SQLite. */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"

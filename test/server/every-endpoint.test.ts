@@ -11,10 +11,10 @@ import { engines } from "../app.ts"
 import { anyBody, anyRow, row_id, text_value } from "./any-row.ts"
 import { type Got, type Sent, serve, type Serving } from "./serving.ts"
 
-/** What each endpoint is asked for in a path that names no row. */
+/** Path parameters without a row. */
 const free_text: { readonly [param: string]: string } = { group: "company" }
 
-/** Columns whose values have a form that their declaration does not tell, and that answers are made of. */
+/** Columns with formats beyond their declaration, which responses depend on. */
 const formed: { readonly [table: string]: AnyRow } = {
   notifications: { user_id: 1, in_inbox: true },
   opportunity_items: { path: "0001" },
@@ -34,7 +34,7 @@ const pathOf = (endpoint: Endpoint, id: number | string): string =>
 const isWrite = (endpoint: Endpoint): boolean => endpoint.method !== "GET"
 const nameOf = (endpoint: Endpoint): string => `${endpoint.method} ${endpoint.path}`
 
-/** Bodies nobody should send. Each must be refused or taken, never answered with a fault of the server. */
+/** Invalid bodies. Each must be refused or accepted, never cause a server fault. */
 const wrongBodies = (fields: Fields): ReadonlyArray<unknown> => {
   const of = (value: unknown): object => Object.fromEntries(Object.keys(fields).map((name) => [name, value]))
   const fitting = anyBody(fields)
@@ -253,7 +253,7 @@ describe.each(engines)("every endpoint on %s", (engine) => {
     none()
   })
   it("writes answer any body without a fault of the server; refusals name fields", { timeout: 600_000 }, async () => {
-    // What deletes comes last, so that the rows are there for the others.
+    // Deletions come last, so that the others have rows.
     const writes = endpoints
       .filter(isWrite)
       .toSorted((a, b) => Number(a.method === "DELETE") - Number(b.method === "DELETE"))

@@ -1,4 +1,4 @@
-/** What a browser or a crawler gets outside the interface. */
+/** Responses to browsers and crawlers outside the API. */
 import { createHash } from "node:crypto"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import "../programs.ts"
@@ -20,7 +20,7 @@ describe("outside the interface", () => {
     expect(links).toEqual(["guide/", "docs", "api/v1/openapi.json", "api/v1/system/health"])
     for (const link of links) expect((await get(`/${link}`)).status).toBe(200)
   })
-  it("the guide and /docs run what came with them, ask this server only, and are known by their ETag", async () => {
+  it("the guide and /docs run only their own scripts, request only this server, and have an ETag", async () => {
     for (const path of ["/guide/", "/guide/tour", "/guide/rules/", "/docs"]) {
       const { headers, status, text } = await get(path)
       expect([path, status, headers["content-type"]]).toEqual([path, 200, "text/html; charset=utf-8"])

@@ -132,7 +132,7 @@ describe("health on Postgres", () => {
       )
     }
     await setReadOnly("on")
-    // A connection that was closed is noticed by whoever asks it next.
+    // A closed connection is noticed on its next use.
     let refused = await makeProduct(server, "Refused")
     for (let tries = 0; tries < 50 && !/read-only/.test(refused.body.message); tries++)
       refused = await makeProduct(server, "Refused")
@@ -156,7 +156,7 @@ describe("health on Postgres", () => {
     ["58030", "failing"],
     ["23505", undefined],
     ["57014", undefined]
-  ])("knows SQLSTATE %s as %s", (code, failure) => {
+  ])("classifies SQLSTATE %s as %s", (code, failure) => {
     const cause = Object.assign(new pg.DatabaseError("said", 4, "error"), { code })
     expect(storageFailureOf(pgError(cause, "query"))).toBe(failure)
   })
@@ -172,7 +172,7 @@ describe("a full disk under SQLite", () => {
     const database: Database = { kind: "sqlite", path }
     const server = await serve("sqlite", { database })
     closing.push(() => server.close())
-    // The file may grow no further than this, which SQLite tells as it tells a disk without room.
+    // File size limit, which SQLite reports like a full disk.
     const setPages = (count: number): Promise<void> =>
       server.run(Effect.flatMap(Store, (store) => Effect.asVoid(store.run(`pragma max_page_count = ${count}`))))
     return { server, setPages, path }

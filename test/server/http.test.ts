@@ -225,7 +225,7 @@ describe("over a socket", () => {
     expect(await raw(head("GET * HTTP/1.1", ["Connection: close"]))).toMatch(/^HTTP\/1\.1 (400|404) /)
     expect(await raw(head("GET /%%%/%c0%ae HTTP/1.1", ["Connection: close"]))).toMatch(/^HTTP\/1\.1 404 /)
   })
-  it("clients that hang up in the middle of a body or an answer leave the server well", async () => {
+  it("clients that hang up in the middle of a body or response do not harm the server", async () => {
     for (let times = 0; times < 20; times++) {
       const socket = connect(Number(new URL(http.url).port), "127.0.0.1")
       socket.on("error", () => {})

@@ -69,7 +69,7 @@ describe.each(releases)("the journal of release %s", (release) => {
     const kept = readLines(readPacked(join(folder, "trail.ndjson")).toString()) as ReadonlyArray<Step>
     expect(kept.at(-1)!.to).toBe(events.at(-1).position)
     const again = await trailAgain(events, columnsIn(readJson(join(folder, "manifest.json")).journal.manifest), kept)
-    // What differs once differs in every later step, too: the first one tells which events are read otherwise.
+    // A difference persists in later steps: the first one shows which events are read differently.
     const at = kept.findIndex(({ sums }, step) => !isDeepStrictEqual(sums, again[step]!.sums))
     const after = at < 1 ? 0 : kept[at - 1]!.to
     const folded = at < 0 ? [] : events.filter(({ position }) => position > after && position <= kept[at]!.to)

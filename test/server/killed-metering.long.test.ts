@@ -16,7 +16,7 @@ const asking = async (server: ServerProcess, answered: Array<number>): Promise<v
       const got = await fetch(`${server.url}/api/v1/stores`, { headers })
       await got.arrayBuffer()
       if (got.status === 200) answered.push(performance.now())
-      // One token may ask so many times a minute.
+      // The rate limit of one token.
       await new Promise((resolve) => setTimeout(resolve, 5))
     }
   } catch {

@@ -16,7 +16,7 @@ const headers = { authorization: `Bearer ${token}`, "content-type": "application
 const pause = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
 type Acknowledged = Map<number, string>
 
-/** Writes from several clients at once until told to stop, or the server is gone; keeps what it acknowledged, and how it refused. */
+/** Writes from several clients until stopped or the server is gone; keeps acknowledged and refused writes. */
 const writing = (server: ServerProcess, round: number, acknowledged: Acknowledged) => {
   let stopped = false
   const refused = new Set<number>()
@@ -80,7 +80,7 @@ const holdsTogether = (times: number, acknowledged: Acknowledged, { products, po
   expect(acknowledged.size).toBeGreaterThanOrEqual(times * acknowledged_per_kill_min)
   const lost = [...acknowledged].filter(([id, name]) => products.get(id) !== name)
   expect(lost).toEqual([])
-  // The journal has no gap, and journal and table tell the same story.
+  // The journal has no gap and matches the table.
   expect(positions).toEqual(positions.map((_, at) => at + 1))
   expect([...products.keys()].sort((a, b) => a - b)).toEqual([...created].sort((a, b) => a - b))
 }
@@ -113,7 +113,7 @@ describe("a server killed in the middle of writes", () => {
 })
 
 describe("Postgres with synchronous commits, killed in the middle of writes", () => {
-  // The run's own Postgres commits to memory alone: nothing could be told by what it keeps.
+  // The run's own Postgres commits to memory only, which would prove nothing.
   let postgres: PostgresServer
   beforeAll(async () => {
     postgres = await startPostgres(DURABLE)
@@ -162,7 +162,7 @@ describe("Postgres with synchronous commits, killed in the middle of writes", ()
       const writers = writing(server, round, acknowledged)
       await someAcknowledged(acknowledged, before)
       await postgres.kill()
-      // Whoever writes meanwhile is told to try again.
+      // Concurrent writers are refused with 503.
       for (let waits = 0; writers.refused.size === 0 && waits < 6_000; waits++) await pause(5)
       await writers.stop()
       expect([...writers.refused]).toEqual([503])

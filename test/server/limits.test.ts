@@ -15,7 +15,7 @@ describe.each(engines)("rate limits on %s", (engine) => {
   const limitTo = (rate_limit: number) =>
     server.ask("/api/v1/settings/api", { method: "PUT", json: { settings: { rate_limit } } })
 
-  it("a token has 600 requests a minute by default, and every response says what is left", async () => {
+  it("a token has 600 requests a minute by default, and every response reports the rest", async () => {
     server.setClock(minute_start)
     const token = await tokenOf()
     const first = await server.ask("/api/v1/products", { token })

@@ -5,7 +5,7 @@ import { both_engines } from "../app.ts"
 import { serve, type Serving } from "./serving.ts"
 
 const span = "from=2026-07-01T00:00:00Z&to=2026-07-03T00:00:00Z"
-/** By endpoint and parameter: two values it takes, and what else must be asked for. */
+/** By endpoint and parameter: two valid values, and other required parameters. */
 const values: {
   readonly [parameter: string]: {
     readonly two: readonly [string, string]

@@ -24,7 +24,7 @@ describe.each(engines)("a body longer than usual, on %s,", (engine) => {
     readonly length?: number
     readonly body?: () => Promise<Uint8Array>
   }
-  /** Says whether the body was asked for. */
+  /** Whether the body was requested. */
   const send = async ({
     target,
     token,

@@ -1,4 +1,7 @@
-/** A lost owner's token: whoever has the server's machine gets a new one, beside a running server, and nothing else changes. */
+/**
+ * A lost owner token: access to the server's machine suffices for a new one, beside a running server, without other
+ * changes.
+ */
 import { mkdtempSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"

@@ -15,7 +15,7 @@ describe.each(both_engines)("server extensions of a slice on %s", (engine) => {
     slice: Partial<ServerSlice>,
     use: (server: Awaited<ReturnType<typeof serve>>) => Promise<void>
   ) => {
-    // What slices of a test answer is not described.
+    // Responses of test slices have no description.
     const server = await serve(engine, { undescribed: () => {}, slices: [{ name: "added", ...slice }] })
     try {
       await use(server)

@@ -1,4 +1,4 @@
-/** A server without a socket for tests: the whole catalogue on either engine, asked as HTTP would ask. */
+/** A server without a socket for tests: the whole catalogue on either engine, called as by HTTP. */
 import { Clock, Context, Duration, Effect, Stream } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
 import { danglingReferences } from "../../core/kernel/runtime/reference-checks.ts"
@@ -30,7 +30,7 @@ export interface Got {
   readonly status: number
   readonly headers: { readonly [name: string]: string }
   readonly text: string
-  /** Of a file that was streamed. */
+  /** Bytes of a streamed file. */
   readonly bytes: Uint8Array
   readonly body: any
 }
@@ -46,7 +46,7 @@ export interface Serving {
 export interface ServeOptions extends Partial<ServerOptions> {
   /** Requests are taken as clients send them; without it they are refused for what would be passed over. */
   readonly lenient?: boolean
-  /** Told of answers that are not as openapi.json describes them; without it such an answer fails the test. */
+  /** Called for responses that differ from the description; by default they fail the test. */
   readonly undescribed?: (problem: string) => void
 }
 
@@ -70,7 +70,7 @@ export const startedServer: Template = {
 }
 /** The same on SQLite; made once for each worker. */
 const startedServerFile: SqliteImage = { name: "started_server", prepare: (path) => openOnce({ kind: "sqlite", path }) }
-/** Whether nothing is asked for that a first start would leave in the database: another clock, owner, slice. */
+/** Whether the database is pristine for a first start: no other clock, owner or slice. */
 const isStartedAlike = ({ owner_token, slices, services, onOwnerToken }: ServeOptions): boolean =>
   [owner_token, slices, services, onOwnerToken].every((option) => option === undefined) && isTheMachinesTime()
 
@@ -152,7 +152,7 @@ export const askOf = async (
 }
 const gotWhole = async (reply: HttpResponse): Promise<Got> =>
   gotOf(
-    // One that goes on until it is ended is left to whoever listens.
+    // Endless responses are left to their reader.
     typeof reply.body === "object" && "stream" in reply.body && reply.body.size_bytes !== undefined
       ? { ...reply, body: Buffer.concat(await Effect.runPromise(Stream.runCollect(reply.body.stream))) }
       : reply
@@ -172,7 +172,7 @@ const gotOf = (reply: HttpResponse): Got => {
   }
 }
 
-/** The same server, each of whose answers is held against what openapi.json says of it, however it is asked. */
+/** The same server, with every response checked against its description. */
 export const described = <App extends Pick<ServerApp, "answer" | "ask" | "catalogue">>(
   app: App,
   undescribed: (problem: string) => void = fails
@@ -188,22 +188,21 @@ export const described = <App extends Pick<ServerApp, "answer" | "ask" | "catalo
     ask: async (asked, giveUp) => held(asked, await app.ask(asked, giveUp))
   }
 }
-/** Through a socket a client is told no more than 500: what was wrong is said here as well. */
+/** Over a socket clients see only 500: the cause is reported here. */
 const fails = (problem: string): never => {
   console.error(`Not as described: ${problem}`)
   throw new Error(`Not as described: ${problem}`)
 }
 
 /**
- * What a server waits again and again, and what of it a test waits: a second until it looks for jobs, 3 s at its end for
- * jobs under way, 15 s until it says on a silent stream that it lives.
+ * Recurring waits of a server that tests shorten: polling for jobs, shutdown of running jobs, keep-alive of streams.
  */
 const waits_shortened = new Map([
   [1_000, 100],
   [3_000, 300],
   [15_000, 500]
 ])
-/** Shows what it is told to; sleeping takes its time, but for those waits. */
+/** A controllable clock; sleeps take their time, except those waits. */
 export const clockAt = (now: () => number): Context.Context<never> => {
   const live = Context.get(Context.empty(), Clock.Clock)
   return Context.make(Clock.Clock, {

@@ -98,7 +98,7 @@ describe("a start", () => {
     expect(seen.products.map((product: { name: string }) => product.name)).toEqual(["Lamp"])
     const tokens = (await (await fetch(`${other.url}/api/v1/tokens`, { headers })).json()) as any
     expect(tokens.meta.total).toBe(1)
-    // What one changes of settings the other goes by soon after.
+    // Settings changed on one server apply on the other shortly after.
     await fetch(`${one.url}/api/v1/settings/api`, { method: "PUT", headers, body: `{"settings":{"rate_limit":77}}` })
     let limit: string | null = null
     for (let tries = 0; tries < 100 && limit !== "77"; tries++) {
@@ -151,7 +151,7 @@ describe("environment variables are validated", () => {
   })
 })
 
-describe("a wrong start is one clear line and exit 1", () => {
+describe("an invalid start prints one clear line and exits with 1", () => {
   const refused = async (env: Env): Promise<string> => {
     const server = launch({ FLIGHTCASE_DATA: await folderOfItsOwn(), FLIGHTCASE_TOKEN: token, ...env })
     const ended = server.listening.then(
@@ -218,7 +218,7 @@ describe("a wrong start is one clear line and exit 1", () => {
     )
     expect(await refused({ FLIGHTCASE_DATA: folder })).toMatch(/flightcase\.sqlite: cannot be opened/)
   })
-  it("when another server is at work in the folder, by whatever name it is called, until that one is gone", async () => {
+  it("while another server uses the folder, by whatever path, until that one stops", async () => {
     const folder = await folderOfItsOwn()
     const link = `${folder}-link`
     await symlink(folder, link)
@@ -308,7 +308,7 @@ describe("a stop", () => {
       `${server.url}/api/v1/sync/shape?table=journal&offset=${first.headers.get("electric-offset")}&handle=${handle}&live=true`,
       { headers }
     )
-    // The wait has begun once the server has answered what was asked after it.
+    // The wait has begun once the server answers a later request.
     await setTimeout(200)
     expect((await fetch(`${server.url}/api/v1/system/health`)).status).toBe(200)
     const ended = server.kill("SIGTERM")

@@ -1,6 +1,6 @@
 /**
- * Several servers on one Postgres keep what nearly every request asks for. What one of them changes the others are told by a
- * notice; should the notice be lost, what they keep is believed for less than a second.
+ * Caches of several servers on one Postgres. Changes reach the others by notice; if it is lost, caches expire within a
+ * second.
  */
 import { Effect } from "effect"
 import pg from "pg"
@@ -46,7 +46,7 @@ type Somebody = Awaited<ReturnType<typeof somebody>>
 const makesProducts = async (ask: Ask, { secret }: Somebody): Promise<number> =>
   (await ask("/api/v1/products", { token: secret, json: { name: "Lamp" } })).status
 
-/** Resolves once the server hears what others commit: it tells its listeners once that it listens, and of each notice. */
+/** Resolves once the server receives commits of others: it reports when it listens, and each notice. */
 const listens = async (app: ServerApp, url: string): Promise<void> => {
   let heard = 0
   const stop = await app.run(
@@ -89,7 +89,7 @@ describe("two servers on one Postgres, with frozen clocks so that no cache expir
   })
   const here: Ask = (target, sent = {}) => askOf(one, target, sent)
   const there: Ask = (target, sent = {}) => askOf(other, target, sent)
-  /** What is seen once it is what is awaited, or at last. */
+  /** The last observed value, once it is the expected one or time is up. */
   const eventually = async <A>(look: () => Promise<A>, awaited: A): Promise<A> => {
     let seen = await look()
     for (let tries = 0; tries < 250 && seen !== awaited; tries++) {
@@ -158,7 +158,7 @@ describe("two servers on one Postgres, with frozen clocks so that no cache expir
   })
 })
 
-/** As another server does whose notice is lost: the database is changed, and nobody is told. */
+/** Like a server whose notice is lost: the database changes without one. */
 const unheard = (...changes: ReadonlyArray<RowChange>) => Effect.flatMap(Store, (store) => store.apply(changes))
 
 describe.each(both_engines)("changes of an unheard server, on %s", (engine) => {

@@ -87,7 +87,7 @@ const partsOfFresh = async (engine: Engine): Promise<ReadonlyArray<string>> => {
   fresh_parts.set(engine, parts)
   return parts
 }
-/** What the server itself writes when it starts or is asked: counters, and what its caches go by. */
+/** Rows a server writes on its own: counters, and versions of caches. */
 const goes_on = new Set(["flightcase_meta", "id_sequences", "number_sequences", "journal_head"])
 
 describe.each(both_engines)("a database on %s", (engine) => {
@@ -120,7 +120,7 @@ describe.each(both_engines)("a database on %s", (engine) => {
       expect(await server.run(partsOf)).toEqual(await partsOfFresh(engine))
       for (const table of outside.filter(({ name }) => !goes_on.has(name))) {
         const rows = before.get(table.name) ?? []
-        // Of columns that came since, nothing is known in rows of then.
+        // Older rows have no values in newer columns.
         const columns = Object.keys(rows[0] ?? {})
         const now_there = await server.run(rowsOf(table.name))
         const held = new Set(now_there.map((row) => JSON.stringify(columns.map((name) => row[name]))))

@@ -11,10 +11,7 @@ export type Row = { readonly [column: string]: unknown }
 /** Reads rows where the person is, by SQL: what a person sees on a screen, at a fraction of its cost. */
 export type Look = (sql: string, values?: ReadonlyArray<string | number>) => Promise<ReadonlyArray<Row>>
 
-/**
- * Refused in these worlds whatever is sent: none draws documents, so that nothing can be done to a drawn one; and whoever
- * works in them has no member record that own preferences could be kept with.
- */
+/** Always refused in these worlds: none renders documents, and their users have no member record for preferences. */
 const always_refused: ReadonlySet<string> = new Set([
   "documents.finalise",
   "documents.void",

@@ -1,4 +1,4 @@
-/** What must hold when peace has come: every promise judged once more, without the help of what is meant to keep it. */
+/** Final checks of a world: every guarantee, verified independently of the code that keeps it. */
 import { isDeepStrictEqual } from "node:util"
 import { Effect } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
@@ -72,7 +72,7 @@ export const check = async (
     for (const command of all(device)) {
       const verdict = verdicts.get(command.id)
       const given_up = command.state !== "accepted" && command.state !== "rejected" && command.state !== "held"
-      // After a backup was put in place nobody asks again for what was given up.
+      // Discarded commands are not requested again after a backup was restored.
       if (verdict === undefined && !(given_up && server.restored() > 0))
         fail(
           `device ${device.id}: the server knows nothing of command ${command.n} (${command.name}), which is ${command.state} here`
@@ -128,7 +128,7 @@ export const check = async (
 const all = (device: Device): ReadonlyArray<OutboxCommand> =>
   command_states.flatMap((state) => device.outbox().byState(state))
 
-/** Submitted = accepted + refused, whatever became of what was refused; nothing waits, nothing is missing. */
+/** Submitted = accepted + refused, whatever happened to refused ones; none waits, none is missing. */
 const accountFor = (device: Device, counted: Counted): void => {
   const outbox = device.outbox()
   const commands = all(device)

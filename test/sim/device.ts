@@ -39,7 +39,7 @@ export interface Device {
   readonly setOld: (old: boolean) => Promise<void>
   /** From now on the next step may be cut off at any statement; or at none. */
   readonly light: (statements: number | undefined) => void
-  /** Ids of commands whose person was told that they are saved. */
+  /** Ids of commands acknowledged to their user. */
   readonly acknowledged: ReadonlySet<string>
   readonly close: () => Promise<void>
 }

@@ -1,6 +1,6 @@
 /**
- * What a power cut leaves on a disk: of each log what was synced, and of what was not, a torn beginning; of each database the
- * pages a checkpoint was copying, old, new or torn, as SQLite syncs the log before and the database after (wal.html, atomiccommit.html).
+ * A disk after a power cut: synced parts of each log plus a torn beginning of the rest; pages of a database under
+ * checkpoint are old, new or torn, as SQLite syncs the log before and the database after (wal.html, atomiccommit.html).
  */
 import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { endianness, tmpdir } from "node:os"
@@ -23,7 +23,7 @@ const modes: { readonly [said: string]: Synchronous } = {
   "1": "normal",
   "0": "off"
 }
-/** What each file's connection was really told: nobody's word is taken for it. */
+/** Settings actually in force on each file's connection. */
 const told = new Map<string, Synchronous>()
 const { exec } = DatabaseSync.prototype
 DatabaseSync.prototype.exec = function (this: DatabaseSync, sql: string): void {
@@ -53,7 +53,7 @@ export const committedBytes = (wal: Buffer): number => {
   return committed
 }
 
-/** What a checkpoint copies of a log: each page as of its last frame, by page number, none beyond the end of the database. */
+/** Pages a checkpoint copies from a log: each in its last frame, by page number, within the database. */
 const pagesIn = (wal: Buffer, committed: number): ReadonlyMap<number, Buffer> => {
   const pages = new Map<number, Buffer>()
   if (committed === 0) return pages
@@ -118,7 +118,7 @@ export const afterPowerCut = (random: Random, path: string, copy: string): Power
   }
   const wal = readFileSync(`${path}-wal`)
   const committed = committedBytes(wal)
-  // SQLite's own way, which nobody chose, is full.
+  // The default of SQLite is full.
   const mode = told.get(path) ?? "full"
   const checkpointing = committed > 0 && random.happens(0.5)
   const { left: database, torn_pages } = checkpointing
@@ -129,7 +129,7 @@ export const afterPowerCut = (random: Random, path: string, copy: string): Power
   const synced = mode === "off" ? 0 : Math.min(committed, Math.max(at_commits, checkpointedBytes(path, wal)))
   const kept = synced + random.below(wal.length - synced + 1)
   const left = Buffer.from(wal.subarray(0, kept))
-  // Not in order either: a sector in the middle of what was not synced may be missing.
+  // Not in order either: a sector in the middle of the unsynced part may be missing.
   if (kept - synced > 1_024 && random.happens(0.5)) {
     const hole = synced + random.below(kept - synced - 512)
     left.fill(0, hole, hole + 512)

@@ -1,4 +1,4 @@
-/** What may go wrong in a world, how often, and what else it is told by. */
+/** Possible faults in a world, their frequency, and other parameters. */
 import { Clock, Effect } from "effect"
 import type { Answer, Failure } from "../../core/kernel/endpoints/endpoint.ts"
 import { bodyOf, Rejection, statusOf } from "../../core/kernel/fields/rejection.ts"
@@ -9,7 +9,7 @@ import type { Random } from "./random.ts"
 export interface Faults {
   lost_request: number
   lost_reply: number
-  /** A device waits no longer, while the server is still at work on what it asked. */
+  /** A device gives up, while the server still processes its request. */
   given_up: number
   /** A request arrives twice. */
   repeated: number
@@ -23,7 +23,7 @@ export interface Faults {
   power: number
   /** A request is cut off at some statement on the server, which crashes. */
   server_cut_off: number
-  /** Asked to go on, the server says that its history began anew. */
+  /** On a continued request the server reports that its history restarted. */
   anew: number
   /** While rows of a fill travel, somebody works on the server. */
   busy: number
@@ -59,7 +59,7 @@ export const faultsOf = (random: Random): Faults => ({
   skew_millis: random.pick([0, 60_000, 3 * 86_400_000, 12 * 86_400_000])
 })
 
-/** What a world has put up with: where it is little, nothing is shown by its peace. */
+/** Faults a world has survived: with few, its success proves little. */
 export interface FaultCounts {
   /** Requests that came to the server while another was under way there. */
   met: number

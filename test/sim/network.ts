@@ -74,7 +74,7 @@ export const flakyNetwork = ({
       const answer = await server.ask(request, viewer())
       if (method === "POST" && held_back.length < held_back_max)
         held_back.push({ request, restored: server.restored() })
-      // What was on its way while a backup was put in place died with the old server's connections.
+      // Messages in flight during a restore died with the old server's connections.
       held_back = held_back.filter((one) => one.restored === server.restored())
       if (held_back.length > 0 && random.happens(faults.late)) {
         const [late] = held_back.splice(random.below(held_back.length), 1)
@@ -115,7 +115,7 @@ export const flakyNetwork = ({
       const { body } = await send("POST", "files/wanted", { replica_id, sha256: [...sha256] })
       return decodeWanted(body).wanted
     },
-    // Nobody keeps content here: a file is what is said of it.
+    // Content is not stored here: a file is its metadata.
     sendFile: async (replica_id, sha256) => {
       trace(`  sends the file ${sha256.slice(0, 8)}`)
       await send("POST", "files", { replica_id, sha256 }, [], { files: { file: fileOf(sha256) } })

@@ -1,4 +1,4 @@
-/** What a device fetches, answered by the server's end without HTTP between them. */
+/** Pulls of a device, answered by the server's end without HTTP. */
 import type { Effect } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
 import { type Answer, catalogueOf, type CommandRuntime, type Failure } from "../../core/kernel/endpoints/endpoint.ts"

@@ -15,7 +15,7 @@ const window = { store_id: "1", from: "2026-06-15T00:00:00Z", to: "2026-09-20T00
 const sought = ["job", "W-1", "MH-1", "client", "contact", "kit", "cable", "bill", "supply", "K-2", "3"]
 const products_max = 12
 
-/** What is asked about the rows there are by now. */
+/** Queries about the current rows. */
 export const questionsIn = async (server: SimulatedServer): Promise<ReadonlyArray<Request>> => {
   const idsOf = async (sql: string): Promise<ReadonlyArray<string>> =>
     (await server.look(sql)).map((row) => String(row["id"]))
@@ -39,7 +39,7 @@ const said = ({ body, status }: Answer): readonly [status: number, body: unknown
   // Each answers at its own moment.
   JSON.parse(JSON.stringify(body ?? null).replaceAll(/"generated_at":"[^"]*"/g, '"generated_at":"now"'))
 ]
-/** What a device says only the server can answer; and what both refuse. */
+/** Queries only the server can answer, and those both refuse. */
 const isNoAnswer = (here: Answer, there: Answer): boolean => {
   const { body } = here
   const errors = isJsonObject(body) ? body["errors"] : undefined

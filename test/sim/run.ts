@@ -1,6 +1,6 @@
 /**
- * `npm run sim -- --seeds 10000` runs many, `--from M` from another seed on, `--seed N` one, `--trace` tells what happens in it.
- * `--replicas N` and `--steps N` in place of what the seed draws.
+ * `npm run sim -- --seeds 10000` runs many seeds, `--from M` from another one on, `--seed N` a single one; `--trace`
+ * prints its events. `--replicas N` and `--steps N` override the seed's.
  */
 import { parseArgs } from "node:util"
 import { simulate } from "./simulate.ts"

@@ -1,4 +1,7 @@
-/** What every world begins with: some of everything, and little enough stock that people get into each other's way. Ids are 1, 2, 3 … of each kind. */
+/**
+ * Initial data of every world: some of everything, and too little stock, so that users conflict. Ids are 1, 2, 3 … of
+ * each kind.
+ */
 import type { Request } from "../../core/kernel/endpoints/endpoint.ts"
 import type { JsonObject } from "../../core/kernel/fields/field.ts"
 
@@ -205,7 +208,7 @@ export const seed_data: ReadonlyArray<Request> = [
   ),
   ...times(4, (at) => write(`purchase_orders/${at + 2}/send`)),
   write("purchase_orders/5/cancel", { reason: "No job" }),
-  // Papers of an order and of an invoice; where nobody draws them they stay pending.
+  // Documents of an order and an invoice; without rendering they stay pending.
   ...["quotation", "order_confirmation", "pick_list"].map((document_type) =>
     write("documents/generate", { document_type, documentable_type: "Opportunity", documentable_id: 10 })
   ),
@@ -213,7 +216,7 @@ export const seed_data: ReadonlyArray<Request> = [
   // Hired goods that are here, and can go back.
   write("purchase_orders/4/receive", { lines: [{ item_id: 7, quantity: "2" }] }),
   write("purchase_orders/6/receive", { lines: [{ item_id: 11, quantity: "3" }] }),
-  // What the house and two people want to be told of.
+  // Notification settings and preferences of two users.
   write(
     "notification_settings",
     { settings: [{ notification_type: "invoice.overdue", channels: { broadcast: true } }] },

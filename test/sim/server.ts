@@ -24,10 +24,10 @@ import { makeInFlightRequests } from "./in-flight.ts"
 
 export type Trace = (line: string) => void
 export interface SimulatedServer {
-  /** Asks as a request over the network does; several may be under way. A crash of the server is nobody answering. */
+  /** Sends a request like the network; several may be in flight. After a crash of the server there is no response. */
   readonly ask: (request: Request, viewer?: Viewer) => Promise<Answer>
   readonly run: <A>(effect: Effect.Effect<A, Failure, Store | CommandRuntime>) => Promise<A>
-  /** A request whose answer nobody waits for, whatever it is. */
+  /** A request whose response is ignored. */
   readonly unheard: (request: Promise<unknown>) => Promise<void>
   readonly look: Look
   /** Whatever is on its way is done with; throws where something failed that should not. */
@@ -64,7 +64,7 @@ export const openServer = async (parts: Parts): Promise<SimulatedServer> => {
     tally.torn_pages += torn_pages
     trace(`  the server's power is cut; ${lost_bytes} bytes were never written, ${torn_pages} pages are torn`)
   }
-  /** One process of the server: what was under way when it died is answered by nobody. */
+  /** One process of the server: its requests in flight die with it. */
   let life = { died: false, end: new AbortController() }
   const fuse: FailureCountdown = {
     left: undefined,
@@ -138,7 +138,7 @@ export const openServer = async (parts: Parts): Promise<SimulatedServer> => {
     throw new Unreachable("sim", new Error("the server has crashed"))
   }
   const run: SimulatedServer["run"] = async (effect) => {
-    // No gap where it runs: whoever starts it anew would not see this request.
+    // No await in between: a restart would miss this request.
     while (reopening !== undefined) await reopening
     if (random.happens(faults.server_cut_off)) fuse.left ??= 1 + random.below(80)
     return within(effect)
@@ -150,7 +150,7 @@ export const openServer = async (parts: Parts): Promise<SimulatedServer> => {
   const alone = async <A>(body: () => Promise<A>): Promise<A> => {
     await idle()
     const doing = body()
-    // What was between two requests waits until the server is there again.
+    // Work between two requests waits until the server is back.
     const done = doing.then(
       () => {},
       () => {}

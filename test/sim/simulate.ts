@@ -17,7 +17,7 @@ export interface SimulationOptions {
   /** 1 to 8; drawn by the seed without it. */
   readonly replicas?: number | undefined
   readonly steps?: number | undefined
-  /** Told what happens, line by line. */
+  /** Called with each event, as a line of text. */
   readonly trace?: Trace
 }
 export type Outcome = Counted & Readonly<FaultCounts> & { readonly replicas: number; readonly steps: number }
@@ -131,7 +131,7 @@ const record = async ({ chance: random, duties, trace }: Simulation, device: Dev
   )
 }
 
-/** Who hears nothing may try again at once, while the server is still at work on what was asked. */
+/** A client without a response may retry at once, while the server still works on its request. */
 const sync = async ({ chance: random, trace }: Simulation, device: Device): Promise<void> => {
   trace(`device ${device.id} syncs`)
   try {

@@ -35,7 +35,7 @@ describe("the simulation", () => {
       /^seed 42 \(\d replicas, 4 steps\): broken on purpose\n.*npm run sim -- --seed 42 --steps 4 --trace$/
     )
   })
-  it("knows where the last commit of a write-ahead log ends", () => {
+  it("finds the end of the last commit in a write-ahead log", () => {
     const page = 512
     const wal = Buffer.alloc(32 + 3 * (24 + page))
     wal.writeUInt32BE(page, 8)
@@ -47,7 +47,7 @@ describe("the simulation", () => {
     }
     expect(committedBytes(wal)).toBe(32 + 2 * (24 + page))
     expect(committedBytes(wal.subarray(0, 40))).toBe(0)
-    // Frames of an earlier round, told by their salts, are not of this log.
+    // Frames of an earlier cycle, detected by their salts, are not part of this log.
     wal.fill(9, 32 + (24 + page) + 8, 32 + (24 + page) + 16)
     expect(committedBytes(wal)).toBe(0)
   })
@@ -60,7 +60,7 @@ describe("a simulated power cut", () => {
   })
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
   const rows = 400
-  /** A database with much in its log, after so many power cuts; each cut is another one's copy. */
+  /** A database with a large log after a number of power cuts, each on its own copy. */
   const cut = (synchronous: Synchronous, look: (copy: string, torn_pages: number) => void): void => {
     const path = join(folder, `${synchronous}.sqlite`),
       copy = join(folder, "copy.sqlite")

@@ -1,4 +1,4 @@
-/** What people do to what: commands that need more than a row of their table are aimed at rows they can work on. */
+/** Targets of actions: commands that need more than their table's row are aimed at suitable rows. */
 import { attachables } from "../../core/office/attachments/attachables.ts"
 import type { Json } from "../../core/kernel/fields/field.ts"
 import type { Target, Look, Row } from "./any-command.ts"
@@ -46,7 +46,7 @@ const withBody =
     return target === undefined ? undefined : { ...target, body: (await body(random, look, target.params ?? {})) ?? {} }
   }
 
-/** One or two types of notification, with some of what can be said of one; now and then of one that takes nothing. */
+/** One or two notification types with some of their values; sometimes one that cannot be changed. */
 const anyTypes = (random: Random, flag: string): ReadonlyArray<Json> =>
   random
     .pick([
@@ -65,7 +65,7 @@ const anyTypes = (random: Random, flag: string): ReadonlyArray<Json> =>
 const workableIn = (o: string): string =>
   `((${o}.state = 0) or (${o}.state = 1 and ${o}.status in (0, 1, 4)) or (${o}.state = 2 and ${o}.status < 5))`
 const workable = workableIn("opportunities")
-/** A line of a deal with a unit of what it asks for that is nobody's, or whose holder stands in one's way. */
+/** A line with a matching unit that is free, or whose holder conflicts. */
 const lineAndUnit: (random: Random, look: Look) => Promise<Row | undefined> = (random, look) =>
   one(
     random,

@@ -25,7 +25,7 @@ import { pullFrom, rowsFrom, serverCatalogue } from "./pull.ts"
 export const world_start = Date.parse("2026-06-18T12:00:00.000Z")
 export const devices_max = 8
 
-/** Somebody of the house who may do all that the owner may, as long as nobody takes it away. */
+/** A user with all of the owner's permissions, until removed. */
 const crew: Viewer = {
   ...owner,
   user_id: 2,
@@ -41,7 +41,7 @@ const without = (...areas: ReadonlyArray<string>): Viewer => ({
     )
   )
 })
-/** As much as that person may see and do; the fewer, the more of the house is kept from their devices. */
+/** A user's permissions; with fewer, more is withheld from their devices. */
 const rights = {
   all: crew,
   counter: without("activities", "members", "roles", "settings", "users"),
@@ -55,7 +55,7 @@ export const userOf = (replica_id: number, grants: Grants): Viewer => (replica_i
 export type Filled = "events" | "rows" | "empty"
 export interface Template {
   readonly server: string
-  /** Of this device, with its own name for its place in the shape. */
+  /** Of this device, with its own name for its offset in the shape. */
   readonly replica: (replica_id: number, filled: Filled) => string
   readonly outbox: (replica_id: number) => string
 }

@@ -5,7 +5,7 @@ import { simulate } from "./simulate.ts"
 import { kindsOf, seeds_per_part } from "./work.ts"
 
 const per_test = 25
-/** Of a part's kinds at least so many must have been accepted at least once. */
+/** Minimum share of a part's commands that must have been accepted at least once. */
 const accepted_share_min = 0.85
 
 /** Recorded only where something changed since, which these worlds seldom bring about; api/prices.test.ts holds it. */

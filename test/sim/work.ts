@@ -1,9 +1,9 @@
-/** What people do in a simulated world: mostly what a rental house does all day, and of everything else its share. */
+/** Actions in a simulated world: mostly a rental company's daily work, and a share of everything else. */
 import type { Request } from "../../core/kernel/endpoints/endpoint.ts"
 import { anyCommand, commandKinds, type Look } from "./any-command.ts"
 import type { Random } from "./random.ts"
 
-/** What gets into each other's way, and how often it is done. */
+/** Conflicting actions, and their frequency. */
 const flows: ReadonlyArray<readonly [string, number]> = [
   ["opportunities.quick_allocate", 8],
   ["opportunities.allocate_asset", 3],

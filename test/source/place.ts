@@ -8,7 +8,7 @@ import { type Token, tokensOf } from "./tokens.ts"
 export interface Place {
   /** Where it is looked for; when nothing of that name is declared there, in all other files that declare it. */
   readonly file: string
-  /** What is declared at the top of the file, and what is declared within, joined by dots: `commandsOf.append`. */
+  /** The top-level declaration, and those within, joined by dots: `commandsOf.append`. */
   readonly within: string
   /** A row of tokens that occurs once within; or, `in_text`, a part of one string or template literal. */
   readonly find: string
@@ -53,7 +53,7 @@ const declaring = new Set([
   "TSTypeAliasDeclaration"
 ])
 const keyed = new Set(["Property", "MethodDefinition", "PropertyDefinition", "AccessorProperty"])
-/** What the node gives a name to: variables, functions, classes, types, methods, properties. */
+/** The node's declared name: variables, functions, classes, types, methods, properties. */
 export const namesOf = (node: Node): ReadonlyArray<string> =>
   declaring.has(node.type)
     ? boundNames(part(node, "id"))

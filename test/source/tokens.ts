@@ -64,7 +64,7 @@ const valueOf = (string: string): string => {
 
 const allTokens = (text: string): ReadonlyArray<Token> => {
   const tokens: Array<Token> = []
-  // Of each template literal that is open: how many braces are open within its expression.
+  // For each open template literal: the number of open braces in its expression.
   const templates: Array<number> = []
   let here = 0
   const push = (length: number, shown: string = text.slice(here, here + length)): void => {

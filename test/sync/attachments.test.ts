@@ -22,7 +22,7 @@ const sha256Of = (content: Uint8Array): string => createHash("sha256").update(co
 
 describe.each(engines)("attachments of devices, with a server on %s", (engine) => {
   const server = serverOfSuite(engine)
-  /** Of each test another picture and member, and a device. */
+  /** A picture, a member and a device for each test. */
   let png: Buffer, sha256: string, member_id: number, van: TestDevice
   let serial = 0
   beforeEach(async () => {
@@ -134,7 +134,7 @@ describe.each(engines)("attachments of devices, with a server on %s", (engine) =
     expect(await push()).toMatchObject({ status: 409, body: { errors: { files: [sha256] } } })
     expect(await wanted(sha256, eve, secret)).toEqual([sha256])
     expect(await listed()).toHaveLength(1)
-    // Whoever has the content may send it.
+    // Anyone with the content may send it.
     expect((await sendFile(form(png as Buffer<ArrayBuffer>, sha256, replica_id), secret)).status).toBe(201)
     // The same command again is answered, not done again.
     for (const _ of [1, 2]) expect((await push()).body.verdicts).toMatchObject([{ status: "accepted" }])

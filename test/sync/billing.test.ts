@@ -53,7 +53,7 @@ describe.each(engines)("invoices on devices of %s", (engine) => {
     expect(await server.show(order)).toMatchObject({ billed_total: "150.00", left_to_bill_total: "0.00" })
     await server.syncedAlike(till, van)
   })
-  it("a mail requested offline goes once, after the sync, with the number on it", async () => {
+  it("a mail requested offline is sent once, after the sync, with the final number", async () => {
     const van = await server.enrol()
     const { id } = await van.create("/invoices", { member_id, items })
     await van.create(`/invoices/${id}/issue`)
@@ -87,7 +87,7 @@ describe.each(engines)("invoices on devices of %s", (engine) => {
       ...["issue", "void", "credit_notes", "email"].map((what) => ["POST", `/invoices/${id}/${what}`] as const)
     ] as const) {
       const body = method === "GET" ? undefined : {}
-      // What a device does not hold is nothing to it.
+      // Rows missing on a device are unknown to it.
       const here = (await counter.call(method, path, body)).status
       expect(path === "/invoices" ? [403] : [403, 404], `${method} ${path}`).toContain(here)
       expect((await server.call(method, path, body, secret)).status, `${method} ${path}`).toBe(403)

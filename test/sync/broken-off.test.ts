@@ -17,7 +17,7 @@ describe("a device's work", () => {
   const server = serverOfEachTest()
   const { filled, product } = server
   const nameOf = async (device: InspectedDevice, id: number) => (await device.show(`/products/${id}`)).name
-  /** The first event of what comes arrives, then the network is gone. */
+  /** The network fails after the first event. */
   const brokenOff = ({ remote }: InspectedDevice): Remote => ({
     ...remote,
     pull: (id, from, take) =>
@@ -88,7 +88,7 @@ describe("a device's work", () => {
     expect([device.outbox.idsLeft("vehicles"), device.outbox.idsLeft("opportunities") > 0]).toEqual([0, true])
   })
 
-  it("keeps the ids it was first given, however often it is decided again", async () => {
+  it("keeps the ids it was first given, however often it is decided", async () => {
     const device = await filled(events_only)
     const made = (await device.create("/products", { name: "Made here" })).id
     for (const name of ["Once", "Twice"]) {

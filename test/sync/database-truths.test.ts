@@ -1,4 +1,4 @@
-/** What the database itself holds true of the journal and of verdicts, whoever writes and whatever they forgot to look at. */
+/** Constraints of the database on journal and verdicts, independent of its writers' checks. */
 import { Effect, Exit } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { catalogueOf } from "../../core/kernel/endpoints/endpoint.ts"

@@ -1,4 +1,4 @@
-/** Documents asked for without a network: recorded as pending, and drawn by the server once it hears of them. */
+/** Documents requested offline: recorded as pending, and rendered by the server after the sync. */
 import { Context, Effect } from "effect"
 import { beforeAll, describe, expect, it } from "vitest"
 import { DocumentPreparation } from "../../server/documents/papers/filled.ts"

@@ -1,4 +1,4 @@
-/** What is on the disk before it is acknowledged, and what a power cut may take: never more than the outbox gives back. */
+/** Data on disk before the acknowledgement; a power cut loses only what the outbox restores. */
 import { copyFileSync, mkdtempSync, readdirSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { basename, join } from "node:path"
@@ -21,7 +21,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true })
 })
 
-// What a connection does at a commit: 2 waits for the disk, 1 does not (sqlite.org/pragma.html, synchronous).
+// Mode of a connection at a commit: 2 waits for the disk, 1 does not (sqlite.org/pragma.html, synchronous).
 const [full, normal] = [2, 1]
 
 it("an outbox's file is on disk before a command is acknowledged, and overwrites freed pages", () => {

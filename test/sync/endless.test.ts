@@ -1,4 +1,4 @@
-/** A server, or whatever answers for one, that never comes to an end, or answers what nobody could have meant. */
+/** Servers with endless or nonsensical responses. */
 import { createServer, type Server, type ServerResponse } from "node:http"
 import { once } from "node:events"
 import type { AddressInfo } from "node:net"

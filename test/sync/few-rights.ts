@@ -1,6 +1,6 @@
 /**
- * What people with few rights ask of their own device is answered as the server answers them: what is kept from a device
- * is nothing that its person would have been shown, and what rules need is there. Nor does it hold anything beyond that.
+ * Devices of users with few permissions answer like the server: nothing visible is withheld, and rules have their
+ * facts. Nor do they hold anything beyond.
  */
 import { beforeAll, expect } from "vitest"
 import { catalogue } from "../../core/catalogue.ts"
@@ -83,7 +83,10 @@ export const commanders = people.filter(
   ([name]) => ["Sales", "Warehouse", "Operations Manager"].includes(name) || name.startsWith("all of ")
 )
 
-/** A furnished server with devices of people of few rights; both are asked the same. Called in a suite. */
+/**
+ * A server with all kinds of data and devices of users with few permissions; both get the same queries. Called in a
+ * suite.
+ */
 export const fewRights = () => {
   const server = serverOfSuite()
   const ids = new Map<string, ReadonlyArray<number | string>>()
@@ -169,7 +172,7 @@ export const fewRights = () => {
           body
         )
       }
-      // Whether a row is there is told to anybody before whether they may see it; a device may hold none of its kind.
+      // Existence of a row is reported before permission; a device may hold none of its kind.
       const may_ask = may(endpoint) && (endpoint.authorize === undefined || there.status !== 403)
       if (!may_ask && [here, there].every(({ status }) => status === 403 || status === 404)) return
       // A token that opens no members gives its device none: of one member only the server can say what they chose.
@@ -182,7 +185,7 @@ export const fewRights = () => {
           .replace(/"rate_limit":\d+/, '"rate_limit": as started')
           // Each answers at its own moment.
           .replace(/"generated_at":"[^"]*"/, '"generated_at": now')
-          // Of secrets a device does not even know which are set.
+          // Devices do not know which secrets are set.
           .replace(/,"(dkim_private_key|smtp_url)":null/g, "")
           // Addresses of documents are signed by the server alone.
           .replace(/"download_url":"http[^"]*"/g, '"download_url":null')

@@ -1,4 +1,4 @@
-/** A server restored from a backup has forgotten what its devices know: they begin anew and send it again. */
+/** A server restored from a backup lacks later events of its devices: they start over and send them again. */
 import { describe, expect, it } from "vitest"
 import { engines } from "../app.ts"
 import { fills } from "./inspected-device.ts"
@@ -25,7 +25,7 @@ describe.each(engines)("a server on %s, restored from a backup", (engine) => {
       await device.sync()
       expect(device.outbox.counts()).toEqual({ accepted: 3 })
       await restore()
-      // It has gone on since, further than the device ever was: positions tell nothing any more.
+      // It continued beyond the device's position, so positions show nothing.
       await clients()
       await device.put(product, { weight: "12.5" })
       await device.sync()

@@ -1,6 +1,6 @@
 /**
- * A server put back from a backup gives ids anew that its devices have made rows with since. Nothing a device sends or
- * records again may then act on the rows that have them now.
+ * A restored server reuses ids that devices have used since. Commands sent or recorded again must not affect the rows
+ * that now have them.
  */
 import { beforeEach, describe, expect, it } from "vitest"
 import { engines } from "../app.ts"
@@ -143,9 +143,9 @@ describe.each(share(engines))("after a server on %s was restored and leased ids 
       if (!is_news) await move(van, own, "Van, shelf 3")
       await restore()
       const theirs = await theirsInsteadOf(own)
-      // The first round tells the device what the server has forgotten, the second brings it there.
+      // The first round shows the device what the server lost, the second sends it.
       expect(await server.carry(van)).toMatchObject({ complete: false, accepted: 0 })
-      // What its person sees by that id now is the other one, and that is what is meant from now on.
+      // The id now shows the other row to its user, who means that one from now on.
       if (is_news) await move(van, own, "As seen now")
       await server.carry(van)
       expect(await counts(van)).toEqual({ pending: 0, conflicts: 1, held: is_news ? 0 : 1 })

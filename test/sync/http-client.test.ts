@@ -17,7 +17,7 @@ describe("the HTTP client", () => {
     for (const close of opened.splice(0)) close()
   })
 
-  /** A server that answers so, and what it was asked. */
+  /** A server with this response, and the requests it received. */
   const serving = async (
     answer: (request: IncomingMessage, response: ServerResponse, asked: number) => void,
     options: Partial<HttpClientOptions> = {}
@@ -112,7 +112,7 @@ describe("the HTTP client", () => {
     expect(error).toMatchObject({ url, message: `The server at ${url} cannot be reached.` })
     expect(String((error as Error & { cause: Error & { cause: Error } }).cause.cause)).toContain("ECONNREFUSED")
   })
-  it("counts an answer that does not end as none, at its deadline, when it breaks off and when it is given up", async () => {
+  it("treats an endless response as none: at its deadline, when it breaks off and when it is abandoned", async () => {
     const slow = await serving((_, response) => response.writeHead(200).write("{"), { timeout_millis: 200 })
     await expect(slow.client.send({ method: "GET", path: "/" })).rejects.toThrow(Unreachable)
     const broken = await serving((_, response) => {

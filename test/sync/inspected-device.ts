@@ -36,9 +36,9 @@ export const sql = (...statements: ReadonlyArray<string>) =>
 export interface Hooks {
   /** Rows per page. */
   readonly limit?: number
-  /** Filled from rows beyond so many events; 0: always, infinity: from events. */
+  /** Filled from rows above this number of events; 0: always, infinity: from events. */
   readonly snapshot_beyond?: number
-  /** Called before each page is asked for; what it throws is what the network throws. */
+  /** Called before each page request; throws like the network. */
   before_page?: (asked: { readonly after: string; readonly offset: string }) => void | Promise<void>
   /** Called before commands are sent; what it throws is what the network throws. */
   before_push?: () => void
@@ -63,17 +63,17 @@ export interface InspectedDevice extends RentalHouse<unknown, DeviceAnswer> {
   readonly remote: Remote
   readonly run: <A>(effect: Effect.Effect<A, Failure, Store | CommandRuntime>) => Promise<A>
   readonly undo: () => DeviceUndo
-  /** What it would answer; nothing is recorded. */
+  /** The planned response; nothing is recorded. */
   readonly plan: Call<DeviceAnswer, unknown>
-  /** What its functions are made of, with this remote in place of its own. */
+  /** Its parts, with this remote in place of its own. */
   readonly parts: (remote?: Remote) => Parameters<typeof examineDevice>[0]
   readonly sync: () => Promise<SyncReport>
-  /** What the doctor finds wrong. */
+  /** Faults found by the doctor. */
   readonly problems: (repair?: boolean) => Promise<ReadonlyArray<Finding>>
   readonly tables: () => Promise<Dump>
   /** Closes the process's files and opens them again. */
   readonly restart: () => Promise<void>
-  /** How often each page was asked for, and how many events and rows have arrived. */
+  /** Requests of each page, and events and rows received. */
   readonly counted: { pages: Array<string>; rows: number; events: number; plans: number }
   /** Files of the replica, or of the outbox too, that hold these bytes. */
   readonly holds: (bytes: string | Buffer, files?: "replica" | "") => ReadonlyArray<string>

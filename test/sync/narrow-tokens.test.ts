@@ -48,7 +48,7 @@ describe.each(engines)("data on a device by its token, on %s", (engine) => {
         status: 503,
         body: { errors }
       })
-      // Whose an address is can be told without what stands in it.
+      // The owner of an address is visible without its contents.
       const quote = { subject: "Offline", member_id, delivery_address_id: other_address }
       const made = await device.create("/opportunities?include=delivery_address", quote)
       expect([made.delivery_address_id, made.delivery_address]).toEqual([other_address, null])

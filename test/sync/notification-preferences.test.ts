@@ -46,7 +46,7 @@ describe.each(engines)("notification preferences on devices, on %s", (engine) =>
     await synced(office, counter)
     const kept = (await counter.tables())["notification_preferences"]!
     expect(kept.map((row) => row["member_id"])).toEqual([person.member_id])
-    // Members are not told to this device: here there is none, at the server it is not for them.
+    // Members are hidden from this device: 404 here, 403 at the server.
     expect([(await counter.get(path)).status, (await server.get(path, person.secret)).status]).toEqual([404, 403])
   })
   it("two devices that name different channels both count; of one channel the later counts", async () => {

@@ -41,14 +41,14 @@ export const wireCommand = (
   ...more
 })
 
-/** A device as people have it, asked like a server: `device.post("/products", {…})`. */
+/** A real device, called like a server: `device.post("/products", {…})`. */
 export type TestDevice = Device &
   Omit<RentalHouse<unknown, DeviceAnswer>, keyof Device> & {
     readonly folder: string
     readonly tables: () => Promise<Dump>
   }
 
-/** The server, asked over HTTP; by the owner unless a token is given. */
+/** The server over HTTP, by default as the owner. */
 export interface TestServer extends RentalHouse<string> {
   /** Holds the devices' folders. */
   readonly folder: string
@@ -204,7 +204,7 @@ const opening =
       await open?.close()
       open = undefined
     })
-    // What is taken out of it before it is open is asked of the one that is open by then.
+    // Properties read before it is open are those of the opened one.
     return new Proxy({} as TestServer, {
       get: (_, name: keyof TestServer) =>
         open === undefined || typeof open[name] === "function"

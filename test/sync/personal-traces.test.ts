@@ -22,7 +22,7 @@ import {
   recordsOfMember
 } from "./traces.ts"
 
-/** What custom fields of each kind may hold of a person; kinds that choose from a list or hold yes or no hold nothing of them. */
+/** Personal values of custom fields by kind; lists and booleans hold none. */
 const custom_values: { readonly [type: number]: unknown } = {
   0: `${mark} 0`,
   1: `${mark} 1`,
@@ -41,7 +41,7 @@ const from_events = { snapshot_beyond: Number.POSITIVE_INFINITY }
 describe.each(engines)("no trace of an anonymised person remains, on %s", (engine) => {
   const server = serverOfEachTest(engine)
   const { create, must, show } = server
-  /** Asked under an Idempotency-Key. */
+  /** Sent with an Idempotency-Key. */
   const keyed = async (key: string, path: string, body: object) => {
     const response = await fetch(`${server.url()}/api/v1${path}`, {
       method: "POST",
@@ -129,13 +129,13 @@ describe.each(engines)("no trace of an anonymised person remains, on %s", (engin
     await synced()
     await nothingLeft()
 
-    // What was answered is answered again with what is left of it, and happens no second time.
+    // Stored responses are repeated without erased data, and have no further effect.
     expect(await job()).toMatchObject({
       ...{ status: 201, replayed: "true", body: { opportunity: { venue: { id, name: "Anonymised Member" } } } }
     })
     expect(await lighting()).toMatchObject({ status: 201, body: unrelated.body })
     expect((await show(`/members/${id}?include=emails`)).emails).toEqual([])
-    // Devices hold what the server holds, and whoever enrols from now on sees none of it.
+    // Devices match the server, and new ones receive none of it.
     const there = await server.tables()
     for (const device of [whole, filled]) {
       expect((await device.show(`/members/${id}`)).custom_fields).toMatchObject({ diet: "Vegan", personal_0: null })
@@ -166,7 +166,7 @@ describe.each(engines)("no trace of an anonymised person remains, on %s", (engin
     await must("PUT", `/sync/replicas/${own.id}`, { name: `${mark}'s laptop` }, secret)
     await own.must("PUT", product, { description: "By themselves" })
     await own.sync()
-    // What crosses a change of theirs is told with their name.
+    // Changes that conflict with one of theirs name them.
     open = false
     await colleague.must("PUT", product, { description: "By a colleague" })
     open = true

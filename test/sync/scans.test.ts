@@ -56,7 +56,7 @@ describe.each(engines)("scans on devices, with a server on %s", (engine) => {
     expect(JSON.stringify(conflict)).toMatch(
       `H-8 is out with \\"Gig of 5\\" (order ${Number(first.number)}); check it in there first.`
     )
-    // The code is told as what it names here: a unit of a product, for an order.
+    // The code is sent with its meaning here: a unit of a product, for an order.
     expect(conflict).toMatchObject({
       about: {
         order: { id: Number(second.path.split("/").at(-1)) },

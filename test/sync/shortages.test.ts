@@ -1,4 +1,4 @@
-/** What a device says of shortages: in all places the same, without a network, and what the server says once synced. */
+/** Shortages on a device: equal in all places, offline, and equal to the server once synced. */
 import { beforeAll, describe, expect, it, vi } from "vitest"
 import { engines } from "../app.ts"
 import type { RentalHouse } from "../rental-house.ts"

@@ -48,7 +48,7 @@ export const markedTables = (server: TestServer): Promise<ReadonlyArray<string>>
     })
   )
 
-/** What an owner's export asks the server for. */
+/** Requests of an owner's export. */
 export const exported = async (server: TestServer): Promise<string> => {
   const parts: Array<unknown> = [(await server.get("/system/manifest")).body]
   for (let after = 0; ;) {
@@ -59,7 +59,7 @@ export const exported = async (server: TestServer): Promise<string> => {
   }
 }
 
-/** What stays of somebody anonymised, by the interface's own words: how they are dealt with, not who they are. */
+/** Data kept of an anonymised person, by the API's own documentation: how to deal with them, not who they are. */
 const stays: ReadonlySet<string> = new Set([
   "members.locale",
   "members.default_currency_code",

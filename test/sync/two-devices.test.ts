@@ -13,7 +13,7 @@ interface Meeting {
   /** Recorded by each, who see the thing as it is at the server; the till syncs first. */
   readonly till?: ReadonlyArray<Sent>
   readonly van?: ReadonlyArray<Sent> | (() => ReadonlyArray<Sent>)
-  /** What the till's first command is answered there. */
+  /** Verdict on the till's first command there. */
   readonly answer?: object
   /** Somebody's work at the server before either syncs, and once the van was refused. */
   readonly meanwhile?: (path: string) => Promise<unknown>

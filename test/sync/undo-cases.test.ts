@@ -16,7 +16,7 @@ let serial = 0
 const tagged = (word: string): string => `${word}-${++serial}`
 const lamp = async (more: object = {}): Promise<string> =>
   `/products/${(await create("/products", { name: "Lamp", ...more })).id}`
-/** An order of so many units, and those there are of them. */
+/** An order of a quantity, and the stock of it. */
 const ordered = async (quantity: number, there_are: number) => {
   const { id: product_id, units } = await server.units(1, there_are)
   const { id, line } = await server.order(product_id, quantity, { subject: "Gig", ...dates })
@@ -154,7 +154,7 @@ describe("an undo is planned as it would be decided", () => {
       { n: 1, way: "refused", later: { n: 2 }, instead: "undo that first: flightcase undo 2" }
     ])
   })
-  it("the last recorded one, and earlier ones once nothing of it is left", async () => {
+  it("undoes the last command, and earlier ones once it is completely undone", async () => {
     const product = await lamp()
     const { assets, units } = await ordered(1, 1)
     const device = await filled()
@@ -194,7 +194,7 @@ describe("an undo of several steps", () => {
       if (++written === 2) throw new Error("broken off")
     }
     await expect(device.undo().undo("1", false)).rejects.toThrow("broken off")
-    // What another process would find, had this one ended there.
+    // State another process would find after a crash here.
     expect(onDisk).toEqual([1, 1])
     delete hooks.at
     expect(device.outbox.lastN()).toBe(1)
@@ -246,7 +246,7 @@ describe("an undo that a person has agreed to", () => {
 
 describe("redoing undone commands", () => {
   const refused = (field: string) => failing("refused", { plan: { steps: [{ later: { field, who: "Owner" } }] } })
-  it("is recorded once, however often it was taken back and recorded in between", async () => {
+  it("is recorded once, however often it was undone and redone in between", async () => {
     const { id } = await server.opportunity()
     const device = await filled()
     const undo = device.undo()
@@ -296,7 +296,7 @@ describe("redoing undone commands", () => {
     await synced(device)
     expect(await device.undo().redo("3")).toMatchObject(refused("custom_fields"))
   })
-  it("waits as a conflict where the server knows of a change that the device does not", async () => {
+  it("becomes a conflict if the server has a change that the device does not", async () => {
     const product = await lamp()
     const device = await filled()
     await device.put(product, { name: "Lantern" })

@@ -1,8 +1,8 @@
-/** What people do every day, taken back: unsent, sent, recorded once more, and where somebody else has been at it since. */
+/** Daily actions undone: unsent, sent, redone, and after others' changes. */
 import { beforeAll, describe, expect, it } from "vitest"
 import { serverOfSuite, type TestDevice } from "./opening.ts"
 
-/** A request and its body; `{…}` in either names something of the world, or of what was `made` by the command. */
+/** A request and its body; `{…}` in either refers to rows of the world or of `made`. */
 type Sent = readonly [request: string, body?: object]
 /** Goods, an order and a quotation of their own, and what the row itself made first. */
 type World = Readonly<Record<string, any>>
@@ -10,10 +10,10 @@ type Seen = keyof typeof views
 interface Daily {
   readonly what: string
   readonly name: string
-  /** What comes first, at the server; it names what it made. */
+  /** Earlier requests at the server, which name their rows. */
   readonly before?: (w: World) => Promise<World>
   readonly record: Sent
-  /** What it changes, as people see it. */
+  /** Visible changes. */
   readonly seen: Seen
   /** Others' work on the same since, after the words with which an undo is refused then. */
   readonly since?: ReadonlyArray<readonly [refused: RegExp, ...changes: ReadonlyArray<Sent>]>

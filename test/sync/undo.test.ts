@@ -1,4 +1,4 @@
-/** What a device recorded is taken back: rows are as before, whether it had been sent or not. */
+/** Undoing a device's commands restores the rows, sent or not. */
 import { Effect } from "effect"
 import { beforeAll, describe, expect, it } from "vitest"
 import { catalogue } from "../../core/catalogue.ts"
@@ -10,7 +10,7 @@ import { seed_data } from "../sim/seed-data.ts"
 import type { Dump, InspectedDevice } from "./inspected-device.ts"
 import { serverOfSuite } from "./opening.ts"
 
-/** What is not taken back as it is, and what to do instead. */
+/** Commands without plain undo, and the alternative. */
 const final: ReadonlyArray<readonly [what: string, name: string, instead: RegExp]> = [
   ["units release", "stock_levels.release", /units quarantine/],
   ["invoices issue", "invoices.issue", /credit note/],
@@ -18,7 +18,7 @@ const final: ReadonlyArray<readonly [what: string, name: string, instead: RegExp
   ["receive", "purchase_orders.receive", /purchase-orders return/]
 ]
 
-/** Columns that tell of when and by whom, and ids and numbers, which are given once. */
+/** Columns of times, users, ids and numbers, which are assigned once. */
 const volatile = new Set(["id", "path", "origin_item_id", "has_shortage"])
 /** Worked out again by what rates, products and stock say today; what they are worked out from is compared. */
 const derived = /_total$|^(total|unit_price|subtotal|amount_outstanding)$/
@@ -137,7 +137,7 @@ describe("a device's own commands", () => {
     })
     expect(withdrawn).toBeGreaterThan(60)
     expect((await device.undo().list(10)).length).toBe(0)
-    // The numbers that were given up are told to the server, which goes on with the next.
+    // The server learns the abandoned numbers and continues with the next.
     await device.post("/products", { name: "After all that" })
     expect(await device.sync()).toMatchObject({ accepted: 1, pending: 0, conflicts: 0 })
     await device.post("/products", { name: "And that" })

@@ -42,7 +42,7 @@ describe.each(both_engines)("a command's id that was used by another, on %s,", (
       const error = { status: 409, message: expect.stringContaining("an id of its own") }
       expect(conflicts).toMatchObject([{ id, n: 1, error }])
       expect(conflicts[0]!.ways_out.map(({ way }) => way)).toContain("retry")
-      // What it did here is taken back: the server never did it.
+      // Its effect here is reverted: the server never applied it.
       await server.sameOn(van)
       expect((await van.resolve(id, { retry: true })).command!.id).not.toBe(id)
       expect(await van.sync()).toMatchObject({ pending: 0, conflicts: 0 })

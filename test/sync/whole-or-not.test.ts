@@ -1,4 +1,4 @@
-/** What a server keeps beside the journal stands and falls with what was done: a device's verdict, the answer under a key. */
+/** Server data beside the journal commits with its command: a device's verdict, the response under a key. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import { Effect } from "effect"
 import { catalogueOf } from "../../core/kernel/endpoints/endpoint.ts"

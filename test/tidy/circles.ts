@@ -1,4 +1,4 @@
-/** Who imports whom, and who thereby imports itself. */
+/** Imports between files, and circles among them. */
 import { posix } from "node:path"
 import type { Sources } from "../source/place.ts"
 import { importsOf } from "./measures.ts"
@@ -20,7 +20,7 @@ export const fileGraph = (sources: Sources): Graph =>
     ])
   )
 
-/** The graph of what files belong to; files that belong to nothing are left out. */
+/** Graph of the files' groups; files without one are left out. */
 export const groupedGraph = (graph: Graph, groupOf: (file: string) => string | undefined): Graph => {
   const groups = new Map<string, Set<string>>()
   for (const [file, imported] of graph) {

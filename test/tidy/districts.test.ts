@@ -21,7 +21,7 @@ const districts = {
   sync: words("http-client.ts protocol sqlite device notification-stream.ts server"),
   cli: words("base output context briefs derived views commands frame run.ts main.ts")
 }
-/** The trees by themselves: what core is about, and the rooms of the server. */
+/** The trees: subjects of core, and rooms of the server. */
 const wide_folders = words("core server")
 const entries_max = 15
 const loose_files_max = 5

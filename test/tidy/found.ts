@@ -6,7 +6,7 @@ import { commentsOf, type Dialect, dialectIn, titlesOf } from "./dialect.ts"
 import { lineAt, measures } from "./measures.ts"
 import { general_folders, rentalWordsIn } from "./words.ts"
 
-/** What, of which folder: the places. */
+/** Places of a finding, by kind and folder. */
 export type Found = ReadonlyMap<string, ReadonlyMap<string, ReadonlyArray<string>>>
 const collector = (): {
   readonly add: (what: string, folder: string, place: string) => void

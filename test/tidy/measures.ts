@@ -1,4 +1,4 @@
-/** What the source is to have less of, counted on its syntax. */
+/** Undesirable patterns, counted on the syntax of the source. */
 import { type Node, nodesOf, part } from "../source/tree.ts"
 import type { SourceFile } from "../source/place.ts"
 

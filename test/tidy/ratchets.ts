@@ -1,4 +1,4 @@
-/** What is allowed: what there was when it was last counted. It only goes down. */
+/** Allowed counts: those of the last run. They only decrease. */
 import { readFileSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { Schema } from "effect"

@@ -1,4 +1,4 @@
-/** What is billed of an opportunity already, what is left, and parts of it. */
+/** Billed and unbilled amounts of an opportunity, and part invoices. */
 import { expect } from "vitest"
 import { invoices, opp, type Scenario, scenario, type Scene } from "../billing-scenarios.ts"
 import { amounts, refusedOn } from "../calling.ts"

@@ -16,7 +16,7 @@ export const productScenarios = (): ReadonlyArray<Scenario> => [
     expect([reply.status, reply.body.product]).toMatchObject([201, { name: "New Speaker", product_type: "rental" }])
   }),
   scenario("I3", "a bulk product begins with an empty level at the default store", async (s) => {
-    // There is always a default store here, the first one unless told otherwise, so it is the first store's turn as well.
+    // A default store always exists, by default the first one, so this also covers the first store.
     const before = (await s.get(`${v1}/stores?q[is_default_eq]=true`)).body.stores
     expect(await levelsOf(s, (await s.product()).id)).toMatchObject([{ store_id: before[0].id, quantity_held: "0.00" }])
     const S = await s.store({ is_default: true })

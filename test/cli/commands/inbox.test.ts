@@ -155,7 +155,7 @@ describe("the stream, followed", () => {
     const ended = once(child, "close")
     try {
       await until(() => out.includes('"started"'))
-      // Nothing tells when its stream stands: it is told until it hears.
+      // The stream has no ready signal: notifications are sent until one arrives.
       for (let tries = 0; tries < 200 && !out.includes('"notification"'); tries++) {
         await tell(place.app, { is_own: true, read_at: "2026-06-18T12:00:00.000Z" }, {})
         await new Promise((resolve) => setTimeout(resolve, 100))

@@ -52,7 +52,7 @@ beforeAll(async () => {
 })
 afterAll(() => place.close())
 
-describe("papers printed without a network", () => {
+describe("documents printed without a network", () => {
   it("carry codes that the scanner takes, all of them, out and in", async () => {
     await typed(["login", place.url, "--token", owner_token])
     await place.stop()

@@ -60,7 +60,7 @@ describe("flightcase today", () => {
       await watched.says("First job")
       await order("Second job", "2027-07-01T11:00:00Z")
       await watched.says("Second job")
-      // What is of another day changes nothing of this one.
+      // Events of another day do not change this one.
       await order("Job of another month", "2027-09-01T11:00:00Z")
       await order("Third job", "2027-07-01T12:00:00Z")
       await watched.says("Third job")
@@ -130,7 +130,7 @@ describe("flightcase today", () => {
       expect(body(here), words.join(" ")).toBe(body(there))
     }
   })
-  it("takes words for a day by the clock of the store, else by the company's", async () => {
+  it("reads words for a day in the store's zone, else in the company's", async () => {
     await house.must("PUT", "/settings/company", { settings: { timezone: "Pacific/Kiritimati" } })
     const store = await house.store({ name: "Honolulu", timezone: "Pacific/Honolulu" })
     expect((await type("sync")).code).toBe(0)

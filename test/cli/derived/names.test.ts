@@ -135,7 +135,7 @@ describe("columns", () => {
     })
     expect(() => writingOf("no locale", false)).toThrow("is no locale")
   })
-  it("are used as they are without a mapping", () => {
+  it("are used unchanged without a mapping", () => {
     expect(mapped([], ["sku", "Weight (kg)", "Anything"], { sku: "A", "Weight (kg)": "2", Anything: "x" })).toEqual({
       sku: "A",
       Weight: "2",

@@ -13,7 +13,7 @@ import { type CommandLine, openCommandLine } from "../command-line.ts"
 import { callOf, openPlace, owner_token, type Place, type Ran } from "../session.ts"
 import { plays_everything } from "../../app.ts"
 
-/** What would steer a terminal, or turn text around. */
+/** Control characters and direction marks. */
 const steering = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/
 const our_inks = /\u001b\[(0|1|2|31|32|33|34|36)m/g
 
@@ -220,7 +220,7 @@ describe("data cannot control the terminal", () => {
         ] as const) {
           const plain = inks ? text.replace(our_inks, "") : text
           const found = steering.exec(plain)
-          // A file's content is kept as it is where nobody looks at it.
+          // A file's content stays exact unless written to a terminal.
           const is_file =
             stream === "stdout" &&
             words.join(" ").startsWith("calendar-feeds export") &&
@@ -277,7 +277,7 @@ describe("the sources", () => {
     readFileSync(join(root, file), "utf8").replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, "")
   it("of the command line write to standard output and standard error in one place", () => {
     const others = sources("cli").filter((file) => file !== "cli/output/out.ts")
-    // Whether a stream is a terminal, and how wide, may be asked elsewhere.
+    // Checks for terminals and widths may be elsewhere.
     const writing = others.filter((file) =>
       /\bstd(out|err)\b(?!\.(isTTY|columns)\b)|\bconsole\b|\/dev\/(tty|fd)|writeSync\(\s*[12]\b/.test(code(file))
     )

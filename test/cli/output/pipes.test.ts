@@ -1,4 +1,4 @@
-/** What a terminal shows is in a pipe too: every value of every command for people, without colours and in full. */
+/** A pipe gets all values a terminal shows, for every command, without colours and in full. */
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { openPlace, type Place, runHere } from "../session.ts"
 
@@ -57,7 +57,7 @@ beforeAll(async () => {
 }, 120_000)
 afterAll(() => place.close())
 
-/** Cells of what a terminal shows, without the headings of tables. */
+/** Cells of a terminal's output, without table headers. */
 const cellsOf = (text: string): ReadonlyArray<string> =>
   text
     .split(/\n| {2,}/)

@@ -5,7 +5,7 @@ import { type Label, labelSheets, sheets, symbolOf, symbolOptions } from "../../
 import { decoded, pixelsOfPng, pixelsOfSvg } from "../../browser/decode.ts"
 import { all, classed, faultsOf, readPage, textOf } from "../../browser/page.ts"
 
-/** What may be a code: what scanners send is trimmed, so no space around it. */
+/** Valid codes: scanners trim, so there is no space around them. */
 const code128_codes = fc
   .string({
     unit: fc.integer({ min: 0x20, max: 0x7e }).map((point) => String.fromCharCode(point)),
@@ -66,7 +66,7 @@ describe("a barcode", () => {
     expect(columns.indexOf(true)).toBe(quiet * units_per_module)
     expect(pixels.width - 1 - columns.lastIndexOf(true)).toBe(quiet * units_per_module)
   })
-  it("knows its number of modules: 11 a character, start, check, stop and quiet zones", async () => {
+  it("calculates the number of modules: 11 per character, plus start, check, stop and quiet zones", async () => {
     // ISO 15417: start 11, a data sign 11 each, check 11, stop 13, and 10 on either side. Six letters are six signs.
     expect((await symbolOf("code128", "ABCDEF")).modules).toBe(11 + 6 * 11 + 11 + 13 + 20)
     // The smallest QR code is 21 modules across.

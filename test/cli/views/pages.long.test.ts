@@ -185,9 +185,9 @@ describe("labels of the command line", () => {
   })
 })
 
-describe("where a page goes", () => {
+describe("the destination of a page", () => {
   const dates = ["--from", dayFrom(now, 0), "--to", dayFrom(now, 3)]
-  it("is standard output for -, with nothing else on it", async () => {
+  it("is standard output for -, and only the page is written", async () => {
     const { code, err, out } = await tool("availability", "calendar", ...dates, "--html", "-")
     expect([code, err]).toEqual([0, ""])
     expect(faultsOf(out)).toEqual([])

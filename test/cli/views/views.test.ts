@@ -50,7 +50,7 @@ const product = (
     pending_checkin: 0
   }))
 })
-/** What is left of a text on a page: no character that pages cannot hold. */
+/** Text as on a page: without characters that pages cannot hold. */
 const shown = (text: string): string => text.toWellFormed().replaceAll("\u0000", "\ufffd")
 const cellsOf = (page: Element): ReadonlyArray<ReadonlyArray<string>> =>
   all(all(page, "tbody")[0]!, "tr").map((row) => all(row, "td").map(textOf))
@@ -133,7 +133,7 @@ describe("the calendar as a page", () => {
       year
     )
     expect(tables.map((table) => textOf(all(table, "caption")[0]!))[1]).toBe("1 Mar to 30 Apr 2027")
-    // Of three digits a month is enough.
+    // Three-digit numbers cover a month.
     expect(
       all(
         readPage(
@@ -306,7 +306,7 @@ describe("the chart of claims as a page", () => {
       "Gala"
     ])
   })
-  it("marks the days that are short and draws quantities as tall as they are many", () => {
+  it("marks short days, and draws quantities in proportion", () => {
     const chart = {
       ...facts([]).chart,
       demands: [

@@ -5,7 +5,7 @@ import { type Ledger, shortOf } from "./ledger.ts"
 import type { Script } from "./script.ts"
 import { supplier } from "./stock.ts"
 
-/** What an order is short of is ordered from a supplier, sent, and received at the dock. */
+/** Orders shortages from a supplier, sends the order, and receives it at the dock. */
 export const subHire = async ({ house, ledger }: Script, subject: string): Promise<string> => {
   const { ben, cora } = house
   const order = ledger.of(subject)
@@ -42,7 +42,7 @@ export const wayOut = async (
   return { n: String(told.json("conflicts.0.n")), command: String(found?.["command"]) }
 }
 
-/** What a job that is over comes to is billed, issued and paid in part. */
+/** Bills, issues and partly pays a finished job. */
 export const bill = async (person: Person, ledger: Ledger, subject: string): Promise<void> => {
   const made = await person.types(["opportunities", "invoice", String(ledger.of(subject).id), "--json"])
   const id = String(made.json("invoice.id"))

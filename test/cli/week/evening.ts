@@ -12,7 +12,7 @@ export const atPeace = async (house: House): Promise<void> => {
   for (let round = 0; round < 2; round++) for (const person of house.people) await person.types(["sync"])
 }
 
-/** What is wrong at the end of a day, in words. */
+/** Faults at the end of a day, as text. */
 export const faultsOf = async (house: House, ledger: Ledger): Promise<ReadonlyArray<string>> => {
   const faults: Array<string> = []
   const same = (what: string, found: unknown, expected: unknown): void => {
@@ -75,7 +75,7 @@ const today = async (person: Person, house: House, ledger: Ledger, same: Same): 
 const key = (subject: Json | undefined, product: Json | undefined, ...rest: ReadonlyArray<unknown>): string =>
   [subject, product, ...rest].join(" | ")
 const names = { HEAD: "Moving head", CAM: "Camera", LENS: "Lens", CABLE: "Cable", PAR: "PAR 64", CAMKIT: "Camera kit" }
-/** One answer, whoever is asked: the list of all, the order's own, its availability, its flag. */
+/** The same answer from all sources: the list, the order, its availability, its flag. */
 const shortages = async (person: Person, ledger: Ledger, house: House, same: Same): Promise<void> => {
   const expected = shortOf(ledger, house.now())
   const all = (await person.types(["shortages", "--from", "2027-07-01", "--to", "2027-07-20", "--json"])).rows(

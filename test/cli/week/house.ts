@@ -17,7 +17,7 @@ import type { Ran } from "../session.ts"
 
 const owner_token = "owner-token-of-the-week"
 
-/** What a command said: exit code, both streams, and its JSON by paths such as `opportunity.items.0.id`. */
+/** Result of a command: exit code, both streams, and its JSON by paths such as `opportunity.items.0.id`. */
 export interface Said extends Ran {
   readonly words: string
   readonly json: (path: string) => Json | undefined
@@ -69,7 +69,7 @@ export const at = (json: Json | undefined, path: string): Json | undefined =>
     )
 
 const minute = 60_000
-/** Its answers tell the time that is set; Node would write the machine's own. */
+/** Responses carry the set time; Node would write the machine's own. */
 const onTheSetClock =
   (app: ServerApp): ServerApp["answer"] =>
   (asked) =>

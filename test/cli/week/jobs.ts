@@ -10,7 +10,7 @@ export interface Job {
   readonly customer: string
   readonly store: StoreName
   readonly quoted: Day
-  /** What Ann makes of it that day. */
+  /** Changes Ann makes that day. */
   readonly as: "draft" | "quotation" | "order"
   readonly from: readonly [Day, string]
   readonly to: readonly [Day, string]

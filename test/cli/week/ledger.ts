@@ -1,6 +1,6 @@
 /**
- * A plain ledger of what happened, kept by the script beside the house: which job stands how, where each unit is, what
- * is out of bulk goods. What must be short, on the day's lists and counted follows from it, without the product's code.
+ * A plain ledger kept by the script: status of jobs, location of units, bulk goods out. Expected shortages, day lists
+ * and counts follow from it, without the product's code.
  */
 import { dayAt, instantAt, type Job } from "./jobs.ts"
 import { bulk, kit_parts, sealed_case, type Sku, type StoreName, units } from "./stock.ts"
@@ -137,7 +137,7 @@ export class Ledger {
     standing.from = instantAt(standing.job.store, from)
     standing.to = instantAt(standing.job.store, to)
   }
-  /** What is still to leave for a job, as codes; `skip` are units that are not taken. */
+  /** Codes still to dispatch for a job, without `skip`. */
   codesFor(subject: string, skip: ReadonlyArray<string> = []): ReadonlyArray<string> {
     const { job, lines } = this.of(subject)
     const taken = new Set(skip)
@@ -158,7 +158,7 @@ export class Ledger {
       return line.quantity > line.sent ? [`${line.sku}*${line.quantity - line.sent}`] : []
     })
   }
-  /** What is out with a job, as codes. */
+  /** Codes out with a job. */
   codesOut(subject: string): ReadonlyArray<string> {
     return this.of(subject).lines.flatMap((line) => [
       ...[...line.units].flatMap(([code, where]) => (where === "out" ? [code] : [])),
@@ -211,7 +211,7 @@ interface Demand {
   readonly quantity: number
 }
 const for_ever = Number.POSITIVE_INFINITY
-/** What the lines of one job take of a product, units that are out past their time without an end. */
+/** Demand of one job's lines for a product; overdue units have no end. */
 const demandsOf = (ledger: Ledger, job: Standing, line: Line, sku: Stocked, now: number): ReadonlyArray<Demand> => {
   const per = part_of(sku, line)
   if (per === 0 || job.state !== "order" || phaseOf(job) === "over") return []

@@ -1,4 +1,4 @@
-/** What people do all week, each deed told to the ledger as well. */
+/** Actions of the week, each also recorded in the ledger. */
 import { expect } from "vitest"
 import { dateOf, type Day, type Job, jobs } from "./jobs.ts"
 import { openHouse, type House, type Person, type Said } from "./house.ts"
@@ -11,7 +11,7 @@ export interface Script {
   readonly ledger: Ledger
   /** It is this time of the week by the clock of Bristol, and time goes on from there. */
   readonly timeIs: (day: Day, time: string) => void
-  /** The jobs that are asked for on a day: quoted, and ordered where the customer says so. */
+  /** Jobs requested on a day: quoted, and ordered if the customer accepts. */
   readonly quotes: (person: Person, day: Day, which?: (job: Job) => boolean) => Promise<void>
   readonly orders: (person: Person, subject: string) => Promise<void>
   readonly extends: (person: Person, subject: string, to: readonly [Day, string], exits?: number) => Promise<Said>

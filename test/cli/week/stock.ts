@@ -1,4 +1,4 @@
-/** What the house begins its week with: stores, people by the roles as shipped, customers, stock, a case. */
+/** Initial data of the week: stores, users with the system roles, customers, stock, a case. */
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { House } from "./house.ts"

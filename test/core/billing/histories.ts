@@ -71,7 +71,7 @@ const portion = (most: number, share: number): number =>
 
 interface Outcome {
   readonly decided: Result.Result<{ readonly events: ReadonlyArray<NewEvent> }, unknown>
-  /** What the rules in words say; undefined where they leave it to what the rows come to. */
+  /** Result by the written rules; undefined if it depends on the rows' amounts. */
   readonly expected: boolean | undefined
 }
 const take = (one: Step, facts: Facts, context: DecideContext): Outcome => {
@@ -131,14 +131,14 @@ const take = (one: Step, facts: Facts, context: DecideContext): Outcome => {
 type Moving = Extract<Step, { readonly kind: "pay" | "refund" | "credit_amount" }>
 const isMoving = (one: Step): one is Moving => "share" in one
 const columnOf = { pay: "amount_paid", refund: "amount_paid", credit_amount: "amount_credited" } as const
-/** What was asked for, by what there was before. */
+/** A request, chosen by the state. */
 const portionOf = (one: Moving, before: Seen): number =>
   after(before, (facts) => {
     const { amount_credited, amount_outstanding, amount_paid, total } = invoiceIn(facts)
     const most = { pay: amount_outstanding, refund: amount_paid, credit_amount: total - amount_credited }[one.kind]
     return portion(most, one.share)
   })
-/** What came of it. */
+/** Result of the request. */
 const movedBy = (one: Moving, before: Seen, now: Seen): number => {
   const [was, is] = [before, now].map((seen) => after(seen, (facts) => invoiceIn(facts)[columnOf[one.kind]]))
   return Math.abs((is ?? 0) - (was ?? 0))
@@ -181,7 +181,7 @@ const holds = (facts: Facts, first: InvoiceRow): void => {
     const quantity = sum(own.filter((one) => !one.by_amount).map((one) => Math.round(Number(one.quantity) * 100)))
     const whole = Math.round(Number(item.quantity) * 100)
     expect(quantity).toBeLessThanOrEqual(whole)
-    // Of a row whose whole quantity was credited nothing is left over.
+    // Rows credited in full have no rest.
     if (quantity === whole) expect(sum(own.map((one) => one.total)) + item.total).toBe(0)
   }
   for (const note of notes) expect(note.total).toBeLessThanOrEqual(0)

@@ -27,7 +27,7 @@ export const standard = taxed("20.0000")
 export interface Sold {
   readonly name?: string
   readonly quantity: string
-  /** What the row comes to, in minor units; with tax where prices include it. */
+  /** Amount of the row in minor units; with tax if prices include it. */
   readonly amount: number
   readonly tax?: RowTax
 }
@@ -89,7 +89,7 @@ export const paymentsIn = (facts: Facts) => facts.find(payments, { invoice_id: 1
 export const notesIn = (facts: Facts) => facts.find(credit_notes, { invoice_id: 1 })
 
 export const { given } = decider(billingEvents)
-/** What is seen of the rows once these events have happened. */
+/** Columns of the rows after these events. */
 export const after = <A>(before: ReadonlyArray<GivenRow | NewEvent>, look: (facts: Facts) => A): A => {
   const seen: Array<A> = []
   given(...before).when((facts) => {

@@ -1,4 +1,4 @@
-/** What documents say: golden trees of blocks, sums to the unit, and fields that are offered and nothing else. */
+/** Content of documents: golden trees of blocks, exact totals, and the listed fields only. */
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import { narrowest } from "../../../core/documents/brand.ts"
@@ -132,7 +132,7 @@ describe("fields", () => {
     expect(data["opportunity"]).toMatchObject({ starts_at: "1. Dezember 2026", customer_collecting: false })
     expect(JSON.stringify(data["items"])).toContain("36,00\u00a0€")
   })
-  it("of the warehouse know no price", () => {
+  it("of the warehouse show no price", () => {
     for (const type of ["pick_list", "delivery_note", "return_note"] as const)
       expect(
         fieldsOfType(type)

@@ -37,7 +37,7 @@ describe.each(engines)("importing members on %s", (engine) => {
     contact: [{ name: "Ann Lee", title: "Buyer", email: "ann@acme.example", relationship_type: "Employee" }]
   }
 
-  it("refuses a row whose heading is a property every object has, and accepts the others", async () => {
+  it("refuses a header that is a property of every object, and accepts the others", async () => {
     const rows = ["phone.constructor", "email.constructor", "link.__proto__"].map((heading) =>
       JSON.parse(`{"name":"Odd ${heading}","${heading}":"1"}`)
     )
@@ -88,7 +88,7 @@ describe.each(engines)("importing members on %s", (engine) => {
     expect(await head()).toBe(before)
   })
 
-  it("changes what differs, keeps what the row leaves out, and makes the first of a kind the primary one", async () => {
+  it("updates differing values, keeps omitted ones, and makes the first of a kind the primary one", async () => {
     const { id, status } = await one({
       account_number: "C-100",
       name: "Acme Events Ltd",

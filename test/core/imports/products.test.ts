@@ -90,7 +90,7 @@ describe.each(engines)("importing products on %s", (engine) => {
     expect(await head()).toBe(before)
   })
 
-  it("changes what differs: the quantity through the ledger, the price of the same rate", async () => {
+  it("updates differing values: the quantity through the ledger, the price of the same rate", async () => {
     const before = await head()
     const { id, status } = await one({
       sku: "MH-1",
@@ -172,7 +172,7 @@ describe.each(engines)("importing products on %s", (engine) => {
     ).not.toHaveProperty("warnings")
   })
 
-  it("an invalid row changes nothing and stops no other", async () => {
+  it("an invalid row changes nothing and does not stop others", async () => {
     const before = (await w.app.dump())["product_groups"]
     const { body } = await send([
       { name: "Good", sku: "G-1" },

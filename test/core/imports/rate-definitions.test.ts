@@ -25,7 +25,7 @@ describe.each(engines)("importing rate definitions on %s", (engine) => {
   const send = async (rows: ReadonlyArray<unknown>, more: object = {}) => (await sent(rows, more)).body
   const shown = async (id: number | null) => await w.show(`/rate_definitions/${id}`)
 
-  it("the other system's twelve engines map to presets, with a warning for the usage-based one only", async () => {
+  it("the other system's twelve engines map to presets, with a warning only for the usage-based one", async () => {
     const before = await head()
     const { results, meta } = await send(engineNames.map((name) => ({ name })))
     expect(meta).toEqual({ created: 0, updated: 0, unchanged: 12, rejected: 0, dry_run: false })

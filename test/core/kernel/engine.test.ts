@@ -330,7 +330,7 @@ describe.each(both_engines)("the schema on %s", (engine) => {
       )
     )
 
-  it("is there once, however often and by however many it is opened", async () => {
+  it("is created once, however often and by however many processes it is opened", async () => {
     const shops = await Promise.all([open(), open(), open()])
     await shops[0]!.call("POST", "/api/v1/lamps", { name: "One" })
     const again = await open()
@@ -340,7 +340,7 @@ describe.each(both_engines)("the schema on %s", (engine) => {
       [2, "Two"]
     ])
   })
-  it("of a newer release is left alone", async () => {
+  it("of a newer release is not opened", async () => {
     const shop = await open()
     await shop.call("POST", "/api/v1/lamps", { name: "Kept" })
     await shop.run(

@@ -1,4 +1,4 @@
-/** What is stored is taken as it is only where decoding would give the very same; anything else is decoded. */
+/** Stored data is used without decoding only if decoding would return the same. */
 import { readFileSync } from "node:fs"
 import { gunzipSync } from "node:zlib"
 import { Schema } from "effect"
@@ -157,7 +157,7 @@ describe("a kind of event", () => {
     expect(() => moved.make({ lamp_id: 7 })).toThrow("lamp.moved names no stream")
   })
 
-  it("choices of a later release are read as they are: its journal reaches devices of this one", () => {
+  it("unknown choices are kept: a later release's journal reaches devices of this one", () => {
     const kind = catalogue.events.get("product.updated")
     const data = { id: 1, product_type: "of a later release" }
     expect(kind === undefined ? undefined : decodeData(kind, data)).toEqual(data)

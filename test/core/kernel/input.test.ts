@@ -27,11 +27,11 @@ const create = (fields: Fields, body: JsonObject): ReadResult => readFields(fiel
 const update = (fields: Fields, body: JsonObject, current: Values = {}): ReadResult =>
   readFields(fields, body, { ...gbp, mode: "update", current })
 const refused = Symbol("refused")
-/** The value a field reads out of what was sent, or that it was refused. */
+/** The parsed value of a field, or its rejection. */
 const value = (field: Field, raw: unknown): unknown => {
   const read = create({ it: field }, { it: raw as Json })
   if (Object.keys(read.errors).length === 0) return read.values["it"]
-  // What is wrong within a document is told by its place.
+  // Errors within a document are reported by path.
   expect(Object.keys(read.errors).map((path) => path.split(".")[0])).toEqual(["it"])
   expect(read.values).not.toHaveProperty("it")
   return refused
@@ -236,7 +236,7 @@ describe("a body is read", () => {
       const { values, errors } = create(fields, { euros: raw as Json, ...(currency === undefined ? {} : { currency }) })
       expect(errors["euros"] === undefined ? values["euros"] : refused).toBe(expected)
     })
-    it("an update reads in the currency stored, unless another is sent with it", () => {
+    it("an update is read in the stored currency, unless another one is sent", () => {
       expect(update(fields, { euros: "125" }, { currency: "JPY" }).values).toEqual({ euros: 125 })
       expect(update(fields, { euros: "125", currency: "GBP" }, { currency: "JPY" }).values).toEqual({
         euros: 12_500,
@@ -347,7 +347,7 @@ describe("nested bodies", () => {
   it("nested objects are complete in updates, too: their defaults are filled in", () => {
     expect(update(fields, { lines: [{ name: "a" }] }).values).toEqual({ lines: [{ name: "a", count: 1, parts: [] }] })
   })
-  it("a document of 32 levels is taken, of more refused, however many", () => {
+  it("a document of 32 levels is accepted, deeper ones are refused", () => {
     const levels = (count: number): Json => {
       let deep: Json = "bottom"
       for (let level = 0; level < count; level++) deep = level % 2 === 0 ? [deep] : { deep }

@@ -9,7 +9,7 @@ import { openShopAt, type Place, placeOn, type Shop } from "./lamp-shop.ts"
 const writers_max = 8
 let place: Place
 let shops: ReadonlyArray<Shop>
-/** Each a process of its own as far as the database can tell: a pool, a runtime, a store. */
+/** Like separate processes to the database: a pool, a runtime and a store each. */
 beforeEach(async () => {
   place = await placeOn("pg")
   const first = await openShopAt(place)

@@ -158,7 +158,7 @@ const crash = command("POST", "/api/v1/lamps/{id}/crash", {
       : Effect.fail(invalidField("at", "Refused after recording."))
 })
 const many = { ids: list(integer()) }
-/** As many lamps as asked for in one command: ids drawn one by one inside the rule. */
+/** Creates a number of lamps in one command: ids are drawn one by one inside the rule. */
 const createMany = command("POST", "/api/v1/lamps/many", {
   name: "lamps.create_many",
   summary: "Creates many",
@@ -310,7 +310,7 @@ export interface Shop {
   /** Ids of the lamps a query string finds, in the order they come. */
   readonly found: (query: string | Query) => Promise<ReadonlyArray<number>>
   readonly run: <A, E>(effect: Effect.Effect<A, E, Store | CommandRuntime>) => Promise<A>
-  /** Everything an outsider could tell apart: folded tables, journal, document numbers. */
+  /** Externally visible state: projected tables, journal, document numbers. */
   readonly dump: () => Promise<{ readonly [table: string]: ReadonlyArray<unknown> }>
   readonly rebuild: () => Promise<void>
   /** A path or an address at which another process would open the same shop. */

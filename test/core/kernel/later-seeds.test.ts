@@ -86,7 +86,7 @@ describe.each(both_engines)("a database on %s older than some reference data", (
       })
     )
 
-  it("gets the system views with its next start, with the ids they have everywhere, and never twice", async () => {
+  it("gets the system views with its next start, with their fixed ids, and only once", async () => {
     const first = await start()
     const before = await rows(first, "custom_views")
     expect(before.length).toBeGreaterThan(10)

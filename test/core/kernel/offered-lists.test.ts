@@ -1,6 +1,6 @@
 /**
- * What lists offer is there, and has an effect: what the documents name is declared, and every declared filter, sort,
- * other name and include of every resource is tried on two rows that differ in every column.
+ * Everything lists offer exists and works: documented names are declared, and every filter, sort, alias and include of
+ * every resource is tried on two rows that differ in every column.
  */
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -42,7 +42,7 @@ const resources = [
 ]
 const named = new Map(resources.map((one) => [one.plural, one]))
 
-/** The include a dotted name leads to; what answers hold in any case may be asked for by whatever it holds. */
+/** The include of a dotted name; always-present keys need none. */
 const includeOf = (resource: Resource, name: string): Include | undefined => {
   const [first = "", ...inner] = name.split(".")
   const include = resource.includes[snakeCase(first)]
@@ -168,7 +168,7 @@ describe.each(both_engines)("every list on %s", (engine) => {
       expect([name, await listed(resource, [[`q[${name}_in][]`, other!]])]).toEqual([name, [800_002]])
     }
   })
-  it.each(resources)("$plural: kinds with names are filtered by these, however they are spelt", async (resource) => {
+  it.each(resources)("$plural: kinds with names are filtered by them in any spelling", async (resource) => {
     for (const name of resource.filters) {
       const { type: shape } = resource.table.columns[name]!
       if ((shape.kind !== "code" && shape.kind !== "choice") || hasOneValue(resource.table.columns[name]!)) continue

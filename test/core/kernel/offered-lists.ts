@@ -1,5 +1,5 @@
 import { words } from "../../words.ts"
-/** What the rules say lists offer (rules/conventions 3 to 6), by the resource's plural. Names as clients write them. */
+/** Filters, sorts and includes by rules/conventions 3 to 6, by the resource's plural and as clients write them. */
 export interface Offered {
   readonly filters: ReadonlyArray<string>
   readonly sorts?: ReadonlyArray<string>

@@ -1,4 +1,4 @@
-/** Filters and sorts as the conventions tell them, over rows in memory: no SQL, nothing shared with the kernel. */
+/** Filters and sorts by the conventions, over rows in memory: without SQL or code of the kernel. */
 import type { LampRow } from "./lamp-shop.ts"
 
 export type Kind =
@@ -182,7 +182,7 @@ const holds = (column: Column, row: LampRow, asked: Asked): boolean => {
   }
 }
 
-/** Ids of the rows that pass, in the order asked for (`-name` backwards): nothing after everything, then the id. */
+/** Ids of matching rows in the requested order (`-name` descending): nulls last, then by id. */
 export const foundIn = (
   rows: ReadonlyArray<LampRow>,
   conditions: ReadonlyArray<Asked>,

@@ -8,11 +8,11 @@ const without = (...ids: ReadonlyArray<number>): ReadonlyArray<number> => everyo
 /** field_predicate=value → the lamps it leaves. Of several values each travels as `[]`. */
 type Case = readonly [key: string, value: string | ReadonlyArray<string>, expected: ReadonlyArray<number>]
 
-/** Of each key its values, and the lamps each leaves. */
+/** Values of each key, and the lamps each matches. */
 const casesOf = (by: { readonly [key: string]: { readonly [value: string]: Case[2] } }): ReadonlyArray<Case> =>
   Object.entries(by).flatMap(([key, of]) => Object.entries(of).map(([value, found]): Case => [key, value, found]))
 
-/** What most columns hold nothing in. */
+/** Columns that are mostly null. */
 const empty = without(1, 2, 4, 5)
 const passedOver = (keys: string): ReadonlyArray<Case> => keys.split(" ").map((key): Case => [key, "1", everyone])
 const text: ReadonlyArray<Case> = [
@@ -327,7 +327,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
     expect(await shop.found("q[count_gteq]=0&q[count_lt]=10&q[kind_eq]=rental")).toEqual([1, 5])
     expect(await shop.found("q[kind_eq]=rental&q[name_start]=a&q[nonsense_eq]=1")).toEqual([1])
   })
-  it("a filter given twice counts as given last, and numbered keys add up", async () => {
+  it("the last of equal filters applies, and numbered keys are combined", async () => {
     expect(await shop.found("q[name_eq]=Mike&q[name_eq]=Alpha")).toEqual([1])
     expect(await shop.found("q[name_in][0]=Mike&q[name_in][1]=Alpha")).toEqual([1, 3])
   })

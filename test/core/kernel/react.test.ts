@@ -1,4 +1,4 @@
-/** What follows in one slice from events of another: in the same transaction, in a settled order, or not at all. */
+/** Reactions of one slice to another's events: in the same transaction and a fixed order, or not at all. */
 import { Effect, Result, Schema } from "effect"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { type Catalogue, catalogueOf, type Slice } from "../../../core/kernel/endpoints/endpoint.ts"
@@ -168,7 +168,7 @@ describe("includes that another slice declares", () => {
     expect(shown(adding)).toContain("With include=shelf")
     expect(shown(plain)).not.toContain("include=shelf")
   })
-  it("are refused where there is no such list, and where two slices name the same", () => {
+  it("are refused for an unknown list, and if two slices use one name", () => {
     const include = () => ({ kind: "brief", via: "rack_id", table: racks }) as const
     expect(() => catalogueOf([...shopSlices, { name: "one", includes: { lampz: { shelf: include() } } }])).toThrow(
       "no resource lampz"

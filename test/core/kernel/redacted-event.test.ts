@@ -13,7 +13,7 @@ const members = catalogue.table("members"),
   users = catalogue.table("users")
 const scrub = { placeholders: { name: anonymous_name, email: "erased@invalid", description: null } }
 const isWithheld = isWithheldIn(catalogue.tables)
-/** What a scrub leaves of one change. */
+/** A change after scrubbing. */
 const left = (change: Parameters<typeof redactedEventData>[1][number], ...rest: [typeof isWithheld] | []): JsonObject =>
   (scrubbed(redactedEventData("member.created", [change], undefined), scrub, ...rest)["changes"] as [JsonObject])[0]
 
@@ -33,7 +33,7 @@ describe("an erasure in an event a reader saw in part", () => {
     // On the server nothing is withheld: a value that looks the same is somebody's own.
     expect(left(insert(members, row))).toMatchObject({ row: { name: anonymous_name } })
   })
-  it("knows a value withheld from a unique column by the key of its row", () => {
+  it("recognises a withheld unique value by the key of its row", () => {
     const email = redactedValue(users, "email", 7)
     expect(left(update(users, 7, { email: email as string }), isWithheld)).toMatchObject({ set: { email } })
     expect(left(update(users, 8, { email: email as string }), isWithheld)).toMatchObject({

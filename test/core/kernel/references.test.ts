@@ -1,4 +1,4 @@
-/** What deleting and merging a row does to the rows that name it. */
+/** Effects of deleting and merging a row on rows that refer to it. */
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { catalogue } from "../../../core/catalogue.ts"
@@ -26,7 +26,7 @@ describe("references", () => {
         )
         .map(([name]) => `${table.name}.${name}`)
     )
-    // Codes from a price list of the house, a ledger's note of what it came from, and the version shown now, which is 0 for none.
+    // Price list codes, sources of ledger entries, and the current version, which is 0 for none.
     const others = [
       "members.price_category_id",
       "members.discount_category_id",
@@ -45,7 +45,7 @@ describe("references", () => {
     const found = catalogue.endpoints
       .filter(({ kind }) => kind === "command")
       .flatMap(({ fields, name }) => unnamed(fields as Fields, name))
-    // Codes from a price list of the house, and ids of vehicles, which the interface leaves unchecked.
+    // Price list codes, and ids of vehicles, which the API does not check.
     expect(found.filter((path) => !/\.(price_category|discount_category|vehicle)_id$/.test(path))).toEqual([])
     expect(found).toContain("members.create.price_category_id")
   })

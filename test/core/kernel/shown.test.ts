@@ -143,7 +143,7 @@ describe("answers of an endpoint", () => {
       decide: () => Result.succeed({ events: [], result: { id: 1 } }),
       respond: ({ id }) => Effect.succeed(ok({ lamps: id }))
     })
-    // What an earlier release stored with more in it is still read.
+    // Stored data of an earlier release with additional keys is still read.
     expect(Schema.decodeUnknownSync(usual.result)({ id: 7, meta: null })).toEqual({ id: 7 })
   })
   it("may be added to without losing its type", () => {

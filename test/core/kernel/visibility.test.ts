@@ -1,4 +1,4 @@
-/** Who may see what of a table: said of every table, of permissions and columns there are, and so that what is left of a row can be kept. */
+/** Every table declares its visibility, by existing permissions and columns, and its redacted rows can be stored. */
 import { describe, expect, it } from "vitest"
 import { catalogue } from "../../../core/catalogue.ts"
 import type { Params } from "../../../core/kernel/endpoints/endpoint.ts"

@@ -1,4 +1,4 @@
-/** What comes from suppliers, what goes back to them, and for how long it is hired. */
+/** Deliveries from suppliers, returns to them, and hire windows. */
 import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type App, engines, openApp, viewerWith } from "../../app.ts"

@@ -213,7 +213,7 @@ describe("a change of an order", () => {
         )
       )
   })
-  it("of its window takes along the lines that had it", () => {
+  it("of its window moves the lines that had the same", () => {
     const later = "2026-07-09T09:00:00.000Z"
     given(...rowsOf(header(), line({ starts_at, ends_at }), line({ id: 12, starts_at, ends_at: starts_at })))
       .when(update({ ends_at: later }, { ends_at: later }))

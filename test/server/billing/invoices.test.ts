@@ -1,4 +1,4 @@
-/** Invoices on a server: asked for again, filtered, overdue, told to an accounting program, and drawn. */
+/** Invoices on a server: idempotency, filters, overdue ones, exports to accounting, and PDFs. */
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { isToBeTold } from "../../../core/billing/accounting/postings.ts"
@@ -198,7 +198,7 @@ describe.each(engines)("the sweep on %s", (engine) => {
   })
 })
 
-/** What an accounting program is told: all of it, and each document once. */
+/** Postings for accounting: complete, each document once. */
 describe.each(engines)("accounting on %s", (engine) => {
   opensBilling(engine)
   const told = async (kind: string, more = "") =>

@@ -1,4 +1,4 @@
-/** Payments that others tell of, from the bytes of the webhook to the invoice. */
+/** Payments reported by providers, from the webhook's bytes to the invoice. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type Engine, both_engines } from "../../app.ts"
 import { signedGeneric, signedStripe } from "../delivery/inbound/signing.ts"
@@ -132,7 +132,7 @@ describe.each(both_engines)("payments received by webhook on %s", (engine: Engin
       await refundTold("pi_hand_3", 3_000)
       expect(await shown(only.id)).toEqual(["partially_paid", "30.00", 2])
     })
-    it("is left to a person where it may be of another payment of the invoice", async () => {
+    it("is left to a user if it may belong to another payment of the invoice", async () => {
       const { id } = await paid("pi_hand_4", 6_000)
       await paid("pi_hand_5", 4_000, id)
       await billing.must(`invoices/${id}/refunds`, { amount: "30.00" })
@@ -143,7 +143,7 @@ describe.each(both_engines)("payments received by webhook on %s", (engine: Engin
       expect((await refundTold("pi_hand_5", 1_000))[0]).toBe("done")
       expect(await shown(id)).toEqual(["partially_paid", "40.00", 4])
     })
-    it("names a payment of the same invoice, and no more than was paid by it", async () => {
+    it("names a payment of the same invoice, and at most the amount paid by it", async () => {
       const { id, payment_id } = await paid("pi_hand_6", 6_000)
       const other = await paid("pi_hand_7", 4_000, id)
       const elsewhere = await paid("pi_hand_8")

@@ -25,7 +25,7 @@ const vastPng = (): Buffer => {
   ])
 }
 const vastGif = Buffer.concat([Buffer.from("GIF89a"), Buffer.from([0x50, 0xc3, 0x50, 0xc3, 0xf7, 0, 0])])
-/** A zip whose first entry, which tells office documents apart, would unpack to 60 MB. */
+/** A zip whose first entry, used to detect office documents, would unpack to 60 MB. */
 const zipBomb = (): Buffer => {
   const packed = deflateRawSync(Buffer.alloc(60_000_000))
   const name = Buffer.from("[Content_Types].xml")

@@ -1,4 +1,4 @@
-/** What every store of files does, in a folder as in a bucket. */
+/** Contract of every file store, folder or bucket. */
 import { createHash } from "node:crypto"
 import { Effect, Exit, Stream } from "effect"
 import { expect, it } from "vitest"
@@ -82,7 +82,7 @@ export const storeContract = (opened: () => BlobStore, temporary: () => Readonly
     expect(Exit.isFailure(read) && String(read.cause)).toContain("BlobMissing")
     expect(await listed(store)).not.toContain(sha256)
   })
-  it("a mark keeps its value", async () => {
+  it("a mark is stored with its value", async () => {
     const store = opened()
     expect(await run(store.mark)).toBeUndefined()
     await run(store.setMark("0193-mark"))

@@ -68,7 +68,7 @@ describe("a limit that processes share", () => {
     expect(world.asked).toBe(asked)
     expect(await limiter.count("token", 20, noon + 60_000)).toMatchObject({ exceeded: false, remaining: 19 })
   })
-  it("reports what is left, less with each request, and zero once it is used", async () => {
+  it("reports the rest, decreasing with each request, and zero once it is used", async () => {
     const { limiters } = processesWith(2)
     const left: Array<number> = []
     for (let at = 0; at < 5; at++) left.push((await limiters[at % 2]!.count("token", 4, noon)).remaining)
@@ -144,7 +144,7 @@ describe("in any order of requests, questions and answers", () => {
       expect(total).toBeLessThanOrEqual(limit)
       expect(counters.get(`${noon / 60_000} token`)).toBe(limit)
       expect(refused).toBeGreaterThan(0)
-      // What a silent process leaves is no more than it used, nor than an eighth of the limit.
+      // A silent process leaves at most what it used, and at most an eighth of the limit.
       const left = used.slice(1).reduce((sum, one) => sum + Math.min(one, limit / 8), 0)
       expect(total).toBeGreaterThanOrEqual(limit - left)
     }

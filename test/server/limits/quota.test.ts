@@ -228,7 +228,7 @@ describe("processes that share a quota", () => {
       await steps.all()
       expect(most).toBeLessThanOrEqual(limit)
       expect(counters.get("2026-06 12")).toBe(spent)
-      // What is left is given to whoever asks next.
+      // The rest goes to the next request.
       for (let at = spent; at < limit; at++) {
         const got = processes[0]!.quota.admit({ ...asking, limit, now: noon + 2_000 })
         await steps.all()

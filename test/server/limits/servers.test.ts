@@ -52,7 +52,7 @@ describe("two servers on one Postgres", () => {
   const rows = <Row extends object>(sql: string) =>
     servers[0]!.run(Effect.flatMap(Store, (store) => store.run<Row>(sql)))
 
-  it.each([1, 2, 20])("admit %i a minute in turns, and report correctly what is left", async (limit) => {
+  it.each([1, 2, 20])("admit %i a minute in turns, and report the rest correctly", async (limit) => {
     now += minute
     const token = await tokenOf({ rate_limit_per_minute: limit })
     const answers = await inTurns(limit + 4, { token })
@@ -72,7 +72,7 @@ describe("two servers on one Postgres", () => {
     const token = await tokenOf({ rate_limit_per_minute: limit })
     const { served } = statusesOf(await atOnce(limit + 50, { token }))
     expect(served).toBeGreaterThanOrEqual(limit - Math.floor(limit / 8))
-    // What one of them still holds it gives to those that ask it.
+    // Reserves of a server are used by its own requests.
     const rest = statusesOf(await inTurns(2 * (limit - served) + 2, { token }))
     expect(served + rest.served).toBe(limit)
   })
@@ -116,7 +116,7 @@ describe("two servers on one Postgres", () => {
     expect(heavy.filter(({ status }) => status === 429)).toHaveLength(2)
     expect(statusesOf(await atOnce(10, { token }))).toEqual({ served: 0, refused: 10 })
   })
-  it("report a month's quota, what is left of it, and when it resets", async () => {
+  it("report a month's quota, the rest of it, and when it resets", async () => {
     now += minute
     const token = await tokenOf({ monthly_units: 3 })
     const answers = await inTurns(5, { token })

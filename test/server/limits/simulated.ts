@@ -11,7 +11,7 @@ export const chanceFrom = (seed: number): (() => number) => {
   }
 }
 
-/** Work that takes effect, and then answers, when it is told to: one step at a time. */
+/** Work that takes effect and then responds, step by step on demand. */
 export interface Steps {
   readonly later: <A>(effect: () => A) => Promise<A>
   readonly waiting: () => number
@@ -50,7 +50,7 @@ export const makeSteps = (chance: () => number): Steps => {
 /** Counters that processes share, as a database keeps them, and what a test knows and decides of it. */
 export const makeCounters = (later: Steps["later"] = async (effect) => effect()) => {
   const counters = new Map<string, number>()
-  /** `asked` counts the questions, `failures` what processes were told of it; `elapsed` is what their clocks show. */
+  /** `asked` counts requests, `failures` those reported as failed; `elapsed` is the time on their clocks. */
   const world = { asked: 0, failing: false, failures: 0, elapsed: 0 }
   const ask = <A>(effect: () => A): Promise<A> => {
     world.asked++
@@ -64,7 +64,7 @@ export const makeCounters = (later: Steps["later"] = async (effect) => effect())
     world,
     ask,
     later,
-    /** Adds what is granted of what the limit leaves, if anything is. */
+    /** Adds the part of the limit that can be granted. */
     take: <Granted extends number | undefined>(key: string, limit: number, grant: (remaining: number) => Granted) =>
       ask(() => {
         const before = counters.get(key) ?? 0
@@ -73,7 +73,7 @@ export const makeCounters = (later: Steps["later"] = async (effect) => effect())
         counters.set(key, taken)
         return { granted, taken }
       }),
-    /** What a process is made with beside its questions. */
+    /** Parameters of a process besides its requests. */
     told: { failed: () => world.failures++, elapsed: () => world.elapsed }
   }
 }

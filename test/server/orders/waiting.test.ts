@@ -1,4 +1,4 @@
-/** Who waits for goods, and who is told when they come free (rules/availability 9). */
+/** Lines waiting for goods, and their notifications (rules/availability 9). */
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { journal } from "../../../core/kernel/events/journal.ts"
@@ -62,7 +62,7 @@ describe.each(engines)("the waiting list on %s", (engine) => {
         soon
       )
       .toBe(0)
-  /** Who was told so far, once nothing is left to be looked at. */
+  /** Lines notified so far, once no check is pending. */
   const outcome = async (...deals: ReadonlyArray<Deal>) => {
     await settled()
     return Promise.all(deals.map(async (deal) => (await told(deal)).map(({ data, type }) => data.reason ?? type)))
@@ -109,7 +109,7 @@ describe.each(engines)("the waiting list on %s", (engine) => {
     expect(actions).toEqual(expect.arrayContaining(["shortage.waitlist.joined", "shortage.waitlist.matched"]))
   })
 
-  /** What frees the 2 that `other` has of 2, for a line that waits for both. */
+  /** Frees the 2 that `other` has of 2, for a line waiting for both. */
   const freeing: ReadonlyArray<
     readonly [string, (given: { other: Deal; level: number; product_id: number }) => Promise<unknown>, boolean]
   > = [
@@ -231,7 +231,7 @@ describe.each(engines)("the waiting list on %s", (engine) => {
     })
   })
 
-  /** What takes the line off the list, or keeps it there. */
+  /** Actions that remove the line from the list, or keep it there. */
   const ends: ReadonlyArray<readonly [string, (deal: Deal) => Promise<unknown>, ReadonlyArray<string>, number]> = [
     [
       "somebody asks",
@@ -335,7 +335,7 @@ describe.each(engines)("the waiting list on %s", (engine) => {
     const deal = await ordered(id, 1)
     await wait(deal)
     await settled()
-    // Something nobody heard of: as if a server had ended between the two.
+    // An event without notification, as if a server had stopped in between.
     await w.sql(`update stock_levels set quantity_held = quantity_held * 2 where product_id = ${id}`)
     const attempt = { job_id: "test", number: 1, is_last: false, progress: () => Effect.void }
     await w.run(Effect.scoped(waitingSweep.kind.run({ due_at: "2026-06-18T00:27:00.000Z" }, attempt)))

@@ -122,7 +122,7 @@ describe.each(engines)("getting in by mail on %s", (engine) => {
       const again = await house.codeFor(early.user.email, 2)
       house.setClock(now + 7 * day + 3_600_000)
       expect((await house.redeem(again)).status).toBe(422)
-      // Whoever was never here is invited anew.
+      // Users who never logged in are invited again.
       expect(Date.parse((await reset(late.user.id)).body.expires_at)).toBe(now + 14 * day + 3_600_000)
       expect(await house.mailTo(late.user.email, 2)).toContain("Owner invites you")
     } finally {
@@ -130,7 +130,7 @@ describe.each(engines)("getting in by mail on %s", (engine) => {
     }
   })
 
-  it("a later code ends the one before; a change of address, a closed account and its reopening end both", async () => {
+  it("a later code replaces the earlier one; changing the address, closing or reopening the account ends both", async () => {
     const { user } = await house.invite()
     const first = await house.codeFor(user.email)
     expect((await reset(user.id)).status).toBe(202)
@@ -241,14 +241,14 @@ describe.each(engines)("getting in by mail on %s", (engine) => {
     const { user } = await house.did(201, "POST", "/users", { ...invited, roles: ["Trainees"] }, token.secret)
     await house.did(403, "PUT", `/users/${user.id}`, { roles: ["Admin"] }, token.secret)
     await house.did(403, "PUT", `/roles/${role.id}`, { permissions: ["invoices.view"] }, token.secret)
-    // What no code comes of stays open: a name, and an address of somebody who may no more.
+    // Without a code the form stays open: for a name, and for users without access.
     const admin = await colleague(["Admin"])
     await house.did(200, "PUT", `/users/${admin.user.id}`, { name: "Renamed" }, token.secret)
     await house.did(200, "PUT", `/users/${user.id}`, { email: "mal@house.example" }, token.secret)
   })
 
   it("no operation ends in a code for an administrator where the token opens less", async () => {
-    /** An administrator, whether active or not, is asked for in every path that can name a user. */
+    /** Administrators, active or not, are tried in every path with a user. */
     const walk = async (tokenFor: (ability: string) => Promise<string>): Promise<ReadonlyArray<string>> => {
       const ended: Array<string> = []
       for (const { ability, method, name, params, path } of house.app.catalogue.endpoints) {
@@ -297,7 +297,7 @@ describe.each(engines)("getting in by mail on %s", (engine) => {
     expect(Date.parse(token.expires_at) - Date.now()).toBeGreaterThan(29 * day)
   })
 
-  it("a code is in its mail and nowhere else", async () => {
+  it("a code appears in its mail and nowhere else", async () => {
     await house.did(200, "PUT", "/settings/mail", { settings: { always_bcc: "archive@house.example" } })
     const { user } = await house.invite()
     const code = await house.codeFor(user.email)

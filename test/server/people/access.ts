@@ -1,4 +1,4 @@
-/** A house whose people get in by mail. */
+/** A company whose users log in by mail. */
 import { Effect } from "effect"
 import { expect } from "vitest"
 import { journal } from "../../../core/kernel/events/journal.ts"
@@ -18,7 +18,7 @@ export const openHouse = async (engine: Engine, options: ServeOptions = {}) => {
   const smtp = await mailServer({})
   const app = houseOn(await openMailing(engine, smtp.url, options))
   const to = (email: string) => smtp.taken.filter((one) => one.to.includes(email))
-  /** The text of the newest mail to this address, once there are so many of them. */
+  /** Text of the newest mail to this address, once the expected number has arrived. */
   const mailTo = async (email: string, count = 1): Promise<string> => {
     await expect.poll(() => to(email).length, soon).toBeGreaterThanOrEqual(count)
     return to(email)[count - 1]?.read.text ?? ""

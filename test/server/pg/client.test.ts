@@ -89,7 +89,7 @@ describe("Postgres values", () => {
     })
   )
 
-  it.live("speaks UTC and ISO whatever the database is set to, and keeps options given in the url", () =>
+  it.live("uses UTC and ISO formats whatever the database's settings, and keeps options given in the URL", () =>
     Effect.gen(function* () {
       const url = yield* databaseUrl
       const admin = yield* Pg.make({ url })
@@ -338,7 +338,7 @@ describe("Postgres connections", () => {
       yield* other`alter table t add column n integer not null default 7`
       yield* Effect.repeat(sql.withTransaction(read), { times: 2 })
       yield* other`alter table t drop column n`
-      // Inside a transaction all has to be run again: the caller is told that it may.
+      // Inside a transaction everything must be repeated: the caller learns that it may.
       const refused = yield* Effect.flip(sql.withTransaction(read))
       assert.deepInclude(shape(refused.reason), { _tag: "SerializationError", isRetryable: true })
       assert.deepStrictEqual(yield* sql.withTransaction(read), [{ id: 1, open: true }])

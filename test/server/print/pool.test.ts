@@ -1,4 +1,4 @@
-/** That drawing threads end when they must, harm nobody, and are there again for the next. */
+/** Rendering threads end when they must, do not affect others, and are replaced. */
 import { Effect, Exit, Fiber, Scope } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { openServerApp } from "../../../server/host/app.ts"
@@ -57,7 +57,7 @@ describe("a drawing thread", () => {
       _tag: "DrawingUnavailable",
       message: "Too many documents wait to be drawn; try again in a minute."
     })
-    // Who gives up frees the thread and the place.
+    // Giving up frees the thread and its slot.
     await Effect.runPromise(Fiber.interrupt(stuck))
     await Effect.runPromise(Effect.forEach(waiting, Fiber.join))
     expect(renderer.counts()).toEqual({ threads: 1, working: 0, waiting: 0 })

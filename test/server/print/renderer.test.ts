@@ -1,4 +1,4 @@
-/** What customers receive, as PDF; and that nothing waits for what never ends. `UPDATE_GOLDEN=1` writes the kept text anew. */
+/** PDFs for customers, and time limits of rendering. `UPDATE_GOLDEN=1` updates the stored text. */
 import { createHash } from "node:crypto"
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
@@ -71,7 +71,7 @@ describe("a document as PDF", () => {
     )
     expect(pages.map((page) => page.split("\n").filter((line) => line === "VOID").length)).toEqual([2, 2])
   })
-  it("keeps its sums with the last rows, under the table's head", async () => {
+  it("keeps its totals with the last rows, under the table's header", async () => {
     const row = { kind: "row" as const, cells: [{ runs: plain("Lamp") }] }
     const pagesWith = (rows: number) =>
       drawn(
@@ -113,7 +113,7 @@ describe("a document as PDF", () => {
     expect(found(await drawn(of([table])))).toEqual(words)
     expect(found(await drawn(of([together])))).toEqual(words)
   })
-  it("is drawn in time however long its words are, and loses none of their letters", async () => {
+  it("is drawn in time and completely however long its words are", async () => {
     const word = "Lamp".repeat(15_000)
     const { bytes } = await Effect.runPromise(renderer.pdf(of([{ kind: "paragraph", runs: plain(`A ${word} case`) }])))
     expect((await pagesOfPdf(bytes)).join("").replace(/\s/g, "")).toBe(`A${word}case`)
@@ -129,7 +129,7 @@ describe("a document as PDF", () => {
         { kind: "paragraph", runs: plain("Case אבג דהו (12) here") }
       ])
     )
-    // As drawn from the left: the first letter of what is read from the right stands at the right.
+    // Drawn left to right: the first letter of right-to-left text is on the right.
     expect(page.split("\n")).toEqual(["םלוע םולש", "Case (12) והד גבא here"])
   })
   it.each([
@@ -147,7 +147,7 @@ describe("a document as PDF", () => {
     expect(failure.message).toMatch(message)
     expect(await drawn(of([{ kind: "paragraph", runs: plain("Next") }]))).toEqual(["Next"])
   })
-  it("with a font that is none is refused, naming it", async () => {
+  it("with an invalid font is refused, naming it", async () => {
     const font = { name: "Our Own", normal: new Uint8Array([1, 2, 3]), use: "first" as const }
     expect((await refused(of([]), { fonts: [font] })).message).toMatch(/^The font Our Own cannot be used/)
   })

@@ -32,7 +32,7 @@ describe("a text", () => {
     ["{{ lines.constructor.constructor }}"],
     ["{{ member['constructor']['prototype'] }}"],
     ["{{ 'a'.constructor }}"]
-  ])("%j reaches nothing beyond the data", async (text) => {
+  ])("%j accesses nothing beyond the data", async (text) => {
     expect(await filled(text)).toBe("")
   })
   it.each([

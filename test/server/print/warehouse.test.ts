@@ -74,7 +74,7 @@ const scanned = (bytes: Uint8Array): ReadonlySet<string> => {
   )
 }
 
-describe("papers of the warehouse as PDF", () => {
+describe("warehouse documents as PDF", () => {
   it.skipIf(!hasProgram("pdftotext"))("have names, quantities, serial numbers and weights as text", async () => {
     const file = join(folder, "text.pdf")
     for (const kind of ["pick_list", "delivery_note"] as const) {

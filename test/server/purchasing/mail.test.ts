@@ -8,7 +8,7 @@ import { attachedText, mailsFor } from "../delivery/mail/mailing.ts"
 import { clockAt } from "../serving.ts"
 
 let is_drawn = true
-/** Draws what the house ships with, unless the test says that there is nothing to draw. */
+/** Renders as in the product, unless the test has nothing to render. */
 const services = Context.merge(
   clockAt(() => Date.now()),
   Context.make(DocumentPreparation, (...given) =>

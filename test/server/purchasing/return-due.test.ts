@@ -1,4 +1,4 @@
-/** Who is reminded of sub-hired goods that are due back, and when. */
+/** Recipients and times of reminders that sub-hired goods are due back. */
 import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { Store } from "../../../core/kernel/store/store.ts"

@@ -38,7 +38,7 @@ describe.each(engines)("a bundle and a server on %s", (engine) => {
     // The network comes back: nothing is sent twice.
     expect(await device.sync()).toMatchObject({ sent: 0, accepted: 0, rejected: 0, pending: 0, conflicts: 1 })
   })
-  it("does the same again and again without doing anything twice", async () => {
+  it("takes effect once, however often it is delivered", async () => {
     const device = await server.enrol()
     await group(device)
     const out = await device.bundleOut()
@@ -52,7 +52,7 @@ describe.each(engines)("a bundle and a server on %s", (engine) => {
     expect((await answerTo(out.text)).delivered).toMatchObject({ accepted: 1 })
     await server.sameOn(device)
   })
-  it("brings ids to a device whose blocks run low", async () => {
+  it("leases ids to a device whose blocks run low", async () => {
     const device = await server.enrol()
     for (let at = 0; at < 30; at++) await group(device, `Group ${at}`)
     const out = await device.bundleOut()
@@ -75,7 +75,7 @@ describe.each(engines)("a bundle and a server on %s", (engine) => {
     // Her tokens died with the account, the device's own too.
     expect(await deliver(text)).toMatchObject(refused("log in anew"))
   })
-  it("does no more than the token its device enrolled with opens, whatever the courier's opens", async () => {
+  it("has only the abilities of the token its device enrolled with, whatever the courier's", async () => {
     const abilities = ["sync:read", "sync:write", "members:write"]
     const till = await server.enrol("till", (await create("/tokens", { name: "till", abilities })).secret)
     const { body, made_at } = readBundle((await till.bundleOut()).text)
@@ -141,7 +141,7 @@ describe.each(engines)("a bundle and a server on %s", (engine) => {
     expect(await device.bundleIn(text)).toMatchObject({ complete: true })
     await server.sameOn(device)
   })
-  it("that begins where the replica is not is refused with the way on", async () => {
+  it("that begins beyond the replica's position is refused with advice", async () => {
     const device = await server.enrol()
     cpSync(device.folder, join(server.folder, "backup"), { recursive: true })
     await server.product()

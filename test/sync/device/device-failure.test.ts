@@ -1,4 +1,4 @@
-/** A machine that misbehaves: what people are told, and that nothing acknowledged is lost. */
+/** Failing machines: messages to users, and no loss of acknowledged commands. */
 import { execFileSync } from "node:child_process"
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createServer, type Server } from "node:http"
@@ -104,7 +104,7 @@ it("an unreadable profile is reported, and its outbox can still be exported", as
   expect(readUnsent(folder)).toMatchObject(unsent)
 })
 
-/** A disk of its own, as small as is wanted; only root may make one. */
+/** A separate disk of any size; only root may create one. */
 const mountable = ((): boolean => {
   const place = `/tmp/flightcase-mount-${process.pid}`
   try {

@@ -1,6 +1,6 @@
 /**
- * What crosses sync's borders is decoded: everything release 0.1 wrote and sent is read, keys of later releases are passed
- * over, and a wrong value at any key is refused by name, before anything is changed.
+ * All data crossing the borders of sync is decoded: everything of release 0.1 is read, keys of later releases are
+ * ignored, and a wrong value at any key is refused by name before any change.
  */
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -174,7 +174,7 @@ describe.each(Object.entries(messages))("%s", (_, [decode, message]) => {
             expect(failure.message).toMatch(/: |The bundle has version|This file is no bundle/)
             return
           }
-          // What is read all the same is empty, or of the kind that was there or may be.
+          // Accepted values are empty, or of a kind that was or may be there.
           const harmless =
             kindOf(value) === kindOf(there) ||
             (Array.isArray(value) && value.length === 0) ||
@@ -344,7 +344,7 @@ describe.each(releasesIn(releases_folder))("data of release %s on devices", (rel
     ["leases", "next"],
     ["leases", "last"],
     ["lease_requests", "request_no"]
-  ])("is an outbox that is not opened where a row of %s has a wrong %s", (table, column) => {
+  ])("keeps an outbox closed that has a row of %s with a wrong %s", (table, column) => {
     const path = join(copyOf("counter"), "outbox.sqlite")
     const change = new DatabaseSync(path)
     change.prepare(`update ${table} set ${column} = 'garbage'`).run()

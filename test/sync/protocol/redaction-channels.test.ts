@@ -62,7 +62,7 @@ describe("devices of users with few permissions", () => {
     await device.must("PUT", `/members/${id}`, { rating: 3 })
     expect(device.holds(tax_number, "").some((file) => file.startsWith("outbox"))).toBe(true)
     await server.must("POST", `/members/${id}/anonymise`, {})
-    // Filled anew, it hears of the erasure by no event.
+    // After a refill no event reports the erasure.
     await grant(ann, [...rights, "costs.view"])
     await outOfOrder(device)
     expect([device.holds(tax_number, ""), device.holds(name, "")]).toEqual([[], []])
@@ -102,7 +102,7 @@ describe("devices of users with few permissions", () => {
     await server.hold(lamp, 5)
     await server.hold(secondary_id, 3)
     const moment = new Date().toISOString()
-    // What is recorded in the same millisecond counts as known then.
+    // Events of the same millisecond count as known.
     await new Promise((resolve) => setTimeout(resolve, 5))
     await server.must("POST", `/products/${lamp}/merge`, { secondary_id })
     const secret = await of(["availability.view"])
@@ -174,7 +174,7 @@ describe("devices of users with few permissions", () => {
     const device = await filled(from_events, await of(["stock.view"]))
     const weight = async () => (await device.tables())["products"]!.find((row) => row["id"] === id)!["weight"]
     expect(await weight()).toBe("1.5000")
-    // As a release told it that knew no weight of products.
+    // As sent by a release without product weights.
     await device.run(
       sql(
         `update journal set data = json_remove(data, '$.changes[0].row.weight') where type = 'rows.told' and stream = 'product:${id}'`,
@@ -189,7 +189,7 @@ describe("devices of users with few permissions", () => {
   })
 })
 
-describe("devices of a furnished house", () => {
+describe("devices with all kinds of data", () => {
   const server = serverOfEachTest()
   const people = ["Sales", "Warehouse", "Read Only"].flatMap((name) => fills.map((fill) => [name, ...fill] as const))
   it.each(plays_everything ? people : [people[0]!, people[5]!])(
@@ -198,7 +198,7 @@ describe("devices of a furnished house", () => {
       for (const { body, method, path } of seed_data) await server.call(method, path.slice("/api/v1".length), body)
       const { secret, user_id } = await server.person({ permissions: permissionsOfRole(name) })
       const device = await server.filled({ snapshot_beyond, limit: 1_000 }, secret)
-      // Without an account nobody is told anything; that is another test's.
+      // Users without an account get nothing; see another test.
       const account = new RegExp(`/users/${user_id}(/|$)`)
       const chance = randomOf(Number(process.env["SIM_SEED"] ?? 11))
       const look: Look = (text, values = []) =>
@@ -218,7 +218,7 @@ describe("devices of a furnished house", () => {
   )
 })
 
-/** As people read what release 0.1 told by ids. */
+/** Readable form of release 0.1's ids. */
 const read = <Told extends JsonObject>(told: Told): Told & JsonObject => ({
   ...told,
   ...(typeof told["what"] === "string" ? { what: readRow(told["what"]) } : {}),

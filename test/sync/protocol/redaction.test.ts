@@ -1,4 +1,7 @@
-/** What a person may not see never reaches their device, and what they may see no longer leaves it, down to the bytes of its files. */
+/**
+ * Data a user may not see never reaches their device, and data they may no longer see leaves it, down to the bytes of
+ * its files.
+ */
 import { beforeAll, describe, expect, it } from "vitest"
 import { catalogue } from "../../../core/catalogue.ts"
 import { redactionFor } from "../../../sync/protocol/redaction.ts"
@@ -64,7 +67,7 @@ describe.each(engines)("devices of users with few permissions, on %s", (engine) 
       for (const table of ["products", "activities", "stores", "tax_rates"]) expect(here[table]).toEqual(there[table])
       expect(new Set([...handles, await handle()]).size).toBe(3)
     })
-    it("nor do outcomes of waiting commands keep data that is no longer visible", async () => {
+    it("outcomes of waiting commands do not keep data that is no longer visible, either", async () => {
       const product = await server.product({ purchase_price: price })
       const ann = await person({ permissions: with_activities })
       const before_push = () => {
@@ -235,7 +238,7 @@ describe("redaction of events", () => {
     redactionFor(catalogue, { ...viewerWith(held, ["*"]), ...viewer }, 7).see({
       ...{ type, data: data as never, replica_id: null, recorded_at }
     })
-  /** Rows that are told instead of what happened. */
+  /** Rows sent instead of the event. */
   const changes = (...see: See) => {
     const told = seenBy(...see)
     expect(told?.type).toBe("rows.told")
@@ -292,7 +295,7 @@ describe("redaction of events", () => {
     const updated = (data: object) => changes([], "custom_view.updated", data, { role_ids: [3] })
     expect(updated(shared)).toEqual([gone, { op: "insert", table: "custom_views", row }])
     expect(updated({ ...view, created_at: recorded_at })).toEqual([gone])
-    // Of an event of old that says only what changed.
+    // An old event with changed columns only.
     expect(updated({ id: 6, name: "My rivals" })).toEqual([gone])
     expect(updated({ id: 6, visibility: "shared", user_id: null, role_ids: [3] })).toEqual([gone])
   })

@@ -1,4 +1,4 @@
-/** Devices at the server: their own tokens, their standing, and what becomes of copies and of the revoked. */
+/** Devices at the server: tokens, state, copies and revocation. */
 import { cpSync, existsSync, readdirSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
@@ -17,7 +17,7 @@ describe.each(engines)("devices on %s", (engine) => {
   const revoke = (device: TestDevice) => server.must("DELETE", pathOf(device))
   const copied = (device: TestDevice, name: string) =>
     cpSync(device.folder, join(server.folder, name), { recursive: true })
-  /** What is unsent on a device goes on as work of a fresh one. */
+  /** Unsent commands of a device continue as a new device's. */
   const moved = async (from: TestDevice) => {
     const fresh = await server.enrol("fresh")
     const outbox = openOutboxOf(from.folder)

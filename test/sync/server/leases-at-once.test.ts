@@ -23,7 +23,7 @@ describe("concurrent lease requests with the same number", () => {
     } as const
     one = await openServerApp(options)
     other = await openServerApp(options)
-    // What is asked within a transaction of who waits is answered as it was at first: another connection looks.
+    // A waiting transaction sees its first snapshot, so another connection is used.
     holder = new pg.Client(database.url)
     observer = new pg.Client(database.url)
     await Promise.all([holder.connect(), observer.connect()])

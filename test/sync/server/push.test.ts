@@ -198,7 +198,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
     expect(
       (await lamps()).filter((lamp) => lamp.id >= device.from && lamp.id <= device.from + 3).map((lamp) => lamp.id)
     ).toEqual([device.from + 2, device.from + 3])
-    // Told again the same, and told in the journal: whoever missed the reply learns the cause by pulling.
+    // Repeated in responses and in the journal: a client that missed the response learns the cause by pulling.
     expect(await verdicts(device, ...commands)).toEqual(told)
     const decided = (await events()).filter(
       (event) => event.replica_id === device.id && event.type === commandDecided.type
@@ -377,7 +377,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
         )
       ).toEqual([field])
     }
-    // What the server makes itself is never out of a block.
+    // Rows created by the server never use a leased block.
     const { body } = await call("POST", "/api/v1/lamps", { name: "Server's" })
     expect(ids).not.toContain(body.lamp.id)
   })

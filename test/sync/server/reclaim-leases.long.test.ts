@@ -129,7 +129,7 @@ describe.each(share(engines))("blocks of ids leased since the backup, on %s,", (
     for (const blocks of burnt) expect(blocks).toBeLessThanOrEqual(100)
     // Short of a round, which together are more ids than one request draws.
     expect(burnt.filter((blocks) => blocks >= 99).length).toBeGreaterThan(1)
-    // What it lost nearby it may still show.
+    // It may still display nearby lost rows.
     const from = after.get("product_groups")!
     const nearby = await claim(van, [{ entity: "product_groups", request_no: 2, from, to: from + 9 }])
     expect(nearby).toHaveLength(burnt[0]! < 99.9 ? 1 : 0)

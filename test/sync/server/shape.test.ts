@@ -35,7 +35,7 @@ interface Site {
 const openSite = async (engine: Engine): Promise<Site> => {
   const shop = await openShop(engine, catalogue)
   const { tail, wake } = makeJournalTail()
-  // Nobody waits in vain here: only what is appended ends a wait, so that a wake that is missed is a test that never ends.
+  // Only appended events end a wait, so a missed wake-up is a test that never ends.
   const patient = JournalTail.of({ ...tail, grown: (mark) => tail.grown(mark, 3_600_000) })
   const viewers = new Map<string, Viewer>()
   const server: Server = createServer(async (request, response) => {
@@ -128,7 +128,7 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
   interface Following {
     readonly stream: ShapeStream<Row>
     readonly batches: ReadonlyArray<ReadonlyArray<Message<Row>>>
-    /** Query strings asked, with the statuses answered. */
+    /** Sent query strings, with the response statuses. */
     readonly asked: ReadonlyArray<{ readonly query: URLSearchParams; readonly status: number }>
     readonly upToDate: () => Promise<void>
     readonly until: (enough: () => boolean) => Promise<void>
@@ -266,7 +266,7 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
     for (const live of ["", "&live=true"]) {
       const past = await ask(`offset=99_0&handle=${known}${live}`)
       expect([past.status, past.body]).toEqual([409, [{ headers: { control: "must-refetch" } }]])
-      // What was read under the old handle belongs to a journal that is no more.
+      // Rows read under the old handle belong to a discarded journal.
       expect(past.headers.get("electric-handle")).not.toBe(known)
       known = past.headers.get("electric-handle")!
     }

@@ -1,4 +1,4 @@
-/** What takes a command back waits for goods as any other command does: while it holds nothing that others want. */
+/** Undoing waits for goods like any other command, without holding locks others need. */
 import pg from "pg"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { openServerApp, type ServerApp } from "../../../server/host/app.ts"

@@ -41,7 +41,7 @@ const claims = Effect.gen(function* () {
   yield* sql`insert into claim ${sql.insert({ id: 1, asset: 7, from_day: 1, to_day: 5 })}`
 })
 
-/** What every `SqlClient` of ours must do alike, whatever the database below; it starts empty. */
+/** Contract of every `SqlClient` of ours, on any database; it starts empty. */
 export const sqlClientContract = <E>(name: string, database: Layer.Layer<SqlClient.SqlClient, E>): void =>
   layer(database, { excludeTestServices: true })(`${name} as a SQL client`, (it) => {
     it.effect("returns inserted rows as plain objects with typed values", () =>

@@ -174,14 +174,14 @@ describe("a credit of rows", () => {
       .when(credit({ items: [{ invoice_item_id: 99, quantity: "1.00" }] }))
       .thenRefused({ "items.0.invoice_item_id": ["Invoice 0000000001 has no such row; name one of its own."] })
   })
-  it("may leave out the quantity for all that is left", () => {
+  it("without a quantity credits all that is left", () => {
     const all = [{ invoice_item_id: 11, quantity: null }]
     expect(rowsOf(credited(of120(), { amount: 3_000 }, { items: all }))).toEqual([
       [11, "1.00", -2_500, -2_500, -500, -3_000],
       [11, "1.00", -7_500, -7_500, -1_500, -9_000]
     ])
   })
-  it("after a credit by amount is limited by the money that is left of the row", () => {
+  it("after a credit by amount is limited by the row's remaining amount", () => {
     const history = credited(of120(), { amount: 6_001 })
     given(...history)
       .when(credit({ items: [{ invoice_item_id: 11, quantity: "2.00" }] }))
@@ -252,7 +252,7 @@ describe("a credit of an amount", () => {
     ])
     expect(endOf(history)).toEqual({ status: "credited", amount_credited: 17_250, amount_outstanding: 0 })
   })
-  it("of one unit more than is left is refused", () => {
+  it("of one unit above the remainder is refused", () => {
     given(...credited(of120(), { amount: 2_000 }))
       .when(credit({ amount: 10_001 }))
       .thenRefused({

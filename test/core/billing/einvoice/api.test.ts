@@ -52,7 +52,7 @@ describe.each(engines)("e-invoices on %s", (engine) => {
       company.country_code company.name company.tax_number einvoice.peppol_id member.country_id member.peppol_id
     `)
     )
-    // What was missing when it was issued can be added later.
+    // Data missing at the issue can be added later.
     await made("PUT", "/api/v1/settings/company", {
       settings: { name: "Bright Hire", country_code: "GB", tax_number: "GB123456789", city: "Leeds" }
     })
@@ -145,7 +145,7 @@ describe.each(engines)("e-invoices on %s", (engine) => {
     await made("PUT", "/api/v1/settings/company", { settings: { registration_number: "01234567" } })
     const read = readInvoice(await (await fetched(outside)).text())
     expect([read.vat[0]?.category, brokenRules(read)]).toEqual(["O", []])
-    // What was issued before says what it said.
+    // Invoices issued earlier keep their content.
     expect(readInvoice(await (await fetched(path)).text()).vat).toMatchObject([
       { category: "E", reason: "Small business" }
     ])

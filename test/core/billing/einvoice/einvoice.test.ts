@@ -1,6 +1,6 @@
 /**
- * Electronic invoices: both forms as on file, against the rules of EN 16931, and what is refused (rules/billing 1.7).
- * `UPDATE_GOLDEN=1` writes the documents on file anew.
+ * Electronic invoices: both formats as stored, checks by EN 16931, and refusals (rules/billing 1.7). `UPDATE_GOLDEN=1`
+ * updates the stored files.
  */
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -207,7 +207,7 @@ describe("a gap in an electronic invoice is reported with advice", () => {
     expect(errorsOf(invoiceOf({ sold: [hire, { ...hire, rate: 6 }] }))).toHaveProperty(["items"])
     expect(errorsOf(invoiceOf({ sold: [] }))).toHaveProperty(["items"])
   })
-  it("of the tax: it is the rates', whatever was agreed otherwise", () => {
+  it("of the tax: by the rates, regardless of agreed amounts", () => {
     const invoice = invoiceOf({ sold: [hire] })
     const taxed = (more: number): Source => ({
       ...invoice,
@@ -223,7 +223,7 @@ describe("a gap in an electronic invoice is reported with advice", () => {
   })
 })
 
-it("knows a document that breaks rules", () => {
+it("detects a document that breaks rules", () => {
   const text = textOf(invoiceOf({ sold: [hire] }), "ubl")
   const wrong = text.replace(">12.00</cbc:TaxInclusiveAmount>", ">12.01</cbc:TaxInclusiveAmount>")
   expect(brokenRules(readInvoice(wrong))).toEqual(["BR-CO-15", "BR-CO-16"])

@@ -61,7 +61,7 @@ describe.skipIf(tools === undefined)("e-invoices on file", () => {
   })
   afterAll(() => rmSync(work, { recursive: true, force: true }))
 
-  it("are valid by the schema of CII, which knows one that is not", async () => {
+  it("are valid by the schema of CII, which rejects an invalid one", async () => {
     const [first = ""] = filesOf("cii")
     expect(await judged(...filesOf("cii"))).toEqual({ code: 0, out: "" })
     const wrong = join(work, "wrong.xml")
@@ -70,7 +70,7 @@ describe.skipIf(tools === undefined)("e-invoices on file", () => {
   })
 
   it.for(forms)(
-    "break no rule of the official Schematron as %s, which knows a total that is wrong",
+    "break no rule of the official Schematron as %s, which rejects a wrong total",
     { timeout: slow_millis },
     async (form, { skip }) => {
       const found = await fetchedStylesheet(form, folder)

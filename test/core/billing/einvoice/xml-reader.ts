@@ -9,7 +9,7 @@ export interface XmlNode {
   readonly namespace: string
   readonly attributes: { readonly [name: string]: string }
   readonly children: ReadonlyArray<XmlNode>
-  /** Of an element without elements. */
+  /** For elements without children. */
   readonly text: string
 }
 type Prefixes = { readonly [prefix: string]: string }

@@ -1,4 +1,4 @@
-/** What invoices say, and how they can be paid. */
+/** Content of invoices, and their ways to pay. */
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import { creditNoteDocument, invoiceDocument } from "../../../../core/billing/paper/document.ts"

@@ -1,4 +1,4 @@
-/** A job in a warehouse with something of everything, and the same job with as many lines as are asked for. */
+/** A warehouse job with all kinds of goods, and one with any number of lines. */
 import { Effect } from "effect"
 import { warehousePaper } from "../../../../core/documents/content/warehouse.ts"
 import type { DocumentSource } from "../../../../core/documents/content/invoices.ts"
@@ -147,7 +147,7 @@ export const paperOf = (
     })
   )
 
-/** An order of so many lines, written into the tables: half of them single units on shelves, half counted. */
+/** An order with a number of lines, written to the tables: half single units on shelves, half bulk. */
 export const orderOfLines = async (app: App, count: number): Promise<number> => {
   const { made, post } = callsTo(app)
   const counted = await made("/products", { name: `Cable ${count}`, sku: `CAB-${count}`, weight: "1.25" })
@@ -250,7 +250,7 @@ export const tablesOf = (document: PrintDocument): ReadonlyArray<Table> =>
   document.blocks.filter((block): block is Table => block.kind === "table")
 export const rowsOf = (document: PrintDocument): ReadonlyArray<Row> =>
   tablesOf(document).flatMap(({ rows }) => rows.filter((row): row is Row => row.kind === "row"))
-/** What the cell says, code and tick included, as one text. */
+/** Text of a cell, with code and tick box. */
 export const said = (cell: Row["cells"][number]): string =>
   [
     cell.tick === undefined ? "" : cell.tick ? "[x] " : "[ ] ",

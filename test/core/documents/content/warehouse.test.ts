@@ -1,4 +1,4 @@
-/** What papers of the warehouse say, on both engines. `UPDATE_GOLDEN=1` writes the kept papers anew. */
+/** Content of warehouse documents, on both engines. `UPDATE_GOLDEN=1` updates the stored documents. */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { Effect } from "effect"
@@ -22,7 +22,7 @@ const golden = (name: string, text: string): void => {
 }
 const kinds = ["pick_list", "delivery_note", "return_note"] as const
 
-describe.each(engines)("papers of the warehouse on %s", (engine) => {
+describe.each(engines)("warehouse documents on %s", (engine) => {
   let app: App
   let house: House
   beforeAll(async () => {
@@ -43,7 +43,7 @@ describe.each(engines)("papers of the warehouse on %s", (engine) => {
       expect(readDocument(JSON.parse(JSON.stringify(document)))).toMatchObject({ _tag: "Success", success: document })
     }
   })
-  it("set no column that begins at its left beside one that ends at its right", async () => {
+  it("never put a left-aligned column beside a right-aligned one", async () => {
     for (const kind of ["pick_list", "delivery_note"] as const) {
       const table = (await paper(kind)).blocks.find((block) => block.kind === "table")!
       const sides = table.columns.map(({ alignment = "start" }) => alignment).join(" ")
@@ -145,7 +145,7 @@ describe.each(engines)("papers of the warehouse on %s", (engine) => {
       /Mind the step.*As agreed/s
     )
   })
-  it("are none of an order that is not there, nor of another type", async () => {
+  it("do not exist for an unknown order or another type", async () => {
     await expect(paperOf(app, 4_711, "pick_list")).rejects.toThrow("no such paper")
     await expect(paperOf(app, house.order, "quotation")).rejects.toThrow("no such paper")
   })
@@ -323,7 +323,7 @@ it("locations are sorted by their numbers", () => {
   ])
 })
 
-it("a kit scanned out by its units takes its counted parts along on the notes of delivery and return", async () => {
+it("a kit scanned out by its units includes its bulk parts on delivery and return notes", async () => {
   const app = await openApp()
   const { made, post } = callsTo(app)
   const [camera, tripod, kit] = [

@@ -124,7 +124,7 @@ describe.each(both_engines)("a table outside the journal on %s", (engine) => {
       (all) => all.map(({ id, name }) => `${Number(id)} ${name}`)
     )
   )
-  /** What the database says of a table, whatever the order of its columns. */
+  /** A table's description by the database, in any column order. */
   const form = (table: string) =>
     Effect.flatMap(Store, (store) =>
       store.dialect === "pg"
@@ -195,7 +195,7 @@ describe.each(both_engines)("a table outside the journal on %s", (engine) => {
     expect(await run(done)).toHaveLength(3)
     expect(await run(rows("crates"))).toMatchObject([{ uses: 7 }, { uses: 4 }])
   })
-  it("is left alone by a release that does not know all that was done to it", async () => {
+  it("is not opened by a release that does not know all of its migrations", async () => {
     await start(third)
     const refused = await run(Effect.flip(ensureSchema(second, "server")))
     expect(refused).toMatchObject({ _tag: "NewerSchema" })

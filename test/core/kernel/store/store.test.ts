@@ -188,7 +188,7 @@ describe.each(both_engines)("rows on %s", (engine) => {
     expect(await images(remove(cells as unknown as Table, 4))).toEqual([])
     expect(await images(cell({ id: 4, amount: 4 }))).toEqual([[4, undefined]])
   })
-  it("a row that was written in a transaction is known as it is stored, until something else may have changed it", async () => {
+  it("a row written in a transaction is served as stored, until something else may have changed it", async () => {
     const values: Cell = {
       id: 1,
       text: "Ä",

@@ -130,7 +130,7 @@ describe.each(engines)("activities on %s", (engine) => {
     const value = await w.create("/list_names/12/values", { name: "Site visit" })
     expect(await make({ type_id: value.id })).toMatchObject({ type_code: null, activity_type_name: "Site visit" })
   })
-  it("completing sets status and mark, however often it is repeated; the mark alone leaves the status", async () => {
+  it("completing sets status and mark, any number of times; the mark alone keeps the status", async () => {
     const { id } = await make()
     expect(await w.update(`/activities/${id}`, { completed: true })).toMatchObject({ completed: true, status_id: 2001 })
     for (let turn = 0; turn < 2; turn++) {
@@ -167,7 +167,7 @@ describe.each(engines)("activities on %s", (engine) => {
     const included = await w.get(`/activities?q[subject_eq]=Late&include=type,owner,participants.member`)
     expect(included.body.activities[0].type).toEqual({ id: await type("Task"), name: "Task" })
   })
-  it("merging members takes their activities along", async () => {
+  it("merging members moves their activities", async () => {
     const [primary, secondary] = [await member("One"), await member("Two")]
     const { id } = await make({
       regarding_type: "Member",

@@ -189,7 +189,7 @@ describe.each(engines)("attachments on %s", (engine) => {
     }
     const { activity } = (await get(`opportunities/${ids["Opportunity"]}/activity`)).body
     expect(activity[0]).toMatchObject({ action: "attachment.created", new_values: { attachment: "Opportunity.png" } })
-    // What is deleted for good takes its files along; what is archived has them again when it is restored.
+    // Permanent deletion removes the files; archived rows have them again when restored.
     await remove(`activities/${ids["Activity"]}`)
     await remove(`members/${ids["Member"]}`)
     expect(await names("attachments?q[attachable_type_eq]=Activity")).toEqual([])

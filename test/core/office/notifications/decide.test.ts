@@ -79,7 +79,7 @@ describe("a preference", () => {
     given()
       .when(prefer(change({ channels: { database: true }, ...no_flag })))
       .thenEvents(made(["database", "email"])))
-  it("keeps channels left out of the request, whatever the company changes later", () =>
+  it("keeps channels omitted from the request, whatever the company changes later", () =>
     given(setting(), preference())
       .when(prefer(change({ channels: { database: true }, ...no_flag })))
       .thenEvents(updated(["database", "email"])))
@@ -146,7 +146,7 @@ describe("a company notification setting", () => {
     type: "notification_setting.changed",
     data: { notification_type: overdue, channels, is_enabled }
   })
-  it("begins with the type's channels", () =>
+  it("starts from the type's channels", () =>
     given()
       .when(set(change({ channels: { email: false }, ...no_flag })))
       .thenEvents(changed(["database"])))

@@ -1,4 +1,4 @@
-/** Who is told by which channels, in every combination of type, setting and preference (rules/conventions 15). */
+/** Channels per user, in every combination of type, setting and preference (rules/conventions 15). */
 import { describe, expect, it } from "vitest"
 import { shownPreferences, shownSettings } from "../../../../core/office/notifications/fields.ts"
 import {
@@ -44,7 +44,7 @@ const typeOf = (key: string): NotificationType => {
   if (found === undefined) throw new Error(`no type ${key}`)
   return found
 }
-/** What each level says of one type to one member. */
+/** Values of each level for one type and member. */
 const rulesOf = (
   key: string,
   setting: TypeSetting | undefined,

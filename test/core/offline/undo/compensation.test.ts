@@ -1,4 +1,4 @@
-/** What takes a command back, as a function of what it was and what it changed (rules/undo 3). */
+/** Compensating commands, as a function of a command and its changes (rules/undo 3). */
 import { describe, expect, it } from "vitest"
 import { catalogue } from "../../../../core/catalogue.ts"
 import type { JsonObject } from "../../../../core/kernel/fields/field.ts"

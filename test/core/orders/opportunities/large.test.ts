@@ -21,7 +21,7 @@ describe.each(engines)("large deals on %s", (engine) => {
   const stored = (id: number) =>
     w.app.run(Effect.flatMap(Store, (store) => store.find(opportunity_items, { opportunity_id: id })))
 
-  it("a change of lines reads those of the active version only, and one of versions reads all of them", async () => {
+  it("changes of lines read the active version's lines only, changes of versions read all", async () => {
     const { id } = await w.deal(hire_dates)
     await w.post(`/opportunities/${id}/convert_to_quotation`)
     await w.create(`/opportunities/${id}/versions`, {})

@@ -98,7 +98,7 @@ describe.each(engines)("rules and surcharges named on an opportunity on %s", (en
       expect((await w.create(`/opportunities/${id}/items`, line)).charge_total).toBe("770.00")
       expect((await w.amend(`/opportunities/${id}/items/${first.id}`, { quantity: 3 })).charge_total).toBe("950.00")
       expect((await w.amend(`/opportunities/${id}/items/${first.id}`, { quantity: 2 })).charge_total).toBe("770.00")
-      // What is offered only, a price for the whole deal and a lock come and go, and leave it as it was.
+      // Optional lines, a deal price and a lock are set and cleared, and leave it unchanged.
       await w.patch(`/opportunities/${id}/items/${first.id}`, { is_optional: true })
       expect((await w.amend(`/opportunities/${id}/items/${first.id}`, { is_optional: false })).charge_total).toBe(
         "770.00"
@@ -121,7 +121,7 @@ describe.each(engines)("rules and surcharges named on an opportunity on %s", (en
       ).toBe(200)
       const by_hand = (await w.amend(`/opportunities/${id}/items/${first.id}`, { discount_percent: "1" })).items[0]
         .total
-      // Rules that apply by themselves leave alone what is priced by hand; one that was named does not.
+      // Automatic rules skip manual prices; named rules do not.
       expect(by_hand).toBe(how === "by name" ? "356.40" : "396.00")
     }
   )

@@ -34,7 +34,7 @@ const expected: { readonly [M in Transition]?: { readonly [S in StatusName]?: St
 }
 
 describe("the table of moves", () => {
-  it("leads only where the rules say", () => {
+  it("permits only the transitions in the rules", () => {
     for (const [move, ends] of Object.entries(expected) as ReadonlyArray<
       [Transition, { readonly [S in StatusName]?: StatusName }]
     >) {

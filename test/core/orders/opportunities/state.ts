@@ -84,7 +84,7 @@ export const lamp = (id: number, set: Partial<StockLevelRow> = {}): GivenRow =>
     ...set
   })
 
-/** What line 70 demands of stock for one unit, as a draft or quotation has it; `id` is that of the demand. */
+/** Demand of line 70 for one unit, as a draft or quotation; `id` is the demand's. */
 export const demand = (id: number, set: Partial<DemandRow> = {}): GivenRow =>
   row(demands, { ...stamps, reaches_to: null, ...demandOf(id, set) })
 /** The same as events record it. */
@@ -128,9 +128,7 @@ const only = <T>(found: T | undefined, what: string): T => {
 }
 export const unitIn = ({ get }: Facts, id: number): AssignmentRow => only(get(asset_assignments, id), `unit ${id}`)
 
-/**
- * What the rules decide on: opportunity 7 with all rows given. Nobody else has anything, and stock is not looked at.
- */
+/** Facts of the rules: opportunity 7 with the given rows. No other demands, and stock is not checked. */
 export const stateOf = ({ find, get }: Facts, more: Partial<DecisionState> = {}): DecisionState => {
   const of = { opportunity_id }
   const opportunity: Opportunity = {

@@ -1,4 +1,4 @@
-/** What a find tells of a unit to people who see only part of what is about it, and where a unit in a case is. */
+/** Search results about a unit for users with partial access, and the location of units in cases. */
 import { beforeAll, describe, expect, it } from "vitest"
 import { engines, viewerWith } from "../../../app.ts"
 import { appHouse } from "../../../app-house.ts"
@@ -30,7 +30,7 @@ describe.each(engines)("where a found unit is, on %s", (engine) => {
       place: "out",
       order: { id: gala, subject: "Gala", member_name: "Acme" }
     })
-    // Whoever asks what is free sees of an order its subject and its dates.
+    // Availability shows an order's subject and dates to others.
     expect(await whereIs("CAM-ALONE", ["stock.view", "availability.view"])).toMatchObject({
       place: "out",
       order: { id: gala, subject: "Gala", member_name: null }

@@ -1,4 +1,4 @@
-/** What people type who do not know how things are written; what is not there any more; where units are, in words. */
+/** Misspelt input, deleted rows, and locations of units as text. */
 import { Effect } from "effect"
 import { beforeAll, describe, expect, it } from "vitest"
 import { insert } from "../../../../core/kernel/tables/table.ts"
@@ -46,7 +46,7 @@ describe.each(engines)("searching edge cases, on %s", (engine) => {
     ["Smørrebrød Lys", ["smorrebrod", "SMØR"]],
     ['Nord-Süd 100% "Ton" (West)', ["100%", '"ton"', "(west)", "nord-sud", "süd ton"]],
     ["O'Brien_Lights", ["o'brien", "brien_l", "obrien_lights".slice(2)]]
-  ])("finds %s however it is typed", async (name, typed) => {
+  ])("finds %s in any spelling", async (name, typed) => {
     const id = await member(name)
     for (const words of typed) expect(ids((await search(words)).members), words).toContain(id)
   })

@@ -1,4 +1,4 @@
-/** What is to be done today, and what somebody looks for, is answered from indexes: never by going through a table. */
+/** The day and searches use indexes, never table scans. */
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { Store } from "../../../../core/kernel/store/store.ts"

@@ -1,4 +1,4 @@
-/** What is to be done today: what goes, comes, is late or short, what is owed, and how pieces of it are counted. */
+/** The day: dispatches, returns, overdue and short orders, unpaid invoices, and counts of pieces. */
 import { beforeAll, describe, expect, it } from "vitest"
 import { type App, engines, viewerWith } from "../../../app.ts"
 import { appHouse } from "../../../app-house.ts"
@@ -100,7 +100,7 @@ describe.each(engines)("the day's work, on %s", (engine) => {
       []
     ])
   })
-  it("lists what is due back apart from what is overdue, and drops both once returned", async () => {
+  it("lists what is due back separately from what is overdue, and drops both once returned", async () => {
     const due = await order("due at five", "2026-06-16T08:00:00Z", "2026-06-18T16:00:00Z")
     const late = await order("due at noon", "2026-06-16T08:00:00Z", "2026-06-18T11:00:00Z")
     const open = await order("open", "2026-06-16T08:00:00Z", "2026-06-17T11:00:00Z", { open_ended_rental: true })
@@ -170,7 +170,7 @@ describe.each(engines)("the day's work, on %s", (engine) => {
       ]
     })
   })
-  it("names the field where the day is none", async () => {
+  it("names the field of an invalid day", async () => {
     const refused = await w.get("/today?date=soon")
     expect(refused.status).toBe(422)
     expect(refused.body.errors).toHaveProperty("date")
@@ -220,7 +220,7 @@ describe.each(engines)("the day's work, on %s", (engine) => {
     expect(subjects((await today()).coming_back)).not.toContain("half")
     w.app.setClock("2026-06-18T12:00:00.000Z")
   })
-  it("trusts a manual on-hire mark where nothing of the order was dispatched", async () => {
+  it("accepts a manual on-hire mark although nothing was dispatched", async () => {
     const product = await w.product()
     const dates = { starts_at: "2026-06-17T08:00:00Z", ends_at: "2026-06-18T11:00:00Z" }
     const { id } = await orderOf(product, 2, { subject: "by hand", ...dates })

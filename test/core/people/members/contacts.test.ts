@@ -191,7 +191,7 @@ describe.each(engines)("contact records on %s", (engine) => {
     await w.remove(`/members/${bob}`)
     expect((await w.show(`/members/${ann}?include=organisations`)).parent_members).toEqual([])
   })
-  it("a contact becomes something else only where none of its relationships would be refused; ending them is the way out", async () => {
+  it("a contact becomes something else only if none of its relationships prevents it; deleting them allows it", async () => {
     const [company, hall, ann, bob] = [
       await make("Company"),
       await make("Hall", "venue"),
@@ -221,7 +221,7 @@ describe.each(engines)("contact records on %s", (engine) => {
     expect((await become("venue")).status).toBe(422)
     expect(await w.show(`/members/${ann}`)).toMatchObject({ membership_type: "contact", description: "" })
     expect((await become("contact")).status).toBe(200)
-    // Whose others are contacts may be anything that is no user.
+    // With only contacts on the other side, it may become anything but a user.
     expect((await become("venue", company)).status).toBe(200)
     expect((await become("contact", hall)).status).toBe(200)
     await w.remove(path(ann, "relationships", related[0]!))
@@ -233,7 +233,7 @@ describe.each(engines)("contact records on %s", (engine) => {
       expect.stringContaining(`Relationship ${related[2]} joins this member with the organisation Ann`)
     ])
   })
-  it("of two related contacts only one becomes something else, however both are changed at once", async () => {
+  it("of two related contacts only one can change its type, even concurrently", async () => {
     for (let round = 0; round < 5; round++) {
       const pair = [await make("One", "contact"), await make("Other", "contact")]
       await w.post(path(pair[0]!, "relationships"), { related_member_id: pair[1] })

@@ -153,7 +153,7 @@ describe.each(engines)("personal data on %s", (engine) => {
     expect((await post(`users/${user.id}/activate`)).body.errors).toEqual({
       user: ["This user was anonymised; invite the person anew."]
     })
-    // Who was invited and never came has no account in use.
+    // Users who never accepted their invitation have no account in use.
     const invited = (await post("users", { name: "Leaver too", email: `leaver-${engine}@example.org` })).body.user
     expect((await post(`members/${invited.member_id}/anonymise`)).status).toBe(200)
     expect(await w.show(`/users/${user.id}`)).toMatchObject({

@@ -1,14 +1,17 @@
-/** Nobody grants, takes away or edits a role, a user, a token or a device that holds a permission they lack: sets of rights that stand to each other in every way. */
+/**
+ * No user grants, removes or edits a role, user, token or device with a permission they lack: for all relations of
+ * permission sets.
+ */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { systemRoles } from "../../../../core/people/users/permissions.ts"
 import { newSeed, publicKeyOf } from "../../../../sync/protocol/bundle-format.ts"
 import { serve, type Serving } from "../../../server/serving.ts"
 import { words } from "../../../words.ts"
 
-/** What every actor holds, so that only the rule itself can stand in their way. */
+/** Permissions of every actor, so that only the rule itself can refuse. */
 const tools = words("users.view users.invite users.edit users.deactivate users.activate roles.view roles.manage")
 const others = ["members.view", "stock.adjust", "settings.manage"]
-/** Of two of them one holds the other, or they are apart, or they overlap. */
+/** One contains the other, or they are disjoint, or they overlap. */
 const sets: ReadonlyArray<ReadonlyArray<string>> = [[], [others[0]!], others.slice(0, 2), others.slice(1), others]
 interface Actor {
   readonly secret: string
@@ -48,7 +51,7 @@ describe("a user who manages users and roles", () => {
   })
   afterAll(() => server.close())
 
-  /** What may be done to whoever holds `theirs`, each on rows of its own. The answer is the status. */
+  /** Actions on a holder of `theirs`, each on its own rows. Returns the status. */
   const acts: ReadonlyArray<readonly [string, (theirs: ReadonlyArray<string>, actor: Actor) => Promise<number>]> = [
     [
       "change somebody's e-mail address",

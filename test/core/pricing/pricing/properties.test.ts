@@ -1,4 +1,4 @@
-/** What holds for every price, whatever the figures. */
+/** Properties of all prices, for any figures. */
 import fc from "fast-check"
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
@@ -398,7 +398,7 @@ const pipeline: fc.Arbitrary<StagesRequest> = fc.record({
   default_product_tax_class_id: fc.option(fc.integer({ min: 1, max: 4 })),
   taxOf: fc.constant(taxOf)
 })
-/** "12.345" at 3 decimals → 12345n: sums of what is shown, not of what is inside. */
+/** "12.345" at 3 decimals → 12345n: sums of displayed figures. */
 const shownMinor = (text: string): bigint => BigInt(text.replace(".", ""))
 
 describe("all four stages together", () => {

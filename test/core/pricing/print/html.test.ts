@@ -1,4 +1,4 @@
-/** That documents are safe and readable HTML. `UPDATE_GOLDEN=1` writes the kept pages anew. */
+/** Documents are safe and readable HTML. `UPDATE_GOLDEN=1` updates the stored pages. */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { describe, expect, it } from "vitest"

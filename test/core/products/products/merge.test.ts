@@ -117,7 +117,7 @@ describe.each(engines)("merging products on %s", (engine) => {
     await w.create(`/containers/${id}/unpack`, { serialised_item_id: Q.units[0] })
     expect((await w.show(`/availability?product_id=${P.id}&store_id=${S}&date=2026-09-01`)).available).toBe(1)
   })
-  it("templates of cases name the one that is left, once", async () => {
+  it("templates of cases name the remaining product, once", async () => {
     const [box, P, Q, other] = [await made(), await made(), await made(), await made()] as const
     const template = `/products/${box}/container_template`
     const slots = [
@@ -132,7 +132,7 @@ describe.each(engines)("merging products on %s", (engine) => {
       { product_id: other, quantity: 4 }
     ])
   })
-  it("a product that is no case becomes the case the other was, with its content", async () => {
+  it("a product that is no case becomes the merged product's case, with its contents", async () => {
     const P = await made(),
       Q = await made(),
       inside = await w.units(S, 1)

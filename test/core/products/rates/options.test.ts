@@ -1,11 +1,11 @@
-/** What test/core/pricing/pricing/engine.test.ts states of each option, here on its way from the body of a definition to the price. */
+/** Each option of test/core/pricing/pricing/engine.test.ts, from the body of a definition to the price. */
 import { describe, expect, it } from "vitest"
 import { appHouse } from "../../../app-house.ts"
 
 describe("The options of a definition (rules/rates 4)", () => {
   const w = appHouse("sqlite", "2026-06-18T12:00:00Z")
   let definitions = 0
-  /** A product with one rate of so many minor units. */
+  /** A product with one rate in minor units. */
   const priced = async (price: number, rate: object, definition: object): Promise<number> => {
     const id = await w.product()
     const base = { name: `Options ${++definitions}`, calculation_strategy: "period", base_period: "daily" }

@@ -141,7 +141,7 @@ describe.each(engines)("golden rates on %s", (engine) => {
   })
 
   describe("rate definitions", () => {
-    it("begin with the eleven presets, seeded once", async () => {
+    it("start with the eleven presets, seeded once", async () => {
       const { body } = await w.get("/rate_definitions?q[is_preset_true]=1&per_page=100")
       expect(body.meta.total).toBe(11)
       expect(body.rate_definitions[1]).toMatchObject({
@@ -235,7 +235,7 @@ describe.each(engines)("golden rates on %s", (engine) => {
       const refused = await w.post("/rate_definitions", body)
       expect([refused.status, Object.keys(refused.body.errors)]).toEqual([422, errors])
     })
-    it("an empty list where an object is meant is one", async () => {
+    it("an empty list counts as an empty object", async () => {
       const made = await define({
         calculation_strategy: "period",
         base_period: "daily",
@@ -244,7 +244,7 @@ describe.each(engines)("golden rates on %s", (engine) => {
       })
       expect(made.body.rate_definition).toMatchObject({ strategy_config: {}, modifier_configs: {} })
     })
-    it("are filtered by their older names too, whatever the case", async () => {
+    it("are also filtered by their older names, in any case", async () => {
       const found = async (query: string) =>
         (await w.get(`/rate_definitions?${query}&q[is_preset_true]=1&per_page=100`)).body.meta.total
       expect([

@@ -1,4 +1,4 @@
-/** What comes with a new product, as given, when and then. */
+/** Rows created with a new product, as given, when and then. */
 import { Result } from "effect"
 import { describe, it } from "vitest"
 import { initialRow, rowEvents } from "../../../../core/kernel/endpoints/crud-resource.ts"

@@ -33,7 +33,7 @@ describe.each(engines)("stock on %s", (engine) => {
     ])
     expect(ledger.body.meta).toEqual({ total: 1, per_page: 20, page: 1 })
   })
-  it("a supplied category is ignored, a unit is one whatever was sent", async () => {
+  it("ignores the sent category: a unit stays a unit", async () => {
     const product = (await w.create("/products", { name: "Camera", stock_method: 2 })).id
     const made = await w.post("/stock_levels", {
       product_id: product,
@@ -98,7 +98,7 @@ describe.each(engines)("stock on %s", (engine) => {
     expect((await w.get(`/stock_levels/${units[0]}`)).status).toBe(404)
     expect((await w.get(ledgerOf(id, units[0]!))).status).toBe(404)
   })
-  it("a purchase is added, its deletion takes it back", async () => {
+  it("a purchase adds stock, its deletion reverses it", async () => {
     const { id, level } = await w.bulk(S, 0)
     const bought = await w.post(ledgerOf(id, level), { transaction_type: 4, quantity: "10.0" })
     expect(bought.status).toBe(201)
@@ -187,7 +187,7 @@ describe.each(engines)("stock on %s", (engine) => {
       const errors = await refused(moved(units[0]!, S), "store_id")
       expect(errors.store_id[0]).toContain("It is out with")
     })
-    it("that orders of its store rely on warns, is refused or passes, as the store's shortage policy says", async () => {
+    it("that orders at its store rely on warns, is refused or succeeds, by the store's shortage policy", async () => {
       const store = await w.store({ name: "Depot" })
       const { id, units } = await w.units(store, 2)
       const order = await w.order(id, 1, { store_id: store, ...next_year })
@@ -204,7 +204,7 @@ describe.each(engines)("stock on %s", (engine) => {
       await w.must("PUT", `/stores/${store}`, { shortage_policy: "allow" })
       expect((await moved(units[0]!, S)).body.meta).toBeUndefined()
     })
-    it("counts for orders that want any unit, too", async () => {
+    it("is also checked for orders that accept any unit", async () => {
       const { id, units } = await w.units(S, 2)
       await w.order(id, 2, { store_id: S, ...next_year })
       expect((await moved(units[1]!, 1)).body.meta.warnings).toHaveLength(1)

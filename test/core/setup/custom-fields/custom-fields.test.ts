@@ -267,7 +267,7 @@ describe.each(engines)("custom fields and lists on %s", (engine) => {
       expect((await w.remove(`/custom_fields/${field.id}`)).status).toBe(204)
     }
   )
-  it("a required field's default is not blank, and counts no more once it has left its list", async () => {
+  it("a required field's default is not blank, and no longer applies once removed from its list", async () => {
     const list = await w.create("/list_names", { name: "Grades" })
     const value = await w.create(`/list_names/${list.id}/values`, { name: "A" })
     const problems = async (more: object) =>

@@ -13,7 +13,7 @@ describe.each(engines)("registers on %s", (engine) => {
 
   describe("tax", () => {
     const zero = { organisation_tax_class_id: 1, product_tax_class_id: 1, tax_rate_id: 3 }
-    it("begins with the standard classes, rates and rule", async () => {
+    it("starts with the standard classes, rates and rule", async () => {
       expect((await list("product_tax_classes")).product_tax_classes).toMatchObject([
         { name: "Standard", is_default: true },
         { name: "Exempt", is_default: false }
@@ -51,7 +51,7 @@ describe.each(engines)("registers on %s", (engine) => {
         expect((await w.get(`/${path}/${made.id}`)).status).toBe(404)
       }
     )
-    it("new members and products get the default classes if none is sent, once the setting says so", async () => {
+    it("with the setting, new members and products without a class get the default one", async () => {
       const made = async (more: object = {}) => {
         const { member } = await post("members", { name: "New", membership_type: "organisation", ...more })
         const { product } = await post("products", {
@@ -91,7 +91,7 @@ describe.each(engines)("registers on %s", (engine) => {
       expect((await list("members?q[name_eq]=M1")).members[0].sale_tax_class_id).toBe(null)
       await w.put("/settings/tax", { settings: { assign_default_classes: false } })
     })
-    it("a class without a rule to one of the other side warns, with the fix", async () => {
+    it("a class without a rule for a class of the other side produces a warning with a remedy", async () => {
       for (const [path, customers, products] of [
         ["organisation_tax_classes", "ID", "1"],
         ["product_tax_classes", "1", "ID"]
@@ -131,7 +131,7 @@ describe.each(engines)("registers on %s", (engine) => {
       const included = await w.get(`/tax_rules/${other.id}?include=taxRate`)
       expect(included.body.tax_rule).toMatchObject({ tax_rate: { id: 2, name: "Reduced" }, product_tax_class: null })
     })
-    it("a rate that rules use is not deleted; another one is", async () => {
+    it("a rate used by rules cannot be deleted; an unused one can", async () => {
       const refused = await w.remove("/tax_rates/1")
       expect([refused.status, Object.keys(refused.body.errors)]).toEqual([422, ["tax_rate"]])
       const { tax_rate: one } = await post("tax_rates", { name: "Luxury", rate: "33.3333" })
@@ -260,7 +260,7 @@ describe.each(engines)("registers on %s", (engine) => {
     expect((await w.get("/countries", viewerWith(["static-data.view"], ["countries:read"]))).status).toBe(200)
   })
 
-  it("revenue and cost groups begin with the usual ones", async () => {
+  it("revenue and cost groups start with the usual ones", async () => {
     expect(names((await list("revenue_groups")).revenue_groups)).toEqual(["Dry Hire", "Wet Hire", "Sales", "Services"])
     expect(names((await list("cost_groups")).cost_groups)).toEqual([
       "Equipment Sub-Hire",

@@ -126,11 +126,11 @@ describe.each(engines)("saved views on %s", (engine) => {
     expect(names(members)).toEqual(["Stage Hire", "Audio Ltd"])
     expect(meta).toEqual({ total: 2, per_page: 20, page: 1, view: { id: view.id, name: "Companies" } })
     expect(names((await listed("members", view.id, "&q[is_active_eq]=true")).members)).toEqual(["Stage Hire"])
-    // The same question asked in so many words wins over the view's.
+    // The same parameter given explicitly overrides the view's.
     expect(names((await listed("members", view.id, "&q[membership_type_eq]=venue")).members)).toEqual(["Town Hall"])
     // Another predicate of the same field is another question.
     expect((await listed("members", view.id, "&q[membership_type_in]=venue")).members).toEqual([])
-    // What is not among the columns stays away, asked for or not.
+    // Columns outside the view stay out, requested or not.
     expect(Object.keys((await listed("members", view.id, "&include=emails")).members[0])).toEqual([
       "id",
       "name",
@@ -353,7 +353,7 @@ describe.each(engines)("saved views on %s", (engine) => {
       for (const id of [view.id, 9999, "x"])
         expect((await w.get(`/${list}${mark}view_id=${id}`)).status, list).toBe(404)
     }
-    // Who may not read the list hears nothing of views.
+    // Users who may not read the list see no views of it.
     expect((await w.get(`/actions?view_id=${view.id}`, anna)).status).toBe(403)
     const own = await made({ name: "Of views", entity_type: "custom_views" })
     expect((await w.get(`${path}?view_id=${own.id}`)).body.meta.view).toEqual({ id: own.id, name: "Of views" })

@@ -48,7 +48,7 @@ describe.each(engines)("containers on orders on %s", (engine) => {
     expect(await assets(id)).toMatchObject([
       { stock_level_id: kit.housing, status: 2, dispatched_at: "2026-06-18T08:00:00.000Z" }
     ])
-    // All that was asked for is out.
+    // The full quantity is out.
     expect((await opportunity(id)).status_name).toBe("On Hire")
     expect([await w.free(kit.product, "2026-06-20"), await w.free(kit.inside.product, "2026-06-20")]).toEqual([0, 0])
     await refused(out(kit, id), "container")
@@ -203,7 +203,7 @@ describe.each(engines)("containers on orders on %s", (engine) => {
 
     const recorded = (where: { readonly stream?: string; readonly type?: string }) =>
       w.app.run(Effect.flatMap(Store, (store) => store.find(journal, where)))
-    it("several containers follow in the order of their ids, whatever of them is booked", async () => {
+    it("several containers are processed in id order, whichever is booked", async () => {
       const first = await w.container("transport"),
         second = await w.container("transport")
       const { product, unit } = await w.gear()

@@ -62,7 +62,7 @@ describe("sealing", () => {
   it("records time and user, and that no repacking is in progress", () => {
     given(container(7), item(1, 7)).when(sealing()).thenEvents(sealed(7, decided_at))
   })
-  it("takes notes along where some are given", () => {
+  it("also changes notes, if given", () => {
     given(container(7), item(1, 7))
       .when(sealing("checked twice"))
       .thenEvents(sealed(7, decided_at, { notes: "checked twice" }))

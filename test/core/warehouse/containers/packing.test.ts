@@ -55,7 +55,7 @@ describe.each(engines)("packing on %s", (engine) => {
       )
       await refused(w.post("/containers/temporary", {}), "barcode", "name", "store_id")
     })
-    it("temporary ones have their barcode for themselves while they are in use", async () => {
+    it("a temporary container's barcode is unique while it is in use", async () => {
       const make = () =>
         w.post("/containers/temporary", { name: "Crate", barcode: "T-1", store_id: w.S, notes: "blue" })
       const made = await make()

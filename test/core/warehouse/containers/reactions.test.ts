@@ -1,4 +1,6 @@
-/** What booking units, changing cases and moving units mean for containers, as given, when and then: every event in full. */
+/**
+ * Effects on containers of booking units, changing cases and moving units, as given, when and then, with all events.
+ */
 import { Result } from "effect"
 import { describe, it } from "vitest"
 import { unitsBooked } from "../../../../core/warehouse/containers/booking.ts"
@@ -277,7 +279,7 @@ describe("a case changed", () => {
     opportunity_id: null,
     container_id: 7
   })
-  /** What is held from the decision on, with the first free id. */
+  /** Demand from the decision on, with the first free id. */
   const nowHeld = (item_id: number, id = 1_001): NewEvent => ({
     ...held(item_id),
     data: {

@@ -124,7 +124,7 @@ describe.each(engines)("scanning cases on %s", (engine) => {
     const { a, flight, housing, kit, product } = await flightCase()
     const gig = await s.order([{ item_id: flight, quantity: 1 }])
     const other = await s.order([{ item_id: product.id, quantity: 1 }])
-    // What the kit holds is taken out of it only by breaking its seal.
+    // Units in the kit can only be taken out by breaking its seal.
     expect((await s.scan(other, "out", a!.asset_number)).status).toBe(409)
     expect((await s.scan(gig, "out", housing.asset_number)).body.scan).toMatchObject({
       kind: "container",

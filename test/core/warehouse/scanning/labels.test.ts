@@ -1,4 +1,4 @@
-/** Every code that labels and papers of the house carry, given to the scanner: known, or refused with what it is. */
+/** All codes on our labels and documents, given to the scanner: recognised, or refused naming what they are. */
 import { beforeAll, describe, expect, it } from "vitest"
 import { engines } from "../../../app.ts"
 import { appHouse } from "../../../app-house.ts"

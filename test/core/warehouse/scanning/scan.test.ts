@@ -169,7 +169,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     expect(back.body.meta).toBeUndefined()
   })
 
-  it("a code in another letter case matches the one it differs from only in case, and none if there are several", async () => {
+  it("a code in another letter case matches a single code that differs only in case", async () => {
     const product = await w.serialised()
     for (const asset_number of ["Mixed-1", "Twin-1", "TWIN-1"]) await w.unit(product, 1, { asset_number })
     const at = await s.order([{ item_id: product, quantity: 3 }])
@@ -276,7 +276,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     expect(went).toEqual([...gig.items.map(({ id }) => id), 422])
   })
 
-  it("a unit's code in another letter case is no product's, and a quantity of five moves nothing", async () => {
+  it("a unit's code in another letter case is not taken for a product, and a quantity of five changes nothing", async () => {
     const product = await w.serialised()
     const unit = await w.unit(product, 1, { asset_number: "a-11" })
     const gig = await s.order([{ item_id: product, quantity: 5 }])

@@ -1,4 +1,4 @@
-/** What a scan says beside its code, on both engines: when it was, and which unit is meant. */
+/** Parameters of a scan besides its code, on both engines: the time, and the unit that is meant. */
 import { describe, expect, it } from "vitest"
 import { engines } from "../../../app.ts"
 import { appHouse, refused } from "../../../app-house.ts"

@@ -34,7 +34,7 @@ describe("a server that starts on an SQLite file again after it was killed", () 
 describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => {
   let server: Serving
   beforeAll(async () => {
-    // What a request changes can be held up, or fail, after it was recorded and before it is committed.
+    // Recorded changes can be delayed, or fail, before the commit.
     server = await serve(engine, {
       lenient: true,
       slices: [
@@ -225,7 +225,7 @@ describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => 
       expect(await total("Slow")).toBe(0)
     }
   )
-  it("numbers of a body count as they are written, the order of its keys does not", async () => {
+  it("compare numbers as written, and ignore the order of keys", async () => {
     const key = fresh()
     const send = (bytes: string) => server.ask(deals, { method: "POST", bytes, headers: { "idempotency-key": key } })
     expect((await send('{"subject":"Counted","rating":1,"unknown":12345678901234567890}')).status).toBe(201)

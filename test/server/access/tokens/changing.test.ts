@@ -104,7 +104,7 @@ describe.each(engines)("changing tokens on %s", (engine) => {
     const unlimited = await products(secret)
     expect([unlimited.status, unlimited.headers["x-quota-limit"]]).toEqual([200, undefined])
   })
-  it("lets a token raise its own exhausted quota, where its user may", async () => {
+  it("lets a token raise its own exhausted quota, if its user may", async () => {
     const { id, secret } = await issue({ abilities: ["*"], monthly_units: 1 })
     expect((await products(secret)).status).toBe(200)
     expect((await products(secret)).status).toBe(429)
@@ -132,7 +132,7 @@ describe.each(engines)("changing tokens on %s", (engine) => {
     expect((await products(secret)).headers).toMatchObject({ "x-quota-limit": "1000", "x-ratelimit-limit": "1000000" })
     await allow(0)
   })
-  it("is 404 for tokens there are none of, or not any more", async () => {
+  it("is 404 for unknown and revoked tokens", async () => {
     const { id: gone } = await issue()
     await server.ask(`/api/v1/tokens/${gone}`, { method: "DELETE" })
     const dora = await invited("Dora", ["Sales"])

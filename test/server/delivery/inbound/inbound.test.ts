@@ -16,7 +16,7 @@ const payment = (reference: string) =>
     data: { invoice_number: "INV-7", amount: "12.50", currency: "EUR", reference }
   })
 
-describe.each(engines)("webhooks in on %s", (engine: Engine) => {
+describe.each(engines)("inbound webhooks on %s", (engine: Engine) => {
   let server: Serving
   const payments: Array<ToldPayment> = []
   const failures = new Map<string, number>()
@@ -199,7 +199,7 @@ describe.each(engines)("webhooks in on %s", (engine: Engine) => {
     expect((await sendSigned(long)).status).toBe(413)
   })
 
-  it("with a mark, blanks, escapes and broken characters in them are taken as they are", async () => {
+  it("with a byte order mark, spaces, escapes and broken characters are accepted unchanged", async () => {
     for (const [at, body] of [
       `\ufeff{"type":"odd.mark"}`,
       ` \r\n{"type":"odd.blanks"}\t`,

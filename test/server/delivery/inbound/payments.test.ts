@@ -1,4 +1,4 @@
-/** What senders tell of payments, in the forms they send. */
+/** Payments as reported by senders, in all formats. */
 import { Effect, Schema } from "effect"
 import { describe, expect, it } from "vitest"
 import {

@@ -1,4 +1,4 @@
-/** Who sees which jobs, and what may be done with them. */
+/** Visibility of jobs, and actions on them. */
 import { Effect } from "effect"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { ServerContext } from "../../../../server/ports/server-context.ts"
@@ -25,7 +25,7 @@ describe.each(both_engines)("jobs over the API on %s", (engine) => {
     token = issued.body.token.secret
   })
   beforeEach(async () => {
-    // People are told of the clerk by a job of its own, which is none of those tried here.
+    // Notifications about the clerk are a job of their own, not one of those tested.
     const told = "select status from system_jobs where kind = 'notifications.tell' and status <> 'done'"
     await expect.poll(() => rowsOf(server, told), { timeout: 20_000 }).toEqual([])
     await rowsOf(server, "delete from effect_queue where state <> 'bell'")

@@ -21,7 +21,7 @@ describe.each(both_engines)("a job on %s", (engine) => {
   }
   const job = async (server: Serving, id: string) =>
     (await server.ask(`/api/v1/system/jobs/${encodeURIComponent(id)}`)).body.job
-  /** A job as servers leave it that were killed in each of so many attempts. */
+  /** A job after servers were killed in each of its attempts. */
   const brokenOff = async (server: Serving, kind: WordKind, word: string, attempts: number): Promise<string> => {
     const id = await queueWord(server, kind, word, { delay_seconds: 3_600 })
     const now = engine === "pg" ? "now()" : "current_timestamp"
@@ -44,7 +44,7 @@ describe.each(both_engines)("a job on %s", (engine) => {
     await expect.poll(async () => (await job(server, id)).status, within).toBe("failed")
     expect(await job(server, id)).toMatchObject({ attempts: 3, error: "The server ended during the last attempt." })
     expect([run, ended]).toEqual([[], [["killed", "The server ended during the last attempt."]]])
-    // By hand it is begun anew.
+    // A manual retry restarts it.
     await server.ask(`/api/v1/system/jobs/${encodeURIComponent(id)}/retry`, { method: "POST" })
     await expect.poll(async () => (await job(server, id)).status, within).toBe("done")
   })

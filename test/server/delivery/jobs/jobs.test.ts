@@ -90,7 +90,7 @@ describe.each(both_engines)("jobs on %s", (engine) => {
     expect(await job(server, id)).toMatchObject({ attempts: 1, error: null })
   })
 
-  it("that fail unexpectedly take neither their worker nor its siblings along", async () => {
+  it("that fail unexpectedly do not stop their worker or its siblings", async () => {
     const done: Array<string> = []
     const kind = wordKind(
       (word) =>

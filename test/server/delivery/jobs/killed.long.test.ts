@@ -20,7 +20,7 @@ const program = fileURLToPath(new URL("words-program.ts", import.meta.url))
 const jobs = 40
 
 describe.each(share(engines))("a server on %s that is killed in the middle of jobs", (engine) => {
-  it("has completed each of them in the end, those in progress once more", { timeout: 240_000 }, async () => {
+  it("completes each of them in the end, running those in progress again", { timeout: 240_000 }, async () => {
     const folder = await folderOfItsOwn()
     const file = join(folder, "lines")
     let database = join(folder, "server.sqlite")

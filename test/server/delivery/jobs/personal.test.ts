@@ -1,4 +1,4 @@
-/** What jobs say of people who are erased, and jobs that never end. */
+/** Erased persons in jobs, and hanging jobs. */
 import { Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { GivenUp } from "../../../../server/ports/server-context.ts"
@@ -47,7 +47,7 @@ describe.each(both_engines)("jobs on %s", (engine) => {
     expect((await job(server, waiting)).status).toBe("queued")
     const again = await server.ask(`/api/v1/system/jobs/${encodeURIComponent(failed)}/retry`, { method: "POST" })
     expect(again.body.job).toMatchObject({ status: "failed", error: expect.stringContaining("erased") })
-    // What was done stays known, so that it is not done again.
+    // Completed jobs stay known, so that they are not repeated.
     expect(await queueWord(server, kind, "Ann done")).toBe(done)
     expect((await job(server, done)).status).toBe("done")
   })

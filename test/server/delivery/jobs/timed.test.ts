@@ -20,7 +20,7 @@ describe("the last due time", () => {
     expect(lastDue(half_hourly, at("09:00:00"), at("09:30:00"))).toBe(at("09:30:00"))
     expect(lastDue(half_hourly, at("09:30:00"), at("09:59:59"))).toBeUndefined()
   })
-  it("is one, however many were missed", () => {
+  it("is the latest one, however many were missed", () => {
     expect(lastDue(half_hourly, at("01:00:00"), at("09:45:00"))).toBe(at("09:30:00"))
   })
   it("is in UTC", () => {

@@ -1,4 +1,4 @@
-/** What a message may be made of. */
+/** Valid contents of a message. */
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { CommandRuntime } from "../../../../core/kernel/endpoints/endpoint.ts"
@@ -92,7 +92,7 @@ describe("a message", () => {
   ])("with the id %j has its own Message-ID", async (id, expected) => {
     expect((await composed({ id })).message_id).toBe(expected)
   })
-  it("is refused by the address of a setting that is none, in its name", async () => {
+  it("reports an invalid address in a setting, naming the setting", async () => {
     await serving.ask("/api/v1/settings/mail", {
       method: "PUT",
       json: { settings: { sender_address: "a..b@house.example" } }

@@ -53,7 +53,7 @@ describe.each(share(engines))("on %s", (engine: Engine) => {
     const { job_id } = (await answer.json()) as { readonly job_id: string }
     await server.ended
     const again = await startServer(env)
-    // Nobody takes a job while the server that had it may still live.
+    // A job is not taken while its previous server may still live.
     await expect.poll(() => seen.length, { timeout: 150_000, interval: 250 }).toBe(2)
     expect(seen[0]?.read.messageId).toMatch(/^<[0-9a-f-]{36}@hire\.example>$/)
     expect(seen[1]?.raw.toString("latin1")).toBe(seen[0]?.raw.toString("latin1"))

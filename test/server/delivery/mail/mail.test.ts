@@ -209,7 +209,7 @@ describe.each(engines)("mail on %s", (engine) => {
     expect(notice?.read.text).not.toContain("full@customer.example")
   })
 
-  it("is signed for the sender's domain where a key is set, and waits while that is none", async () => {
+  it("is signed for the sender's domain if a key is set, and waits if that is invalid", async () => {
     const { smtp, app } = await opened()
     const set = (settings: object) => app.ask("/api/v1/settings/mail", { method: "PUT", json: { settings } })
     const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 1024 })

@@ -1,4 +1,4 @@
-/** A server that mails, and what of its jobs is looked at. */
+/** A server with mail, and its jobs under test. */
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -84,12 +84,12 @@ export const openMailing = async (engine: Engine, smtp_url: string | undefined, 
 }
 export type Mailing = Awaited<ReturnType<typeof openMailing>>
 
-/** A server that mails for a house with a name, opened before the tests of a describe; each looks at its own mails. */
+/** A server with mail for a named company, opened before the tests of a describe; each reads its own mails. */
 export const mailsFor = (engine: Engine, options: ServeOptions = {}) => {
   let smtp: TestMailServer
   let app: Mailing
   let before = 0
-  /** What the mail server answers the next message. */
+  /** Response of the mail server to the next message. */
   let refusal: Error | undefined
   beforeAll(async () => {
     smtp = await mailServer({
@@ -113,7 +113,7 @@ export const mailsFor = (engine: Engine, options: ServeOptions = {}) => {
   return {
     app: () => app,
     refuses: (error: Error): void => void (refusal = error),
-    /** The test's mails, once there are so many. */
+    /** The test's mails, once the expected number has arrived. */
     arrived: async (count = 1): Promise<ReadonlyArray<Taken>> => {
       await expect.poll(() => smtp.taken.length - before, poll).toBe(count)
       return smtp.taken.slice(before)

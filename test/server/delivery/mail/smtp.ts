@@ -1,4 +1,4 @@
-/** A mail server in the test's process, which does as it is told and keeps what it takes. */
+/** A scriptable mail server in the test's process that keeps received messages. */
 import { once } from "node:events"
 import type { AddressInfo } from "node:net"
 import PostalMime, { type Email } from "postal-mime"
@@ -24,9 +24,9 @@ export interface TestMailServer {
 export const replies = (code: number, text: string): Error => Object.assign(new Error(text), { responseCode: code })
 
 export interface Behaviour extends SMTPServerOptions {
-  /** Asked for each recipient. */
+  /** Called for each recipient. */
   readonly recipient?: (address: string) => Error | undefined
-  /** Asked once the message is there; it is kept either way when `keeps_refused` says so. */
+  /** Called for the received message, which is kept unless refused, or always with `keeps_refused`. */
   readonly message?: (taken: Taken) => Error | undefined | Promise<Error | undefined>
 }
 

@@ -113,7 +113,7 @@ describe("a message waits for another attempt", () => {
       text: expect.stringContaining("The mail server wants a login or encryption")
     })
   })
-  it("when a login is set and the server takes none: it is not sent without", async () => {
+  it("is not sent without a login when one is set and the server supports none", async () => {
     const smtp = await opened({ disabledCommands: ["STARTTLS", "AUTH"] })
     expect(await sender()(smtp.url.replace("//", "//me:secret@"))).toMatchObject({ kind: "later" })
     expect(smtp.taken).toEqual([])
@@ -145,7 +145,7 @@ describe("an encrypted connection", () => {
     })
     expect(smtp.taken).toEqual([])
   })
-  it("is not done without where the server offers none", async () => {
+  it("is not done if the server does not offer it", async () => {
     const smtp = await opened()
     expect(await sender()(`${smtp.url}?tls=unchecked`)).toEqual({
       kind: "later",

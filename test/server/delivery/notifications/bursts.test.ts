@@ -1,4 +1,4 @@
-/** Much by one person in a short time: inboxes stay readable, each is counted once, and what is read begins anew. */
+/** Bursts by one user: inboxes stay readable, each event is counted once, and reading starts a new row. */
 import { Effect } from "effect"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { Store } from "../../../../core/kernel/store/store.ts"
@@ -77,14 +77,14 @@ describe.each(both_engines)("on %s", (engine) => {
       expect.stringMatching(/^Opportunity \d+ was made$/),
       expect.stringMatching(/^Opportunity \d+ was made$/)
     ])
-    // What others do is counted by itself.
+    // Other users' events are counted separately.
     const other = await server.person("Otto Other", ["opportunities.view", "opportunities.create"])
     await made(told_a_minute_max + 2)
     await server.did(201, "POST", "/opportunities", { subject: "By another" }, other.token)
     await server.told()
     expect((await server.inbox(seller))[0]).toMatchObject({ body: "By another", actor_name: "Otto Other" })
   })
-  it("people's usual pace is never gathered, however long", async () => {
+  it("a usual pace is never gathered, however long it lasts", async () => {
     for (let at = 0; at < 40; at++) {
       await made(1)
       goOn(3_000)

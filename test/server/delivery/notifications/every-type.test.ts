@@ -1,4 +1,4 @@
-/** Every type that events cause, by the request that causes it: who is told, in which words, and who is not. */
+/** Every notification type, by the request that causes it: recipients, texts, and users who get none. */
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { documentStream } from "../../../../core/documents/schema.ts"
@@ -94,7 +94,7 @@ describe.each(engines)("on %s", (engine) => {
     expect(JSON.stringify(told)).not.toMatch(/£|100/)
     expect(await of(seller, "purchase_order.received")).toEqual([])
   })
-  it("documents of a batch once all are drawn, to the requester; none for documents somebody waited for", async () => {
+  it("documents of a batch once all are rendered, to the requester; none for documents a request waited for", async () => {
     const bills = [await yard.issued(), await yard.issued()]
     const body = { document_type: "invoice", documentable_type: "Invoice" }
     await house.did(201, "POST", "/documents/generate", { ...body, documentable_id: bills[0].id }, seller.token)
@@ -170,7 +170,7 @@ describe.each(engines)("on %s", (engine) => {
     expect(await titles(seller, "shortage.waitlist.matched", job.id)).toEqual([
       `Stock came free for ${item.name} on Opportunity ${job.number} for Payer`
     ])
-    // Who put it there may not see opportunities any more.
+    // The user who listed it may no longer see opportunities.
     expect(await of(keeper, "shortage.waitlist.matched")).toEqual([])
   })
   it("activities to newly added participants, and none for completed or cancelled ones", async () => {

@@ -1,4 +1,4 @@
-/** A server that is killed while somebody listens: whoever comes back is told what came, each once and in order. */
+/** A server killed while clients listen: after reconnecting they receive everything once and in order. */
 import { readdir, readFile } from "node:fs/promises"
 import { join } from "node:path"
 import PostalMime from "postal-mime"
@@ -61,7 +61,7 @@ it.each(share(engines))("on %s", { timeout: 240_000 }, async (engine: Engine) =>
     token,
     headers: { "last-event-id": String(known) }
   })
-  // Ben's may have been told before the end.
+  // Ben's may have been sent before the end.
   await again.until(3 - heard.ids.length)
   const subjects = [...heard.events, ...again.events].map(({ data }) => data.subject_id)
   expect(new Set(subjects).size).toBe(3)
@@ -102,7 +102,7 @@ it.each(share(engines))(
       await settled
       server = await startServer(env)
     }
-    // What was recorded without an answer is told, too.
+    // Events recorded without a response are notified, too.
     const { opportunities } = await ask("GET", "opportunities?per_page=100")
     const made = opportunities.map(({ id }: { id: number }) => id).sort((a: number, b: number) => a - b)
     expect(made).toEqual(expect.arrayContaining(answered))

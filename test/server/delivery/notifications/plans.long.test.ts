@@ -13,7 +13,7 @@ import { share } from "../../../share.ts"
 
 const rows = 1_000_000
 const people = 500
-/** Of 500 people: one row in ten unread, one in a thousand waiting to be mailed, one in a thousand of a burst. */
+/** Rows of 500 users: one in ten unread, one in a thousand waiting for mail, one in a thousand part of a burst. */
 const filling = (engine: Engine): string => {
   const bool = (condition: string): string => (engine === "pg" ? `(${condition})` : `iif(${condition}, 1, 0)`)
   const at = (n: string): string =>

@@ -1,4 +1,4 @@
-/** What programs that listen are told, over real sockets. */
+/** Notifications to listening clients, over real sockets. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
 import { type Listening as Host, listenOn } from "../../../../server/host/http.ts"
 import { silentLog } from "../../../../server/ports/log.ts"
@@ -97,7 +97,7 @@ describe.each(engines)("on %s", (engine) => {
     await soon(async () => (await listen("", {}, secret)).status === 200)
     expect((await listen()).status).toBe(200)
   })
-  it("wants the ability", async () => {
+  it("requires the ability", async () => {
     const { secret } = await made("tokens", { name: "narrow", abilities: ["products:read"] })
     expect((await listen("", {}, secret)).status).toBe(403)
   })
@@ -136,7 +136,7 @@ describe.each(engines)("on %s", (engine) => {
     await soon(() => quiet.text().endsWith("\n\n: \n\n"))
     expect(quiet.events).toEqual([])
   })
-  it("sends nothing that came after its token was revoked or its account closed, however soon", async () => {
+  it("sends nothing recorded after its token was revoked or its account closed", async () => {
     const user = await made("users", { name: "Ben", email: `ben.${engine}@example.com`, roles: [], active: true })
     const token = await made("tokens", { name: "a", abilities: ["notifications:read"], user_id: user.id })
     const other = await made("tokens", { name: "b", abilities: ["notifications:read"], user_id: user.id })

@@ -1,4 +1,4 @@
-/** Who is told of what, over the API, and in which words. */
+/** Recipients and texts of notifications, over the API. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { both_engines } from "../../../app.ts"
 import { house, type House, poll } from "./house.ts"

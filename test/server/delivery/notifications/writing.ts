@@ -1,4 +1,4 @@
-/** Rows as whoever tells people writes them, and a reader of streams over real sockets. */
+/** Writes notification rows like the product, and reads streams over real sockets. */
 import { Sse } from "effect/encoding"
 import { Effect } from "effect"
 import { allocateIds } from "../../../../core/kernel/runtime/ids.ts"
@@ -58,7 +58,7 @@ export interface Listening {
   /** Milliseconds of each `retry:`. */
   readonly retries: ReadonlyArray<unknown>
   readonly text: () => string
-  /** Resolves once so many events are there, or the stream is over. */
+  /** Resolves at the expected number of events, or when the stream ends. */
   readonly until: (count: number) => Promise<void>
   readonly ended: Promise<void>
   readonly hangUp: () => void

@@ -1,4 +1,4 @@
-/** What becomes of a delivery: receivers that fail, stall and move, webhooks turned off, tests, replays, new secrets. */
+/** Deliveries: failing, stalling and moving receivers, deactivated webhooks, tests, replays, new secrets. */
 import { Webhook } from "standardwebhooks"
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
 import { makeGuard } from "../../../../server/delivery/webhooks/guard.ts"
@@ -235,7 +235,7 @@ describe.each(engines)("deliveries on %s", (engine) => {
     expect(failing.got.filter(({ body }) => body.event === "member.created").at(-1)?.text).not.toContain("Mustermann")
   })
 
-  it("include invoices whatever their owner may see: managing webhooks is the trust with all data that leaves", async () => {
+  it("include invoices whatever their owner may see: permission to manage webhooks implies access to all data", async () => {
     const role = await server.create("/roles", { name: "Hooks only", permissions: ["webhooks.manage"] })
     const { secret: token } = await server.person({ roles: [role.name] })
     const to = await target()

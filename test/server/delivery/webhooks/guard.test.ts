@@ -1,4 +1,4 @@
-/** No delivery goes to an address of the house's own network, however it is written and whatever its name says later. */
+/** No delivery reaches the internal network, in any notation and whatever a name resolves to later. */
 import { createServer as createTls } from "node:https"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"

@@ -1,4 +1,4 @@
-/** What subscribers are told is what the catalogue of events publishes, for every kind there is. */
+/** Messages to subscribers match the published event catalogue, for every kind. */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect, Schema } from "effect"
@@ -225,7 +225,7 @@ describe.each(engines)("of a journal with every kind of event, on %s,", (engine)
     const types = new Set(events.map(({ type }) => type))
     const unseen = webhookKinds.all.filter(({ name, on }) => types.has(on) && !seen.has(name))
     expect(unseen).toEqual([])
-    // What release 0.1 did not know is made to happen below.
+    // Events unknown to release 0.1 are created below.
     const never = webhookKinds.all.filter(({ on }) => !types.has(on)).map(({ name }) => name)
     expect(never.filter((name) => !later_kinds.includes(name))).toEqual([])
     expect(silent.got.filter(({ body }) => body.type !== "user.invited")).toEqual([])

@@ -84,7 +84,7 @@ describe("two servers on one Postgres", () => {
     await expect.poll(looks, poll).toEqual(["done"])
     const [recorded, may_commit] = [Deferred.makeUnsafe<void>(), Deferred.makeUnsafe<void>()]
     const about = { command_id: "late", actor_id: null, replica_id: null, recorded_at: "2026-11-22T09:00:00.000Z" }
-    // As a command does whose server believes that nobody is subscribed.
+    // Like a command on a server whose cache holds no subscriber.
     const recording = other.run(
       Effect.flatMap(Store, (store) =>
         store.transaction(

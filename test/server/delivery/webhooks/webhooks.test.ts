@@ -1,4 +1,6 @@
-/** Webhooks out: who may have them, and that subscribers are told once, signed, and of nothing that was refused (cases I). */
+/**
+ * Outbound webhooks: permissions, and deliveries that are sent once, signed, and never for refused commands (cases I).
+ */
 import { createHmac } from "node:crypto"
 import { Webhook } from "standardwebhooks"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"

@@ -5,7 +5,7 @@ import { mailServer, type TestMailServer } from "../../delivery/mail/smtp.ts"
 import { pagesOfPdf } from "../../print/pdf-text.ts"
 import { cookieOf, type Form, openSharing, poll, sha256, type Sharing, yes } from "./links.ts"
 
-/** Of races. */
+/** Number of races. */
 const rounds = plays_everything ? 8 : 3
 
 describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
@@ -281,7 +281,7 @@ describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
     await house.sent(token, { name: "Ann Secretperson", accept: "1", email: "ann@secret.example" })
     await expect.poll(async () => (await house.acceptances(document_id))[0].download_url, poll).not.toBeNull()
     await house.did(200, "POST", `/members/${member_id}/anonymise`, {})
-    // What names the customer is shown to nobody else.
+    // Values naming the customer are hidden from others.
     expect((await house.read(token)).status).toBe(404)
     expect((await house.did(200, "GET", `/documents/${document_id}`)).document.public_link).toBeNull()
     expect(await house.acceptances(document_id)).toMatchObject([
@@ -332,7 +332,7 @@ describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
       ])
       expect(rotated.status).toBe(201)
       const links = (await house.acceptances(document_id)).map(({ link_id }) => link_id)
-      // Of a page that was revoked while it was drawn nothing is shown, though it was accepted before.
+      // A page revoked while rendering shows nothing, even if accepted before.
       expect(got.status === 200 ? links : links.filter((one) => one !== Number(id))).toEqual(
         got.status === 200 ? [Number(id)] : []
       )

@@ -1,4 +1,4 @@
-/** Documents by the batch, their files, and who is told of them (rules/billing 3). */
+/** Batches of documents, their files, and notifications (rules/billing 3). */
 import { drawJobId } from "../../../../core/documents/lifecycle-api.ts"
 import { Effect } from "effect"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest"
@@ -139,7 +139,7 @@ describe.each(engines)("batches and files of documents on %s", (engine) => {
     const before = await house.fetched(document.download_url)
     await house.did(204, "DELETE", `/attachments/${picture.id}`)
     await house.did(204, "DELETE", `/opportunities/${job}`)
-    // What nothing names is removed; what a document is drawn from is named by it.
+    // Unreferenced files are removed; a document references its input.
     const far = Date.now() + 40 * day_millis
     await house.run(collectFiles(far))
     await house.run(collectFiles(far + 2 * day_millis))
@@ -154,7 +154,7 @@ describe.each(engines)("batches and files of documents on %s", (engine) => {
     const file = await house.fetched(made.download_url)
     expect(sha256(await house.run(drawnAgain(made.id)))).toBe(sha256(file.bytes))
   })
-  it("a PDF that would be another one is not given for the lost one", async () => {
+  it("a lost PDF is not replaced by one that would differ", async () => {
     const made = await house.made("quotation", jobs[0]!)
     const other = await house.made("pick_list", jobs[0]!)
     const [tree] = await house.sql(`select sha256 from document_snapshots where document_id = ${other.id}`)

@@ -1,4 +1,4 @@
-/** Documents from being asked for to being voided (rules/billing 3). */
+/** Documents from request to void (rules/billing 3). */
 import { Effect } from "effect"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { rebuild } from "../../../../core/kernel/runtime/schema.ts"

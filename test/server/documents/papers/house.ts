@@ -37,9 +37,9 @@ export const paper = (title: string, text: string, logo?: string): PrintDocument
 })
 
 export interface Drawn {
-  /** What was prepared, in its order. */
+  /** Prepared documents, in order. */
   readonly prepared: Array<DocumentSource>
-  /** What preparing does with this source before it answers, or instead. */
+  /** Action of preparing this source, before or instead of its result. */
   before: (source: DocumentSource) => Effect.Effect<Partial<PreparedDocument> | "gone" | void, never, Store>
   logo: string | undefined
 }

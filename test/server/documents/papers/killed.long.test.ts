@@ -45,7 +45,7 @@ const killedWhileDrawing = async (env: Env, kills: number): Promise<void> => {
   const rows = await drawn(server)
   expect(rows.map(({ status }) => status)).toEqual(Array.from({ length: count }, () => "generated"))
   expect(new Set(rows.map(({ document_number }) => document_number)).size).toBe(count)
-  // What was drawn before a kill was not drawn again after it.
+  // Documents rendered before a kill are not rendered again.
   for (const row of rows) {
     const before = addresses.get(row.id)
     if (before !== undefined) expect([row.file_size, row.generated_at]).toEqual([before.file_size, before.generated_at])

@@ -1,4 +1,4 @@
-/** Types of documents, the fields of their texts, layouts, and what documents say of what the interface says. */
+/** Document types, the fields of their texts, layouts, and agreement of documents with the API. */
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type DocumentSource, prepareDocument } from "../../../../core/documents/content/prepare.ts"
@@ -109,7 +109,7 @@ describe.each(engines)("documents and their layouts on %s", (engine: Engine) => 
       )
     )
   })
-  it("T03 knows no fields of a type that there is not", async () => {
+  it("T03 refuses the fields of an unknown type", async () => {
     expect((await serving.ask("/api/v1/document_types/poster/fields")).status).toBe(404)
     expect((await serving.ask("/api/v1/document_types/constructor/fields")).status).toBe(404)
   })
@@ -147,7 +147,7 @@ describe.each(engines)("documents and their layouts on %s", (engine: Engine) => 
     expect(moved.status).toBe(422)
     for (const { id } of [both, neither, third]) await drop(id)
   })
-  it("L03 refuses a colour that is none", async () => {
+  it("L03 refuses an invalid colour", async () => {
     expect(await refused({ accent: "blue" })).toHaveProperty("accent")
   })
   it("L04 refuses a store, a type, a logo and a page that there are not", async () => {
@@ -326,14 +326,14 @@ describe.each(engines)("documents and their layouts on %s", (engine: Engine) => 
     await house.must(`opportunities/${id}/versions`, { label: "Smaller" })
     expect(await said("quotation", id)).toContain("Version")
   })
-  it("C05 a credit note says what it credits, and of which invoice", async () => {
+  it("C05 a credit note names the credited invoice and amounts", async () => {
     const { id, number } = await house.issued(member_id)
     const { credit_note } = await house.must(`invoices/${id}/credit_notes`, { reason: "Broken" })
     const text = await said("credit_note", credit_note.id)
     expect(text).toContain(String(number))
     expect(text).toContain("Broken")
   })
-  it("C06 a type that does not fit its invoice is none", async () => {
+  it("C06 a type that does not fit its invoice is refused", async () => {
     const { id } = await house.issued(member_id)
     await expect(documentOf("deposit_invoice", id)).rejects.toThrow()
     await expect(documentOf("quotation", 4711)).rejects.toThrow()

@@ -1,4 +1,4 @@
-/** A house that shares quotations, and people who read them without an account. */
+/** A company with shared quotations, and readers without an account. */
 import type { Engine } from "../../../app.ts"
 import { houseOn } from "../../house.ts"
 import { openMailing } from "../../delivery/mail/mailing.ts"
@@ -11,7 +11,7 @@ export type Form = { readonly [name: string]: string }
 export const yes: Form = { name: "Ann Arbor", accept: "1" }
 
 let networks = 0
-/** A network that nobody used yet. */
+/** An unused network. */
 export const elsewhere = (): string => {
   networks++
   return `198.51.${Math.floor(networks / 250)}.${(networks % 250) + 1}`
@@ -74,5 +74,5 @@ export const openSharing = async (engine: Engine, options: ServeOptions = {}, sm
   }
 }
 export type Sharing = Awaited<ReturnType<typeof openSharing>>
-/** What the page's cookie is sent back as. */
+/** Cookie of the page, for the next request. */
 export const cookieOf = (got: Got): string => (got.headers["set-cookie"] ?? "").split(";")[0] ?? ""

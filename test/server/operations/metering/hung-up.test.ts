@@ -14,7 +14,7 @@ describe.each(engines)("a client that hangs up on %s", (engine) => {
   let server: Serving, http: Listening
   let reached = 0
   const gates: Array<() => void> = []
-  /** Holds what is asked for with this header until its gate opens. */
+  /** Holds requests with this header until its gate opens. */
   const holding: ServerSlice = {
     name: "holding",
     around: (call, next) =>

@@ -1,4 +1,4 @@
-/** What is kept of calls: sums equal to the logs, for as long as the settings say, without people who were erased. */
+/** Retention of calls: totals equal to the logs, for the configured time, without erased persons. */
 import { Effect } from "effect"
 import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -50,7 +50,7 @@ it.each([
   ["fe80::1%eth0", "fe80::"],
   ["", null],
   ["unknown", null]
-])("of the address %s %s is written down", (address, shown) => {
+])("the address %s is stored %s", (address, shown) => {
   expect(shownAddress(address, "shortened")).toBe(shown)
   expect(shownAddress(address, "none")).toBeNull()
 })

@@ -1,4 +1,4 @@
-/** What is asked of the server is written down, counted and told (rules/conventions 16). */
+/** Calls are logged, counted and reported (rules/conventions 16). */
 import { Effect, Stream } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { csvOf } from "../../../../server/operations/metering/usage-api.ts"

@@ -28,7 +28,7 @@ it.each(["53200", "55000", "28P01"])(
       await sql(server, passing(code))
       await sql(server, trigger)
       expect(await askMany(server, 8, "meanwhile")).toEqual([200])
-      // Longer than it takes to find one row to blame among so many.
+      // Longer than it takes to isolate one bad row.
       await new Promise((done) => setTimeout(done, 6_000))
       expect(await askMany(server, 8, "meanwhile")).toEqual([200])
       await sql(server, "drop trigger no_logs on request_logs")

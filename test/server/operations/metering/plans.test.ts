@@ -1,4 +1,4 @@
-/** Lists of calls and sums of usage are answered from indexes, whatever they are asked by. */
+/** Lists of calls and usage totals use indexes, for all filters. */
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { as_declared, type ViewContext } from "../../../../core/kernel/lists/resource-types.ts"
@@ -44,7 +44,7 @@ const fill = Effect.gen(function* () {
   if (is_pg) yield* store.run("analyze usage_hours")
 })
 
-/** What reads of the two tables do to find their rows, a line a table. */
+/** How reads of the two tables find their rows, one line per table. */
 const planOf = <A, E, R>(reading: Effect.Effect<A, E, R>) =>
   Effect.map(plansOf(reading, /request_logs|usage_hours/), (plans) => {
     expect(plans.length).toBeGreaterThan(0)
@@ -94,7 +94,7 @@ describe.each(both_engines)("reads of recorded calls, on %s", (engine: Engine) =
   it.each([...in_order, ...from_an_index])("finds the calls of '%s' by an index", async (query) => {
     const plan = await server.run(planOf(listLogs(queryOf(query), context)))
     expect(plan.filter(isWhole), plan.join("\n")).toEqual([])
-    // Of a later page the rows it shows are sorted once more, after they are found by their ids.
+    // Rows of later pages are sorted once more, after being found by id.
     const sorted = query.includes("page=") ? 1 : 0
     if (in_order.includes(query)) expect(plan.filter(sorts).length, plan.join("\n")).toBe(sorted)
   })

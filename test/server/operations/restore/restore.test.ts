@@ -24,7 +24,7 @@ const asking =
       ...(body === undefined ? {} : { json: body })
     })
   }
-/** What there is to work on, with the placeholders of the engine. */
+/** Test data, with the engine's placeholders. */
 const looking =
   (server: Serving): Look =>
   (sql, values = []) =>
@@ -112,7 +112,7 @@ describe.each(engines.flatMap((from) => engines.map((to) => [from, to] as const)
         expect(await everything(other)).toEqual(await everything(one))
         expect((await other.ask("/api/v1/system/manifest")).body.manifest).toEqual(manifest)
         expect((await other.ask("/api/v1/settings/company")).body.settings.timezone).toBe("Europe/Berlin")
-        // What comes next is the same here and there.
+        // Later commands have the same results on both.
         const next = {
           subject: "The next job",
           starts_at: "2026-08-01T09:00:00Z",
@@ -219,7 +219,7 @@ describe.each(engines)("bringing an export into %s", (engine: Engine) => {
       for (const [wrong, field] of [
         [[{ ...events[0], data: 1 }], "events.0.data"],
         [[events[1], events[0]], "events.1.position"],
-        // A type of this release whose data is damaged; what no release declares is nobody's to judge.
+        // A type of this release with damaged data; undeclared types are not checked.
         [[events[0], { ...created, data: { ...created.data, name: 7 } }], "events.1.data"],
         [[], "events"]
       ] as const) {

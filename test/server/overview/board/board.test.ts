@@ -189,7 +189,7 @@ describe.each(engines)("a board on %s", (engine) => {
     expect(refused.status).toBe(422)
     expect(refused.body.errors.name[0]).toContain("Delete one")
   })
-  it("wants a name that fits, and a store there is", async () => {
+  it("requires a name within limits and an existing store", async () => {
     for (const [json, field] of [
       [{}, "name"],
       [{ name: "x".repeat(101) }, "name"],

@@ -228,7 +228,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
     server.setClock(now)
   })
 
-  it("are the same text on a device, whatever address the device reaches the server by", async () => {
+  it("have the same text on a device, whatever the server's address there", async () => {
     const folder = mkdtempSync(join(tmpdir(), "flightcase-feeds-"))
     const listening: Listening = await listenOn({
       host: "127.0.0.1",

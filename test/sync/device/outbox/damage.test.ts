@@ -96,7 +96,7 @@ describe("an outbox whose write-ahead log is lost", () => {
       traces.map(({ events }) => events.map(({ data, type }) => [type, (data as any).name ?? (data as any).row?.name]))
     ).toEqual(["Lost 1", "Lost 2", "Lost 3"].map((name) => [[expect.any(String), name]]))
   })
-  it("continues from what is left once the loss is accepted", async () => {
+  it("continues with the rest once the loss is accepted", async () => {
     const device = await lose()
     expect(await device.acceptLoss()).toEqual({ from: 2, to: 4 })
     expect([await device.missing(), await device.acceptLoss(), await names(device)]).toEqual([

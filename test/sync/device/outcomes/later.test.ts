@@ -1,7 +1,4 @@
-/**
- * The server decides later than a device recorded: what happened did so when it was recorded, and the rest is no
- * difference anybody is told of.
- */
+/** Late decisions of the server: events count from when they were recorded, and other differences are not reported. */
 import { afterEach, describe, expect, it, vi } from "vitest"
 import { serverOfSuite, type TestDevice } from "../../opening.ts"
 
@@ -22,7 +19,7 @@ describe("commands sent later", () => {
     expect(device.told(false)).toEqual([])
   }
 
-  it("a unit went to quarantine when that was recorded here, however late the server hears of it", async () => {
+  it("a unit was in quarantine from the time recorded here, however late the server receives it", async () => {
     const { id, units } = await server.units(1, 1)
     const device = await server.enrol()
     vi.useFakeTimers({ toFake: ["Date"] })

@@ -1,4 +1,4 @@
-/** The doctor finds what is not as the server has it, fills it anew, and never touches what was not sent. */
+/** The doctor finds differences from the server, refills them, and never changes unsent commands. */
 import { rmSync } from "node:fs"
 import { join } from "node:path"
 import { beforeAll, describe, expect, it } from "vitest"

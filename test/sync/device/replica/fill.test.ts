@@ -1,4 +1,4 @@
-/** A device is filled from rows while others write, is cut off and killed half-way, and begins anew without losing anything. */
+/** A device is filled from rows during writes, interrupted and killed midway, and restarts without loss. */
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { lastPosition } from "../../../../core/kernel/events/journal.ts"
@@ -12,7 +12,7 @@ describe.each(engines)("a device filled from the rows of a server on %s", (engin
   const server = serverOfEachTest(engine)
   const { create, filled, inspected } = server
   const head = (): Promise<number> => server.run(Effect.flatMap(Store, lastPosition))
-  /** All readers' histories begin anew. */
+  /** Restarts the history of all readers. */
   const beginAnew = () => server.run(sql("update reader_grants set version = version + 1"))
   const products = (count: number): Promise<ReadonlyArray<any>> =>
     Promise.all(Array.from({ length: count }, (_, at) => create("/products", { name: `Lamp ${at}`, sku: `L-${at}` })))

@@ -7,7 +7,7 @@ import { serverOfSuite, type TestDevice } from "../../opening.ts"
 
 const hire = { starts_at: "2030-07-01T09:00:00Z", ends_at: "2030-07-04T09:00:00Z" }
 
-describe.each(engines)("a device whose commands meet other people's on %s", (engine) => {
+describe.each(engines)("a device whose commands conflict with others' on %s", (engine) => {
   const server = serverOfSuite(engine)
   const { create, must, show } = server
   let ann: string

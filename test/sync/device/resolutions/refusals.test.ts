@@ -20,7 +20,7 @@ interface Ground {
   readonly bulk: (held: number) => Promise<number>
   readonly serialised: () => Promise<number>
   readonly unit: (product_id: number, name?: string) => Promise<number>
-  /** Of somebody else, or the customer's; of so many. */
+  /** Somebody else's, or the customer's; a quantity. */
   readonly quotation: (whose: "mine" | "theirs", product_id: number, quantity: number, dates?: object) => Promise<Order>
   readonly order: Ground["quotation"]
   /** A case with these in it. */
@@ -29,7 +29,7 @@ interface Ground {
 type Sent = readonly [method: string, path: string, body?: object]
 interface Row {
   readonly kind: string
-  /** What Sam records without a network, and what comes first at the server. */
+  /** Sam's offline command, and the server's earlier one. */
   readonly world: (ground: Ground) => Promise<readonly [recorded: Sent, meanwhile: Sent, ...more: ReadonlyArray<Sent>]>
   /** Recorded after that, with the asset that was made; the first one is dropped. */
   readonly dependant?: (order: string, asset_id: number) => Sent
@@ -38,7 +38,7 @@ interface Row {
   /** `#`: the tag of the world. */
   readonly intent: RegExp
   readonly ways: ReadonlyArray<string>
-  /** What is left of a split is refused for what it is. */
+  /** The rest of a split is refused in its own right. */
   readonly is_rest_refused?: boolean
 }
 
@@ -407,7 +407,7 @@ describe.each(engines)("a server's refusals of a device's commands on %s", (engi
     await device.sync()
     expect(await device.conflicts()).toEqual([])
   }
-  /** What a person does who follows the way out as it is offered; undefined: no more than words. */
+  /** Steps of a user following the offered resolution; undefined for text only. */
   const followed = ({ payload }: Conflict, offer: Conflict["ways_out"][number]): ResolutionRequest | undefined => {
     if (offer.way === "reduce") return { reduce_to: offer.quantity ?? "free" }
     if (offer.way === "dates") return { dates: { starts_at: offer.starts_at ?? "", ends_at: offer.ends_at ?? "" } }

@@ -40,7 +40,7 @@ describe.each(engines)("an order refused for goods that are short, on %s", (engi
     const shown = () => device.show(`${path}?include=items`)
     return { device, path, conflict: conflict!, resolve, shown }
   }
-  /** Six in stock, all of them wanted by Sam's order; somebody else orders two before it is sent. */
+  /** Six in stock, all needed by Sam's order; another user orders two before it is sent. */
   const sixRefused = async () => {
     const robe = await product("Robe Pointe", 6)
     return refused([[robe, 6]], [[robe, 2]])

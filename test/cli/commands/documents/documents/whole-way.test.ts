@@ -57,7 +57,7 @@ const acceptAt = async (url: string): Promise<string> => {
   }
 }
 
-it("goes from an offline device to an order that the customer accepted", async () => {
+it("from an offline device to an order accepted by the customer", async () => {
   await api("PUT", "/api/v1/settings/documents", { settings: { acceptance: "order" } })
   const { member } = await api("POST", "/api/v1/members", { name: "Ann Ltd", membership_type: "organisation" })
   await api("POST", `/api/v1/members/${member.id}/emails`, { address: "ann@customer.example" })

@@ -1,4 +1,4 @@
-/** What a person reads of outcomes that differ from what was shown. */
+/** Texts about outcomes that differ from what was shown. */
 import { expect, it } from "vitest"
 import { conflictText, reportLines } from "../../../../../cli/commands/offline/sync/conflicts.ts"
 import { openContext } from "../../../../../cli/context/context.ts"

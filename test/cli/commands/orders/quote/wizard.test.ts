@@ -231,7 +231,7 @@ it("creates an unknown customer along with the quote, and warns about one on sto
   expect(said).toContain("! Bad Payers is on stop.")
 })
 
-it("knows customers without accents, by account number and by their contacts", async () => {
+it("finds customers without accents, by account number and by their contacts", async () => {
   for (const typed of ["muller", "10001", "ann lee"]) {
     const { said } = await counter([
       [/^Subject/, "Gala"],

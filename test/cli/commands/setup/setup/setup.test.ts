@@ -1,4 +1,4 @@
-/** The logo of a house: its file is looked at before anything is written, sent once, and named by the settings. */
+/** The logo: its file is checked before anything is written, sent once, and named in the settings. */
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterEach, beforeEach, expect, it } from "vitest"

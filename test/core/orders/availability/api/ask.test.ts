@@ -132,7 +132,7 @@ describe.each(engines)("availability on %s", (engine) => {
       if ((query as any).product_id === 1) await w.bulk(S, 1)
       expect(errorKeys(await ask(query))).toEqual([422, keys])
     })
-    it("an unknown product in the path before anything else", async () => {
+    it("an unknown product in the path is refused before anything else", async () => {
       const nobody = viewerWith([], [])
       expect((await w.get("/products/99999/availability", nobody)).status).toBe(404)
       expect((await w.get("/products/x/available-assets", nobody)).status).toBe(404)

@@ -78,7 +78,7 @@ describe.each(engines)("demands of opportunities on stock on %s", (engine) => {
     await order("2026-04-10", "2026-04-12", P.id, 3, {}, { is_optional: true })
     expect([await free(P.id, "2026-04-10"), await free(cable.id, "2026-04-10")]).toEqual([2, 14])
   })
-  it("by the charged dates, if the setting says so", async () => {
+  it("uses the charged dates, if the setting says so", async () => {
     const P = await w.bulk(S, 5)
     const by = (demand_date_source: string) => w.update("/settings/availability", { settings: { demand_date_source } })
     await by("charge")
@@ -144,7 +144,7 @@ describe.each(engines)("demands of opportunities on stock on %s", (engine) => {
       { requested_quantity: 3, available_for_item: 2, shortage_quantity: 1, has_shortage: true }
     ])
     expect((await w.show(`/opportunities/${id}`)).has_shortage).toBe(true)
-    // Its parts are short by one, which the sweep tells of the part, never of the kit.
+    // Its component is short by one; the list names the component, never the kit.
     const sweep = await w.show(`/availability/shortages?store_id=${S}&from=2026-04-10&to=2026-04-10`)
     expect(
       sweep

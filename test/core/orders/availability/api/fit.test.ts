@@ -96,7 +96,7 @@ describe("the first window in which a list is free", () => {
       earliestFit(snapshot({ products: [product(P, { track_availability: false })] }), asked("07-01", "07-05", 1))
     ).toEqual(window("07-01", "07-02"))
   })
-  it("begins where it may: with a slot, a day of the store, or at any moment", () => {
+  it("begins at a permitted time: with a slot, a day of the store, or at any moment", () => {
     const given = snapshot({
       resolution: "hourly",
       zone: "Asia/Kathmandu",
@@ -202,7 +202,7 @@ describe("the first window in which a list is free", () => {
     )
   })
 })
-/** The same wall time so many days later, found by looking at minute after minute. */
+/** The same wall time a number of days later, found by trying every minute. */
 const endOf = (start: number, duration: FitRequest["duration"], zone: string): number => {
   if ("minutes" in duration) return start + duration.minutes * 60_000
   const wall = wallOf(start, zone) + duration.days * day

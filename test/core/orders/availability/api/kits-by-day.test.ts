@@ -9,7 +9,7 @@ describe.each(engines)("kits in calendars and charts on %s", (engine) => {
     await w.show(`/availability/calendar?store_id=${store}&from=2026-07-01&to=2026-07-03${more}`)
   const figures = (grid: any) =>
     grid.products.map((one: any) => [one.product_id, one.is_kit, ...one.days.map((day: any) => day.available)])
-  /** A kit of so many of each part. */
+  /** A kit with a quantity of each component. */
   const kitOf = async (...parts: ReadonlyArray<readonly [part: number, quantity: number]>) => {
     const K = (await w.create("/products", { name: "Kit" })).id as number
     for (const [component_product_id, quantity] of parts)

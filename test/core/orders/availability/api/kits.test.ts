@@ -141,7 +141,7 @@ describe("a case that is hired with its contents", () => {
     expect([free(full, H), free(half, H), free(snapshot({ products, stock }), H)]).toEqual([[1], [0], [0]])
   })
 
-  /** So many cases of one fixed part, some of them with units in them, and what else is claimed. */
+  /** Cases with one fixed component, some with units in them, and other demands. */
   const filled = (count: number, contents: ReadonlyArray<ReadonlyArray<number>>, ...claims: ReadonlyArray<Demand>) =>
     snapshot({
       products: [caseOf("kit", [fixed(F, 1)])],

@@ -11,7 +11,7 @@ import { wallOf } from "../../../../../core/values/time.ts"
 import { P, snapshot, bulk, demand, fixed, pool, product, unit } from "./fixtures.ts"
 import { words } from "../../../../words.ts"
 
-/** What must hold of any claims on any stock in any zone: plain products, catalogue kits, cases and hybrids alike. */
+/** Laws for any demands on any stock in any zone: plain products, catalogue kits, cases and hybrids. */
 const zones = words(`
   Australia/Lord_Howe Asia/Kathmandu America/Sao_Paulo America/New_York Europe/London Pacific/Auckland
   Africa/Casablanca Pacific/Apia
@@ -82,7 +82,7 @@ const someDemand = fc
     })
   })
 const someDemands = fc.array(someDemand, { maxLength: 12 })
-/** Sub-hired goods beside the house's own: in bulk, units, cases and their contents, each inside a window of its own. */
+/** Sub-hired goods next to own ones: bulk, units, cases and their contents, each with its own window. */
 const someHired = fc.array(
   fc
     .record({
@@ -131,7 +131,7 @@ const law = <A>(drawn: fc.Arbitrary<A>, holds: (drawn: A, where: Where) => void)
   fc.assert(fc.property(drawn, setting, holds), { numRuns: 80, seed: 620 })
 
 describe("laws of availability, kits and cases included", () => {
-  it("one more claim never increases availability, and takes no more of a product than it claims", () => {
+  it("another claim never increases availability, and reduces it by at most its quantity", () => {
     law(fc.tuple(someDemands, someDemand), ([demands, one], where) => {
       const before = figures(demands, where),
         after = figures([...demands, one], where)
@@ -156,7 +156,7 @@ describe("laws of availability, kits and cases included", () => {
       }
     )
   })
-  it("a claim cut in two where a slot begins weighs the same", () => {
+  it("a claim split at the start of a slot counts the same", () => {
     law(someDemands, (demands, where) => {
       const bounds = slotBounds(start, end, where.resolution, where.zone)
       const at = iso(bounds[Math.floor(bounds.length / 2)]!)
@@ -256,7 +256,7 @@ describe("laws of availability, kits and cases included", () => {
       )
     })
   })
-  it("a hire cut in two where a slot begins is the same hire, and one without length is none", () => {
+  it("a hire split at the start of a slot is the same hire; an empty one is none", () => {
     law(fc.tuple(someDemands, someHired), ([demands, hired], where) => {
       const bounds = slotBounds(start, end, where.resolution, where.zone)
       const at = iso(bounds[Math.floor(bounds.length / 2)]!)

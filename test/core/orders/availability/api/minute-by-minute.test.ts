@@ -60,7 +60,7 @@ const someStock = fc.array(
 const drawn = fc.record({ claims: someDemands, levels: someStock, late: fc.integer({ min: 0, max: 700 }) })
 type Drawn = typeof drawn extends fc.Arbitrary<infer T> ? T : never
 
-/** Rows as they are stored, of what was drawn. */
+/** Stored rows of the generated model. */
 const rowsOf = (start: number, { claims, levels }: Drawn) => {
   const instant = (minutes: number): string => iso(start + minutes * minute)
   return {

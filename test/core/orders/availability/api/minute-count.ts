@@ -38,7 +38,7 @@ const clockOf = (zone: string) => {
     return text
   }
 }
-/** What the wall shows of an instant that a slot can be told by. */
+/** Wall time of an instant, which identifies a slot. */
 const labelOf = (instant: number, zone: string, resolution: string): string => {
   if (resolution === "hourly") return new Date(instant).toISOString().slice(0, 13)
   const clock = clocks.get(zone) ?? clockOf(zone)

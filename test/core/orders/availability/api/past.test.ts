@@ -13,7 +13,7 @@ import { stock_levels } from "../../../../../core/products/stock/schema.ts"
 import { engines } from "../../../../app.ts"
 import { appHouse, itFoldsAgain } from "../../../../app-house.ts"
 
-/** Everything asked about the past must be what was answered then: each step of a history is asked at once and again at the end. */
+/** Past availability equals what was returned then: each step of a history is queried at once and again at the end. */
 describe.each(engines)("availability as of an earlier time, on %s", (engine) => {
   const w = appHouse(engine, "2026-03-01T00:00:00.000Z", "2026-03-01T00:00:00.000Z")
   let S: number
@@ -28,7 +28,7 @@ describe.each(engines)("availability as of an earlier time, on %s", (engine) => 
         const { body, status } = await w.get(`/availability?product_id=${product}&store_id=${S}&${when}${then}`)
         if (as_of !== undefined && status === 200) expect(body.availability.as_of).toBe(as_of)
         const { as_of: _past, ...rest } = body.availability ?? {}
-        // A product that is gone cannot be asked about in the present, in the past it can.
+        // Deleted products have no present availability, but a past one.
         answers.push(status === 200 ? rest : "gone")
       }
     }
@@ -139,7 +139,7 @@ describe.each(engines)("availability as of an earlier time, on %s", (engine) => 
     for (const [what, at, answers] of told) {
       const again = await asked(products, at)
       answers.forEach((answer, index) => {
-        // What is deleted counts nothing, then and later.
+        // Deleted rows count nothing, then and later.
         if (answer !== "gone") expect([what, index, again[index]]).toEqual([what, index, answer])
       })
     }

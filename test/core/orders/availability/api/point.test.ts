@@ -22,7 +22,7 @@ describe("availability on a day", () => {
   const july = ["07-01", "07-04"] as const
   const hired = { starts_at: at("07-01"), ends_at: at("07-03") }
   const away = { phase: "on_hire", out: true } as const
-  //  total, demanded and free; rows; asked for, and on which day, unless it is 2 July and 18 June
+  // total, demanded and free; rows; quantity and day (default: 2 July and 18 June)
   it.each<[string, number[], StockLevel[], Demand[], string?, string?]>([
     ["A9: four units, no claim", [4, 0, 4], [unit(1), unit(2), unit(3), unit(4)], []],
     ["A11: a claim of another day", [10, 0, 10], [bulk(10)], [demand(5, "04-10", "04-11")], "04-20"],

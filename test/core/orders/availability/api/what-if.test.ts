@@ -3,7 +3,7 @@ import { type App, engines, viewerWith } from "../../../../app.ts"
 import { appHouse, refused } from "../../../../app-house.ts"
 import { demandOver } from "../../../stock-demands.ts"
 
-describe.each(engines)("what if, on %s", (engine) => {
+describe.each(engines)("planning without an order, on %s", (engine) => {
   const w = appHouse(engine, "2026-06-18T12:00:00.000Z")
   let S: number
   beforeAll(async () => {
@@ -108,7 +108,7 @@ describe.each(engines)("what if, on %s", (engine) => {
       [1, S, "2026-07-01T00:00:00.000Z", 1]
     ])
   })
-  it("beyond the horizon lines are judged, though slots are left out", async () => {
+  it("lines beyond the horizon are checked, though slots are omitted", async () => {
     const P = await w.bulk(S, 1)
     const { body } = await ask({
       store_id: S,

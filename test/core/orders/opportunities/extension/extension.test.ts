@@ -8,7 +8,7 @@ const later = "2026-09-08T09:00:00.000Z"
 describe.each(engines)("extending a hire on %s", (engine) => {
   const w = appHouse(engine)
 
-  /** Bulk stock of a product, so many pieces. */
+  /** Bulk stock of a product with a quantity. */
   const stocked = async (quantity: number, name = "PAR 64"): Promise<number> => {
     const id = await w.product({ name })
     const levels = await w.show(`/stock_levels?q[product_id_eq]=${id}`)
@@ -61,7 +61,7 @@ describe.each(engines)("extending a hire on %s", (engine) => {
     )
     expect(free.body.availability.min_available).toBe(0)
   })
-  it("keeps the dates first agreed, however often it is extended, and shows them in the activity", async () => {
+  it("keeps the dates first agreed through any number of extensions, and shows them in the activity", async () => {
     const order = await ordered([{ name: "Lamp" }])
     await extend(order.id, { ends_at: later, reason: "Rain" })
     const again = await extend(order.id, { ends_at: "2026-09-10T09:00:00Z" })
@@ -73,7 +73,7 @@ describe.each(engines)("extending a hire on %s", (engine) => {
       new_values: { ends_at: later, reason: "Rain", lines_followed: [order.items[0].id], lines_kept: [] }
     })
   })
-  it("moves the named lines and no others, and none where they are pinned", async () => {
+  it("moves only the named lines, and none if they are pinned", async () => {
     const order = await ordered([{ name: "A" }, { name: "B", ends_at: "2026-09-03T09:00:00Z" }, { name: "C" }])
     const [a, b, c] = order.items
     const named = await extend(order.id, { ends_at: later, lines: [b.id, c.id] })

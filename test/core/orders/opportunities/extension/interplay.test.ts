@@ -1,4 +1,4 @@
-/** What extending a hire meets elsewhere: previews, cases, suppliers, invoices, and clocks that change meanwhile. */
+/** Extensions combined with previews, cases, suppliers, invoices, and changing clocks. */
 import { describe, expect, it, vi } from "vitest"
 import { engines } from "../../../../app.ts"
 import { appHouse } from "../../../../app-house.ts"

@@ -46,7 +46,7 @@ describe("a hire that gets another end", () => {
         dated(line_id, { ends_at: later }, { ends_at })
       )
   })
-  it("takes the charge along that ended with it", () => {
+  it("moves a charge end that equalled the hire's end", () => {
     given(hire({ charge_ends_at: ends_at }))
       .when(extended({ ends_at: later }))
       .thenEvents(header({ charge_ends_at: later, ends_at: later }, { charge_ends_at: ends_at, ends_at }, []))

@@ -178,7 +178,7 @@ describe.each(engines)("lines of opportunities on %s", (engine) => {
     expect((await w.post(`/opportunities/${id}/items`, { ...fifty_each, store_id: 1 })).status).toBe(201)
     await refused(w.post(`/opportunities/${id}/items`, { ...fifty_each, store_id: await w.store() }), "store_id")
   })
-  it("a price by hand is charged once where the charge period is fixed, whatever the days", async () => {
+  it("a manual price is charged once if the charge period is fixed, whatever the days", async () => {
     const charged = async (charge_period: unknown) =>
       (await w.deal(hire_dates, { ...fifty_each, charge_period })).charge_total
     expect([await charged(undefined), await charged("Week"), await charged("fixed")]).toEqual([

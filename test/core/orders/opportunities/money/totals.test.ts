@@ -393,7 +393,7 @@ describe("the sums of an opportunity", () => {
                   expect(line.tax_rate).toBe(
                     before.items.find((one: any) => one.id === line.id)?.tax_rate ?? line.tax_rate
                   )
-            // What a write answers with has its sums already.
+            // Write responses include the totals.
             if (done.body?.opportunity !== undefined)
               expect(totalsOf(done.body.opportunity, scale)).toEqual(totalsOf(opportunity, scale))
             locked ||= opportunity.pricing_locked

@@ -68,13 +68,13 @@ describe.each(engines)("shortages in all answers on %s", (engine) => {
         { stock_level_id: broken.id, state: "quarantine", free: [{ id: free.id, name: free.asset_number }], says }
       ]
     })
-    // What is offered can be had.
+    // The offered quantity is available.
     const [{ asset_id, opportunity_item_id, free: offered }] = (await said()).to_replace
     const instead = `${mine}/items/${opportunity_item_id}/assets`
     expect((await w.remove(`${instead}/${asset_id}`)).status).toBeLessThan(300)
     await w.create(instead, { stock_level_id: offered[0].id })
     expect(await said()).toEqual({ has_shortage: false, shortages: [], to_replace: [] })
-    // With none left it is short, and both are told.
+    // With none left both are short.
     await w.create(`/stock_levels/${free.id}/quarantine`, { reason: "cracked" })
     expect(await said()).toMatchObject({
       has_shortage: true,

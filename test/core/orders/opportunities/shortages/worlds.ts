@@ -105,7 +105,7 @@ export const step = async (w: RentalHouse, world: World, choose: Choose): Promis
   return choose(steps)()
 }
 
-/** What each place says about one opportunity, in one form. */
+/** Answers of all sources about one opportunity, in one form. */
 export const answersOf = async (w: RentalHouse, id: number, all: ReadonlyArray<any>) => {
   const { has_shortage } = (await w.get(`/opportunities/${id}`)).body.opportunity
   const own = (await w.get(`/opportunities/${id}/shortages`)).body.shortages

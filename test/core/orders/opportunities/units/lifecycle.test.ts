@@ -104,7 +104,7 @@ describe("a unit on an order", () => {
       .when(moved(withoutDemands, [1], goingOnHire(at)))
       .thenEvents(unitEvent("asset_on_hire", { status: 3 }, { status: 2 }, { on_hire_at: at })))
 
-  it("comes back, and is available to no order before its check", () =>
+  it("is returned, and available to other orders only after its check", () =>
     given(order(2), line(), lamp(1), on_hire)
       .when(moved(withoutDemands, [1], returning(at, back)))
       .thenEvents(
@@ -165,7 +165,7 @@ describe("a unit on an order", () => {
         promised("0.00")
       ))
 
-  it("never completes the order by itself, and a complete order accepts no step", () =>
+  it("never completes the order automatically, and a complete order accepts no step", () =>
     given(order(5), line(), lamp(1), checked_in)
       .when(moved(withoutDemands, [1], checking(at, sound)))
       .thenRefused({ state: ["This order is complete. Nothing can be checked in on it."] }))
@@ -299,7 +299,7 @@ describe("a unit reverted to an earlier status", () => {
         promoted(4, 3)
       ))
 
-  it("goes backwards only, and not after deletion", () => {
+  it("can only be reverted to an earlier status, and not after deletion", () => {
     given(order(2), line(), lamp(1), dispatched)
       .when(reverted(2))
       .thenRefused({ status: ["Lamp 1 is dispatched; it can only go back to an earlier status."] })
@@ -325,7 +325,7 @@ describe("a unit's case", () => {
         unitEvent("asset_container_cleared", { container_stock_level_id: null }, { container_stock_level_id: 900 })
       )
   })
-  it("is another unit; none is cleared where there is none", () => {
+  it("is another unit; clearing it without one is refused", () => {
     given(order(), line(), lamp(1), allocated)
       .when(cased(501))
       .thenRefused({ container_stock_level_id: ["A unit cannot travel in itself."] })

@@ -42,7 +42,7 @@ describe.each(engines)("a check-in that is taken back, on %s", (engine) => {
     await done(revert(first, unit!.id, 2))
   })
 
-  it("a damaged unit that another one replaced is not on its line beside that one again", async () => {
+  it("a damaged unit that was replaced does not return to its line beside the replacement", async () => {
     const [product, a, b, c] = await s.heads(3)
     const gig = await s.order([{ item_id: product.id, quantity: 2 }])
     for (const one of [a, b]) await s.done(gig, "out", one!.asset_number)

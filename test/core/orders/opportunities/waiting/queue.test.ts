@@ -1,4 +1,4 @@
-/** The table of rules/availability 9: who of those that wait is told, for every row of it. */
+/** The table of rules/availability 9, row by row: which waiting line is notified. */
 import { describe, expect, it } from "vitest"
 import type { Demand } from "../../../../../core/orders/availability/rules/demand.ts"
 import { lookAtQueue, type Queued, settleQueue } from "../../../../../core/orders/opportunities/waiting/decide.ts"
@@ -35,7 +35,7 @@ interface Asked {
   readonly wants: number
   readonly as?: "order" | "quote" | "told quote"
   readonly when?: Window
-  /** What the line asked for when it began to wait. */
+  /** Quantity of the line when it began to wait. */
   readonly wanted?: number
   readonly gone?: boolean
 }
@@ -143,7 +143,7 @@ const cases: ReadonlyArray<readonly [number, number, ReadonlyArray<Asked>, objec
     {}
   ],
   [1, 1, [{ wants: 1 }], {}],
-  // What changed while it waited.
+  // Changes while it waited.
   [2, 0, [{ wants: 1, wanted: 3 }], { 1: "left" }],
   [2, 2, [{ wants: 1, wanted: 3 }], { 1: "changed" }],
   [2, 0, [{ wants: 9, gone: true }, { wants: 2 }], { 1: "left", 2: "matched" }]
