@@ -1,10 +1,13 @@
 /** The help of every command: what it says of the API is so. */
+import { join } from "node:path"
+import { pathToFileURL } from "node:url"
 import type { Command } from "commander"
 import { expect, it } from "vitest"
 import { builtFrom, declareBuilt } from "../../cli/frame/built-commands.ts"
 import { all_commands } from "../../cli/frame/command-loader.ts"
 import { allEndpoints } from "../../cli/context/routing.ts"
 import { makeProgram, valuesOf } from "../../cli/output/program.ts"
+import { root } from "../source/tree.ts"
 
 /** The help of a command and of all below it. */
 const helpOf = (command: Command): string => {
@@ -66,4 +69,27 @@ it("is the same where it is read from what the build wrote, as are the values th
     expect(built.commands.map(helpOf)).toEqual(live.commands.map(helpOf))
     expect(built.commands.map(valuesBelow)).toEqual(live.commands.map(valuesBelow))
   }
+})
+
+it("stands in a manual page for each first word, with every flag", async () => {
+  const { manPages } = await import(pathToFileURL(join(root, "man.mjs")).href)
+  const pages: ReadonlyMap<string, string> = await manPages()
+  const flagsOf = (command: Command): ReadonlyArray<string> => [
+    ...command.options.flatMap(({ hidden, long }) => (long === undefined || long === null || hidden ? [] : [long])),
+    ...command.commands.flatMap(flagsOf)
+  ]
+  const missing: Array<string> = []
+  for (const word of await all_commands.firstWords()) {
+    const program = makeProgram()
+    await all_commands.load(program, word, [word, "--help"])
+    for (const command of program.commands) {
+      const page = `${pages.get(`flightcase-${command.name()}.1`)}${pages.get("flightcase.1")}`.replaceAll("\\-", "-")
+      missing.push(
+        ...flagsOf(command)
+          .filter((flag) => !page.includes(flag))
+          .map((flag) => `${word} ${flag}`)
+      )
+    }
+  }
+  expect(missing).toEqual([])
 })

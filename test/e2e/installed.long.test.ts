@@ -15,12 +15,15 @@ import {
 import { tmpdir } from "node:os"
 import { delimiter, join } from "node:path"
 import { promisify } from "node:util"
+import { gunzipSync } from "node:zlib"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { hasProgram } from "../installed-tools.ts"
 import { words } from "../words.ts"
 
 const root = join(import.meta.dirname, "../..")
 const folder = mkdtempSync(join(tmpdir(), "flightcase-installed-"))
 const clone = join(folder, "clone")
+const manual = join(clone, "out/man")
 const prefix = join(folder, "prefix")
 const installed = join(prefix, "lib/node_modules/flightcase")
 const bin = join(prefix, "bin/flightcase")
@@ -72,7 +75,8 @@ beforeAll(async () => {
   // Packs what was built before the tests: building again would replace files other tests are running.
   for (const name of ["package.json", "pack.mjs", "README.md", "cli/bin.mjs", "LICENSE", "out"])
     cpSync(join(root, name), join(clone, name), { recursive: true })
-  writeFileSync(join(clone, "build.mjs"), "")
+  for (const name of ["build.mjs", "man.mjs"]) writeFileSync(join(clone, name), "")
+  await promisify(execFile)(process.execPath, [join(root, "man.mjs"), manual])
   const packing = await promisify(execFile)("npm", ["pack", "--json", "--pack-destination", folder], {
     cwd: clone,
     env: environment,
@@ -122,6 +126,7 @@ describe("the package", () => {
       "README.md",
       "build.mjs",
       "cli",
+      "man.mjs",
       "out",
       "pack.mjs",
       "package.json"
@@ -133,6 +138,23 @@ describe("the package", () => {
       ? readdirSync(join(installed, "node_modules")).filter((name) => !name.startsWith("."))
       : []
     expect(beside.filter((name) => !/^node-(linux|darwin|win32)-/.test(name))).toEqual([])
+  })
+})
+
+describe("the manual", () => {
+  const linked = join(prefix, "share/man/man1")
+  it("is linked for man, with a page for each noun", () => {
+    expect(readdirSync(linked).toSorted()).toEqual(readdirSync(manual).toSorted())
+    expect(readdirSync(linked)).toEqual(expect.arrayContaining(words("flightcase.1.gz flightcase-products.1.gz")))
+  })
+  it("is troff without warnings", async () => {
+    if (!hasProgram("groff")) return
+    for (const name of readdirSync(linked)) {
+      const page = join(elsewhere, "page.1")
+      writeFileSync(page, gunzipSync(readFileSync(join(linked, name))))
+      const { code, err } = await run("groff", ["-man", "-Tutf8", "-ww", "-rF0", "-z", page])
+      expect({ name, code, err }).toEqual({ name, code: 0, err: "" })
+    }
   })
 })
 
