@@ -1,7 +1,7 @@
 /** One command line, from its words to its exit code. */
 import { exit_codes } from "./base/exit-codes.ts"
 import { firstWord } from "./base/first-word.ts"
-import { printErr, printOut } from "./output/out.ts"
+import { printOut } from "./output/out.ts"
 
 const version = async (): Promise<string> => {
   const { readFileSync } = await import("node:fs")
@@ -10,46 +10,23 @@ const version = async (): Promise<string> => {
   return typeof manifest === "object" && manifest !== null && "version" in manifest ? String(manifest.version) : "?"
 }
 
-/** Where the build wrote the commands as data; there is no such folder beside the sources. */
-const built = new URL("words/", import.meta.url)
-const liveCommands = async () => (await import("./frame/command-loader.ts")).all_commands
-const liveOverview = async (): Promise<string> =>
-  (await import("./frame/help.ts")).overview(await (await liveCommands()).firstWords())
-
 const run = async (argv: ReadonlyArray<string>): Promise<number> => {
   const { word, at } = firstWord(argv)
-  const wants_help = argv.includes("--help") || argv.includes("-h")
-  if (word === undefined) {
-    if (argv.includes("--version") || argv.includes("-V")) {
-      printOut(`flightcase ${await version()}\n`)
-      return exit_codes.ok
-    }
-    const { builtOverview } = await import("./frame/built-commands.ts")
-    const show = wants_help ? printOut : printErr
-    show(builtOverview(built) ?? (await liveOverview()))
-    return wants_help ? exit_codes.ok : exit_codes.usage
+  if (word === undefined && (argv.includes("--version") || argv.includes("-V"))) {
+    printOut(`flightcase ${await version()}\n`)
+    return exit_codes.ok
   }
   if (word === "help") return run([...argv.slice(at + 1).filter((one) => !one.startsWith("-")), "--help"])
-  if (wants_help && (await (await import("./frame/built-commands.ts")).printBuiltHelp(built, word, argv)))
-    return exit_codes.ok
-  const shell = word === "completion" ? argv[at + 1] : undefined
-  if (shell === "words" || shell === "line") {
-    const { complete } = await import("./commands/operations/completion/candidates.ts")
-    const { builtCommands } = await import("./frame/built-commands.ts")
-    printOut(await complete(shell, argv.slice(at + 2), process.env, builtCommands(built, liveCommands)))
-    return exit_codes.ok
-  }
-  if (shell === "data") {
-    const { builtFrom } = await import("./frame/built-commands.ts")
-    const { overview } = await import("./frame/help.ts")
-    printOut(`${JSON.stringify(await builtFrom(await liveCommands(), overview))}\n`)
-    return exit_codes.ok
+  if (word === undefined || word === "completion" || argv.includes("--help") || argv.includes("-h")) {
+    const { answeredByBuild } = await import("./frame/built-commands.ts")
+    const code = await answeredByBuild(new URL("words/", import.meta.url), word, argv, at)
+    if (code !== undefined) return code
   }
   const { exitCodeOf } = await import("./context/program.ts")
   const { makeProgram } = await import("./output/program.ts")
   const { loadCommand } = await import("./frame/command-loader.ts")
   const program = makeProgram()
-  const words = await loadCommand(program, word, argv)
+  const words = await loadCommand(program, word ?? "", argv)
   await program.parseAsync(words, { from: "user" })
   return exitCodeOf(program)
 }

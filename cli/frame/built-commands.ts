@@ -3,7 +3,8 @@ import { readFileSync } from "node:fs"
 import { Argument, type Command, Option } from "commander"
 import type { AllCommands } from "../base/answers.ts"
 import { isGlobal, makeProgram, type OfferedValues, valuesOf, withGlobals, withValues } from "../output/program.ts"
-import { printOut } from "../output/out.ts"
+import { exit_codes } from "../base/exit-codes.ts"
+import { printErr, printOut } from "../output/out.ts"
 
 interface BuiltValue {
   /** As commander writes it: `--name <name>`, `[words...]`. */
@@ -134,9 +135,8 @@ const declareWord = (folder: URL, program: Command, word: string): boolean => {
   return text !== undefined
 }
 
-export const builtOverview = (folder: URL): string | undefined => index(folder)?.overview
 /** Prints the help requested; false if the build wrote none, or the words request no help. */
-export const printBuiltHelp = async (folder: URL, word: string, argv: ReadonlyArray<string>): Promise<boolean> => {
+const printHelp = async (folder: URL, word: string, argv: ReadonlyArray<string>): Promise<boolean> => {
   const program = makeProgram()
   let text = ""
   program.configureOutput({ writeOut: (part) => void (text += part), writeErr: () => {} })
@@ -151,8 +151,41 @@ export const printBuiltHelp = async (folder: URL, word: string, argv: ReadonlyAr
   return false
 }
 /** Commands from the build's files; those without a file are declared by `live`. */
-export const builtCommands = (folder: URL, live: () => Promise<AllCommands>): AllCommands => ({
+const builtCommands = (folder: URL, live: () => Promise<AllCommands>): AllCommands => ({
   firstWords: async () => index(folder)?.first_words ?? (await live()).firstWords(),
   load: async (program, word, argv) =>
     declareWord(folder, program, word) ? [...argv] : (await live()).load(program, word, argv)
 })
+
+const liveCommands = async (): Promise<AllCommands> => (await import("./command-loader.ts")).all_commands
+
+/**
+ * Answers the overview, the help of a command, and what completion asks; gives the exit code, or undefined for other
+ * words. `folder`: where the build wrote the commands; without it they are loaded.
+ */
+export const answeredByBuild = async (
+  folder: URL,
+  word: string | undefined,
+  argv: ReadonlyArray<string>,
+  at: number
+): Promise<number | undefined> => {
+  const wants_help = argv.includes("--help") || argv.includes("-h")
+  if (word === undefined) {
+    const text =
+      index(folder)?.overview ?? (await import("./help.ts")).overview(await (await liveCommands()).firstWords())
+    const show = wants_help ? printOut : printErr
+    show(text)
+    return wants_help ? exit_codes.ok : exit_codes.usage
+  }
+  if (wants_help) return (await printHelp(folder, word, argv)) ? exit_codes.ok : undefined
+  const asked = argv[at + 1]
+  if (asked === "words" || asked === "line") {
+    const { complete } = await import("../commands/operations/completion/candidates.ts")
+    printOut(await complete(asked, argv.slice(at + 2), process.env, builtCommands(folder, liveCommands)))
+    return exit_codes.ok
+  }
+  if (asked !== "data") return undefined
+  const { overview } = await import("./help.ts")
+  printOut(`${JSON.stringify(await builtFrom(await liveCommands(), overview))}\n`)
+  return exit_codes.ok
+}

@@ -2,7 +2,7 @@
  * The file of a backup: an SQLite file of parts by name, in chunks that are compressed and, with a passphrase, sealed
  * (AES-256-GCM; the key by scrypt). It is written under another name and renamed once it is whole and on disk.
  */
-import { createCipheriv, createDecipheriv, createHash, randomBytes, scryptSync, timingSafeEqual } from "node:crypto"
+import { createCipheriv, createDecipheriv, createHash, randomBytes, scryptSync } from "node:crypto"
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from "node:fs"
 import { dirname } from "node:path"
 import { DatabaseSync } from "node:sqlite"
@@ -181,10 +181,10 @@ const readerOf = (db: DatabaseSync, damaged: (cause?: unknown) => StartupError):
   const sealing = (passphrase: string | undefined): Sealing => {
     if (!(salt instanceof Uint8Array && proof instanceof Uint8Array)) return plain
     if (passphrase === undefined)
-      throw new StartupError("This backup is sealed: set FLIGHTCASE_BACKUP_PASSPHRASE to its passphrase.")
+      throw new StartupError("This backup is sealed: its passphrase is needed (--passphrase-file).")
     if (opened !== undefined) return opened
     const key = keyOf(passphrase, salt)
-    if (!timingSafeEqual(createHash("sha256").update(key).digest(), proof))
+    if (!createHash("sha256").update(key).digest().equals(proof))
       throw new StartupError("This is not the passphrase of this backup.")
     return (opened = sealedBy(key))
   }
