@@ -3,18 +3,8 @@
  * signing key is no part of them.
  */
 import { execFile } from "node:child_process"
-import {
-  createReadStream,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  rmSync,
-  statSync,
-  unlinkSync,
-  writeFileSync
-} from "node:fs"
-import { open } from "node:fs/promises"
+import { createReadStream, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs"
+import { open, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { backup as backupDatabase, DatabaseSync } from "node:sqlite"
@@ -196,7 +186,7 @@ export const backupsIn = (folder: string): ReadonlyArray<Backup> => {
 /** Deletes all but the newest. Gives those that are, or with `is_plan` would be, deleted. */
 export const pruneBackups = (folder: string, keep: number, is_plan: boolean): ReadonlyArray<Backup> => {
   const old = backupsIn(folder).slice(keep)
-  if (!is_plan) for (const { file } of old) unlinkSync(file)
+  if (!is_plan) for (const { file } of old) rmSync(file)
   return old
 }
 
@@ -320,7 +310,7 @@ export const drillBackup = async (file: string, passphrase: string | undefined):
         const part = reader.parts.find(({ name }) => name === database_part)
         if (part === undefined) throw new StartupError(`${file} holds no database.`)
         const path = join(folder, "database.dump")
-        writeFileSync(path, Buffer.concat([...reader.content(part, passphrase)]), { mode: 0o600 })
+        await writeFile(path, reader.content(part, passphrase), { mode: 0o600 })
         await runProgram("pg_restore", ["--list", path])
       } finally {
         reader.close()
