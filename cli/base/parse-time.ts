@@ -169,8 +169,8 @@ const momentText = (instant: string, zone: string): string => {
 }
 
 /**
- * How a text was understood, where that is more than it says: `until Thu 3 Dec 2026, end of day, Europe/London`;
- * undefined for a day and a time that were typed out.
+ * A typed time as it was read, to show it again: `until Thu 3 Dec 2026, end of day, Europe/London`; undefined for an
+ * exact date and time.
  */
 export const understood = (typed: Typed, zone: string, flag: string): string | undefined => {
   if (typed.is_exact) return undefined

@@ -238,7 +238,7 @@ export const privateFolder = (...parts: ReadonlyArray<string>): string => {
   return folder
 }
 
-/** The server a command works with, of its flags, its environment and the profile on this machine. */
+/** Chooses the server of a command from its flags, the environment and the login of its profile. */
 export const choiceOf = (
   { profile: named, remote, token, url }: Asked["flags"],
   env: Environment,

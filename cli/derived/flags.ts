@@ -4,7 +4,7 @@ import type { Field, Fields, FieldType, Json } from "../../core/kernel/fields/fi
 import { scaleOf } from "../../core/values/currency.ts"
 import { usageError } from "../base/exit-codes.ts"
 import { kebab } from "./names.ts"
-import type { OfferedValues } from "../output/program.ts"
+import type { valuesOf } from "../output/program.ts"
 
 export interface Flag {
   /** `--product-group-id` */
@@ -51,7 +51,7 @@ export const placeholder = (field: Field): string => {
 const short = (words: ReadonlyArray<string>): string =>
   words.length <= 4 ? words.join("|") : `${words.slice(0, 3).join("|")}|…`
 /** Values that completion offers for a field's flag. */
-export const valuesFor = ({ type }: Field): OfferedValues => {
+export const valuesFor = ({ type }: Field): ReturnType<typeof valuesOf> => {
   const one = type.kind === "list" ? type.of.type : type
   switch (one.kind) {
     case "ref":

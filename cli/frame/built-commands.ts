@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs"
 import { Argument, type Command, Option } from "commander"
 import type { AllCommands } from "../base/answers.ts"
-import { isGlobal, makeProgram, type OfferedValues, valuesOf, withGlobals, withValues } from "../output/program.ts"
+import { isGlobal, makeProgram, valuesOf, withGlobals, withValues } from "../output/program.ts"
 import { exit_codes } from "../base/exit-codes.ts"
 import { printErr, printOut } from "../output/out.ts"
 
@@ -13,7 +13,7 @@ interface BuiltValue {
   readonly heading?: string | undefined
   readonly default?: readonly [value: unknown, text: string | undefined]
   readonly choices?: ReadonlyArray<string> | undefined
-  readonly values?: OfferedValues
+  readonly values?: ReturnType<typeof valuesOf>
   readonly is_hidden?: boolean
 }
 /** Empty and false members are left out. */

@@ -74,7 +74,7 @@ export const isGlobal = ({ helpGroupHeading }: Option): boolean => helpGroupHead
 // Values that completion offers, registered where flags and arguments are created: commander would validate its own
 // choices, with its own messages.
 
-export interface OfferedValues {
+interface OfferedValues {
   /** The table whose rows it names. */
   readonly table?: string
   /** Words it may be. */

@@ -69,7 +69,7 @@ const shared = {
   items: items()
 }
 const currency = () => text({ format: "currency", max: 3, nullable: true })
-const po_type = "sub_hire (subhire) or purchase"
+const po_type = "The goods stay ours after a purchase, and go back after a sub-hire"
 export const createFields = {
   supplier_id: ref("members", { required: true }),
   store_id: ref("stores", { nullable: true, describe: "Default: the default store" }),
@@ -134,7 +134,7 @@ const serial_numbers = list(text({ max: 255 }), {
 })
 const notes = longText({ nullable: true, max: 1_000 })
 const about = {
-  reference: text({ nullable: true, describe: "Number of the supplier's delivery note" }),
+  reference: text({ nullable: true, describe: "Number of the delivery or return note" }),
   notes: longText({ nullable: true, max: 5_000 })
 }
 export const receiveFields = {
@@ -157,7 +157,13 @@ export const returnFields = {
   lines: list(
     object({
       ...named,
-      quantity: decimal({ scale: 2, min: "0.01", max: most, nullable: true, describe: "Default: all that is here" }),
+      quantity: decimal({
+        scale: 2,
+        min: "0.01",
+        max: most,
+        nullable: true,
+        describe: "Default: all received and not yet returned"
+      }),
       serial_numbers: list(text({ max: 255 }), {
         nullable: true,
         max_items: 5_000,
@@ -170,7 +176,12 @@ export const returnFields = {
       }),
       notes
     }),
-    { nullable: true, min_items: 1, max_items: 1_000, describe: "Lines to return; default: all that is here" }
+    {
+      nullable: true,
+      min_items: 1,
+      max_items: 1_000,
+      describe: "Lines to return; default: all received and not yet returned"
+    }
   ),
   returned_at: timestamp({ nullable: true, describe: "Default: now; not in the future" }),
   ...about

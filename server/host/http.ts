@@ -229,6 +229,13 @@ export const listenOn = async (options: ListenOptions): Promise<Listening> => {
   }
 }
 
+/** Fails as `listenOn` would where the address cannot be used. For asking before a database is made. */
+export const checkAddress = async (host: string, port: number): Promise<void> => {
+  const probe = createServer()
+  await taken(probe, host, port)
+  await new Promise((resolve) => probe.close(resolve))
+}
+
 const taken = (server: Server, host: string, port: number): Promise<void> =>
   new Promise((resolve, reject) => {
     server.once("error", (cause: NodeJS.ErrnoException) =>

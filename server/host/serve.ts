@@ -8,7 +8,7 @@ import { type FileLock, takeLock } from "../../sync/sqlite/file-lock.ts"
 import { openServerApp } from "./app.ts"
 import { configFrom, type Database, type ServerConfig } from "./config.ts"
 import type { Environment } from "./environment.ts"
-import { listenOn } from "./http.ts"
+import { checkAddress, listenOn } from "./http.ts"
 import { type Log, makeLog } from "../ports/log.ts"
 import { StartupError, startupErrorText } from "../ports/startup-error.ts"
 
@@ -91,6 +91,8 @@ const started = Effect.fnUntraced(function* (
     )
     yield* attempt(() => makePrivate(database.path))
   }
+  // The owner's token is printed once, and not by a start that fails next.
+  yield* attempt(() => checkAddress(config.host, config.port))
   const app = yield* Effect.acquireRelease(
     attempt(() =>
       openServerApp({

@@ -1,4 +1,4 @@
-/** The parts we use of libraries that come without types. */
+/** Types of the parts we use of libraries whose own types are missing, or do not fit here. */
 declare module "fontkit" {
   interface Font {
     readonly hasGlyphForCodePoint: (code_point: number) => boolean

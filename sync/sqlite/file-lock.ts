@@ -1,4 +1,4 @@
-/** A lock on a folder that dies with its holder, however that ends: SQLite's own, on an empty file. */
+/** A lock on a folder: SQLite's exclusive lock on an empty file, released however its process ends. */
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 

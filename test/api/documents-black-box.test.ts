@@ -268,7 +268,7 @@ describe.each(engines)("Documents, on %s", (engine) => {
       )
       expect(new Set(others.documents.map((one: any) => one.status))).toEqual(new Set(["generated"]))
     })
-    it("a job is visible to its owner and to users with system.manage", async () => {
+    it("a job is hidden from other users than its owner", async () => {
       const rights = ["documents.create", "documents.view", "invoices.view"]
       const [mine, other] = [await yard.tokenOf(rights, ["*"]), await yard.tokenOf(rights, ["*"])]
       const { job_id } = (await batch({ documentable_ids: [sources.invoice] }, { token: mine })).body

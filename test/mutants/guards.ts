@@ -35,7 +35,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     within: "believed_millis",
     find: "const believed_millis = 900",
     replace: "const believed_millis = 900_000",
-    killed_by: [{ file: servers_test, test: "%s is believed for less than a second", engine: "sqlite" }]
+    killed_by: [{ file: servers_test, test: "%s counts within a second", engine: "sqlite" }]
   },
   {
     name: "settings are believed for a quarter of an hour",
@@ -43,7 +43,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     within: "believed_millis",
     find: "const believed_millis = 900",
     replace: "const believed_millis = 900_000",
-    killed_by: [{ file: servers_test, test: "settings are believed for less than a second", engine: "sqlite" }]
+    killed_by: [{ file: servers_test, test: "settings count within a second", engine: "sqlite" }]
   },
   {
     name: "other servers are not told",

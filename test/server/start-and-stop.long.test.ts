@@ -164,11 +164,18 @@ describe("an invalid start prints one clear line and exits with 1", () => {
     expect(lines[0]).toMatch(/^flightcase: /)
     return lines[0]!
   }
-  it("when the port is taken", async () => {
+  it("when the port is taken, before a database or a token is made", async () => {
     const taken = createServer().listen(0, "127.0.0.1")
     await once(taken, "listening")
     const { port } = taken.address() as { port: number }
-    expect(await refused({ FLIGHTCASE_PORT: String(port) })).toMatch(new RegExp(`Port ${port} .*taken`))
+    const folder = await folderOfItsOwn()
+    const reason = await refused({
+      FLIGHTCASE_PORT: String(port),
+      FLIGHTCASE_DATA: folder,
+      FLIGHTCASE_TOKEN: undefined
+    })
+    expect(reason).toMatch(new RegExp(`Port ${port} .*taken`))
+    expect((await stat(join(folder, "flightcase.sqlite"))).size).toBe(0)
     taken.close()
   })
   it.each([
@@ -233,7 +240,7 @@ describe("an invalid start prints one clear line and exits with 1", () => {
     expect(await next.kill("SIGTERM")).toEqual({ code: 0, signal: null })
     await rm(link)
   })
-  it("when the folder's path is something else", async () => {
+  it("when the data folder's path is a file", async () => {
     const folder = await folderOfItsOwn()
     await mkdir(folder, { recursive: true })
     await writeFile(join(folder, "data"), "")

@@ -161,7 +161,7 @@ describe("two servers on one Postgres, with frozen clocks so that no cache expir
 /** Like a server whose notice is lost: the database changes without one. */
 const unheard = (...changes: ReadonlyArray<RowChange>) => Effect.flatMap(Store, (store) => store.apply(changes))
 
-describe.each(both_engines)("changes of an unheard server, on %s", (engine) => {
+describe.each(both_engines)("changes whose notification is lost, on %s", (engine) => {
   let server: Serving
   beforeAll(async () => {
     server = await serve(engine)
@@ -173,7 +173,7 @@ describe.each(both_engines)("changes of an unheard server, on %s", (engine) => {
     ["a role changed", 403, (who) => update(roles, who.role_id, { permissions: ["products.view"] })],
     ["a user given other roles", 403, (who) => update(users, who.user_id, { role_ids: [] })],
     ["a user deactivated", 403, (who) => update(users, who.user_id, { is_active: false })]
-  ])("%s is believed for less than a second", async (what, status, change) => {
+  ])("%s counts within a second", async (what, status, change) => {
     server.setClock(noon)
     const who = await somebody(server.ask, what.replaceAll(" ", "-"))
     expect(await makesProducts(server.ask, who)).toBe(201)
@@ -181,7 +181,7 @@ describe.each(both_engines)("changes of an unheard server, on %s", (engine) => {
     server.setClock(noon + 1_000)
     expect(await makesProducts(server.ask, who)).toBe(status)
   })
-  it("settings are believed for less than a second", async () => {
+  it("settings count within a second", async () => {
     server.setClock(noon)
     const expiry = async () =>
       (await server.ask("/api/v1/tokens", { json: { name: "Till", abilities: ["products:read"] } })).body.token

@@ -102,7 +102,8 @@ export const declare = (program: Command): void => {
       "Backups of the server, at its own machine while it runs: one file each, with the database and its files"
     )
   const data = () => new Option("--data <folder>", "the server's data folder (default: FLIGHTCASE_DATA)")
-  const passphrase = () => new Option("--passphrase-file <file>", "seals the backup (or FLIGHTCASE_BACKUP_PASSPHRASE)")
+  const passphrase = () =>
+    new Option("--passphrase-file <file>", "file with its passphrase (default: FLIGHTCASE_BACKUP_PASSPHRASE)")
   withAction(
     backup
       .command("create")
@@ -143,7 +144,7 @@ export const declare = (program: Command): void => {
       .command("prune")
       .description("Delete old backups of a folder; --plan lists them")
       .argument("<folder>")
-      .requiredOption("--keep <n>", "how many of the newest stay"),
+      .requiredOption("--keep <n>", "number of newest backups to keep"),
     (context, [folder = ""], flags) =>
       atTheMachine(context, ({ pruneBackups }) => {
         const keep = Number(textFlag(flags, "keep"))

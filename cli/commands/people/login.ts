@@ -29,7 +29,7 @@ const keptPath = (profiles: string, profile: string): string => join(profiles, `
 const sameCode = (code: string): string =>
   createHash("sha256").update(code.toUpperCase().replaceAll(/[\s-]/g, "")).digest("hex")
 
-/** A code as in mails, with any separators; tokens contain `|` or other characters. */
+/** Seven groups of four characters, with spaces or hyphens between them, as mails show a code. Tokens contain `|`. */
 const looksLikeCode = (text: string): boolean => /^(?:[0-9a-z]{4}[\s-]*){7}$/i.test(text.trim())
 
 interface ByCode {

@@ -52,7 +52,7 @@ interface Posting {
   readonly debit: number
   readonly credit: number
 }
-/** One row of a document; amounts have its sign. */
+/** One row of a document; amounts are negative for credit notes and voids. */
 interface PostedLine {
   readonly description: string
   readonly account: string

@@ -171,7 +171,7 @@ export const resourceOf = (endpoint: { readonly name: string }): string =>
   endpoint.name.slice(0, endpoint.name.lastIndexOf("."))
 export const operationOf = (endpoint: { readonly name: string }): string =>
   endpoint.name.slice(endpoint.name.lastIndexOf(".") + 1)
-/** The status of a good answer: as declared, or as its name says. */
+/** HTTP status on success: as declared, else 204 for DELETE, 201 for commands named `create`, and 200. */
 export const statusOfAnswer = (endpoint: Endpoint): number => {
   if (endpoint.success_status !== undefined) return endpoint.success_status
   if (endpoint.method === "DELETE") return 204

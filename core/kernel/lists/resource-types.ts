@@ -66,7 +66,7 @@ export type Include =
 export interface PeoplesNames<Column extends string = string> {
   /** Filters of its list that identify a row, in the order they are tried. */
   readonly by: ReadonlyArray<Column>
-  /** The part of a list's query for rows in use, where earlier rows may have had the same name. */
+  /** Query that prefers rows in use when several have the name. */
   readonly in_use?: Query
 }
 

@@ -24,7 +24,10 @@ const orderShown = {
   timezone: text({ describe: "Time zone of its day" }),
   state_name: text(),
   status_name: text(),
-  at: timestamp({ nullable: true, describe: "Time it leaves or is due back, by its phases or else its dates" }),
+  at: timestamp({
+    nullable: true,
+    describe: "Time it leaves or is due back, by the planned phases or else the hire dates"
+  }),
   starts_at: timestamp({ nullable: true }),
   ends_at: timestamp({ nullable: true }),
   is_late: boolean({ describe: "Whether dispatch or return is overdue" }),

@@ -208,7 +208,7 @@ const numberIn = (amount: string, { decimal, group }: Locale): string => {
   return `${sign}${grouped}${fraction === undefined ? "" : decimal + fraction}`
 }
 
-/** A quantity without decimals that say nothing: "2.500" is 2.5. */
+/** A quantity without trailing zeros: "2.500" is 2.5. */
 export const quantityText = (amount: string, language: string): string =>
   numberText(/\./.test(amount) ? amount.replace(/\.?0+$/, "") : amount, language)
 

@@ -28,7 +28,11 @@ export const rateDefinitionFields = {
     describe: `One of ${Object.keys(basePeriods).join(", ")}; which of them depends on the strategy`
   }),
   enabled_modifiers: list(text({ max: 50 }), { default: [], max_items: 20 }),
-  strategy_config: json({ form: "any", default: {}, describe: "Object with the fields of GET /rate_engine/schema" }),
+  strategy_config: json({
+    form: "any",
+    default: {},
+    describe: "Options of the strategy, as listed by GET /rate_engine/schema"
+  }),
   modifier_configs: json({ form: "any", default: {}, describe: "Object with one entry per enabled modifier" })
 }
 export const rate_definitions = table(

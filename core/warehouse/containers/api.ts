@@ -134,7 +134,7 @@ const returning = command("POST", `${one}/return`, {
 const verifying = command("POST", `${one}/verify-checkin`, {
   answer: { verification: verificationShown },
   name: "containers.verify_checkin",
-  summary: "Check in a returned container against what went out",
+  summary: "Record units scanned at check-in, and report missing and unexpected ones",
   ...write_access("repack"),
   params: oneContainer,
   streams: streamsOfMovement(),

@@ -148,8 +148,8 @@ const counted = Effect.fnUntraced(function* (
   for (const [burst, command] of commands)
     if (told_commands.has(command)) done.add(burst)
     else {
-      // Time at which the rate would have allowed all of them; ahead by at most the window, even if a clock was set
-      // back.
+      // When the rate would have allowed all commands so far. The kept time is at most a window ahead, even if a clock
+      // was set back.
       const next = Math.min(Math.max(before.get(burst) ?? now, now), now + window_millis) + each_millis
       const is_gathered = next > now + window_millis
       if (before.has(burst)) changes.push(remove(notification_bursts, burst))

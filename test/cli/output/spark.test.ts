@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest"
 import { gathered, shareBar, sparkline } from "../../../cli/commands/operations/usage/show.ts"
 
 describe("a line of blocks", () => {
-  it("has one for each figure: the highest as high as a line, the least there is still seen, none a dot", () => {
+  it("draws a full block for the most, a low one for the least, and a dot for nothing", () => {
     expect(sparkline([0, 1, 2, 4, 8])).toBe("·▁▂▄█")
     expect(sparkline([1, 1_000_000])).toBe("▁█")
     expect(sparkline([0, 0])).toBe("··")

@@ -35,7 +35,7 @@ describe("references", () => {
     ]
     expect(called.filter((name) => !declared.has(name) && !others.includes(name))).toEqual([])
   })
-  it("are declared wherever a body takes an integer named after a row elsewhere", () => {
+  it("are declared for integers of bodies that are named like ids, with few exceptions", () => {
     const unnamed = (fields: Fields, path: string): ReadonlyArray<string> =>
       Object.entries(fields).flatMap(([name, { type: shape }]) => {
         const one = shape.kind === "list" ? shape.of.type : shape

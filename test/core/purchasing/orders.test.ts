@@ -213,7 +213,7 @@ describe("a change of an order", () => {
         )
       )
   })
-  it("of its window moves the lines that had the same", () => {
+  it("of its window also moves lines that had the old window", () => {
     const later = "2026-07-09T09:00:00.000Z"
     given(...rowsOf(header(), line({ starts_at, ends_at }), line({ id: 12, starts_at, ends_at: starts_at })))
       .when(update({ ends_at: later }, { ends_at: later }))

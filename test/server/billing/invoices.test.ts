@@ -171,7 +171,7 @@ describe.each(engines)("the sweep on %s", (engine) => {
         store.run("select data from journal where type = 'invoice.overdue' order by position")
       )
     )
-  it("notifies each overdue invoice once, whatever becomes of it", async () => {
+  it("records each overdue invoice once, and no draft or proforma", async () => {
     serving.setClock(Date.parse("2026-06-01T10:00:00Z"))
     const member_id = await billing.member("Ann")
     const late = await billing.issued(member_id, {}, { due_at: "2026-06-30T10:00:00Z" })

@@ -68,7 +68,7 @@ describe.each(engines)("the waiting list on %s", (engine) => {
     return Promise.all(deals.map(async (deal) => (await told(deal)).map(({ data, type }) => data.reason ?? type)))
   }
 
-  it("is notified of stock freed by a line that is short, and by a cancelled order", async () => {
+  it("takes a short line, and is notified when a cancelled order frees stock", async () => {
     const { id } = await product(5)
     const other = await ordered(id, 4)
     const deal = await ordered(id, 3)

@@ -232,7 +232,7 @@ describe.each(engines)("getting in by mail on %s", (engine) => {
     expect((await reset(sales.user.id, {}, read.token.secret)).status).toBe(403)
   })
 
-  it("a token cannot grant rights beyond its own, and its invitees do not get any later", async () => {
+  it("a token cannot grant rights beyond its own, at the invitation or later", async () => {
     const { token } = await house.did(201, "POST", "/tokens", { name: "HR", abilities: ["users:write", "roles:write"] })
     const invited = { name: "Mallory", email: "mallory@house.example" }
     await house.did(403, "POST", "/users", { ...invited, roles: ["Admin"] }, token.secret)

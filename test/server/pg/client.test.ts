@@ -42,7 +42,7 @@ const isRunning = (sql: SqlClient.SqlClient, text: string) =>
   )
 
 describe("Postgres values", () => {
-  it.live("reads times in UTC with milliseconds, dates and decimals as text, documents parsed", () =>
+  it.live("reads times in UTC with milliseconds, dates and decimals as text, and JSON parsed", () =>
     Effect.gen(function* () {
       const sql = yield* makeClient
       const rows = yield* sql`select

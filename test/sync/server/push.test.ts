@@ -234,7 +234,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
     expect((await push(device, create(1, device.from + 1))).status).toBe(422)
     expect(await verdicts(device, { ...first, payload: { body: first.payload.body, params: {} } })).toHaveLength(1)
   })
-  it("under an id that another device has used are decided as ever, on both", async () => {
+  it("under the same id from two devices are decided separately", async () => {
     const [device, other] = [await enrol(), await enrol()]
     const mine = create(1, device.from),
       child = { ...create(2, device.from + 1), needs: [mine.id] }

@@ -20,7 +20,7 @@ export const declare = (program: Command): void => {
       .option("--amount <amount>", amount)
       .option("--method <method>", "cash, card, bank_transfer, cheque, direct_debit or other")
       .option("--reference <text>", "reference of the bank or on the receipt")
-      .option("--at <time>", "date, or time on the store's clock, of the payment (default: now)")
+      .option("--at <time>", "date paid or refunded, or a time on the store's clock (default: now)")
       .option("--notes <text>")
   withAction(
     moved("pay", "Record a payment", "how much (default: what is outstanding)"),

@@ -14,7 +14,7 @@ export const declare = (program: Command): void => {
   const doctor = program
     .command("doctor")
     .description("Check the replica, the outbox and the server")
-    .option("--repair", "repair what can be repaired")
+    .option("--repair", "rebuild the replica where it differs from the journal; the outbox stays")
     .option("--accept-loss", "continue without the commands the outbox has lost")
   withAction(doctor, async (context, _args, flags) => {
     if (flags.acceptLoss === true || flags.repair === true) refusePlan(context)

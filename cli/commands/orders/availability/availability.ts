@@ -292,7 +292,7 @@ export const declare = (program: Command): void => {
   withAction(availability, showAvailability)
   withAction(
     windowed(availability.command("calendar").description("Availability of every product of a store by day"))
-      .option("--products <a,b>", "only these products")
+      .option("--products <a,b>", "only these products, by id, SKU or barcode")
       .option("--kits", "include kits, limited by their components")
       .option("--html <file>", page_text),
     showCalendar

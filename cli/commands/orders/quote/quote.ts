@@ -261,7 +261,7 @@ export const declare = (program: Command): void => {
       .option("--from <time>", "start of the line")
       .option("--to <time>", "end of the line")
       .option("--name <text>", "name, instead of the product's")
-      .option("--optional", "optional: not part of the total")
+      .option("--optional", "leave the line out of the total")
       .option("--notes <text>"),
     addLine
   )
@@ -274,7 +274,7 @@ export const declare = (program: Command): void => {
       .description("Convert a draft to a quotation, or a quotation to an order")
       .argument("<quote>", "id or number")
       .option("--to <state>", "quotation or order", "order")
-      .option("--notes <text>", "note on shortages")
+      .option("--notes <text>", "note kept if the order is short")
       .option("--yes", "skip the confirmation of warnings"),
     convert
   )
@@ -298,8 +298,8 @@ const declareChanges = (quote: Command): void => {
     .option("--from <time>", "start of the line")
     .option("--to <time>", "end of the line")
     .option("--name <text>", "name of the line")
-    .option("--optional", "optional: not part of the total")
-    .option("--no-optional", "counted")
+    .option("--optional", "leave the line out of the total")
+    .option("--no-optional", "include the line in the total")
     .option("--notes <text>")
     .option("--subject <text>", "subject of the quote")
     .option("--reference <text>", "customer's reference for the quote")

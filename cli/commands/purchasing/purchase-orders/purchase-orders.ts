@@ -26,7 +26,7 @@ export const declare = (program: Command): void => {
       .option("--quantity <number>", "how many (default: 1)")
       .option("--cost <amount>", "cost of one piece over the whole hire (default: the product's)")
       .option("--discount <percent>", "supplier's discount")
-      .option("--name <text>", "supplier's name for it")
+      .option("--name <text>", "name of the line (default: the product's)")
       .option("--description <text>", "text below the name"),
     async (context, args, flags) => (await import("./add.ts")).addOrderLine(context, args, flags)
   )

@@ -52,7 +52,7 @@ const printManifest = (context: CommandContext, whole: Manifest): void => {
     code: whole.code,
     status: whole.status,
     sealed_at: whole.sealed_at,
-    complete: whole.is_compliant === null ? "not told while open" : whole.is_compliant,
+    complete: whole.is_compliant === null ? "unknown until sealed" : whole.is_compliant,
     ...(whole.seal_broken_reason === null
       ? {}
       : { seal_broken_at: whole.seal_broken_at, missing: whole.seal_broken_reason }),

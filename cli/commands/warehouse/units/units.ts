@@ -29,7 +29,7 @@ export const declare = (program: Command): void => {
     async (...given) => (await import("./move.ts")).moveUnits("quarantine", ...given)
   )
   withAction(
-    leaving("repair", "Being repaired; said again it changes the day it is expected back")
+    leaving("repair", "Being repaired; repeat it to change the expected day")
       .option("--back <date>", back)
       .option("--cost <amount>", "repair cost"),
     async (...given) => (await import("./move.ts")).moveUnits("repair", ...given)

@@ -110,7 +110,7 @@ const agreedDates = (header: OpportunityRow, set: Partial<OpportunityRow>): Part
         bounds.flatMap((bound) => {
           const agreed = header[`original_${bound}`]
           if (set[bound] === undefined || (agreed !== null && agreed !== set[bound])) return []
-          // Nothing is shown once the dates are as agreed again.
+          // Null once the date is the agreed one again.
           return [[`original_${bound}`, agreed === null ? header[bound] : null] as const]
         })
       )

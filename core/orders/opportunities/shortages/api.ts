@@ -242,8 +242,8 @@ const listFields = {
   to: timestamp({ nullable: true }),
   store_id: ref("stores", { nullable: true }),
   product_id: ref("products", { nullable: true, live: false }),
-  per_page: integer({ min: 1, max: 200, default: 50, describe: "Rows a page" }),
-  page: integer({ min: 1, default: 1, describe: "Which page, from 1" })
+  per_page: integer({ min: 1, max: 200, default: 50, describe: "Rows per page" }),
+  page: integer({ min: 1, default: 1, describe: "Page number, from 1" })
 }
 const bothOrNone = ({ from = null, to = null }: JsonObject): FieldErrors =>
   (from === null) === (to === null)

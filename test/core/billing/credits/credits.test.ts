@@ -39,7 +39,7 @@ const endOf = (history: ReadonlyArray<GivenRow | NewEvent>) =>
     return { status, amount_credited, amount_outstanding }
   })
 
-describe("a credit note of all", () => {
+describe("a full credit note", () => {
   it("mirrors the invoice with the opposite sign and leaves nothing outstanding", () => {
     given(...of120())
       .when((facts) =>

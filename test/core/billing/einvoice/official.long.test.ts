@@ -49,7 +49,7 @@ const fetchedStylesheet = async (form: Form, folder: string): Promise<string | u
   return path
 }
 
-describe.skipIf(tools === undefined)("e-invoices on file", () => {
+describe.skipIf(tools === undefined)("golden e-invoices", () => {
   const folder = tools ?? ""
   const work = join(folder, `run-${process.pid}`)
   const schema = join(folder, "node_modules/@stackforge-eu/factur-x/schema/en16931/FACTUR-X_EN16931.xsd")

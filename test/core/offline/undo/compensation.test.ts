@@ -136,7 +136,7 @@ describe("a status", () => {
     expect(asked(statusSet(2, 0, 5))).toEqual([["opportunities.reopen", { id: "3" }]])
     expect(asked(statusSet(1, 4, 2))).toEqual([["opportunities.reinstate", { id: "3" }], to(4)])
   })
-  it("is reverted only in the state it was set in: each has its own numbers", () => {
+  it("is reverted only in the same state, since status numbers differ by state", () => {
     const row = { table: "opportunities", key: 3 }
     expect(statusSet(1, 0, 1)).toMatchObject({
       expects: [

@@ -66,7 +66,7 @@ describe.each(engines)("where a found unit is, on %s", (engine) => {
       order: { subject: "Shoot" }
     })
   })
-  it("is in its case wherever that is", async () => {
+  it("that is packed is named with its case, out or returned", async () => {
     expect(await whereIs("CAM-PACKED", ["stock.view", "opportunities.view"])).toMatchObject({
       place: "out",
       container: { name: "Box" },

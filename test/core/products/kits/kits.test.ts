@@ -225,7 +225,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
       expect((await w.post(path(P), {}, viewerWith(["products.edit"], ["products:read"]))).status).toBe(403)
       expect((await w.get(path(P), viewerWith(["products.view"], ["products:read"]))).status).toBe(200)
     })
-    it("a change to them is a change of the product", async () => {
+    it("are recorded as an update of the product when they change", async () => {
       const P = await made(),
         A = await made()
       const types = async () =>

@@ -55,7 +55,7 @@ describe.each(engines)("saved views on %s", (engine) => {
       description: "For the desk"
     })
   })
-  it("need a token that may read, or change, views; applying one needs its list's permissions", async () => {
+  it("need the abilities of views; applying one needs only those of its list", async () => {
     const { id } = await made({ visibility: "shared", role_ids: [3] })
     const calls = [
       ["GET", path, 200],

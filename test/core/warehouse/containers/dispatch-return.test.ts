@@ -244,7 +244,7 @@ describe.each(engines)("containers on orders on %s", (engine) => {
         expect(types.filter((type) => type === "container.dissolved").length).toBe(1)
       }
     })
-    it("a box whose case is booked out concurrently accepts no units", async () => {
+    it("a box ends dissolved and empty when its case is booked out while a unit is packed", async () => {
       for (let round = 0; round < 5; round++) {
         const box = await w.container("transport")
         const { unit } = await w.gear()

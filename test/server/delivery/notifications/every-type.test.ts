@@ -198,7 +198,7 @@ describe.each(engines)("on %s", (engine) => {
     })
     for (const one of [done, cancelled, muted]) expect(await of(keeper, type, one.id)).toEqual([])
   })
-  it("account events, to users who may see them; a reactivation also to its user", async () => {
+  it("sends account events to users who may see them, and reactivations also to their user", async () => {
     const { user_id, token } = await house.person("Ann Other", ["stock.view"])
     expect(await titles(manager, "user.invited", user_id)).toEqual(["Ann Other was invited"])
     expect(await of({ user_id, token, member_id: 0 }, "user.invited")).toEqual([])

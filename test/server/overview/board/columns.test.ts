@@ -23,7 +23,7 @@ describe("the columns of a board", () => {
         ).toBeLessThanOrEqual(9)
     }
   })
-  it("starve no list for another", () => {
+  it("show at least two rows of each long list", () => {
     for (const counts of [
       [8, 71, 8, 79, 59],
       [60, 60, 60, 60, 60],

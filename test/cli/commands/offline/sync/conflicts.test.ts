@@ -79,7 +79,7 @@ it("an order that others left short says so, and where to look", () => {
   ])
   expect(report(false)).toEqual(["9  order Q-0001 Gala: no longer short."])
 })
-it("a conflict's times are in its order's zone; in commands with an offset", async () => {
+it("prints a conflict's times in the order's zone, and with an offset in suggested commands", async () => {
   const context = openContext({ offline: true }, { FLIGHTCASE_HOME: "/nowhere" })
   const zones: { readonly [store: string]: string } = { 7: "Europe/Berlin" }
   const terminal = { ...context.terminal, zoneOf: ({ store_id }: { store_id?: unknown }) => zones[String(store_id)] }

@@ -244,7 +244,7 @@ it("finds customers without accents, by account number and by their contacts", a
   }
 })
 
-it("offers an existing customer of the same name, or creates another", async () => {
+it("offers an existing customer of the same name, or none of them", async () => {
   const context = openContext({ offline: true }, { FLIGHTCASE_HOME: cli.home })
   const answered = (at: number) =>
     sameNamed({ ...context, interactive: true }, "MULLER ag", {

@@ -201,7 +201,7 @@ describe("a unit on an order", () => {
       )
   })
 
-  it("is dispatched on orders only", () =>
+  it("cannot be dispatched from a quotation", () =>
     given(opportunity({ state: 1, status: 0 }), line(), lamp(1), allocated)
       .when(moved(withoutDemands, [1], dispatching(at, about)))
       .thenRefused({ state: ["This quotation is provisional. Only an open order can be dispatched."] }))
@@ -299,7 +299,7 @@ describe("a unit reverted to an earlier status", () => {
         promoted(4, 3)
       ))
 
-  it("can only be reverted to an earlier status, and not after deletion", () => {
+  it("cannot be reverted to its own status, or after deletion", () => {
     given(order(2), line(), lamp(1), dispatched)
       .when(reverted(2))
       .thenRefused({ status: ["Lamp 1 is dispatched; it can only go back to an earlier status."] })
