@@ -282,7 +282,7 @@ export const dispatchMetaShown = { _meta: Shown.optional(Shown.keys(dispatch_met
 /** The `_meta` key of an answer, where a dispatch had lines that were short. */
 export const dispatchMeta = (_meta: HeldBack | null) => (_meta === null ? {} : { _meta })
 
-/** `can_edit` needs the permission and an open status, `can_destroy` the permission. Locks and token abilities do not count. */
+/** `can_edit`: permission and an open status; `can_destroy`: permission. Locks and abilities of tokens do not count. */
 const metaOf = (row: OpportunityRow, viewer: Viewer) => ({
   can_edit: hasOnePermission(viewer, "opportunities.edit") && !isClosed(row),
   can_destroy: hasOnePermission(viewer, "opportunities.delete")
