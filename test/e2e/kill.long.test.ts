@@ -28,8 +28,12 @@ const killTimes = (run_millis: number): ReadonlyArray<number> =>
 
 it("the command line killed in the middle of writing loses nothing it acknowledged", async () => {
   expect((await cli("login", server.url, "--token", token, "--name", "van")).code).toBe(0)
-  const begun = performance.now()
-  expect((await cli("product-groups", "create", "--name", "Warm up", "--offline", "--json")).code).toBe(0)
+  // The first run compiles what later ones find compiled.
+  let begun = 0
+  for (const name of ["Warm up", "Measured"]) {
+    begun = performance.now()
+    expect((await cli("product-groups", "create", "--name", name, "--offline", "--json")).code).toBe(0)
+  }
   const acknowledged = new Set<number>()
   // Before and after the moment of acknowledgement, and as near to it as may be: earlier after each that came through, else later.
   let millis = performance.now() - begun
@@ -47,7 +51,7 @@ it("the command line killed in the middle of writing loses nothing it acknowledg
     const ran = await done
     const said = /"id":\s*(\d+)/.exec(ran.out)
     if (said !== null) acknowledged.add(Number(said[1]))
-    millis *= said === null ? 1.1 : 0.9
+    millis *= said === null ? 1.2 : 0.8
   }
   expect(acknowledged.size).toBeGreaterThanOrEqual(kills / 6)
   expect(kills - acknowledged.size).toBeGreaterThanOrEqual(kills / 6)
