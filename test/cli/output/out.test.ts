@@ -188,6 +188,8 @@ const by_hand = (): ReadonlyArray<ReadonlyArray<string>> => [
   ["completion", "words", "--", "products", "show", ""],
   ["completion", "words", "--", "members", "show", "C"],
   ["completion", "bash"],
+  ["backup", "list", `no ${odd_text}`],
+  ["backup", "verify", `no ${odd_text}`],
   ["serve", "--help"],
   [odd_text],
   ["products", odd_text],
