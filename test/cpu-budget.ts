@@ -3,7 +3,7 @@
  * in cpu-budget.json were measured; a machine that takes longer than `reference_seconds` for `referenceSeconds` may take
  * longer for the tests by as much. Those seconds are an estimate: a machine that takes 0.5 to 0.7 took 2.1 to 2.6 times
  * the CPU of the one of the budgets. They are lowered when the tests get cheaper, and not raised. Long tests count
- * within all of them.
+ * within all of them, whose budget is that of CI, which plays a share (share.ts).
  */
 import { createHash } from "node:crypto"
 import { readFileSync } from "node:fs"

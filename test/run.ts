@@ -11,6 +11,7 @@ import { spawnSync } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { parseArgs } from "node:util"
 import { startVitest, type TestModule } from "vitest/node"
+import { parts } from "./share.ts"
 import { cpuHint, cpuProblem, cpuSecondsSoFar, referenceSeconds, type Run, slownessOf } from "./cpu-budget.ts"
 
 const { positionals, values } = parseArgs({
@@ -58,7 +59,8 @@ clearInterval(sampling)
 // After the end of all that was started.
 const cpu = cpuSecondsSoFar()
 const slowness = slownessOf(references)
-const budgeted = is_whole && run !== "long" ? run : undefined
+// The budget of all of them is that of CI's share.
+const budgeted = is_whole && (run === "short" || (run === "all" && parts > 1)) ? run : undefined
 const over = budgeted === undefined || cpu === undefined ? undefined : cpuProblem(budgeted, cpu, slowness)
 if (cpu !== undefined)
   lines.push(
