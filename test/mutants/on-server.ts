@@ -59,7 +59,9 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     within: "verdictKey",
     find: "`${replica_id}:${command_id}`",
     replace: "`${Math.sign(replica_id)}:${command_id}`",
-    killed_by: [{ file: push_test, test: "under the same id from two devices are decided separately", engine: "sqlite" }]
+    killed_by: [
+      { file: push_test, test: "under the same id from two devices are decided separately", engine: "sqlite" }
+    ]
   },
   {
     name: "a long body is read before anybody looks at who sends it",
