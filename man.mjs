@@ -2,7 +2,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { gzipSync } from "node:zlib"
-import { makeProgram } from "./cli/output/program.ts"
+import { isGlobal, makeProgram } from "./cli/output/program.ts"
 import { all_commands } from "./cli/frame/command-loader.ts"
 import { commands } from "./cli/frame/command-list.ts"
 import { overview } from "./cli/frame/help.ts"
@@ -34,8 +34,8 @@ const page = (name, ...parts) =>
     ""
   ].join("\n")
 
-const isGlobal = (option) => option.helpGroupHeading === "Global flags:" || option.long === "--help"
-const optionsOf = (command, help) => help.visibleOptions(command).filter((option) => !isGlobal(option))
+const optionsOf = (command, help) =>
+  help.visibleOptions(command).filter((option) => !isGlobal(option) && option.long !== "--help")
 /** Examples and notes below the help of a command. */
 const notesOf = (command) => {
   let text = ""

@@ -191,7 +191,7 @@ export interface AllCommands {
   readonly load: (program: Command, word: string, argv: ReadonlyArray<string>) => Promise<Array<string>>
 }
 export interface CommandModule {
-  readonly declare: (program: Command, all: AllCommands) => void
+  readonly declare: (program: Command) => void
 }
 
 /** Flags that every command takes. */

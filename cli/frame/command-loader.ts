@@ -29,7 +29,7 @@ export const loadCommand = async (
   if (commands[word] === undefined && commands[plural]?.noun === plural)
     return loadCommand(program, plural, argv.with(argv.indexOf(word), plural))
   const by_hand = commands[word]
-  if (by_hand !== undefined) (await by_hand.load()).declare(program, all_commands)
+  if (by_hand !== undefined) (await by_hand.load()).declare(program)
   if (by_hand !== undefined && by_hand.noun === undefined) return [...argv]
   return addNoun(program, word, by_hand, argv)
 }

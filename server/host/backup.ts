@@ -202,7 +202,7 @@ export const verifyBackup = async (file: string, passphrase: string | undefined)
   return described(file)
 }
 
-/** Work that waited when the backup was made may have been done since: it is kept, and begun by hand only. */
+/** Work that waited when the backup was made may have been done since: jobs are held, and deliveries dropped. */
 const heldSql = (made_at: string): ReadonlyArray<string> => [
   "update effect_queue set state = 'failed', acquired_at = null, acquired_by = null, " +
     `last_failure = 'The server was restored from a backup of ${made_at}: this may have been done since.' ` +

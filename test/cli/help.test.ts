@@ -54,7 +54,7 @@ it("names no address that the server does not have", async () => {
   expect(looked_at).toBeGreaterThan(300)
 })
 
-it("is the same where it is read from what the build wrote, as are the values that completion offers", async () => {
+it("says the same, and completion offers the same values, when read from the data of the build", async () => {
   const { commands } = await builtFrom(all_commands, () => "")
   const valuesBelow = (command: Command): ReadonlyArray<unknown> => [
     ...[...command.options, ...command.registeredArguments].map(valuesOf),

@@ -90,7 +90,7 @@ describe("the built command line", () => {
     [["orders", "items", "create", "--help"]],
     [["completion", "words", "products", ""]],
     [["completion", "words", "products", "create", "--stock-method", ""]]
-  ])("answers from what the build wrote, without loading the core: %s", async (words) => {
+  ])("answers from the data of the build without loading the core: %s", async (words) => {
     const { bytes, sources } = await loadedBy(...words)
     expect(sources).toContain("cli/frame/built-commands.ts")
     expect(sources.filter((source) => !/^(cli|core\/values)\/|commander/.test(source))).toEqual([])

@@ -91,7 +91,8 @@ const restore = (context: CommandContext, [file = ""]: ReadonlyArray<string>, fl
       `Restored into ${place.data_folder}${place.database.kind === "pg" ? " and the Postgres of DATABASE_URL" : ""}. ` +
         "Start the server with FLIGHTCASE_KEY as it was, or in that folder's file key: with another key, links and " +
         "feeds that were given out end, and sealed secrets (mail password, webhooks) must be set again. Waiting " +
-        "mail, webhooks and jobs are held: flightcase jobs list -q status_eq=failed, jobs retry ID."
+        "mail and jobs are held (flightcase jobs list -q status_eq=failed, jobs retry ID); waiting webhooks were " +
+        "dropped (webhooks replay ID --since TIME)."
     )
   })
 

@@ -1,6 +1,5 @@
 /** `completion`: scripts for shells that call this command for candidates. */
 import { Argument, type Command } from "commander"
-import type { AllCommands } from "../../../base/answers.ts"
 import { usageError } from "../../../base/exit-codes.ts"
 import { withValues } from "../../../output/program.ts"
 import { withAction } from "../../../context/program.ts"
@@ -53,7 +52,7 @@ complete -c flightcase -f -a '(__flightcase_words)'
 `
 }
 
-export const declare = (program: Command, all: AllCommands): void => {
+export const declare = (program: Command): void => {
   const completion = program
     .command("completion")
     .description("Print a shell's completion script: source <(flightcase completion bash)")
@@ -67,9 +66,7 @@ zsh:  source <(flightcase completion zsh)
 fish: flightcase completion fish | source`
     )
     .passThroughOptions()
-  withAction(completion, async (context, [shell = "", ...given]) => {
-    if (shell === "words" || shell === "line")
-      return context.print(await (await import("./candidates.ts")).complete(shell, given, context.env, all))
+  withAction(completion, async (context, [shell = ""]) => {
     const script = scripts[shell]
     if (script === undefined)
       throw usageError(`There is no completion for ${JSON.stringify(shell)}; bash, zsh and fish have one.`)
