@@ -128,6 +128,8 @@ export interface Written {
   to_server: ServerPlace | undefined
   /** Something was recorded on this device. */
   here: boolean
+  /** Numbers of the commands recorded here, until the output gives them. */
+  commands: ReadonlyArray<number>
   told_pending: boolean
   /** The replica has answered a read. */
   was_read: boolean
@@ -135,6 +137,7 @@ export interface Written {
 export const nothing_written: Readonly<Written> = {
   to_server: undefined,
   here: false,
+  commands: [],
   told_pending: false,
   was_read: false
 }

@@ -75,8 +75,11 @@ export interface CommandContext {
   readonly device: () => Promise<Device>
   /** Says that a command was recorded without `request`, so that a background sync may follow. */
   readonly recordedHere: () => void
-  /** Notes that the output said that changes are pending; `close` adds for which server. */
-  readonly toldPending: () => void
+  /**
+   * Numbers of the commands recorded since the last call. Notes that the output said that they are pending; `close` adds
+   * for which server.
+   */
+  readonly toldPending: () => ReadonlyArray<number>
   readonly profile: () => string
   readonly folder: () => string
   readonly close: () => Promise<void>
@@ -189,7 +192,9 @@ export const openContext = (
       replica.wasUsed()
     },
     toldPending: () => {
-      place.written.told_pending = true
+      const { commands } = place.written
+      Object.assign(place.written, { told_pending: true, commands: [] })
+      return commands
     },
     close: replica.close
   }
@@ -338,7 +343,8 @@ const requestsOver = (place: Place, replica: Replica): Pick<CommandContext, "req
         replica.wasUsed()
         if (asked.method === "GET") await replica.refreshed()
         const answer = await (await replica.device()).ask(asked, options.plan === true ? { plan: true } : {})
-        if (answer.command !== undefined) written.here = true
+        if (answer.command !== undefined)
+          Object.assign(written, { here: true, commands: [...written.commands, answer.command.n] })
         if (asking.method === "GET") written.was_read = true
         // Plans change nothing, and there are none for server-only decisions.
         const may_ask = !offline && (options.plan !== true || asked.method === "GET")

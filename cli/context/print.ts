@@ -5,7 +5,7 @@ import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fiel
 import { metaIn, rowIn } from "../base/answers.ts"
 import type { QueryResult } from "../../sync/device/device.ts"
 import { type Column, column, columnsSeen, recordText, tableText } from "../output/table.ts"
-import { sentenceText, type Terminal, toType } from "../output/text.ts"
+import { recordedText, sentenceText, type Terminal, toType } from "../output/text.ts"
 import { columnsOf } from "../output/columns.ts"
 
 // A response body for display: rows as a table, a record as lines.
@@ -166,8 +166,7 @@ export const warningsIn = (body: Json | undefined): ReadonlyArray<string> => {
 /** Notes that a command was recorded here and is provisional until the server has decided it. */
 export const notePending = (context: CommandContext, answer: QueryResult): void => {
   if (answer.command === undefined) return
-  context.note(`Recorded here as command ${answer.command.n}, pending; flightcase sync sends it.`)
-  context.toldPending()
+  context.note(recordedText(context.toldPending()))
 }
 
 /** The planned effect of a write, and the record after it; its events are for programs. */

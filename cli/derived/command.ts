@@ -12,6 +12,7 @@ import { argumentName, isList, type Verb, verb_aliases } from "./names.ts"
 /** Adds verbs and the nouns above them to the program. Gives the names of flags that are yes-or-no. */
 export const addDerivedCommands = (program: Command, verbs: ReadonlyArray<Verb>): ReadonlySet<string> => {
   const booleans = new Set<string>()
+  const by_hand = new Set(program.commands.flatMap((noun) => noun.commands))
   for (const verb of verbs) {
     const above = verb.words.slice(0, -1)
     const word = verb.words.at(-1) ?? ""
@@ -27,8 +28,16 @@ export const addDerivedCommands = (program: Command, verbs: ReadonlyArray<Verb>)
     if (alias !== undefined && !is_taken(alias)) command.alias(alias)
     for (const { flag, field } of addVerb(command, verb)) if (field.type.kind === "boolean") booleans.add(flag)
   }
-  for (const noun of program.commands) describeGroups(noun)
+  for (const noun of program.commands) {
+    describeGroups(noun)
+    setApart(noun, by_hand)
+  }
   return booleans
+}
+/** Lists the daily verbs of a noun with many first, and those that only follow the API after them. */
+const setApart = (noun: Command, by_hand: ReadonlySet<Command>): void => {
+  if (noun.commands.length <= 20 || !noun.commands.some((one) => by_hand.has(one))) return
+  for (const one of noun.commands) if (!by_hand.has(one)) one.helpGroup("Every other operation of the API:")
 }
 /** Descriptions of groups whose names need one. */
 const purposes: { readonly [word: string]: string } = {

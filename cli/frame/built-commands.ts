@@ -23,6 +23,7 @@ interface BuiltCommand {
   readonly text?: string
   /** Its line in lists, where shorter than `text`. */
   readonly summary?: string
+  readonly heading?: string
   /** The end of its help. */
   readonly after?: string
   readonly arguments?: ReadonlyArray<BuiltValue>
@@ -65,6 +66,7 @@ const builtOf = (command: Command): BuiltCommand => {
     aliases: command.aliases(),
     text: command.description(),
     summary: command.summary(),
+    heading: command.helpGroup(),
     after: after.replace(/\n$/, ""),
     arguments: command.registeredArguments.map((one) => valueOf(argumentFlags(one), one)),
     options: command.options
@@ -99,6 +101,7 @@ export const declareBuilt = (parent: Command, built: BuiltCommand): void => {
     .aliases(built.aliases ?? [])
     .description(built.text ?? "")
     .summary(built.summary ?? "")
+  if (built.heading !== undefined) command.helpGroup(built.heading)
   if (built.after !== undefined) command.addHelpText("after", built.after)
   for (const one of built.arguments ?? []) command.addArgument(withMore(new Argument(one.flags, one.text), one))
   for (const one of built.options ?? []) {

@@ -140,3 +140,9 @@ const codes = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, blue: 34, cyan:
 export type TextStyle = keyof typeof codes
 export const styled = (colour: boolean, ink: TextStyle, text: string): string =>
   colour ? `${styleMark(codes[ink])}${text}${styleMark(0)}` : text
+
+/** Says that commands, by their numbers, wait on this device. */
+export const recordedText = (commands: ReadonlyArray<number>): string =>
+  commands.length === 1
+    ? `Recorded here as command ${commands.join()}, pending; flightcase sync sends it.`
+    : `Recorded here as commands ${commands.join(", ")}, pending; flightcase sync sends them.`

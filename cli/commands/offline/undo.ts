@@ -7,7 +7,7 @@ import { plainJson } from "../../base/answers.ts"
 import type { CommandContext } from "../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"
 import { columnsNamed, tableText } from "../../output/table.ts"
-import { oneLine, sentenceText } from "../../output/text.ts"
+import { oneLine, recordedText, sentenceText } from "../../output/text.ts"
 import { type Flags, textFlag, withAction } from "../../context/program.ts"
 
 export const declare = (program: Command): void => {
@@ -132,10 +132,7 @@ const tell = (context: CommandContext, given: string | undefined, result: UndoRe
   if (result.recorded.length > 0) context.recordedHere()
   if (context.options.json === true) return context.printJson(planJson(result.plan, result.recorded))
   for (const line of planLines(result.plan)) context.print(`${line}\n`)
-  if (result.recorded.length > 0)
-    context.note(
-      `Recorded here as ${result.recorded.length === 1 ? "command" : "commands"} ${result.recorded.join(", ")}, pending; flightcase sync sends ${result.recorded.length === 1 ? "it" : "them"}.`
-    )
+  if (result.recorded.length > 0) context.note(recordedText(result.recorded))
 }
 
 const plannedErrors = ({ steps }: UndoPlan, ways: ReadonlyArray<UndoStep["way"]>) => {

@@ -9,7 +9,7 @@ import { users } from "../../../core/people/users/permissions.ts"
 import { accepted, accepted_shown } from "../jobs/api.ts"
 import type { ServerSlice } from "../../ports/server-slice.ts"
 import { mail_secrets, queueMail, sendMail, tellOfRefusal } from "./jobs.ts"
-import { type MailMode, mailMode, MailTransport, makeMailTransport } from "./transport.ts"
+import { type MailMode, mailMode, MailTransport, makeMailTransport, queuedText } from "./transport.ts"
 
 const modes = choice({ smtp: "Sent by the mail server", outbox: "Written to a file, not sent" })
 const fields = {
@@ -55,7 +55,7 @@ const test = command("POST", "/api/v1/system/mail/test", {
         },
         settings
       )
-      return accepted(job_id, queuedText(mode, to), { mode })
+      return accepted(job_id, queuedText("A message", mode, to), { mode })
     })
 })
 interface Facts {
@@ -63,12 +63,6 @@ interface Facts {
   readonly store_id: number | null
   readonly mode: MailMode
 }
-
-/** Text for the user: what happens to the queued message. */
-const queuedText = (mode: MailMode, to: string): string =>
-  mode === "smtp"
-    ? `A message to ${to} is on its way to the mail server.`
-    : `No mail server is set: the message to ${to} is written to the outbox folder and not sent.`
 
 /** Each server has its own connections. */
 export const mailSlice = (): ServerSlice => ({

@@ -240,3 +240,8 @@ export const mailMode: Effect.Effect<MailMode, Failure, Store | CommandRuntime> 
   mailServer,
   ({ mode }) => mode
 )
+/** Answer to the person who sent a message: without a mail server it is only written. */
+export const queuedText = (subject: string, mode: MailMode, to: string): string =>
+  mode === "smtp"
+    ? `${subject} is on its way to ${to}.`
+    : `No mail server is set: the message to ${to} is written to the outbox folder and not sent.`

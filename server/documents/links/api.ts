@@ -35,6 +35,7 @@ import { type FieldErrors, invalid } from "../../../core/kernel/fields/rejection
 import { parseMailAddress } from "../../../core/values/mail-address.ts"
 import { accepted, accepted_shown } from "../../delivery/jobs/api.ts"
 import { freshMailId } from "../../delivery/mail/compose.ts"
+import { type MailMode, mailMode, queuedText } from "../../delivery/mail/transport.ts"
 import { mailing } from "../papers/filled.ts"
 
 // Sending a document by e-mail: with its public link, its PDF, or both.
@@ -85,6 +86,7 @@ interface MailFacts {
   readonly token: string
   /** Where the customer is written to. */
   readonly known: string | undefined
+  readonly mode: MailMode
 }
 const isOver = (link: DocumentLinkRow, now: string): boolean => link.expires_at !== null && link.expires_at <= now
 
@@ -101,7 +103,8 @@ const emailDocument = command("POST", `${path}/{id}/email`, {
   facts: ({ rows: { id: document } }: Input<typeof one>) =>
     Effect.gen(function* () {
       const link = yield* linkOf(document.id)
-      return { document, link, token: freshToken(), known: yield* customerOf(document) } satisfies MailFacts
+      const known = yield* customerOf(document)
+      return { document, link, token: freshToken(), known, mode: yield* mailMode } satisfies MailFacts
     }),
   decide: (facts: MailFacts, { values, viewer }, context) =>
     Result.gen(function* () {
@@ -131,21 +134,22 @@ const emailDocument = command("POST", `${path}/{id}/email`, {
           message: values.message || null,
           attach_pdf: with_pdf,
           share: shares,
-          sender_user_id: viewer.user_id
+          sender_user_id: viewer.user_id,
+          mode: facts.mode
         }
       }
     }),
   creates: [document_links],
-  result: documentMail,
+  result: Schema.Struct({ ...documentMail.fields, mode: Schema.Literals(["smtp", "outbox"]) }),
   // Within the transaction that records the events.
-  respond: (mail) =>
+  respond: ({ mode, ...mail }) =>
     Effect.gen(function* () {
       const { jobs } = yield* serverContext
       const id = freshMailId(`document.${mail.document_id}`)
       const job_id = yield* jobs.offer(
         jobOffer(mailDocument, { ...mail, id }, { uuid: randomUUID(), owner_id: mail.sender_user_id || null })
       )
-      return accepted(job_id, `The document is on its way to ${mail.to.join(", ")}.`)
+      return accepted(job_id, queuedText("The document", mode, mail.to.join(", ")))
     })
 })
 

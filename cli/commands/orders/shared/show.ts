@@ -16,7 +16,7 @@ export const opportunityPath = async (context: CommandContext, named: string): P
 export const declareShow = (parent: Command, noun: "order" | "quote"): void => {
   const show = parent
     .command("show")
-    .description(`Show a ${noun} with its lines and totals`)
+    .description(`Show ${noun === "order" ? "an order" : "a quote"} with its lines and totals`)
     .argument(`<${noun}>`, "id or number")
     .option("--explain", "explain each figure in words")
   withAction(show, async (context, [named = ""], flags) => {
