@@ -24,6 +24,21 @@ const without_editor = {
   resolveId: (id) => (id === "@inquirer/editor" ? { id, external: false } : null),
   load: (id) => (id === "@inquirer/editor" ? "export default undefined" : null)
 }
+/**
+ * One copy of fontkit, which is imported in two forms, and without its own Brotli (a dictionary of 800 kB), which Node
+ * has.
+ */
+const one_fontkit = {
+  name: "one-fontkit",
+  resolveId: (id) => {
+    if (id === "fontkit") return `${root}node_modules/fontkit/dist/main.cjs`
+    return id === "brotli/decompress.js" ? id : null
+  },
+  load: (id) =>
+    id === "brotli/decompress.js"
+      ? `const { brotliDecompressSync } = require("node:zlib"); module.exports = (bytes) => brotliDecompressSync(bytes)`
+      : null
+}
 const isExternal = (id) => /^node:|^pg-native$/.test(id)
 
 const isOwnShared = (id) => [`${root}core/`, `${root}sync/`].some((folder) => id.startsWith(folder))
@@ -126,7 +141,12 @@ try {
 
 // What draws documents runs in threads of its own: a program apart, which the others find in out/print. The libraries in
 // it look for their data beside themselves by the name that CommonJS has for that.
-const drawing = await rolldown({ ...options, input: { worker: "server/print/worker.ts" }, external: isExternal })
+const drawing = await rolldown({
+  ...options,
+  input: { worker: "server/print/worker.ts" },
+  external: isExternal,
+  plugins: [one_fontkit]
+})
 const drawn = await drawing.write({
   dir: `${root}out/print`,
   format: "esm",
