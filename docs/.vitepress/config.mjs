@@ -46,7 +46,17 @@ export default defineConfig({
   rewrites: addressOf,
   markdown: { html: false, attrs: { disable: true }, config: linksBetweenPages },
   themeConfig: {
-    search: { provider: "local" },
+    search: {
+      provider: "local",
+      options: {
+        miniSearch: {
+          // Guides for people come before pages of reference.
+          searchOptions: {
+            boostDocument: (id) => (/\/(rules|decisions|events|architecture|changelog|glossary)/.test(id) ? 1 : 4)
+          }
+        }
+      }
+    },
     sidebar: [
       {
         text: "Work with it",

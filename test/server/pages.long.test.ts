@@ -129,9 +129,11 @@ describe.skipIf(path === undefined)("a page of the server", () => {
 
   it.each([
     ["restore a backup", "operations#back-up-and-restore"],
+    ["backup", "operations#back-up-and-restore"],
+    ["tax", "operations#add-a-tax"],
     ["revoke a laptop", "operations#a-laptop-is-lost"],
     ["add a tax", "operations#add-a-tax"]
-  ])("the guide finds how to %s by one search", async (words, found) => {
+  ])("the guide finds the answer to %s by one search", async (words, found) => {
     const page = await browser.newPage()
     await goes("/guide/")(page)
     await page.click(".VPNavBarSearch button")
