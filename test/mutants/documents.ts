@@ -11,7 +11,7 @@ export const document_mutants: ReadonlyArray<Mutant> = [
     within: "finaliseDocument",
     find: "if (row.of_draft)",
     replace: "if (row.of_draft && is_draft)",
-    killed_by: [{ file: documents_test, test: "a draft can be generated for" }]
+    killed_by: [{ file: documents_test, test: "the document of a draft invoice cannot be finalised" }]
   },
   {
     name: "a voided document is read by an address given before",
@@ -19,7 +19,7 @@ export const document_mutants: ReadonlyArray<Mutant> = [
     within: "voidDocument",
     find: "uuid: null",
     replace: "uuid: row.uuid",
-    killed_by: [{ file: documents_test, test: "a voided one has no link" }]
+    killed_by: [{ file: documents_test, test: "a voided document has no URL" }]
   },
   {
     name: "another PDF is given for a lost one",
@@ -27,6 +27,6 @@ export const document_mutants: ReadonlyArray<Mutant> = [
     within: "documentPdf",
     find: "!== sha256",
     replace: '=== ""',
-    killed_by: [{ file: batches_test, test: "a lost PDF is not replaced by one that would differ" }]
+    killed_by: [{ file: batches_test, test: "a lost PDF is not replaced by a different one" }]
   }
 ]

@@ -35,7 +35,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     within: "believed_millis",
     find: "const believed_millis = 900",
     replace: "const believed_millis = 900_000",
-    killed_by: [{ file: servers_test, test: "%s counts within a second", engine: "sqlite" }]
+    killed_by: [{ file: servers_test, test: "%s: the change applies within a second", engine: "sqlite" }]
   },
   {
     name: "settings are believed for a quarter of an hour",
@@ -43,7 +43,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     within: "believed_millis",
     find: "const believed_millis = 900",
     replace: "const believed_millis = 900_000",
-    killed_by: [{ file: servers_test, test: "settings count within a second", engine: "sqlite" }]
+    killed_by: [{ file: servers_test, test: "of settings apply within a second", engine: "sqlite" }]
   },
   {
     name: "other servers are not told",
@@ -53,7 +53,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     replace: "void peers",
     killed_by: [
       { file: servers_test, test: "%s at one is refused at the other" },
-      { file: servers_test, test: "has its new name at the other" }
+      { file: servers_test, test: "show the new name of a cached row renamed at the other" }
     ]
   },
   {
@@ -70,7 +70,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     within: "followOthers",
     find: "mayChangeSettings(notice.payload)",
     replace: 'notice.payload === ""',
-    killed_by: [{ file: servers_test, test: "a device revoked at one is refused with the reason at the other" }]
+    killed_by: [{ file: servers_test, test: "refuse a device revoked at the other, with the reason" }]
   },
   {
     name: "bundles are decided as if their device's token opened everything",
@@ -120,7 +120,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     find: '"-c TimeZone=UTC ',
     replace: '"-c synchronous_commit=off -c TimeZone=UTC ',
     killed_by: [
-      { file: "test/server/killed.long.test.ts", test: "every acknowledged write exists when Postgres is killed" }
+      { file: "test/server/killed.long.test.ts", test: "has every acknowledged write after Postgres is killed" }
     ]
   },
   {
@@ -194,7 +194,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/server/people/access.test.ts",
-        test: "no operation ends in a code for an administrator where the token opens less"
+        test: "cannot gain an administrator's code through a narrower token"
       }
     ]
   },

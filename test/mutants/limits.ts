@@ -4,7 +4,7 @@ import type { Mutant } from "./mutant.ts"
 const minute_test = "test/server/limits/minute.test.ts"
 const quota_test = "test/server/limits/quota.test.ts"
 const servers_test = "test/server/limits/servers.test.ts"
-const in_any_order = "in any order"
+const in_any_order = "in any order of requests, answers and records"
 
 export const limit_mutants: ReadonlyArray<Mutant> = [
   {
@@ -13,7 +13,7 @@ export const limit_mutants: ReadonlyArray<Mutant> = [
     within: "makeLimits",
     find: 'rate: shared ? makeSharedRateLimiter({ take, failed: failed("requests a minute") }) : makeLocalRateLimiter()',
     replace: "rate: makeLocalRateLimiter()",
-    killed_by: [{ file: servers_test, test: "admit %i a minute in turns, and report the rest correctly" }]
+    killed_by: [{ file: servers_test, test: "admit %i sequential requests a minute, and report the rest correctly" }]
   },
   {
     name: "a process is given more than what remains",
@@ -21,7 +21,7 @@ export const limit_mutants: ReadonlyArray<Mutant> = [
     within: "grantOf",
     find: "Math.min(remaining, Math.max(needed, Math.min(used, Math.floor(remaining / part_of_remaining))))",
     replace: "Math.max(needed, Math.min(used, Math.floor(remaining / part_of_remaining)))",
-    killed_by: [{ file: minute_test, test: "no more than the limit is let in" }]
+    killed_by: [{ file: minute_test, test: "is not exceeded, and almost fully used" }]
   },
   {
     name: "a process takes more beforehand than it used",
@@ -29,7 +29,7 @@ export const limit_mutants: ReadonlyArray<Mutant> = [
     within: "grantOf",
     find: "Math.min(used, Math.floor(remaining / part_of_remaining))",
     replace: "Math.floor(remaining / 2)",
-    killed_by: [{ file: minute_test, test: "no more than the limit is let in" }]
+    killed_by: [{ file: minute_test, test: "is not exceeded, and almost fully used" }]
   },
   {
     name: "what was taken under a higher limit is still let in",
@@ -37,7 +37,7 @@ export const limit_mutants: ReadonlyArray<Mutant> = [
     within: "makeSharedRateLimiter",
     find: "if (limit < share.limit) share.held = share.used",
     replace: "",
-    killed_by: [{ file: minute_test, test: "acts at once when it is lowered or raised" }]
+    killed_by: [{ file: minute_test, test: "applies a lower or higher value at once" }]
   },
   {
     name: "a refusal is asked for again and again",
@@ -45,7 +45,7 @@ export const limit_mutants: ReadonlyArray<Mutant> = [
     within: "makeSharedRateLimiter",
     find: "if (share.taken >= limit) return stands(share, true, now)",
     replace: "",
-    killed_by: [{ file: minute_test, test: "and no more after a refusal" }]
+    killed_by: [{ file: minute_test, test: "is queried once for all waiting requests" }]
   },
   {
     name: "requests in flight do not count against a month's quota",

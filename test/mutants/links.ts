@@ -21,7 +21,7 @@ export const link_mutants: ReadonlyArray<Mutant> = [
     within: "isPin",
     find: "timingSafeEqual(tried, is_known ? right : Buffer.alloc(key_bytes)) && is_known",
     replace: "is_known",
-    killed_by: [{ file: links, test: "ask for the PIN by a form" }]
+    killed_by: [{ file: links, test: "show nothing of the document before the PIN is right" }]
   },
   {
     name: "a sixth PIN is looked at",
@@ -29,7 +29,7 @@ export const link_mutants: ReadonlyArray<Mutant> = [
     within: "waitFor",
     find: "counted.at(-max)",
     replace: "counted.at(-max - 1)",
-    killed_by: [{ file: links, test: "take five wrong PINs from one network" }]
+    killed_by: [{ file: links, test: "allow five wrong PINs from one network in 15 minutes" }]
   },
   {
     name: "a cookie outlives its hour",
@@ -37,7 +37,7 @@ export const link_mutants: ReadonlyArray<Mutant> = [
     within: "hasPass",
     find: "Number(expires) * 1_000 <= now_millis",
     replace: "Number(expires) * 1_000 <= 0",
-    killed_by: [{ file: links, test: "let a reader in for an hour" }]
+    killed_by: [{ file: links, test: "admit a reader for an hour by a cookie for this one page" }]
   },
   {
     name: "a voided document has an address",
@@ -45,7 +45,7 @@ export const link_mutants: ReadonlyArray<Mutant> = [
     within: "whyNotShared",
     find: `status === "generated" || status === "finalised"`,
     replace: `status !== "pending" && status !== "failed"`,
-    killed_by: [{ file: links, test: "refuse PINs of invalid length or characters" }]
+    killed_by: [{ file: links, test: "refuse invalid PINs, past expiry times and documents that are not generated" }]
   },
   {
     name: "a changed quotation is accepted",
@@ -53,7 +53,9 @@ export const link_mutants: ReadonlyArray<Mutant> = [
     within: "isOffered",
     find: "offerText(prepared.compose({})) === offerText(text.document)",
     replace: "true",
-    killed_by: [{ file: acceptance, test: "needs a new document once the job was changed" }]
+    killed_by: [
+      { file: acceptance, test: "cannot be accepted after lines, dates or prices of the opportunity changed" }
+    ]
   },
   {
     name: "a lost quotation is accepted",
@@ -61,6 +63,6 @@ export const link_mutants: ReadonlyArray<Mutant> = [
     within: "whyNotAccepted",
     find: "isClosed(opportunity)",
     replace: "false",
-    killed_by: [{ file: acceptance, test: "is refused of a job that is lost" }]
+    killed_by: [{ file: acceptance, test: "cannot be accepted for a lost, dead or deleted opportunity" }]
   }
 ]

@@ -328,7 +328,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/server/access/idempotency/idempotency.test.ts",
-        test: "after an erasure answer with the present rows",
+        test: "replay current rows after an erasure",
         engine: "sqlite"
       }
     ]
@@ -528,7 +528,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     within: "isTimely",
     find: "&& Math.abs(now_millis / 1_000 - Number(seconds)) <= tolerance_seconds",
     replace: "&& now_millis / tolerance_seconds > 0",
-    killed_by: [{ file: "test/server/delivery/inbound/signature.test.ts", test: "may lie five minutes from now" }]
+    killed_by: [{ file: "test/server/delivery/inbound/signature.test.ts", test: "may differ from now by at most" }]
   },
   {
     name: "a webhook that came before is not looked for",
@@ -539,7 +539,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/server/delivery/inbound/inbound.test.ts",
-        test: "sent twenty times at once are one row",
+        test: "are stored and handled once when twenty copies arrive",
         engine: "sqlite"
       }
     ]

@@ -35,7 +35,7 @@ export const serving_mutants: ReadonlyArray<Mutant> = [
     within: "of_sqlite",
     find: '13: "full",',
     replace: "",
-    killed_by: [{ file: held_test, test: "answers writes with 503 and the reason" }]
+    killed_by: [{ file: held_test, test: "refuses writes with 503 and the reason" }]
   },
   {
     name: "health believes a full disk full for ever",
@@ -43,7 +43,7 @@ export const serving_mutants: ReadonlyArray<Mutant> = [
     within: "makeHealth",
     find: "yield* tryAgain",
     replace: "",
-    killed_by: [{ file: held_test, test: "answers writes with 503 and the reason" }]
+    killed_by: [{ file: held_test, test: "refuses writes with 503 and the reason" }]
   },
   {
     name: "a second server starts on the same folder",
@@ -54,7 +54,7 @@ export const serving_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/server/start-and-stop.long.test.ts",
-        test: "while another server uses the folder, by whatever path, until that one stops"
+        test: "while another server uses the folder, by whatever path"
       }
     ]
   }

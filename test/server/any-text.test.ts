@@ -16,7 +16,7 @@ const textsIn = (value: Json): ReadonlyArray<string> =>
       ? []
       : Object.values(value as JsonObject).flatMap(textsIn)
 
-describe.each(both_engines)("any text on %s", (engine) => {
+describe.each(both_engines)("text fields of the API on %s", (engine) => {
   let server: Serving
   let said: ReadonlyArray<Said>
   const taken: Array<string> = []
@@ -43,7 +43,7 @@ describe.each(both_engines)("any text on %s", (engine) => {
       )
     )
 
-  it("a lone surrogate or a NUL is refused with 422 naming the field, everywhere", () => {
+  it("refuse a lone surrogate or NUL with 422 naming the field, in every endpoint", () => {
     expect(taken).toEqual([])
     expect(unnamed).toEqual([])
     expect(refused).toBeGreaterThan(300)
@@ -60,13 +60,13 @@ describe.each(both_engines)("any text on %s", (engine) => {
     ["tokens", "POST", (text) => ({ name: text, abilities: ["*"] }), "name"],
     ["sync/replicas", "POST", (text) => ({ name: text }), "name"],
     ["settings/company", "PUT", (text) => ({ settings: { name: text } }), "settings.name"]
-  ])("%s refuses it inside lists, documents and settings, too", async (path, method, body, field) => {
+  ])("refuse a lone surrogate or NUL in nested values of %s", async (path, method, body, field) => {
     for (const text of broken_texts) {
       const got = await server.ask(`/api/v1/${path}`, { method, json: body(text) })
       expect([got.status, Object.keys(got.body.errors ?? {})], got.text).toEqual([422, expect.arrayContaining([field])])
     }
   })
-  it("an import refuses the row with it, and accepts the others", async () => {
+  it("refuse an import row with a lone surrogate or NUL, and create the others", async () => {
     for (const text of broken_texts) {
       const got = await server.ask("/api/v1/products/import", {
         json: {
@@ -85,7 +85,7 @@ describe.each(both_engines)("any text on %s", (engine) => {
       ])
     }
   })
-  it("other text is stored exactly", async () => {
+  it("store every other text unchanged", async () => {
     // Texts recorded in events only: a reason, a note on a shortage.
     const events = await server.run(Effect.flatMap(Store, (store) => store.find(journal, {})))
     const there = new Set(events.flatMap(({ data }) => textsIn(data as Json)))
@@ -97,7 +97,7 @@ describe.each(both_engines)("any text on %s", (engine) => {
     const in_rows = new Set((await rows()).flatMap(({ found }) => found.flatMap((row) => textsIn(row as Json))))
     expect(said.filter(({ text }) => in_rows.has(text)).length).toBeGreaterThan(100)
   })
-  it("is found by list filters, and read back as sent", async () => {
+  it("find every other text by list filters, and return it unchanged", async () => {
     let looked = 0
     const problems: Array<string> = []
     for (const { table, found } of await rows()) {

@@ -49,7 +49,7 @@ beforeAll(async () => {
 afterAll(cleanUp)
 
 describe("a backup", () => {
-  it("is made while the server writes, and holds all that was acknowledged before", async () => {
+  it("can be made while the server writes, and has every write acknowledged before it", async () => {
     const before = [...acknowledged]
     let is_writing = true
     const writer = (async () => {
@@ -84,7 +84,7 @@ describe("a backup", () => {
     await again.kill("SIGTERM")
   })
 
-  it("is verified, tried, listed and pruned", async () => {
+  it("is listed, verified, restored on trial and pruned", async () => {
     expect(await flightcase({}, "verify", file)).toMatchObject({ code: 0 })
     expect(await flightcase({}, "verify", file, "--restore")).toMatchObject({ code: 0 })
     expect(await flightcase(env, "create", join(folder, "backups"))).toMatchObject({ code: 0 })
@@ -98,7 +98,7 @@ describe("a backup", () => {
     expect(await flightcase({}, "prune", join(folder, "backups"), "--keep", "0")).toMatchObject({ code: 2 })
   })
 
-  it("is refused by verify and restore where a byte of it is another one", async () => {
+  it("with one changed byte is refused by verify and restore", async () => {
     const damaged = join(folder, "damaged.backup")
     const bytes = readFileSync(file)
     // Within the attachment, which does not compress.
@@ -121,7 +121,7 @@ describe("a backup", () => {
     expect(refused).toMatchObject({ code: 1, err: expect.stringContaining("is not empty") })
   })
 
-  it("is opened by its passphrase alone where it was sealed", async () => {
+  it("that is sealed opens with its passphrase only", async () => {
     const sealed_folder = join(folder, "sealed")
     const secret = { FLIGHTCASE_BACKUP_PASSPHRASE: "correct horse battery" }
     expect(await flightcase({ ...env, ...secret }, "create", sealed_folder)).toMatchObject({ code: 0 })
@@ -136,7 +136,7 @@ describe("a backup", () => {
     })
   })
 
-  it("sends nothing again that waited when it was made", async () => {
+  it("resends no mail or webhook that was pending when it was made", async () => {
     const restored = join(folder, "held")
     const db = new DatabaseSync(join(env["FLIGHTCASE_DATA"] ?? "", "flightcase.sqlite"))
     db.exec(
@@ -155,13 +155,13 @@ describe("a backup", () => {
     after.close()
   })
 
-  it("is made at the server's machine alone", async () => {
+  it("is made on the server's machine only", async () => {
     const refused = await flightcase({}, "list", folder, "--url", "http://localhost:1")
     expect(refused).toMatchObject({ code: 2, err: expect.stringContaining("at the server's own machine") })
   })
 })
 
-it.skipIf(!hasProgram("pg_dump"))("all that was acknowledged before is in a backup of Postgres", async () => {
+it.skipIf(!hasProgram("pg_dump"))("a Postgres backup has every write acknowledged before it", async () => {
   const { drop, url } = await freshDatabase()
   const empty = await freshDatabase()
   const env = await environment(url)

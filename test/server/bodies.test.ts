@@ -33,17 +33,17 @@ describe("unusual bodies and paths", () => {
     expect(Object.keys(got.body.errors)).toEqual(["body"])
     expect(got.body.message).toBe(got.body.errors.body[0])
   })
-  it("brackets inside texts are no depth", async () => {
+  it("brackets inside strings do not count as nesting", async () => {
     expect((await post(JSON.stringify({ name: `${"[{".repeat(200)}\\"`.slice(0, 200) }))).status).toBe(201)
   })
-  it("an empty body, one of spaces, or null, is an empty object", async () => {
+  it("an empty or blank body, and null, are read as an empty object", async () => {
     for (const bytes of ["", " \r\n\t", "null"]) {
       const got = await post(bytes)
       expect(got.status).toBe(422)
       expect(Object.keys(got.body.errors)).toEqual(["name"])
     }
   })
-  it("a byte order mark is passed over", async () => {
+  it("a byte order mark before the body is skipped", async () => {
     expect((await post(`\ufeff{"name":"Marked"}`)).status).toBe(201)
   })
   it.each([
@@ -63,10 +63,10 @@ describe("unusual bodies and paths", () => {
     "application/json; charset=utf-8",
     'Application/JSON;charset="UTF-8"',
     "application/vnd.api+json"
-  ])("a body of type %s is taken", async (type) => {
+  ])("a body of type %s is accepted", async (type) => {
     expect((await post(`{"name":"x"}`, { "content-type": type })).status).toBe(201)
   })
-  it("a body is taken up to its limit and refused from one byte beyond", async () => {
+  it("a body of the maximum length is accepted, and refused with one byte more", async () => {
     const frame = JSON.stringify({ name: "x", ignored: "" })
     const filled = (length: number): string => JSON.stringify({ name: "x", ignored: "y".repeat(length - frame.length) })
     expect((await post(filled(json_body_bytes_max))).status).toBe(201)
@@ -74,7 +74,7 @@ describe("unusual bodies and paths", () => {
     expect(over.status).toBe(413)
     expect(Object.keys(over.body)).toEqual(["message"])
   })
-  it("the path is checked before the body: 404 and 403 come before 415, 413 and 422", async () => {
+  it("the path and permission are checked before the body: 404 and 403 precede 415, 413 and 422", async () => {
     const target = "/api/v1/products/999999/merge"
     expect((await post("{", {}, target)).status).toBe(404)
     expect((await post("x", { "content-type": "text/plain" }, target)).status).toBe(404)
@@ -86,7 +86,7 @@ describe("unusual bodies and paths", () => {
       ).toBe(403)
     }
   })
-  it("keys that mean something to JavaScript are only names", async () => {
+  it("keys named __proto__ and constructor have no effect", async () => {
     const got = await post(
       `{"name":"x","__proto__":{"is_kit":true},"constructor":{"prototype":{"y":1}},"toString":7,"custom_fields":{"__proto__":{"z":1}}}`
     )
@@ -122,13 +122,13 @@ describe("unusual bodies and paths", () => {
     "*",
     "/api/v1/settings/__proto__",
     "/api/v1/settings/%00"
-  ])("the path %s leads nowhere: 404", async (target) => {
+  ])("the path %s answers 404", async (target) => {
     const got = await server.ask(target)
     expect(got.status).toBe(404)
     expect(Object.keys(got.body)).toEqual(["message"])
   })
   it.each(["DELETE", "OPTIONS", "TRACE", "PROPFIND", "FOO"])(
-    "the verb %s on a list is 405 with the allowed verbs",
+    "the verb %s on a list answers 405 with the allowed verbs",
     async (method) => {
       const got = await server.ask("/api/v1/products", { method })
       expect(got.status).toBe(405)
@@ -158,10 +158,10 @@ describe("unusual bodies and paths", () => {
     "q[cf.%00_eq]=1",
     "q[product_group.name_eq]=%00",
     `${"q[name_cont]=x&".repeat(2_000)}`
-  ])("the query %s is no error", async (query) => {
+  ])("the query %s is accepted", async (query) => {
     expect((await server.ask(`/api/v1/products?${query}`)).status).toBe(200)
   })
-  it("a valid request id is kept, an invalid one replaced", async () => {
+  it("a valid request id is returned, an invalid one replaced", async () => {
     expect(
       (await server.ask("/api/v1/products", { headers: { "x-request-id": "Till-7.2026_06" } })).headers["x-request-id"]
     ).toBe("Till-7.2026_06")
@@ -171,7 +171,7 @@ describe("unusual bodies and paths", () => {
       ).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
     }
   })
-  it("HEAD is answered as GET is, from the same rights", async () => {
+  it("HEAD answers as GET does, with the same permissions", async () => {
     expect((await server.ask("/api/v1/products", { method: "HEAD" })).status).toBe(200)
     expect((await server.ask("/api/v1/products", { method: "HEAD", token: null })).status).toBe(401)
     expect((await server.ask("/api/v1/products/999999", { method: "HEAD" })).status).toBe(404)

@@ -5,25 +5,25 @@ import { silentLog } from "../../server/ports/log.ts"
 import { serve, type Serving } from "./serving.ts"
 
 describe("the client address of a request", () => {
-  it("is the peer's unless proxies are trusted, whatever the header says", () => {
+  it("is the peer's address unless proxies are trusted, whatever X-Forwarded-For says", () => {
     expect(clientAddress("192.0.2.1", "198.51.100.7", 0)).toBe("192.0.2.1")
     expect(clientAddress("192.0.2.1", undefined, 2)).toBe("192.0.2.1")
     expect(clientAddress("192.0.2.1", " , ", 1)).toBe("192.0.2.1")
   })
-  it("is the one seen by the outermost trusted proxy; earlier entries are the client's own", () => {
+  it("is the one the outermost trusted proxy saw; earlier entries are ignored", () => {
     expect(clientAddress("10.0.0.1", "203.0.113.9, 198.51.100.7", 1)).toBe("198.51.100.7")
     expect(clientAddress("10.0.0.1", "203.0.113.9, 198.51.100.7, 10.0.0.2", 2)).toBe("198.51.100.7")
     expect(clientAddress("10.0.0.1", ["203.0.113.9", "198.51.100.7"], 1)).toBe("198.51.100.7")
     expect(clientAddress("10.0.0.1", "198.51.100.7", 3)).toBe("198.51.100.7")
   })
-  it("may have a port; an invalid address counts as the proxy", () => {
+  it("may have a port, and an invalid one counts as the proxy's", () => {
     expect(clientAddress("10.0.0.1", "198.51.100.7:4711", 1)).toBe("198.51.100.7")
     expect(clientAddress("10.0.0.1", "[2001:db8::7]:4711", 1)).toBe("2001:db8::7")
     expect(clientAddress("10.0.0.1", "2001:db8::7", 1)).toBe("2001:db8::7")
     for (const text of ["unknown", "_hidden", "1.2.3", "somebody\u0000"])
       expect(clientAddress("10.0.0.1", text, 1)).toBe("10.0.0.1")
   })
-  it("counts one customer's network as one client", () => {
+  it("counts an IPv6 /64 as one client", () => {
     expect(networkOf("192.0.2.1")).toBe("192.0.2.1")
     expect(networkOf("::ffff:192.0.2.1")).toBe("192.0.2.1")
     for (const same of ["2001:db8:1:2::1", "2001:DB8:1:2:a:b:c:d", "2001:0db8:0001:0002::"])
@@ -50,7 +50,7 @@ describe.each([
     await http.stop(1_000)
     await server.close()
   })
-  it("callers are counted separately only where proxies name them", async () => {
+  it("rate limits count forwarded clients separately only if a proxy is trusted", async () => {
     const got: Array<number> = []
     for (const last of [1, 2, 3])
       got.push(

@@ -16,7 +16,7 @@ const takesNull = (schema: JsonObject): boolean =>
     ? [schema["type"]].flat().some((type) => type === undefined || type === "null")
     : (schema["anyOf"] as ReadonlyArray<JsonObject>).some(takesNull)
 
-describe("the description", () => {
+describe("the OpenAPI description", () => {
   let server: Serving
   let api: JsonObject
   let schemas: { readonly [name: string]: any }
@@ -35,13 +35,13 @@ describe("the description", () => {
     }))
   const at = (...path: ReadonlyArray<string>): any => path.reduce((value: any, key) => value?.[key], api)
 
-  it("describes the answer of every operation with JSON", () => {
+  it("describes the JSON response of every operation", () => {
     const silent = endpoints.filter(
       (endpoint) => endpoint.answer === undefined && endpoint.produces === undefined && statusOfAnswer(endpoint) !== 204
     )
     expect(silent.map((endpoint) => endpoint.name)).toEqual([])
   })
-  it("names the public URL, the licence and the subject of every tag and operation", () => {
+  it("names the public URL, the licence, and the subject of every tag and operation", () => {
     expect(at("servers")).toEqual([{ url: "https://hire.example.com", description: "This server" }])
     expect(at("info", "license", "name")).toBeTypeOf("string")
     const mute = [
@@ -88,7 +88,7 @@ describe("the description", () => {
       const answer = good?.content?.["application/json"]
       return answer === undefined ? [] : [[endpoint.name, { ...answer, description: good.description }] as const]
     })
-  it("describes lists and created rows as the resource itself, so that no name may be undefined", () => {
+  it("describes lists and created rows as the resource itself", () => {
     const shown = new Map(goodAnswers())
     for (const name of ["products.list", "opportunities.list"]) {
       const { properties } = shown.get(name).schema
@@ -100,7 +100,7 @@ describe("the description", () => {
     const view_id = at("paths", "/api/v1/products", "get", "parameters").find((one: any) => one.name === "view_id")
     expect(view_id.description).toContain("rows contain only the id and the view's columns")
   })
-  it("describes answers with plausible examples, and without repetition", () => {
+  it("gives answers plausible examples, without repetition", () => {
     expect(goodAnswers().filter(([, { description }]) => description === "As asked")).toEqual([])
     const same = new Map<string, number>()
     const walk = (value: Json, key: string): void => {
@@ -112,7 +112,7 @@ describe("the description", () => {
     expect([...same]).toEqual([])
     expect(JSON.stringify(api)).not.toContain("rental: Rental")
   })
-  it("describes no parameter or field by its own name", () => {
+  it("describes no parameter or field by its own name only", () => {
     const same: Array<string> = []
     const wordsIn = (text: Json | undefined) =>
       String(text)
@@ -144,7 +144,7 @@ describe("the description", () => {
     walk(api, "")
     expect(faults).toEqual([])
   })
-  it("has no field that is always null, except those the interface requires", () => {
+  it("marks no field as always null, except those the API requires", () => {
     const empty: Array<string> = []
     const walk = (value: Json, key: string): void => {
       if (Array.isArray(value)) return value.forEach((one: Json) => walk(one, ""))
@@ -180,7 +180,7 @@ describe("the description", () => {
   })
   /** The one type a body may have: JSON, or a form where it holds a file. */
   const bodyOf = (operation: JsonObject): any => Object.values((operation["requestBody"] as any)?.content ?? {})[0]
-  it("accepts files in forms only", () => {
+  it("accepts files in multipart forms only", () => {
     const uploads = operations().filter(({ endpoint }) => endpoint.uploads)
     expect(uploads.map(({ endpoint }) => endpoint.name)).toContain("attachments.create")
     for (const { endpoint, operation } of uploads)
@@ -235,7 +235,7 @@ describe("the description", () => {
     )
     expect(wrong).toEqual([])
   })
-  it("has an example of every row by its name", () => {
+  it("has an example of every resource under its name", () => {
     const rows = server.app.catalogue.resources.filter((resource) => schemas[titleOf(resource)] !== undefined)
     expect(rows.length).toBeGreaterThan(30)
     expect(
@@ -259,7 +259,7 @@ describe("the description", () => {
     expect(objects.length).toBeGreaterThan(500)
     expect(bare).toEqual([])
   })
-  it("names each operation once and its permissions", () => {
+  it("names each operation once, with its permissions", () => {
     const all = operations().map(({ operation }) => operation)
     expect(new Set(all.map((one) => one["operationId"])).size).toBe(all.length)
     for (const { endpoint, operation } of operations()) {
@@ -273,7 +273,7 @@ describe("the description", () => {
     const told = new Set(at("tags").map((tag: any) => tag.name))
     expect(all.flatMap((one) => one["tags"] as ReadonlyArray<string>).filter((tag) => !told.has(tag))).toEqual([])
   })
-  it("closes every object it describes: undeclared keys, absent keys and wrong types are reported", async () => {
+  it("reports undeclared keys, missing keys and wrong types of every answer", async () => {
     const good = await server.ask("/api/v1/stores/1")
     const told = (body: object) => answerProblem(server.app.catalogue, "GET", "/api/v1/stores/1", { ...good, body })
     const { store } = good.body
@@ -294,7 +294,7 @@ describe("the description", () => {
       })
     ).toContain("x-other is not described")
   })
-  it("fails a test whose server answers differently from its description", async () => {
+  it("fails a test whose server answers differently from it", async () => {
     const wrong = { status: 200, headers: { "content-type": "application/json" }, body: `{"store":{}}` }
     const lying: Pick<ServerApp, "answer" | "ask" | "catalogue"> = {
       catalogue: server.app.catalogue,

@@ -9,14 +9,14 @@ describe("the server's descriptions of itself", () => {
   })
   afterAll(() => server.close())
 
-  it("health reports without a token that all is well", async () => {
+  it("report health without a token", async () => {
     const got = await server.ask("/api/v1/system/health", { token: null })
     expect(got.status).toBe(200)
     expect(got.body.health.status).toBe("ok")
     expect(got.body.health.timestamp).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
   })
 
-  it("describes which field is a file, and that a form without one is refused", async () => {
+  it("say which field is a file, and refuse a form without one", async () => {
     const { paths } = (await server.ask("/api/v1/openapi.json", { token: null })).body
     const form = paths["/api/v1/attachments"].post.requestBody.content["multipart/form-data"].schema
     expect(form.properties.file).toMatchObject({ type: "string", format: "binary" })
@@ -24,14 +24,14 @@ describe("the server's descriptions of itself", () => {
     const content = paths["/api/v1/system/files/{sha256}"].get.responses["200"].content["application/octet-stream"]
     expect(content.schema).toEqual({ type: "string", format: "binary" })
   })
-  it("describes to senders of webhooks how to sign them", async () => {
+  it("explain to senders of webhooks how to sign them", async () => {
     const { paths } = (await server.ask("/api/v1/openapi.json", { token: null })).body
     const { description } = paths["/api/v1/webhooks/inbound/{source}"].post.requestBody
     for (const header of ["X-Signals-Signature", "webhook-signature", "Stripe-Signature"])
       expect(description).toContain(header)
   })
 
-  it("the description contains every operation of the API, once, with its parameters, security and refusals", async () => {
+  it("contain every operation once, with its parameters, security and refusals", async () => {
     const { body: api, status } = await server.ask("/api/v1/openapi.json", { token: null })
     expect(status).toBe(200)
     expect(api.openapi).toBe("3.1.0")
@@ -58,13 +58,13 @@ describe("the server's descriptions of itself", () => {
     const ids = described.map((one) => one.operation.operationId)
     expect(new Set(ids).size).toBe(ids.length)
   })
-  it("the description is not sent again to a client that has it", async () => {
+  it("are not sent again to a client that has the current ETag", async () => {
     const ask = (headers = {}) => server.ask("/api/v1/openapi.json", { token: null, headers })
     const { headers } = await ask()
     expect(headers).toMatchObject({ "cache-control": "public, no-cache", "etag": expect.stringMatching(/^W\/"/) })
     expect(await ask({ "if-none-match": headers["etag"]! })).toMatchObject({ status: 304, text: "" })
   })
-  it("every reference in the description leads somewhere", async () => {
+  it("resolve every reference", async () => {
     const { body: api, text } = await server.ask("/api/v1/openapi.json", { token: null })
     const references = [...new Set([...text.matchAll(/"\$ref":"([^"]+)"/g)].map((found) => found[1]!))]
     expect(references.length).toBeGreaterThan(5)
@@ -76,7 +76,7 @@ describe("the server's descriptions of itself", () => {
       expect(target, reference).toBeDefined()
     }
   })
-  it("describes the settings of each group by their keys", async () => {
+  it("describe the settings of each group by their keys", async () => {
     const { components, paths } = (await server.ask("/api/v1/openapi.json", { token: null })).body
     const { get, put } = paths["/api/v1/settings/{group}"]
     const groups = Object.keys(server.app.catalogue.settings)
@@ -92,7 +92,7 @@ describe("the server's descriptions of itself", () => {
     expect(components.schemas[sent[groups.indexOf("mail")]].properties.smtp_url).toMatchObject({ format: "uri" })
     expect(components.schemas[sent[groups.indexOf("mail")]].required).toBeUndefined()
   })
-  it("the fields of a body are described as they are parsed", async () => {
+  it("describe body fields with the types they are parsed as", async () => {
     const { body: api } = await server.ask("/api/v1/openapi.json", { token: null })
     const schema = api.paths["/api/v1/tokens"].post.requestBody.content["application/json"].schema
     expect(schema.required).toEqual(["name", "abilities"])
@@ -108,7 +108,7 @@ describe("the server's descriptions of itself", () => {
     expect(Object.keys(api.components.schemas.Token?.properties ?? {})).not.toContain("hash")
   })
 
-  it("the endpoint catalogue lists every operation by address and method, for tokens with system:read", async () => {
+  it("list every endpoint by address and method, for tokens with system:read", async () => {
     const got = await server.ask("/api/v1/endpoints")
     expect(got.status).toBe(200)
     const declared = server.app.catalogue.endpoints.filter((one) => one.path.startsWith("/api/"))
@@ -133,7 +133,7 @@ describe("the server's descriptions of itself", () => {
     expect((await server.ask("/api/v1/endpoints", { token: body.token.secret })).status).toBe(403)
   })
 
-  it("metrics are available only from this machine", async () => {
+  it("show metrics to this machine only", async () => {
     await server.ask("/api/v1/products")
     await server.ask("/api/v1/nope")
     const got = await server.ask("/metrics", { token: null, from: "127.0.0.1" })

@@ -9,7 +9,7 @@ const namedIn = (text: string): ReadonlyArray<string> =>
   [...new Set(text.match(/\b(FLIGHTCASE_[A-Z_]*[A-Z]|AWS_[A-Z_]*[A-Z]|DATABASE_URL)\b/g) ?? [])].sort()
 
 describe("the server's environment variables", () => {
-  it("are declared, every one the server's sources name", () => {
+  it("include every variable the sources read", () => {
     const sources = readdirSync(join(root, "server"), { recursive: true, encoding: "utf8" }).filter((file) =>
       file.endsWith(".ts")
     )
@@ -26,7 +26,7 @@ describe("the server's environment variables", () => {
       expect(lines[at]!.endsWith(`  ${meaning}`), name).toBe(true)
     }
   })
-  it("are the table of settings in docs/OPERATIONS.md, row by row", () => {
+  it("match the table of settings in docs/OPERATIONS.md", () => {
     const readme = readFileSync(join(root, "docs/OPERATIONS.md"), "utf8")
     const section = /^## Settings of the server\n([\s\S]*?)^## /m.exec(readme)?.[1] ?? ""
     const rows = Object.entries(variables).map(

@@ -43,7 +43,7 @@ describe("erased data", () => {
   }
   const bytesIn = (file: string): boolean => existsSync(file) && readFileSync(file, "latin1").includes(mark)
 
-  it("by a release that did not overwrite freed pages is gone with the first erasure, which rewrites the file", async () => {
+  it("in a file from a release without secure_delete is overwritten by the next erasure", async () => {
     await open()
     await app!.close()
     const db = new DatabaseSync(path)
@@ -59,7 +59,7 @@ describe("erased data", () => {
     expect([bytesIn(path), bytesIn(`${path}-wal`)]).toEqual([false, false])
   })
 
-  it("stays in the write-ahead log while another process reads, and is removed after that", async () => {
+  it("is removed from the write-ahead log once no other process reads", async () => {
     await open()
     const member = await post("members", { name: mark, membership_type: "contact" })
     const reader = new DatabaseSync(path, { readOnly: true })

@@ -169,10 +169,10 @@ describe.each(engines)("every endpoint on %s", (engine) => {
   })
   afterAll(() => server.close())
 
-  it("there are some", () => {
+  it("is part of the catalogue", () => {
     expect(endpoints.length).toBeGreaterThan(50)
   })
-  it("without a token: 401, unless it is public", async () => {
+  it("answers 401 without a token, unless it is public", async () => {
     for (const endpoint of endpoints.filter((one) => !one.public)) {
       for (const token of [null, "not-a-token-anybody-has"]) {
         const got = await sendTo(endpoint, row_id, { token })
@@ -181,7 +181,7 @@ describe.each(engines)("every endpoint on %s", (engine) => {
     }
     none()
   })
-  it("an unknown or invalid id: 404, before permissions and body are checked", async () => {
+  it("answers 404 for an unknown or invalid id before it checks permissions and body", async () => {
     for (const endpoint of endpoints.filter((one) => Object.keys(paramsOf(one)).length > 0 && !one.public)) {
       for (const id of [999_999, "0", "-1", "1.5", "abc", "%00", "99999999999999999999", "1e2"]) {
         for (const sent of [
@@ -198,7 +198,7 @@ describe.each(engines)("every endpoint on %s", (engine) => {
     }
     none()
   })
-  it("without the ability: 403, before the body is looked at", async () => {
+  it("answers 403 without the ability before it reads the body", async () => {
     for (const endpoint of endpoints.filter((one) => one.ability !== null)) {
       for (const sent of [{}, ...(isWrite(endpoint) ? [{ bytes: "{" }] : [])]) {
         const got = await sendTo(endpoint, row_id, { token: unable, ...sent })
@@ -208,7 +208,7 @@ describe.each(engines)("every endpoint on %s", (engine) => {
     }
     none()
   })
-  it("without the permission: 403, before the body is looked at", async () => {
+  it("answers 403 without the permission before it reads the body", async () => {
     for (const endpoint of endpoints.filter((one) => one.permission !== null)) {
       for (const sent of [{}, ...(isWrite(endpoint) ? [{ bytes: "{" }] : [])]) {
         const got = await sendTo(endpoint, row_id, { token: nobody, ...sent })
@@ -218,7 +218,7 @@ describe.each(engines)("every endpoint on %s", (engine) => {
     }
     none()
   })
-  it("a body that is no JSON: 422 at errors.body; of another type: 415", async () => {
+  it("answers 422 for a body that is not JSON, and 415 for another type", async () => {
     for (const endpoint of endpoints.filter((one) => isWrite(one) && !one.public)) {
       const broken = await sendTo(endpoint, row_id, { bytes: `{"a":` })
       if (broken.status !== 422 || Object.keys(broken.body?.errors ?? {}).join() !== "body")
@@ -231,7 +231,7 @@ describe.each(engines)("every endpoint on %s", (engine) => {
     }
     none()
   })
-  it("reads answer any query without a fault of the server", async () => {
+  it("answers any query of a read without a server error", async () => {
     for (const endpoint of endpoints.filter((one) => !isWrite(one) && one.name !== "replicas.follow")) {
       for (const query of odd_queries) {
         const got = await sendTo(endpoint, row_id, {}, `?${query}`)
@@ -252,7 +252,7 @@ describe.each(engines)("every endpoint on %s", (engine) => {
     }
     none()
   })
-  it("writes answer any body without a fault of the server; refusals name fields", { timeout: 600_000 }, async () => {
+  it("answers any body of a write without a server error, and names refused fields", { timeout: 600_000 }, async () => {
     // Deletions come last, so that the others have rows.
     const writes = endpoints
       .filter(isWrite)
@@ -271,7 +271,7 @@ describe.each(engines)("every endpoint on %s", (engine) => {
     }
     none()
   })
-  it("and afterwards the server is well", async () => {
+  it("leaves the server healthy", async () => {
     expect((await server.ask("/api/v1/system/health", { token: null })).status).toBe(200)
   })
 })

@@ -11,8 +11,8 @@ beforeAll(async () => {
 afterAll(() => server.close())
 const get = (path: string, accept = "text/html,*/*") => server.ask(path, { token: null, headers: { accept } })
 
-describe("outside the interface", () => {
-  it("/ is a page that leads to the interface and to the health check", async () => {
+describe("outside the API", () => {
+  it("/ links to the API and the health check", async () => {
     const { headers, status, text } = await get("/")
     expect(status).toBe(200)
     expect(headers["content-type"]).toBe("text/html; charset=utf-8")
@@ -20,7 +20,7 @@ describe("outside the interface", () => {
     expect(links).toEqual(["guide/", "docs", "api/v1/openapi.json", "api/v1/system/health"])
     for (const link of links) expect((await get(`/${link}`)).status).toBe(200)
   })
-  it("the guide and /docs run only their own scripts, request only this server, and have an ETag", async () => {
+  it("the guide and /docs run only their own scripts, connect only to this server, and have an ETag", async () => {
     for (const path of ["/guide/", "/guide/tour", "/guide/rules/", "/docs"]) {
       const { headers, status, text } = await get(path)
       expect([path, status, headers["content-type"]]).toEqual([path, 200, "text/html; charset=utf-8"])
@@ -41,7 +41,7 @@ describe("outside the interface", () => {
     expect((await get("/guide/../../package.json")).status).toBe(404)
     expect((await server.ask("/guide/", { method: "POST", token: null })).status).toBe(404)
   })
-  it("all links within the guide lead to a page, and to a heading of it", async () => {
+  it("all links within the guide lead to an existing page and heading", async () => {
     const pages = new Map<string, string>()
     const left = ["/guide/"]
     const missing: Array<string> = []
@@ -68,13 +68,13 @@ describe("outside the interface", () => {
   it("robots.txt asks crawlers to stay away", async () => {
     expect((await get("/robots.txt")).text).toBe("User-agent: *\nDisallow: /\n")
   })
-  it.each(["/favicon.ico", "/nowhere", "/apis"])("%s is not found, as a page or as JSON", async (path) => {
+  it.each(["/favicon.ico", "/nowhere", "/apis"])("%s answers 404, as a page or as JSON", async (path) => {
     const page = await get(path)
     expect([page.status, page.headers["content-type"]]).toEqual([404, "text/html; charset=utf-8"])
     const answer = await get(path, "application/json")
     expect([answer.status, answer.body.message]).toEqual([404, expect.stringContaining("/api/v1")])
   })
-  it("the API still requires a token first", async () => {
+  it("unknown API paths answer 401 without a token", async () => {
     expect((await get("/api/v1/nowhere")).status).toBe(401)
     expect((await get("/api")).status).toBe(401)
   })

@@ -85,7 +85,7 @@ describe.each(share(engines))("a lock held by another connection on %s", (engine
     await letGo()
     expect((await Promise.all(writing)).map(({ status }) => status)).toEqual(writing.map(() => 201))
   })
-  it("answers a write with 503, nothing recorded, and the same request succeeds once it is released", async () => {
+  it("makes a write answer 503 without recording it, and the same request succeeds once it is released", async () => {
     const { server, hold } = await opened(engine, 100)
     const letGo = await hold()
     const sent = { json: { name: "Lamp" }, headers: { "idempotency-key": "one" } }
@@ -119,7 +119,7 @@ describe("health on Postgres", () => {
     await letGo()
     expect(await health(server)).toMatchObject({ status: 200, body: { health: { status: "ok" } } })
   })
-  it("reports a read-only database; reads continue", async () => {
+  it("reports a read-only database, and reads continue", async () => {
     const { server, database } = await opened("pg", 600_000)
     const name = new URL(database!.url).pathname.slice(1)
     const admin = new pg.Client(database!.url)
@@ -177,7 +177,7 @@ describe("a full disk under SQLite", () => {
       server.run(Effect.flatMap(Store, (store) => Effect.asVoid(store.run(`pragma max_page_count = ${count}`))))
     return { server, setPages, path }
   }
-  it("answers writes with 503 and the reason, keeps all acknowledged ones, and continues when there is space again", async () => {
+  it("refuses writes with 503 and the reason, keeps acknowledged ones, and accepts writes once there is space", async () => {
     const { server, setPages, path } = await full()
     const acknowledged: Array<string> = []
     await setPages(1)
@@ -214,7 +214,7 @@ describe("a full disk under SQLite", () => {
     other.close()
     expect(kept).toEqual([...acknowledged, "The last lamp"])
   })
-  it("is healthy again after the first successful write", async () => {
+  it("reports healthy after the first successful write", async () => {
     const { server, setPages } = await full()
     await setPages(1)
     while ((await makeProduct(server, "x".repeat(200))).status === 201);

@@ -43,14 +43,14 @@ describe("over a socket", () => {
     [line, "Host: x", `Authorization: Bearer ${owner_token}`, ...more, "", ""].join("\r\n")
   const stillServes = async () => expect((await fetch(`${http.url}/api/v1/system/health`)).status).toBe(200)
 
-  it("an answer has its length, a HEAD the same length and no body", async () => {
+  it("an answer has its length, and HEAD the same length and no body", async () => {
     const whole = await fetch(`${http.url}/api/v1/products`, { headers })
     const bare = await fetch(`${http.url}/api/v1/products`, { method: "HEAD", headers })
     expect(bare.headers.get("content-length")).toBe(whole.headers.get("content-length"))
     expect(Number(whole.headers.get("content-length"))).toBe((await whole.arrayBuffer()).byteLength)
     expect((await bare.arrayBuffer()).byteLength).toBe(0)
   })
-  it("a long response is compressed as its client accepts, a short one is not", async () => {
+  it("a long response is compressed as its client accepts, and a short one is not", async () => {
     const long = "/api/v1/permissions"
     const plain = await raw(head(`GET ${long} HTTP/1.1`))
     const body = plain.slice(plain.indexOf("\r\n\r\n") + 4)
@@ -67,7 +67,7 @@ describe("over a socket", () => {
     const short = await fetch(`${http.url}/api/v1/system/health`, { headers: { "accept-encoding": "gzip" } })
     expect(short.headers.get("content-encoding")).toBeNull()
   })
-  it("pages of other origins may call where the setting lists them, and are refused with a reason otherwise", async () => {
+  it("pages of the origins in the setting may call the API, and others are refused with the reason", async () => {
     const origin = "https://shop.example"
     const asked = (more: { readonly [name: string]: string }, method = "GET", token: string | null = owner_token) =>
       server.ask("/api/v1/products", { method, token, headers: { origin, ...more } })
@@ -93,7 +93,7 @@ describe("over a socket", () => {
     expect((await asked({ origin: "https://other.example" })).headers["access-control-allow-origin"]).toBeUndefined()
     expect((await allow([])).status).toBe(200)
   })
-  it("an answer in JSON leaves in one write with its headers", async () => {
+  it("a JSON answer is written together with its headers", async () => {
     const writes: Array<string> = []
     const watch = (message: unknown): void => {
       const { socket } = message as { readonly socket: Socket }
@@ -139,7 +139,7 @@ describe("over a socket", () => {
     expect((await send(1_048_577)).status).toBe(413)
     expect((await send(5_000_000)).status).toBe(413)
   })
-  it("a body announced far too long is refused without waiting for it, and the connection ends", async () => {
+  it("a body declared far too long is refused at once, and the connection ends", async () => {
     const got = await raw(
       head("POST /api/v1/products HTTP/1.1", ["Content-Type: application/json", "Content-Length: 99999999999"]) + "{"
     )
@@ -147,7 +147,7 @@ describe("over a socket", () => {
     expect(got.toLowerCase()).toContain("connection: close")
     await stillServes()
   })
-  it("the next request on a connection is read correctly after one whose body was never read", async () => {
+  it("a request is read correctly after one whose body was never read", async () => {
     const body = `{"name":"smuggled"}`
     const first = head("GET /api/v1/products/999999 HTTP/1.1", [`Content-Length: ${body.length}`]) + body
     const got = await raw(first + head("GET /api/v1/products?per_page=1 HTTP/1.1", ["Connection: close"]), 2)
@@ -164,13 +164,13 @@ describe("over a socket", () => {
     ],
     ["a header with a NUL", "GET / HTTP/1.1\r\nHost: x\r\nX-Y: a\u0000b\r\n\r\n"],
     ["a chunk of no size", "POST /api/v1/products HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"]
-  ])("%s is answered with 400 as JSON, and the server continues", async (_, text) => {
+  ])("%s is answered with 400 as JSON", async (_, text) => {
     const got = await raw(text)
     expect(got).toMatch(/^HTTP\/1\.1 400 /)
     expect(JSON.parse(got.slice(got.indexOf("\r\n\r\n") + 4)).message).toBeTypeOf("string")
     await stillServes()
   })
-  it("Expect: 100-continue is answered; any other expectation fails, as JSON", async () => {
+  it("Expect: 100-continue is answered, and any other expectation refused as JSON", async () => {
     const sent = (expectation: string): string =>
       head("POST /api/v1/product_groups HTTP/1.1", [
         "Content-Type: application/json",
@@ -203,7 +203,7 @@ describe("over a socket", () => {
         ?.map((line) => line.trim())
     ).toEqual(["connection: keep-alive", "connection: close"])
   })
-  it("a client that offers another protocol is answered in HTTP/1.1, body and all", async () => {
+  it("a request to upgrade the protocol is answered in HTTP/1.1", async () => {
     const body = `{"name":"Upgraded"}`
     const offer = [
       "Content-Type: application/json",
@@ -214,18 +214,18 @@ describe("over a socket", () => {
     ]
     expect(await raw(head("POST /api/v1/product_groups HTTP/1.1", offer) + body)).toMatch(/^HTTP\/1\.1 201 /)
   })
-  it("headers without end are refused", async () => {
+  it("headers without an end are refused", async () => {
     expect(await raw(`GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${"x".repeat(100_000)}\r\n\r\n`)).toMatch(/^HTTP\/1\.1 431 /)
     await stillServes()
   })
-  it("a target as proxies send it is understood, one that is nonsense is 404", async () => {
+  it("an absolute target is understood, and an invalid one answers 404", async () => {
     expect(await raw(head("GET http://elsewhere.example/api/v1/products HTTP/1.1", ["Connection: close"]))).toMatch(
       /^HTTP\/1\.1 200 /
     )
     expect(await raw(head("GET * HTTP/1.1", ["Connection: close"]))).toMatch(/^HTTP\/1\.1 (400|404) /)
     expect(await raw(head("GET /%%%/%c0%ae HTTP/1.1", ["Connection: close"]))).toMatch(/^HTTP\/1\.1 404 /)
   })
-  it("clients that hang up in the middle of a body or response do not harm the server", async () => {
+  it("the server survives clients that hang up in the middle of a body or response", async () => {
     for (let times = 0; times < 20; times++) {
       const socket = connect(Number(new URL(http.url).port), "127.0.0.1")
       socket.on("error", () => {})
@@ -240,7 +240,7 @@ describe("over a socket", () => {
     }
     await stillServes()
   })
-  it("a client's request id cannot break out of its header", async () => {
+  it("an invalid request id is not repeated in headers", async () => {
     const response = await fetch(`${http.url}/api/v1/products`, { headers: { ...headers, "x-request-id": "ok-1" } })
     expect(response.headers.get("x-request-id")).toBe("ok-1")
     expect(response.headers.get("x-content-type-options")).toBe("nosniff")
@@ -248,7 +248,7 @@ describe("over a socket", () => {
   })
 })
 
-describe("a socket with another handler than the pipeline", () => {
+describe("a socket with a custom handler", () => {
   const listening = async <A>(
     answer: Effect.Effect<HttpResponse>,
     use: (url: string, said: () => string) => Promise<A>
@@ -296,7 +296,7 @@ describe("a socket with another handler than the pipeline", () => {
       }
     )
   })
-  it("answers a fault as 500 without its message, ends the connection and logs it", () =>
+  it("answers an exception with 500 without its message, ends the connection and logs it", () =>
     listening(Effect.die(new Error("a secret")), async (url, said) => {
       const response = await fetch(url)
       expect([response.status, response.headers.get("connection"), await response.json()]).toEqual([
@@ -307,7 +307,7 @@ describe("a socket with another handler than the pipeline", () => {
       expect(said()).toContain("request failed outside the pipeline")
       expect(said()).toContain("a secret")
     }))
-  it("has no body where there must be none, and says so", async () => {
+  it("sends no body with 204, 304 and HEAD", async () => {
     for (const [status, length] of [
       [204, null],
       [304, null],

@@ -59,14 +59,14 @@ it.each<[string, string]>([
   ["no value before a comma", `{"a":${spaces},"b":${many}}`],
   ["single quotes", `['${long}']`],
   ["nothing that JSON knows", `{"a":nonsense${long}}`]
-])("%s is refused as by a single parse", async (_, text) => {
+])("%s is refused as by JSON.parse", async (_, text) => {
   expect(() => {
     JSON.parse(text)
   }).toThrow(SyntaxError)
   await expect(parseInPieces(text, wire_body_depth_max)).rejects.toThrow(SyntaxError)
 })
 
-it("deep nesting is refused with a message, anywhere in it", async () => {
+it("too deep nesting is refused anywhere", async () => {
   const deep = "[".repeat(3_000) + "]".repeat(3_000)
   for (const text of [`[${many},${deep}]`, `{"a":{"b":${many},"c":${deep}}}`])
     await expect(parseInPieces(text, wire_body_depth_max)).rejects.toThrow(`deeper than ${wire_body_depth_max} levels`)
@@ -75,7 +75,7 @@ it("deep nesting is refused with a message, anywhere in it", async () => {
   await expect(parseInPieces(within(wire_body_depth_max + 1), wire_body_depth_max)).rejects.toThrow("deeper")
 })
 
-it("other requests get their turn between pieces", async () => {
+it("long bodies are parsed in pieces between other requests", async () => {
   let turns = 0
   let over = false
   const count = (): void => {

@@ -54,7 +54,7 @@ const tablesOf = (server: Serving): Promise<Tables> =>
 
 const releases = releasesIn(journals_folder)
 
-it("kept journals exist", () => expect(releases.length).toBeGreaterThan(0))
+it("at least one release has a kept journal", () => expect(releases.length).toBeGreaterThan(0))
 
 describe.each(releases)("the journal of release %s", (release) => {
   const folder = join(journals_folder, release)
@@ -65,7 +65,7 @@ describe.each(releases)("the journal of release %s", (release) => {
     expect(types.length).toBeGreaterThan(0)
     expect([...new Set(events.map(({ type }) => type))].sort()).toEqual([...types].sort())
   })
-  it("gives the same tables step by step, a few events at a time", async () => {
+  it("gives the same tables when it is projected in small steps", async () => {
     const kept = readLines(readPacked(join(folder, "trail.ndjson")).toString()) as ReadonlyArray<Step>
     expect(kept.at(-1)!.to).toBe(events.at(-1).position)
     const again = await trailAgain(events, columnsIn(readJson(join(folder, "manifest.json")).journal.manifest), kept)
@@ -76,7 +76,7 @@ describe.each(releases)("the journal of release %s", (release) => {
     const types = [...new Set(folded.map(({ type }) => type))]
     expect(again[at]?.sums, `after the events ${after + 1} and following: ${types.join(", ")}`).toEqual(kept[at]?.sums)
   })
-  it.each(both_engines)("gives the same rows on %s", async (engine) => {
+  it.each(both_engines)("gives the kept rows on %s", async (engine) => {
     const kept = readTables(folder),
       { manifest } = readJson(join(folder, "manifest.json")).journal
     expect(Object.values(kept).flat().length).toBe(

@@ -59,7 +59,7 @@ const killedWhileIssuing = async (env: Env): Promise<void> => {
 }
 
 describe("a server killed while sixteen people issue invoices", () => {
-  it.each(durable_databases)("leaves numbers without holes on %s", { timeout: 300_000 }, (_name, on) =>
+  it.each(durable_databases)("leaves consecutive numbers on %s", { timeout: 300_000 }, (_name, on) =>
     on(killedWhileIssuing)
   )
 })

@@ -86,7 +86,7 @@ const holdsTogether = (times: number, acknowledged: Acknowledged, { products, po
 }
 
 describe("a server killed in the middle of writes", () => {
-  it("has kept every acknowledged write in its own database after each kill", async () => {
+  it("keeps every acknowledged write in its own database after each kill", async () => {
     const folder = await folderOfItsOwn()
     const acknowledged = await killAgainAndAgain(shareOf(30), {
       FLIGHTCASE_DATA: folder,
@@ -147,13 +147,13 @@ describe("Postgres with synchronous commits, killed in the middle of writes", ()
     }
   }
 
-  it("every write a server acknowledged is there when the server is killed, 8 times over", async () => {
+  it("has every acknowledged write after the server is killed 8 times", async () => {
     const { url, drop } = await databaseOn(postgres.url)
     const acknowledged = await killAgainAndAgain(8, await environment(url))
     holdsTogether(8, acknowledged, await kept(url))
     await drop()
   })
-  it("every acknowledged write exists when Postgres is killed, 6 times over, and the server continues after recovery", async () => {
+  it("has every acknowledged write after Postgres is killed 6 times, and the server recovers", async () => {
     const { url, drop } = await databaseOn(postgres.url)
     const server = await startServer(await environment(url))
     const acknowledged: Acknowledged = new Map()

@@ -15,7 +15,7 @@ describe.each(engines)("rate limits on %s", (engine) => {
   const limitTo = (rate_limit: number) =>
     server.ask("/api/v1/settings/api", { method: "PUT", json: { settings: { rate_limit } } })
 
-  it("a token has 600 requests a minute by default, and every response reports the rest", async () => {
+  it("allow a token 600 requests a minute by default, and report the rest on every response", async () => {
     server.setClock(minute_start)
     const token = await tokenOf()
     const first = await server.ask("/api/v1/products", { token })
@@ -24,7 +24,7 @@ describe.each(engines)("rate limits on %s", (engine) => {
     expect(missing.status).toBe(404)
     expect(missing.headers["x-ratelimit-remaining"]).toBe("598")
   })
-  it("a request over the limit is refused with the time to retry, and the next minute starts afresh", async () => {
+  it("refuse a request over the limit with the time to retry, until the next minute", async () => {
     server.setClock(minute_start + 60_000)
     const token = await tokenOf({ rate_limit_per_minute: 2 })
     server.setClock(minute_start + 77_500)
@@ -42,7 +42,7 @@ describe.each(engines)("rate limits on %s", (engine) => {
     server.setClock(minute_start + 120_000)
     expect((await server.ask("/api/v1/products", { token })).status).toBe(200)
   })
-  it("a token's own limit does not affect its user's other tokens", async () => {
+  it("of a token do not affect its user's other tokens", async () => {
     server.setClock(minute_start + 180_000)
     const narrow = await tokenOf({ rate_limit_per_minute: 2 })
     const other = await tokenOf()
@@ -51,7 +51,7 @@ describe.each(engines)("rate limits on %s", (engine) => {
     expect((await server.ask("/api/v1/products", { token: narrow })).status).toBe(429)
     expect((await server.ask("/api/v1/products", { token: other })).status).toBe(200)
   })
-  it("changing the setting acts at once", async () => {
+  it("apply a changed setting at once", async () => {
     server.setClock(minute_start + 240_000)
     const token = await tokenOf()
     expect((await server.ask("/api/v1/products", { token })).headers["x-ratelimit-limit"]).toBe("600")
@@ -73,7 +73,7 @@ describe.each(engines)("rate limits on %s", (engine) => {
     return statuses
   }
   const of = (status: number, times: number): ReadonlyArray<number> => Array.from({ length: times }, () => status)
-  it("without a token an address has 20 requests a minute; one more is refused with the time to retry", async () => {
+  it("allow an address 20 requests a minute without a token, and refuse more with the time to retry", async () => {
     server.setClock(minute_start + 360_000)
     const first = await server.ask("/api/v1/products", { token: null })
     expect([first.status, first.headers["x-ratelimit-limit"], first.headers["x-ratelimit-remaining"]]).toEqual([
@@ -95,14 +95,14 @@ describe.each(engines)("rate limits on %s", (engine) => {
     server.setClock(minute_start + 420_000)
     expect(await misses(1)).toEqual([401])
   })
-  it("wrong tokens count against the address like missing ones, on every path", async () => {
+  it("count invalid tokens against the address like missing ones, on every path", async () => {
     server.setClock(minute_start + 480_000)
     expect(await misses(10, { token: "nobody-has-this-token" })).toEqual(of(401, 10))
     for (let time = 0; time < 10; time++)
       expect((await server.ask(`/api/v1/nowhere/${time}`, { token: `1|guess-${time}` })).status).toBe(401)
     expect(await misses(2, { token: "1|one-more-guess" })).toEqual([429, 429])
   })
-  it("a valid token works, whatever other clients of the same address have missed", async () => {
+  it("do not affect valid tokens from an address that exceeded its limit", async () => {
     server.setClock(minute_start + 540_000)
     await misses(25)
     expect((await server.ask("/api/v1/products")).status).toBe(200)
@@ -112,7 +112,7 @@ describe.each(engines)("rate limits on %s", (engine) => {
     expect((await server.ask("/calendar/feed.ics?signature=0", { token: null })).status).toBe(403)
     expect(await misses(1)).toEqual([429])
   })
-  it("the setting for addresses acts at once", async () => {
+  it("apply a changed setting for addresses at once", async () => {
     server.setClock(minute_start + 600_000)
     const limit = (anonymous_rate_limit: number) =>
       server.ask("/api/v1/settings/api", { method: "PUT", json: { settings: { anonymous_rate_limit } } })
@@ -122,13 +122,13 @@ describe.each(engines)("rate limits on %s", (engine) => {
     expect(await misses(3)).toEqual([401, 401, 429])
     expect((await limit(20)).status).toBe(200)
   })
-  it("an IPv6 network counts as one address", async () => {
+  it("count an IPv6 /64 as one address", async () => {
     server.setClock(minute_start + 660_000)
     for (let time = 0; time < 20; time++) expect(await misses(1, { from: `2001:db8:1:2::${time + 1}` })).toEqual([401])
     expect(await misses(1, { from: "2001:db8:1:2:ffff::1" })).toEqual([429])
     expect(await misses(1, { from: "2001:db8:1:3::1" })).toEqual([401])
   })
-  it("health answers without a token at any rate", async () => {
+  it("do not apply to the health check", async () => {
     for (let times = 0; times < 100; times++)
       expect((await server.ask("/api/v1/system/health", { token: null })).status).toBe(200)
   })

@@ -57,7 +57,7 @@ describe.each(both_engines)("a list in a query string, on %s", (engine) => {
     expect(Object.keys(values).toSorted()).toEqual(listed.toSorted())
   })
   it.each(Object.entries(values))(
-    "%s is the same parted by commas, repeated, in brackets and with numbers in them",
+    "%s accepts commas, repetition, brackets and indexes alike",
     async (key, { two: [a, b], target, rest }) => {
       const name = key.split(" ")[1]!
       const asked = (query: string) => server.ask(`${target}?${rest}&${query}`)
@@ -76,7 +76,7 @@ describe.each(both_engines)("a list in a query string, on %s", (engine) => {
       if (key !== "availability.gantt asset_ids") expect(one.text).not.toBe(got[0]!.text)
     }
   )
-  it("names the value of a list that is wrong", async () => {
+  it("is refused with its invalid value named", async () => {
     const got = await server.ask(`/api/v1/availability/calendar?store_id=1&${span}&product_ids=1,x`)
     expect([got.status, Object.keys(got.body.errors)]).toEqual([422, ["product_ids.1"]])
   })

@@ -38,13 +38,13 @@ describe("the log", () => {
       list: [1]
     })
   })
-  it("writes errors with their causes, at once", () => {
+  it("writes errors with their causes at once", () => {
     const { log, written } = logTo()
     log.at("error", "request failed", { error: new Error("outer", { cause: new Error("inner") }) })
     expect(written).toHaveLength(1)
     expect(JSON.parse(written[0]!).error).toMatch(/Error: outer[\s\S]*caused by Error: inner/)
   })
-  it("names the sources' lines where the bundled program has maps beside it", () => {
+  it("names source lines if the bundle has source maps", () => {
     const file = join(mkdtempSync(join(tmpdir(), "flightcase-log-")), "server.js")
     writeFileSync(
       `${file}.map`,
@@ -87,7 +87,7 @@ describe("the log", () => {
     silent.log.flush()
     expect(silent.written).toEqual([])
   })
-  it("prints words on a terminal, escaping all input", () => {
+  it("prints words on a terminal, and escapes all input", () => {
     const { log, written } = logTo({ human: true })
     log.at("info", "request", { path: "/a\u001b[31m\u0007b\r\u009b\u202e\u2066", status: 200, user_id: null })
     log.at("error", "request failed", { error: new Error("why") })

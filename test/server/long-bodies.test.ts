@@ -62,7 +62,7 @@ describe.each(engines)("a body longer than usual, on %s,", (engine) => {
     return (await server.ask("/api/v1/tokens", { json: { name, abilities, user_id: user.id } })).body.token.secret
   }
 
-  it("is refused unread without a token, or with one lacking permission", async () => {
+  it("is refused unread without a token or the permission", async () => {
     expect(long.map(({ name }) => name).toSorted()).toEqual(
       expect.arrayContaining(["replicas.deliver", "replicas.push", "system.begin_restore", "system.restore_events"])
     )
@@ -76,7 +76,7 @@ describe.each(engines)("a body longer than usual, on %s,", (engine) => {
       }
     }
   })
-  it("for a restore is read for the owner only", async () => {
+  it("is read for a restore by the owner only", async () => {
     const everything = await tokenOf(["*"])
     expect(await send({ target: "/api/v1/system/restores", token: everything })).toMatchObject({
       status: 403,
@@ -87,7 +87,7 @@ describe.each(engines)("a body longer than usual, on %s,", (engine) => {
       read: true
     })
   })
-  it("with commands is read for a device, identified by its own token, the query, or its user", async () => {
+  it("is read with commands for a device identified by its token, query or user", async () => {
     const target = "/api/v1/sync/commands"
     const [mine, theirs] = [await tokenOf(["sync:read", "sync:write"]), await tokenOf(["sync:read", "sync:write"])]
     expect(await send({ target, token: mine })).toMatchObject({ status: 404, read: false })
@@ -117,7 +117,7 @@ describe.each(engines)("a body longer than usual, on %s,", (engine) => {
       body: { errors: { replica: ["revoked"] } }
     })
   })
-  it("waits for no other: beyond the budget it is refused with a retry, and budget is returned", async () => {
+  it("is refused with a time to retry beyond the memory budget, which is returned afterwards", async () => {
     const target = "/api/v1/sync/bundles"
     let arrive: (bytes: Uint8Array) => void = () => {}
     let first: ReturnType<typeof send> | undefined
@@ -146,7 +146,7 @@ describe.each(engines)("a body longer than usual, on %s,", (engine) => {
       read: true
     })
   })
-  it("that is interrupted returns its budget", async () => {
+  it("returns its budget when it is interrupted", async () => {
     const target = "/api/v1/sync/bundles"
     for (let times = 0; times < 5; times++) {
       expect(

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest"
 import { makePeerNotifier, mayChangeSettings } from "../../server/host/caches.ts"
 
-it("sends one notice for all commits made while the last one was being sent, naming settings if any changed them", async () => {
+it("sends one notice for all commits made while the last one was sent, and says if settings changed", async () => {
   const sent: Array<string> = []
   const peers = makePeerNotifier(async (payload) => {
     sent.push(payload)
@@ -15,7 +15,7 @@ it("sends one notice for all commits made while the last one was being sent, nam
   expect(sent).toEqual(["", "standing"])
 })
 
-it("takes a payload that it does not know for a change of settings", () => {
+it("treats an unknown notice as a change of settings", () => {
   expect([mayChangeSettings(""), mayChangeSettings("standing"), mayChangeSettings("of a later release")]).toEqual([
     false,
     true,

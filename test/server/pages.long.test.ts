@@ -109,7 +109,7 @@ describe.skipIf(path === undefined)("a page of the server", () => {
     }
   }
 
-  it.each(Object.keys(pages))("%s is accessible, and without console messages", async (name) => {
+  it.each(Object.keys(pages))("%s is accessible, and logs nothing to the console", async (name) => {
     const complaints: Array<string> = []
     for (const { scheme, width } of views) {
       const context = await browser.newContext({ viewport: { width, height: 844 }, colorScheme: scheme })

@@ -31,7 +31,7 @@ describe.each(both_engines)("rows cached between requests on %s", (engine) => {
   const group = async (name: string): Promise<number> =>
     (await made("/api/v1/product_groups", { name })).product_group.id
 
-  it("a name changed, a field added or taken away is in the next answer", async () => {
+  it("have renamed values and changed custom fields in the next answer", async () => {
     const product_group_id = await group("Lamps")
     const {
       product: { id }
@@ -51,7 +51,7 @@ describe.each(both_engines)("rows cached between requests on %s", (engine) => {
     await server.ask(`/api/v1/product_groups/${product_group_id}`, { method: "DELETE" })
     expect((await shown()).product_group_name).toBeNull()
   })
-  it("they are read again after a commit, and without one when a second has passed", async () => {
+  it("are read again after a commit, and otherwise after a second", async () => {
     const id = await group("Truss")
     server.setClock(noon)
     expect(await server.run(namesOf(id))).toEqual(["Truss", "Truss"])
@@ -64,7 +64,7 @@ describe.each(both_engines)("rows cached between requests on %s", (engine) => {
     await group("Anything")
     expect(await server.run(namesOf(id))).toEqual(["Changed again", "Changed again"])
   })
-  it("a transaction sees its own changes, and other readers never see rolled-back ones", async () => {
+  it("show a transaction its own changes, and other readers nothing that is rolled back", async () => {
     const id = await group("Hoists")
     server.setClock(noon)
     expect(await server.run(namesOf(id))).toEqual(["Hoists", "Hoists"])
@@ -89,7 +89,7 @@ describe.each(both_engines)("rows cached between requests on %s", (engine) => {
     server.setClock(noon + 1_000)
     expect(await server.run(namesOf(id))).toEqual(["Hoists", "Hoists"])
   })
-  it("a transaction reads definitions from the cache until it changes one of them", async () => {
+  it("include custom fields, which a transaction reads from the cache until it changes one", async () => {
     const { custom_field } = await made("/api/v1/custom_fields", {
       name: "Ohms",
       module_type: "Product",
@@ -122,7 +122,7 @@ describe.each(both_engines)("rows cached between requests on %s", (engine) => {
     if (engine === "sqlite") expect(unseen).toEqual(before)
     expect(await server.run(labels)).toEqual(["Resistance"])
   })
-  it("cached rows cannot be changed by their readers", async () => {
+  it("cannot be changed by their readers", async () => {
     const id = await group("Desks")
     for (let time = 0; time < 2; time++) {
       const [row] = await server.run(Effect.flatMap(Store, (store) => store.getMany(product_groups, [id])))

@@ -6,7 +6,7 @@ const key = "a key of more than twenty characters"
 const box = secretBox(key, "tests")
 
 describe("a secret box", () => {
-  it("decrypts its own texts, of any content, and reveals nothing", () => {
+  it("decrypts its own texts, whatever their content", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme", maxLength: 200 }), (text) => {
         const sealed = box.seal(text)
@@ -15,7 +15,7 @@ describe("a secret box", () => {
       })
     )
   })
-  it("never seals the same text alike", () => {
+  it("encrypts equal texts differently", () => {
     expect(box.seal("whsec_1")).not.toBe(box.seal("whsec_1"))
   })
   it("decrypts nothing encrypted under another key or for another purpose", () => {

@@ -66,7 +66,7 @@ describe.each(engines)("a secret among the settings on %s", (engine) => {
     expect(await everything(server)).not.toContain("pass-of-the-store")
     await server.close()
   })
-  it("is unchanged when its placeholder is sent back or it is absent, and is removed with null or an empty text", async () => {
+  it("is kept when its placeholder is sent or the key is absent, and removed with null or an empty text", async () => {
     const server = await serve(engine)
     await put(server, { smtp_url: secret })
     await put(server, await show(server))
@@ -87,7 +87,7 @@ describe.each(engines)("a secret among the settings on %s", (engine) => {
     expect(await changes(server)).toEqual([set, set, set, gone, set, gone])
     await server.close()
   })
-  it("is unchanged by a refused change, whose answer does not repeat it", async () => {
+  it("is kept when a change is refused, and the answer does not repeat it", async () => {
     const server = await serve(engine)
     await put(server, { smtp_url: secret })
     for (const wrong of [[secret], 7, secret.repeat(100)]) {
@@ -101,7 +101,7 @@ describe.each(engines)("a secret among the settings on %s", (engine) => {
     expect(await read(server)).toBe(secret)
     await server.close()
   })
-  it("outlasts a restart and a rebuild, and under another key is refused by name until it is set again", async () => {
+  it("outlasts a restart and a rebuild, and is named as unreadable under another key", async () => {
     const { database, drop } = await databaseOf(engine)
     const key = "first-key-of-the-server"
     const first = await serve(engine, { database, key })
@@ -125,7 +125,7 @@ describe.each(engines)("a secret among the settings on %s", (engine) => {
   })
 })
 
-it("a SQLite file does not contain its bytes", async () => {
+it("a SQLite file does not contain the bytes of a secret setting", async () => {
   const { database, drop } = await databaseOf("sqlite")
   const server = await serve("sqlite", { database })
   await put(server, { smtp_url: secret })

@@ -20,7 +20,7 @@ describe("the tables of a server", () => {
       Object.entries(columns).map(([column, field]) => ({ name: `${name}.${column}`, column, field }))
     )
 
-  it("declare as secret every column named like one", () => {
+  it("declare every column with a secret's name as secret", () => {
     const { server_tables } = server.app.catalogue
     const undeclared = columnsOf(server_tables).filter(
       ({ column, field }) => like_a_secret.test(column) && !is_told.test(column) && !field.secret
@@ -42,7 +42,7 @@ describe("the tables of a server", () => {
       ).toEqual([])
     }
   })
-  it("are never projected from the journal if they contain one", () => {
+  it("are not projected from the journal if they contain a secret", () => {
     const safe = plainTable("safes", "key", { key: text(), combination: text({ secret: true }) })
     expect(() => catalogueOf([{ name: "safes", tables: [safe] }])).toThrow("safes holds a secret and is folded")
     expect(catalogueOf([{ name: "safes", server_tables: [safe] }]).server_tables).toEqual([safe])

@@ -72,7 +72,7 @@ describe.each(both_engines)("server extensions of a slice on %s", (engine) => {
       }
     )
   })
-  it("the hook runs for every API request once it is answered", async () => {
+  it("the hook runs for every answered API request", async () => {
     const told: Array<AnsweredServerCall> = []
     await withSlice(
       {
@@ -110,7 +110,7 @@ describe.each(both_engines)("server extensions of a slice on %s", (engine) => {
       }
     )
   })
-  it("work beside requests begins with the server and ends with it", async () => {
+  it("background work begins and ends with the server", async () => {
     const happened: Array<string> = []
     await withSlice(
       {
@@ -145,7 +145,7 @@ describe.each(both_engines)("server extensions of a slice on %s", (engine) => {
     )
     expect(happened.at(-1)).toBe("ended")
   })
-  it("a defect is 500 without a word about its inside, and the next request is served", async () => {
+  it("an exception answers 500 without its message, and the next request is served", async () => {
     await withSlice(
       {
         endpoints: [

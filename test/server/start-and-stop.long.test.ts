@@ -17,8 +17,8 @@ const token = "a-token-of-more-than-twenty-characters"
 const key = "a-key-of-more-than-twenty-characters"
 const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" }
 
-describe("a start", () => {
-  it("on an empty folder creates a database, a key and an owner's token, each private, and prints the token once", async () => {
+describe("a starting server", () => {
+  it("creates a database, a key and an owner's token in an empty folder, and prints the token once", async () => {
     const folder = join(await folderOfItsOwn(), "deep", "data")
     const first = await startServer({ FLIGHTCASE_DATA: folder })
     const told = [...first.stderr().matchAll(/\d+\|[A-Za-z0-9_-]{43}/g)].map((found) => found[0])
@@ -39,7 +39,7 @@ describe("a start", () => {
     expect(await readFile(join(folder, "key"), "utf8")).toBe(kept)
     expect(await second.kill("SIGINT")).toEqual({ code: 0, signal: null })
   })
-  it("by the command line serves until a signal arrives", async () => {
+  it("serves from the command line until a signal arrives", async () => {
     const server = await startServer({ FLIGHTCASE_DATA: await folderOfItsOwn() }, "command line")
     // A command that is done ends its process after half a second.
     const ended = await Promise.race([server.ended, setTimeout(1_500)])
@@ -83,7 +83,7 @@ describe("a start", () => {
     expect((await get("products")).meta.total).toBe(0)
     await server.kill("SIGTERM")
   })
-  it("on Postgres serves from there, and two servers that start at once make one owner", async () => {
+  it("serves from Postgres, and two servers that start at once create one owner", async () => {
     const database = await freshDatabase()
     const env = {
       DATABASE_URL: database.url,
@@ -114,7 +114,7 @@ describe("a start", () => {
   })
 })
 
-describe("environment variables are validated", () => {
+describe("environment variables", () => {
   it.each([
     ["a port that is none", { FLIGHTCASE_PORT: "http" }, /FLIGHTCASE_PORT/],
     ["a port out of range", { FLIGHTCASE_PORT: "65536" }, /FLIGHTCASE_PORT/],
@@ -128,11 +128,11 @@ describe("environment variables are validated", () => {
     ["a limit for addresses that is none", { FLIGHTCASE_ANONYMOUS_RATE_LIMIT: "0" }, /FLIGHTCASE_ANONYMOUS_RATE_LIMIT/],
     ["a number of proxies that is none", { FLIGHTCASE_TRUST_PROXY: "yes" }, /FLIGHTCASE_TRUST_PROXY/],
     ["a log level that is none", { FLIGHTCASE_LOG: "loud" }, /FLIGHTCASE_LOG/]
-  ])("%s is reported with its variable", (_, env: Env, words) => {
+  ])("with %s are refused by name", (_, env: Env, words) => {
     expect(() => configFrom(env)).toThrow(StartupError)
     expect(() => configFrom(env)).toThrow(words)
   })
-  it("absent ones have their documented default", async () => {
+  it("that are absent have their documented default", async () => {
     const folder = join(await folderOfItsOwn(), "data")
     expect(configFrom({ FLIGHTCASE_DATA: folder, FLIGHTCASE_PORT: " ", FLIGHTCASE_KEY: key })).toEqual({
       host: "127.0.0.1",
@@ -164,7 +164,7 @@ describe("an invalid start prints one clear line and exits with 1", () => {
     expect(lines[0]).toMatch(/^flightcase: /)
     return lines[0]!
   }
-  it("when the port is taken, before a database or a token is made", async () => {
+  it("when the port is taken, before a database or a token is created", async () => {
     const taken = createServer().listen(0, "127.0.0.1")
     await once(taken, "listening")
     const { port } = taken.address() as { port: number }
@@ -196,7 +196,7 @@ describe("an invalid start prints one clear line and exits with 1", () => {
     expect(line).toMatch(words)
     expect(line).not.toContain("hidden-password")
   })
-  it("when the Postgres has no such database", async () => {
+  it("when the Postgres database is missing", async () => {
     const database = await freshDatabase()
     const url = new URL(database.url)
     url.pathname = "/not_there"
@@ -212,12 +212,12 @@ describe("an invalid start prints one clear line and exits with 1", () => {
     database.close()
     expect(await refused({ FLIGHTCASE_DATA: folder })).toMatch(/9999.*newer release/)
   })
-  it("when the key in the folder is no key", async () => {
+  it("when the key in the folder is invalid", async () => {
     const folder = await folderOfItsOwn()
     await writeFile(join(folder, "key"), "\n")
     expect(await refused({ FLIGHTCASE_DATA: folder })).toMatch(/key file .*holds no key/)
   })
-  it("when the database is no database", async () => {
+  it("when the file is not a database", async () => {
     const folder = await folderOfItsOwn()
     await writeFile(
       join(folder, "flightcase.sqlite"),
@@ -225,7 +225,7 @@ describe("an invalid start prints one clear line and exits with 1", () => {
     )
     expect(await refused({ FLIGHTCASE_DATA: folder })).toMatch(/flightcase\.sqlite: cannot be opened/)
   })
-  it("while another server uses the folder, by whatever path, until that one stops", async () => {
+  it("while another server uses the folder, by whatever path", async () => {
     const folder = await folderOfItsOwn()
     const link = `${folder}-link`
     await symlink(folder, link)
@@ -248,7 +248,7 @@ describe("an invalid start prints one clear line and exits with 1", () => {
   })
 })
 
-describe("a stop", () => {
+describe("a stopping server", () => {
   it("completes the request in progress, accepts no new one, and exits with 0", async () => {
     const server = await startServer({ FLIGHTCASE_DATA: await folderOfItsOwn(), FLIGHTCASE_TOKEN: token })
     const { port } = new URL(server.url)

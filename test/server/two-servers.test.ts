@@ -121,14 +121,14 @@ describe("two servers on one Postgres, with frozen clocks so that no cache expir
     expect(await makesProducts(here, who)).toBe(status)
     expect(await eventually(() => makesProducts(there, who), status)).toBe(status)
   })
-  it("a permission granted at one applies at the other", async () => {
+  it("apply a permission granted at the other", async () => {
     const who = await somebody(here, "Newcomer")
     await here(`/api/v1/roles/${who.role_id}`, { method: "PUT", json: { permissions: ["products.view"] } })
     expect(await eventually(() => makesProducts(there, who), 403)).toBe(403)
     await here(`/api/v1/roles/${who.role_id}`, { method: "PUT", json: { permissions: ["products.create"] } })
     expect(await eventually(() => makesProducts(there, who), 201)).toBe(201)
   })
-  it("a device revoked at one is refused with the reason at the other", async () => {
+  it("refuse a device revoked at the other, with the reason", async () => {
     const {
       body: { replica, token }
     } = await here("/api/v1/sync/replicas", { json: { name: "van", public_key: "A".repeat(43) } })
@@ -137,7 +137,7 @@ describe("two servers on one Postgres, with frozen clocks so that no cache expir
     expect((await here(`/api/v1/sync/replicas/${replica.id}`, { method: "DELETE" })).status).toBe(204)
     expect(await eventually(asked, 403)).toBe(403)
   })
-  it("settings changed at one apply at the other", async () => {
+  it("apply settings changed at the other", async () => {
     const name = async () => (await there("/api/v1/settings/company")).body.settings.name
     await name()
     expect(
@@ -145,7 +145,7 @@ describe("two servers on one Postgres, with frozen clocks so that no cache expir
     ).toBe(200)
     expect(await eventually(name, "Another house")).toBe("Another house")
   })
-  it("a cached row renamed at one has its new name at the other", async () => {
+  it("show the new name of a cached row renamed at the other", async () => {
     const made = async (json: object) =>
       (await here("/api/v1/product_groups", { json })).body.product_group.id as number
     const parent = await made({ name: "Cables" })
@@ -173,7 +173,7 @@ describe.each(both_engines)("changes whose notification is lost, on %s", (engine
     ["a role changed", 403, (who) => update(roles, who.role_id, { permissions: ["products.view"] })],
     ["a user given other roles", 403, (who) => update(users, who.user_id, { role_ids: [] })],
     ["a user deactivated", 403, (who) => update(users, who.user_id, { is_active: false })]
-  ])("%s counts within a second", async (what, status, change) => {
+  ])("%s: the change applies within a second", async (what, status, change) => {
     server.setClock(noon)
     const who = await somebody(server.ask, what.replaceAll(" ", "-"))
     expect(await makesProducts(server.ask, who)).toBe(201)
@@ -181,7 +181,7 @@ describe.each(both_engines)("changes whose notification is lost, on %s", (engine
     server.setClock(noon + 1_000)
     expect(await makesProducts(server.ask, who)).toBe(status)
   })
-  it("settings count within a second", async () => {
+  it("of settings apply within a second", async () => {
     server.setClock(noon)
     const expiry = async () =>
       (await server.ask("/api/v1/tokens", { json: { name: "Till", abilities: ["products:read"] } })).body.token

@@ -90,55 +90,50 @@ const partsOfFresh = async (engine: Engine): Promise<ReadonlyArray<string>> => {
 /** Rows a server writes on its own: counters, and versions of caches. */
 const goes_on = new Set(["flightcase_meta", "id_sequences", "number_sequences", "journal_head"])
 
-describe.each(both_engines)("a database on %s", (engine) => {
+describe.each(both_engines)("a database of an earlier release on %s", (engine) => {
   const left = releasesIn(releases_folder).filter(
     (release) => engine === "sqlite" || existsSync(join(releases_folder, release, "postgres.sql.gz"))
   )
   it("is kept for every release", () => expect(left).not.toEqual([]))
 
-  it.each(left)(
-    "of release %s gets the schema of a new one and keeps its rows, which are readable",
-    async (release) => {
-      const kept = join(releases_folder, release)
-      const database = await emptyDatabase(engine)
-      if (database.kind === "pg") await script(database, readPacked(join(kept, "postgres.sql")).toString("utf8"))
-      else unpackFolder(join(kept, "server"), join(database.path, ".."))
-      const there = new Set(await on(database, tablesOf))
-      const outside = (await tablesOutside()).filter(({ name }) => there.has(name))
-      const before = new Map<string, ReadonlyArray<{ [column: string]: unknown }>>()
-      for (const { name } of outside) before.set(name, await on(database, rowsOf(name)))
-      for (const name of [
-        "tokens",
-        "replicas",
-        "replica_verdicts",
-        "id_leases",
-        ...journal_tables.map((one) => one.name)
-      ])
-        expect(before.get(name)?.length, name).toBeGreaterThan(0)
+  it.each(left)("of release %s gets today's schema and keeps its rows readable", async (release) => {
+    const kept = join(releases_folder, release)
+    const database = await emptyDatabase(engine)
+    if (database.kind === "pg") await script(database, readPacked(join(kept, "postgres.sql")).toString("utf8"))
+    else unpackFolder(join(kept, "server"), join(database.path, ".."))
+    const there = new Set(await on(database, tablesOf))
+    const outside = (await tablesOutside()).filter(({ name }) => there.has(name))
+    const before = new Map<string, ReadonlyArray<{ [column: string]: unknown }>>()
+    for (const { name } of outside) before.set(name, await on(database, rowsOf(name)))
+    for (const name of [
+      "tokens",
+      "replicas",
+      "replica_verdicts",
+      "id_leases",
+      ...journal_tables.map((one) => one.name)
+    ])
+      expect(before.get(name)?.length, name).toBeGreaterThan(0)
 
-      const server = await serve(engine, { database, owner_token: token, services: clockAt(() => soon_after) })
-      expect(await server.run(partsOf)).toEqual(await partsOfFresh(engine))
-      for (const table of outside.filter(({ name }) => !goes_on.has(name))) {
-        const rows = before.get(table.name) ?? []
-        // Older rows have no values in newer columns.
-        const columns = Object.keys(rows[0] ?? {})
-        const now_there = await server.run(rowsOf(table.name))
-        const held = new Set(now_there.map((row) => JSON.stringify(columns.map((name) => row[name]))))
-        expect(
-          rows.filter((row) => !held.has(JSON.stringify(columns.map((name) => row[name])))),
-          table.name
-        ).toEqual([])
-        expect((await server.run(Effect.flatMap(Store, (store) => store.find(table, {})))).length).toBe(
-          now_there.length
-        )
-      }
-      const { body } = await server.ask("/api/v1/tokens", { token })
-      expect(body.tokens.map(({ name }: { name: string }) => name)).toContain("First owner")
-      await server.close()
+    const server = await serve(engine, { database, owner_token: token, services: clockAt(() => soon_after) })
+    expect(await server.run(partsOf)).toEqual(await partsOfFresh(engine))
+    for (const table of outside.filter(({ name }) => !goes_on.has(name))) {
+      const rows = before.get(table.name) ?? []
+      // Older rows have no values in newer columns.
+      const columns = Object.keys(rows[0] ?? {})
+      const now_there = await server.run(rowsOf(table.name))
+      const held = new Set(now_there.map((row) => JSON.stringify(columns.map((name) => row[name]))))
+      expect(
+        rows.filter((row) => !held.has(JSON.stringify(columns.map((name) => row[name])))),
+        table.name
+      ).toEqual([])
+      expect((await server.run(Effect.flatMap(Store, (store) => store.find(table, {})))).length).toBe(now_there.length)
     }
-  )
+    const { body } = await server.ask("/api/v1/tokens", { token })
+    expect(body.tokens.map(({ name }: { name: string }) => name)).toContain("First owner")
+    await server.close()
+  })
 
-  it.each(releasesIn(schemas_folder))("of release %s, empty, gets the schema of a new one", async (release) => {
+  it.each(releasesIn(schemas_folder))("of release %s without rows gets today's schema", async (release) => {
     const database = await emptyDatabase(engine)
     const dump = readFileSync(join(schemas_folder, release, `${engine}.sql`), "utf8")
     const outside = new Set((await tablesOutside()).map(({ name }) => name))

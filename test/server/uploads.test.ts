@@ -70,7 +70,7 @@ const png = Buffer.from(
 )
 
 describe("forms with files", () => {
-  it("fields are the body, files are described by their content, whatever the sender claims", async () => {
+  it("have their fields as the body, and file types detected from the content", async () => {
     const content = new Uint8Array([0, 255, 13, 10, 45, 45, 128])
     const got = await sent([
       ["category", "Photo"],
@@ -90,12 +90,12 @@ describe("forms with files", () => {
     })
     expect(left()).toEqual([])
   })
-  it("an endpoint that takes no files takes no form, and one that takes them takes JSON as well", async () => {
+  it("are refused by endpoints without files, and endpoints with files accept JSON as well", async () => {
     expect((await sent([["category", "Photo"]], "/api/v1/no_uploads")).status).toBe(415)
     const plain = await server.ask("/api/v1/uploads", { json: { category: "Photo", file: { sha256: "x" } } })
     expect(plain.body.body).toEqual({ category: "Photo", file: { sha256: "x" } })
   })
-  it("a user who may not upload is refused before any file is read", async () => {
+  it("are refused before a file is read if the user may not upload", async () => {
     const { type } = await formOf([["category", "Photo"]])
     let read = false
     const reply = await server.app.ask({
@@ -131,7 +131,7 @@ describe("forms with files", () => {
       (bytes: Uint8Array) =>
         Buffer.from(Buffer.from(bytes).toString().replace("Content-Disposition", "Content Disposition"))
     ]
-  ])("a form %s is refused at errors.body and leaves nothing", async (_, spoil) => {
+  ])("a form %s is refused at errors.body and stores nothing", async (_, spoil) => {
     const { bytes, type } = await formOf([
       ["category", "Photo"],
       ["file", new Blob(["x".repeat(2_000)]), "x.txt"]
@@ -141,11 +141,11 @@ describe("forms with files", () => {
     expect(Object.keys(got.body.errors)).toEqual(["body"])
     expect(left()).toEqual([])
   })
-  it("a form that names no boundary is refused at errors.body", async () => {
+  it("without a boundary are refused at errors.body", async () => {
     const { bytes } = await formOf([["category", "Photo"]])
     expect((await post(bytes, "multipart/form-data")).body.errors).toHaveProperty("body")
   })
-  it("names that mean something to JavaScript are only names", async () => {
+  it("may have fields named constructor and files named __proto__", async () => {
     const got = await sent([
       ["constructor", "y"],
       ["__proto__", new Blob(["z"]), "z.txt"]
@@ -153,7 +153,7 @@ describe("forms with files", () => {
     expect(got.status).toBe(200)
     expect(Object.keys(JSON.parse(got.text).files)).toEqual(["__proto__"])
   })
-  it("a file of the greatest length is taken, one byte more is refused at its field", async () => {
+  it("accept a file of the maximum length, and refuse one byte more at its field", async () => {
     const whole = await sent([["file", new Blob([new Uint8Array(upload_bytes_max)]), "whole.bin"]])
     expect(whole.body.files.file.size_bytes).toBe(upload_bytes_max)
     const more = await sent([["file", new Blob([new Uint8Array(upload_bytes_max + 1)]), "more.bin"]])
@@ -161,7 +161,7 @@ describe("forms with files", () => {
     expect(more.body.errors).toEqual({ file: ["The file must not be longer than 292 kilobytes."] })
     expect(left()).toEqual([])
   })
-  it("an empty file is a file", async () => {
+  it("accept an empty file", async () => {
     const got = await sent([["file", new Blob([]), "empty.txt"]])
     expect(got.body.files.file).toMatchObject({ size_bytes: 0, sha256: hashOf(new Uint8Array()) })
   })
@@ -173,7 +173,7 @@ describe("forms with files", () => {
       "bytes in all fields",
       Array.from({ length: 20 }, (_, at): Field => [`f${at}`, "x".repeat(json_body_bytes_max / 18)])
     ]
-  ])("too many %s are refused", async (_, fields) => {
+  ])("with too many %s are refused", async (_, fields) => {
     const got = await sent(fields)
     expect(got.status).toBe(422)
     expect(got.body.errors.body[0]).toMatch(/^A form takes 100 fields/)
@@ -184,7 +184,7 @@ describe("forms with files", () => {
     ["..", "file"],
     ["", "file"],
     ["a\u0007b\u202egpj.exe", "abgpj.exe"]
-  ])("the path in the name %j is only text", async (name, shown) => {
+  ])("ignore the path in the file name %j", async (name, shown) => {
     const boundary = "b0undary"
     const bytes = Buffer.from(
       `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename*=UTF-8''${encodeURIComponent(name)}\r\n\r\nx\r\n--${boundary}--\r\n`
@@ -192,7 +192,7 @@ describe("forms with files", () => {
     const got = await post(bytes, `multipart/form-data; boundary=${boundary}`)
     expect((got.body.files as JsonObject)["file"]).toMatchObject({ name: shown })
   })
-  it("text that is no UTF-8 is refused at its field", async () => {
+  it("with text that is not UTF-8 are refused at its field", async () => {
     const boundary = "b0undary"
     const bytes = Buffer.concat([
       Buffer.from(`--${boundary}\r\nContent-Disposition: form-data; name="category"\r\n\r\n`),

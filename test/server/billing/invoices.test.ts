@@ -36,7 +36,7 @@ describe.each(both_engines)("repeated billing requests on %s", (engine) => {
   }
   const shown = async (id: number) => (await billing.must(`invoices/${id}?include=payments,credit_notes`)).invoice
 
-  it("issues, pays, refunds and credits once", async () => {
+  it("issue, pay, refund and credit once", async () => {
     const { id } = await billing.draft(member_id)
     const { invoice } = await twice(`invoices/${id}/issue`, {}, { due_at: "2040-01-01T00:00:00Z" })
     await twice(`invoices/${id}/payments`, { amount: "30.00" }, { amount: "31.00" })
@@ -68,7 +68,7 @@ describe.each(both_engines)("repeated billing requests on %s", (engine) => {
     await twice(`opportunities/${opportunity.id}/invoices`, {}, { type: "proforma" })
     expect((await billing.must(`invoices?q[opportunity_id_eq]=${opportunity.id}`)).invoices).toHaveLength(1)
   })
-  it("refuses an address that would add a line to the head of a message", async () => {
+  it("refuse recipients with line breaks, of invalid types, and more than 50", async () => {
     const { id } = await billing.issued(member_id)
     const mail = (json: object) => serving.ask(`/api/v1/invoices/${id}/email`, { method: "POST", json })
     expect((await mail({ to: "a@b.example\r\nBcc: c@d.example" })).status).toBe(422)
@@ -92,7 +92,7 @@ describe.each(both_engines)("repeated billing requests on %s", (engine) => {
       return invoices.map((one: { currency_code: string; total: string }) => `${one.currency_code} ${one.total}`).sort()
     }
 
-    it("compare base amounts exactly, and values between two minor units as they are", async () => {
+    it("compare at the decimals of the base currency, and values between two minor units exactly", async () => {
       expect(await found("q[total_gteq]=900.00")).toEqual(["GBP 900.00"])
       expect(await found("q[total_gt]=899.999")).toEqual(["GBP 900.00"])
       expect(await found("q[total_gt]=900")).toEqual([])
@@ -100,7 +100,7 @@ describe.each(both_engines)("repeated billing requests on %s", (engine) => {
       expect(await found("q[total_eq]=89.991")).toEqual([])
       expect(await found("q[total_eq]=much")).toEqual([])
     })
-    it("take yen without decimals and dinars with three", async () => {
+    it("compare yen without decimals and dinars with three", async () => {
       for (const code of ["JPY", "KWD"]) {
         await billing.must(`currencies/${code}`, { is_enabled: true }, "PUT")
         const rate = { source_currency_code: code, target_currency_code: "GBP", rate: "2", effective_at: "2020-01-01" }
@@ -134,12 +134,12 @@ describe("an invoice is overdue", () => {
   } as const
   const at = (text: string, zone = "UTC", more: Partial<Parameters<typeof isToBeTold>[0]> = {}): boolean =>
     isToBeTold({ ...due, ...more }, zone, Date.parse(`2026-07-${text}Z`))
-  it("once the day it was due has ended where it is owed", () => {
+  it("once its due date has ended in the store's time zone", () => {
     expect([at("01T23:59:59"), at("02T00:00:00")]).toEqual([false, true])
     expect([at("01T11:59:59", "Pacific/Auckland"), at("01T12:00:00", "Pacific/Auckland")]).toEqual([false, true])
     expect([at("02T06:59:59", "America/Los_Angeles"), at("02T07:00:00", "America/Los_Angeles")]).toEqual([false, true])
   })
-  it("unless it is paid, already notified, without a due date, or without a payer", () => {
+  it("unless it is paid, a draft, voided, a proforma, deleted, already notified or without a due date", () => {
     expect(at("09T00:00:00", "UTC", { status: "partially_paid" })).toBe(true)
     for (const more of [
       { status: "paid" },
@@ -154,7 +154,7 @@ describe("an invoice is overdue", () => {
   })
 })
 
-describe.each(engines)("the sweep on %s", (engine) => {
+describe.each(engines)("the overdue sweep on %s", (engine) => {
   opensBilling(engine)
   const swept = (): Promise<unknown> =>
     serving.run(
@@ -188,7 +188,7 @@ describe.each(engines)("the sweep on %s", (engine) => {
     expect(await swept()).toEqual({ told: 1 })
     expect(await told()).toHaveLength(2)
   })
-  it("handles many at once", async () => {
+  it("records 103 overdue invoices in one run", async () => {
     serving.setClock(Date.parse("2026-08-01T10:00:00Z"))
     const member_id = await billing.member("Ann")
     for (let at = 0; at < 103; at++) await billing.issued(member_id, {}, { due_at: "2026-08-02T10:00:00Z" })
@@ -204,7 +204,7 @@ describe.each(engines)("accounting on %s", (engine) => {
   const told = async (kind: string, more = "") =>
     (await billing.must(`accounting/postings?kind=${kind}&since=2026-01-01${more}`)).documents
 
-  it("receives each document once, unless it is exported again", async () => {
+  it("lists each document once, and exported ones on request only", async () => {
     const member_id = await billing.member("Ann", { address: "ann@ann.example" })
     const paid = await billing.issued(member_id)
     const voided = await billing.issued(member_id)
@@ -243,7 +243,7 @@ describe.each(engines)("accounting on %s", (engine) => {
     const [taken] = await told("voids")
     expect([taken.total, taken.number]).toEqual(["-100.00", `${voided["number"]}-VOID`])
   })
-  it("posts to the accounts of the settings", async () => {
+  it("posts to the accounts in the settings", async () => {
     await billing.must(
       "settings/accounting",
       { settings: { revenue_account: "4711", receivables_account: "1300" } },
@@ -253,7 +253,7 @@ describe.each(engines)("accounting on %s", (engine) => {
     const [document] = await told("invoices")
     expect(document.postings.map(({ account }: { account: string }) => account).slice(0, 2)).toEqual(["1300", "4711"])
   })
-  it("refuses invalid dates and documents", async () => {
+  it("refuses an invalid date, an unknown kind and an unknown document", async () => {
     expect((await serving.ask("/api/v1/accounting/postings?kind=invoices&since=yesterday")).status).toBe(422)
     expect((await serving.ask("/api/v1/accounting/postings?kind=bills&since=2026-01-01")).status).toBe(422)
     expect((await serving.ask("/api/v1/accounting/exports", { json: { keys: ["bills/1"] } })).status).toBe(422)
@@ -281,7 +281,7 @@ describe.each(engines)("the PDF of an invoice on %s", (engine) => {
     return { headers: got.headers, text: pagesOfPdf(got.bytes).join("\n") }
   }
 
-  it("has the invoice's content, and how to pay it", async () => {
+  it("has the invoice's number, customer, subject, terms and payment details", async () => {
     const invoice = await billing.issued(member_id, { subject: "Winter Gala" })
     const { headers, text } = await textOf(`invoices/${invoice["id"]}/pdf`)
     expect(headers["content-type"]).toBe("application/pdf")
@@ -294,7 +294,7 @@ describe.each(engines)("the PDF of an invoice on %s", (engine) => {
     expect(text).toContain("Equipment remains ours.")
     expect(text).not.toMatch(/DRAFT|VOID/)
   })
-  it("is marked on drafts, without number and payment, and on voided ones", async () => {
+  it("is marked DRAFT or VOID, without a request for payment", async () => {
     const { id } = await billing.draft(member_id)
     const draft = await textOf(`invoices/${id}/pdf`)
     expect(draft.headers["content-disposition"]).toBe(`inline; filename="invoice-draft-${id}.pdf"`)
@@ -306,21 +306,21 @@ describe.each(engines)("the PDF of an invoice on %s", (engine) => {
     expect(voided.text).toContain("VOID")
     expect(voided.text).not.toContain("Please pay")
   })
-  it("names the customer as of issuing, whatever their later name", async () => {
+  it("names the customer as of issuing, also after a change of name", async () => {
     const other = await billing.member("Before Ltd")
     const { id } = await billing.issued(other)
     await billing.must(`members/${other}`, { name: "After Ltd" }, "PUT")
     const { text } = await textOf(`invoices/${id}/pdf`)
     expect([text.includes("Before Ltd"), text.includes("After Ltd")]).toEqual([true, false])
   })
-  it("is there of a credit note too, which names its invoice and amounts below zero", async () => {
+  it("exists for a credit note as well, with its reason and its invoice's number", async () => {
     const { id, number } = await billing.issued(member_id)
     const { credit_note } = await billing.must(`invoices/${id}/credit_notes`, { amount: "30.00", reason: "Dark lamp" })
     const { headers, text } = await textOf(`credit_notes/${credit_note.id}/pdf`)
     expect(headers["content-disposition"]).toBe(`inline; filename="credit-note-${credit_note.number}.pdf"`)
     for (const part of [`Credit note ${credit_note.number}`, number, "30.00", "Dark lamp"]) expect(text).toContain(part)
   })
-  it("names the customer into whom the draft's customer was merged before issuing", async () => {
+  it("names the customer into whom the draft's customer was merged", async () => {
     const [gone, kept] = [await billing.member("Twice Ltd"), await billing.member("Once Ltd")]
     const { id } = await billing.draft(gone)
     await billing.must(`members/${kept}/merge`, { secondary_id: gone })
@@ -328,13 +328,13 @@ describe.each(engines)("the PDF of an invoice on %s", (engine) => {
     expect(invoice.member_id).toBe(kept)
     expect((await textOf(`invoices/${id}/pdf`)).text).toContain("Once Ltd")
   })
-  it("is for users who may see invoices", async () => {
+  it("is refused without the ability, and answers 404 for a missing invoice", async () => {
     const { id } = await billing.draft(member_id)
     const { token } = await billing.must("tokens", { name: "Reads", abilities: ["products:read"] })
     expect((await serving.ask(`/api/v1/invoices/${id}/pdf`, { token: token.secret })).status).toBe(403)
     expect((await serving.ask("/api/v1/invoices/999999/pdf")).status).toBe(404)
   })
-  it("has settings that are checked when they are saved", async () => {
+  it("refuses invalid invoicing settings when they are saved", async () => {
     const refused = async (settings: object) => {
       const got = await serving.ask("/api/v1/settings/invoicing", { method: "PUT", json: { settings } })
       expect(got.status, got.text).toBe(422)

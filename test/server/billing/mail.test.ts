@@ -46,7 +46,7 @@ describe.each(engines)("an invoice by e-mail on %s", (engine) => {
       await billing.must(`document_layouts/${id}`, undefined, "DELETE")
   })
 
-  it("arrives with its PDF where the member's bills go", async () => {
+  it("goes with its PDF to the billing address and the given copy", async () => {
     const type_id = await mails.billingType()
     const member_id = await billing.member(
       "Ann Ltd",
@@ -70,7 +70,7 @@ describe.each(engines)("an invoice by e-mail on %s", (engine) => {
       answer.invoice.emailed_at
     )
   })
-  it("carries one number as its PDF, their file, the e-invoice and the postings do", async () => {
+  it("has the same number in subject, file name, PDF, e-invoice and postings", async () => {
     const company = {
       name: "Northlight Rental",
       street: "Dock 4",
@@ -99,7 +99,7 @@ describe.each(engines)("an invoice by e-mail on %s", (engine) => {
     const { documents } = await billing.must("accounting/postings?kind=invoices&since=2026-01-01")
     expect(documents.map((one: any) => one.number)).toContain(number)
   })
-  it("goes to the primary address, else the first, else to the given one", async () => {
+  it("goes to the primary address, else the first, else the given one", async () => {
     const primary = await billing.member(
       "A",
       { address: "first@a.example" },
@@ -121,7 +121,7 @@ describe.each(engines)("an invoice by e-mail on %s", (engine) => {
     const told = taken.find(({ to }) => to[0] === "told@c.example")
     expect([told?.read.subject, told?.read.text?.trim()]).toEqual(["Your bill", "Here it is."])
   })
-  it("is refused for drafts and invalid addresses, and then nothing is recorded or sent", async () => {
+  it("is refused for drafts and invalid recipients, and nothing is recorded or queued", async () => {
     const member_id = await billing.member("A", { address: "a@a.example" })
     const { id } = await billing.draft(member_id)
     const jobs = async () => {
@@ -146,14 +146,14 @@ describe.each(engines)("an invoice by e-mail on %s", (engine) => {
     expect((await billing.must(`invoices/${id}`)).invoice.emailed_at).toBeNull()
     expect(await jobs()).toEqual(before)
   })
-  it("goes to the most recipients a message allows, plus the store's blind copy", async () => {
+  it("goes to 99 recipients plus the blind copy of the settings", async () => {
     const many = (count: number, at: string) => Array.from({ length: count }, (_, n) => `n${n}@${at}.example`)
     await billing.must("settings/mail", { settings: { always_bcc: "books@own.example" } }, "PUT")
     const { id } = await billing.issued(await billing.member("A"))
     await billing.must(`invoices/${id}/email`, { to: many(50, "a"), cc: many(49, "b") })
     expect((await mails.arrived())[0]?.to).toHaveLength(100)
   })
-  it("that the mail server refuses is noted as sent, and its sender sees the refusal on the job", async () => {
+  it("is recorded as sent when the mail server refuses it, and its sender is notified", async () => {
     mails.refuses(replies(550, "no such mailbox"))
     const { id } = await billing.issued(await billing.member("A", { address: "gone@a.example" }))
     expect((await billing.must(`invoices/${id}/email`, {})).invoice.emailed_at).not.toBeNull()
@@ -163,7 +163,7 @@ describe.each(engines)("an invoice by e-mail on %s", (engine) => {
     expect((await sending()).error).toContain("no such mailbox")
     expect((await mails.arrived())[0]?.read.subject).toContain("Not delivered")
   })
-  it("uses the settings' texts, with the fields of the invoice", async () => {
+  it("fills the settings' subject and text with the invoice's fields", async () => {
     await billing.must(
       "settings/invoicing",
       {
@@ -207,7 +207,7 @@ describe.each(engines)("an invoice by e-mail on %s", (engine) => {
   }
 
   describe("invoices that are hard to draw", () => {
-    it("carry the logo, and the same invoice without one does not", async () => {
+    it("contain the logo of the settings", async () => {
       const { id } = await billing.issued(member_id)
       expect((await drawn(id)).pictures).not.toContain("/Subtype /Image")
       expect((await logo(fadingPng(200, 80))).status).toBe(200)
@@ -220,7 +220,7 @@ describe.each(engines)("an invoice by e-mail on %s", (engine) => {
       ["an SVG tiled a billion times", tiled],
       ["an SVG of very many shapes", dense],
       ["an SVG nested forty thousand deep", deep]
-    ])("are drawn although the logo is %s", async (_what, bytes) => {
+    ])("are drawn and mailed with a logo that is %s", async (_what, bytes) => {
       const { id, number } = await billing.issued(member_id)
       const saved = await logo(bytes)
       expect([200, 422]).toContain(saved.status)
@@ -232,7 +232,7 @@ describe.each(engines)("an invoice by e-mail on %s", (engine) => {
       ["loops", "{% for a in (1..1000000000) %}{% for b in (1..1000000000) %}x{% endfor %}{% endfor %}"],
       ["grows", "{% assign a = 'xxxxxxxxxx' %}{% for i in (1..40) %}{% assign a = a | append: a %}{% endfor %}{{ a }}"],
       ["nests", "{% if true %}".repeat(1_500) + "x" + "{% endif %}".repeat(1_500)]
-    ])("are mailed although the text %s without end", async (_what, mail_text) => {
+    ])("are drawn and mailed with a text that %s without end", async (_what, mail_text) => {
       const { id, number } = await billing.issued(member_id)
       const saved = await mails
         .app()
@@ -248,7 +248,7 @@ describe.each(engines)("an invoice by e-mail on %s", (engine) => {
       expect((read.text ?? "").length).toBeLessThan(200_000)
       expect((await drawn(id)).text).toContain(`Invoice ${number}`)
     })
-    it("of a thousand rows are mailed as a job, completely", async () => {
+    it("are mailed with every row of a thousand", async () => {
       const count = plays_everything ? 1_000 : 120
       const items = Array.from({ length: count }, (_, at) => ({ name: `Row-${at + 1}.`, unit_price: "10.00" }))
       const { id, total } = await billing.issued(member_id, { items })

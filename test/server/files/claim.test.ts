@@ -31,7 +31,7 @@ const start = async (folder: string): Promise<ServerApp> => {
 }
 
 describe("servers on one Postgres", () => {
-  it("share a folder of files; one with a separate folder refuses to start, with advice", async () => {
+  it("share a folder of files, and refuse to start with a separate one", async () => {
     await start("shared")
     await start("shared")
     const mark = readFileSync(join(place, "shared", "blobs", "store-id"), "utf8").trim()
@@ -41,16 +41,16 @@ describe("servers on one Postgres", () => {
     // Started again it is refused again.
     await expect(start("its-own")).rejects.toThrow("share that folder")
   })
-  it("that start at the same moment agree on the folder they share", async () => {
+  it("agree on the folder when they start at the same time", async () => {
     await Promise.all([start("shared"), start("shared"), start("shared")])
     await start("shared")
   })
-  it("find the files again where their folder was copied to", async () => {
+  it("find their files after the folder was copied elsewhere", async () => {
     await start("before")
     cpSync(join(place, "before"), join(place, "after"), { recursive: true })
     await start("after")
   })
-  it("start where no file can be stored, and then refuse files only", async () => {
+  it("start without a writable folder, and refuse files only", async () => {
     writeFileSync(join(place, "no-folder"), "")
     const app = await start("no-folder")
     const health = await app.ask({

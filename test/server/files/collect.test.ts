@@ -15,7 +15,7 @@ const hour = 3_600_000
 /** Long after these tests are run: the server's own timed works go by the real clock, and remove nothing of then. */
 const start = Date.parse("2066-11-22T12:00:00.000Z")
 
-describe.each(both_engines)("collection of files on %s", (engine) => {
+describe.each(both_engines)("the collection of unused files on %s", (engine) => {
   let server: Serving
   let now: number
   beforeEach(async () => {
@@ -58,21 +58,21 @@ describe.each(both_engines)("collection of files on %s", (engine) => {
   const unname = (uuid: string): Promise<void> =>
     server.run(Effect.flatMap(Store, (store) => store.apply([remove(downloads, uuid)])))
 
-  it("content never referenced is deleted after a day, not before", async () => {
+  it("deletes content a day after its upload if it was never referenced", async () => {
     const sha256 = await keep("never named")
     pass(23.9)
     expect([await collect(), await isThere(sha256)]).toEqual([0, true])
     pass(0.2)
     expect([await collect(), await isThere(sha256)]).toEqual([1, false])
   })
-  it("content uploaded again within its day stays for another", async () => {
+  it("keeps content for another day when it is uploaded again", async () => {
     const sha256 = await keep("comes again")
     pass(23)
     await keep("comes again")
     pass(23)
     expect([await collect(), await isThere(sha256)]).toEqual([0, true])
   })
-  it("content about to be deleted does not count as uploaded by a device, so that it is sent again", async () => {
+  it("asks devices to upload content again if it is about to be deleted", async () => {
     const sha256 = await keep("sent long ago")
     const isPresent = async () => (await server.run(Effect.suspend(() => deviceFiles.present([sha256])))).has(sha256)
     pass(11)
@@ -85,7 +85,7 @@ describe.each(both_engines)("collection of files on %s", (engine) => {
     pass(1_000)
     expect(await isPresent()).toBe(true)
   })
-  it("referenced content stays, and is deleted a day after the last reference", async () => {
+  it("keeps referenced content, and deletes it a day after the last reference", async () => {
     const sha256 = await keep("named twice")
     expect(await name(sha256, "one")).toBe("named")
     expect(await name(sha256, "two")).toBe("named")
@@ -101,7 +101,7 @@ describe.each(both_engines)("collection of files on %s", (engine) => {
     pass(2)
     expect([await collect(), await isThere(sha256)]).toEqual([1, false])
   })
-  it("a file created for a user is deleted a day after its expiry", async () => {
+  it("deletes a user's exported file a day after its expiry", async () => {
     const { sha256, expires_at } = await server.run(
       keepDownload({ name: "out.csv", content: Stream.make(Buffer.from("a,b")), owner_id: 1, mime_type: "text/csv" })
     )
@@ -112,7 +112,7 @@ describe.each(both_engines)("collection of files on %s", (engine) => {
     pass(25)
     expect([await collect(), await isThere(sha256)]).toEqual([1, false])
   })
-  it("a row cannot reference content that is missing or being deleted", async () => {
+  it("refuses rows that reference missing content or content being deleted", async () => {
     expect(await name("0".repeat(64), "nothing")).toMatchObject({
       kind: "invalid",
       errors: { file: [expect.any(String)] }
@@ -134,7 +134,7 @@ describe.each(both_engines)("collection of files on %s", (engine) => {
     expect(meanwhile).toEqual([expect.objectContaining({ kind: "invalid" })])
     expect(await isThere(sha256)).toBe(false)
   })
-  it("content uploaded while the same is being deleted waits, and is stored again", async () => {
+  it("makes an upload wait for the deletion of the same content, and stores it again", async () => {
     const sha256 = await keep("comes meanwhile")
     pass(25)
     const store = await blobs()
@@ -156,7 +156,7 @@ describe.each(both_engines)("collection of files on %s", (engine) => {
     pass(100)
     expect([await collect(), await isThere(sha256)]).toEqual([0, true])
   })
-  it("a removal that a crash cut off is taken up after an hour", async () => {
+  it("repeats a deletion after an hour if a crash interrupted it", async () => {
     const sha256 = await keep("cut off")
     pass(25)
     const store = await blobs()
@@ -165,7 +165,7 @@ describe.each(both_engines)("collection of files on %s", (engine) => {
     pass(1.1)
     expect([await collect(), await isThere(sha256)]).toEqual([1, false])
   })
-  it("content unknown to the database, older than a day, is found and deleted a day later", async () => {
+  it("deletes content unknown to the database after a day", async () => {
     const sha256 = await keep("of a later time")
     await server.run(Effect.flatMap(Store, (store) => store.run("delete from blobs")))
     const store = await blobs()
@@ -187,7 +187,7 @@ describe.each(both_engines)("collection of files on %s", (engine) => {
       )
     )
 
-  it("rows and content agree after any order of keeping, naming, letting go and collecting", async () => {
+  it("keeps rows and content consistent in any order of uploads, references and deletions", async () => {
     let seed = engine === "pg" ? 71 : 17
     const chance = (below: number): number => {
       seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0

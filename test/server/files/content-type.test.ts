@@ -56,12 +56,12 @@ describe("the type of a file", () => {
     ["a text with a NUL in it", Buffer.from("a\u0000b"), "application/octet-stream"],
     ["nothing", Buffer.alloc(0), "application/octet-stream"],
     ["a file cut off in its head", Buffer.from("89504e470d0a1a0a00", "hex"), "application/octet-stream"]
-  ])("of %s is detected without unpacking it", async (_, content, type) => {
+  ])("%s is detected without unpacking it", async (_, content, type) => {
     const before = process.memoryUsage().rss
     expect(await typeOfContent(content)).toBe(type)
     expect(process.memoryUsage().rss - before).toBeLessThan(48 * 1_048_576)
   })
-  it("nothing that a browser could run is shown inline", () => {
+  it("anything a browser could run is not shown inline", () => {
     const run = ["text/html", "image/svg+xml", "application/xml", "text/javascript", "application/zip", "text/plain"]
     expect(run.filter(isShownInPlace)).toEqual([])
   })

@@ -41,7 +41,7 @@ const temporary = (): ReadonlyArray<string> => (existsSync(join(folder, "tmp")) 
 describe("a folder of files", () => {
   storeContract(() => folderStore({ folder, alone: true }), temporary)
 
-  it("is private, to the last file", async () => {
+  it("is readable by its owner only", async () => {
     const { sha256 } = await put(folderStore({ folder, alone: true }), Buffer.from("private"))
     const [first, second] = [sha256.slice(0, 2), sha256.slice(2, 4)]
     const paths = [[], [first], [first, second], [first, second, sha256], ["tmp"]]
@@ -53,14 +53,14 @@ describe("a folder of files", () => {
       "700"
     ])
   })
-  it("a file damaged to another length is stored again when its content is uploaded again", async () => {
+  it("stores a file again if its stored length is wrong", async () => {
     const store = folderStore({ folder, alone: true })
     const { sha256 } = await put(store, Buffer.from("whole content"))
     writeFileSync(join(folder, sha256.slice(0, 2), sha256.slice(2, 4), sha256), "who")
     await put(store, Buffer.from("whole content"))
     expect((await contentOf(store, sha256)).toString()).toBe("whole content")
   })
-  it("temporary files of a dead process are removed at start-up, those of others after an hour", async () => {
+  it("removes temporary files of dead processes at start-up, and others after an hour", async () => {
     mkdirSync(join(folder, "tmp"), { recursive: true })
     const [old, recent] = [join(folder, "tmp", "old.part"), join(folder, "tmp", "recent.part")]
     for (const one of [old, recent]) writeFileSync(one, "x")
@@ -71,30 +71,27 @@ describe("a folder of files", () => {
     await Effect.runPromise(folderStore({ folder, alone: true }).sweep)
     expect(temporary()).toEqual([])
   })
-  it.skipIf(process.getuid?.() === 0)("a folder without write permission is reported", async () => {
+  it.skipIf(process.getuid?.() === 0)("reports a missing write permission", async () => {
     mkdirSync(folder, { recursive: true })
     chmodSync(folder, 0o500)
     await expectFailure(folder, "read_only", "may not be written")
   })
-  it.skipIf(!mayMount)(
-    "a full disk is reported, leaves nothing, and stores content again once there is space",
-    async () => {
-      mkdirSync(folder, { recursive: true })
-      execFileSync("mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", folder])
-      try {
-        const store = folderStore({ folder, alone: true })
-        const exit = await Effect.runPromiseExit(
-          Effect.scoped(receiveAll(store, Stream.make(new Uint8Array(90_000)), 100_000))
-        )
-        expect(Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined).toMatchObject({ fault: "full" })
-        expect(temporary()).toEqual([])
-        expect((await put(store, new Uint8Array(20_000))).size_bytes).toBe(20_000)
-      } finally {
-        execFileSync("umount", [folder])
-      }
+  it.skipIf(!mayMount)("reports a full disk, keeps no partial file, and stores again once there is space", async () => {
+    mkdirSync(folder, { recursive: true })
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", folder])
+    try {
+      const store = folderStore({ folder, alone: true })
+      const exit = await Effect.runPromiseExit(
+        Effect.scoped(receiveAll(store, Stream.make(new Uint8Array(90_000)), 100_000))
+      )
+      expect(Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined).toMatchObject({ fault: "full" })
+      expect(temporary()).toEqual([])
+      expect((await put(store, new Uint8Array(20_000))).size_bytes).toBe(20_000)
+    } finally {
+      execFileSync("umount", [folder])
     }
-  )
-  it.skipIf(!existsSync("/dev/full"))("a path that is no folder is reported", async () => {
+  })
+  it.skipIf(!existsSync("/dev/full"))("reports a path that is not a folder", async () => {
     await expectFailure("/dev/full", "failing", "cannot be used")
   })
 })

@@ -69,13 +69,13 @@ describe.skipIf(tools === undefined)("a bucket of files", () => {
 
   storeContract(() => s3Store(options()), temporary)
 
-  it("a large file is stored completely", async () => {
+  it("stores a large file completely", async () => {
     const store = s3Store(options())
     const content = Buffer.alloc(20 * 1_048_576, "0123456789")
     const { sha256 } = await put(store, content)
     expect(content.equals(await contentOf(store, sha256))).toBe(true)
   })
-  it("a missing bucket, wrong keys and an unreachable server are reported in one line", async () => {
+  it("reports a missing bucket, wrong keys and an unreachable server in one line", async () => {
     const failureOf = async (more: Partial<S3Options>): Promise<unknown> => {
       const exit = await Effect.runPromiseExit(s3Store(options(more)).mark)
       return Exit.isFailure(exit) ? Cause.squash(exit.cause) : exit.value
@@ -89,7 +89,7 @@ describe.skipIf(tools === undefined)("a bucket of files", () => {
     })
     expect(await failureOf({ url: url(1) })).toMatchObject({ fault: "unreachable" })
   })
-  it("temporary faults are retried, permanent ones are reported, and neither leaves partial objects", async () => {
+  it("retries temporary errors, reports permanent ones, and keeps no partial objects", async () => {
     let faults = 2
     let asked = 0
     const flaky = await before((request, response, pass) => {
@@ -113,7 +113,7 @@ describe.skipIf(tools === undefined)("a bucket of files", () => {
       await flaky.close()
     }
   })
-  it("a store that stalls or does not respond is given up in time", async () => {
+  it("gives up on a store that does not respond", async () => {
     const silent = await before((request) => void request.resume())
     try {
       const store = s3Store(options({ url: url(silent.port), answer_millis: 100 }))
@@ -124,7 +124,7 @@ describe.skipIf(tools === undefined)("a bucket of files", () => {
       await silent.close()
     }
   })
-  it("keeps the files of a server; another server on the same bucket reads them", async () => {
+  it("serves its files to a second server on the same bucket", async () => {
     const outside = { ...nothing_outside, blobs: url(), aws: credentials }
     const server = await serve("pg", { outside, data_folder: join(place, "data") })
     try {
@@ -143,7 +143,7 @@ describe.skipIf(tools === undefined)("a bucket of files", () => {
       await server.close()
     }
   })
-  it("a server with a missing bucket refuses to start, with the reason", async () => {
+  it("refuses to start with a missing bucket, with the reason", async () => {
     const outside = { ...nothing_outside, blobs: url(port, "nothing"), aws: credentials }
     await expect(
       openServerApp({

@@ -53,7 +53,7 @@ describe.each(engines)("files on %s", (engine) => {
   const ask = (target: string, headers: { readonly [name: string]: string } = {}) =>
     server.ask(target, { token: null, headers, from: `192.0.2.${(made % 200) + 1}` })
 
-  it("are sent completely, byte for byte, with headers that let a browser run nothing of them", async () => {
+  it("are sent byte for byte, with headers that let a browser run nothing", async () => {
     const got = await ask(await addressOf(await keep(pdf, "Angebot 12 für Ödön.pdf")))
     expect(got.status).toBe(200)
     expect(pdf.equals(got.bytes)).toBe(true)
@@ -71,18 +71,18 @@ describe.each(engines)("files on %s", (engine) => {
     ["page.html", "<html><script>alert(1)</script>"],
     ["drawing.svg", "<svg xmlns='http://www.w3.org/2000/svg' onload='alert(1)'/>"],
     ["notes.txt", "plain"]
-  ])("%s is only ever saved", async (name, content) => {
+  ])("%s is sent as an attachment only", async (name, content) => {
     const got = await ask(await addressOf(await keep(Buffer.from(content), name)))
     expect(got.headers["content-disposition"]).toBe(`attachment; filename="${name}"; filename*=UTF-8''${name}`)
     expect(got.headers["content-type"]).not.toMatch(/html|svg/)
   })
-  it("a name can end neither the header nor its quotes", async () => {
+  it("have names that cannot break out of the header", async () => {
     const got = await ask(await addressOf(await keep(Buffer.from("x"), 'a"; filename="b\r\nSet-Cookie: c=d.exe')))
     expect(got.headers["content-disposition"]).toBe(
       "attachment; filename=\"a_; filename=_bSet-Cookie: c=d.exe\"; filename*=UTF-8''a%22%3B%20filename%3D%22bSet-Cookie%3A%20c%3Dd.exe"
     )
   })
-  it("a range may be requested, from either end, and one beyond the end is refused", async () => {
+  it("can be requested by range from either end, and answer 416 beyond the end", async () => {
     const address = await addressOf(await keep(pdf, "p.pdf"))
     const part = await ask(address, { range: "bytes=0-8" })
     expect([part.status, part.text, part.headers["content-range"]]).toEqual([
@@ -99,13 +99,13 @@ describe.each(engines)("files on %s", (engine) => {
     expect((await ask(address, { range: "bytes=0-1", "if-range": '"other"' })).status).toBe(200)
     expect((await ask(address, { range: "bytes=0-1", "if-range": part.headers["etag"]! })).status).toBe(206)
   })
-  it("is not sent again to a client that has it", async () => {
+  it("answer 304 to a client that has the current ETag", async () => {
     const address = await addressOf(await keep(pdf, "p.pdf"))
     const { headers } = await ask(address)
     const again = await ask(address, { "if-none-match": headers["etag"]! })
     expect([again.status, again.text]).toEqual([304, ""])
   })
-  it("an altered or expired URL is refused; a valid one without a file is 404", async () => {
+  it("answer 403 for an altered or expired URL, and 404 for a missing file", async () => {
     const uuid = await keep(pdf, "p.pdf")
     const address = await addressOf(uuid)
     const later = Number(/expires=(\d+)/.exec(address)![1]) + 1
@@ -125,14 +125,14 @@ describe.each(engines)("files on %s", (engine) => {
     expect((await ask(address)).status).toBe(403)
     server.setClock(now)
   })
-  it("missing content is reported as gone", async () => {
+  it("answer 410 if their content is missing", async () => {
     const uuid = await keep(Buffer.from("soon gone"), "g.txt")
     const { sha256 } = (await server.run(Effect.flatMap(Store, (store) => store.get(downloads, uuid))))!
     const { ServerContext } = await import("../../../server/ports/server-context.ts")
     await server.run(Effect.flatMap(ServerContext, ({ blobs }) => blobs.remove(sha256)))
     expect((await ask(await addressOf(uuid))).status).toBe(410)
   })
-  it("reach a client through a socket in pieces, a part included", async () => {
+  it("are streamed to a client, ranges included", async () => {
     const address = await addressOf(await keep(pdf, "p.pdf"))
     const http = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, answer: server.app.answer })
     try {

@@ -62,7 +62,7 @@ describe.each(engines)("an upload on %s", (engine) => {
     )
   })
 
-  it("of 20 MB is accepted, comes back byte for byte, and one byte more is refused", async () => {
+  it("of 20 MB is accepted and returned unchanged, and refused with one byte more", async () => {
     const content = Buffer.alloc(upload_bytes_max, "0123456789abcdef")
     const made = await send(content)
     expect(made.status, JSON.stringify(made.body)).toBe(201)
@@ -77,7 +77,7 @@ describe.each(engines)("an upload on %s", (engine) => {
     ])
     expect(await left()).toEqual(before)
   })
-  it("that is far too long is answered while it is still being sent", async () => {
+  it("that is far too long is refused before it ends", async () => {
     const before = await left()
     const { head, tail } = await partsOf(new Uint8Array(0))
     const length = 200 * 1_048_576
@@ -99,7 +99,7 @@ describe.each(engines)("an upload on %s", (engine) => {
     expect(sent).toBeLessThan(60)
     expect(await left()).toEqual(before)
   })
-  it("that is cut at any tenth leaves nothing behind", async () => {
+  it("cut off at any point leaves nothing behind", async () => {
     const before = await left()
     const { head, bytes } = await partsOf(Buffer.alloc(1_000_000, 3))
     for (let tenth = 0; tenth < 10; tenth++) {
@@ -114,7 +114,7 @@ describe.each(engines)("an upload on %s", (engine) => {
     await expect.poll(left, { timeout: 10_000 }).toEqual(before)
     expect((await send(Buffer.from("and works on"))).status).toBe(201)
   })
-  it("of many at once are all taken", async () => {
+  it("is accepted while many others are sent", async () => {
     const made = await Promise.all(
       Array.from({ length: 20 }, (_, at) => send(Buffer.alloc(200_000, at === 0 ? 1 : at % 5)))
     )

@@ -7,7 +7,7 @@ import { makeCounters } from "./simulated.ts"
 
 const noon = Date.parse("2026-06-18T12:00:00.000Z")
 
-describe("a request that is counted late", () => {
+describe("a request that is counted after its minute ended", () => {
   const limiters = {
     alone: makeLocalRateLimiter,
     shared: () => {
@@ -19,7 +19,7 @@ describe("a request that is counted late", () => {
       })
     }
   }
-  it.each(Object.entries(limiters))("does not reduce others' share of this minute (%s)", async (_name, make) => {
+  it.each(Object.entries(limiters))("does not reset the current minute's count (%s)", async (_name, make) => {
     const limiter = make()
     for (let times = 0; times < 5; times++) await limiter.count("guesser", 5, noon)
     expect(limiter.look("guesser", 5, noon).exceeded).toBe(true)
@@ -27,21 +27,24 @@ describe("a request that is counted late", () => {
     expect(limiter.look("guesser", 5, noon + 1)).toMatchObject({ exceeded: true, remaining: 0 })
     expect((await limiter.count("guesser", 5, noon + 1)).exceeded).toBe(true)
   })
-  it.each(Object.entries(limiters))("counts as one of this minute (%s)", async (_name, make) => {
+  it.each(Object.entries(limiters))("counts in the current minute (%s)", async (_name, make) => {
     const limiter = make()
     await limiter.count("guesser", 5, noon)
     for (let times = 0; times < 4; times++) await limiter.count("guesser", 5, noon - 1)
     expect((await limiter.count("guesser", 5, noon)).exceeded).toBe(true)
   })
-  it.each(Object.entries(limiters))("clocks that are set back further start a new minute (%s)", async (_name, make) => {
-    const limiter = make()
-    for (let times = 0; times < 5; times++) await limiter.count("guesser", 5, noon)
-    expect((await limiter.count("guesser", 5, noon - 3_600_000)).exceeded).toBe(false)
-  })
+  it.each(Object.entries(limiters))(
+    "starts a new minute if the clock was set back an hour (%s)",
+    async (_name, make) => {
+      const limiter = make()
+      for (let times = 0; times < 5; times++) await limiter.count("guesser", 5, noon)
+      expect((await limiter.count("guesser", 5, noon - 3_600_000)).exceeded).toBe(false)
+    }
+  )
 })
 
-describe.each(engines)("guesses by slow bodies on %s", (engine) => {
-  it("count when they are answered", async () => {
+describe.each(engines)("invalid login codes in slow bodies on %s", (engine) => {
+  it("count against the address when they are answered", async () => {
     const server = await serve(engine)
     try {
       const limited = { settings: { anonymous_rate_limit: 3 } }

@@ -25,7 +25,7 @@ describe("a process's reservation of a minute's limit", () => {
     [1, 1, 100, 1],
     [0, 1, 100, 0],
     [-3, 1, 100, 0]
-  ])("of %i left, needing %i after %i, is %i", (remaining, needed, used, given) => {
+  ])("with %i left, needing %i after %i, is %i", (remaining, needed, used, given) => {
     expect(grantOf(remaining, needed, used)).toBe(given)
   })
 })
@@ -44,20 +44,20 @@ const processesWith = (count: number, later?: Steps["later"]) => {
 }
 const admittedOf = (states: ReadonlyArray<RateLimitState>): number => states.filter(({ exceeded }) => !exceeded).length
 
-describe("a limit that processes share", () => {
-  it.each([1, 2, 20, 600])("of %i is granted in full, and not one more, to requests in turns", async (limit) => {
+describe("a rate limit shared by processes", () => {
+  it.each([1, 2, 20, 600])("of %i admits exactly that many sequential requests", async (limit) => {
     const { limiters, world } = processesWith(3)
     const states: Array<RateLimitState> = []
     for (let at = 0; at < limit * 3 + 30; at++) states.push(await limiters[at % 3]!.count("token", limit, noon))
     expect(admittedOf(states)).toBe(limit)
     if (limit === 600) expect(world.asked).toBeLessThan(150)
   })
-  it("is consulted for less than one in twenty requests far from the limit", async () => {
+  it("is queried for less than one in twenty requests far from the limit", async () => {
     const { limiters, world } = processesWith(1)
     for (let at = 0; at < 1_000; at++) await limiters[0]!.count("token", 10_000, noon)
     expect(world.asked).toBeLessThan(20)
   })
-  it("is consulted once for all waiting requests, and no more after a refusal, until the minute ends", async () => {
+  it("is queried once for all waiting requests, and after a refusal not until the next minute", async () => {
     const { limiters, world } = processesWith(1)
     const limiter = limiters[0]!
     const states = await Promise.all(Array.from({ length: 30 }, () => limiter.count("token", 20, noon)))
@@ -68,7 +68,7 @@ describe("a limit that processes share", () => {
     expect(world.asked).toBe(asked)
     expect(await limiter.count("token", 20, noon + 60_000)).toMatchObject({ exceeded: false, remaining: 19 })
   })
-  it("reports the rest, decreasing with each request, and zero once it is used", async () => {
+  it("reports the requests left, down to zero", async () => {
     const { limiters } = processesWith(2)
     const left: Array<number> = []
     for (let at = 0; at < 5; at++) left.push((await limiters[at % 2]!.count("token", 4, noon)).remaining)
@@ -76,14 +76,14 @@ describe("a limit that processes share", () => {
     expect(limiters[0]!.look("token", 4, noon)).toMatchObject({ exceeded: true, remaining: 0, limit: 4 })
     expect(limiters[0]!.look("other", 4, noon)).toMatchObject({ exceeded: false, remaining: 4 })
   })
-  it("acts at once when it is lowered or raised", async () => {
+  it("applies a lower or higher value at once", async () => {
     const { limiters } = processesWith(2)
     for (let at = 0; at < 10; at++) await limiters[0]!.count("token", 600, noon)
     expect(await limiters[0]!.count("token", 5, noon)).toMatchObject({ exceeded: true, limit: 5 })
     expect(await limiters[1]!.count("token", 5, noon)).toMatchObject({ exceeded: true, limit: 5 })
     expect(await limiters[1]!.count("token", 600, noon)).toMatchObject({ exceeded: false, limit: 600 })
   })
-  it("is counted by each process alone while the database fails, which is logged once, and shared again afterwards", async () => {
+  it("is counted by each process alone while the database fails, which is logged once", async () => {
     const { limiters, world } = processesWith(1)
     const limiter = limiters[0]!
     world.failing = true
@@ -107,9 +107,9 @@ describe("a limit that processes share", () => {
   })
 })
 
-describe("in any order of requests, questions and answers", () => {
+describe("a rate limit under any order of requests and database answers", () => {
   it.each(Array.from({ length: 60 }, (_, seed) => seed + 1))(
-    "no more than the limit is let in, and little is left unused (%i)",
+    "is not exceeded, and almost fully used (%i)",
     async (seed) => {
       const chance = chanceFrom(seed)
       const steps = makeSteps(chance)
@@ -151,8 +151,8 @@ describe("in any order of requests, questions and answers", () => {
   )
 })
 
-describe("counted by one process alone", () => {
-  it("the limit is granted in full, and resets each minute", () => {
+describe("a rate limit of one process", () => {
+  it("admits exactly its requests, and resets each minute", () => {
     const limiter = makeLocalRateLimiter()
     const states = Array.from({ length: 5 }, () => limiter.count("token", 3, noon) as RateLimitState)
     expect(states.map(({ exceeded, remaining }) => [exceeded, remaining])).toEqual([

@@ -18,7 +18,7 @@ describe("a month", () => {
     ["2026-11-30T23:59:59.999Z", "2026-11", "2026-12-01T00:00:00.000Z"],
     ["2026-12-31T23:59:59.999Z", "2026-12", "2027-01-01T00:00:00.000Z"],
     ["2028-02-29T12:00:00.000Z", "2028-02", "2028-03-01T00:00:00.000Z"]
-  ])("of %s is %s and ends at %s", (instant, month, end) => {
+  ])("with %s is %s and ends at %s", (instant, month, end) => {
     expect(monthOf(Date.parse(instant))).toBe(month)
     expect(new Date(monthEnd(month)).toISOString()).toBe(end)
   })
@@ -31,7 +31,7 @@ describe("a month", () => {
     [5, 500, 0],
     [1, 503, 0],
     [0, 200, 0]
-  ])("a request of weight %i that is answered %i costs %i", (weight, status, units) => {
+  ])("counts %i units of weight for a request answered %i as %i", (weight, status, units) => {
     expect(unitsOf(weight, status)).toBe(units)
   })
 })

@@ -25,7 +25,7 @@ describe("a process's reservation of a month's quota", () => {
     [0, 0, 0, 0],
     [-20, -25, 0, -2],
     [-20, -1, 0, undefined]
-  ])("of %i left, needing %i after %i, is %s", (remaining, needed, used, given) => {
+  ])("with %i left, needing %i after %i, is %s", (remaining, needed, used, given) => {
     expect(unitsGranted(remaining, needed, used)).toBe(given)
   })
 })
@@ -76,7 +76,7 @@ const stateOf = async (quota: MonthQuota, more: Partial<typeof asking> = {}): Pr
 }
 
 describe.each([true, false])("a month's quota (shared with others: %s)", (shared) => {
-  it("is granted in full, and not one unit more, and reports what is left and when it resets", async () => {
+  it("admits exactly its units, and reports what is left and when it resets", async () => {
     const { processes } = processesWith(1, { shared })
     const { quota } = processes[0]!
     const states: Array<QuotaState> = []
@@ -102,7 +102,7 @@ describe.each([true, false])("a month's quota (shared with others: %s)", (shared
     expect(await stateOf(quota, { now: last })).toMatchObject({ exceeded: true, retry_after_seconds: 1 })
     expect(await stateOf(quota, { now: last + 1 })).toMatchObject({ exceeded: false, used: 1 })
   })
-  it("admits calls of no weight, and devices' sync, which counts", async () => {
+  it("admits calls of no weight, and counts devices' sync beyond it", async () => {
     const { processes } = processesWith(1, { shared })
     const { quota } = processes[0]!
     for (let at = 0; at < 10; at++) await stateOf(quota)
@@ -110,7 +110,7 @@ describe.each([true, false])("a month's quota (shared with others: %s)", (shared
     expect(await stateOf(quota, { passes: true })).toMatchObject({ exceeded: false, remaining: 0, used: 11 })
     expect(await stateOf(quota)).toMatchObject({ exceeded: true, used: 11 })
   })
-  it("is returned what an answer did not cost", async () => {
+  it("is credited the units that a response did not cost", async () => {
     const { processes } = processesWith(1, { shared })
     const { quota } = processes[0]!
     const admissions = await Promise.all([5, 5].map((weight) => quota.admit({ ...asking, weight })))
@@ -119,7 +119,7 @@ describe.each([true, false])("a month's quota (shared with others: %s)", (shared
     admissions[0]!.settle(5)
     expect(await stateOf(quota)).toMatchObject({ exceeded: false, used: 6 })
   })
-  it("acts at once when it is lowered or raised", async () => {
+  it("applies a lower or higher value at once", async () => {
     const { processes } = processesWith(1, { shared })
     const { quota } = processes[0]!
     for (let at = 0; at < 6; at++) await stateOf(quota, { limit: 1_000 })
@@ -139,7 +139,7 @@ describe.each([true, false])("a month's quota (shared with others: %s)", (shared
     world.elapsed += 10_000
     expect(await stateOf(quota, { limit: 11 })).toMatchObject({ exceeded: false, used: 11 })
   })
-  it("counts answers in the database once they are recorded, and no more", async () => {
+  it("writes the units of responses to the database once", async () => {
     const { counters, processes } = processesWith(1, { shared })
     const one = processes[0]!
     for (let at = 0; at < 40; at++) one.answer(await one.quota.admit({ ...asking, limit: 1_000 }), at % 4 === 0 ? 0 : 1)
@@ -155,7 +155,7 @@ describe.each([true, false])("a month's quota (shared with others: %s)", (shared
 })
 
 describe("processes that share a quota", () => {
-  it("query for less than one in ten requests far from it", async () => {
+  it("query the database for less than one in ten requests far from it", async () => {
     const { processes, world } = processesWith(2)
     for (let at = 0; at < 2_000; at++) {
       const one = processes[at % 2]!
@@ -184,7 +184,7 @@ describe("processes that share a quota", () => {
     expect(await stateOf(other.quota, { limit: 80 })).toMatchObject({ exceeded: true, used: 80 })
   })
   it.each(Array.from({ length: 60 }, (_, seed) => seed + 1))(
-    "let in no more than it, in any order of requests, answers and records, and count every unit (%i)",
+    "never exceed it and count every unit, in any order of requests, answers and records (%i)",
     async (seed) => {
       const chance = chanceFrom(seed)
       const steps = makeSteps(chance)

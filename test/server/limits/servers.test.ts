@@ -52,7 +52,7 @@ describe("two servers on one Postgres", () => {
   const rows = <Row extends object>(sql: string) =>
     servers[0]!.run(Effect.flatMap(Store, (store) => store.run<Row>(sql)))
 
-  it.each([1, 2, 20])("admit %i a minute in turns, and report the rest correctly", async (limit) => {
+  it.each([1, 2, 20])("admit %i sequential requests a minute, and report the rest correctly", async (limit) => {
     now += minute
     const token = await tokenOf({ rate_limit_per_minute: limit })
     const answers = await inTurns(limit + 4, { token })
@@ -76,7 +76,7 @@ describe("two servers on one Postgres", () => {
     const rest = statusesOf(await inTurns(2 * (limit - served) + 2, { token }))
     expect(served + rest.served).toBe(limit)
   })
-  it("count addresses without a token together, and misses of public addresses", async () => {
+  it("count requests without a token and failed public requests by address together", async () => {
     now += minute
     const strangers = await inTurns(24, { token: null })
     expect(strangers.map(({ status }) => status).filter((status) => status === 401)).toHaveLength(20)
@@ -94,7 +94,7 @@ describe("two servers on one Postgres", () => {
     expect((await limitTo(10_000)).status).toBe(200)
     expect((await ask(0, "/api/v1/products", { token })).status).toBe(200)
   })
-  it("drop minutes long past", async () => {
+  it("delete counters of past minutes", async () => {
     now += 20 * minute
     await inTurns(4, { token: await tokenOf({}) })
     const old = async () =>
@@ -108,7 +108,7 @@ describe("two servers on one Postgres", () => {
     for (let tries = 0; (await old()) > 0 && tries < 100; tries++) await new Promise((done) => setTimeout(done, 20))
     expect(await old()).toBe(0)
   })
-  it("let in a month's quota together, by weight, whatever is recorded when", async () => {
+  it("share a month's quota by weight", async () => {
     now += minute
     const token = await tokenOf({ monthly_units: 60 })
     expect(statusesOf(await atOnce(50, { token }))).toEqual({ served: 50, refused: 0 })
@@ -116,7 +116,7 @@ describe("two servers on one Postgres", () => {
     expect(heavy.filter(({ status }) => status === 429)).toHaveLength(2)
     expect(statusesOf(await atOnce(10, { token }))).toEqual({ served: 0, refused: 10 })
   })
-  it("report a month's quota, the rest of it, and when it resets", async () => {
+  it("report a month's quota, what is left, and when it resets", async () => {
     now += minute
     const token = await tokenOf({ monthly_units: 3 })
     const answers = await inTurns(5, { token })
@@ -138,7 +138,7 @@ describe("two servers on one Postgres", () => {
         "the token's monthly_units."
     )
   })
-  it("have counted alone at no time, as the database answered", () => {
+  it("log no failure of the shared limits", () => {
     expect(logged.filter((message) => message.includes("limits"))).toEqual([])
   })
 })
@@ -165,7 +165,7 @@ describe.each(both_engines)("a month's quota on %s", (engine) => {
       Effect.flatMap(Store, (store) => store.transaction(addMonthUnits(new Map([[token_id, units]]), "2026-06")))
     )
 
-  it("exists only where set", async () => {
+  it("applies only where it is set", async () => {
     server.setClock(noon)
     const { secret } = await issued()
     const free = await get(secret)
@@ -178,7 +178,7 @@ describe.each(both_engines)("a month's quota on %s", (engine) => {
     expect((await get(unlimited.secret)).headers["x-quota-limit"]).toBeUndefined()
     await allow(0)
   })
-  it("counts requests by their weight; one that does not fit is refused with the way to continue", async () => {
+  it("counts requests by weight, and refuses one that does not fit with the way to continue", async () => {
     server.setClock(noon)
     const { secret } = await issued()
     await allow(8)
@@ -227,7 +227,7 @@ describe.each(both_engines)("a month's quota on %s", (engine) => {
     expect((await get(secret)).headers["x-quota-remaining"]).toBe("0")
     expect((await get(secret)).status).toBe(429)
   })
-  it("is recorded with the answers, each unit once", async () => {
+  it("is recorded once for each response", async () => {
     server.setClock(noon)
     const { id, secret } = await issued({ monthly_units: 100 })
     for (let times = 0; times < 10; times++) await get(secret)
@@ -239,7 +239,7 @@ describe.each(both_engines)("a month's quota on %s", (engine) => {
     )
     expect(listed.units_this_month).toBe(11)
   })
-  it("is that of the token a device enrolled with", async () => {
+  it("of a device is that of the token it enrolled with", async () => {
     server.setClock(noon)
     const { secret } = await issued({ monthly_units: 7 })
     const enrolled = await server.ask("/api/v1/sync/replicas", {
@@ -252,7 +252,7 @@ describe.each(both_engines)("a month's quota on %s", (engine) => {
     [{ monthly_units: -1 }, "monthly_units"],
     [{ monthly_units: 1.5 }, "monthly_units"],
     [{ monthly_units: "many" }, "monthly_units"]
-  ])("must be an integer: %j", async (json, field) => {
+  ])("must be a non-negative integer: %j", async (json, field) => {
     const refused = await server.ask("/api/v1/tokens", { json: { name: "Till", abilities: ["*"], ...json } })
     expect([refused.status, Object.keys(refused.body.errors)]).toEqual([422, [field]])
   })

@@ -68,7 +68,7 @@ describe.each(engines)("the waiting list on %s", (engine) => {
     return Promise.all(deals.map(async (deal) => (await told(deal)).map(({ data, type }) => data.reason ?? type)))
   }
 
-  it("takes a short line, and is notified when a cancelled order frees stock", async () => {
+  it("adds a short line, and notifies it when a cancelled order frees stock", async () => {
     const { id } = await product(5)
     const other = await ordered(id, 4)
     const deal = await ordered(id, 3)
@@ -158,7 +158,7 @@ describe.each(engines)("the waiting list on %s", (engine) => {
     expect(await outcome(deal)).toEqual([is_told ? ["matched"] : []])
   })
 
-  it("sends nothing for goods that become free at another time", async () => {
+  it("sends nothing for stock that becomes free on other dates", async () => {
     const { id } = await product(2)
     const [other, later] = [await ordered(id, 2), await ordered(id, 2, july)]
     const deal = await ordered(id, 2)
@@ -169,8 +169,8 @@ describe.each(engines)("the waiting list on %s", (engine) => {
     expect(await outcome(deal)).toEqual([["matched"]])
   })
 
-  describe("in its order", () => {
-    it("notifies the first, and the next once there is enough for both", async () => {
+  describe("the order of waiting lines", () => {
+    it("notifies the first line, and the next once there is enough for both", async () => {
       const { id, level } = await product(1)
       const other = await ordered(id, 1)
       const [first, second] = [await ordered(id, 1), await ordered(id, 1)]
@@ -183,7 +183,7 @@ describe.each(engines)("the waiting list on %s", (engine) => {
       await w.did(200, "PUT", `/stock_levels/${level}`, { quantity_held: 2 })
       expect(await outcome(first, second)).toEqual([["matched"], ["matched"]])
     })
-    it("keeps the position of a notified quotation while it is open, and releases it when it is lost", async () => {
+    it("keeps a notified quotation's position while it is open, and releases it when it is lost", async () => {
       const { id } = await product(1)
       const other = await ordered(id, 1)
       const [first, second] = [await quote(id, 1), await quote(id, 1)]
@@ -207,7 +207,7 @@ describe.each(engines)("the waiting list on %s", (engine) => {
       await cancel(other)
       expect(await outcome(offer, promised)).toEqual([[], ["matched"]])
     })
-    it("notifies no line behind one that waits for more, and all lines at other times", async () => {
+    it("notifies no line behind one that waits for more, except for other dates", async () => {
       const { id } = await product(3)
       const [one, other] = [await ordered(id, 1, outer), await ordered(id, 2, outer)]
       const [large, small, later] = [await ordered(id, 3), await ordered(id, 1), await ordered(id, 1, july)]
@@ -285,7 +285,7 @@ describe.each(engines)("the waiting list on %s", (engine) => {
     const rows = await w.sql(`select * from shortage_waits where opportunity_id = ${deal.id}`)
     expect(rows.length).toBe(waits)
   })
-  it("follows a line that is changed and still short, and notifies it later", async () => {
+  it("keeps a changed line that is still short, and notifies it later", async () => {
     const { id } = await product(3)
     const other = await ordered(id, 2, outer)
     const deal = await ordered(id, 2)
@@ -296,7 +296,7 @@ describe.each(engines)("the waiting list on %s", (engine) => {
     await cancel(other)
     expect(await outcome(deal)).toEqual([["matched"]])
   })
-  it("goes to the end of the queue when it waits again", async () => {
+  it("puts a line that waits again at the end", async () => {
     const { id, level } = await product(0)
     const [first, second] = [await ordered(id, 1), await ordered(id, 1)]
     await wait(first)
@@ -316,7 +316,7 @@ describe.each(engines)("the waiting list on %s", (engine) => {
     await Promise.all([cancel(one), cancel(other)])
     expect(await outcome(deal)).toEqual([["matched"]])
   })
-  it("notifies a line that is put on the list while the goods become free", async () => {
+  it("notifies a line that is added while the stock becomes free", async () => {
     for (const _round of [1, 2, 3]) {
       const { id } = await product(2)
       const other = await ordered(id, 2)
@@ -329,7 +329,7 @@ describe.each(engines)("the waiting list on %s", (engine) => {
       expect(await shown(deal)).toEqual([])
     }
   })
-  it("is checked every hour, as availability changes with time alone", async () => {
+  it("is checked every hour, as availability changes with time", async () => {
     const { id } = await product(1)
     await ordered(id, 1)
     const deal = await ordered(id, 1)
@@ -354,7 +354,7 @@ describe.each(engines)("the waiting list on %s", (engine) => {
     const path = `/opportunities/${deal.id}/shortages/resolve`
     expect((await w.did(422, "POST", path, { resolution: "waitlist", ...more })).errors).toHaveProperty([field])
   })
-  it("refuses a duplicate line, lines that are not short, and leaving a list the line is not on", async () => {
+  it("refuses a duplicate line, lines that are not short, and removing a line not on the list", async () => {
     const { id, level } = await product(0)
     const deal = await quote(id, 1)
     const path = `/opportunities/${deal.id}/shortages`

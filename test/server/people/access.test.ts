@@ -14,7 +14,7 @@ const day = 86_400_000
 const logged: Array<string> = []
 const log = { ...silentLog, at: (...line: ReadonlyArray<unknown>) => void logged.push(JSON.stringify(line)) }
 
-describe.each(engines)("getting in by mail on %s", (engine) => {
+describe.each(engines)("invitations and login codes by mail on %s", (engine) => {
   let house: House
   beforeAll(async () => {
     house = await openHouse(engine, { log })
@@ -30,7 +30,7 @@ describe.each(engines)("getting in by mail on %s", (engine) => {
   const reset = (id: number, json: object = {}, token?: string) =>
     house.ask(`/api/v1/users/${id}/reset_password`, { method: "POST", json, ...(token === undefined ? {} : { token }) })
 
-  it("an invitation names the inviter and the server, and its code signs the person in", async () => {
+  it("name the inviter and the server, and sign the person in", async () => {
     const { invitation_code, invitation_sent, user } = await house.invite({
       name: "Ann\nBcc: x@y.example",
       roles: ["Sales"]
@@ -70,7 +70,7 @@ describe.each(engines)("getting in by mail on %s", (engine) => {
     ])
   })
 
-  it("a code works once, and a refusal does not say what is wrong with it", async () => {
+  it("work once, and a refusal does not say what is wrong with a code", async () => {
     const { user } = await house.invite()
     const code = await house.codeFor(user.email)
     expect((await house.redeem(code)).status).toBe(201)
@@ -85,7 +85,7 @@ describe.each(engines)("getting in by mail on %s", (engine) => {
     expect((await house.redeem("x".repeat(100_000))).status).toBe(422)
   })
 
-  it("of many concurrent logins with a code, one succeeds", async () => {
+  it("sign in once when many logins use a code at once", async () => {
     const { user } = await house.invite()
     const code = await house.codeFor(user.email)
     const got = await Promise.all(Array.from({ length: 8 }, (_, at) => house.redeem(code, {}, `203.0.113.${at}`)))
@@ -93,7 +93,7 @@ describe.each(engines)("getting in by mail on %s", (engine) => {
     expect((await house.events("token.issued")).filter(({ data }) => data.user_id === user.id)).toHaveLength(1)
   })
 
-  it("guesses are limited by address", async () => {
+  it("count invalid codes against the address", async () => {
     const statuses: Array<number> = []
     for (let n = 0; n < 22; n++) statuses.push((await house.redeem("no code", {}, "203.0.113.99")).status)
     expect([statuses[0], statuses.at(-1)]).toEqual([422, 429])
@@ -103,7 +103,7 @@ describe.each(engines)("getting in by mail on %s", (engine) => {
     expect((await house.redeem(code, {}, "203.0.113.98")).status).toBe(201)
   })
 
-  it("an invitation ends after seven days, a new code after an hour", async () => {
+  it("of an invitation expire after seven days, and new codes after an hour", async () => {
     const now = Date.now()
     try {
       house.setClock(now)
@@ -130,7 +130,7 @@ describe.each(engines)("getting in by mail on %s", (engine) => {
     }
   })
 
-  it("a later code replaces the earlier one; changing the address, closing or reopening the account ends both", async () => {
+  it("end with a later code, a changed address, and a closed or reopened account", async () => {
     const { user } = await house.invite()
     const first = await house.codeFor(user.email)
     expect((await reset(user.id)).status).toBe(202)
@@ -150,7 +150,7 @@ describe.each(engines)("getting in by mail on %s", (engine) => {
     expect((await house.redeem(fourth)).status).toBe(201)
   })
 
-  it("mail about a closed account has neither code nor link", async () => {
+  it("have no code or link for a closed account", async () => {
     const { user } = await house.invite({ active: true, send_invitation: false })
     await house.did(204, "DELETE", `/users/${user.id}`)
     const text = await house.mailTo(user.email)
@@ -158,7 +158,7 @@ describe.each(engines)("getting in by mail on %s", (engine) => {
     expect(text).not.toContain("http")
   })
 
-  it("mail is suppressed on request; a user active at once gets a code as well", async () => {
+  it("are not mailed if the inviter says so, and are mailed to users created active", async () => {
     const quiet = await house.invite({ send_invitation: false })
     expect(quiet.invitation_sent).toBe(false)
     const { invitation_sent, user } = await house.invite({ active: true })
@@ -167,7 +167,7 @@ describe.each(engines)("getting in by mail on %s", (engine) => {
     expect(house.smtp.taken.filter(({ to }) => to.includes(quiet.user.email))).toEqual([])
   })
 
-  it("the company may turn invitation mails off; a requested new code is sent all the same", async () => {
+  it("can be turned off for invitations by the settings, but not for requested codes", async () => {
     const set = (is_enabled: boolean) =>
       house.did(200, "PUT", "/notification_settings", { settings: [{ notification_type: "user.invited", is_enabled }] })
     await set(false)
@@ -179,7 +179,7 @@ describe.each(engines)("getting in by mail on %s", (engine) => {
     expect(house.smtp.taken.filter(({ to }) => to.includes(user.email))).toHaveLength(1)
   })
 
-  it("a reset revokes existing tokens only on request", async () => {
+  it("of a password reset revoke tokens only on request", async () => {
     const { secret, user } = await colleague(["Sales"])
     expect((await reset(user.id)).status).toBe(202)
     await house.did(200, "GET", "/opportunities", undefined, secret)
@@ -193,7 +193,7 @@ describe.each(engines)("getting in by mail on %s", (engine) => {
     ])
   })
 
-  it("five codes in an hour are enough for one person", async () => {
+  it("are limited to five an hour per person", async () => {
     const { user } = await colleague()
     for (let n = 0; n < 5; n++) expect((await reset(user.id)).status).toBe(202)
     const sixth = await reset(user.id)
@@ -202,7 +202,7 @@ describe.each(engines)("getting in by mail on %s", (engine) => {
     expect((await reset(another.id)).status).toBe(202)
   })
 
-  it("users cannot send a code for rights they lack, nor trade a narrow token for a wide one", async () => {
+  it("cannot be sent by users for rights they lack, nor exchange a narrow token for a wide one", async () => {
     const admin = await colleague(["Admin"])
     const other = await colleague(["Admin"])
     const sales = await colleague(["Sales"])
@@ -232,7 +232,7 @@ describe.each(engines)("getting in by mail on %s", (engine) => {
     expect((await reset(sales.user.id, {}, read.token.secret)).status).toBe(403)
   })
 
-  it("a token cannot grant rights beyond its own, at the invitation or later", async () => {
+  it("grant no more than the inviting token, at the invitation or later", async () => {
     const { token } = await house.did(201, "POST", "/tokens", { name: "HR", abilities: ["users:write", "roles:write"] })
     const invited = { name: "Mallory", email: "mallory@house.example" }
     await house.did(403, "POST", "/users", { ...invited, roles: ["Admin"] }, token.secret)
@@ -247,7 +247,7 @@ describe.each(engines)("getting in by mail on %s", (engine) => {
     await house.did(200, "PUT", `/users/${user.id}`, { email: "mal@house.example" }, token.secret)
   })
 
-  it("no operation ends in a code for an administrator where the token opens less", async () => {
+  it("cannot gain an administrator's code through a narrower token", async () => {
     /** Administrators, active or not, are tried in every path with a user. */
     const walk = async (tokenFor: (ability: string) => Promise<string>): Promise<ReadonlyArray<string>> => {
       const ended: Array<string> = []
@@ -289,7 +289,7 @@ describe.each(engines)("getting in by mail on %s", (engine) => {
     expect(await walk(one)).toEqual([])
   })
 
-  it("the expiry setting for tokens applies to logins by code, too", async () => {
+  it("expire tokens by the settings, as other tokens do", async () => {
     await house.did(200, "PUT", "/settings/api", { settings: { token_expiration_days: 30 } })
     const { user } = await house.invite()
     const { token } = (await house.redeem(await house.codeFor(user.email))).body
@@ -297,7 +297,7 @@ describe.each(engines)("getting in by mail on %s", (engine) => {
     expect(Date.parse(token.expires_at) - Date.now()).toBeGreaterThan(29 * day)
   })
 
-  it("a code appears in its mail and nowhere else", async () => {
+  it("appear in the mail and nowhere else", async () => {
     await house.did(200, "PUT", "/settings/mail", { settings: { always_bcc: "archive@house.example" } })
     const { user } = await house.invite()
     const code = await house.codeFor(user.email)
@@ -321,7 +321,7 @@ describe.each(engines)("getting in by mail on %s", (engine) => {
     await expect.poll(sealed, soon).toEqual([])
   })
 
-  it("an address that mail cannot carry gets no code, and the account is there all the same", async () => {
+  it("create the account without a code if mail cannot reach the address", async () => {
     const { user } = await house.invite({ email: `"quoted name"@house.example` }).catch(() => ({ user: undefined }))
     if (user === undefined) return
     expect((await reset(user.id)).status).toBe(422)
@@ -329,7 +329,7 @@ describe.each(engines)("getting in by mail on %s", (engine) => {
 })
 
 describe.each(engines)("invitations without a mail server on %s", (engine) => {
-  it("return their code to the inviter, and encrypt it in stored answers", async () => {
+  it("return their code to the inviter, and encrypt it in stored responses", async () => {
     const house = await openHouse(engine, { outside: nothing_outside })
     try {
       const body = { name: "Ann", email: "ann@house.example", roles: ["Sales"] }
@@ -349,8 +349,8 @@ describe.each(engines)("invitations without a mail server on %s", (engine) => {
   })
 })
 
-describe.each(engines)("mail about accounts that does not arrive, on %s", (engine) => {
-  it("is given up once its code is of no use, and the code is forgotten", async () => {
+describe.each(engines)("undelivered mail about accounts on %s", (engine) => {
+  it("is dropped with its code once the code has expired", async () => {
     const house = await openHouse(engine)
     try {
       const now = Date.now()

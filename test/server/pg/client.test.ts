@@ -42,7 +42,7 @@ const isRunning = (sql: SqlClient.SqlClient, text: string) =>
   )
 
 describe("Postgres values", () => {
-  it.live("reads times in UTC with milliseconds, dates and decimals as text, and JSON parsed", () =>
+  it.live("reads times in UTC, dates and decimals as text, and JSON parsed", () =>
     Effect.gen(function* () {
       const sql = yield* makeClient
       const rows = yield* sql`select
@@ -65,7 +65,7 @@ describe("Postgres values", () => {
     })
   )
 
-  it.live("reads the elements of an array as the values they are", () =>
+  it.live("reads the elements of arrays with their types", () =>
     Effect.gen(function* () {
       const sql = yield* makeClient
       const rows = yield* sql`select array[1, null, 9007199254740993] as large, array[numeric '1.50'] as amounts,
@@ -89,7 +89,7 @@ describe("Postgres values", () => {
     })
   )
 
-  it.live("uses UTC and ISO formats whatever the database's settings, and keeps options given in the URL", () =>
+  it.live("uses UTC and ISO formats whatever the database's settings, and keeps options of the URL", () =>
     Effect.gen(function* () {
       const url = yield* databaseUrl
       const admin = yield* Pg.make({ url })
@@ -118,7 +118,7 @@ const twoRows = Effect.gen(function* () {
 })
 
 describe("Postgres errors", () => {
-  it.live("is a connection error when no server listens, and when the database does not exist", () =>
+  it.live("reports a connection error when no server listens or the database is missing", () =>
     Effect.gen(function* () {
       const url = new URL(yield* databaseUrl)
       url.pathname = "/nowhere"
@@ -151,7 +151,7 @@ describe("Postgres errors", () => {
     })
   )
 
-  it.live("marks a serialization failure as worth another try", () =>
+  it.live("marks a serialization failure as retryable", () =>
     Effect.gen(function* () {
       const { sql, touch } = yield* twoRows
       const overtaken = sql
@@ -169,7 +169,7 @@ describe("Postgres errors", () => {
     })
   )
 
-  it.live("marks a lock that is taken as worth another try", () =>
+  it.live("marks an unavailable lock as retryable", () =>
     Effect.gen(function* () {
       const { sql, touch } = yield* twoRows
       const locked = sql.withTransaction(
@@ -205,7 +205,7 @@ describe("Postgres errors", () => {
 const shape = ({ _tag, isRetryable }: SqlErrorReason) => ({ _tag, isRetryable })
 
 describe("Postgres connections", () => {
-  it.live("stops an interrupted query on the server, inside and outside a transaction", () =>
+  it.live("cancels an interrupted query on the server, inside and outside a transaction", () =>
     Effect.gen(function* () {
       const { sql, touch } = yield* twoRows
       const endless = sql`select pg_sleep(60)`
@@ -220,7 +220,7 @@ describe("Postgres connections", () => {
     })
   )
 
-  it.live("returns every connection to the pool, even if its request was abandoned", () =>
+  it.live("returns every connection to the pool, even if its request was interrupted", () =>
     Effect.gen(function* () {
       const url = yield* databaseUrl
       const sql = yield* Pg.make({ url, max: 1, connection_timeout_ms: 5_000 })
@@ -244,7 +244,7 @@ describe("Postgres connections", () => {
     })
   )
 
-  it.live("answers readers while every connection for transactions is taken", () =>
+  it.live("serves readers while every connection for transactions is in use", () =>
     Effect.gen(function* () {
       const url = yield* databaseUrl
       const sql = yield* Pg.make({ url, max: 4, connection_timeout_ms: 600_000 })
@@ -345,7 +345,7 @@ describe("Postgres connections", () => {
     })
   )
 
-  it.live("prepares a text from its second use on, under one name", () =>
+  it.live("prepares a statement from its second use on, under one name", () =>
     Effect.gen(function* () {
       const url = yield* databaseUrl
       const sql = yield* Pg.make({ url, max: 1 })

@@ -21,7 +21,7 @@ const drawn = (title: string) => {
 }
 
 describe("an invoice as Factur-X", () => {
-  it("carries the XML to the letter, as the alternative to its pages, and shows the same pages", async () => {
+  it("embeds the XML as the alternative to its pages, which stay the same", async () => {
     const { bytes, pages } = await drawn("Invoice 42")
     const text = Buffer.from(bytes).toString("latin1")
     const stream = /\/Type \/EmbeddedFile\b[^]*?stream\n([^]*?)\nendstream/.exec(text)
@@ -32,7 +32,7 @@ describe("an invoice as Factur-X", () => {
     expect(pages).toBe(1)
     expect(pagesOfPdf(bytes)).toHaveLength(1)
   })
-  it("has the parts PDF/A-3b requires: colour profile, embedded fonts, id, no encryption", async () => {
+  it("has the colour profile, fonts and id that PDF/A-3b requires, and no encryption", async () => {
     const text = Buffer.from((await drawn("Invoice 42")).bytes).toString("latin1")
     expect(text).toContain("/S /GTS_PDFA1")
     expect(text).toMatch(/\/ID \[<[0-9a-f]+> <[0-9a-f]+>\]/)
@@ -41,7 +41,7 @@ describe("an invoice as Factur-X", () => {
     expect(fonts.length).toBeGreaterThan(0)
     expect(text.match(/\/FontFile[23] \d+ 0 R/g) ?? []).toHaveLength(fonts.length)
   })
-  it("describes itself in metadata that are XML, whatever the title", async () => {
+  it("has metadata that are valid XML, whatever the title", async () => {
     const title = 'Invoice <42> & "Söhne"'
     const bytes = Buffer.from((await drawn(title)).bytes)
     const from = bytes.indexOf("<x:xmpmeta")
@@ -56,7 +56,7 @@ describe("an invoice as Factur-X", () => {
     for (const name of ["DocumentType", "DocumentFileName", "Version", "ConformanceLevel"])
       expect(metadata).toContain(`<pdfaProperty:name>${name}</pdfaProperty:name>`)
   })
-  it("is the same file each time", async () => {
+  it("has the same bytes each time", async () => {
     const [one, other] = [await drawn("Invoice 42"), await drawn("Invoice 42")]
     expect(Buffer.compare(one.bytes, other.bytes)).toBe(0)
   })

@@ -29,7 +29,7 @@ describe("a drawing thread", () => {
     expect([await fine(renderer), await fine(renderer)]).toEqual(["1", "2"])
     expect(renderer.counts()).toEqual({ threads: 1, working: 0, waiting: 0 })
   })
-  it("ends after idling for a while", async () => {
+  it("ends after it was idle", async () => {
     const renderer = await open({ idle_millis: 1 })
     await fine(renderer)
     while (renderer.counts().threads > 0) await new Promise((resolve) => setTimeout(resolve, 5))
@@ -40,7 +40,7 @@ describe("a drawing thread", () => {
     ["ends under its task", "end", "DrawingUnavailable", /ended with 3/],
     ["throws", "throw", "DrawingUnavailable", /thrown/],
     ["fills its memory", "fill memory", "DrawingUnavailable", /memory/]
-  ])("that %s fails that task clearly, and the next has a new one", async (_what, told, tag, message) => {
+  ])("that %s fails its task with the reason, and is replaced", async (_what, told, tag, message) => {
     const renderer = await open({ memory_mb: 40 })
     await fine(renderer)
     const failure = await Effect.runPromise(Effect.flip(act(renderer, told, told === "never end" ? 200 : 60_000)))
@@ -62,7 +62,7 @@ describe("a drawing thread", () => {
     await Effect.runPromise(Effect.forEach(waiting, Fiber.join))
     expect(renderer.counts()).toEqual({ threads: 1, working: 0, waiting: 0 })
   })
-  it("is reserved for short tasks while the others have long ones", async () => {
+  it("is reserved for short tasks while the others run long ones", async () => {
     const renderer = await open({ threads: 2 })
     const long = { act: "never end", text: "lamp ".repeat(10_000) }
     const stuck = [1, 2, 3].map(() => Effect.runFork(renderer.texts({ text: "" }, long, { limit_millis: 60_000 })))
@@ -84,7 +84,7 @@ describe("a drawing thread", () => {
 })
 
 describe("a server", () => {
-  it("answers while it draws a document that would take for ever, stops that, and draws the next", async () => {
+  it("answers while it draws an endless document, stops it, and draws the next", async () => {
     const app = await openServerApp({ database: { kind: "sqlite", path: ":memory:" }, key: "k".repeat(32) })
     try {
       const { renderer } = await app.run(Effect.service(ServerContext))

@@ -9,8 +9,8 @@ import { quote } from "./samples.ts"
 const built = new URL("../../../out/print/worker.js", import.meta.url)
 const patient = { limit_millis: background_limit_millis }
 
-describe("drawing", () => {
-  it("a thousand lines loses none of them, and repeats the head on each page of the table", async () => {
+describe("the renderer", () => {
+  it("draws a thousand lines without losing one, and repeats the table's head on each page", async () => {
     const document = quote({ lines: 1_000, currency: "JPY", language: "en" })
     const { bytes } = await Effect.runPromise(
       Effect.scoped(Effect.flatMap(makeRenderer(), (renderer) => renderer.pdf(document, patient)))
@@ -27,7 +27,7 @@ describe("drawing", () => {
     expect(with_rows.length).toBeGreaterThan(30)
     expect(with_rows.filter((page) => !page.includes("DescriptionQuantity"))).toEqual([])
   })
-  it("a hundred at once answers all of them", async () => {
+  it("draws a hundred documents at once", async () => {
     const document = quote({ lines: 1, currency: "EUR", language: "en" })
     const drawn = await Effect.runPromise(
       Effect.scoped(
@@ -43,7 +43,7 @@ describe("drawing", () => {
     expect(drawn.length).toBe(100)
     expect(new Set(drawn).size).toBe(1)
   })
-  it.runIf(existsSync(built))("as built gives the same file as from source", async () => {
+  it.runIf(existsSync(built))("draws the same bytes as built and from source", async () => {
     const document = quote({ lines: 20, currency: "KWD", language: "ar", logo: "png", watermark: "VOID" })
     const [one, other] = await Effect.runPromise(
       Effect.scoped(

@@ -26,7 +26,7 @@ const refused = (document: PrintDocument, options?: Parameters<Renderer["pdf"]>[
   Effect.runPromise(Effect.flip(renderer.pdf(document, { limit_millis: 60_000, ...options })))
 
 describe("a document as PDF", () => {
-  it("has the golden words, on as many pages", async () => {
+  it("has the words of the golden file, on as many pages", async () => {
     const pages = await drawn(quote({ lines: 24, currency: "EUR", language: "de", watermark: "DRAFT", logo: "svg" }))
     const text = pages.join("\n--- next page ---\n") + "\n"
     const path = join(import.meta.dirname, "../../fixtures/golden/print/quote.txt")
@@ -36,7 +36,7 @@ describe("a document as PDF", () => {
     }
     expect(text).toBe(readFileSync(path, "utf8"))
   })
-  it("is tagged from version 2 on, and version 1 equals the golden file", async () => {
+  it("is tagged from version 2 on, and has the golden bytes in version 1", async () => {
     const sample = quote({ lines: 24, currency: "EUR", language: "de", watermark: "DRAFT", logo: "svg" })
     const fileOf = async (version: 1 | 2) =>
       Buffer.from((await Effect.runPromise(renderer.pdf({ ...sample, version }, { limit_millis: 60_000 }))).bytes)
@@ -53,7 +53,7 @@ describe("a document as PDF", () => {
     expect([tags("Document"), tags("H1")]).toEqual([1, 1])
     expect(tags("P")).toBeGreaterThan(100)
   })
-  it("is the same file each time, also from another thread", async () => {
+  it("has the same bytes each time, also from another thread", async () => {
     const document = quote({ lines: 2, currency: "KWD", language: "ar", logo: "png" })
     const hashes = await Promise.all(
       [renderer, await Effect.runPromise(Scope.provide(makeRenderer({ threads: 1 }), scope))].flatMap((one) =>
@@ -65,7 +65,7 @@ describe("a document as PDF", () => {
     )
     expect(new Set(hashes).size).toBe(1)
   })
-  it("has DRAFT and VOID on every page as words", async () => {
+  it("has DRAFT and VOID on every page as text", async () => {
     const pages = await drawn(
       of([{ kind: "page_break" }, { kind: "heading", level: 1, text: "Two" }], { watermark: "VOID" })
     )
@@ -96,7 +96,7 @@ describe("a document as PDF", () => {
     }
     expect(last.length).toBe(2)
   })
-  it("loses nothing of a row longer than a page, nor of longer blocks kept together", async () => {
+  it("keeps all of a row longer than a page, and of longer blocks kept together", async () => {
     const words = Array.from({ length: 3_000 }, (_, at) => `word${at}`)
     const long = words.join(" ")
     const table: Block = {
@@ -113,7 +113,7 @@ describe("a document as PDF", () => {
     expect(found(await drawn(of([table])))).toEqual(words)
     expect(found(await drawn(of([together])))).toEqual(words)
   })
-  it("is drawn in time and completely however long its words are", async () => {
+  it("is complete and drawn in time with very long words", async () => {
     const word = "Lamp".repeat(15_000)
     const { bytes } = await Effect.runPromise(renderer.pdf(of([{ kind: "paragraph", runs: plain(`A ${word} case`) }])))
     expect((await pagesOfPdf(bytes)).join("").replace(/\s/g, "")).toBe(`A${word}case`)
@@ -122,7 +122,7 @@ describe("a document as PDF", () => {
     const [page = ""] = await drawn(of([{ kind: "paragraph", runs: plain("Zoë Łukasiewicz Ωμέγα Жук ₴ ✓ 漢 🎉.") }]))
     expect(page).toBe("Zoë Łukasiewicz Ωμέγα Жук ₴ ✓ □ □.")
   })
-  it("sets Arabic and Hebrew from the right, and numbers and Latin words in them from the left", async () => {
+  it("sets Arabic and Hebrew from right to left, and numbers and Latin words in them from left to right", async () => {
     const [page = ""] = await drawn(
       of([
         { kind: "paragraph", runs: plain("שלום עולם") },

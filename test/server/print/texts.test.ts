@@ -17,7 +17,7 @@ const filled = async (text: string): Promise<string | undefined> =>
 const refused = (fragments: { readonly [name: string]: string }) =>
   Effect.runPromise(Effect.flip(renderer.texts(fragments, data)))
 
-describe("a text", () => {
+describe("a text template", () => {
   it.each([
     ["Dear {{ member.name }},", "Dear Zoë <b>,"],
     ["{% for line in lines %}{{ forloop.index }} {{ line.name }}\n{% endfor %}", "1 Lamp\n2 Truss\n"],
@@ -32,7 +32,7 @@ describe("a text", () => {
     ["{{ lines.constructor.constructor }}"],
     ["{{ member['constructor']['prototype'] }}"],
     ["{{ 'a'.constructor }}"]
-  ])("%j accesses nothing beyond the data", async (text) => {
+  ])("%j reads nothing outside the data", async (text) => {
     expect(await filled(text)).toBe("")
   })
   it.each([
@@ -48,7 +48,7 @@ describe("a text", () => {
   ])("with %s is refused", async (_what, text) => {
     expect(await refused({ text })).toMatchObject({ _tag: "TextInvalid", faults: [{ name: "text" }] })
   })
-  it("with a fault reports its position, and does not affect others", async () => {
+  it("with an error reports its position, and does not affect others", async () => {
     const failure = await refused({ intro: "Dear\n  {{ member.name | shout }}", terms: "fine", footer: "{% if %}" })
     expect(failure).toMatchObject({
       _tag: "TextInvalid",
@@ -59,7 +59,7 @@ describe("a text", () => {
     })
     expect(failure.message).toMatch(/^intro, line 2: undefined filter: shout\./)
   })
-  it("lists the fields it names, a loop's with the list they belong to", async () => {
+  it("lists the fields it uses, with the list of those in a loop", async () => {
     const text =
       "{{ member.name }}{% for line in lines %}{{ line.name }}{% for part in line.parts %}{{ part.id }}{% endfor %}" +
       "{% endfor %}{{ lines[0].price }}{% assign whom = member %}{{ whom.email }}"
@@ -74,7 +74,7 @@ describe("a text", () => {
 })
 
 describe("the template library", () => {
-  it("is at least the release that fixed its known faults", () => {
+  it("is at least the release that fixed its known vulnerabilities", () => {
     const path = new URL("../../../node_modules/liquidjs/package.json", import.meta.url)
     const found: unknown = JSON.parse(readFileSync(path, "utf8"))
     const version = typeof found === "object" && found !== null && "version" in found ? String(found.version) : ""

@@ -87,14 +87,14 @@ describe("warehouse documents as PDF", () => {
             expect(text).toContain(part.replace(/\s+/g, " "))
     }
   })
-  it.skipIf(!hasProgram("pdftoppm"))("have codes that scan, with the order's at the head", async () => {
+  it.skipIf(!hasProgram("pdftoppm"))("have scannable codes, with the order's at the head", async () => {
     const document = await paperOf(app, house, "pick_list")
     const read = scanned(await pdf(document))
     const printed = codesIn(document)
     expect(printed.length).toBeGreaterThan(7)
     for (const code of [...printed, "0000000001"]) expect(read).toContain(code)
   })
-  it("repeat their heads, and number every page, from one line to as many as there may be", async () => {
+  it("repeat their heads and number every page, for any number of lines", async () => {
     for (const lines of [1, 40, plays_everything ? 1_000 : 120]) {
       const document = await paperOf(app, await orderOfLines(app, lines), "pick_list")
       const pages = pagesOfPdf(await pdf(document))
@@ -109,7 +109,7 @@ describe("warehouse documents as PDF", () => {
 })
 
 const cellRow = (text: string): Row => ({ kind: "row", cells: [{ runs: plain(text) }] })
-describe("a table", () => {
+describe("a table in a PDF", () => {
   const of = (rows: number, together: boolean): PrintDocument => ({
     format: "flightcase.document",
     version: 2,
@@ -136,11 +136,11 @@ describe("a table", () => {
     expect(split(pagesOfPdf(await pdf(of(9, false))))).toBeGreaterThan(0)
     expect(split(pagesOfPdf(await pdf(of(9, true))))).toBe(0)
   })
-  it("still has every row of a case longer than a page", async () => {
+  it("has every row of a case longer than a page", async () => {
     const text = pagesOfPdf(await pdf(of(80, true))).join("\n")
     for (let at = 0; at < 12; at++) for (let row = 0; row < 80; row++) expect(text).toContain(`Piece ${at}/${row}`)
   })
-  it("shows a cell's code on pages, and its value alone where it cannot be drawn", () => {
+  it("shows a cell's code, or its value alone if the code cannot be drawn", () => {
     const document: PrintDocument = {
       ...of(0, false),
       blocks: [

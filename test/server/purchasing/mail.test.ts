@@ -65,19 +65,19 @@ describe.each(engines)("a purchase order by e-mail on %s", (engine) => {
     const [mail] = await mails.arrived()
     expect([mail?.to, mail?.read.text?.trim()]).toEqual([["ann@rig.example"], "As agreed."])
   })
-  it("is marked as sent but not mailed when no address is known", async () => {
+  it("is marked as sent but not mailed if no address is known", async () => {
     const before = await jobs()
     const { id } = await order(await supplier())
     expect((await must(`purchase_orders/${id}/send`, {})).purchase_order.status).toBe("sent")
     expect(await jobs()).toEqual(before)
   })
-  it("of which sending is refused is not mailed", async () => {
+  it("is not mailed if sending the order is refused", async () => {
     const before = await jobs()
     const { id } = await order(await supplier({ address: "main@rig.example" }), { items: [] })
     expect((await mails.app().ask(`/api/v1/purchase_orders/${id}/send`, { json: {} })).status).toBe(422)
     expect(await jobs()).toEqual(before)
   })
-  it("that cannot be drawn is not mailed without its document: the job reports it", async () => {
+  it("is not mailed if its PDF cannot be drawn, and the job reports it", async () => {
     is_drawn = false
     const { id, number } = await order(await supplier({ address: "main@rig.example" }))
     await must(`purchase_orders/${id}/send`, {})
@@ -87,7 +87,7 @@ describe.each(engines)("a purchase order by e-mail on %s", (engine) => {
     expect(await mails.arrived(0)).toEqual([])
     is_drawn = true
   })
-  it("arrives with its lines and amounts, in the words of the layout", async () => {
+  it("contains the order's lines and amounts, and the layout's texts", async () => {
     const layout = {
       document_type: "purchase_order",
       mail_subject: "Order {{ purchase_order.number }}",

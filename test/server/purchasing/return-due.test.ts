@@ -17,19 +17,19 @@ const order = {
 } as const
 const item = { starts_at: null, ends_at: null, received_quantity: "2.00", returned_quantity: "0.00" }
 
-describe("goods are due back", () => {
-  it("with the earliest end of goods present", () => {
+describe("the date goods are due back", () => {
+  it("is the earliest end of the goods present", () => {
     expect(dueBackAt(order, [item])).toBe(order.ends_at)
     const early = { ...item, ends_at: "2026-06-22T10:00:00.000Z" }
     expect(dueBackAt(order, [item, early])).toBe(early.ends_at)
     expect(dueBackAt(order, [item, { ...early, returned_quantity: "2.00" }])).toBe(order.ends_at)
   })
-  it("never if none is present, or they are own stock", () => {
+  it("is missing if no goods are present, or they are own stock", () => {
     expect(dueBackAt(order, [{ ...item, received_quantity: "0.00" }])).toBeNull()
     expect(dueBackAt({ ...order, po_type: "purchase" }, [item])).toBeNull()
     expect(dueBackAt({ ...order, deleted_at: order.ends_at }, [item])).toBeNull()
   })
-  it("staff are reminded the day before by the clock of the store, once for each end", () => {
+  it("is notified the day before by the store's clock, once for each end", () => {
     const at = (text: string, zone = "UTC", days = 1, more = {}): boolean =>
       isReminderDue({ ...order, ...more }, order.ends_at, { days, now_millis: Date.parse(`2026-06-${text}Z`), zone })
     expect([at("23T23:59:59"), at("24T00:00:00")]).toEqual([false, true])
@@ -45,8 +45,8 @@ afterEach(async () => {
   for (const close of open.splice(0).reverse()) await close()
 })
 
-describe.each(engines)("the sweep on %s", (engine) => {
-  it("reminds once, by mail to the order's creator, and not of goods already returned", async () => {
+describe.each(engines)("the sweep for goods due back on %s", (engine) => {
+  it("notifies the order's creator once by mail, and not about returned goods", async () => {
     const serving = await serve(engine)
     open.push(() => serving.close())
     serving.setClock(Date.parse("2026-06-18T10:00:00Z"))

@@ -7,8 +7,8 @@ import { type Sent, serve, type Serving, startedDatabase } from "../../serving.t
 const deals = "/api/v1/opportunities"
 const noon = Date.parse("2031-06-01T12:00:00Z")
 
-describe("a server that starts on an SQLite file again after it was killed", () => {
-  it("continues requests in progress at once", async () => {
+describe("a server restarted on its SQLite file after being killed", () => {
+  it("reruns a request that was in progress when it was killed", async () => {
     const { database, drop } = await startedDatabase("sqlite")
     const post = (server: Serving) =>
       server.ask(deals, { method: "POST", json: { subject: "Cut off" }, headers: { "idempotency-key": "k" } })
@@ -68,7 +68,7 @@ describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => 
       )
     )
 
-  it("run once; the answer is replayed word for word and marked so", async () => {
+  it("run once, and repeats replay the stored response with Idempotent-Replayed", async () => {
     const key = fresh()
     const first = await post(key, { subject: "Lighting", reference: "d" })
     const events = await journalled()
@@ -79,7 +79,7 @@ describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => 
     expect(await journalled()).toBe(events)
     expect(await total("Lighting")).toBe(1)
   })
-  it("count a scan once that a scanner repeats after a lost answer", async () => {
+  it("count a repeated scan once", async () => {
     const made = async (path: string, json: object) =>
       Object.values((await server.ask(path, { method: "POST", json })).body)[0] as { id: number }
     const product = await made("/api/v1/products", { name: "Cable", product_type: "rental", sku: "CBL" })
@@ -104,7 +104,7 @@ describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => 
     await post(fresh(), scan, {}, path)
     expect(await sent()).toBe("8.00")
   })
-  it("are refused for another body, another path or another query under the same key (conventions J2)", async () => {
+  it("answer 409 when the body, path or query differs under the same key (conventions J2)", async () => {
     const key = fresh()
     await post(key, { subject: "Audio" })
     for (const other of [
@@ -121,7 +121,7 @@ describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => 
     }
     expect(await total("Video")).toBe(0)
   })
-  it("replay a refusal by rule (conventions J4), and retry failures without an outcome", async () => {
+  it("replay a 422 (conventions J4), but run again after a 404", async () => {
     const key = fresh()
     const refused = await post(key, { subject: "" })
     const again = await post(key, { subject: "" })
@@ -133,7 +133,7 @@ describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => 
       (await post(missing, {}, {}, "/api/v1/opportunities/99999/clone")).headers["idempotent-replayed"]
     ).toBeUndefined()
   })
-  it("belong to a user: another's same key is another key (conventions J6)", async () => {
+  it("are scoped to the user: two users may use the same key (conventions J6)", async () => {
     const {
       body: { user }
     } = await server.ask("/api/v1/users", {
@@ -147,7 +147,7 @@ describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => 
     expect([mine.status, hers.status, hers.headers["idempotent-replayed"]]).toEqual([201, 201, undefined])
     expect(hers.body.opportunity.id).not.toBe(mine.body.opportunity.id)
   })
-  it("need a printable key of at most 255 characters, and permission before anything is replayed", async () => {
+  it("need a printable key of 1 to 255 characters, and authenticate before replaying", async () => {
     for (const key of ["", "x".repeat(256), "naïve", "tab\tbed"])
       expect((await post(key, { subject: "Never" })).body.errors).toHaveProperty("idempotency_key")
     expect(await total("Never")).toBe(0)
@@ -155,7 +155,7 @@ describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => 
     expect((await post(key, { subject: "Once" })).status).toBe(201)
     expect((await post(key, { subject: "Once" }, { token: null })).status).toBe(401)
   })
-  it("are new again after 24 hours", async () => {
+  it("expire after 24 hours", async () => {
     const key = fresh()
     server.setClock(noon)
     await post(key, { subject: "Daily" })
@@ -166,7 +166,7 @@ describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => 
     expect(await total("Daily")).toBe(2)
     server.setClock(noon)
   })
-  it("leave neither effect nor answer when they break before the commit; a retry does it", async () => {
+  it("keep neither changes nor a response when they fail before the commit, so that a retry runs", async () => {
     const key = fresh()
     const broken = await post(key, { subject: "Breaks" })
     expect(broken.status).toBe(500)
@@ -174,7 +174,7 @@ describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => 
     const again = await post(key, { subject: "Breaks" })
     expect([again.status, again.headers["idempotent-replayed"]]).toEqual([500, undefined])
   })
-  it("are taken over a minute after their server was lost, and not before", async () => {
+  it("run again one minute after their server was lost, and answer 425 until then", async () => {
     const key = fresh()
     server.setClock(noon)
     // As a killed server leaves it: reserved, nothing done.
@@ -192,7 +192,7 @@ describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => 
     expect((await post(key, { subject: "Orphan" })).headers["idempotent-replayed"]).toBe("true")
     server.setClock(noon)
   })
-  it("sent concurrently run once: the others wait or replay", async () => {
+  it("run once when twelve arrive concurrently; the others replay or answer 425", async () => {
     const key = fresh()
     const all = await Promise.all(Array.from({ length: 12 }, () => post(key, { subject: "Crowd" })))
     expect(all.every(({ status }) => status === 201 || status === 425)).toBe(true)
@@ -201,31 +201,28 @@ describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => 
     ).toHaveLength(1)
     expect(await total("Crowd")).toBe(1)
   })
-  it.runIf(engine === "pg")(
-    "answer 425 while the first is at work; one that lost its key takes its change back",
-    async () => {
-      const key = fresh()
-      let release = (): void => {}
-      held = new Promise((resolve) => {
-        release = resolve
-      })
-      const begun = new Promise<void>((resolve) => {
-        started = resolve
-      })
-      server.setClock(noon)
-      const slow = post(key, { subject: "Slow" })
-      await begun
-      expect((await post(key, { subject: "Slow" })).status).toBe(425)
-      // A minute on, another server takes the key over; the slow one must not commit under it.
-      await server.run(
-        Effect.flatMap(Store, (store) => store.run(`update idempotency_keys set attempt = 2 where id = '1 ${key}'`))
-      )
-      release()
-      expect((await slow).status).toBe(425)
-      expect(await total("Slow")).toBe(0)
-    }
-  )
-  it("compare numbers as written, and ignore the order of keys", async () => {
+  it.runIf(engine === "pg")("answer 425 while the first runs, and roll back a request that lost its key", async () => {
+    const key = fresh()
+    let release = (): void => {}
+    held = new Promise((resolve) => {
+      release = resolve
+    })
+    const begun = new Promise<void>((resolve) => {
+      started = resolve
+    })
+    server.setClock(noon)
+    const slow = post(key, { subject: "Slow" })
+    await begun
+    expect((await post(key, { subject: "Slow" })).status).toBe(425)
+    // A minute on, another server takes the key over; the slow one must not commit under it.
+    await server.run(
+      Effect.flatMap(Store, (store) => store.run(`update idempotency_keys set attempt = 2 where id = '1 ${key}'`))
+    )
+    release()
+    expect((await slow).status).toBe(425)
+    expect(await total("Slow")).toBe(0)
+  })
+  it("compare the body's numbers as written, and ignore the order of its keys", async () => {
     const key = fresh()
     const send = (bytes: string) => server.ask(deals, { method: "POST", bytes, headers: { "idempotency-key": key } })
     expect((await send('{"subject":"Counted","rating":1,"unknown":12345678901234567890}')).status).toBe(201)
@@ -241,7 +238,7 @@ describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => 
     }
     expect(await total("Counted")).toBe(1)
   })
-  it("apply to every creation; a secret is replayed, and stored encrypted", async () => {
+  it("replay every kind of creation, store secrets encrypted, and ignore the key on PUT", async () => {
     for (const [path, json] of [
       ["tokens", { name: "t", abilities: ["products:read"] }],
       ["product_groups", { name: "Twice" }],
@@ -268,7 +265,7 @@ describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => 
       undefined
     ])
   })
-  it("assign numbers once: create and clone", async () => {
+  it("number an opportunity once when its creation or clone is repeated", async () => {
     const before = (await server.ask(deals)).body.meta.total as number
     const keys = [fresh(), fresh()] as const
     const create = () => post(keys[0], { subject: "A job", store_id: 1 })
@@ -278,7 +275,7 @@ describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => 
     expect((await clone()).body.opportunity.id).toBe((await clone()).body.opportunity.id)
     expect((await server.ask(deals)).body.meta.total).toBe(before + 2)
   })
-  it("erasing a person clears stored answers that may name them, and repeats still run once", async () => {
+  it("replay with the anonymised name after a person is erased", async () => {
     const key = fresh()
     const { member } = (
       await server.ask("/api/v1/members", { json: { name: "Ann Example", membership_type: "contact" } })
@@ -295,7 +292,7 @@ describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => 
     })
     expect(again.text).not.toContain("Ann")
   })
-  it("after an erasure answer in the resource's own form, even if it is deleted, and mention the erasure", async () => {
+  it("replay an erased creation in its resource's form with Idempotent-Erased, even for a deleted row", async () => {
     const key = fresh()
     const asked = { subject: "Call Dot Example", starts_at: "2026-07-01T09:00:00Z" }
     const make = () => post(key, asked, {}, "/api/v1/activities")
@@ -313,7 +310,7 @@ describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => 
     expect(Object.keys(again.body.activity)).toEqual(expect.arrayContaining(["id", "subject", "starts_at", "owned_by"]))
     expect(again.body.activity).toMatchObject({ id: activity.id, subject: "(erased)" })
   })
-  it("after an erasure answer with the present rows, deleted ones too, and refuse as before", async () => {
+  it("replay current rows after an erasure, deleted ones included, and repeat refusals", async () => {
     const [kept, gone, refused] = [fresh(), fresh(), fresh()]
     const first = await post(kept, { subject: "Drapes" })
     const deleted = await post(gone, { subject: "Pipes" })

@@ -38,7 +38,7 @@ describe.each(engines)("changing tokens on %s", (engine) => {
     return made.body.user
   }
 
-  it("answers with the token as in the list, without its secret, and records the new values", async () => {
+  it("answers with the token as listed, without its secret, and records the new values", async () => {
     const { id, secret, ...before } = await issue()
     server.setClock(noon + 1_000)
     const changed = await change(id, { name: "Shop", monthly_units: 50_000 })
@@ -65,7 +65,7 @@ describe.each(engines)("changing tokens on %s", (engine) => {
       }
     ])
   })
-  it("records nothing without a change, whatever else is sent", async () => {
+  it("records nothing when no value changes, and ignores abilities, expiry and user", async () => {
     const { id, secret, ...before } = await issue({ monthly_units: 5 })
     server.setClock(noon + 2_000)
     for (const json of [{}, { name: null }, { name: "Till" }, { monthly_units: 5, rate_limit_per_minute: null }]) {
@@ -91,7 +91,7 @@ describe.each(engines)("changing tokens on %s", (engine) => {
     expect([refused.status, Object.keys(refused.body.errors)]).toEqual([422, [field]])
     expect((await happened(id)).map(({ type }) => type)).toEqual(["token.issued"])
   })
-  it("unblocks a token with an exhausted quota at once, and blocks it at once", async () => {
+  it("applies a new monthly quota to the next request, raised or lowered", async () => {
     const { id, secret } = await issue({ monthly_units: 2 })
     expect([(await products(secret)).status, (await products(secret)).status]).toEqual([200, 200])
     expect((await products(secret)).body.message).toMatch(/an administrator may raise the token's monthly_units\.$/)
@@ -104,14 +104,14 @@ describe.each(engines)("changing tokens on %s", (engine) => {
     const unlimited = await products(secret)
     expect([unlimited.status, unlimited.headers["x-quota-limit"]]).toEqual([200, undefined])
   })
-  it("lets a token raise its own exhausted quota, if its user may", async () => {
+  it("lets a token raise its own exhausted quota", async () => {
     const { id, secret } = await issue({ abilities: ["*"], monthly_units: 1 })
     expect((await products(secret)).status).toBe(200)
     expect((await products(secret)).status).toBe(429)
     expect((await change(id, { monthly_units: 10 }, secret)).status).toBe(200)
     expect((await products(secret)).status).toBe(200)
   })
-  it("limits a minute from the next request on", async () => {
+  it("applies a new rate limit to the next request", async () => {
     const { id, secret } = await issue()
     for (let times = 0; times < 3; times++) expect((await products(secret)).status).toBe(200)
     await change(id, { rate_limit_per_minute: 3 })
@@ -121,7 +121,7 @@ describe.each(engines)("changing tokens on %s", (engine) => {
     expect((await products(secret)).headers["x-ratelimit-limit"]).toBe("4")
     expect((await products(secret)).status).toBe(429)
   })
-  it("uses the settings again with null", async () => {
+  it("restores the company's limits when they are set to null", async () => {
     const { id, secret } = await issue({ rate_limit_per_minute: 7, monthly_units: 7 })
     const allow = (monthly_units: number) =>
       server.ask("/api/v1/settings/api", { method: "PUT", json: { settings: { monthly_units } } })
@@ -132,7 +132,7 @@ describe.each(engines)("changing tokens on %s", (engine) => {
     expect((await products(secret)).headers).toMatchObject({ "x-quota-limit": "1000", "x-ratelimit-limit": "1000000" })
     await allow(0)
   })
-  it("is 404 for unknown and revoked tokens", async () => {
+  it("answers 404 for unknown and revoked tokens", async () => {
     const { id: gone } = await issue()
     await server.ask(`/api/v1/tokens/${gone}`, { method: "DELETE" })
     const dora = await invited("Dora", ["Sales"])
@@ -141,7 +141,7 @@ describe.each(engines)("changing tokens on %s", (engine) => {
     for (const id of [gone, closed, 999_999]) expect((await change(id, { name: "Again" })).status).toBe(404)
     expect((await happened(closed)).map(({ type }) => type)).not.toContain("token.changed")
   })
-  it("is for users who issue tokens, and never for a higher user's token", async () => {
+  it("is refused to users who issue no tokens, and to administrators for the owner's token", async () => {
     const ada = await issue({ user_id: (await invited("Ada", ["Admin"])).id, abilities: ["*"] })
     const sid = await issue({ user_id: (await invited("Sid", ["Sales"])).id, abilities: ["*"], monthly_units: 5 })
     const owners = await issue({ name: "The owner's" })
@@ -152,14 +152,14 @@ describe.each(engines)("changing tokens on %s", (engine) => {
     expect((await change(ada.id, { name: "Ada's till" })).status).toBe(200)
     expect((await listed(owners.id)).monthly_units).toBe(null)
   })
-  it("is for the owner and administrators only, whatever permissions others hold", async () => {
+  it("is refused to a role that has every permission but is not an administrator's", async () => {
     const all = (await server.ask("/api/v1/permissions")).body.permissions.map(({ key }: { key: string }) => key)
     await server.ask("/api/v1/roles", { json: { name: "Nearly admin", permissions: all } })
     const nora = await issue({ user_id: (await invited("Nora", ["Nearly admin"])).id, abilities: ["*"] })
     const refused = await change(nora.id, { monthly_units: 0 }, nora.secret)
     expect([refused.status, refused.body.message]).toEqual([403, "Only the owner and administrators change tokens."])
   })
-  it("needs the ability to write tokens, and the token's own abilities", async () => {
+  it("needs the ability tokens:write and every ability of the changed token", async () => {
     const { id } = await issue({ abilities: ["products:read", "members:read"] })
     const reader = await issue({ abilities: ["tokens:read", "products:read", "members:read"] })
     const narrow = await issue({ abilities: ["tokens:write", "products:read"] })
@@ -168,7 +168,7 @@ describe.each(engines)("changing tokens on %s", (engine) => {
     expect((await change(id, { name: "x" }, narrow.secret)).body.message).toContain("members:read")
     expect((await change(id, { name: "x" }, wide.secret)).status).toBe(200)
   })
-  it("leaves no name of an erased person, whatever their token was called", async () => {
+  it("leaves no name of an erased person in the journal", async () => {
     const { id: user_id, member_id } = await invited("Erna", ["Sales"])
     const { id } = await issue({ name: "Erna's first", user_id })
     await change(id, { name: "Erna's second" })
@@ -178,7 +178,7 @@ describe.each(engines)("changing tokens on %s", (engine) => {
     expect((await happened(id)).map(({ type }) => type)).toContain("token.changed")
     expect(JSON.stringify(await happened(id))).not.toContain("Erna")
   })
-  it("shows usage of a token that was taken away under the last name it had", async () => {
+  it("lists a revoked token's usage under its last name", async () => {
     const { id, secret } = await issue({ name: "Before" })
     await products(secret)
     await change(id, { name: "After" })

@@ -20,7 +20,7 @@ describe.each(engines)("tokens on %s", (engine) => {
     return made.body.token
   }
 
-  it("without a token, with a malformed, an unknown or an empty one every call is refused", async () => {
+  it("refuse calls without a token, or with a malformed, unknown or empty one, with 401", async () => {
     for (const headers of [
       {},
       { authorization: "Bearer" },
@@ -36,12 +36,12 @@ describe.each(engines)("tokens on %s", (engine) => {
       expect(Object.keys(got.body)).toEqual(["message"])
     }
   })
-  it("the scheme is Bearer in any letter case", async () => {
+  it("accept the scheme Bearer in any letter case", async () => {
     expect((await ask("/products", { token: null, headers: { authorization: `bEARER  ${owner_token}` } })).status).toBe(
       200
     )
   })
-  it("a token is issued with its id in its secret, which is shown once and never stored", async () => {
+  it("show their secret once, store its hash only, and record neither", async () => {
     const token = await issue({ name: "Till 1" })
     expect(token).toMatchObject({
       name: "Till 1",
@@ -76,7 +76,7 @@ describe.each(engines)("tokens on %s", (engine) => {
     expect(JSON.stringify(events)).not.toContain(token.secret.split("|")[1])
     expect(JSON.stringify(events)).not.toContain(row!.hash)
   })
-  it("a token allows exactly its abilities", async () => {
+  it("allow exactly their abilities", async () => {
     const { secret } = await issue({ abilities: ["products:read"] })
     expect((await ask("/products", { token: secret })).status).toBe(200)
     const write = await ask("/products", { token: secret, json: { name: "x" } })
@@ -86,14 +86,14 @@ describe.each(engines)("tokens on %s", (engine) => {
     const { secret: writing } = await issue({ abilities: ["products:write"] })
     expect((await ask("/products", { token: writing })).status).toBe(403)
   })
-  it("a revoked token is refused from the next request on", async () => {
+  it("are refused from the request after their revocation", async () => {
     const { id, secret } = await issue()
     expect((await ask("/products", { token: secret })).status).toBe(200)
     expect((await ask(`/tokens/${id}`, { method: "DELETE" })).status).toBe(204)
     expect((await ask("/products", { token: secret })).status).toBe(401)
     expect((await ask(`/tokens/${id}`, { method: "DELETE" })).status).toBe(404)
   })
-  it("a token expires at its time", async () => {
+  it("are refused from their expiry on", async () => {
     const now = Date.now()
     server.setClock(now)
     const { secret } = await issue({ expires_at: new Date(now + 60_000).toISOString() })
@@ -102,7 +102,7 @@ describe.each(engines)("tokens on %s", (engine) => {
     server.setClock(now + 60_000)
     expect((await ask("/products", { token: secret })).status).toBe(401)
   })
-  it("the setting for expiry limits tokens issued from then on", async () => {
+  it("expire by the company's setting at the latest, when issued after it is set", async () => {
     const now = Date.parse("2026-06-18T12:00:00.000Z")
     server.setClock(now)
     expect(
@@ -113,7 +113,7 @@ describe.each(engines)("tokens on %s", (engine) => {
     expect((await issue({ expires_at: "2027-06-20T00:00:00Z" })).expires_at).toBe("2026-07-18T12:00:00.000Z")
     await ask("/settings/api", { method: "PUT", json: { settings: { token_expiration_days: 0 } } })
   })
-  it("a token cannot pass on more than it has, nor for longer", async () => {
+  it("cannot issue tokens with more abilities or a later expiry than their own", async () => {
     const ends = new Date(Date.parse("2026-06-18T13:00:00.000Z")).toISOString()
     const { secret } = await issue({ abilities: ["tokens:write", "products:read"], expires_at: ends })
     const more = await ask("/tokens", {
@@ -126,7 +126,7 @@ describe.each(engines)("tokens on %s", (engine) => {
     expect(same.status).toBe(201)
     expect(same.body.token.expires_at).toBe(ends)
   })
-  it("an invalid token request is refused by field", async () => {
+  it("are refused with one error for each invalid field", async () => {
     const empty = await ask("/tokens", { json: {} })
     expect(empty.status).toBe(422)
     expect(Object.keys(empty.body.errors).sort()).toEqual(["abilities", "name"])
@@ -145,7 +145,7 @@ describe.each(engines)("tokens on %s", (engine) => {
     })
     expect(Object.keys(unknown.body.errors).sort()).toEqual(["abilities.1", "expires_at", "user_id"])
   })
-  it("a token remembers when it was last used, at most once a minute", async () => {
+  it("record their last use, at most once a minute", async () => {
     const start = Date.parse("2026-06-18T12:00:00.000Z")
     const { id, secret } = await issue()
     const lastUsed = async () => {
@@ -174,7 +174,7 @@ describe.each(engines)("tokens on %s", (engine) => {
     expect(made.status).toBe(201)
     return made.body.user.id
   }
-  it("a token of another user has that user's permissions", async () => {
+  it("issued for another user have that user's permissions", async () => {
     const user_id = await invited("Rita", ["Read Only"])
     const { secret } = await issue({ user_id, abilities: ["members:read", "members:write"] })
     expect((await ask("/members", { token: secret })).status).toBe(200)
@@ -183,7 +183,7 @@ describe.each(engines)("tokens on %s", (engine) => {
     expect(merge.status).toBe(403)
     expect((await ask("/members/999999/merge", { token: secret, json: {} })).status).toBe(404)
   })
-  it("changes of permissions apply to the next request", async () => {
+  it("apply changed permissions to the next request", async () => {
     const user_id = await invited("Walter", ["Read Only"])
     const { secret } = await issue({ user_id, abilities: ["*"] })
     const create = () => ask("/products", { token: secret, json: { name: "Lamp" } })
@@ -193,7 +193,7 @@ describe.each(engines)("tokens on %s", (engine) => {
     expect((await ask(`/users/${user_id}`, { method: "PUT", json: { roles: [] } })).status).toBe(200)
     expect((await create()).status).toBe(403)
   })
-  it("a deactivated account is named as the reason, and its tokens stay revoked after reactivation", async () => {
+  it("of a deactivated user answer 403 with that reason, and stay revoked after reactivation", async () => {
     const user_id = await invited("Dora", ["Admin"])
     const { secret } = await issue({ user_id, abilities: ["*"] })
     expect((await ask("/products", { token: secret })).status).toBe(200)
@@ -207,7 +207,7 @@ describe.each(engines)("tokens on %s", (engine) => {
     const { secret: again } = await issue({ user_id, abilities: ["*"] })
     expect((await ask("/products", { token: again })).status).toBe(200)
   })
-  it("only the owner and administrators issue tokens, whatever permissions others hold", async () => {
+  it("are issued by the owner and administrators only, whatever permissions others have", async () => {
     const everything = (await ask("/permissions")).body.permissions.map(({ key }: { key: string }) => key)
     expect((await ask("/roles", { json: { name: "Nearly admin", permissions: everything } })).status).toBe(201)
     for (const [name, roles] of [
@@ -224,7 +224,7 @@ describe.each(engines)("tokens on %s", (engine) => {
       201
     )
   })
-  it("a token is not taken away by one that may do less", async () => {
+  it("are revoked only by tokens that have all their abilities", async () => {
     const { id } = await issue({ abilities: ["products:read", "members:read"] })
     const narrow = await issue({ abilities: ["tokens:write", "products:read"] })
     expect((await ask(`/tokens/${id}`, { method: "DELETE", token: narrow.secret })).status).toBe(403)
@@ -232,7 +232,7 @@ describe.each(engines)("tokens on %s", (engine) => {
     expect((await ask(`/tokens/${id}`, { method: "DELETE", token: wide.secret })).status).toBe(204)
     expect((await ask(`/tokens/${narrow.id}`, { method: "DELETE", token: narrow.secret })).status).toBe(204)
   })
-  it("users see and revoke their own tokens, and only managers of users those of others", async () => {
+  it("are listed for and revoked by their own user only, unless that user manages users", async () => {
     const user_id = await invited("Sam", ["Sales"])
     const { id, secret } = await issue({ name: "Sam's", user_id, abilities: ["*"] })
     const { id: owners } = await issue({ name: "The owner's" })
@@ -245,7 +245,7 @@ describe.each(engines)("tokens on %s", (engine) => {
     const second = await issue({ name: "Sam's second", user_id, abilities: ["opportunities:read"] })
     expect((await ask(`/tokens/${second.id}`, { method: "DELETE", token: secret })).status).toBe(204)
   })
-  it("an administrator issues tokens for lower users, never for the owner", async () => {
+  it("are issued by administrators for other users, but never for the owner", async () => {
     const admin = await issue({ user_id: await invited("Ada", ["Admin"]), abilities: ["*"] })
     const sales = await invited("Sid", ["Sales"])
     const asAdmin = (user_id: number) =>

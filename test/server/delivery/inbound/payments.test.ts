@@ -41,7 +41,7 @@ const checkout = {
 }
 
 describe("Stripe's events", () => {
-  it("record one payment under one id, whichever of them comes first", async () => {
+  it("name a payment by its payment intent, whichever event reports it", async () => {
     const payment = { payment_id: "pi_3MtwBwLkdIwHu7ix28a3tqPa", invoice: "INV-0007", amount: "20.00", currency: "EUR" }
     expect(await read(stripePayment, event("payment_intent.succeeded", intent))).toEqual(payment)
     expect(await read(stripeCheckout, event("checkout.session.completed", checkout))).toEqual({
@@ -62,11 +62,11 @@ describe("Stripe's events", () => {
       )
     ).toEqual({ ...payment, invoice: null, amount: "5.00", is_total: true })
   })
-  it("detect an unpaid checkout, and name one without a payment by its own id", async () => {
+  it("report an unpaid checkout, by the checkout's id if it has no payment", async () => {
     const told = await read(stripeCheckout, event("", { ...checkout, payment_status: "unpaid", payment_intent: null }))
     expect(told).toMatchObject({ is_paid: false, payment_id: checkout.id })
   })
-  it("with missing or unknown content are ignored", async () => {
+  it("with missing or invalid fields are ignored", async () => {
     for (const wrong of [
       {},
       { ...intent, amount_received: "2000" },
@@ -81,8 +81,8 @@ describe("Stripe's events", () => {
   })
 })
 
-describe("amounts of Stripe", () => {
-  it("are in hundredths, except in currencies where Stripe uses another unit", () => {
+describe("amounts in Stripe's events", () => {
+  it("are in hundredths, except in the currencies where Stripe uses another unit", () => {
     expect(
       [
         [1050, "eur"],
@@ -98,14 +98,14 @@ describe("amounts of Stripe", () => {
   })
 })
 
-describe("a plain payment", () => {
+describe("a generic payment event", () => {
   const data = { invoice_number: "INV-0007", amount: "12.50", currency: "eur", reference: "bank-4711" }
-  it("is read with its amount as a text or a number", async () => {
+  it("has its amount as a string or a number", async () => {
     const payment = { payment_id: "bank-4711", invoice: "INV-0007", amount: "12.50", currency: "EUR" }
     expect(await read(plainPayment, { type: "payment.recorded", data })).toEqual(payment)
     expect(await read(plainPayment, { data: { ...data, amount: 12.5 } })).toEqual({ ...payment, amount: "12.5" })
   })
-  it("of no amount, a negative one or one that no money has is not read", async () => {
+  it("without a valid positive amount, reference and invoice number is not read", async () => {
     for (const amount of [null, "", "-1", "1e3", 1e21, 0.1 + 0.2, "1,5", true])
       expect(await read(plainPayment, { data: { ...data, amount } }), String(amount)).toBe("no")
     expect(await read(plainPayment, { data: { ...data, reference: "" } })).toBe("no")

@@ -21,7 +21,7 @@ describe.each(kinds)("a signature of a source of kind %s", (kind) => {
   it("is valid for its own body", () => {
     expect(checked(kind, sign(secret, now, body))).toBeDefined()
   })
-  it("is invalid for any other body, however similar as JSON", () => {
+  it("is invalid for any other body, even if its JSON is equal", () => {
     const headers = sign(secret, now, body)
     for (const altered of [
       `${body} `,
@@ -34,19 +34,19 @@ describe.each(kinds)("a signature of a source of kind %s", (kind) => {
     ])
       expect(checked(kind, headers, altered), JSON.stringify(altered)).toBeUndefined()
   })
-  it("is valid for bodies of a byte order mark, blanks and binary bytes, if these were signed", () => {
+  it("covers a byte order mark, blanks and escapes in the body", () => {
     for (const text of [`\ufeff${body}`, ` \r\n${body}\t`, `{"a":"\\ud800"}`])
       expect(checked(kind, sign(secret, now, text), text), JSON.stringify(text)).toBeDefined()
   })
-  it("with another secret is invalid", () => {
+  it("made with another secret is invalid", () => {
     expect(checked(kind, sign(other, now, body))).toBeUndefined()
   })
-  it("is missed where no header bears it", () => {
+  it("is missing if one of its headers is absent or empty", () => {
     expect(checked(kind, {})).toBeUndefined()
     for (const name of Object.keys(sign(secret, now, body)))
       expect(checked(kind, { ...sign(secret, now, body), [name]: "" }), name).toBeUndefined()
   })
-  it("of another kind of source is invalid", () => {
+  it("in another kind's form is invalid", () => {
     for (const wrong of kinds.filter((one) => one !== kind))
       expect(checked(kind, signed[wrong](secret, now, body)), wrong).toBeUndefined()
   })
@@ -54,11 +54,11 @@ describe.each(kinds)("a signature of a source of kind %s", (kind) => {
 
 describe.each(["standard", "stripe"] as const)("the time in a signature of a source of kind %s", (kind) => {
   const at = (made_millis: number) => checked(kind, signed[kind](secret, made_millis, body))
-  it("may lie five minutes from now, either way, and not a second more", () => {
+  it("may differ from now by at most five minutes", () => {
     expect([at(now - 300_000), at(now + 300_000)].map((one) => one !== undefined)).toEqual([true, true])
     expect([at(now - 301_000), at(now + 301_000)]).toEqual([undefined, undefined])
   })
-  it("is signed: a copy with a later time is refused", () => {
+  it("is signed, so that a copy with a later time is refused", () => {
     const old = signed[kind](secret, now - 3_600_000, body)
     const later = Object.fromEntries(
       Object.entries(old).map(([name, value]) => [
@@ -72,13 +72,13 @@ describe.each(["standard", "stripe"] as const)("the time in a signature of a sou
 })
 
 describe("a signature", () => {
-  it("identifies a generic delivery by its content, Standard Webhooks by id, Stripe by event", () => {
+  it("identifies a generic delivery by its content, Standard Webhooks by message id, and Stripe by no id", () => {
     const id = (kind: SourceKind, text = body) => checked(kind, signed[kind](secret, now, text), text)?.delivery_id
     expect(id("generic")).toMatch(/^[0-9a-f]{64}$/)
     expect(id("generic", `${body} `)).not.toBe(id("generic"))
     expect([id("standard"), id("stripe")]).toEqual(["msg_1", null])
   })
-  it("of Standard Webhooks may be one of several, and is bound to its id", () => {
+  it("of Standard Webhooks may be one of several, and covers the message id", () => {
     const headers = signedStandard(secret, "msg_1", now, body)
     const [, signature = ""] = Object.entries(headers).find(([name]) => name === "webhook-signature") ?? []
     const wrong = signedStandard(other, "msg_1", now, body)["webhook-signature"] ?? ""
@@ -89,7 +89,7 @@ describe("a signature", () => {
       checked("standard", { ...headers, "webhook-signature": `${"v1,x ".repeat(20)}${signature}` })
     ).toBeUndefined()
   })
-  it("of Stripe may be one of several of its scheme, and is invalid under another", () => {
+  it("of Stripe may be one of several v1 signatures, and no v0", () => {
     const header = signedStripe(secret, now, body)["stripe-signature"] ?? ""
     const [time, right] = header.split(",")
     const wrong = `v1=${"0".repeat(64)}`
@@ -100,7 +100,7 @@ describe("a signature", () => {
     expect(given(`${time},${time},${right}`)).toBeUndefined()
     expect(given(`${right}`)).toBeUndefined()
   })
-  it("given in capitals is the same to a generic source", () => {
+  it("of a generic source may be in capitals", () => {
     const value = signedGeneric(secret, body)["x-signals-signature"] ?? ""
     expect(checked("generic", { "x-signals-signature": value.toUpperCase() })).toBeDefined()
   })

@@ -38,7 +38,7 @@ describe.each(both_engines)("jobs over the API on %s", (engine) => {
     return id
   }
 
-  it("are measured", async () => {
+  it("are counted by kind and status in the metrics", async () => {
     await failed("letter")
     const { text } = await server.ask("/metrics", { token: null, from: "127.0.0.1" })
     expect(text).toContain(`flightcase_jobs{kind="test.word",status="failed"} 1\n`)
@@ -75,7 +75,7 @@ describe.each(both_engines)("jobs over the API on %s", (engine) => {
     expect(await page("q[kind_start]=TEST.&per_page=1")).toEqual([["later"], 4])
   })
 
-  it("that failed can be retried, and no others", async () => {
+  it("can be retried once they have failed, and not before", async () => {
     const id = await failed("letter")
     const retried = await server.ask(path(id, "/retry"), { method: "POST" })
     expect([retried.status, retried.body.job.status, retried.body.job.error]).toEqual([200, "queued", null])
@@ -87,7 +87,7 @@ describe.each(both_engines)("jobs over the API on %s", (engine) => {
     ])
   })
 
-  it("have ids of any signs in paths", async () => {
+  it("may have slashes, spaces and percent signs in their ids", async () => {
     const id = "test.unknown:a.b/c d?e#ü%"
     await rowsOf(server, jobRow(engine, id))
     const { job } = (await server.ask(path(id))).body
@@ -95,7 +95,7 @@ describe.each(both_engines)("jobs over the API on %s", (engine) => {
     expect((await server.ask(path(id), { method: "DELETE" })).status).toBe(204)
   })
 
-  it("that completed are deleted after two weeks, with their notes; failed ones are not", async () => {
+  it("are deleted two weeks after they completed, with their notes; failed ones stay", async () => {
     const id = await failed("letter", 1)
     const long_ago = engine === "pg" ? "now() - interval '15 days'" : "datetime('now', '-15 days')"
     await rowsOf(server, jobRow(engine, "test.unknown:old").replace("'failed'", "'completed'"))
@@ -111,7 +111,7 @@ describe.each(both_engines)("jobs over the API on %s", (engine) => {
   })
 
   // Its job stays under way.
-  it("that wait or have failed can be dropped, those in progress cannot", async () => {
+  it("can be deleted while queued, and not while running", async () => {
     const waiting = await queueWord(server, kind, "later", { delay_seconds: 3_600, owner_id: 1 })
     expect((await server.ask(path(waiting), { method: "DELETE" })).status).toBe(204)
     expect((await server.ask(path(waiting))).status).toBe(404)

@@ -33,7 +33,7 @@ describe.each(both_engines)("a job on %s", (engine) => {
     return id
   }
 
-  it("whose last attempt was interrupted by the server's end fails, with its consequences", async () => {
+  it("fails, with its kind's follow-up, if the server ended during its last attempt", async () => {
     const ended: Array<readonly [string, string]> = []
     const run: Array<string> = []
     const kind = wordKind((word) => Effect.sync(() => void run.push(word)), {
@@ -49,7 +49,7 @@ describe.each(both_engines)("a job on %s", (engine) => {
     await expect.poll(async () => (await job(server, id)).status, within).toBe("done")
   })
 
-  it("of a kind that cannot end a server is not used up by servers that ended", async () => {
+  it("does not count attempts cut off by the server if its kind cannot end a server", async () => {
     const numbers: Array<readonly [number, boolean]> = []
     const kind = wordKind(
       (_word, { is_last, number }) =>
@@ -69,7 +69,7 @@ describe.each(both_engines)("a job on %s", (engine) => {
     ])
   })
 
-  it("that failed, gave up or timed out run their kind's consequence, in one transaction", async () => {
+  it("runs its kind's follow-up when it fails, gives up or times out", async () => {
     const kind = wordKind(
       (word) =>
         word === "hangs"
@@ -94,7 +94,7 @@ describe.each(both_engines)("a job on %s", (engine) => {
     }
   })
 
-  it("fails even if its consequence fails unexpectedly", async () => {
+  it("fails even if its kind's follow-up throws", async () => {
     const kind = wordKind(() => Effect.fail(new GivenUp({ message: "No use." })), {
       ended: () => Effect.die(new Error("a fault of ours"))
     })

@@ -25,7 +25,7 @@ describe.each(both_engines)("jobs on %s", (engine) => {
   const job = async (server: Serving, id: string) =>
     (await server.ask(`/api/v1/system/jobs/${encodeURIComponent(id)}`)).body.job
 
-  it("are done once their transaction has committed, once for each subject, and never where it was taken back", async () => {
+  it("run once per subject after their transaction commits, and never after a rollback", async () => {
     const done: Array<string> = []
     const kind = wordKind((word) => Effect.sync(() => void done.push(word)))
     const server = await serving(kind)
@@ -44,7 +44,7 @@ describe.each(both_engines)("jobs on %s", (engine) => {
     expect(await rowsOf(server, "select * from job_notes")).toEqual([])
   })
 
-  it("are tried again until they have failed for good, with the last error in one line", async () => {
+  it("are retried until their attempts are used up, with the last error in one line", async () => {
     const attempts: Array<readonly [number, boolean]> = []
     const kind = wordKind(
       (_word, { is_last, number }) =>
@@ -72,7 +72,7 @@ describe.each(both_engines)("jobs on %s", (engine) => {
     })
   })
 
-  it("that gave up fail at once, and can be restarted", async () => {
+  it("that give up fail at once, and can be retried by hand", async () => {
     let is_mended = false
     const kind = wordKind(() =>
       Effect.suspend(() =>
@@ -90,7 +90,7 @@ describe.each(both_engines)("jobs on %s", (engine) => {
     expect(await job(server, id)).toMatchObject({ attempts: 1, error: null })
   })
 
-  it("that fail unexpectedly do not stop their worker or its siblings", async () => {
+  it("that throw or are interrupted do not stop their worker", async () => {
     const done: Array<string> = []
     const kind = wordKind(
       (word) =>
@@ -113,7 +113,7 @@ describe.each(both_engines)("jobs on %s", (engine) => {
     await expect.poll(async () => (await job(server, interrupted)).status, within).toBe("failed")
   })
 
-  it("whose data cannot be read fail, and their kind continues", async () => {
+  it("whose data cannot be decoded fail, and their kind continues", async () => {
     const done: Array<string> = []
     const kind = wordKind((word) => Effect.sync(() => void done.push(word)), { at_a_time: 1 })
     const server = await serving(kind)
@@ -167,7 +167,7 @@ describe.each(both_engines)("jobs on %s", (engine) => {
     expect(Math.round((Date.parse(next_attempt_at) - Date.parse(created_at)) / 60_000)).toBe(60)
   })
 
-  it("under way when the server stops are released, and their attempt does not count", async () => {
+  it("interrupted by a stopping server are queued again, and the attempt does not count", async () => {
     const fresh = engine === "pg" ? await freshDatabase() : undefined
     open.push(async () => (fresh === undefined ? cleanUp() : fresh.drop()))
     let began = 0

@@ -19,8 +19,8 @@ afterEach(async () => {
 const program = fileURLToPath(new URL("words-program.ts", import.meta.url))
 const jobs = 40
 
-describe.each(share(engines))("a server on %s that is killed in the middle of jobs", (engine) => {
-  it("completes each of them in the end, running those in progress again", { timeout: 240_000 }, async () => {
+describe.each(share(engines))("a server on %s that is killed while jobs run", (engine) => {
+  it("completes each job after restarts, and reruns those in progress", { timeout: 240_000 }, async () => {
     const folder = await folderOfItsOwn()
     const file = join(folder, "lines")
     let database = join(folder, "server.sqlite")

@@ -7,7 +7,7 @@ import { failedAttempt, lineOf, shownError, waitSeconds } from "../../../../serv
 const kind = { attempts_max: 3, waits_seconds: [10, 60] }
 
 describe("the wait after a failed attempt", () => {
-  it("is the kind's own, the last one repeatedly, with up to a tenth added", () => {
+  it("follows the kind's waits, repeats the last one, and adds up to a tenth", () => {
     fc.assert(
       fc.property(fc.string(), fc.integer({ min: 1, max: 30 }), (job_id, attempt) => {
         const base = attempt === 1 ? 10 : 60
@@ -27,11 +27,11 @@ describe("the wait after a failed attempt", () => {
 })
 
 describe("a failed attempt", () => {
-  it("is followed by another until there were as many as the kind allows", () => {
+  it("is retried until the kind's attempts are used up", () => {
     const waits = [1, 2, 3].map((n) => failedAttempt(kind, "a:1", n, Cause.fail(new Error("no"))).wait_seconds)
     expect(waits.map((wait) => wait !== undefined)).toEqual([true, true, false])
   })
-  it("is the last if its kind gives up", () => {
+  it("is the last one if the job gives up", () => {
     expect(failedAttempt(kind, "a:1", 1, Cause.fail(new GivenUp({ message: "No such address." })))).toEqual({
       error: "No such address.",
       is_defect: false,
@@ -48,7 +48,7 @@ describe("a failed attempt", () => {
       })
     )
   })
-  it("of the queue itself is shown without a stack", () => {
+  it("shows an error of the queue itself without a stack", () => {
     expect(shownError(null)).toBeNull()
     expect(shownError("Lock expired after final attempt")).toBe("The server ended during the last attempt.")
     expect(shownError("TypeError: x is not a function\n    at run (/srv/a.ts:1:2)\n    at next (/srv/b.ts:3:4)")).toBe(

@@ -26,7 +26,7 @@ describe.each(both_engines)("jobs on %s", (engine) => {
     expect(erased.status, erased.text).toBe(200)
   }
 
-  it("of kinds that name people are cleared once somebody is erased, except pending ones", async () => {
+  it("that name people are emptied once somebody is erased, unless they are still pending", async () => {
     const kind = wordKind(
       (word) =>
         word === "Ann refused" ? Effect.fail(new GivenUp({ message: "Ann refused" })) : Effect.succeed({ to: word }),
@@ -52,7 +52,7 @@ describe.each(both_engines)("jobs on %s", (engine) => {
     expect((await job(server, done)).status).toBe("done")
   })
 
-  it("that hang are given up after their time limit, and release their worker", async () => {
+  it("that hang fail after their kind's time limit, and release their worker", async () => {
     const kind = wordKind((word) => (word === "hangs" ? Effect.never : Effect.succeed({ word })), {
       at_a_time: 1,
       attempts_max: 1,

@@ -32,7 +32,7 @@ const slice: ServerSlice = {
     events.some(({ data }) => data["name"] === "Forbidden fruit") ? Effect.die(new Error("not this one")) : Effect.void
 }
 
-it("events without a subscriber cost nothing", () => {
+it("events without a subscriber queue no job", () => {
   const asked: Array<unknown> = []
   const follow = whatFollows([], { offer: (offer) => Effect.sync(() => (asked.push(offer), "")) })
   expect(follow([])).toBe(Effect.void)
@@ -63,7 +63,7 @@ describe.each(both_engines)("jobs that follow from events on %s", (engine) => {
     expect(await words(server)).toEqual(["Lamp", "Truss"])
   })
 
-  it("are queued once for an answer that is given again", async () => {
+  it("are queued once when a response is replayed", async () => {
     const server = await serving()
     const order = { subject: "Lamp", starts_at: "2026-08-01T09:00:00Z", ends_at: "2026-08-02T09:00:00Z", store_id: 1 }
     const send = () => server.ask("/api/v1/opportunities", { json: order, headers: { "idempotency-key": "one" } })
@@ -72,7 +72,7 @@ describe.each(both_engines)("jobs that follow from events on %s", (engine) => {
     expect(await words(server)).toEqual(["Lamp"])
   })
 
-  it("are queued once for a command from a device, when it is accepted", async () => {
+  it("are queued once for a device's command, when it is accepted", async () => {
     const server = await serving()
     const { replica, lease } = (await server.ask("/api/v1/sync/replicas", { json: { name: "Laptop" } })).body
     const block = lease.find(({ entity }: { entity: string }) => entity === "products")
@@ -86,7 +86,7 @@ describe.each(both_engines)("jobs that follow from events on %s", (engine) => {
     expect(await words(server)).toEqual(["Lamp", "Truss"])
   })
 
-  it("are not queued where a business is brought that had them elsewhere", async () => {
+  it("are not queued by a restore", async () => {
     const [here, there] = [await serving(), await serving()]
     await create(here, "Lamp")
     const { manifest } = (await here.ask("/api/v1/system/manifest")).body

@@ -28,7 +28,7 @@ const database = async (): Promise<string> => {
 }
 
 describe("two servers that start at once on an empty Postgres", () => {
-  it("do each of 300 jobs once, whichever of them queued it", async () => {
+  it("run each of 300 jobs once, whichever server queued it", async () => {
     const url = await database()
     const done: Array<string> = []
     const kind = (server: string): WordKind =>
@@ -72,7 +72,7 @@ describe("two servers that start at once on an empty Postgres", () => {
 })
 
 describe("jobs on a Postgres that becomes unreachable", () => {
-  it("are taken again once it is back", async () => {
+  it("continue once it is reachable again", async () => {
     const fresh = await freshDatabase()
     open.push(() => fresh.drop())
     const done: Array<string> = []

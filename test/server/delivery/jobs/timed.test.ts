@@ -15,7 +15,7 @@ const at = (text: string): number => Date.parse(`2026-07-01T${text}Z`)
 
 describe("the last due time", () => {
   const half_hourly = cronOf({ cron: "*/30 * * * *" })
-  it("lies after the one before and not after now", () => {
+  it("lies after the previous one and not after now", () => {
     expect(lastDue(half_hourly, at("09:00:00"), at("09:29:59.999"))).toBeUndefined()
     expect(lastDue(half_hourly, at("09:00:00"), at("09:30:00"))).toBe(at("09:30:00"))
     expect(lastDue(half_hourly, at("09:30:00"), at("09:59:59"))).toBeUndefined()
@@ -34,8 +34,8 @@ afterEach(async () => {
   await cleanUp()
 })
 
-describe.each(both_engines)("timed work on %s", (engine) => {
-  it("is queued once by all servers, and caught up once after a downtime", async () => {
+describe.each(both_engines)("scheduled work on %s", (engine) => {
+  it("is queued once by all servers, and once after a downtime", async () => {
     const done: Array<string> = []
     const sweep: TimedWork = {
       cron: "0 4 * * *",
@@ -91,7 +91,7 @@ describe.each(both_engines)("timed work on %s", (engine) => {
     await expect.poll(() => done.at(-1), { timeout: 20_000 }).toBe("2026-07-05T04:00:00.000Z")
   })
 })
-it("overdue invoices are notified at start-up as well, within the hour of the last check", async () => {
+it("overdue invoices are notified at start-up, too", async () => {
   const path = `${await folderOfItsOwn()}/server.sqlite`
   const openedAt = async (instant: string) => {
     const app = await openServerApp({

@@ -47,10 +47,10 @@ describe("a message", () => {
     ["subject", { subject: "s".repeat(999) }],
     ["text", { text: "t".repeat(500_001) }],
     ["to", { to: Array.from({ length: 101 }, (_, at) => `a${at}@customer.example`) }]
-  ])("is refused if %s is invalid", async (field, more) => {
+  ])("is refused for an invalid %s", async (field, more) => {
     expect(Object.keys((await errorsOf(more)) as object)).toEqual([field])
   })
-  it("has 25 MB of attachments at most, of which 1 MB are not files of the store", async () => {
+  it("takes 25 MB of attachments, of which 1 MB may not be stored files", async () => {
     const file = { name: "a.pdf", mime_type: "application/pdf", sha256: "0".repeat(64) }
     const of = (size_bytes: number) => ({ ...file, size_bytes })
     expect(await errorsOf({ attachments: [of(12_000_000), of(13_000_000)] })).toBeUndefined()
@@ -63,7 +63,7 @@ describe("a message", () => {
       attachments: ["Attachments that are not stored as files may have 1 MB together."]
     })
   })
-  it("has no lines in its subject and names", async () => {
+  it("replaces line breaks and slashes in its subject and names", async () => {
     const { subject, to, attachments } = await composed({
       subject: "Your quote\r\nBcc: other@house.example",
       to: [{ name: "Ann\r\nX-Evil: 1", address: "ann@customer.example" }],
@@ -75,7 +75,7 @@ describe("a message", () => {
       "a_b_c\ufffd.pdf"
     ])
   })
-  it("is sent at most once to an address", async () => {
+  it("is sent at most once to each address", async () => {
     const { recipients } = await composed({
       to: ["a@b.example", "a@b.example"],
       cc: ["a@b.example"],
@@ -89,10 +89,10 @@ describe("a message", () => {
     ["a=3ab", "<a=3d3ab@hire.example>"],
     [".a..b.", "<=2ea=2e.b=2e@hire.example>"],
     ["<x@y>\r\n", "<=3cx=40y=3e=0d=0a@hire.example>"]
-  ])("with the id %j has its own Message-ID", async (id, expected) => {
+  ])("with the id %j has a Message-ID of its own", async (id, expected) => {
     expect((await composed({ id })).message_id).toBe(expected)
   })
-  it("reports an invalid address in a setting, naming the setting", async () => {
+  it("names the setting that holds an invalid address", async () => {
     await serving.ask("/api/v1/settings/mail", {
       method: "PUT",
       json: { settings: { sender_address: "a..b@house.example" } }
@@ -105,7 +105,7 @@ describe("a message", () => {
   })
 })
 
-it("is checked before anything is decided", () => {
+it("recipients of a message are checked before a command is decided", () => {
   expect(mailAddressErrors({ to: ["ann@customer.example"] })).toEqual({})
   expect(Object.keys(mailAddressErrors({ to: ["ann"], cc: ["x"], reply_to: "y" }))).toEqual(["to", "cc", "reply_to"])
 })

@@ -15,7 +15,7 @@ afterEach(async () => {
 const token = "owner-token-of-the-tests"
 
 describe.each(share(engines))("on %s", (engine: Engine) => {
-  it("a message accepted as its sender died is sent again under the same Message-ID", async () => {
+  it("a message accepted by the mail server as its sender dies is resent under the same Message-ID", async () => {
     const seen: Array<Taken> = []
     let first = true
     let died: () => Promise<unknown> = () => Promise.resolve()

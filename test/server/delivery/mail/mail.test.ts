@@ -28,7 +28,7 @@ describe.each(engines)("mail on %s", (engine) => {
     return { smtp, app }
   }
 
-  it("arrives with its parts, its headers and its attachments as they were", async () => {
+  it("arrives with its parts, headers and attachments unchanged", async () => {
     const { smtp, app } = await opened()
     const every_byte = Uint8Array.from({ length: 70_000 }, (_, at) => (at * 7 + (at >> 8)) % 256)
     const line = "A very long line. ".repeat(200).trim()
@@ -94,7 +94,7 @@ describe.each(engines)("mail on %s", (engine) => {
     ])
   })
 
-  it("carries files of the store, byte for byte, and fails at once when one has gone", async () => {
+  it("carries stored files byte for byte, and fails at once if one is missing", async () => {
     const { smtp, app } = await opened()
     const bytes = randomBytes(3_000_000)
     const blob = await app.run(keepContent(Stream.make(new Uint8Array(bytes)), 20_000_000))
@@ -115,7 +115,7 @@ describe.each(engines)("mail on %s", (engine) => {
     expect(smtp.taken[1]?.read.text).toContain("An attachment's file is gone: nothing was sent.")
   })
 
-  it("is sent with its attachments two days later, although their subject was deleted at once", async () => {
+  it("keeps its attachments for two days, even if what they were attached to is deleted", async () => {
     let up = false
     const { smtp, app } = await opened({ message: () => (up ? undefined : replies(451, "4.3.0 Later")) })
     const { sha256, ...blob } = await app.run(
@@ -131,7 +131,7 @@ describe.each(engines)("mail on %s", (engine) => {
     expect(smtp.taken[0]?.read.attachments).toHaveLength(1)
   })
 
-  it("is tried again after 451, as the same message", async () => {
+  it("is retried after a 451 with the same bytes", async () => {
     let refusals = 1
     const seen: Array<string> = []
     const { smtp, app } = await opened({
@@ -158,7 +158,7 @@ describe.each(engines)("mail on %s", (engine) => {
       })
   })
 
-  it("fails at once on a permanent refusal, and notifies its sender, but never about that notification", async () => {
+  it("fails at once after a 550, and notifies its sender once", async () => {
     const { smtp, app } = await opened({ recipient: () => replies(550, "No such mailbox") })
     await app.mail({ id: "invoice.10" })
     await expect
@@ -176,7 +176,7 @@ describe.each(engines)("mail on %s", (engine) => {
     expect(smtp.taken).toEqual([])
   })
 
-  it("reaches the accepted recipients, once each, when others are refused or deferred", async () => {
+  it("reaches each accepted recipient once when others are refused or deferred", async () => {
     let deferrals = 1
     const { smtp, app } = await opened({
       recipient: (address) =>
@@ -209,7 +209,7 @@ describe.each(engines)("mail on %s", (engine) => {
     expect(notice?.read.text).not.toContain("full@customer.example")
   })
 
-  it("is signed for the sender's domain if a key is set, and waits if that is invalid", async () => {
+  it("is signed with DKIM if a valid key is set, and waits while the key is invalid", async () => {
     const { smtp, app } = await opened()
     const set = (settings: object) => app.ask("/api/v1/settings/mail", { method: "PUT", json: { settings } })
     const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 1024 })
@@ -230,7 +230,7 @@ describe.each(engines)("mail on %s", (engine) => {
     )
   })
 
-  it("waits for the right password, and is sent once it is set", async () => {
+  it("waits while the password is wrong, and is sent once it is right", async () => {
     const { smtp, app } = await opened(
       {
         authOptional: false,
@@ -261,7 +261,7 @@ describe.each(engines)("mail on %s", (engine) => {
     expect(refused.text).not.toContain("sesame")
   })
 
-  it("is written to the outbox without a mail server, and says so", async () => {
+  it("is written to the outbox if no mail server is set", async () => {
     const app = await openMailing(engine, undefined)
     open.push(() => app.close())
     const answer = await app.ask("/api/v1/system/mail/test", { json: { to: "ann@customer.example" } })
@@ -289,7 +289,7 @@ describe.each(engines)("mail on %s", (engine) => {
     expect((await stat(folder)).mode & 0o777).toBe(0o700)
   })
 
-  it("has the store's sender, reply address and copy where the store has them", async () => {
+  it("uses the store's sender, reply address and blind copy, else the company's", async () => {
     const { smtp, app } = await opened()
     const put = (target: string, json: unknown) => app.ask(target, { method: "PUT", json })
     expect(

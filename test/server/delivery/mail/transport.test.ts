@@ -52,7 +52,7 @@ const host = async (talk: (socket: Socket) => void): Promise<string> => {
   return `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-describe("a message waits for another attempt", () => {
+describe("a message is retried later", () => {
   it("when no mail server listens at the address", async () => {
     const smtp = await mailServer()
     await smtp.close()
@@ -70,7 +70,7 @@ describe("a message waits for another attempt", () => {
       text: expect.stringMatching(/did not answer in time|could not be reached/)
     })
   })
-  it("when the mail server dribbles answers without an end", async () => {
+  it("when the mail server sends an endless answer", async () => {
     const url = await host((socket) => {
       socket.write("220 here\r\n")
       const dribbling = setInterval(() => socket.write("250-more\r\n"), 200)
@@ -94,7 +94,7 @@ describe("a message waits for another attempt", () => {
     })
     expect(await sender()(url)).toMatchObject({ kind: "later" })
   })
-  it("when the password is wrong, in words that name it and do not repeat it", async () => {
+  it("when the password is wrong, with an error that does not repeat it", async () => {
     const smtp = await opened({
       disabledCommands: ["STARTTLS"],
       allowInsecureAuth: true,
@@ -113,12 +113,12 @@ describe("a message waits for another attempt", () => {
       text: expect.stringContaining("The mail server wants a login or encryption")
     })
   })
-  it("is not sent without a login when one is set and the server supports none", async () => {
+  it("when a login is set and the mail server supports none", async () => {
     const smtp = await opened({ disabledCommands: ["STARTTLS", "AUTH"] })
     expect(await sender()(smtp.url.replace("//", "//me:secret@"))).toMatchObject({ kind: "later" })
     expect(smtp.taken).toEqual([])
   })
-  it.each([421, 450, 451, 452, 503])("when it is answered %i", async (code) => {
+  it.each([421, 450, 451, 452, 503])("when the mail server answers %i", async (code) => {
     const smtp = await opened({ message: () => replies(code, "Not now") })
     expect(await sender()(smtp.url)).toMatchObject({ kind: "later", text: expect.stringContaining("Not now") })
   })
@@ -128,7 +128,7 @@ describe("an encrypted connection", () => {
   // The certificate of smtp-server is its own.
   const encrypted: Behaviour = { disabledCommands: [] }
 
-  it("is required for remote mail servers, with a valid certificate", async () => {
+  it("needs a valid certificate for a remote mail server", async () => {
     const smtp = await opened(encrypted)
     const transport = makeMailTransport(short)
     open.push(() => Effect.runPromise(transport.close))
@@ -145,7 +145,7 @@ describe("an encrypted connection", () => {
     })
     expect(smtp.taken).toEqual([])
   })
-  it("is not done if the server does not offer it", async () => {
+  it("is required even if the server does not offer it", async () => {
     const smtp = await opened()
     expect(await sender()(`${smtp.url}?tls=unchecked`)).toEqual({
       kind: "later",
@@ -175,7 +175,7 @@ describe("an encrypted connection", () => {
 })
 
 describe("the mail server's answers about recipients", () => {
-  it.each([550, 551, 553, 554])("are kept when it refuses all with %i", async (code) => {
+  it.each([550, 551, 553, 554])("name each recipient refused with %i", async (code) => {
     const smtp = await opened({ recipient: () => replies(code, "No such mailbox") })
     expect(await sender()(smtp.url, ["a@customer.example", "b@customer.example"])).toEqual({
       kind: "refused",
@@ -187,7 +187,7 @@ describe("the mail server's answers about recipients", () => {
       text: expect.stringContaining("a@customer.example, b@customer.example")
     })
   })
-  it("are kept when it refuses the message for all of them", async () => {
+  it("name every recipient when the message is refused", async () => {
     const smtp = await opened({ message: () => replies(554, "Spam") })
     expect(await sender()(smtp.url)).toEqual({
       kind: "refused",
@@ -195,7 +195,7 @@ describe("the mail server's answers about recipients", () => {
       text: expect.stringContaining("Spam")
     })
   })
-  it("divides them into taken, refused and deferred", async () => {
+  it("divide recipients into accepted, refused and deferred", async () => {
     const smtp = await opened({
       recipient: (address) =>
         address.startsWith("gone")
@@ -222,8 +222,8 @@ describe("the mail server's answers about recipients", () => {
   })
 })
 
-describe("connections", () => {
-  it("are two at most, and used again", async () => {
+describe("connections to the mail server", () => {
+  it("are two at most, and are reused", async () => {
     let busy = 0
     let busiest = 0
     let connected = 0
@@ -244,7 +244,7 @@ describe("connections", () => {
     expect(outcomes.map(({ kind }) => kind)).toEqual(Array.from({ length: 12 }, () => "taken"))
     expect([busiest, connected]).toEqual([2, 2])
   })
-  it("that were closed meanwhile are reopened, without a second copy", async () => {
+  it("are reopened if they were closed, without sending a message twice", async () => {
     const smtp = await opened()
     const send = sender()
     await send(smtp.url, undefined, "first")

@@ -8,7 +8,7 @@ import { both_engines, plays_everything } from "../../../app.ts"
 import { house, type House, type Person } from "./house.ts"
 
 const minute = 60_000
-describe.each(both_engines)("on %s", (engine) => {
+describe.each(both_engines)("notifications of a burst on %s", (engine) => {
   let server: House
   let seller: Person
   let clock = 0
@@ -31,7 +31,7 @@ describe.each(both_engines)("on %s", (engine) => {
   const titles = async (person?: Person) => (await server.inbox(person, made_ones)).map(({ title }) => title)
   const meta = async () => (await server.did(200, "GET", "/notifications?per_page=1", undefined, seller.token)).meta
 
-  it("a program's many become twenty and one that counts the others, for everybody", async () => {
+  it("are twenty rows and one that counts the rest, for every recipient", async () => {
     const others = await Promise.all(
       Array.from({ length: 3 }, (_, at) => server.person(`Reader ${at}`, ["opportunities.view"]))
     )
@@ -48,7 +48,7 @@ describe.each(both_engines)("on %s", (engine) => {
     const [own] = await server.inbox(undefined, made_ones)
     expect([own.is_own, own.read_at !== null]).toEqual([true, true])
   })
-  it("events in a row are counted once, however often the job runs", async () => {
+  it("are counted once, however often the job runs", async () => {
     const [{ newest }] = await server.sql("select max(position) as newest from journal")
     await made(told_a_minute_max + 3)
     const [before] = await server.inbox(seller)
@@ -65,7 +65,7 @@ describe.each(both_engines)("on %s", (engine) => {
     expect((await server.inbox(seller))[0]).toEqual(before)
     expect((await server.inbox(seller)).length).toBe(told_a_minute_max + 1)
   })
-  it("once it is read, a new row begins; after a quiet minute notifications are single again", async () => {
+  it("start a new row once they are read, and single rows after a quiet minute", async () => {
     await made(told_a_minute_max + 2)
     expect((await titles(seller))[0]).toBe("2 opportunities were made")
     await server.did(200, "POST", "/notifications/read_all", undefined, seller.token)
@@ -84,14 +84,14 @@ describe.each(both_engines)("on %s", (engine) => {
     await server.told()
     expect((await server.inbox(seller))[0]).toMatchObject({ body: "By another", actor_name: "Otto Other" })
   })
-  it("a usual pace is never gathered, however long it lasts", async () => {
+  it("are not grouped at one every three seconds", async () => {
     for (let at = 0; at < 40; at++) {
       await made(1)
       goOn(3_000)
     }
     expect((await server.inbox(seller)).length).toBe(40)
   })
-  it("its mail has the count at the time of sending", async () => {
+  it("are mailed as one row with their count", async () => {
     await server.did(200, "PUT", "/notification_settings", {
       settings: [{ notification_type: "opportunity.created", channels: { database: true, email: true } }]
     })

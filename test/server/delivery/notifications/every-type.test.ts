@@ -14,7 +14,7 @@ import { type Books, openBooks } from "../../../api/billing-black-box.ts"
 import { engines } from "../../../app.ts"
 import { houseOf, type House, type Person } from "./house.ts"
 
-describe.each(engines)("on %s", (engine) => {
+describe.each(engines)("the notifications on %s", (engine) => {
   let yard: Books
   let house: House
   let seller: Person, keeper: Person, outsider: Person, manager: Person
@@ -42,13 +42,13 @@ describe.each(engines)("on %s", (engine) => {
   const titles = async (person: Person | undefined, type: string, subject_id?: number) =>
     (await of(person, type, subject_id)).map(({ title }) => title)
 
-  it("a copied opportunity counts as a created one", async () => {
+  it("of a copied opportunity are those of a created one", async () => {
     const job = await yard.job()
     const { id, number } = await yard.made(`/opportunities/${job.id}/clone`)
     expect(await titles(seller, "opportunity.created", id)).toEqual([`Opportunity ${number} for Payer was made`])
     expect(await of(keeper, "opportunity.created")).toEqual([])
   })
-  it("a lost quotation and a cancelled order; not an order that goes on hire", async () => {
+  it("cover a lost quotation and a cancelled order, but no order that goes on hire", async () => {
     const type = "opportunity.cancelled"
     const lost = await yard.job()
     await yard.made(`/opportunities/${lost.id}/convert_to_quotation`)
@@ -68,7 +68,7 @@ describe.each(engines)("on %s", (engine) => {
     })
     expect(await of(outsider, type)).toEqual([])
   })
-  it("an invoice that is issued, overdue, and paid", async () => {
+  it("cover an invoice that is issued, paid or overdue", async () => {
     const bill = await yard.issued()
     expect(await titles(seller, "invoice.issued", bill.id)).toEqual([`Invoice ${bill.number} for Payer was issued`])
     await yard.made(`/invoices/${bill.id}/payments`, { amount: "50.00", method: "cash" })
@@ -86,7 +86,7 @@ describe.each(engines)("on %s", (engine) => {
     expect(mailed.filter(({ mail_state }) => mail_state !== "none").length).toBeGreaterThan(0)
     expect(await of(keeper, "invoice.issued")).toEqual([])
   })
-  it("received goods of a purchase order, without their costs", async () => {
+  it("cover received goods of a purchase order, without costs", async () => {
     const order = await yard.received()
     const [told] = await of(keeper, "purchase_order.received", order.id)
     expect(told.title).toBe(`Goods of purchase order ${order.number} from Big Cranes Ltd came in`)
@@ -94,7 +94,7 @@ describe.each(engines)("on %s", (engine) => {
     expect(JSON.stringify(told)).not.toMatch(/£|100/)
     expect(await of(seller, "purchase_order.received")).toEqual([])
   })
-  it("documents of a batch once all are rendered, to the requester; none for documents a request waited for", async () => {
+  it("notify the requester once that a batch of documents is ready", async () => {
     const bills = [await yard.issued(), await yard.issued()]
     const body = { document_type: "invoice", documentable_type: "Invoice" }
     await house.did(201, "POST", "/documents/generate", { ...body, documentable_id: bills[0].id }, seller.token)
@@ -110,7 +110,7 @@ describe.each(engines)("on %s", (engine) => {
       .toEqual(["2 documents are ready"])
     expect(await of(undefined, "document.generated")).toEqual([])
   })
-  it("a document whose request answered 202, to the requester; none for a document it returned", async () => {
+  it("cover a document that took longer than its request, and none that the request returned", async () => {
     const { id } = await yard.issued()
     const body = { document_type: "invoice", documentable_type: "Invoice", documentable_id: id }
     const { document } = await house.did(201, "POST", "/documents/generate", body, seller.token)
@@ -133,7 +133,7 @@ describe.each(engines)("on %s", (engine) => {
     ])
     expect(told.body).toMatch(/^Invoice \S+ for Payer$/)
   })
-  it("a quotation that its customer accepts, as something about the opportunity", async () => {
+  it("cover a quotation accepted by its customer, under its opportunity", async () => {
     const job = await yard.job()
     await yard.made(`/opportunities/${job.id}/convert_to_quotation`)
     const about = { document_type: "quotation", documentable_type: "Opportunity", documentable_id: job.id }
@@ -155,7 +155,7 @@ describe.each(engines)("on %s", (engine) => {
     expect(row.mail_state).not.toBe("none")
     expect(await of(outsider, "document.accepted")).toEqual([])
   })
-  it("goods that became free for a waiting line, to the user who put it on the list and the opportunity's owner", async () => {
+  it("about stock for a waiting line go to the opportunity's owner, and not to users without permission", async () => {
     const job = await yard.job(undefined, { owned_by: seller.member_id })
     const [item] = job.items
     const event = {
@@ -173,7 +173,7 @@ describe.each(engines)("on %s", (engine) => {
     // The user who listed it may no longer see opportunities.
     expect(await of(keeper, "shortage.waitlist.matched")).toEqual([])
   })
-  it("activities to newly added participants, and none for completed or cancelled ones", async () => {
+  it("cover activities assigned to new participants, except completed, cancelled and muted ones", async () => {
     const type = "activity.assigned"
     const base = { subject: "Call the venue", starts_at: "2026-07-01T09:00:00Z", owned_by: keeper.user_id }
     const { id } = await yard.made("/activities", { ...base, participants: [{ member_id: manager.member_id }] })
@@ -198,7 +198,7 @@ describe.each(engines)("on %s", (engine) => {
     })
     for (const one of [done, cancelled, muted]) expect(await of(keeper, type, one.id)).toEqual([])
   })
-  it("sends account events to users who may see them, and reactivations also to their user", async () => {
+  it("about accounts go to users who may see them, and a reactivation also to its user", async () => {
     const { user_id, token } = await house.person("Ann Other", ["stock.view"])
     expect(await titles(manager, "user.invited", user_id)).toEqual(["Ann Other was invited"])
     expect(await of({ user_id, token, member_id: 0 }, "user.invited")).toEqual([])
@@ -210,7 +210,7 @@ describe.each(engines)("on %s", (engine) => {
     expect(rows.map((row) => row.notification_type)).toEqual(["user.reactivated"])
     expect(await of(outsider, "user.invited")).toEqual([])
   })
-  it("users without the permissions get none", async () => {
+  it("are not created for users without the permissions", async () => {
     expect((await house.inbox(outsider)).map((row) => row.notification_type)).toEqual([])
   })
 })

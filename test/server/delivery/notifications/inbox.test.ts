@@ -10,7 +10,7 @@ import { userById } from "../../../../server/ports/server-context.ts"
 import { engines } from "../../../app.ts"
 import { house, type House, type Person } from "./house.ts"
 
-describe.each(engines)("on %s", (engine) => {
+describe.each(engines)("the inbox on %s", (engine) => {
   let server: House
   let seller: Person
   let role_id: number
@@ -27,7 +27,7 @@ describe.each(engines)("on %s", (engine) => {
   })
   afterEach(() => server.close())
 
-  it("is marked as read and unread, one by one and all at once", async () => {
+  it("marks notifications as read and unread, one by one and all at once", async () => {
     for (const subject of ["A", "B", "C"]) await made(subject)
     await server.told()
     const [third, second, first] = await server.inbox(seller)
@@ -82,7 +82,7 @@ describe.each(engines)("on %s", (engine) => {
     expect([deleted.title, deleted.url]).toEqual([told.title, null])
   })
 
-  it("holds what company and user preferences allow", async () => {
+  it("holds what the company's and the user's preferences allow", async () => {
     const setting = (json: object) =>
       server.did(200, "PUT", "/notification_settings", {
         settings: [{ notification_type: "opportunity.created", ...json }]
@@ -115,7 +115,7 @@ describe.each(engines)("on %s", (engine) => {
     expect(own).toEqual([])
   })
 
-  it("holds each notification event once, however often the job runs and whichever users were added since", async () => {
+  it("holds each notification once, however often and concurrently the job runs", async () => {
     await made("A")
     await made("B")
     await server.told()
@@ -129,7 +129,7 @@ describe.each(engines)("on %s", (engine) => {
     expect(await server.sql("select dedupe_key from notifications order by id")).toEqual(before)
   })
 
-  it("costs the same few statements for many users and rows", async () => {
+  it("costs the same number of statements for many users and rows", async () => {
     const counted = async <A, E, R>(effect: Effect.Effect<A, E, R>) => {
       let statements = 0
       const run = Effect.gen(function* () {
@@ -172,7 +172,7 @@ describe.each(engines)("on %s", (engine) => {
     expect(await telling()).toBeLessThanOrEqual(few + (engine === "pg" ? 0 : 3))
   })
 
-  it("groups a burst into one row", async () => {
+  it("shows the seven events of one command as one row", async () => {
     for (let at = 0; at < 7; at++) await made(`A${at}`)
     await server.told()
     // As one command would have recorded them.
@@ -196,7 +196,7 @@ describe.each(engines)("on %s", (engine) => {
     ])
   })
 
-  it("is deleted with its user, and after a time", async () => {
+  it("is deleted with its user, and after 90 days", async () => {
     await made("A")
     await server.told()
     await server.did(204, "DELETE", `/users/${seller.user_id}`)

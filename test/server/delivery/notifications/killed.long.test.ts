@@ -38,40 +38,44 @@ const send = async (url: string, method: string, path: string, json?: object, by
   return body
 }
 
-it.each(share(engines))("on %s", { timeout: 240_000 }, async (engine: Engine) => {
-  const { env } = await place(engine)
-  const invite = (url: string, name: string) =>
-    send(url, "POST", "users", { name, email: `${name.toLowerCase()}@hire.example`, roles: [], active: true })
+it.each(share(engines))(
+  "on %s reconnecting clients get every notification once and in order after a kill",
+  { timeout: 240_000 },
+  async (engine: Engine) => {
+    const { env } = await place(engine)
+    const invite = (url: string, name: string) =>
+      send(url, "POST", "users", { name, email: `${name.toLowerCase()}@hire.example`, roles: [], active: true })
 
-  const first = await startServer(env)
-  await send(first.url, "PUT", "notification_settings", {
-    settings: [{ notification_type: "user.invited", channels: { broadcast: true } }]
-  })
-  const heard = await listenTo(`${first.url}/api/v1/notifications/stream`, { token })
-  await invite(first.url, "Ann")
-  await heard.until(1)
-  expect(heard.events[0]?.data).toMatchObject({ notification_type: "user.invited", is_own: true })
-  await invite(first.url, "Ben")
-  await first.kill("SIGKILL")
-  await heard.ended
-  const known = heard.ids.at(-1) ?? 0
-  const second = await startServer(env)
-  await invite(second.url, "Cid")
-  const again = await listenTo(`${second.url}/api/v1/notifications/stream`, {
-    token,
-    headers: { "last-event-id": String(known) }
-  })
-  // Ben's may have been sent before the end.
-  await again.until(3 - heard.ids.length)
-  const subjects = [...heard.events, ...again.events].map(({ data }) => data.subject_id)
-  expect(new Set(subjects).size).toBe(3)
-  expect(subjects).toHaveLength(3)
-  const ids = [...heard.ids, ...again.ids]
-  expect(ids).toEqual([...ids].sort((a, b) => a - b))
-  const stopped = second.kill("SIGTERM")
-  await again.ended
-  expect(await stopped).toMatchObject({ code: 0 })
-})
+    const first = await startServer(env)
+    await send(first.url, "PUT", "notification_settings", {
+      settings: [{ notification_type: "user.invited", channels: { broadcast: true } }]
+    })
+    const heard = await listenTo(`${first.url}/api/v1/notifications/stream`, { token })
+    await invite(first.url, "Ann")
+    await heard.until(1)
+    expect(heard.events[0]?.data).toMatchObject({ notification_type: "user.invited", is_own: true })
+    await invite(first.url, "Ben")
+    await first.kill("SIGKILL")
+    await heard.ended
+    const known = heard.ids.at(-1) ?? 0
+    const second = await startServer(env)
+    await invite(second.url, "Cid")
+    const again = await listenTo(`${second.url}/api/v1/notifications/stream`, {
+      token,
+      headers: { "last-event-id": String(known) }
+    })
+    // Ben's may have been sent before the end.
+    await again.until(3 - heard.ids.length)
+    const subjects = [...heard.events, ...again.events].map(({ data }) => data.subject_id)
+    expect(new Set(subjects).size).toBe(3)
+    expect(subjects).toHaveLength(3)
+    const ids = [...heard.ids, ...again.ids]
+    expect(ids).toEqual([...ids].sort((a, b) => a - b))
+    const stopped = second.kill("SIGTERM")
+    await again.ended
+    expect(await stopped).toMatchObject({ code: 0 })
+  }
+)
 
 it.each(share(engines))(
   "on %s every recipient is notified and mailed once, whenever the server is killed",

@@ -11,7 +11,7 @@ import { tell } from "./writing.ts"
 const noon = Date.parse("2026-06-18T12:00:00.000Z")
 const minute = 60_000
 
-describe.each(engines)("on %s", (engine) => {
+describe.each(engines)("mailed notifications on %s", (engine) => {
   let server: Serving
   beforeAll(async () => {
     server = await serve(engine, { public_url: "https://hire.example" })
@@ -62,7 +62,7 @@ describe.each(engines)("on %s", (engine) => {
       await query<{ mail_state: string }>(`select mail_state from notifications where user_id = ${user_id} order by id`)
     ).map(({ mail_state }) => mail_state)
 
-  it("a busy hour gives two mails: the first, and one with the others", async () => {
+  it("of an hour are two mails: the first one, and one with the rest", async () => {
     server.setClock(noon)
     const ann = await somebody()
     await tell(server.app, waits(ann), waits(ann))
@@ -90,7 +90,7 @@ describe.each(engines)("on %s", (engine) => {
     await mailsDone()
     expect(await mailsTo(ann)).toHaveLength(2)
   })
-  it("notifications read, turned off or no longer visible are not mailed", async () => {
+  it("leave out those that were read, turned off or are no longer visible", async () => {
     server.setClock(noon + 200 * minute)
     const ann = await somebody()
     await tell(
@@ -106,7 +106,7 @@ describe.each(engines)("on %s", (engine) => {
     await mailsDone()
     expect(await mailsTo(ann)).toHaveLength(1)
   })
-  it("a deactivated account gets only the notice of it, at once", async () => {
+  it("to a deactivated account are only about its deactivation", async () => {
     server.setClock(noon + 300 * minute)
     const ann = await somebody()
     expect((await server.ask(`/api/v1/users/${ann}`, { method: "DELETE" })).status).toBe(204)
@@ -122,7 +122,7 @@ describe.each(engines)("on %s", (engine) => {
     expect(mails).toHaveLength(before + 1)
     expect(mails.at(-1)?.subject).toBe("Your account was closed")
   })
-  it("account types do not wait for the hour, nor use it up; 0 minutes disable gathering", async () => {
+  it("about the account are sent at once, and others too when gathering is 0 minutes", async () => {
     server.setClock(noon + 400 * minute)
     const ann = await somebody()
     const opened = waits(ann, { notification_type: "user.reactivated", subject_type: "users", subject_id: ann })
@@ -143,7 +143,7 @@ describe.each(engines)("on %s", (engine) => {
   })
 })
 
-describe("the message", () => {
+describe("a mailed notification", () => {
   const about = { public_url: "https://hire.example", zone: "Europe/London", now_millis: noon, is_gathered: true }
   const told = (title: string, more: Partial<Told> = {}): Told => ({
     title,
@@ -153,7 +153,7 @@ describe("the message", () => {
     ...more
   })
 
-  it("is multipart, with times in the company's zone, and as safe HTML", () => {
+  it("groups its lines by subject, with times in the company's zone, and escapes HTML", () => {
     const { html, subject, text } = composeNotice(
       [
         told("Invoice 7 is overdue", { body: "<b>Ann & Co</b>" }),
@@ -189,7 +189,7 @@ describe("the message", () => {
       "To get no such e-mail any more:\nflightcase notifications set invoice.overdue --no-email\n"
     )
   })
-  it("names only its sender for a type that cannot be turned off", () => {
+  it("names only its sender if its type cannot be turned off", () => {
     const { text } = composeNotice([told("Test message", { notification_type: "system.test_email" })], {
       ...about,
       is_gathered: false

@@ -17,7 +17,7 @@ const soon = async (holds: () => boolean | Promise<boolean>): Promise<void> => {
   }
 }
 
-describe.each(engines)("on %s", (engine) => {
+describe.each(engines)("the notification stream on %s", (engine) => {
   let server: Serving, http: Host
   const open: Array<Listening> = []
   beforeAll(async () => {
@@ -64,7 +64,7 @@ describe.each(engines)("on %s", (engine) => {
       data: { id, notification_type: "system.test_email", read_at: null, is_own: false }
     })
   })
-  it("resumes after the last received id, by header or query, across several pages", async () => {
+  it("resumes after the last received id, given by header or query, across several pages", async () => {
     const [first = 0] = await tell(server.app, {})
     const ids = await tell(server.app, ...Array.from({ length: 1_200 }, () => ({})))
     const heard = await listen("", { "last-event-id": String(first) })
@@ -79,7 +79,7 @@ describe.each(engines)("on %s", (engine) => {
     await both.until(1)
     expect(both.ids).toEqual([live])
   })
-  it("starts with new ones if the given id is invalid or of another history", async () => {
+  it("sends only new ones if the given id is invalid or unknown", async () => {
     const beyond = await listen("", { "last-event-id": "900000000" })
     const none = await listen("", { "last-event-id": "x'; drop table" })
     const [id] = await tell(server.app, {})
@@ -87,7 +87,7 @@ describe.each(engines)("on %s", (engine) => {
     expect([beyond.ids, none.ids]).toEqual([[id], [id]])
     expect((await listen("?after=-1")).status).toBe(422)
   })
-  it("allows ten streams per token, and drops those whose client hung up", async () => {
+  it("allows ten connections per token, and frees those whose client hung up", async () => {
     const { secret } = await made("tokens", { name: "desk", abilities: ["notifications:read"] })
     const ten = await Promise.all(Array.from({ length: 10 }, () => listen("", {}, secret)))
     expect(ten.map(({ status }) => status)).toEqual(ten.map(() => 200))
@@ -101,7 +101,7 @@ describe.each(engines)("on %s", (engine) => {
     const { secret } = await made("tokens", { name: "narrow", abilities: ["products:read"] })
     expect((await listen("", {}, secret)).status).toBe(403)
   })
-  it("ends when its token is revoked, its ability taken, its account closed", async () => {
+  it("ends when its token is revoked or loses the ability, or its account is closed", async () => {
     const user = await made("users", { name: "Ann", email: `ann.${engine}@example.com`, roles: [], active: true })
     const token = await made("tokens", { name: "a", abilities: ["notifications:read"], user_id: user.id })
     const other = await made("tokens", { name: "b", abilities: ["notifications:read"], user_id: user.id })
@@ -116,7 +116,7 @@ describe.each(engines)("on %s", (engine) => {
     expect(closed.status, closed.text).toBe(204)
     await of_account.ended
   })
-  it("ends when its token expires, and sends nothing after that", async () => {
+  it("ends when its token expires, and sends nothing afterwards", async () => {
     const now = Date.now()
     const expires_at = new Date(now + 3_600_000).toISOString()
     const { secret } = await made("tokens", { name: "short", abilities: ["notifications:read"], expires_at })
@@ -131,7 +131,7 @@ describe.each(engines)("on %s", (engine) => {
     expect([short.ids, lasting.ids]).toEqual([[before], [before, after]])
     expect((await listen("", {}, secret)).status).toBe(200)
   })
-  it("sends comments as keep-alive while idle", async () => {
+  it("sends a comment as keep-alive while idle", async () => {
     const quiet = await listen()
     await soon(() => quiet.text().endsWith("\n\n: \n\n"))
     expect(quiet.events).toEqual([])
@@ -154,7 +154,7 @@ describe.each(engines)("on %s", (engine) => {
     await of_account.ended
     expect(of_account.ids).toHaveLength(2)
   })
-  it("reaches two hundred streams at once", async () => {
+  it("reaches two hundred connections at once", async () => {
     const secrets = await Promise.all(
       Array.from({ length: 20 }, async (_, at) => {
         const { secret } = await made("tokens", { name: `t${at}`, abilities: ["notifications:read"] })
@@ -169,7 +169,7 @@ describe.each(engines)("on %s", (engine) => {
   })
 })
 
-it.each(engines)("on %s a server that stops ends its streams at once", async (engine) => {
+it.each(engines)("on %s a stopping server ends its notification streams at once", async (engine) => {
   const server = await serve(engine)
   const http = await hosted(server.app)
   const heard = await listenTo(`${http.url}/api/v1/notifications/stream`, { token: owner_token })
@@ -182,7 +182,7 @@ it.each(engines)("on %s a server that stops ends its streams at once", async (en
   await server.close()
 })
 
-it("servers on one Postgres wake each other's streams", async () => {
+it("servers on one Postgres wake each other's notification streams", async () => {
   const database = await freshDatabase()
   const options = {
     database: { kind: "pg" as const, url: database.url, connections_max: 3 },

@@ -9,14 +9,14 @@ const june = { starts_at: "2031-06-01T09:00:00Z", ends_at: "2031-06-05T17:00:00Z
 const hostile =
   "Show\r\nBcc: a@b.example\n\n-- \nYour account is closed: https://evil.example \u001b[2J\u202e<script>alert(1)</script>"
 
-describe.each(both_engines)("on %s", (engine) => {
+describe.each(both_engines)("notifications on %s", (engine) => {
   let server: House
   beforeAll(async () => {
     server = await house(engine, { public_url: "https://hire.example" })
   })
   afterAll(() => server.close())
 
-  it("a new opportunity is notified once to users who may see it", async () => {
+  it("of a new opportunity go once to each user who may see it", async () => {
     const seller = await server.person("Sam Seller", "Sales")
     const packer = await server.person("Pat Packer", ["stock.view"])
     const { member } = await server.did(201, "POST", "/members", {
@@ -47,7 +47,7 @@ describe.each(both_engines)("on %s", (engine) => {
     const [own] = await server.inbox(undefined, "&q[notification_type_eq]=opportunity.created")
     expect(own).toMatchObject({ is_own: true, read_at: expect.any(String) })
   })
-  it("freed stock is notified once, to the user waiting for it and to the owner, by name and address", async () => {
+  it("of stock that became free go once to the waiting user and the owner", async () => {
     const { did } = server
     const rights = ["opportunities.view", "shortages.resolve", "shortages.view"]
     const planner = await server.person("Petra Planner", rights)
@@ -94,7 +94,7 @@ describe.each(both_engines)("on %s", (engine) => {
     const mailed = await server.sql(`select user_id, mail_state from notifications where notification_type = '${type}'`)
     expect(mailed.map((row) => row.mail_state)).toEqual(["waiting", "waiting"])
   })
-  it("malicious names are one line without control characters in the inbox and in mails, without markup", async () => {
+  it("show malicious names in one line without control characters or markup", async () => {
     const past = engine === "pg" ? "now() - interval '1 hour'" : "datetime('now', '-1 hour')"
     const ann = await server.person("Ann", ["opportunities.view", "members.view"])
     const { member } = await server.did(201, "POST", "/members", { name: hostile, membership_type: "organisation" })

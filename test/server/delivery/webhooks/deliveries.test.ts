@@ -19,7 +19,7 @@ const isSigned = (secret: string, delivered: Delivered): boolean => {
   }
 }
 
-describe("the wait for the next attempt", () => {
+describe("the wait before the next delivery", () => {
   const waits = [60, 300, 1_800]
   const after = (attempts: number, retry_after_seconds: number | null, chance = 0) =>
     waitAfter(attempts, { retry_after_seconds }, waits, chance)
@@ -35,7 +35,7 @@ describe("the wait for the next attempt", () => {
   ])("after %i attempts and Retry-After %s is %s seconds", (attempts, asked, wait) =>
     expect(after(attempts, asked)).toBe(wait)
   )
-  it("is up to a tenth longer by chance", () => expect(after(1, null, 1)).toBeCloseTo(66))
+  it("is longer by up to a random tenth", () => expect(after(1, null, 1)).toBeCloseTo(66))
 })
 
 describe.each(engines)("deliveries on %s", (engine) => {
@@ -55,7 +55,7 @@ describe.each(engines)("deliveries on %s", (engine) => {
   })
   afterAll(() => server.close())
 
-  it("to a receiver that answers 410 turn the webhook off at once, and notify its owner", async () => {
+  it("turn the webhook off and notify its owner after a 410", async () => {
     const gone = await target(answering(410))
     const { id } = await server.subscribed(["member.created"], gone.url)
     await server.member("Gone")
@@ -71,7 +71,7 @@ describe.each(engines)("deliveries on %s", (engine) => {
     expect(gone.got).toHaveLength(1)
   })
 
-  it("that are redirected are not followed, and count as failed", async () => {
+  it("do not follow redirects, and count them as failures", async () => {
     const inside = await target()
     const moved = await target(answering(307, { location: inside.url }))
     const { id } = await server.subscribed(["member.created"], moved.url)
@@ -84,7 +84,7 @@ describe.each(engines)("deliveries on %s", (engine) => {
     expect((await server.webhook(id)).consecutive_failures).toBe(3)
   })
 
-  it("are read to 64 kB of the answer, of which the log keeps the beginning", async () => {
+  it("read at most 64 kB of the response, and log its beginning", async () => {
     const talker = await target((_delivered, response) => {
       response.writeHead(200, { "content-type": "text/plain" })
       const more = () => {
@@ -105,7 +105,7 @@ describe.each(engines)("deliveries on %s", (engine) => {
   it.each([
     ["none was taken for 24 hours", null, false],
     ["one was taken within 24 hours", 23 * 3_600_000, true]
-  ])("after 18 failures turn the webhook off where %s", async (_what, taken_millis_ago, stays) => {
+  ])("turn the webhook off after 18 failures where %s", async (_what, taken_millis_ago, stays) => {
     const failing = await target(answering(500))
     const { id } = await server.subscribed(["member.created"], failing.url)
     const ago = (millis: number) => `'${new Date(Date.now() - millis).toISOString()}'`
@@ -123,7 +123,7 @@ describe.each(engines)("deliveries on %s", (engine) => {
     expect(again).toMatchObject({ is_active: true, consecutive_failures: 0, disabled_at: null })
   })
 
-  it("test a disabled webhook as well, without counting", async () => {
+  it("test a disabled webhook as well, without counting the attempt", async () => {
     const failing = await target(answering(503))
     const { id, secret } = await server.subscribed(["member.created"], failing.url)
     await server.did(200, "PUT", `/webhooks/${id}`, { is_active: false })
@@ -136,7 +136,7 @@ describe.each(engines)("deliveries on %s", (engine) => {
     expect((await server.webhook(id)).consecutive_failures).toBe(0)
   })
 
-  it("are replayed singly and since an instant, under their ids, including missed ones", async () => {
+  it("are replayed singly or since an instant under their original ids, missed ones included", async () => {
     const first = await target()
     const { id } = await server.subscribed(["member.created"], first.url)
     const made = await server.member("One")
@@ -163,7 +163,7 @@ describe.each(engines)("deliveries on %s", (engine) => {
     expect(problem.errors).toHaveProperty("since")
   })
 
-  it("are signed with both secrets for a day after a rotation, so that none is lost", async () => {
+  it("are signed with the old and the new secret for a day after a rotation", async () => {
     let accepted: string
     const strict = await target((delivered, response) => {
       response.writeHead(isSigned(accepted, delivered) ? 204 : 401)
@@ -190,7 +190,7 @@ describe.each(engines)("deliveries on %s", (engine) => {
     expect(isSigned(rotated.secret, strict.got[2]!)).toBe(true)
   })
 
-  it("run two at a time for each webhook, and do not delay other webhooks", async () => {
+  it("run two at a time per webhook, and do not delay other webhooks", async () => {
     const held: Array<() => void> = []
     const slow = await target((_delivered, response) => {
       held.push(() => response.end())
@@ -208,7 +208,7 @@ describe.each(engines)("deliveries on %s", (engine) => {
     expect(slow.at_once.most).toBeLessThanOrEqual(2)
   })
 
-  it("are dropped when their webhook is turned off, and not sent when it is on again", async () => {
+  it("are dropped when their webhook is turned off, and stay dropped when it is turned on again", async () => {
     const failing = await target(answering(500))
     const { id } = await server.subscribed(["member.created"], failing.url)
     await server.member("Dropped")
@@ -235,7 +235,7 @@ describe.each(engines)("deliveries on %s", (engine) => {
     expect(failing.got.filter(({ body }) => body.event === "member.created").at(-1)?.text).not.toContain("Mustermann")
   })
 
-  it("include invoices whatever their owner may see: permission to manage webhooks implies access to all data", async () => {
+  it("include invoices even if the webhook's owner may not see them", async () => {
     const role = await server.create("/roles", { name: "Hooks only", permissions: ["webhooks.manage"] })
     const { secret: token } = await server.person({ roles: [role.name] })
     const to = await target()
@@ -254,7 +254,7 @@ describe.each(engines)("deliveries on %s", (engine) => {
     expect((await server.sql("select * from webhook_deliveries")).length).toBeLessThanOrEqual(1)
   })
 
-  it("end when their owner's account is closed", async () => {
+  it("stop when their owner's account is closed", async () => {
     const { secret, user_id } = await server.person({ permissions: ["webhooks.manage"] })
     const to = await target()
     const made = await server.asks("POST", "/webhooks", { url: to.url, events: ["*"] }, secret)
@@ -263,11 +263,11 @@ describe.each(engines)("deliveries on %s", (engine) => {
   })
 })
 
-describe("a receiver that does not answer, or stops in the middle,", () => {
+describe("a receiver that does not answer in time", () => {
   it.each<[string, Answers]>([
     ["says nothing", () => {}],
     ["begins and says no more", (_delivered, response) => void response.writeHead(200).write("wait")]
-  ])("%s: it is given up on after the time it has", async (_what, answers) => {
+  ])("%s: the delivery fails with a timeout", async (_what, answers) => {
     const silent = await receiver(answers)
     const send = sender(makeGuard({ allows_private: true }), 200)
     const outcome = await send({ url: silent.url, headers: {}, body: "{}" }, new AbortController().signal)

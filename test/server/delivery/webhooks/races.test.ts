@@ -20,7 +20,7 @@ afterEach(async () => {
   for (const close of open.splice(0).reverse()) await close()
 })
 
-describe("two servers on one Postgres", () => {
+describe("webhooks of two servers on one Postgres", () => {
   const opened = async (answers?: Answers): Promise<{ one: ServerApp; other: ServerApp; target: Receiver }> => {
     const database: FreshDatabase = await freshDatabase()
     open.push(() => database.drop())
@@ -48,7 +48,7 @@ describe("two servers on one Postgres", () => {
   const names = ({ got }: Receiver) => got.map(({ body }) => String(body.data.member.name)).sort()
   const told = (count: number) => Array.from({ length: count }, (_, n) => `Member ${n}`).sort()
 
-  it("send each message once, two at a time, including those one heard of late", async () => {
+  it("are sent once, two at a time, by whichever server", async () => {
     const { one, other, target } = await opened((_delivered, response) => {
       setTimeout(() => response.end(), 5)
     })
@@ -59,7 +59,7 @@ describe("two servers on one Postgres", () => {
     expect(target.at_once.most).toBeLessThanOrEqual(2)
   })
 
-  it("lose nothing when one of them stops with attempts in progress", async () => {
+  it("are all sent when one server stops with attempts in progress", async () => {
     let stall = true
     const { one, other, target } = await opened((_delivered, response) => {
       if (!stall) response.end()
@@ -72,7 +72,7 @@ describe("two servers on one Postgres", () => {
     await expect.poll(() => [...new Set(names(target))], poll).toEqual(told(7))
   })
 
-  it("deliver events that a server recorded before it heard of the webhook's change", async () => {
+  it("include events that a server recorded before it saw the webhook's change", async () => {
     const { one, other, target } = await opened()
     open.push(() => one.close())
     const json = { url: target.url, events: ["product_group.deleted"] }
@@ -109,7 +109,7 @@ describe("two servers on one Postgres", () => {
 })
 
 it.each(both_engines)(
-  "on %s no delivery is left waiting for a webhook disabled while events were being queued",
+  "on %s no delivery stays pending for a webhook disabled while events were being queued",
   async (engine) => {
     const server = await house(engine)
     open.push(server.close)
@@ -145,7 +145,7 @@ it.each(both_engines)("on %s deliveries queued while their webhook is being turn
 })
 
 /** Bodies written down while somebody is being erased. */
-it("bodies contain no name whose erasure was under way, on Postgres", async () => {
+it("webhook bodies rendered during an erasure do not contain the erased name, on Postgres", async () => {
   const begun = Promise.withResolvers<void>()
   const mayEnd = Promise.withResolvers<void>()
   const target = await receiver()

@@ -26,7 +26,7 @@ describe.each(engines)("webhooks on %s", (engine) => {
     return { role_id: role.id as number, user_id, token: secret, webhook_id: body.webhook.id as number }
   }
 
-  it("show their secret on creation, and never again", async () => {
+  it("show their secret on creation only", async () => {
     const made = await server.subscribed(["member.created"], "https://example.com/hook")
     expect(made.secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
     const { body, text } = await server.ask(`/api/v1/webhooks/${made.id}`)
@@ -46,7 +46,7 @@ describe.each(engines)("webhooks on %s", (engine) => {
     expect((await server.ask(`/api/v1/webhooks/${made.id}`)).status).toBe(404)
   })
 
-  it("deliver an event once, signed in both ways, with the object as the API shows it", async () => {
+  it("deliver an event once, with both signatures, and the object as the API shows it", async () => {
     const { secret, id } = await server.subscribed(["member.created"], target.url)
     const made = await server.member("Halle 3")
     await expect.poll(() => target.got.length, poll).toBe(1)
@@ -79,7 +79,7 @@ describe.each(engines)("webhooks on %s", (engine) => {
     await server.unsubscribed(id)
   })
 
-  it("contain the rows as each event left them, whatever happens before sending", async () => {
+  it("contain the object as each event left it, even if it changes before sending", async () => {
     const target = await receiver()
     try {
       const { id } = await server.subscribed(["invoice.created", "invoice.issued", "invoice.voided"], target.url)
@@ -101,7 +101,7 @@ describe.each(engines)("webhooks on %s", (engine) => {
       await target.close()
     }
   })
-  it("belong to their creator, and to the account owner", async () => {
+  it("are visible to their creator and the account owner only", async () => {
     const [maker, other] = [await somebody("Maker"), await somebody("Other")]
     const { webhook_id: id } = maker
     for (const [method, path] of [
@@ -151,7 +151,7 @@ describe.each(engines)("webhooks on %s", (engine) => {
     await own.close()
   })
 
-  it("are tried again until they are taken, under the same id, each attempt in the log", async () => {
+  it("are retried under the same id until the receiver accepts, with a log row per attempt", async () => {
     let failures = 0
     const own = await receiver((delivered, response) =>
       answering(failures++ < 2 ? 500 : 204, {}, "busy")(delivered, response)
@@ -173,7 +173,7 @@ describe.each(engines)("webhooks on %s", (engine) => {
     await own.close()
   })
 
-  it("receive events of commands whatever ids devices give these", async () => {
+  it("have distinct, valid ids, whatever command ids devices send", async () => {
     const own = await receiver()
     const { id: webhook_id } = await server.subscribed(["member.created"], own.url)
     const enrolled = await server.did(201, "POST", "/sync/replicas", { name: "van" })
@@ -199,7 +199,7 @@ describe.each(engines)("webhooks on %s", (engine) => {
 
   const isActive = async (id: number): Promise<boolean> => (await server.webhook(id)).is_active
 
-  it("end with the right to have them, be it their owner's or their role's", async () => {
+  it("are disabled when their owner loses the permission, by user or by role", async () => {
     const [moved, narrowed, stays] = [await somebody("moved"), await somebody("narrowed"), await somebody("stays")]
     await server.did(200, "PUT", `/users/${moved.user_id}`, { roles: [] })
     await server.did(200, "PUT", `/roles/${narrowed.role_id}`, { permissions: [] })
@@ -209,7 +209,7 @@ describe.each(engines)("webhooks on %s", (engine) => {
     expect(await isActive(stays.webhook_id)).toBe(true)
   })
 
-  it("record in the journal who sent which data where, without secrets", async () => {
+  it("record in the journal who sends which events where, without secrets", async () => {
     const { id, secret } = await server.subscribed(["member.created"], "https://example.com/secret-path?token=1")
     await server.did(200, "PUT", `/webhooks/${id}`, { is_active: false })
     await server.did(200, "PUT", `/webhooks/${id}`, { is_active: false })

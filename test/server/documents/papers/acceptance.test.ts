@@ -29,7 +29,7 @@ describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
     return { ...offer, token: await house.shared(offer.document_id) }
   }
 
-  it("has one place to sign and one format of dates on its page", async () => {
+  it("has one place to sign and one date format on its page", async () => {
     const { token } = await offered()
     const papered = "Name and signature of the customer"
     const before = (await house.read(token)).text
@@ -38,7 +38,7 @@ describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
     expect(before).not.toMatch(/\d\d\/\d\d\/\d{4}/)
     expect((await house.sent(token, yes)).text).not.toContain(papered)
   })
-  it("is recorded with name, time, address, program and both hashes; the document is final and the job reserved", async () => {
+  it("records name, time, address, program and hashes, finalises the document and reserves the opportunity", async () => {
     const { document_id, opportunity_id, token } = await offered()
     const page = await house.sent(
       token,
@@ -67,7 +67,7 @@ describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
     const { activity } = await house.did(200, "GET", `/opportunities/${opportunity_id}/activity`)
     expect(JSON.stringify(activity)).toContain("quotation_accepted")
   })
-  it("is accepted once: a second form shows the first", async () => {
+  it("is accepted once, and a second form shows the first acceptance", async () => {
     const { document_id, token } = await offered()
     await house.sent(token, yes)
     const second = await house.sent(token, { name: "Somebody Else", accept: "1" })
@@ -89,7 +89,7 @@ describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
     )
     expect(events).toHaveLength(2)
   })
-  it("needs a name and the tick, and keeps typed values", async () => {
+  it("needs a name and the ticked box, and keeps the entered values", async () => {
     const { document_id, token } = await offered()
     const wrong: ReadonlyArray<readonly [Form, string]> = [
       [{ name: "  ", accept: "1" }, "Write your name."],
@@ -112,7 +112,7 @@ describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
       expect([name, (await house.sent(token, { name, accept: "1" })).status]).toEqual([name, 422])
     expect(await house.acceptances(document_id)).toEqual([])
   })
-  it("needs a new document once the job was changed: lines, dates or prices", async () => {
+  it("cannot be accepted after lines, dates or prices of the opportunity changed", async () => {
     const { document_id, opportunity_id, token } = await offered()
     const { opportunity } = await house.did(200, "GET", `/opportunities/${opportunity_id}?include=items`)
     const [item] = opportunity.items
@@ -127,13 +127,13 @@ describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
     await house.did(200, "PUT", `/opportunities/${other.opportunity_id}`, { ends_at: "2027-07-04T18:00:00Z" })
     expect((await house.sent(dated, yes)).status).toBe(409)
   })
-  it("is the same offer after a new logo, new terms or a new company name", async () => {
+  it("can be accepted after a change of logo, terms or company name", async () => {
     const { token } = await offered()
     await house.did(200, "PUT", "/settings/invoicing", { settings: { terms: "New terms", accent: "#112233" } })
     expect((await house.sent(token, yes)).status).toBe(200)
     await house.did(200, "PUT", "/settings/invoicing", { settings: { terms: null, accent: null } })
   })
-  it("is refused of a job that is lost, dead or deleted", async () => {
+  it("cannot be accepted for a lost, dead or deleted opportunity", async () => {
     for (const end of ["2", "3", "deleted"]) {
       const { document_id, opportunity_id, token } = await offered()
       if (end === "deleted") await house.did(204, "DELETE", `/opportunities/${opportunity_id}`)
@@ -143,12 +143,12 @@ describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
       expect(await house.acceptances(document_id)).toEqual([])
     }
   })
-  it("is not possible for other documents", async () => {
+  it("cannot be accepted on other types of documents", async () => {
     const { document_id, token } = await offered({ type: "order_confirmation" })
     expect((await house.sent(token, yes)).status).toBe(422)
     expect(await house.acceptances(document_id)).toEqual([])
   })
-  it("leaves the opportunity unchanged if the settings say so, and is recorded all the same", async () => {
+  it("leaves the opportunity's status unchanged if the settings say so", async () => {
     await effect("none")
     const { document_id, opportunity_id, token } = await offered()
     await house.sent(token, yes)
@@ -157,7 +157,7 @@ describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
       1
     ])
   })
-  it("converts it to an order if the settings say so, from a draft as well", async () => {
+  it("becomes an order if the settings say so, from a draft as well", async () => {
     await effect("order")
     const one = await offered()
     await house.sent(one.token, yes)
@@ -166,7 +166,7 @@ describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
     expect((await house.sent(draft.token, yes)).status).toBe(200)
     expect(await house.status(draft.opportunity_id)).toBe("Active")
   })
-  it("reserves it with a note if a shortage prevents the order", async () => {
+  it("becomes a reservation with a note if a shortage prevents the order", async () => {
     await effect("order")
     const opportunity = await house.withLine(
       {
@@ -188,14 +188,14 @@ describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
     expect(await house.status(opportunity.id)).toBe("Reserved")
     expect((await house.acceptances(document_id))[0].note).toContain("Rare lamp")
   })
-  it("binds to the text that was read", async () => {
+  it("cannot be accepted with the hash of another text", async () => {
     const { document_id, token } = await offered()
     const text_sha256 = /name="text_sha256" value="([0-9a-f]{64})"/.exec((await house.read(token)).text)?.[1] ?? ""
     expect((await house.sent(token, { ...yes, text_sha256: "0".repeat(64) })).status).toBe(409)
     expect((await house.sent(token, { ...yes, text_sha256 })).status).toBe(200)
     expect((await house.acceptances(document_id))[0].text_sha256).toBe(text_sha256)
   })
-  it("is not accepted from another site's page, nor without the PIN", async () => {
+  it("cannot be accepted from another site's page, or without the PIN", async () => {
     const { document_id, token } = await offered()
     expect((await house.sent(token, yes, { headers: { "sec-fetch-site": "cross-site" } })).status).toBe(403)
     await house.did(200, "PUT", `/documents/${document_id}/public_link`, { pin: "1234" })
@@ -205,7 +205,7 @@ describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
     const cookie = cookieOf(await house.sent(token, { pin: "1234" }))
     expect((await house.sent(token, yes, { headers: { cookie } })).status).toBe(200)
   })
-  it("escapes all user text in markup, and takes no header from a name", async () => {
+  it("escapes user text in markup and headers", async () => {
     const { document_id, token } = await offered({
       subject: `<script>alert(1)</script>`,
       name: `"><img src=x onerror=alert(2)>`
@@ -229,7 +229,7 @@ describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
     expect(row.signature_svg).toBe(signature)
     await expect.poll(async () => (await house.acceptances(document_id))[0].download_url, poll).not.toBeNull()
   })
-  it("gets a certificate behind its pages, which both sides receive", async () => {
+  it("sends both sides the PDF with a certificate", async () => {
     const { document_id, token } = await offered({ email: "bills@ann.example" })
     await house.sent(token, { ...yes, signature: "M10 10L200 90" }, { from: "203.0.113.77" })
     await expect.poll(async () => (await house.acceptances(document_id))[0].download_url, poll).not.toBeNull()
@@ -276,7 +276,7 @@ describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
     await house.did(200, "POST", `/documents/${document_id}/void`, {})
     expect(await check(sha256(pdf))).toMatchObject({ known: true, document: { status: "voided" } })
   })
-  it("is erased with its customer: the name is removed, the acceptance stays", async () => {
+  it("loses the signer's name when the customer is erased, and stays accepted", async () => {
     const { document_id, member_id, token } = await offered()
     await house.sent(token, { name: "Ann Secretperson", accept: "1", email: "ann@secret.example" })
     await expect.poll(async () => (await house.acceptances(document_id))[0].download_url, poll).not.toBeNull()
@@ -290,7 +290,7 @@ describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
     const journal = await house.sql(`select data from journal where stream = 'document:${document_id}'`)
     expect(JSON.stringify(journal)).not.toMatch(/Secretperson|secret\.example/)
   })
-  it("and voiding exclude each other, whichever comes first", async () => {
+  it("is either accepted or voided when both arrive at once", async () => {
     for (let round = 0; round < rounds; round++) {
       const { document_id, token } = await offered()
       const [got, voided] = await Promise.all([
@@ -303,7 +303,7 @@ describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
       expect(accepted === 1 ? [200] : [404]).toContain(got.status)
     }
   })
-  it("and a change exclude each other: accepted as it was, or changed first and refused", async () => {
+  it("is accepted as it was, or refused, when it changes at the same time", async () => {
     for (let round = 0; round < rounds; round++) {
       const { document_id, opportunity_id, token } = await offered()
       const { opportunity } = await house.did(200, "GET", `/opportunities/${opportunity_id}?include=items`)
@@ -321,7 +321,7 @@ describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
       else expect([got.status, types.includes("document.accepted")]).toEqual([409, false])
     }
   })
-  it("works at the current link, however quickly that changes", async () => {
+  it("can be accepted at its current link while links are replaced", async () => {
     const { document_id } = await offered()
     for (let round = 0; round < (engine === "pg" ? 50 : 5); round++) {
       const token = await house.shared(document_id)
@@ -341,7 +341,7 @@ describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
       await house.sql(`delete from document_acceptances where document_id = ${document_id}`)
     }
   })
-  it("goes by mail with its link and its PDF, to the customer or to the given address", async () => {
+  it("is mailed with its link and PDF to the customer or the given address", async () => {
     const mine = () => smtp.taken.filter(({ to }) => /mail@ann|x@y/.test(to.join()))
     const { document_id } = await house.offered({ email: "mail@ann.example" })
     const answer = await house.did(202, "POST", `/documents/${document_id}/email`, {})

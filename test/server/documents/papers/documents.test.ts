@@ -41,7 +41,7 @@ describe.each(engines)("documents on %s", (engine) => {
     return Object.keys(got.body.errors)
   }
 
-  it("a requested document is drawn at once, and its URL opens the PDF without a token", async () => {
+  it("a requested document is drawn at once, and its signed URL opens the PDF without a token", async () => {
     const { body, status } = await generate(quotation())
     expect(status).toBe(201)
     const { document } = body
@@ -69,15 +69,20 @@ describe.each(engines)("documents on %s", (engine) => {
     expect(file.headers["content-disposition"]).toContain(`quotation-${document.document_number}.pdf`)
     expect(await house.document(document.id)).toMatchObject({ id: document.id, status: "generated" })
   })
-  it.each(["opportunity", "OPPORTUNITY", "Opportunity", "oppOrtunity"])("%s names its source", async (word) => {
-    const { body, status } = await generate(quotation({ documentable_type: word, document_type: "Order_Confirmation" }))
-    expect([status, body.document?.documentable_type, body.document?.document_type]).toEqual([
-      201,
-      "Opportunity",
-      "order_confirmation"
-    ])
-  })
-  it("of a purchase order in snake case it reports missing fields, not an unknown type", async () => {
+  it.each(["opportunity", "OPPORTUNITY", "Opportunity", "oppOrtunity"])(
+    "the source type %s is accepted",
+    async (word) => {
+      const { body, status } = await generate(
+        quotation({ documentable_type: word, document_type: "Order_Confirmation" })
+      )
+      expect([status, body.document?.documentable_type, body.document?.document_type]).toEqual([
+        201,
+        "Opportunity",
+        "order_confirmation"
+      ])
+    }
+  )
+  it("the source type purchase_order is accepted, and its missing row reported", async () => {
     const got = await generate({
       document_type: "purchase_order",
       documentable_type: "purchase_order",
@@ -85,12 +90,12 @@ describe.each(engines)("documents on %s", (engine) => {
     })
     expect([got.status, Object.keys(got.body.errors)]).toEqual([422, ["documentable_id"]])
   })
-  it("each has the next number", async () => {
+  it("consecutive documents have consecutive numbers", async () => {
     const first = await house.made("quotation", job)
     const second = await house.made("pick_list", job)
     expect(Number(second.document_number)).toBe(Number(first.document_number) + 1)
   })
-  it("numbers follow the settings of the series", async () => {
+  it("numbers have the prefix of the settings", async () => {
     await house.did(200, "PUT", "/settings/numbering", { settings: { "document.prefix": "D-" } })
     expect((await house.made("quotation", job)).document_number).toMatch(/^D-\d{10}$/)
     await house.did(200, "PUT", "/settings/numbering", { settings: { "document.prefix": "" } })
@@ -104,7 +109,7 @@ describe.each(engines)("documents on %s", (engine) => {
   ])("%s is refused on its field", async (_what, more, ...fields) =>
     expect(await refusedFor(quotation(more))).toEqual(fields)
   )
-  it("required fields are named", async () =>
+  it("each missing field is named", async () =>
     expect((await refusedFor({})).toSorted()).toEqual(
       ["documentable_id", "documentable_type", "document_type"].toSorted()
     ))
@@ -113,14 +118,14 @@ describe.each(engines)("documents on %s", (engine) => {
     await house.did(204, "DELETE", `/opportunities/${gone}`)
     expect(await refusedFor(quotation({ documentable_id: gone }))).toEqual(["documentable_id"])
   })
-  it("the store is the source's unless another is named", async () => {
+  it("a document belongs to its source's store unless another is named", async () => {
     const [north, south] = [await house.store(), await house.store()]
     const there = await house.job("There", { store_id: north })
     expect((await house.made("quotation", there)).store_id).toBe(north)
     expect((await house.made("quotation", there, { store_id: south })).store_id).toBe(south)
     expect(house.drawn.prepared.map(({ store_id }) => store_id)).toEqual([north, south])
   })
-  it("a proforma needs a proforma invoice, a deposit a deposit invoice", async () => {
+  it("proformas and deposit invoices need an invoice of their type", async () => {
     const standard = await house.invoice()
     const proforma = await house.invoice("proforma")
     const deposit = await house.invoice("deposit")
@@ -138,7 +143,7 @@ describe.each(engines)("documents on %s", (engine) => {
     ] as const)
       expect((await generate(of(type, id))).status).toBe(201)
   })
-  it("a credit note has its document", async () => {
+  it("a credit note can be drawn", async () => {
     const invoice = await house.invoice()
     const { credit_note } = await house.did(201, "POST", `/invoices/${invoice}/credit_notes`, {})
     expect(await house.made("credit_note", credit_note.id)).toMatchObject({
@@ -147,7 +152,7 @@ describe.each(engines)("documents on %s", (engine) => {
     })
   })
 
-  it.each([true, "1", 1])("with async %s a job draws it, and it is pending at once", async (async) => {
+  it.each([true, "1", 1])("with async %s the document is pending, and a job draws it", async (async) => {
     let release = (): void => {}
     const held = new Promise<void>((resolve) => (release = resolve))
     house.drawn.before = () => Effect.promise(() => held)
@@ -165,7 +170,7 @@ describe.each(engines)("documents on %s", (engine) => {
       .poll(async () => (await house.did(200, "GET", `/system/jobs/${body.job_id}`)).job, poll)
       .toMatchObject({ status: "done", owner_id: 1 })
   })
-  it("one that cannot be drawn is answered with the reason, and stays as failed", async () => {
+  it("a document that cannot be drawn answers 422 with the reason, and stays as failed", async () => {
     house.drawn.before = () => Effect.succeed("gone" as const)
     const got = await generate(quotation())
     expect([got.status, Object.keys(got.body.errors)]).toEqual([422, ["document"]])
@@ -173,7 +178,7 @@ describe.each(engines)("documents on %s", (engine) => {
     expect(row).toMatchObject({ status: "failed", download_url: null })
     expect(row.error).toContain("gone")
   })
-  it("one that took too long is answered so, and not tried again", async () => {
+  it("a document that takes too long answers 422, and is not retried", async () => {
     let tries = 0
     house.drawn.before = () => {
       tries++
@@ -188,7 +193,7 @@ describe.each(engines)("documents on %s", (engine) => {
       1
     ])
   })
-  it("a defect in preparing is a failed document, not a job that hangs", async () => {
+  it("an error while preparing fails the document, and not its job", async () => {
     house.drawn.before = () =>
       Effect.succeed({
         compose: () => {
@@ -197,7 +202,7 @@ describe.each(engines)("documents on %s", (engine) => {
       })
     expect((await generate(quotation())).status).toBe(422)
   })
-  it("texts with fields are filled before composing", async () => {
+  it("texts with fields are filled in", async () => {
     house.drawn.before = () =>
       Effect.succeed({
         fragments: { intro: "Hello {{ who }}", empty: " " },
@@ -226,7 +231,7 @@ describe.each(engines)("documents on %s", (engine) => {
     expect(again.body.document.status).toBe("generated")
     expect(await house.sql("select id from documents")).toHaveLength(count)
   })
-  it("the refusal of one that cannot be drawn is stored under its key", async () => {
+  it("the refusal of a failed document is replayed under its key", async () => {
     const headers = { "idempotency-key": `f-${engine}` }
     house.drawn.before = () => Effect.succeed("gone" as const)
     const first = await generate(quotation(), { headers })
@@ -248,14 +253,14 @@ describe.each(engines)("documents on %s", (engine) => {
     expect(other.body.document.status).toBe("generated")
   })
 
-  it("a generated one is finalised, once", async () => {
+  it("a generated document is finalised once", async () => {
     const { id } = await house.made("quotation", job)
     const { document } = await house.did(200, "POST", `/documents/${id}/finalise`)
     expect(document).toMatchObject({ status: "finalised", status_name: "Finalised", finalised_at: expect.any(String) })
     expect((await house.fetched(document.download_url)).status).toBe(200)
     expect(Object.keys((await house.did(422, "POST", `/documents/${id}/finalise`)).errors)).toEqual(["status"])
   })
-  it("a draft can be generated for, but not finalised, also once the invoice is issued", async () => {
+  it("the document of a draft invoice cannot be finalised, even after the invoice is issued", async () => {
     const draft = await house.invoice("standard", false)
     const { id } = await house.made("invoice", draft)
     expect(Object.keys((await house.did(422, "POST", `/documents/${id}/finalise`)).errors)).toEqual(["status"])
@@ -264,7 +269,7 @@ describe.each(engines)("documents on %s", (engine) => {
     const again = await house.made("invoice", draft)
     await house.did(200, "POST", `/documents/${again.id}/finalise`)
   })
-  it("a voided one has no link, and its earlier one stops working", async () => {
+  it("a voided document has no URL, and its earlier one answers 404", async () => {
     const { download_url, id } = await house.made("quotation", job)
     const { document } = await house.did(200, "POST", `/documents/${id}/void`, { reason: "Wrong price" })
     expect(document).toMatchObject({
@@ -277,7 +282,7 @@ describe.each(engines)("documents on %s", (engine) => {
     for (const what of ["void", "finalise"])
       expect(Object.keys((await house.did(422, "POST", `/documents/${id}/${what}`)).errors)).toEqual(["status"])
   })
-  it("a finalised one is voided as well; a failed or pending one is not", async () => {
+  it("a finalised document can be voided, and a failed one neither voided nor finalised", async () => {
     const { id } = await house.made("quotation", job)
     await house.did(200, "POST", `/documents/${id}/finalise`)
     await house.did(200, "POST", `/documents/${id}/void`, {})
@@ -286,19 +291,19 @@ describe.each(engines)("documents on %s", (engine) => {
     const [failed] = (await house.did(200, "GET", "/documents?sort=-id&per_page=1")).documents
     for (const what of ["void", "finalise"]) await house.did(422, "POST", `/documents/${failed.id}/${what}`)
   })
-  it("a reason is at most 1000 signs long", async () => {
+  it("a reason for voiding has at most 1000 characters", async () => {
     const { id } = await house.made("quotation", job)
     await house.did(422, "POST", `/documents/${id}/void`, { reason: "x".repeat(1_001) })
     await house.did(200, "POST", `/documents/${id}/void`, { reason: "x".repeat(1_000) })
   })
-  it("generated again it is a new one; the earlier stays", async () => {
+  it("generating again creates a new document, and keeps the earlier one", async () => {
     const first = await house.made("quotation", job)
     const second = await house.made("quotation", job)
     expect(second.id).not.toBe(first.id)
     expect((await house.document(first.id)).status).toBe("generated")
   })
 
-  it("lists are filtered by the rules", async () => {
+  it("lists are filtered by type, status, source, number and dates", async () => {
     const ball = await house.job("Filtered")
     const { id } = await house.made("delivery_note", ball)
     const other = await house.made("quotation", ball)
@@ -319,7 +324,7 @@ describe.each(engines)("documents on %s", (engine) => {
     expect(await ids("sort=-created_at&per_page=1")).toEqual([other.id])
     expect(await ids("q[store_id_eq]=424242")).toEqual([])
   })
-  it("the newest public address is shown, and none where there is none", async () => {
+  it("the newest public link is shown, and none after voiding", async () => {
     const { id } = await house.made("quotation", job)
     const at = engine === "pg" ? "now()" : "'2026-06-18T12:00:00.000Z'"
     const no = engine === "pg" ? "false" : "0"
@@ -341,7 +346,7 @@ describe.each(engines)("documents on %s", (engine) => {
     expect(document.public_link).toBeNull()
     expect(await house.sql(`select id from document_links where document_id = ${id}`)).toEqual([])
   })
-  it("users without permission are refused, and those who see costs see a purchase order's document", async () => {
+  it("each permission opens its own operations only", async () => {
     const sees = await house.somebody("documents.view")
     const makes = await house.somebody("documents.create")
     const { id } = await house.made("quotation", job)
@@ -356,7 +361,7 @@ describe.each(engines)("documents on %s", (engine) => {
     expect((await as(makes, "POST", "/documents/generate", order)).status).toBe(403)
   })
 
-  it("drawn again from stored content it has the same bytes, whatever happened to its source and logo", async () => {
+  it("a finalised document is drawn again to the same bytes after its source is deleted", async () => {
     const ball = await house.job("Frozen")
     const made = await house.made("quotation", ball)
     await house.did(200, "POST", `/documents/${made.id}/finalise`)
@@ -366,7 +371,7 @@ describe.each(engines)("documents on %s", (engine) => {
     const { drawnAgain } = await import("../../../../server/documents/papers/snapshot.ts")
     expect(sha256(await house.run(drawnAgain(made.id)))).toBe(sha256(before.bytes))
   })
-  it("a rebuild draws nothing and shows the same", async () => {
+  it("a rebuild draws nothing, and restores the same rows", async () => {
     const before = (await house.did(200, "GET", "/documents?per_page=100&sort=id")).documents
     house.drawn.prepared.length = 0
     await house.run(rebuild(house.app.catalogue))

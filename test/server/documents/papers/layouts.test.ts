@@ -109,17 +109,17 @@ describe.each(engines)("documents and their layouts on %s", (engine: Engine) => 
       )
     )
   })
-  it("T03 refuses the fields of an unknown type", async () => {
+  it("T03 refuses an unknown type", async () => {
     expect((await serving.ask("/api/v1/document_types/poster/fields")).status).toBe(404)
     expect((await serving.ask("/api/v1/document_types/constructor/fields")).status).toBe(404)
   })
-  it("T04 gives purchase orders fields of the supplier, and none of a customer", async () => {
+  it("T04 gives purchase orders the supplier's fields, and none of a customer", async () => {
     const { fields } = await house.must("document_types/purchase_order/fields")
     const names = fields.flatMap((one: any) => one.fields.map(({ name }: { name: string }) => name))
     expect(names).toContain("supplier.name")
     expect(names.filter((name: string) => name.startsWith("member."))).toEqual([])
   })
-  it("T05 is for users who may see documents", async () => {
+  it("T05 needs the permission to see documents", async () => {
     const { token } = await house.must("tokens", { name: "Reads", abilities: ["products:read"] })
     for (const target of ["document_types", "document_types/quotation/fields", "document_layouts"])
       expect((await serving.ask(`/api/v1/${target}`, { token: token.secret })).status).toBe(403)
@@ -127,7 +127,7 @@ describe.each(engines)("documents and their layouts on %s", (engine: Engine) => 
     expect((await serving.ask("/api/v1/document_layouts", writes)).status).toBe(403)
   })
 
-  it("L01 keeps a layout, shows it, changes it and deletes it", async () => {
+  it("L01 creates, shows, changes and deletes a layout", async () => {
     const made = await layout({ document_type: "quotation", intro: "Dear {{ member.name }}", accent: "#1F4E79" })
     expect(made).toMatchObject({ store_id: null, document_type: "quotation", accent: "#1f4e79" })
     const listed = await house.must("document_layouts?q[type_eq]=quotation&include=store")
@@ -137,7 +137,7 @@ describe.each(engines)("documents and their layouts on %s", (engine: Engine) => 
     expect((await drop(made.id)).status).toBe(204)
     expect((await serving.ask(`/api/v1/document_layouts/${made.id}`)).status).toBe(404)
   })
-  it("L02 has one for each store and type, also where either is none", async () => {
+  it("L02 allows one layout per store and type, either of which may be empty", async () => {
     const both = await layout({ store_id: 1, document_type: "invoice" })
     const neither = await layout({})
     expect(Object.keys(await refused({ store_id: 1, document_type: "invoice" }))).toEqual(["document_type"])
@@ -150,7 +150,7 @@ describe.each(engines)("documents and their layouts on %s", (engine: Engine) => 
   it("L03 refuses an invalid colour", async () => {
     expect(await refused({ accent: "blue" })).toHaveProperty("accent")
   })
-  it("L04 refuses a store, a type, a logo and a page that there are not", async () => {
+  it("L04 refuses an unknown store, type, logo and page size", async () => {
     expect(await refused({ store_id: 4711 })).toHaveProperty("store_id")
     expect(await refused({ document_type: "poster" })).toHaveProperty("document_type")
     expect(await refused({ logo_attachment_id: 4711 })).toHaveProperty("logo_attachment_id")
@@ -168,36 +168,36 @@ describe.each(engines)("documents and their layouts on %s", (engine: Engine) => 
       "items.produkt_name,",
       "Did you mean items.product_name?"
     ]
-  ])("%s names the invalid field of %s and the likely one", async (_n, place, text, unknown, hint) => {
+  ])("%s names the invalid field of %s, and suggests one", async (_n, place, text, unknown, hint) => {
     const errors = await refused({ document_type: "quotation", [place]: text })
     expect(Object.keys(errors)).toEqual([place])
     expect(errors[place]?.[0]).toContain(`names ${unknown}`)
     expect(errors[place]?.[0]).toContain(hint)
   })
-  it("L10 refuses a text that cannot be parsed, with its position", async () => {
+  it("L10 refuses a text with a syntax error, with its position", async () => {
     const errors = await refused({ document_type: "quotation", intro: "Dear\n{% if member.name %}" })
     expect(errors["intro"]?.[0]).toMatch(/cannot be read in line 2/)
   })
-  it("L11 without a type may use only fields shared by all types", async () => {
+  it("L11 allows a layout without a type only the fields of all types", async () => {
     expect(await refused({ intro: "{{ opportunity.subject }}" })).toHaveProperty("intro")
     const made = await layout({ intro: "{{ store.name }}, {{ document.date }}" })
     await drop(made.id)
   })
-  it("L12 is validated again for another type", async () => {
+  it("L12 checks the texts again when the type changes", async () => {
     const made = await layout({ document_type: "quotation", intro: "{{ opportunity.subject }}" })
     const to = { method: "PUT", json: { document_type: "invoice" } }
     const got = await serving.ask(`/api/v1/document_layouts/${made.id}`, to)
     expect([got.status, Object.keys(got.body.errors)]).toEqual([422, ["intro"]])
     await drop(made.id)
   })
-  it("L13 takes texts of the warehouse without prices only", async () => {
+  it("L13 refuses prices in the texts of warehouse documents", async () => {
     expect(await refused({ document_type: "pick_list", intro: "{{ opportunity.grand_total }}" })).toHaveProperty(
       "intro"
     )
     const made = await layout({ document_type: "pick_list", intro: "{{ opportunity.subject }}" })
     await drop(made.id)
   })
-  it("L14 puts its texts on the document, the narrowest of each", async () => {
+  it("L14 uses the most specific layout for each text", async () => {
     const store = (await house.must("stores", { name: "Second" })).store.id
     const id = await quote({ subject: "Ball" })
     const made = [
@@ -216,7 +216,7 @@ describe.each(engines)("documents and their layouts on %s", (engine: Engine) => 
     for (const one of made) await drop(one.id)
     expect(await said("quotation", id)).not.toContain("For Ball")
   })
-  it("L15 sets colour, page and footer, overriding the settings", async () => {
+  it("L15 uses the layout's colour, page size and footer before the settings'", async () => {
     await house.must("settings/invoicing", { settings: { footer: "Of the settings", accent: "#111111" } }, "PUT")
     const id = await quote()
     expect(await documentOf("quotation", id)).toMatchObject({
@@ -232,13 +232,13 @@ describe.each(engines)("documents and their layouts on %s", (engine: Engine) => 
     })
     await drop(made.id)
   })
-  it("L16 is deleted with its store", async () => {
+  it("L16 deletes a store's layouts with the store", async () => {
     const store = (await house.must("stores", { name: "Third" })).store.id
     const made = await layout({ store_id: store, intro: "Gone soon" })
     await house.must(`stores/${store}`, undefined, "DELETE")
     expect((await serving.ask(`/api/v1/document_layouts/${made.id}`)).status).toBe(404)
   })
-  it("L17 leaves out a text that fails on these data, and keeps the others", async () => {
+  it("L17 leaves out a text that fails for the document's data", async () => {
     // More memory than a text may use.
     const endless = "{% for a in (1..99999999) %}x{% endfor %}"
     const made = await layout({ document_type: "quotation", intro: endless, terms: "Kept" })
@@ -246,7 +246,7 @@ describe.each(engines)("documents and their layouts on %s", (engine: Engine) => 
     expect([text.includes("Kept"), text.includes("xxxx")]).toEqual([true, false])
     await drop(made.id)
   })
-  it("L18 is on the PDF of an invoice as on its document", async () => {
+  it("L18 applies to an invoice's own PDF as well", async () => {
     const made = await layout({ document_type: "invoice", intro: "Invoice of {{ invoice.total }}", terms: "Net 30" })
     const { id } = await house.issued(member_id)
     const { bytes } = await serving.ask(`/api/v1/invoices/${id}/pdf`)
@@ -257,7 +257,7 @@ describe.each(engines)("documents and their layouts on %s", (engine: Engine) => 
     expect((await documentOf("invoice", draft.id)).watermark).toBe("DRAFT")
     await drop(made.id)
   })
-  it("L19 words the mail, in one line for its subject", async () => {
+  it("L19 words the mail, with a subject of one line", async () => {
     const id = await quote({ subject: "Ball" })
     const mail = () =>
       serving.run(Effect.flatMap(prepared({ document_type: "quotation", documentable_id: id }), filledMail))
@@ -270,7 +270,7 @@ describe.each(engines)("documents and their layouts on %s", (engine: Engine) => 
     expect(await mail()).toEqual({ subject: "For Ball", text: "Hi" })
     await drop(made.id)
   })
-  it("L20 is kept in the journal", async () => {
+  it("L20 records layouts in the journal", async () => {
     const made = await layout({ document_type: "return_note", intro: "Back" })
     const { document_layouts } = await house.must("document_layouts?q[document_type_eq]=return_note")
     expect(document_layouts[0]).toMatchObject({ id: made.id, intro: "Back" })
@@ -301,7 +301,7 @@ describe.each(engines)("documents and their layouts on %s", (engine: Engine) => 
       expect([net, others.at(-1)]).toEqual([totals[0], totals.at(-1)])
     })
   })
-  it("C02 an agreed price is the total, with the list price beside it", async () => {
+  it("C02 shows an agreed price as the total, beside the list price", async () => {
     const id = await quote()
     await house.must(`opportunities/${id}/deal_price`, { deal_total: "200.00" })
     const { opportunity } = await house.must(`opportunities/${id}`)
@@ -309,7 +309,7 @@ describe.each(engines)("documents and their layouts on %s", (engine: Engine) => 
     expect(totals.slice(0, 2)).toEqual(["£299.97", "£200.00"])
     expect(totals.at(-1)).toBe(moneyText(opportunity.charge_including_tax_total, "GBP", "en-GB"))
   })
-  it("C03 a deposit that was invoiced is taken off the total of an order confirmation", async () => {
+  it("C03 deducts an invoiced deposit from an order confirmation's total", async () => {
     const id = await quote()
     const deposit = {
       type: "deposit",
@@ -320,20 +320,20 @@ describe.each(engines)("documents and their layouts on %s", (engine: Engine) => 
     const { number } = await house.issued(member_id, deposit)
     expect(await said("order_confirmation", id)).toContain(`Deposit invoice ${number} of`)
   })
-  it("C04 a version is named, and its lines alone are shown", async () => {
+  it("C04 names the version, and shows only its lines", async () => {
     const id = await quote({}, { name: "In both" })
     await house.must(`opportunities/${id}/convert_to_quotation`, {})
     await house.must(`opportunities/${id}/versions`, { label: "Smaller" })
     expect(await said("quotation", id)).toContain("Version")
   })
-  it("C05 a credit note names the credited invoice and amounts", async () => {
+  it("C05 shows the credited invoice and amounts on a credit note", async () => {
     const { id, number } = await house.issued(member_id)
     const { credit_note } = await house.must(`invoices/${id}/credit_notes`, { reason: "Broken" })
     const text = await said("credit_note", credit_note.id)
     expect(text).toContain(String(number))
     expect(text).toContain("Broken")
   })
-  it("C06 a type that does not fit its invoice is refused", async () => {
+  it("C06 refuses a type that does not fit its invoice", async () => {
     const { id } = await house.issued(member_id)
     await expect(documentOf("deposit_invoice", id)).rejects.toThrow()
     await expect(documentOf("quotation", 4711)).rejects.toThrow()

@@ -19,7 +19,7 @@ describe.each(engines)("public links on %s", (engine) => {
   const refused = async (status: number, method: string, path: string, json?: object) =>
     Object.keys((await house.did(status, method, path, json)).errors ?? {})
 
-  it("are created with a token of 40 characters, and shown with the document", async () => {
+  it("have a token of 40 characters, and are shown with the document", async () => {
     const { document, public_link } = await house.did(201, "POST", at(), {})
     expect(public_link).toEqual({
       token: expect.stringMatching(/^[\w-]{40}$/),
@@ -37,7 +37,7 @@ describe.each(engines)("public links on %s", (engine) => {
     expect(after).not.toBe(before)
     expect([(await house.read(before)).status, (await house.read(after)).status]).toEqual([404, 200])
   })
-  it("refuse PINs of invalid length or characters, past times, and statuses without a document to read", async () => {
+  it("refuse invalid PINs, past expiry times and documents that are not generated", async () => {
     await house.shared(document_id)
     for (const pin of ["123", "1234567890123", "12 34", "1234!", "πππππ"])
       expect([pin, await refused(422, "POST", at(), { pin })].flat()).toEqual([pin, "pin"])
@@ -51,7 +51,7 @@ describe.each(engines)("public links on %s", (engine) => {
       expect([status, await refused(422, "POST", at(voided), {})].flat()).toEqual([status, "status"])
     }
   })
-  it("are changed in part: absent fields stay, null clears", async () => {
+  it("keep fields absent from a change, and clear null ones", async () => {
     await house.shared(document_id, { pin: "1234", expires_at: "2099-01-01T00:00:00Z" })
     const put = async (json: object) => (await house.did(200, "PUT", at(), json)).public_link
     expect(await put({})).toMatchObject({ requires_pin: true, expires_at: "2099-01-01T00:00:00.000Z" })
@@ -64,7 +64,7 @@ describe.each(engines)("public links on %s", (engine) => {
     expect(await put({ pin: null })).toMatchObject({ requires_pin: false, token })
     expect((await house.read(token)).status).toBe(200)
   })
-  it("are revoked, and changing or revoking a missing one is 404", async () => {
+  it("can be revoked, and answer 404 once they are", async () => {
     const token = await house.shared(document_id)
     await house.did(204, "DELETE", at())
     expect((await house.read(token)).status).toBe(404)
@@ -72,7 +72,7 @@ describe.each(engines)("public links on %s", (engine) => {
     await house.did(404, "PUT", at(), { pin: null })
     await house.did(404, "POST", at(999_999), {})
   })
-  it("need documents.share", async () => {
+  it("need the permission documents.share", async () => {
     const { secret } = await house.person({ permissions: ["documents.view"] })
     for (const method of ["POST", "PUT", "DELETE"])
       expect((await house.asks(method, at(), undefined, secret)).status).toBe(403)
@@ -84,7 +84,7 @@ describe.each(engines)("public links on %s", (engine) => {
     const [pin] = await house.sql("select hash from document_link_pins order by link_id desc limit 1")
     expect(pin.hash).toMatch(/^scrypt\.16384\.[\w-]{22}\.[\w-]{43}$/)
   })
-  it("show the document's text as a page, without a script unless it can be signed, and its stored PDF", async () => {
+  it("show the document as a page and its stored PDF, with a script only for signing", async () => {
     const token = await house.shared(document_id)
     const page = await house.read(token)
     expect(page.headers).toMatchObject({
@@ -113,14 +113,14 @@ describe.each(engines)("public links on %s", (engine) => {
     expect(plain.text).not.toContain("<script")
     expect(plain.headers["content-security-policy"]).not.toContain("script-src")
   })
-  it("answer HEAD as GET, and parts of the PDF", async () => {
+  it("answer HEAD as GET, and ranges of the PDF", async () => {
     const token = await house.shared(document_id)
     const head = await house.read(token, "", { method: "HEAD" })
     expect([head.status, head.headers["content-type"]]).toEqual([200, "text/html; charset=utf-8"])
     const part = await house.read(token, "?format=pdf", { headers: { range: "bytes=0-4" } })
     expect([part.status, part.text]).toEqual([206, "%PDF-"])
   })
-  it("are 404 for all kinds of invalid tokens, and reveal nothing", async () => {
+  it("answer 404 for every kind of invalid token", async () => {
     const token = await house.shared(document_id)
     const pages = await Promise.all(
       ["x", token.slice(1), `${token}x`, token.toUpperCase(), "a".repeat(40), "..%2f..", "'%20or%201=1--"].map((one) =>
@@ -143,7 +143,7 @@ describe.each(engines)("public links on %s", (engine) => {
     expect((await house.sent(token, { name: "A", accept: "1" })).status).toBe(410)
     house.setClock(Date.now())
   })
-  it("end with the document when that is voided", async () => {
+  it("end when the document is voided", async () => {
     const { document_id: id } = await house.offered()
     const token = await house.shared(id)
     await house.did(200, "POST", `/documents/${id}/void`, { reason: "Wrong" })
@@ -152,7 +152,7 @@ describe.each(engines)("public links on %s", (engine) => {
     await house.did(404, "DELETE", at(id))
     expect((await house.did(200, "GET", `/documents/${id}`)).document.public_link).toBeNull()
   })
-  it("ask for the PIN by a form, and reveal nothing of the document before it is right", async () => {
+  it("show nothing of the document before the PIN is right", async () => {
     const token = await house.shared(document_id, { pin: "7Lamps" })
     const asked = await house.read(token)
     expect(asked.status).toBe(403)
@@ -165,7 +165,7 @@ describe.each(engines)("public links on %s", (engine) => {
     expect([right.status, right.text.includes("Lamp operator")]).toEqual([200, true])
     expect((await house.read(token, "?pin=7Lamps&format=pdf")).headers["content-type"]).toBe("application/pdf")
   })
-  it("let a reader in for an hour by a cookie of this one page", async () => {
+  it("admit a reader for an hour by a cookie for this one page", async () => {
     const now = Date.now()
     house.setClock(now)
     const token = await house.shared(document_id, { pin: "1234" })
@@ -188,7 +188,7 @@ describe.each(engines)("public links on %s", (engine) => {
     expect((await house.read(token, "", { headers })).status).toBe(403)
     house.setClock(Date.now())
   })
-  it("take five wrong PINs from one network in 15 minutes, in either way; a missing one is no try", async () => {
+  it("allow five wrong PINs from one network in 15 minutes", async () => {
     const now = Date.now()
     house.setClock(now)
     const token = await house.shared(document_id, { pin: "1234" })
@@ -206,7 +206,7 @@ describe.each(engines)("public links on %s", (engine) => {
     expect((await house.read(token, "?pin=1234", { from })).status).toBe(200)
     house.setClock(Date.now())
   })
-  it("count wrong PINs against an address, and not visits before the PIN is given", async () => {
+  it("count wrong PINs, and not visits without one, against the address", async () => {
     const office = await openSharing(engine, { anonymous_rate_limit: 3 })
     let token = ""
     const from = elsewhere()
@@ -222,7 +222,7 @@ describe.each(engines)("public links on %s", (engine) => {
       await office.close()
     }
   })
-  it("count a /64 as one network, and ignore forwarded addresses claimed by a client", async () => {
+  it("count a /64 as one network, and ignore forwarded addresses of untrusted clients", async () => {
     const token = await house.shared(document_id, { pin: "1234" })
     for (let n = 1; n <= 5; n++)
       await house.read(token, "?pin=9999", {
@@ -231,7 +231,7 @@ describe.each(engines)("public links on %s", (engine) => {
       })
     expect((await house.read(token, "?pin=1234", { from: "2001:db8:1:1::77" })).status).toBe(429)
   })
-  it("never check more than five PINs sent concurrently", async () => {
+  it("check at most five PINs sent concurrently", async () => {
     const token = await house.shared(document_id, { pin: "1234" })
     const from = elsewhere()
     const got = await Promise.all(
@@ -240,7 +240,7 @@ describe.each(engines)("public links on %s", (engine) => {
     expect(got.filter(({ status }) => status === 403)).toHaveLength(5)
     expect(got.filter(({ status }) => status === 429)).toHaveLength(7)
   })
-  it("block PINs for a day after fifty wrong ones from anywhere, and stay open for holders of the cookie", async () => {
+  it("refuse PINs for a day after fifty wrong ones, but admit holders of the cookie", async () => {
     const now = Date.now()
     house.setClock(now)
     const token = await house.shared(document_id, { pin: "1234" })
@@ -253,12 +253,12 @@ describe.each(engines)("public links on %s", (engine) => {
     expect((await house.read(token, "?pin=1234")).status).toBe(200)
     house.setClock(Date.now())
   })
-  it("stay closed where the hash of their PIN is missing", async () => {
+  it("stay closed if the hash of their PIN is missing", async () => {
     const token = await house.shared(document_id, { pin: "1234" })
     await house.sql("delete from document_link_pins")
     expect((await house.read(token, "?pin=1234")).status).toBe(403)
   })
-  it("work below another prefix, with the cookie for that path", async () => {
+  it("work below a path prefix, with the cookie for that path", async () => {
     await house.did(200, "PUT", "/settings/documents", { settings: { public_link_prefix: "http://offers.example/q/" } })
     const { public_link } = await house.did(201, "POST", at(), { pin: "1234" })
     expect(public_link.url).toBe(`http://offers.example/q/${public_link.token}`)
@@ -270,7 +270,7 @@ describe.each(engines)("public links on %s", (engine) => {
     ).not.toEqual([])
     await house.did(200, "PUT", "/settings/documents", { settings: { public_link_prefix: null } })
   })
-  it("speak the reader's language before the document is open, and the document's after", async () => {
+  it("use the reader's language before the document is open, and the document's afterwards", async () => {
     const { document_id: id } = await house.offered({ locale: "de-DE" })
     const token = await house.shared(id, { pin: "1234" })
     const asked = await house.read(token, "", { headers: { "accept-language": "nl, fr-CA;q=0.8, en" } })
@@ -299,7 +299,7 @@ describe.each(engines)("public links on %s", (engine) => {
     const long = await house.sent(token, { pin: "1".repeat(300_000) })
     expect(long.status).toBe(413)
   })
-  it("of purchase orders can neither be created nor seen without costs.view", async () => {
+  it("of purchase orders need the permission costs.view", async () => {
     const purchase_order = await house.create("/purchase_orders", {
       supplier_id: await house.customer(),
       po_type: "purchase",
@@ -329,7 +329,7 @@ describe.each(engines)("public links on %s", (engine) => {
     }
     expect((await house.read(token)).status).toBe(200)
   })
-  it("return the same PDF if its content is lost: it is drawn again", async () => {
+  it("return the same PDF if its content is lost", async () => {
     const token = await house.shared(document_id)
     const before = await house.read(token, "?format=pdf")
     await house.run(Effect.flatMap(ServerContext, ({ blobs }) => blobs.remove(sha256(before.bytes))))

@@ -50,12 +50,12 @@ it.each([
   ["fe80::1%eth0", "fe80::"],
   ["", null],
   ["unknown", null]
-])("the address %s is stored %s", (address, shown) => {
+])("the address %s is stored as %s", (address, shown) => {
   expect(shownAddress(address, "shortened")).toBe(shown)
   expect(shownAddress(address, "none")).toBeNull()
 })
 
-it("keeps a limited number of rows in memory, and finds the one that is refused", () => {
+it("keeps a limited number of rows in memory, and isolates a row the database rejects", () => {
   const buffer = makeBuffer(4, 6)
   const rows = Array.from({ length: 8 }, (_, at): Metered => ({ ...call, channel: "api", request_id: String(at) }))
   expect(rows.map(buffer.add)).toEqual([true, true, true, true, true, true, false, false])
@@ -72,7 +72,7 @@ it("keeps a limited number of rows in memory, and finds the one that is refused"
   expect([buffer.waiting(), buffer.dropped()]).toEqual([0, 3])
 })
 
-describe.each(engines)("retention of calls on %s", (engine: Engine) => {
+describe.each(engines)("the retention of request logs on %s", (engine: Engine) => {
   let server: Serving
   const meter: Meter = makeMeter()
   beforeAll(async () => {
@@ -88,7 +88,7 @@ describe.each(engines)("retention of calls on %s", (engine: Engine) => {
       )
     )
 
-  it("sums equal the logs, for any call and any window", { timeout: 120_000 }, async () => {
+  it("keeps sums equal to the logs, for any call and any window", { timeout: 120_000 }, async () => {
     const calls = fc.array(
       fc.record({
         started_millis: fc.integer({ min: noon - 40 * day, max: noon }),
@@ -142,7 +142,7 @@ describe.each(engines)("retention of calls on %s", (engine: Engine) => {
     )
   })
 
-  it("deletes them when the settings say, in batches", async () => {
+  it("deletes logs after the days in the settings, in batches", async () => {
     await empty()
     const ages = [0, 80, 100, 400, 900]
     for (const age of ages) meter.answered({ ...call, started_millis: noon - age * day })
@@ -174,7 +174,7 @@ describe.each(engines)("retention of calls on %s", (engine: Engine) => {
     ).toEqual([100, 400, 80].sort())
   })
 
-  it("removes address and device of erased people, written or not", async () => {
+  it("removes address and device of erased people, also from rows not yet written", async () => {
     const invited = await server.ask("/api/v1/users", {
       json: { name: "Mia", email: "mia@example.com", roles: ["Admin"] }
     })
@@ -223,7 +223,7 @@ const old_row: RequestLogRow = {
   created_at: ""
 }
 
-it("two servers on one Postgres count together", { timeout: 60_000 }, async () => {
+it("two servers on one Postgres add up their usage", { timeout: 60_000 }, async () => {
   const database = await freshDatabase()
   const open = () =>
     openServerApp({

@@ -57,8 +57,8 @@ const open = async (engine: Engine): Promise<House> => {
   }
 }
 
-describe.each(both_engines)("while the database is gone, on %s", (engine) => {
-  it("calls wait to be counted, up to a limit, and each is counted once when it is back", async () => {
+describe.each(both_engines)("while the database is unavailable, on %s", (engine) => {
+  it("calls are kept up to a limit, and counted once when it is back", async () => {
     const { close, goes, server } = await open(engine)
     const meter = makeMeter({ rows_max: 50, batch_rows: 20 })
     const asked = (many: number): void => {

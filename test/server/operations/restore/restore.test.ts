@@ -94,7 +94,7 @@ const brought = async (to: Serving, manifest: any, events: ReadonlyArray<any>, p
 describe.each(engines.flatMap((from) => engines.map((to) => [from, to] as const)))(
   "a business on %s, brought to %s,",
   (from: Engine, to: Engine) => {
-    it("has the same rows, the same journal and the same next ids and numbers", async () => {
+    it("has the same rows, journal, next ids and numbers", async () => {
       const one = await serve(from),
         other = await serve(to)
       try {
@@ -149,7 +149,7 @@ describe.each(engines.flatMap((from) => engines.map((to) => [from, to] as const)
   }
 )
 
-describe.each(engines)("bringing an export into %s", (engine: Engine) => {
+describe.each(engines)("restoring an export into %s", (engine: Engine) => {
   const exported = async () => {
     const one = await serve("sqlite")
     try {
@@ -190,7 +190,7 @@ describe.each(engines)("bringing an export into %s", (engine: Engine) => {
       await other.close()
     }
   })
-  it("changes nothing unless it is complete, undamaged and the server empty", async () => {
+  it("changes nothing unless the export is complete and undamaged, and the server empty", async () => {
     const { manifest, events } = await exported()
     const server = await serve(engine)
     try {
@@ -245,7 +245,7 @@ describe.each(engines)("bringing an export into %s", (engine: Engine) => {
     }
   })
 
-  it("and exporting are for the owner only, whatever other permissions exist", async () => {
+  it("is for the owner only, as exporting is, whatever permissions others have", async () => {
     const server = await serve(engine)
     try {
       const { manifest } = (await server.ask("/api/v1/system/manifest")).body

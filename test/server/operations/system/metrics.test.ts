@@ -34,7 +34,7 @@ const answered: AnsweredServerCall = {
   user_agent: null
 }
 
-it("lists every family once, with help, before the first request and after it", () => {
+it("metrics list every family once, with help, before and after the first request", () => {
   const metrics = makeMetrics()
   const before = metrics.text(at(7))
   expect(declared(before)).toEqual(families)
@@ -47,13 +47,13 @@ it("lists every family once, with help, before the first request and after it", 
   expect(after).toContain("flightcase_journal_position 8\n")
 })
 
-it("counts for one server alone", () => {
+it("metrics count for one server alone", () => {
   const one = makeMetrics()
   one.count(answered)
   expect(makeMetrics().text(at(0))).not.toMatch(/^flightcase_requests_total/m)
 })
 
-it("shows jobs by kind and status, none once there are none, and counts attempts that only go up", () => {
+it("metrics show jobs by kind and status, and count attempts", () => {
   const metrics = makeMetrics()
   const kind = "mail.send"
   const busy = metrics.text({

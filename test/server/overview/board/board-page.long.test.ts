@@ -32,16 +32,16 @@ describe.skipIf(path === undefined)("a board at 390, 1280 and 1920 pixels, light
   it("is legible when empty, and says so", async () => {
     expect(await complaintsOf(lookAtOnce, (await made({ name: "Empty", store_id: 1 })).url)).toEqual([])
   }, 600_000)
-  it("shows a change without reloading, and truncates its long name", async () => {
+  it("shows a change without reloading, and truncates a long name", async () => {
     const { url } = await made({ name: "Office at the far end of the first floor, ".repeat(2) })
     expect(await complaintsOf(lookInEveryView, url)).toEqual([])
   }, 600_000)
-  it("shows part of 60 entries with endless names in a list, and how many more there are", async () => {
+  it("shows part of 60 entries with very long names, and how many more there are", async () => {
     await busyDay(house)
     const { url } = await made({ name: "Warehouse", store_id: 1 })
     expect(await complaintsOf(lookInEveryView, url)).toEqual([])
   }, 600_000)
-  it("shows its age without a connection, and that it ended once removed", async () => {
+  it("shows its age without a connection, and that it was removed", async () => {
     const board = await made({ name: "Passing", store_id: 1 })
     const { ended, lost } = await loseAndEnd({ house, browser, folder, say: () => {} }, board)
     expect(lost).toMatch(/^No connection\. As of \d\d:\d\d, 3 minutes ago$/)

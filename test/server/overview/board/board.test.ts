@@ -15,7 +15,7 @@ describe.each(engines)("a board on %s", (engine) => {
   const made = async (json: object = { name: "Warehouse" }) => (await house.did(201, "POST", "/boards", json)).board
   const at = (url: string): string => new URL(url).pathname
 
-  it("is created with an address, is listed, and shows the day to anyone with the address", async () => {
+  it("is created with an address, listed, and shown to anyone with the address", async () => {
     const board = await made({ name: "Warehouse", store_id: 1 })
     expect(board).toMatchObject({ name: "Warehouse", store_id: 1, shows_money: false })
     expect((await house.did(200, "GET", "/boards")).boards).toContainEqual(board)
@@ -28,7 +28,7 @@ describe.each(engines)("a board on %s", (engine) => {
     )
     expect(page.text).not.toMatch(/ on\w+=|style="|https?:\/\//)
   })
-  it("names the allocated units that cannot go with an order due out today", async () => {
+  it("names allocated units that cannot go with an order due out today", async () => {
     const { id: item_id, units } = await house.units(1, 1, { name: "Arri" })
     const from = Date.now()
     const dates = { starts_at: new Date(from).toISOString(), ends_at: new Date(from + 40 * 3_600_000).toISOString() }
@@ -42,7 +42,7 @@ describe.each(engines)("a board on %s", (engine) => {
     expect(text).toContain("<em>1 to replace</em>")
     expect(text).not.toContain("0 of 1 packed")
   })
-  it("lists an order due out once, with its event, and says in words that it is late and short", async () => {
+  it("shows an order due out once, marked as late and short", async () => {
     const { id: item_id } = await house.units(1, 1, { name: "Robe" })
     const order = async (subject: string, hours: number) => {
       const at = (more: number) => new Date(Date.now() + (hours + more) * 3_600_000).toISOString()
@@ -61,7 +61,7 @@ describe.each(engines)("a board on %s", (engine) => {
     expect(rows.filter((row) => row.includes("Congress"))).toHaveLength(1)
     expect(text).toContain("<h2>Also short")
   })
-  it("has a unique address, even if another server with the same key created one of its number", async () => {
+  it("has an address that no other server's board has, even with the same key and id", async () => {
     const board = await made()
     const unmarked = (mark: string | null) => at(boardUrl("http://x", tests_key, { id: board.id, address_no: 1, mark }))
     for (const mark of [null, "another"]) expect((await house.ask(unmarked(mark))).status).toBe(403)
@@ -70,7 +70,7 @@ describe.each(engines)("a board on %s", (engine) => {
     expect((await house.ask(unmarked(null))).status).toBe(200)
     expect((await house.ask(at(board.url))).status).toBe(403)
   })
-  it("is closed to every other signature, and once removed", async () => {
+  it("answers 403 for any other signature and once removed", async () => {
     const board = await made()
     const path = at(board.url)
     for (const other of [
@@ -89,19 +89,19 @@ describe.each(engines)("a board on %s", (engine) => {
     expect((await house.ask(path)).status).toBe(403)
     expect((await house.ask(`${path}/stream`)).status).toBe(403)
   })
-  it("ends when its person is deactivated", async () => {
+  it("ends when its creator is deactivated", async () => {
     const board = await made()
     expect((await house.ask(at(board.url))).status).toBe(200)
     await house.sql("update users set is_active = false where id = 1")
     expect((await house.ask(at(board.url))).status).toBe(403)
     await house.sql("update users set is_active = true where id = 1")
   })
-  it("takes a theme from its address, and no other parameter", async () => {
+  it("takes its theme from the address, and ignores other parameters", async () => {
     const { url } = await made()
     expect((await house.ask(`${at(url)}?theme=dark`)).text).toContain('data-theme="dark"')
     expect((await house.ask(`${at(url)}?theme="><script>`)).text).toMatch(/^<!doctype html><html lang="en"><head>/)
   })
-  it("is in the action log when created, readdressed and removed, without the address", async () => {
+  it("is logged when created, readdressed and removed, without its address", async () => {
     const board = await made({ name: "Logged", store_id: 1 })
     await house.did(200, "POST", `/boards/${board.id}/rotate`)
     await house.did(204, "DELETE", `/boards/${board.id}`)
@@ -125,7 +125,7 @@ describe.each(engines)("a board on %s", (engine) => {
     })
     expect(JSON.stringify(actions)).not.toContain(at(board.url).slice(-43))
   })
-  it("gets another address, after which the one before shows that it has ended", async () => {
+  it("gets a new address, and the previous one shows that the board has ended", async () => {
     const before = await made()
     const { board } = await house.did(200, "POST", `/boards/${before.id}/rotate`)
     expect(board.url).not.toBe(before.url)
@@ -150,7 +150,7 @@ describe.each(engines)("a board on %s", (engine) => {
     const { secret, user_id } = await house.person({ roles, abilities })
     return { user_id, asks: (method: string, path: string, json?: object) => house.asks(method, path, json, secret) }
   }
-  it("is private: others neither read its address nor end it, unless they manage users", async () => {
+  it("is private to its creator and users who manage users", async () => {
     const board = await made({ name: "The owner's" })
     const warehouse = await colleague(["Warehouse"])
     const own = await warehouse.asks("POST", "/boards", { name: "Dock" })
@@ -168,7 +168,7 @@ describe.each(engines)("a board on %s", (engine) => {
     expect((await house.ask(at(own.body.board.url))).status).toBe(403)
     await house.did(204, "DELETE", `/boards/${own.body.board.id}`)
   })
-  it("shows no more than its creator may see, through the token they made it with", async () => {
+  it("shows only data its creator's token may read", async () => {
     const warehouse = await colleague(["Warehouse"])
     expect((await warehouse.asks("POST", "/boards", { name: "Money", shows_money: true })).status).toBe(403)
     const narrow = await colleague(["Admin"], ["boards:write"])
@@ -182,7 +182,7 @@ describe.each(engines)("a board on %s", (engine) => {
     await house.did(200, "PUT", `/users/${warehouse.user_id}`, { roles: [] })
     expect((await house.ask(at(board.url))).status).toBe(403)
   })
-  it("is one of a hundred at most", async () => {
+  it("is refused beyond a hundred", async () => {
     const sales = await colleague(["Sales"])
     for (let n = 0; n < 100; n++) expect((await sales.asks("POST", "/boards", { name: `Board ${n}` })).status).toBe(201)
     const refused = await sales.asks("POST", "/boards", { name: "One more" })

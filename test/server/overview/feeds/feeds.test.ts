@@ -50,7 +50,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
   })
   afterAll(() => server?.close())
 
-  it("show an administrator the addresses of their own calendar and of everybody's, others only their own", async () => {
+  it("list an administrator's own and everybody's addresses, and others only their own", async () => {
     expect((await feeds()).map(({ scope, user_id }) => [scope, user_id])).toEqual([
       ["user", 1],
       ["all", null]
@@ -77,7 +77,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
     expect(subjects((await read((await feeds(alice_token))[0].url)).text)).toEqual(["Of Alice"])
   })
 
-  it("keep the UIDs of their events when the server moves to another address", async () => {
+  it("keep the UIDs of events when the server's address changes", async () => {
     const { database, drop } = await startedDatabase(engine)
     const uids = async (url: string): Promise<ReadonlyArray<string>> => {
       const moved = await serve(engine, { database, public_url: url })
@@ -93,7 +93,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
     await drop()
   })
 
-  it("with an altered address answer 403", async () => {
+  it("answer 403 for an altered address", async () => {
     const [own, all] = await feeds()
     const signature = all.url.slice(-64)
     const altered = [
@@ -116,7 +116,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
       expect((await server.ask(path, { token: null, from: `192.0.2.${at + 10}` })).status, path).toBe(403)
   })
 
-  it("do not reveal without a valid signature whether a user exists, and answer 404 with one", async () => {
+  it("answer 404 for a missing user only with a valid signature, and 403 without", async () => {
     expect((await server.ask("/calendar/feed/999.ics?signature=00", { token: null, from: "192.0.2.99" })).status).toBe(
       403
     )
@@ -144,7 +144,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
     ).toBe(404)
   })
 
-  it("are valid while their user exists and may see their content, and again when that is restored", async () => {
+  it("are valid while their user exists and may see the content", async () => {
     const person = await made(
       "users",
       { name: "Bert", email: "bert@hire.example", roles: ["Admin"], active: true },
@@ -179,7 +179,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
     expect((await read((await feeds())[1].url)).status).toBe(200)
   })
 
-  it("of earlier releases stay valid where they name their user, and not where they name none", async () => {
+  it("of earlier releases stay valid if they name their user", async () => {
     const earlier = (path: string): string =>
       createHmac(
         "sha256",
@@ -192,7 +192,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
     expect([await open(`/calendar/feed/${alice}.ics`), await open("/calendar/feed.ics")]).toEqual([200, 403])
   })
 
-  it("are not sent again while unchanged, at any time", async () => {
+  it("answer 304 while they are unchanged", async () => {
     const [, all] = await feeds()
     const first = await read(all.url)
     const etag = first.headers["etag"]!
@@ -228,7 +228,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
     server.setClock(now)
   })
 
-  it("have the same text on a device, whatever the server's address there", async () => {
+  it("have the same text on a device", async () => {
     const folder = mkdtempSync(join(tmpdir(), "flightcase-feeds-"))
     const listening: Listening = await listenOn({
       host: "127.0.0.1",
@@ -304,7 +304,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
       await made("opportunities", { subject: "Only a draft", starts_at: "2026-07-05T08:00:00Z" }, "opportunity")
     })
 
-    it("contains the chosen kinds only", async () => {
+    it("contain the chosen kinds only", async () => {
       expect(subjects((await exported("")).text)).toEqual(["Of Alice", "Of the owner"])
       expect(subjects((await exported("with=orders")).text)).toEqual(["1 Summer Gala (Acme Events)"])
       expect(subjects((await exported("with=returns,dispatch")).text)).toEqual([
@@ -320,7 +320,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
       expect(subjects((await exported(`with=orders&user_id=${seller}`)).text)).toHaveLength(1)
       expect(subjects((await exported(`with=orders&user_id=${alice}`)).text)).toEqual([])
     })
-    it("shows it to users who may see it", async () => {
+    it("show orders to users who may see them", async () => {
       expect((await exported("with=orders", seller_token)).text).toContain("LOCATION:1 High Street\\, Leeds\r\n")
       expect((await exported("with=orders", mover_token)).status).toBe(200)
       const looking = await made("roles", { name: "Looks on", permissions: ["activities.view"] }, "role")
@@ -345,7 +345,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
       expect((await exported("with=orders", narrow.secret)).status).toBe(200)
       expect((await exported("with=orders", activities_only.secret)).status).toBe(403)
     })
-    it("signs addresses for it, including everybody's orders for users who may see them, and refuses altered ones", async () => {
+    it("have signed addresses, also for everybody's orders, and refuse altered ones", async () => {
       const listed = (await server.ask("/api/v1/calendar_feeds?with=returns,dispatch", { token: mover_token })).body
         .calendar_feeds
       expect(listed.map((one: any) => [one.scope, one.with, one.name])).toEqual([
@@ -371,7 +371,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
       const both = (await server.ask("/api/v1/calendar_feeds?with=activities,orders", { token: seller_token })).body
       expect(both.calendar_feeds.map(({ scope }: any) => scope)).toEqual(["user"])
     })
-    it("keeps the UIDs of an order and reports its cancellation", async () => {
+    it("keep an order's UIDs and report its cancellation", async () => {
       const uids = async (): Promise<ReadonlyArray<string>> =>
         eventsIn((await exported("with=orders,dispatch,returns")).text).map(
           (event) => `${String(event.getFirstPropertyValue("uid"))} ${String(event.getFirstPropertyValue("status"))}`
@@ -385,7 +385,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
       await server.ask(`/api/v1/opportunities/${order}/reinstate`, { json: {} })
       expect(await uids()).toEqual(names.map((uid) => `${uid} CONFIRMED`))
     })
-    it("is the same on a device, for any user", async () => {
+    it("are the same on a device, for any user", async () => {
       const listening: Listening = await listenOn({
         host: "127.0.0.1",
         port: 0,
