@@ -1,39 +1,20 @@
-/** Invoices from outside: every expectation from rules/billing 1 and 6, the rulings, and the interface 2.4, 2.5, 4.5 and 5. */
+/** Amounts, races and permissions of invoices over HTTP (rules/billing 1 and 6); the rest is in the scenarios. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { engines } from "../app.ts"
-import { type Books, money, now, openBooks, refusal, sums } from "./billing-black-box.ts"
+import { type Books, openBooks, sums } from "./billing-black-box.ts"
 
 const rights = ["view", "create", "edit", "delete", "issue", "void", "credit"].map((name) => `invoices.${name}`)
 const permissions = [...rights, "payments.record", "opportunities.view"]
 const abilities = ["invoices:read", "invoices:write", "payments:write", "credit-notes:read"]
 
-describe.each(engines)("Billing, on %s", (engine) => {
+describe.each(engines)("invoices over HTTP on %s", (engine) => {
   let books: Books
   beforeAll(async () => {
     books = await openBooks(engine)
   })
   afterAll(() => books.close())
 
-  describe("A draft (rules/billing 1.2, 1.3)", () => {
-    const item = (more: object): object => ({ items: [{ name: "A row", unit_price: "1.00", ...more }] })
-    it.each<[string, string, object]>([
-      ["an opportunity that is not there", "opportunity_id", { opportunity_id: 999_999 }],
-      ["a reference of 256 characters", "reference", { reference: "x".repeat(256) }],
-      ["terms below nothing", "payment_terms_days", { payment_terms_days: -1 }],
-      ["a due date that is none", "due_at", { due_at: "tomorrow" }],
-      ["items that are no list", "items", { items: "all" }],
-      ["a row's name of 256 characters", "items.0.name", item({ name: "x".repeat(256) })],
-      ["a price that is none", "items.0.unit_price", item({ unit_price: "a lot" })],
-      ["fewer pieces than none", "items.0.quantity", item({ quantity: "-1" })],
-      ["a discount below nothing", "items.0.discount_percent", item({ discount_percent: -1 })],
-      ["a tax class that is not there", "items.0.tax_class_id", item({ tax_class_id: 999_999 })],
-      ["a revenue group that is not there", "items.0.revenue_group_id", item({ revenue_group_id: 999_999 })]
-    ])("is refused for %s", async (_, field, more) => {
-      const before = (await books.get("/invoices")).meta.total
-      expect(refusal(await books.post("/invoices", { member_id: books.member, ...more }))).toEqual([422, field])
-      expect((await books.get("/invoices")).meta.total).toBe(before)
-    })
-
+  describe("the totals of a draft (rules/billing 1.2, 1.3)", () => {
     const priced = (unit_price: unknown, more: object = {}): object => ({ name: "A row", unit_price, ...more })
     it.each<[string, ReadonlyArray<object>, object, ReadonlyArray<string>]>([
       ["whole numbers are pence", [priced(10_000)], {}, ["100.00", "20.00", "120.00"]],
@@ -46,7 +27,7 @@ describe.each(engines)("Billing, on %s", (engine) => {
       ["yen as text", [priced("1000")], { currency: "JPY" }, ["1000", "200", "1200"]],
       ["dinars", [priced("1.001")], { currency: "KWD" }, ["1.001", "0.200", "1.201"]],
       ["fils", [priced(1001)], { currency: "KWD" }, ["1.001", "0.200", "1.201"]]
-    ])("comes to: %s", async (_, items, more, expected) => {
+    ])("of %s are exact, and the sums of its rows", async (_, items, more, expected) => {
       const invoice = await books.shown((await books.draft({ items, ...more })).id)
       expect(sums(invoice)).toEqual(expected)
       expect([Number(invoice.amount_paid), invoice.amount_outstanding]).toEqual([0, expected[2]])
@@ -56,207 +37,12 @@ describe.each(engines)("Billing, on %s", (engine) => {
       expect(["subtotal", "tax_total", "total"].map((key) => sumOf(invoice.items, key))).toEqual(expected.map(Number))
       expect(["net", "tax", "gross"].map((key) => sumOf(invoice.tax_summary, key))).toEqual(expected.map(Number))
     })
-    it("adds the rest of a class's tax to its last row, and lists the highest rate first", async () => {
-      const { items, tax_summary } = await books.shown(
-        (
-          await books.draft({
-            items: [priced("10.00", { tax_class_id: books.reduced }), priced("33.33"), priced("33.33")]
-          })
-        ).id
-      )
-      expect(items.map((row: any) => row.tax_total)).toEqual(["0.50", "6.67", "6.66"])
-      expect(tax_summary.map((row: any) => [row.rate, row.net, row.tax, row.gross])).toEqual([
-        ["20.0000", "66.66", "13.33", "79.99"],
-        ["5.0000", "10.00", "0.50", "10.50"]
-      ])
-    })
-    it("keeps its tax when the rate changes, also when its rows do", async () => {
-      const class_id = (await books.made("/product_tax_classes", { name: "Changing" })).id
-      const rate = await books.made("/tax_rates", { name: "Changing", rate: "10" })
-      const organisation_tax_class_id = (await books.get("/organisation_tax_classes")).organisation_tax_classes.find(
-        (one: any) => one.name === "Standard"
-      ).id
-      await books.made("/tax_rules", {
-        organisation_tax_class_id,
-        product_tax_class_id: class_id,
-        tax_rate_id: rate.id
-      })
-      const { id } = await books.draft({ items: [priced("100.00", { tax_class_id: class_id })] })
-      expect((await books.put(`/tax_rates/${rate.id}`, { rate: "25" })).status).toBe(200)
-      const [item] = (await books.shown(id)).items
-      expect([item.tax_rate, item.tax_total]).toEqual(["10.0000", "10.00"])
-      await books.put(`/invoices/${id}`, { items: [{ id: item.id, ...priced("200.00", { tax_class_id: class_id }) }] })
-      expect(sums(await books.shown(id))).toEqual(["200.00", "20.00", "220.00"])
-    })
   })
 
-  describe("Issuing and voiding (rules/billing 1.1, 1.3)", () => {
-    const issue = (id: number, json: object = {}) => books.post(`/invoices/${id}/issue`, json)
-
-    it("numbers each kind without gaps, whatever fails in between", async () => {
-      const numbers: Array<string> = []
-      const empty = await books.draft({ items: [] })
-      for (const type of ["standard", "proforma", "deposit", "proforma", "standard"]) {
-        expect(refusal(await issue(empty.id))).toEqual([422, "items"])
-        numbers.push((await books.issued({ type })).number)
-      }
-      expect(numbers).toEqual(["0000000001", "0000000001", "0000000002", "0000000002", "0000000003"])
-      const first = (await books.made(`/invoices/${(await books.draft()).id}/issue`)).id
-      expect((await books.post(`/invoices/${first}/void`, { reason: "Wrong" })).body.invoice).toMatchObject({
-        ...{ number: "0000000004", status: "voided", status_name: "Voided", void_reason: "Wrong", voided_at: now },
-        ...{ amount_outstanding: "0.00", is_overdue: false }
-      })
-      expect((await books.issued()).number).toBe("0000000005")
-    })
-    it("voids a proforma that was issued", async () => {
-      const { id } = await books.issued({ type: "proforma" })
-      expect((await books.post(`/invoices/${id}/void`)).body.invoice.status).toBe("voided")
-    })
-    it("is overdue while money is missing after the due date, and found by that", async () => {
-      const { id } = await books.issued({}, { issued_at: "2026-01-01T00:00:00Z", due_at: "2026-02-01T00:00:00Z" })
-      const found = async (): Promise<boolean> =>
-        (await books.get("/invoices?q[is_overdue_true]=1&per_page=100")).invoices.some((one: any) => one.id === id)
-      expect([(await books.shown(id)).is_overdue, await found()]).toEqual([true, true])
-      await books.post(`/invoices/${id}/payments`, { amount: "20.00" })
-      expect([(await books.shown(id)).is_overdue, await found()]).toEqual([true, true])
-      await books.post(`/invoices/${id}/payments`, { amount: "100.00" })
-      expect([(await books.shown(id)).is_overdue, await found()]).toEqual([false, false])
-    })
-  })
-
-  describe("Money (rules/billing 1.4, 1.5, 6)", () => {
-    const pay = (id: number, amount: unknown, more: object = {}) =>
-      books.post(`/invoices/${id}/payments`, { amount, ...more })
-    const refund = (id: number, amount: unknown, more: object = {}) =>
-      books.post(`/invoices/${id}/refunds`, { amount, ...more })
-    const credit = (id: number, json: object = {}) => books.post(`/invoices/${id}/credit_notes`, json)
-    const after = async (id: number) => money(await books.shown(id))
-
-    it("100.00 at 20 %: 50.00, then 70.00, then 20.00 back (6)", async () => {
-      const { id, total } = await books.issued()
-      expect(total).toBe("120.00")
-      const first = await pay(id, "50.00", {
-        method: "card",
-        reference: "R",
-        notes: "N",
-        paid_at: "2026-06-17T08:00:00Z"
-      })
-      expect(first.status).toBe(201)
-      expect(Object.keys(first.body).sort()).toEqual(["invoice", "payment"])
-      const { id: payment_id, recorded_by, reason: _reason, ...payment } = first.body.payment
-      expect([typeof payment_id, typeof recorded_by]).toEqual(["number", "number"])
-      expect(payment).toEqual({
-        ...{ invoice_id: id, member_id: books.member, kind: "payment", amount: "50.00", currency_code: "GBP" },
-        ...{ method: "card", method_name: "Card", reference: "R", notes: "N", paid_at: "2026-06-17T08:00:00.000Z" },
-        ...{ payment_id: null, created_at: now, updated_at: now },
-        ...("kind_name" in payment ? { kind_name: payment.kind_name } : {})
-      })
-      expect(money(first.body.invoice)).toEqual(["partially_paid", "50.00", "0.00", "70.00", false])
-      expect(money((await pay(id, "70.00")).body.invoice)).toEqual(["paid", "120.00", "0.00", "0.00", true])
-      const back = await refund(id, "20.00", { reason: "Late" })
-      expect(Object.keys(back.body).sort()).toEqual(["invoice", "refund"])
-      expect([back.status, back.body.refund.kind, back.body.refund.amount]).toEqual([201, "refund", "20.00"])
-      expect(back.body.refund).toMatchObject({ method: "other", method_name: "Other", paid_at: now })
-      expect(money(back.body.invoice)).toEqual(["partially_paid", "100.00", "0.00", "20.00", false])
-      const { payments } = await books.shown(id)
-      expect(payments.map((one: any) => [one.kind, one.amount])).toEqual([
-        ["payment", "50.00"],
-        ["payment", "70.00"],
-        ["refund", "20.00"]
-      ])
-    })
-    it.each<[string, string, unknown, object]>([
-      ["no amount", "amount", undefined, {}],
-      ["nothing", "amount", 0, {}],
-      ["less than nothing", "amount", "-1.00", {}],
-      ["what is no number", "amount", "much", {}],
-      ["more than is outstanding", "amount", "120.01", {}],
-      ["an unknown method", "method", "1.00", { method: "barter" }],
-      ["a time to come", "paid_at", "1.00", { paid_at: "2026-06-19T12:00:00Z" }],
-      ["another currency", "currency", "1.00", { currency: "JPY" }],
-      ["a reference of 256 characters", "reference", "1.00", { reference: "x".repeat(256) }],
-      ["notes of 1,001 characters", "notes", "1.00", { notes: "x".repeat(1001) }]
-    ])("takes no payment of %s, and no refund of it", async (_, field, amount, more) => {
-      const { id } = await books.issued()
-      expect(refusal(await pay(id, amount, more))).toEqual([422, field])
-      expect((await pay(id, "120.00")).status).toBe(201)
-      expect(refusal(await refund(id, amount, more))).toEqual([422, field])
-      expect(await after(id)).toEqual(["paid", "120.00", "0.00", "0.00", true])
-    })
-    it.each([
-      ["KWD", "10.000", 1500, "1.500", "10.500"],
-      ["JPY", 1000, 200, "200", "1000"]
-    ])("takes whole numbers as minor units of %s", async (currency, unit_price, amount, paid, outstanding) => {
-      const { id } = await books.issued({ currency, items: [{ name: "Stage", unit_price }] })
-      expect((await pay(id, amount, { currency })).body).toMatchObject({
-        payment: { amount: paid, currency_code: currency },
-        invoice: { amount_paid: paid, amount_outstanding: outstanding }
-      })
-    })
-    it("numbers credit notes automatically, and finds and sorts them by number, status, currency and total", async () => {
-      const credited = async (more: object, amount: string) =>
-        (await credit((await books.issued(more)).id, { amount })).body.credit_note
-      const pounds = [await credited({}, "3.00"), await credited({}, "5.00"), await credited({}, "4.00")]
-      const yen = await credited({ currency: "JPY" }, "60")
-      const by = async (query: string): Promise<ReadonlyArray<any>> =>
-        (await books.get(`/credit_notes?per_page=100&${query}`)).credit_notes
-      const all = await by("sort=number")
-      expect(all.map(({ number }) => number)).toEqual(all.map((_, at) => String(at + 1).padStart(10, "0")))
-      expect(await by("sort=-number")).toEqual(all.toReversed())
-      expect((await by(`q[number_eq]=${yen.number}`)).map(({ id }) => id)).toEqual([yen.id])
-      expect((await by("q[currency_code_eq]=JPY")).map(({ id }) => id)).toEqual([yen.id])
-      expect([(await by("q[status_eq]=issued")).length, await by("q[status_eq]=draft")]).toEqual([all.length, []])
-      const newest = `q[currency_code_eq]=GBP&q[number_gteq]=${pounds[0].number}`
-      const totals = (await by(`sort=-total&${newest}`)).map(({ total }) => Number(total))
-      expect(totals).toEqual(totals.toSorted((one, other) => other - one))
-      expect(totals.length).toBeGreaterThanOrEqual(3)
-      expect((await books.ask("POST", "/credit_notes", {})).status).toBe(405)
-    })
-    it("an invoice partly paid and partly credited is paid once nothing is outstanding", async () => {
-      const { id } = await books.issued()
-      await credit(id, { amount: "20.00" })
-      expect(await after(id)).toEqual(["issued", "0.00", "20.00", "100.00", false])
-      expect(refusal(await pay(id, "100.01"))).toEqual([422, "amount"])
-      await pay(id, "100.00")
-      expect(await after(id)).toEqual(["paid", "100.00", "20.00", "0.00", true])
-    })
-  })
-
-  describe("Documents and prices", () => {
-    it.each(["GBP", "JPY", "KWD"])(
-      "a checkout of prices that include tax has the same total in %s",
-      async (currency) => {
-        const lines = [333, 1000, 999].map((unit_price) => ({ unit_price, quantity: 3, discount_percent: "12.5" }))
-        const job = await books.job(lines, { currency, prices_include_tax: true })
-        const draft = await books.billed(job.id)
-        expect(draft.prices_include_tax).toBe(false)
-        expect(sums(draft)).toEqual([job.charge_excluding_tax_total, job.tax_total, job.charge_including_tax_total])
-      }
-    )
-  })
-
-  describe("A checkout (rules/billing 1.3)", () => {
-    it("of optional lines alone is refused", async () => {
-      const { id } = await books.job([{ unit_price: "5.00", is_optional: true }])
-      expect(refusal(await books.checkout(id))).toEqual([422, "items"])
-    })
-    it("deducts two full deposits down to zero and no further, each by its number", async () => {
-      const { id } = await books.job()
-      const numbers: Array<string> = []
-      for (let at = 0; at < 2; at++) {
-        const deposit = await books.billed(id, { type: "deposit" })
-        numbers.push((await books.made(`/invoices/${deposit.id}/issue`)).number)
-      }
-      const draft = await books.billed(id)
-      expect(sums(draft)).toEqual(["0.00", "0.00", "0.00"])
-      expect(draft.items[1].name).toContain(numbers[0])
-    })
-  })
-
-  describe("Between draft and issue (rules/billing 1.1 to 1.3)", () => {
+  describe("between draft and issue (rules/billing 1.1 to 1.3)", () => {
     const issue = (id: number) => books.post(`/invoices/${id}/issue`, {})
 
-    it("a draft keeps its currency after that was disabled and its rate removed", async () => {
+    it("a draft keeps its currency after that was disabled and its rate deleted", async () => {
       const draft = await books.draft({ currency: "JPY", items: [{ name: "Stage", unit_price: "1001" }] })
       const { exchange_rates } = await books.get("/exchange_rates?per_page=100")
       const rate = exchange_rates.find((one: any) => one.target_currency_code === "JPY")
@@ -272,18 +58,7 @@ describe.each(engines)("Billing, on %s", (engine) => {
       expect(without.status).toBe(422)
       expect(JSON.stringify(without.body.errors)).toMatch(/exchange rate/i)
     })
-    it("an archived customer cannot be billed until restored", async () => {
-      const member = await books.made("/members", { name: "Leaving", membership_type: "organisation" })
-      const draft = await books.draft({ member_id: member.id })
-      const archived = await books.ask("PUT", `/members/${member.id}/archive`)
-      const gone = archived.status < 300 ? archived : await books.remove(`/members/${member.id}`)
-      expect(gone.status).toBeLessThan(300)
-      const refused = await issue(draft.id)
-      expect([refused.status, Object.keys(refused.body.errors)]).toEqual([422, ["member_id"]])
-      expect((await books.post(`/members/${member.id}/restore`)).status).toBe(200)
-      expect((await issue(draft.id)).status).toBe(200)
-    })
-    it("a deposit that had a deduction at another rate is deducted at its net total", async () => {
+    it("a deposit with a deduction at another rate is deducted at its net total", async () => {
       const job = await books.job([{ unit_price: "1000.00" }])
       const deposit = await books.issued({
         type: "deposit",
@@ -314,7 +89,7 @@ describe.each(engines)("Billing, on %s", (engine) => {
       const { body, status } = await issue(draft.id)
       expect([status, body.invoice.status]).toEqual([200, "paid"])
     })
-    it("odd percentages add up to the total with the final invoice", async () => {
+    it("deposits of odd percentages and the final invoice add up to the total", async () => {
       const job = await books.job([{ unit_price: "33.33" }, { unit_price: "0.07", quantity: "3" }])
       const whole = await books.billed(job.id, { type: "proforma" })
       const totals: Array<number> = []
@@ -325,11 +100,6 @@ describe.each(engines)("Billing, on %s", (engine) => {
       const { id } = await books.billed(job.id)
       totals.push(Number((await issue(id)).body.invoice.total))
       expect(totals.reduce((sum, one) => sum + one, 0)).toBeCloseTo(Number(whole.total), 6)
-    })
-    it("a percentage that amounts to zero is refused at the percent", async () => {
-      const job = await books.job([{ unit_price: "1.00" }])
-      const { body, status } = await books.checkout(job.id, { type: "deposit", percent: "0.01" })
-      expect([status, Object.keys(body.errors)]).toEqual([422, ["percent"]])
     })
     it.each([
       ["GBP", "0.01", "0.01", ["0.00", "0.00", "0.00"]],
@@ -345,7 +115,7 @@ describe.each(engines)("Billing, on %s", (engine) => {
       })
       expect([subtotal, tax_total, total]).toEqual(sums)
     })
-    it("credits by amount, by row and of the rest add up to the invoice, and refunds to the payments", async () => {
+    it("credits by amount, by row and of the rest add up to the invoice", async () => {
       const invoice = await books.issued({
         prices_include_tax: true,
         items: [
@@ -379,7 +149,7 @@ describe.each(engines)("Billing, on %s", (engine) => {
           6
         )
     })
-    it("sixteen concurrent payments, credits, refunds and voids of one invoice leave a consistent balance", async () => {
+    it("sixteen concurrent payments, credits, refunds and voids leave a consistent balance", async () => {
       const { id } = await books.issued()
       const path = `/invoices/${id}`
       const asked = Array.from({ length: 16 }, (_, at) =>
@@ -402,7 +172,7 @@ describe.each(engines)("Billing, on %s", (engine) => {
         expect(Number(got.amount_outstanding)).toBeCloseTo(Number(got.total) - paid - credited, 6)
       else expect([paid, credited]).toEqual([0, 0])
     })
-    it("numbers stay apart and without gaps when prefixes and series change midway", async () => {
+    it("numbers are unique when prefixes and series change midway", async () => {
       const stores = [1, (await books.made("/stores", { name: "North" })).id]
       const numbering = (settings: object) => books.put("/settings/numbering", { settings })
       const numbers: Array<string> = []
@@ -420,7 +190,7 @@ describe.each(engines)("Billing, on %s", (engine) => {
     })
   })
 
-  describe("The fifteen operations (interface 5)", () => {
+  describe("permissions and abilities for invoices (interface 5)", () => {
     const draft = async (): Promise<string> => `/invoices/${(await books.draft()).id}`
     const issued = async (): Promise<string> => `/invoices/${(await books.issued()).id}`
     const paid = async (): Promise<string> => {
@@ -484,7 +254,7 @@ describe.each(engines)("Billing, on %s", (engine) => {
       ["list of credit notes", "GET", async () => "/credit_notes", "credit-notes:read", "invoices.view", 200],
       ["one credit note", "GET", note, "credit-notes:read", "invoices.view", 200]
     ]
-    it.each(cases.map((one) => ({ name: one[0], one })))("$name", async ({ one }) => {
+    it.each(cases.map((one) => ({ name: one[0], one })))("to $name are both needed", async ({ one }) => {
       const [, method, at, ability, permission, status, json, second] = one
       const path = await at()
       const body = json?.()
@@ -507,80 +277,16 @@ describe.each(engines)("Billing, on %s", (engine) => {
       expect(done.status, done.text.slice(0, 300)).toBe(status)
       expect((await books.ask(method, path, body, { token: null })).status).toBe(401)
     })
-    it.each(["attachments", "activity", "actions"])("%s of an invoice need the right to see invoices", async (list) => {
-      const token = await books.tokenOf(
-        permissions.filter((one) => one !== "invoices.view"),
-        abilities
-      )
-      const got = await books.ask("GET", `${await draft()}/${list}`, undefined, { token })
-      expect([403, 404]).toContain(got.status)
-    })
-    it("answers 404 for missing rows, even to users without permissions", async () => {
-      const token = await books.tokenOf([], ["products:read"])
-      expect((await books.ask("GET", "/invoices/999999", undefined, { token })).status).toBe(404)
-      expect((await books.ask("POST", "/opportunities/999999/invoices", {})).status).toBe(404)
-    })
-  })
-})
-
-describe.each(engines)("Invoices are found, on %s (rules/billing 1.3)", (engine) => {
-  let books: Books
-  const ids: { [name: string]: number } = {}
-  beforeAll(async () => {
-    books = await openBooks(engine)
-    const job = await books.job()
-    const other = (await books.made("/members", { name: "Other", membership_type: "organisation" })).id
-    const add = async (name: string, more: object, when?: object): Promise<void> => {
-      ids[name] = (await (when === undefined ? books.draft(more) : books.issued(more, when))).id
-    }
-    await add("plain", { subject: "Summer gala" })
-    await add("deposit", { type: "deposit", reference: "PO 1", store_id: 1 }, {})
-    await add("old", { subject: "Old" }, { issued_at: "2026-01-05T00:00:00Z", due_at: "2026-02-01T00:00:00Z" })
-    await add("yen", { currency: "JPY", items: [{ name: "Stage", unit_price: 5000 }] }, {})
-    await add("voided", { member_id: other }, { issued_at: "2026-03-01T00:00:00Z" })
-    await books.made(`/invoices/${ids["voided"]}/void`)
-    const big = { opportunity_id: job.id, items: [{ name: "Big", unit_price: "900.00" }] }
-    await add("paid", big, { allow_overbilling: true })
-    await books.made(`/invoices/${ids["paid"]}/payments`, { amount: "1080.00" })
-    ids["job"] = job.id
-    ids["other"] = other
-  })
-  afterAll(() => books.close())
-  const named = async (query: string): Promise<ReadonlyArray<string>> => {
-    const at = query.replaceAll(/[A-Z]{3,}(?=$|&)/g, (word) => String(ids[word.toLowerCase()] ?? word))
-    const { invoices } = await books.get(`/invoices?${at}`)
-    return invoices.map((one: any) => Object.keys(ids).find((name) => ids[name] === one.id))
-  }
-  it.each<[string, ReadonlyArray<string>]>([
-    ["", ["plain", "deposit", "old", "yen", "voided", "paid"]],
-    ["q[status_eq]=draft", ["plain"]],
-    ["q[status_eq]=voided", ["voided"]],
-    ["q[status_eq]=void", ["voided"]],
-    ["q[status_in]=draft,void", ["plain", "voided"]],
-    ["q[status_not_eq]=void", ["plain", "deposit", "old", "yen", "paid"]],
-    ["q[type_eq]=deposit", ["deposit"]],
-    ["q[number_eq]=0000000001", ["deposit"]],
-    ["q[subject_cont]=GALA", ["plain"]],
-    ["q[reference_eq]=PO 1", ["deposit"]],
-    ["q[store_id_eq]=1", ["deposit"]],
-    ["q[member_id_eq]=OTHER", ["voided"]],
-    ["q[opportunity_id_eq]=JOB", ["paid"]],
-    ["q[currency_code_eq]=JPY", ["yen"]],
-    ["q[is_overdue_true]=1", ["old"]],
-    ["q[due_at_lt]=2026-03-01", ["old"]],
-    ["q[issued_at_lt]=2026-04-01", ["old", "voided"]],
-    ["q[paid_at_gteq]=2026-06-01", ["paid"]],
-    ["q[total_gteq]=1000.00&q[currency_code_eq]=GBP", ["paid"]],
-    ["sort=-number&q[number_present]=1", ["paid", "voided", "yen", "old", "deposit"]],
-    ["sort=issued_at&q[issued_at_lt]=2026-04-01", ["old", "voided"]],
-    ["sort=-total&q[currency_code_eq]=GBP&per_page=1", ["paid"]],
-    ["sort=-amount_outstanding&q[status_eq]=issued&q[currency_code_eq]=JPY", ["yen"]],
-    ["sort=due_at&q[status_eq]=issued&per_page=1", ["old"]],
-    ["sort=-created_at&q[status_eq]=draft", ["plain"]]
-  ])("%s", async (query, expected) => {
-    expect(await named(query)).toEqual(expected)
-  })
-  it("with pages, and how many there are", async () => {
-    expect((await books.get("/invoices?per_page=4&page=2")).meta).toEqual({ total: 6, per_page: 4, page: 2 })
+    it.each(["attachments", "activity", "actions"])(
+      "%s of an invoice need the permission to see invoices",
+      async (list) => {
+        const token = await books.tokenOf(
+          permissions.filter((one) => one !== "invoices.view"),
+          abilities
+        )
+        const got = await books.ask("GET", `${await draft()}/${list}`, undefined, { token })
+        expect([403, 404]).toContain(got.status)
+      }
+    )
   })
 })

@@ -36,6 +36,10 @@ export interface Person {
   readonly name: string
   readonly token: Token
 }
+export interface InboxRow {
+  readonly notification_type: string
+  readonly read_at: string | null
+}
 /** `{"q[id_eq]": 1}` as a query. */
 export const queryOf = (query: object): string =>
   new URLSearchParams(Object.entries(query).map(([key, value]): [string, string] => [key, String(value)])).toString()
@@ -179,6 +183,11 @@ export const openBooks = async (engine: Engine, options: ServeOptions = {}) => {
       server.setClock(clock)
       return clock
     },
+    inbox: async (who: Person): Promise<ReadonlyArray<InboxRow>> => {
+      const got = await ask("GET", "/notifications?per_page=100", undefined, { token: who.token.secret })
+      expect(got.status, got.text).toBe(200)
+      return got.body.notifications
+    },
     instant: () => new Date(clock).toISOString(),
     usage: (query: object = {}) => good(`/usage?${queryOf(query)}`),
     /** Rows of `request_logs?`. */
@@ -205,13 +214,6 @@ export type Books = Awaited<ReturnType<typeof openBooks>>
 /** The status, and the fields a refusal names. */
 export const refusal = (got: Got): ReadonlyArray<unknown> => [got.status, ...Object.keys(got.body?.errors ?? {}).sort()]
 export const sums = (one: any): ReadonlyArray<string> => [one.subtotal, one.tax_total, one.total]
-export const money = (one: any): ReadonlyArray<string | boolean> => [
-  one.status,
-  one.amount_paid,
-  one.amount_credited,
-  one.amount_outstanding,
-  one.paid_at !== null
-]
 
 /** A line of a receipt with all that a row still waits for. */
 export const everything = (item: any): object => ({ item_id: item.id, quantity: item.outstanding_quantity })

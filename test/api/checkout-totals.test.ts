@@ -48,7 +48,7 @@ const plans: fc.Arbitrary<Plan> = fc.record({
 /** The same worlds in every run. */
 const worlds = (count: number): ReadonlyArray<Plan> => fc.sample(plans, { numRuns: count, seed: 14 })
 
-describe.each(engines)("Checkout of every opportunity of a world, on %s", (engine) => {
+describe.each(engines)("checkout of every opportunity of a generated company, on %s", (engine) => {
   const w = appHouse(engine, "2026-06-18T12:00:00.000Z")
   let products: ReadonlyArray<number>, taxed: number, untaxed: number, surcharges: ReadonlyArray<number>
   beforeAll(async () => {
@@ -103,7 +103,7 @@ describe.each(engines)("Checkout of every opportunity of a world, on %s", (engin
     if (plan.version) await w.create(`${path}/versions`)
     return w.show(`${path}?include=items,costs,versions`)
   }
-  it("equals its totals to the unit", async () => {
+  it("equals the opportunity's totals to the minor unit", async () => {
     let billed = 0
     const problems: Array<unknown> = []
     for (const [at, plan] of worlds(plays_everything ? 60 : 25).entries()) {

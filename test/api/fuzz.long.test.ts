@@ -188,12 +188,12 @@ describe(`arbitrary requests, with FUZZ_SEED=${seed}`, () => {
       expect(unlike(before, await rowsOf(world, (name) => names.has(name)))).toBeUndefined()
     }
   })
-  it("leaves the same rows on both engines", async () => {
+  it("leave the same rows on both engines", async () => {
     const names = new Set(worlds[0]!.server.app.catalogue.tables.map((table) => table.name))
     const [a, b] = await Promise.all(worlds.map((world) => rowsOf(world, (name) => names.has(name))))
     expect(unlike(a!, b!)).toBeUndefined()
   })
-  it("leaves the server well", async () => {
+  it("leave the server healthy", async () => {
     for (const world of worlds) expect((await world.ask("/api/v1/system/health", { token: null })).status).toBe(200)
   })
 })

@@ -16,7 +16,7 @@ const install_millis = 300_000
 
 const tools = await installedTools(here)
 
-describe.skipIf(tools === undefined)("clients generated from the description", () => {
+describe.skipIf(tools === undefined)("clients generated from the OpenAPI description", () => {
   let server: Serving
   let http: Listening
   let work: string
@@ -39,7 +39,7 @@ describe.skipIf(tools === undefined)("clients generated from the description", (
   const tool = (name: string, ...args: ReadonlyArray<string>) =>
     runProgram(join(tools ?? "", "node_modules", ".bin", name), args, work)
 
-  it("passes the linters' strictest rules, except for paths that the interface prescribes", async () => {
+  it("pass the linters' strictest rules, except for paths the API prescribes", async () => {
     const { out } = await tool("redocly", "lint", "--extends=recommended-strict", "--format=json", "openapi.json")
     const { problems } = JSON.parse(out.slice(out.indexOf("{"), out.lastIndexOf("}") + 1)) as {
       readonly problems: ReadonlyArray<{ readonly ruleId: string; readonly message: string }>
@@ -52,7 +52,7 @@ describe.skipIf(tools === undefined)("clients generated from the description", (
     const spectral = await tool("spectral", "lint", "--fail-severity=hint", "--quiet", "openapi.json")
     expect(spectral).toEqual({ code: 0, out: "" })
   })
-  it("type-checks strictly, without a cast, in clients of openapi-typescript and hey-api", async () => {
+  it("type-check strictly without a cast, made by openapi-typescript and hey-api", async () => {
     const made = await Promise.all([
       tool("openapi-typescript", "openapi.json", "-o", "client.ts"),
       tool("openapi-ts", "--file", "openapi-ts.config.mjs")
@@ -62,7 +62,7 @@ describe.skipIf(tools === undefined)("clients generated from the description", (
       expect(readFileSync(join(work, file), "utf8")).not.toMatch(/\bas (?!api\b)|\bany\b/)
     expect(await tool("tsc", "-p", ".")).toEqual({ code: 0, out: "" })
   })
-  it("gets the answers its types promise", async () => {
+  it("get the answers their types promise", async () => {
     const { code, out } = await runProgram(process.execPath, ["calls.ts", http.url, owner_token], work)
     expect(code, out).toBe(0)
     expect(Number(out.trim().split("\n").at(-1))).toBeGreaterThanOrEqual(30)

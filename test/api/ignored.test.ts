@@ -23,7 +23,7 @@ const lists = [
   "custom_views"
 ]
 
-describe.each(engines)("parameters that lists ignore on %s", (engine) => {
+describe.each(engines)("ignored parameters on %s", (engine) => {
   let server: Serving
   beforeAll(async () => {
     server = await serve(engine, { lenient: true })
@@ -34,7 +34,7 @@ describe.each(engines)("parameters that lists ignore on %s", (engine) => {
       `/api/v1/${path}?${new URLSearchParams(query.map(([name, value]): [string, string] => [name, value])).toString()}`
     )
 
-  it.each(lists)("%s name filters, sorts and includes they do not offer", async (path) => {
+  it.each(lists)("%s report filters, sorts and includes they do not offer", async (path) => {
     const got = await asked(path, [
       ["q[no_such_thing_eq]", "1"],
       ["q[id]", "1"],
@@ -48,7 +48,7 @@ describe.each(engines)("parameters that lists ignore on %s", (engine) => {
     )
   })
   it.each(["shortages", "settings", "permissions", "boards", "calendar_feeds", "endpoints", "document_types"])(
-    "%s are complete lists, and report any filter, sort and include as ignored",
+    "%s report every filter, sort and include, as they are complete lists",
     async (path) => {
       const got = await asked(path, [
         ["q[id_eq]", "1"],
@@ -60,7 +60,7 @@ describe.each(engines)("parameters that lists ignore on %s", (engine) => {
       expect((await asked(path, [])).body.meta).not.toHaveProperty("ignored")
     }
   )
-  it("unknown fields and parameters are listed beside the created row, and in strict mode are 422 by name", async () => {
+  it("unknown fields are reported beside the created row, and refused by name in strict mode", async () => {
     const send = (json: object, strict: boolean, method = "POST", path = "products") =>
       server.ask(`/api/v1/${path}`, {
         method,
@@ -95,7 +95,7 @@ describe.each(engines)("parameters that lists ignore on %s", (engine) => {
       rate_limit: ["There is no field or parameter rate_limit here. Did you mean rate_limit_per_minute?"]
     })
   })
-  it("unknown settings are named beside the group, and strictly are 422 by name", async () => {
+  it("unknown settings are reported beside the group, and refused by name in strict mode", async () => {
     const put = (group: string, settings: object, handling: string) =>
       server.ask(`/api/v1/settings/${group}`, {
         method: "PUT",
@@ -125,7 +125,7 @@ describe.each(engines)("parameters that lists ignore on %s", (engine) => {
     ])
     expect((await put("company", { city: "York" }, "strict")).body).not.toHaveProperty("meta")
   })
-  it("a misspelt filter, sort, include or parameter of a list strictly is 422 with the nearest name", async () => {
+  it("a misspelt list parameter is refused with the nearest name in strict mode", async () => {
     const got = await server.ask(
       "/api/v1/opportunities?q[statsu_eq]=1&sort=subjetc&include=membre&bogus=1&per_page=5&q[subject_eq]=a&q[subject_eq]=b",
       { headers: { prefer: "handling=strict" } }
@@ -145,7 +145,7 @@ describe.each(engines)("parameters that lists ignore on %s", (engine) => {
       }
     ])
   })
-  it("lists of several pages link to the next and the last one", async () => {
+  it("lists of several pages link to the next and the last page", async () => {
     const got = async (path: string) => (await server.ask(`/api/v1/${path}`)).headers["link"]
     for (const name of ["East", "West", "North"]) await server.ask("/api/v1/product_groups", { json: { name } })
     const groups = "product_groups?q[name_end]=t&per_page=1"
@@ -157,7 +157,7 @@ describe.each(engines)("parameters that lists ignore on %s", (engine) => {
     expect(await got(`${groups}&page=2`)).toMatch(/^<[^,]*&page=2>; rel="last"$/)
     expect(await got("product_groups?q[name_end]=t")).toBeUndefined()
   })
-  it("equal keys of _in are joined; of others the last one wins and the key is listed", async () => {
+  it("equal keys of _in are joined, and of others the last one counts and the key is reported", async () => {
     const ids = []
     for (const name of ["One", "Two", "Three"])
       ids.push((await server.ask("/api/v1/stores", { json: { name } })).body.store.id)
@@ -176,7 +176,7 @@ describe.each(engines)("parameters that lists ignore on %s", (engine) => {
       ])
     ).toEqual([[ids[1]], ["q[id_eq]"]])
   })
-  it("an action takes the includes of a row that its answer may leave out", async () => {
+  it("an action accepts the includes of a row that its answer may leave out", async () => {
     const {
       body: { opportunity }
     } = await server.ask("/api/v1/opportunities", {
@@ -191,7 +191,7 @@ describe.each(engines)("parameters that lists ignore on %s", (engine) => {
     expect(await refused("items")).not.toContain("include")
     expect(await refused("nobody")).toContain("include")
   })
-  it("report nothing if every parameter is valid", async () => {
+  it("valid parameters are not reported", async () => {
     for (const path of ["products", "members", "request_logs", "actions"]) {
       const got = await asked(path, [
         ["q[id_gt]", "0"],

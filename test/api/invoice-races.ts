@@ -131,7 +131,7 @@ const numbersWithoutHoles = async (server: Serving, desk: Desk, each: number): P
 
 /** Runs each a number of times; sixteen issue and credit `each` invoices at once. */
 export const invoiceRaces = (rounds: number, each: number): void => {
-  describe(`concurrent work on one invoice on pg, ${rounds} times`, () => {
+  describe(`concurrent requests for one invoice on pg, ${rounds} times`, () => {
     let server: Serving, desk: Desk
     beforeAll(async () => {
       server = await serve("pg")
@@ -142,14 +142,14 @@ export const invoiceRaces = (rounds: number, each: number): void => {
       for (let round = 0; round < rounds; round++) await race(desk)
     }
 
-    it("two full payments: one is taken, one refused", again(paysTwice))
-    it("two invoices of one order: one is issued, one refused", again(billsTwice))
-    it("a voided invoice was not paid, and a paid one is not voided", again(issuesAgainstVoids))
+    it("one of two full payments is recorded, and the other refused", again(paysTwice))
+    it("one of two invoices of an order is issued, and the other refused", again(billsTwice))
+    it("an invoice is either paid or voided", again(issuesAgainstVoids))
     it(
       "an amount credited and refunded concurrently is neither refunded nor credited twice",
       again(creditsAgainstRefunds)
     )
-    it("sixteen issue and credit at once: numbers are 1 to n in the order of issue", () =>
+    it("sixteen issue and credit at once with numbers from 1 to n in the order of issue", () =>
       numbersWithoutHoles(server, desk, each))
   })
 }

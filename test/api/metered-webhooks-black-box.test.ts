@@ -2,12 +2,10 @@
 import type { ServerResponse } from "node:http"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { engines } from "../app.ts"
-import type { Got } from "../server/serving.ts"
-import { signedGeneric, signedStandard } from "../server/delivery/inbound/signing.ts"
 import { answering, receiver } from "../server/delivery/webhooks/receiver.ts"
 import { type Books, day, minute, openBooks, patiently } from "./billing-black-box.ts"
 
-describe.each(engines)("Webhooks in metering, on %s (rules/conventions 16)", (engine) => {
+describe.each(engines)("webhooks in metering on %s (rules/conventions 16)", (engine) => {
   let house: Books
   beforeAll(async () => {
     house = await openBooks(engine)
@@ -21,7 +19,7 @@ describe.each(engines)("Webhooks in metering, on %s (rules/conventions 16)", (en
     }, patiently)
   const since = (channel: string, from: string) => house.logs({ "q[channel_eq]": channel, "q[created_at_gteq]": from })
 
-  describe("that are sent", () => {
+  describe("sent webhooks", () => {
     /** Sends a product event to a receiver with this response; returns its log once it has the expected attempts. */
     const sent = async (answers: (attempt: number, response: ServerResponse) => void, attempts: number) => {
       house.later(minute)
@@ -54,7 +52,7 @@ describe.each(engines)("Webhooks in metering, on %s (rules/conventions 16)", (en
       // It was sent, whatever the receiver made of it.
       expect(rows.map((row) => [row.status_code, row.weighted_units])).toEqual([[503, 1]])
     })
-    it("have no status when the receiver did not answer", async () => {
+    it("have no status if the receiver did not answer", async () => {
       house.later(minute)
       const from = house.instant()
       const gone = await receiver()
@@ -70,7 +68,7 @@ describe.each(engines)("Webhooks in metering, on %s (rules/conventions 16)", (en
       })
       expect((await house.remove(`/webhooks/${id}`)).status).toBe(204)
     })
-    it("contain neither the request body nor secrets from the URL", async () => {
+    it("are logged without body and without secrets of the URL", async () => {
       house.later(minute)
       const from = house.instant()
       const hook = await receiver()
@@ -81,7 +79,7 @@ describe.each(engines)("Webhooks in metering, on %s (rules/conventions 16)", (en
       await hook.close()
       expect((await house.remove(`/webhooks/${id}`)).status).toBe(204)
     })
-    it("are in usage under their channel", async () => {
+    it("are counted in usage under their channel", async () => {
       house.later(2 * day)
       await sent(always(200), 1)
       const today = house.instant().slice(0, 10)
@@ -94,39 +92,6 @@ describe.each(engines)("Webhooks in metering, on %s (rules/conventions 16)", (en
       })
       expect(usage.meta.totals).toEqual({ request_count: 1, weighted_units: 1 })
       expect(usage.usage.map((row: any) => [row.key, row.request_count])).toEqual([[today, 1]])
-    })
-  })
-
-  describe("that are received", () => {
-    let secret: string, standard: string, url: string
-    beforeAll(async () => {
-      ;({ secret } = await house.made("/inbound_sources", { name: "bank", kind: "generic" }))
-      standard = (await house.made("/inbound_sources", { name: "shop", kind: "standard" })).secret
-      url = "/api/v1/webhooks/inbound/bank"
-    })
-    const send = (body: string, headers: { readonly [name: string]: string }, to = url): Promise<Got> =>
-      house.server.ask(to, { method: "POST", bytes: body, token: null, headers, from: "192.0.2.50" })
-
-    it("of a standard sender are counted likewise", async () => {
-      house.later(minute)
-      const from = house.instant()
-      const body = JSON.stringify({ type: "second", data: {} })
-      const signed = signedStandard(standard, "msg_1", Date.parse(house.instant()), body)
-      expect((await send(body, signed, "/api/v1/webhooks/inbound/shop")).status).toBe(202)
-      await expect.poll(async () => (await since("webhook_received", from)).length, patiently).toBe(1)
-    })
-    it("are in usage under their channel, and in that of all", async () => {
-      house.later(2 * day)
-      const body = JSON.stringify({ type: "third", data: {} })
-      expect((await send(body, signedGeneric(secret, body))).status).toBe(202)
-      const today = house.instant().slice(0, 10)
-      const in_channel = (channel: object) =>
-        house.usage({ ...channel, window: "custom", from: today, to: today, dimension: "status" })
-      const counted = async (channel: object) => (await in_channel(channel)).meta.totals.request_count
-      await expect.poll(() => counted({ channel: "webhook_received" }), patiently).toBe(1)
-      const [all, api] = [await counted({}), await counted({ channel: "api" })]
-      // The second asking counts the first.
-      expect(all).toBe(api)
     })
   })
 })

@@ -153,7 +153,7 @@ const started = async (env: Env): Promise<ServerProcess> => {
   return server
 }
 
-describe.each(share(engines))("A server under load, on %s", (engine) => {
+describe.each(share(engines))("a server under load on %s", (engine) => {
   it("shows each client's calls, at once and after a restart", async () => {
     const env = await environmentOf(engine)
     const server = await started(env)
@@ -168,7 +168,7 @@ describe.each(share(engines))("A server under load, on %s", (engine) => {
     expect((await again.kill("SIGTERM")).code).toBe(0)
   }, 300_000)
 
-  it("that is stopped right after its last answer has counted it", async () => {
+  it("has counted its last answer when it is stopped right after it", async () => {
     const env = await environmentOf(engine)
     const server = await started(env)
     const clients = [await made(server.url, {})]
@@ -179,7 +179,7 @@ describe.each(share(engines))("A server under load, on %s", (engine) => {
     expect((await again.kill("SIGTERM")).code).toBe(0)
   }, 300_000)
 
-  it("that is repeatedly killed loses at most the calls answered last", async () => {
+  it("loses at most the last answered calls when it is killed repeatedly", async () => {
     const env = await environmentOf(engine)
     /** A second, and what a busy machine takes to write. */
     const moments_millis = 2_000
@@ -209,7 +209,7 @@ describe.each(share(engines))("A server under load, on %s", (engine) => {
   }, 300_000)
 })
 
-describe("Two servers on one Postgres under load", () => {
+describe("two servers on one Postgres under load", () => {
   it("show the calls of both, and admit no more than a limit", async () => {
     const env = await environmentOf("pg")
     const one = await started(env)

@@ -3,12 +3,11 @@ import { describe, it, type onTestFinished } from "vitest"
 import { type Engine, engines } from "../app.ts"
 import { type Books, day, minute, openBooks, times } from "./billing-black-box.ts"
 import { share } from "../share.ts"
-import { inbox } from "./notifications-black-box.ts"
 
 const minutes = { timeout: 200_000, interval: 1_000 }
 
 // Each waits for minutes of real time and needs little else, so they run in parallel, each with its own company.
-describe.concurrent.each(share(engines))("Metering over time, on %s", (engine: Engine) => {
+describe.concurrent.each(share(engines))("metering over time on %s", (engine: Engine) => {
   const openHere = async (finished: typeof onTestFinished): Promise<Books> => {
     const house = await openBooks(engine)
     finished(() => house.close())
@@ -19,7 +18,7 @@ describe.concurrent.each(share(engines))("Metering over time, on %s", (engine: E
     const house = await openHere(onTestFinished)
     const [ann, blind] = [await house.person(["invoices.view"]), await house.person(["products.view"])]
     const { number } = await house.issued({ due_at: "2026-06-20" })
-    const told = async () => (await inbox(house, ann)).filter((row) => row.notification_type === "invoice.overdue")
+    const told = async () => (await house.inbox(ann)).filter((row) => row.notification_type === "invoice.overdue")
     expect(await told()).toEqual([])
     // The server looks at its clock each minute of ours, and learns then that it was set; from there time goes on.
     const toldLater = async () => {
@@ -33,7 +32,7 @@ describe.concurrent.each(share(engines))("Metering over time, on %s", (engine: E
     house.later(2 * day)
     await expect.poll(async () => JSON.stringify(await toldLater()).includes(String(other.number)), minutes).toBe(true)
     expect((await told()).length).toBe(2)
-    expect(await inbox(house, blind)).toEqual([])
+    expect(await house.inbox(blind)).toEqual([])
   }, 420_000)
 
   it("request logs are kept 90 days, and usage sums longer", async ({ expect, onTestFinished }) => {

@@ -2,13 +2,13 @@ import { describe, expect, it } from "vitest"
 import { engines } from "../app.ts"
 import { appHouse, refused } from "../app-house.ts"
 
-describe.each(engines)("quantities that multiply on %s", (engine) => {
+describe.each(engines)("very large quantities on %s", (engine) => {
   const w = appHouse(engine)
   const window = { store_id: 1, starts_at: "2031-07-01T09:00:00Z", ends_at: "2031-07-05T09:00:00Z" }
   const line = (id: number, item_id: number, quantity: number) =>
     w.post(`/opportunities/${id}/items`, { name: "Line", item_id, quantity })
 
-  it("no more than a million parts go into one kit, or with one product", async () => {
+  it("of more than a million parts in a kit or accessories of a product are refused", async () => {
     const [kit, part] = [await w.product(), await w.product()]
     for (const [path, field] of [
       ["components", "component_product_id"],
@@ -16,7 +16,7 @@ describe.each(engines)("quantities that multiply on %s", (engine) => {
     ] as const)
       await refused(w.post(`/products/${kit}/${path}`, { [field]: part, quantity: 1_000_001 }), "quantity")
   })
-  it("accessories in the billions are refused at the quantity, with or without dates", async () => {
+  it("of billions of accessories are refused at the quantity, with or without dates", async () => {
     const [lamp, clamp] = [await w.product(), await w.product()]
     await w.create(`/products/${lamp}/accessories`, {
       accessory_product_id: clamp,
@@ -30,7 +30,7 @@ describe.each(engines)("quantities that multiply on %s", (engine) => {
       expect(items.map((one: { quantity: string }) => one.quantity)).toEqual(["2.00", "2000000.00"])
     }
   })
-  it("nested kits are counted up to the numeric limit", async () => {
+  it("of nested kits are counted up to the numeric limit", async () => {
     const [outer, inner, part] = [await w.product(), await w.product(), await w.product()]
     await w.create(`/products/${inner}/components`, { component_product_id: part, quantity: 1_000_000 })
     await w.create(`/products/${outer}/components`, { component_product_id: inner, quantity: 1_000 })

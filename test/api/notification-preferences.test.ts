@@ -15,7 +15,7 @@ const own = "/notification_preferences"
 const house = "/notification_settings"
 const overdue = "invoice.overdue"
 
-describe.each(engines)("preferences of notifications over HTTP on %s", (engine) => {
+describe.each(engines)("notification preferences over HTTP on %s", (engine) => {
   let server: Serving
   const api = (method: string, path: string, json?: unknown, token?: string): Promise<Got> =>
     server.ask(`/api/v1${path}`, {
@@ -68,7 +68,7 @@ describe.each(engines)("preferences of notifications over HTTP on %s", (engine) 
   })
   afterAll(() => server.close())
 
-  it("a new person follows the types: every one is listed, with all the channels it has", async () => {
+  it("of a new user list every type with its channels and defaults", async () => {
     const { meta, notification_preferences: rows } = await did(200, "GET", own)
     expect(meta).toEqual({ total: notificationTypes.length, per_page: notificationTypes.length, page: 1 })
     expect(rows.map((one: any) => one.notification_type)).toEqual(notificationTypes.map(({ key }) => key))
@@ -84,7 +84,7 @@ describe.each(engines)("preferences of notifications over HTTP on %s", (engine) 
     })
     expect(of(rows, "system.test_email")).toMatchObject({ channels: { email: true }, is_system: true })
   })
-  it("a user's preference overrides the company's, and the company's overrides the type's default", async () => {
+  it("of a user override the company's, which override the type's default", async () => {
     expect(await set({ channels: { email: false } })).toMatchObject({
       channels: { database: true, email: false, broadcast: false },
       default_channels: ["database", "email"],
@@ -106,7 +106,7 @@ describe.each(engines)("preferences of notifications over HTTP on %s", (engine) 
     expect(await set({ channels: null })).toMatchObject({ channels: { database: true, email: true } })
     expect(of(await list())).toMatchObject({ source: "default" })
   })
-  it("a muted type shows its unmuted channels, a disabled one none; both keep their stored channels", async () => {
+  it("keep stored channels of muted and disabled types", async () => {
     await prefer({ channels: { email: false } })
     expect(await prefer({ channels: {}, is_muted: true })).toMatchObject({
       channels: { database: true, email: false },
@@ -131,7 +131,7 @@ describe.each(engines)("preferences of notifications over HTTP on %s", (engine) 
     })
     await prefer({ channels: null })
   })
-  it("a request without changes records nothing", async () => {
+  it("are not recorded without a change", async () => {
     await prefer({ channels: { email: false }, is_muted: true })
     await set({ channels: { broadcast: true } })
     const before = await events()
@@ -150,7 +150,7 @@ describe.each(engines)("preferences of notifications over HTTP on %s", (engine) 
   it.each([
     [own, "preferences"],
     [house, "settings"]
-  ])("PUT %s reports the errors of each entry, and changes nothing", async (path, key) => {
+  ])("at PUT %s are refused with the errors of each entry", async (path, key) => {
     const before = await events()
     const body = (...entries: ReadonlyArray<unknown>) => ({ [key]: entries })
     const fine = { notification_type: overdue, channels: { email: true } }
@@ -182,7 +182,7 @@ describe.each(engines)("preferences of notifications over HTTP on %s", (engine) 
       "preferences.0.channels": ["The channels field is required where is_muted is left out."]
     })
   })
-  it("a member's preferences are kept with the member: a user's own are the same", async () => {
+  it("of a member are those of its user", async () => {
     const { token, user } = await person([])
     await prefer({ channels: { broadcast: true } }, prefsOf(user.member_id))
     expect(of(await list(own, token))).toMatchObject({ channels: { broadcast: true }, source: "preference" })
@@ -194,7 +194,7 @@ describe.each(engines)("preferences of notifications over HTTP on %s", (engine) 
     await did(404, "GET", prefsOf(999_999))
     await did(404, "PUT", prefsOf(999_999), {})
   })
-  it("permissions: own preferences with the ability alone, a member's with members.edit, the company's with notifications.manage", async () => {
+  it("need the ability alone for one's own, members.edit for a member's, and notifications.manage for the company's", async () => {
     const someone = await member("Someone")
     const entry = { notification_type: overdue, channels: { email: true } }
     const statuses = async (token: string) => {
@@ -226,7 +226,7 @@ describe.each(engines)("preferences of notifications over HTTP on %s", (engine) 
     expect(message).toBe("This needs the permission members.edit.")
     await set({ channels: null })
   })
-  it("unnamed channels and types are unchanged, whichever token or path reads them", async () => {
+  it("keep channels and types that a request leaves out, whichever path changes them", async () => {
     const { token, user } = await person([])
     const before = await list(own, token)
     await prefer({ channels: { database: true, email: false, broadcast: true } }, own, token)
@@ -244,7 +244,7 @@ describe.each(engines)("preferences of notifications over HTTP on %s", (engine) 
     const changed = await did(200, "PUT", prefsOf(user.member_id), { preferences: [paid] })
     expect(changed.notification_preferences).toEqual(await list(own, token))
   })
-  it("many types are set at once, and again to the same", async () => {
+  it("of many types are set at once, and again without a change", async () => {
     const { token } = await person([])
     const channels = { database: false, email: false, broadcast: false }
     const preferences = notificationTypes
@@ -255,7 +255,7 @@ describe.each(engines)("preferences of notifications over HTTP on %s", (engine) 
       expect(of(first.notification_preferences, notification_type)).toMatchObject({ channels, source: "preference" })
     expect(await did(200, "PUT", own, { preferences }, token)).toEqual(first)
   })
-  it("a member's are refused like one's own, and are 404 for a path without a number or of an archived member", async () => {
+  it("of a member are refused like one's own, and 404 for an invalid or archived member", async () => {
     const gone = await member("Gone")
     for (const entry of [
       { notification_type: "password.reset", channels: { email: false } },
@@ -267,7 +267,7 @@ describe.each(engines)("preferences of notifications over HTTP on %s", (engine) 
     await did(204, "DELETE", `/members/${gone}`)
     for (const id of [gone, "ann"]) await did(404, "GET", `/members/${id}${own}`)
   })
-  it("settings list every type with its allowed channels, and change only the named types", async () => {
+  it("of the company list every type with its channels, and change only named types", async () => {
     const before = await did(200, "GET", house)
     const { notification_settings: rows } = before
     expect(before.meta).toEqual({ total: rows.length, per_page: rows.length, page: 1 })
@@ -289,7 +289,7 @@ describe.each(engines)("preferences of notifications over HTTP on %s", (engine) 
     expect(after.map((one: any) => (one.notification_type === overdue ? of(rows) : one))).toEqual(rows)
     await set({ channels: null })
   })
-  it("when members are merged, the primary's take precedence and the other's fill the gaps", async () => {
+  it("of merged members keep the primary's, and fill gaps from the other's", async () => {
     const [stays, goes] = [await member("Ann"), await member("Ann again")]
     await prefer({ channels: { email: false } }, prefsOf(stays))
     await did(200, "PUT", prefsOf(goes), {
@@ -318,7 +318,7 @@ describe.each(engines)("preferences of notifications over HTTP on %s", (engine) 
     expect(left).toEqual([])
     expect((await list(prefsOf(gone))).every((one) => one.source === "default")).toBe(true)
   })
-  it("notifying loads all recipients' preferences with two queries", async () => {
+  it("of all recipients are loaded with two queries", async () => {
     const [first, second] = [await member("Cy"), await member("Di")]
     await prefer({ channels: { email: false, broadcast: true } }, prefsOf(first))
     await set({ channels: { database: false } })
@@ -330,7 +330,7 @@ describe.each(engines)("preferences of notifications over HTTP on %s", (engine) 
     expect((await server.run(notificationRules([first], ["payment.recorded"]))).setting(overdue)).toBeUndefined()
     await set({ channels: null })
   })
-  it("sixteen at once change one person's: each change counts, and there is one row a type", async () => {
+  it("changed by sixteen requests at once keep each change, in one row per type", async () => {
     const { user } = await person([])
     const types = notificationTypes.filter((one) => !one.is_system).slice(0, 4)
     const sent = types.flatMap(({ key }) =>
@@ -367,7 +367,7 @@ describe.each(engines)("preferences of notifications over HTTP on %s", (engine) 
       broadcast: true
     })
   })
-  it("with eight concurrent changes of one setting, each channel has the value last requested", async () => {
+  it("of the company changed by eight requests at once hold the last value of each channel", async () => {
     const sent = await Promise.all(
       ["database", "email", "broadcast", "database", "email", "broadcast", "email", "database"].map((channel) =>
         api("PUT", house, { settings: [{ notification_type: "user.invited", channels: { [channel]: true } }] })

@@ -44,7 +44,7 @@ describe("sixteen clients at once on pg", () => {
       })
     )
 
-  it("concurrent changes of one opportunity's lines: none is lost, the total is the sum of all", async () => {
+  it("change one opportunity's lines, and the total is the sum of all", async () => {
     const { id } = await house.opportunity({ subject: "Busy", ...june })
     const added = await Promise.all(
       Array.from({ length: clients }, (_, at) =>
@@ -71,7 +71,7 @@ describe("sixteen clients at once on pg", () => {
     expect(after.costs).toHaveLength(clients)
     await versionsAreWhole()
   })
-  it("move one opportunity: a move possible once happens once", async () => {
+  it("change one opportunity's status once", async () => {
     const { id } = await house.opportunity({ subject: "Contested", ...june })
     await call("POST", `${opp}/${id}/items`, { name: "Line", unit_price: "10.00" })
     const quoted = await Promise.all(
@@ -91,7 +91,7 @@ describe("sixteen clients at once on pg", () => {
     expect(ordered.filter(({ status }) => status === 200)).toHaveLength(1)
     expect(ordered.filter(({ status }) => status === 422)).toHaveLength(clients - 1)
   })
-  it("allocate from a pool of ten units, each for an order of its own: ten succeed, six are refused with the holder's name", async () => {
+  it("allocate from a pool of ten units: ten succeed, six are refused with the holder's name", async () => {
     const { id: product_id, units } = await house.units(1, 10)
     const orders: Array<{ id: number; line: number }> = []
     for (let at = 0; at < clients; at++) {
@@ -140,7 +140,7 @@ describe("sixteen clients at once on pg", () => {
     )
     expect(rows.map(({ deadlocks }) => Number(deadlocks))).toEqual([0])
   })
-  it("fold again from the journal to the same tables", async () => {
+  it("leave tables equal to the projected journal", async () => {
     const before = await dump()
     await server.run(rebuild(server.app.catalogue))
     expect(await dump()).toEqual(before)

@@ -186,7 +186,7 @@ export const playEverywhere = <Name extends string | number, Scene>(told: Told<N
       )
       for (const look of looks) await look(place.settled)
     })
-    it("leave tables that fold again from the journal", async () => {
+    it("leave tables that a rebuild from the journal reproduces", async () => {
       const own = await told.endOf(place.settled.ask)
       end ??= own
       expectSameEnd(own)
@@ -225,7 +225,7 @@ export const playEverywhere = <Name extends string | number, Scene>(told: Told<N
         expect(await device.sync()).toMatchObject({ rejected: 0, pending: 0, conflicts: 0 })
         for (const look of looks) await look(place.settled)
       })
-      it("leave the server and the device with the same rows, and the same end as work at the server itself", async () => {
+      it("leave the same rows on server and device, and the same result as work at the server", async () => {
         const runtime = ManagedRuntime.make(
           Layer.provide(Store.layer, sqliteLayer({ path: join(folder, "van", "replica.sqlite") }))
         )
@@ -265,7 +265,7 @@ export const playEverywhere = <Name extends string | number, Scene>(told: Told<N
         expect(JSON.parse(synced.out).sync).toMatchObject({ rejected: 0, pending: 0, conflicts: 0 })
         for (const look of looks) await look(place.settled)
       })
-      it("leave the server and the replica with the same rows, and the same end as work at the server itself", async () => {
+      it("leave the same rows on server and replica, and the same result as work at the server", async () => {
         const runtime = ManagedRuntime.make(
           Layer.provide(Store.layer, sqliteLayer({ path: join(cli.home, "profiles", "default", "replica.sqlite") }))
         )

@@ -56,7 +56,7 @@ describe.each(engines)("prices on %s", (engine) => {
       ["a sale once", { transaction_type: 1 }, { use_chargeable_days: true, chargeable_days: "5" }, "10.00"],
       ["nothing by its charge dates", {}, { charge_starts_at: "2026-07-01", charge_ends_at: "2026-07-21" }, "30.00"],
       ["the highest price there is", { unit_price: 2_147_483_647 }, one_day, "21474836.47"]
-    ])("by hand is charged %s", async (_, more, header, total) => {
+    ])("with a manual price is charged: %s", async (_, more, header, total) => {
       const made = await line((await job(header)).id, { unit_price: "10.00", ...more })
       expect([made.items[0].total, made.charge_total]).toEqual([total, total])
       const at = "transaction_type" in more ? more.transaction_type : 0
@@ -64,7 +64,7 @@ describe.each(engines)("prices on %s", (engine) => {
         types.map((_type, index) => (index === at ? total : "0.00"))
       )
     })
-    it("takes the rate of its type, store and first day, and no store's rate if the job has no store", async () => {
+    it("takes the rate of its type, store and first day, and no store's rate if the opportunity has no store", async () => {
       const other = await w.store()
       const product = await priced(100)
       await rate(product, 200, { transaction_type: "sale" })
@@ -82,7 +82,7 @@ describe.each(engines)("prices on %s", (engine) => {
       expect(await price({ starts_at: "2026-07-31T23:59:00Z", ...until })).toBe("1.00")
       expect(await price({}, { store_id: null })).toBe("1.00")
     })
-    it("is repriced when quantity, dates or price change, and by the rate when the manual price is removed", async () => {
+    it("is repriced when quantity, dates or price change, and by its rate when the manual price is removed", async () => {
       const made = await line((await job()).id, { item_id: await priced(1000), quantity: 2 })
       const total = async (more: object): Promise<string> =>
         (await w.amend(`/opportunities/${made.id}/items/${made.items[0].id}`, more)).items[0].total
@@ -100,7 +100,7 @@ describe.each(engines)("prices on %s", (engine) => {
         (await w.amend(`/opportunities/${made.id}/items/${made.items[0].id}`, { unit_price: null })).items[0]
       ).toMatchObject({ unit_price: "10.00", total: "30.00" })
     })
-    it("does not move with the header until it is updated", async () => {
+    it("keeps its days when the header's change, until the line is updated", async () => {
       const made = await line((await job()).id, { unit_price: "10.00" })
       await line(made.id, { unit_price: "1.00" })
       const seven = { ...eleven_days, use_chargeable_days: true, chargeable_days: "7" }
@@ -110,7 +110,7 @@ describe.each(engines)("prices on %s", (engine) => {
         "73.00"
       )
     })
-    it("takes the job's date for the end that is not sent", async () => {
+    it("takes the opportunity's date for an end that is not sent", async () => {
       const made = await line((await job()).id, {
         unit_price: "10.00",
         starts_at: "2026-07-10T09:00:00Z",
@@ -129,7 +129,7 @@ describe.each(engines)("prices on %s", (engine) => {
       const reversed = { starts_at: "2026-07-05T09:00:00Z", ends_at: "2026-07-04T09:00:00Z" }
       expect(errorKeys(await w.patch(path, reversed))).toEqual([422, ["ends_at"]])
     })
-    it("is of today and one day where neither it nor the job has dates", async () => {
+    it("is charged for one day from today if neither it nor the opportunity has dates", async () => {
       const product = await priced(1000, { valid_from: "2026-06-18", valid_to: "2026-06-18" })
       const { id } = await w.create("/opportunities", { subject: "No dates" })
       expect((await line(id, { item_id: product, quantity: 2 })).items[0]).toMatchObject({
@@ -139,7 +139,7 @@ describe.each(engines)("prices on %s", (engine) => {
         total: "20.00"
       })
     })
-    it("of an accessory charged at zero is free, of another follows its rate", async () => {
+    it("that is an accessory is free if zero-priced, and follows its rate otherwise", async () => {
       const product = await priced(2000)
       for (const [sort_order, price, zero_priced] of [
         [0, 1000, true],
@@ -186,17 +186,17 @@ describe.each(engines)("prices on %s", (engine) => {
     ["charge_total", { charge_total: "1.001" }],
     ["charge_total", { charge_total: 2_147_483_648 }],
     ["chargeable_days", { chargeable_days: "-1" }]
-  ])("a job is refused its %s: %j", async (field, sent) => {
+  ])("an opportunity with %s %j is refused", async (field, sent) => {
     expect(errorKeys(await w.post("/opportunities", { subject: "A job", ...sent }))).toEqual([422, [field]])
   })
 
-  describe("the totals of a job", () => {
-    it.each([["125.50"], [12_550], [125.5]])("begin with the %j that is sent, until the first line", async (sent) => {
+  describe("the totals of an opportunity", () => {
+    it.each([["125.50"], [12_550], [125.5]])("start with the %j of the request, until the first line", async (sent) => {
       const made = await job({ charge_total: sent })
       expect(made.charge_total).toBe("125.50")
       expect((await line(made.id, { unit_price: "1.00" })).charge_total).toBe("3.00")
     })
-    it("follow costs as they change in amount and kind, and go", async () => {
+    it("follow costs as they change in amount and type and are removed", async () => {
       const costs = `/opportunities/${(await job()).id}/costs`
       const van = { description: "Van", cost_type: 0, transaction_type: 0, amount: "30.00", quantity: 2 }
       const made = (await w.create(costs, van)).costs[0]
@@ -213,7 +213,7 @@ describe.each(engines)("prices on %s", (engine) => {
       expect(totals(await w.amend(cost, { is_optional: true }))).toEqual(["0.00", "0.00", "0.00", "0.00"])
       expect(totals((await w.remove(cost)).body.opportunity)).toEqual(["0.00", "0.00", "0.00", "0.00"])
     })
-    it("lose all below a group with it", async () => {
+    it("lose all lines below a removed group", async () => {
       const { id } = await job(one_day)
       const grouped = await line(id, { item_type: "group" })
       await line(id, { unit_price: "10.00", parent_path: "0001" })
@@ -222,7 +222,7 @@ describe.each(engines)("prices on %s", (engine) => {
         "1.00"
       )
     })
-    it("are locked, with the deal price, on conversion to an order, and unlocked on reverting", async () => {
+    it("are locked with the deal price on conversion to an order, and unlocked on reverting", async () => {
       const { id } = await job(one_day)
       await line(id, { unit_price: "10.00" })
       await w.create(`/opportunities/${id}/deal_price`, { deal_total: "8.00" })
@@ -248,7 +248,7 @@ describe.each(engines)("prices on %s", (engine) => {
       const free = { charge_total: "0.00", deal_total: "0.00", tax_total: "0.00", charge_including_tax_total: "0.00" }
       expect(await w.create(`/opportunities/${id}/deal_price`, { deal_total: 0 })).toMatchObject(free)
     })
-    it("keep the exchange rate of their day, the newest then in force; a copy takes that of its own day", async () => {
+    it("keep the exchange rate of their day, and a copy takes that of its own day", async () => {
       expect(errorKeys(await w.post("/opportunities", { subject: "A job", currency: "CHF" }))).toEqual([
         422,
         ["currency"]
@@ -292,10 +292,10 @@ describe.each(engines)("prices on %s", (engine) => {
         made = await line(made.id, { item_id: await w.product({ tax_class_id }), unit_price })
       return made
     }
-    it("of a pair without a rule is the default pair's, though each class rounds apart", async () => {
+    it("of a pair of classes without a rule is the default pair's, rounded per class", async () => {
       expect(taxes(await bought({}, [exempt, "0.03"], [1, "0.03"]))).toEqual(["0.06", "0.02", "0.08"])
     })
-    it("names lines untaxed for lack of a class, and the fix", async () => {
+    it("that is missing for lack of a class gives a warning with the fix", async () => {
       const warnings = async (id: number) => (await w.get(`/opportunities/${id}`)).body.meta.warnings
       const { id, items } = await bought({ member_id: null }, [1, "10.00"])
       expect(await warnings(id)).toEqual([
@@ -331,7 +331,7 @@ describe.each(engines)("prices on %s", (engine) => {
     it("is zero for a customer who is exempt", async () => {
       expect(taxes(await bought({ member_id: null }, [1, "10.00"]))).toEqual(["10.00", "0.00", "10.00"])
     })
-    it("is that of the rule of the highest priority, with four decimals, rounded at the penny only", async () => {
+    it("follows the rule of the highest priority, with four decimals, and is rounded once", async () => {
       const pair = {
         organisation_tax_class_id: (await w.create("/organisation_tax_classes", { name: "Abroad" })).id,
         product_tax_class_id: (await w.create("/product_tax_classes", { name: "Books" })).id
@@ -348,7 +348,7 @@ describe.each(engines)("prices on %s", (engine) => {
       const made = await bought({ member_id: abroad }, [pair.product_tax_class_id, "100.00"])
       expect([made.items[0].tax_rate, made.tax_total]).toEqual(["8.88", "8.88"])
     })
-    it("keeps its rates while it is locked, for every line and cost, and takes the present ones once it is free", async () => {
+    it("keeps its rates while it is locked, and takes the present ones once unlocked", async () => {
       const [rule] = await w.show("/tax_rules?q[product_tax_class_id_eq]=1")
       const at = (rate: string) => w.amend(`/tax_rates/${rule.tax_rate_id}`, { rate })
       const { id, items } = await bought({}, [1, "100.00"])
@@ -377,7 +377,7 @@ describe.each(engines)("prices on %s", (engine) => {
     })
   })
 
-  describe("brought up to date", () => {
+  describe("repricing", () => {
     const outdated = async (id: number) => (await w.get(`/opportunities/${id}?outdated=1`)).body.meta.warnings
     const repriced = async (id: number, body: object = {}) => {
       const reply = await w.post(`/opportunities/${id}/reprice`, body)
@@ -389,7 +389,7 @@ describe.each(engines)("prices on %s", (engine) => {
     }
     const entries = async (id: number) => (await w.show(`/opportunities/${id}/activity`)).map((one: any) => one.action)
 
-    it("takes today's rates and tax classes, as one event; manual prices stay", async () => {
+    it("takes today's rates and tax classes in one event, and keeps manual prices", async () => {
       const product = await w.product()
       const { id: rate_id } = await rate(product, 1000)
       const customer = await w.customer()
@@ -424,7 +424,7 @@ describe.each(engines)("prices on %s", (engine) => {
       expect(await repriced(id)).toEqual([[], ["17.00", "3.40", "20.40"]])
       expect((await entries(id)).length).toBe(before + 1)
     })
-    it("keep the tax of lines and costs that a later change does not affect, whatever the customer's new class", async () => {
+    it("is needed before the customer's new tax class affects existing lines and costs", async () => {
       const product = await w.product({ tax_class_id: 1 })
       const customer = await w.customer({ sale_tax_class_id: 1 })
       const abroad = (await w.create("/organisation_tax_classes", { name: "Reverse charge" })).id
@@ -443,7 +443,7 @@ describe.each(engines)("prices on %s", (engine) => {
       const billed = (await w.post(`/opportunities/${id}/invoices`, {})).body.invoice
       expect([billed.subtotal, billed.tax_total]).toEqual(["35.00", "0.00"])
     })
-    it("retaxes only a locked order, and only for users who may unlock it, when its customer was set after ordering", async () => {
+    it("of a locked order changes its tax only, and needs the permission to unlock", async () => {
       const product = await w.product({ tax_class_id: 1 })
       const { id: rate_id } = await rate(product, 1000)
       const { id } = await job(one_day)
@@ -462,7 +462,7 @@ describe.each(engines)("prices on %s", (engine) => {
       expect((await repriced(id, { only: "tax" }))[1]).toEqual(["10.00", "2.00", "12.00"])
       expect(taxes(await line(id, { item_id: product }))).toEqual(["22.00", "4.40", "26.40"])
     })
-    it("leaves accepted, invoiced and closed ones unchanged", async () => {
+    it("leaves accepted, invoiced and closed opportunities unchanged", async () => {
       const quote = await job({ ...one_day, member_id: taxed })
       await line(quote.id, { unit_price: "10.00" })
       await w.create(`/opportunities/${quote.id}/convert_to_quotation`)
@@ -529,7 +529,7 @@ describe.each(engines)("prices on %s", (engine) => {
       ["chargeable_days", "eq", 5, true, { use_chargeable_days: true, chargeable_days: "5" }],
       ["state", "eq", 0, true],
       ["state", "eq", "Draft", true]
-    ])("a rule's condition on %s %s %s: %s", async (field, operator, value, holds, header) => {
+    ])("with a condition on %s %s %s: %s", async (field, operator, value, holds, header) => {
       await rule({ criteria: when(field, operator, typeof value === "function" ? value() : value) })
       expect(await charge(header, {})).toBe(holds ? "90.00" : "100.00")
     })
@@ -539,28 +539,28 @@ describe.each(engines)("prices on %s", (engine) => {
       ["ends_at", "eq", "2026-07-03", true],
       ["day_of_week", "eq", "thursday", true],
       ["starts_at", "eq", "2026-07-01T20:00:00Z", true]
-    ])("criteria match days of the store: %s %s %s, in Auckland", async (field, operator, value, holds) => {
+    ])("match days of the store's time zone: %s %s %s, in Auckland", async (field, operator, value, holds) => {
       await rule({ criteria: when(field, operator, value) })
       // 2 July, 8 in the morning there.
       const window = { starts_at: "2026-07-01T20:00:00Z", ends_at: "2026-07-02T20:00:00Z" }
       expect(await charge({ store_id: far, ...window }, {})).toBe(holds ? "90.00" : "100.00")
     })
-    it("a rule is in force on days of the store: until 1 July, which is over in Auckland at noon", async () => {
+    it("end with the last valid day in the store's time zone", async () => {
       await rule({ valid_to: "2026-07-01" })
       const from = (starts_at: string) => charge({ store_id: far, starts_at, ends_at: "2026-07-02T20:00:00Z" }, {})
       expect([await from("2026-07-01T11:59:00Z"), await from("2026-07-01T12:00:00Z")]).toEqual(["90.00", "100.00"])
     })
-    it("criteria on the job's total use the complete job", async () => {
+    it("with a condition on the total use the complete opportunity", async () => {
       await rule({ criteria: when("charge_total", "gteq", "150.00") })
       expect([await charge({}, {}, {}), await charge({}, {})]).toEqual(["180.00", "100.00"])
     })
-    it("rules skip lines with their own discount, and products that may not be discounted", async () => {
+    it("skip lines with their own discount, and products that may not be discounted", async () => {
       await rule({})
       const firm = await priced(10_000, {}, { discountable: false })
       expect(await charge({}, { discount_percent: 5 })).toBe("95.00")
       expect(await charge({}, { item_id: firm })).toBe("100.00")
     })
-    it("surcharges enabled by default apply to new jobs only, and never when inactive", async () => {
+    it("that are on by default apply to new opportunities only, and not while inactive", async () => {
       const before = await job()
       const extra = { name: "Fuel", calculation_type: "percentage", value: "10" }
       const on = { name: "Group", surcharges: [extra], default_enabled: true }
@@ -570,7 +570,7 @@ describe.each(engines)("prices on %s", (engine) => {
       expect((await w.show(`/opportunities/${before.id}`)).surcharge_group_ids).toEqual([])
       await w.put(`/surcharge_groups/${id}`, { default_enabled: false })
     })
-    it("surcharges are taxed in their own class, or else in the default one", async () => {
+    it("that are surcharges are taxed in their own class, or else in the default one", async () => {
       const reduced = (await w.create("/product_tax_classes", { name: "Low" })).id
       const tax_rate_id = await w.named("tax_rates", "Reduced")
       await w.create("/tax_rules", { organisation_tax_class_id: 1, product_tax_class_id: reduced, tax_rate_id })

@@ -5,7 +5,7 @@ import { houseAt } from "./calling.ts"
 import { type Got, serve, type Serving } from "../server/serving.ts"
 
 const path = "/api/v1/purchase_orders"
-describe("concurrent work on one purchase order on pg", () => {
+describe("concurrent requests for one purchase order on pg", () => {
   let server: Serving, house: RentalHouse, supplier_id: number
   beforeAll(async () => {
     server = await serve("pg")
@@ -26,7 +26,7 @@ describe("concurrent work on one purchase order on pg", () => {
       await server.ask(`/api/v1/actions?q[auditable_type_eq]=purchase_order&q[auditable_id_eq]=${id}`)
     ).body.actions.filter((one: { readonly action: string }) => one.action === action).length
 
-  it("eight send it at once: it is sent once", async () => {
+  it("send it once when eight do at once", async () => {
     for (let round = 0; round < 5; round++) {
       const { id } = await draft()
       const replies = await Promise.all(Array.from({ length: 8 }, () => post(id, "send")))
@@ -34,7 +34,7 @@ describe("concurrent work on one purchase order on pg", () => {
       expect(await events(id, "purchase_order.sent")).toBe(1)
     }
   })
-  it("sent and cancelled concurrently: an order cancelled first is not sent", async () => {
+  it("do not send an order that was cancelled first", async () => {
     for (let round = 0; round < 10; round++) {
       const { id } = await draft()
       const [sent, cancelled] = await Promise.all([post(id, "send"), post(id, "cancel")])
@@ -44,7 +44,7 @@ describe("concurrent work on one purchase order on pg", () => {
       expect([200, 422]).toContain(sent.status)
     }
   })
-  it("changed and sent concurrently: the sent lines are the stored ones", async () => {
+  it("send the stored lines when they change at the same time", async () => {
     for (let round = 0; round < 10; round++) {
       const { id } = await draft()
       const items = [{ name: "Motor", quantity: "2", unit_cost: "10.00" }]
@@ -56,14 +56,14 @@ describe("concurrent work on one purchase order on pg", () => {
       )
     }
   })
-  it("one deletes it while another sends it: either, never both", async () => {
+  it("either delete it or send it, never both", async () => {
     for (let round = 0; round < 10; round++) {
       const { id } = await draft()
       const [removed, sent] = await Promise.all([server.ask(`${path}/${id}`, { method: "DELETE" }), post(id, "send")])
       expect([removed.status, sent.status]).toEqual(removed.status === 204 ? [204, 404] : [422, 200])
     }
   })
-  it("sixteen order at once, and some requests are refused: numbers are 1 to n, each once", async () => {
+  it("number sixteen new orders from 1 to n, although some are refused", async () => {
     const before = Number((await draft()).number)
     const clients = Array.from({ length: 16 }, async () => {
       const refused = await server.ask(path, { method: "POST", json: { supplier_id, items: [{ quantity: "1" }] } })

@@ -160,10 +160,10 @@ export const receiptRaces = (rounds: number): void => {
       for (let round = 1; round <= rounds; round++) await race(quay, round)
     }
 
-    it("eight receive five expected pieces: each piece is received once", again(piecesComeOnce))
-    it("deliveries of several orders for a purchased product share one stock level", again(ordersShareALevel))
-    it("one serial number is on one unit", again(serialsAreOnce))
-    it("goods are returned once, while more arrive", again(goBackOnce))
-    it("units are received and returned while jobs allocate them", again(comeWhileJobsTakeThem))
+    it("receive each of five pieces once when eight do at once", again(piecesComeOnce))
+    it("of several orders add up in one stock level", again(ordersShareALevel))
+    it("create one unit for one serial number", again(serialsAreOnce))
+    it("do not return goods twice, while more arrive", again(goBackOnce))
+    it("receive and return units while orders allocate them", again(comeWhileJobsTakeThem))
   })
 }

@@ -37,7 +37,7 @@ const endOf = async (ask: Ask): Promise<ReadonlyArray<string>> => {
   return ends.sort()
 }
 
-it("every scenario has a unique name", () => {
+it("every receiving scenario has a unique name", () => {
   expect(scenarios.length).toBeGreaterThanOrEqual(40)
   expect(new Set(scenarios.map(({ n }) => n)).size).toBe(scenarios.length)
 })

@@ -16,14 +16,9 @@ const broken = get("/api/v1/broken", {
   permission: null,
   run: () => Effect.die(new Error("a fault"))
 })
-const fields = [
-  ...["id", "channel", "request_id", "method", "uri", "route_name", "resource", "operation"],
-  ...["personal_access_token_id", "user_id", "ability", "status_code", "duration_ms", "request_bytes"],
-  ...["response_bytes", "price_weight", "weighted_units", "ip_address", "user_agent", "created_at"]
-]
 let asked = 0
 
-describe.each(engines)("A request log, on %s (rules/conventions 16)", (engine) => {
+describe.each(engines)("the request log on %s (rules/conventions 16)", (engine) => {
   let house: Books
   beforeAll(async () => {
     house = await openBooks(engine, {
@@ -47,13 +42,8 @@ describe.each(engines)("A request log, on %s (rules/conventions 16)", (engine) =
     return { got, row: found[0] }
   }
 
-  describe("of a call", () => {
-    it("has exactly these fields", async () => {
-      const till = await house.token()
-      const { row } = await logged(till, "GET", "/products")
-      expect(Object.keys(row).sort()).toEqual(fields.toSorted())
-    })
-    it("records the caller, the call, its resource, its time and its result", async () => {
+  describe("a row", () => {
+    it("has the caller, the call, its resource, its time and its result", async () => {
       const { token, user_id } = await house.person(["products.create"])
       const json = { name: "Scheinwerfer für außen" }
       const { got, row } = await logged(token, "POST", "/products", json, { headers: { "user-agent": "Till/1.0" } })
@@ -85,31 +75,23 @@ describe.each(engines)("A request log, on %s (rules/conventions 16)", (engine) =
       const { row } = await logged(await house.token(), method, await path(), method === "GET" ? undefined : {})
       expect([row.route_name, row.resource, row.operation]).toEqual(names)
     })
-    it("has the ability the call required, whatever its kind of token", async () => {
+    it("has the ability the call required, even if the token lacks it", async () => {
       const whole = await logged(await house.token(), "GET", "/products")
       expect(whole.row.ability).toBe("products:read")
       const poor = await logged(await house.token({ abilities: ["members:read"] }), "GET", "/products")
       expect([poor.row.status_code, poor.row.ability]).toEqual([403, "products:read"])
     })
-    it("has no ability where the call requires none", async () => {
+    it("has no ability if the call requires none", async () => {
       expect((await logged(null, "GET", "/system/health")).row.ability).toBe(null)
     })
-    it("keeps the given request id, or creates one that the response carries", async () => {
+    it("has the generated request id that the response carries", async () => {
       house.later(minute)
       const got = await house.ask("GET", "/products")
       const made = got.headers["x-request-id"]
       expect(made).toMatch(/^[0-9a-f-]{36}$/)
       expect((await house.logs({ "q[created_at_gteq]": house.instant() })).map((row) => row.request_id)).toContain(made)
     })
-    it("creates a request id if the given one is invalid", async () => {
-      house.later(minute)
-      const bad = "no spaces, please"
-      const got = await house.ask("GET", "/products", undefined, { headers: { "x-request-id": bad } })
-      const ids = (await house.logs({ "q[created_at_gteq]": house.instant() })).map((row) => row.request_id)
-      expect([got.headers["x-request-id"] === bad, ids.includes(bad)]).toEqual([false, false])
-      expect(ids).toContain(got.headers["x-request-id"])
-    })
-    it("weighs 5 where it is a grid of days, and 0 where it is the log itself", async () => {
+    it("has weight 5 for an availability calendar, and 0 for the log itself", async () => {
       const till = await house.token()
       const grid = (await logged(till, "GET", calendar)).row
       expect([grid.price_weight, grid.weighted_units]).toEqual([5, 5])
@@ -118,30 +100,30 @@ describe.each(engines)("A request log, on %s (rules/conventions 16)", (engine) =
     })
   })
 
-  describe("is stored for every answer:", () => {
-    it("401 with a wrong token, which is not in it", async () => {
+  describe("rows of answers", () => {
+    it("401 do not contain the wrong token", async () => {
       const wrong = { ...(await house.token()), secret: "7|this-secret-opens-nothing" }
       const { row } = await logged(wrong, "GET", "/products")
       expect([row.status_code, row.personal_access_token_id, row.user_id]).toEqual([401, null, null])
       expect(JSON.stringify(row)).not.toContain("opens-nothing")
     })
-    it("403 without the permission", async () => {
+    it("403 name the token and the user", async () => {
       const { token, user_id } = await house.person([])
       const { row } = await logged(token, "GET", "/products")
       expect(row).toMatchObject({ status_code: 403, personal_access_token_id: token.id, user_id })
     })
-    it("422 for a body that is not JSON, with the received bytes", async () => {
+    it("422 for invalid JSON have the received bytes", async () => {
       const { row } = await logged(await house.token(), "POST", "/products", undefined, { bytes: '{"name":' })
       expect([row.status_code, row.request_bytes]).toEqual([422, 8])
     })
-    it("409 of an idempotency key used for another request", async () => {
+    it("409 are written for a reused idempotency key", async () => {
       const till = await house.token()
       const keyed = { headers: { "idempotency-key": "two-things" } }
       // Keys are honoured where money or numbers come of a call; elsewhere they are passed over.
       expect((await house.by(till, "POST", "/opportunities", { subject: "One" }, keyed)).status).toBe(201)
       expect((await logged(till, "POST", "/opportunities", { subject: "Other" }, keyed)).row.status_code).toBe(409)
     })
-    it("429 of one call too many, at no units and under its route", async () => {
+    it("429 have no units, and name the route", async () => {
       const narrow = await house.token({ rate_limit_per_minute: 1 })
       house.later(minute)
       const [, refused] = await times(2, () => house.by(narrow, "GET", "/products"))
@@ -150,17 +132,17 @@ describe.each(engines)("A request log, on %s (rules/conventions 16)", (engine) =
       expect(rows.length).toBe(1)
       expect(rows[0]).toMatchObject({ price_weight: 1, weighted_units: 0, user_id: 1, route_name: "products.list" })
     })
-    it("500 of a fault, at no units", async () => {
+    it("500 have no units", async () => {
       const { row } = await logged(await house.token(), "GET", "/broken")
       expect(row).toMatchObject({ status_code: 500, route_name: "broken.list", price_weight: 1, weighted_units: 0 })
     })
-    it("202 for accepted background work", async () => {
+    it("202 are written for background work", async () => {
       const { row } = await logged(await house.token(), "GET", "/usage/export")
       expect([row.status_code, row.price_weight, row.weighted_units]).toEqual([202, 0, 0])
     })
   })
 
-  describe("is found", () => {
+  describe("rows are found", () => {
     let one: Token, other: Token, from: string, until: string
     beforeAll(async () => {
       house.later(day)
@@ -181,13 +163,13 @@ describe.each(engines)("A request log, on %s (rules/conventions 16)", (engine) =
     const of_one = (query: object = {}) => house.logs({ "q[personal_access_token_id_eq]": one.id, ...query })
     const routes = (rows: ReadonlyArray<any>) => rows.map((row) => row.route_name)
 
-    it("by channel; an unknown channel is refused", async () => {
+    it("by channel, and none by an unknown one", async () => {
       expect((await of_one({ "q[channel_eq]": "api" })).length).toBe(4)
       expect((await of_one({ "q[channel_eq]": "API" })).length).toBe(4)
       expect(await of_one({ "q[channel_eq]": "webhook_sent" })).toEqual([])
       expect(await of_one({ "q[channel_eq]": "smoke" })).toEqual([])
     })
-    it("from a time on, and up to a time, both included", async () => {
+    it("from a time on and up to a time, both included", async () => {
       expect((await of_one({ "q[created_at_gteq]": until })).length).toBe(2)
       expect((await of_one({ "q[created_at_lteq]": from })).length).toBe(1)
       expect((await of_one({ "q[created_at_gteq]": from, "q[created_at_lteq]": until })).length).toBe(3)
@@ -199,24 +181,13 @@ describe.each(engines)("A request log, on %s (rules/conventions 16)", (engine) =
       expect(await of_one({ "q[created_at_gteq]": tomorrow })).toEqual([])
       expect(await of_one({ "q[created_at_lteq]": today })).toEqual([])
     })
-    it("refuses an invalid time", async () => {
-      expect(await of_one({ "q[created_at_gteq]": "yesterday" })).toEqual([])
-    })
-    it("by several of these at once", async () => {
+    it("by several filters at once", async () => {
       const query = { "q[route_name_eq]": "products.list", "q[status_code_eq]": 200, "q[created_at_lteq]": from }
       expect((await of_one(query)).length).toBe(1)
-    })
-    it("by no other filter: these are ignored", async () => {
-      expect(
-        (await of_one({ "q[ip_address_eq]": "nobody", "q[request_id_eq]": "none", "q[user_agent_cont]": "x" })).length
-      ).toBe(4)
     })
     it("newest first by default", async () => {
       expect(routes(await of_one())).toEqual(["products.list", "products.show", "members.list", "products.list"])
       expect(await of_one({ sort: "created_at" })).toEqual(await of_one())
-    })
-    it("newest first if the sort field is unknown", async () => {
-      expect(await of_one({ sort: "ip_address" })).toEqual(await of_one())
     })
     it("newest first within one instant", async () => {
       house.later(minute)
@@ -229,28 +200,20 @@ describe.each(engines)("A request log, on %s (rules/conventions 16)", (engine) =
     })
   })
 
-  describe("is read", () => {
-    it("and never written", async () => {
-      for (const method of ["POST", "PUT", "PATCH", "DELETE"])
-        expect((await house.ask(method, "/request_logs", {})).status).toBe(405)
-      expect((await house.ask("DELETE", "/request_logs/1")).status).toBe(404)
-    })
-  })
-
-  describe("contains no personal data", () => {
-    it("from requests or responses", async () => {
+  describe("personal data", () => {
+    it("of requests and responses is not logged", async () => {
       const { row } = await logged(await house.token(), "POST", "/members", {
         name: "Ada Lovelace",
         membership_type: "contact"
       })
       expect([row.status_code, JSON.stringify(row).includes("Lovelace")]).toEqual([201, false])
     })
-    it("of the token but its number", async () => {
+    it("of a token is its number only", async () => {
       const till = await house.token()
       const { row } = await logged(till, "GET", "/products")
       expect(JSON.stringify(row)).not.toContain(till.secret.split("|")[1])
     })
-    it("of a program's name but 500 characters", async () => {
+    it("of a user agent is cut at 500 characters", async () => {
       const agent = `Till/${"1".repeat(2_000)}`
       const { row } = await logged(await house.token(), "GET", "/products", undefined, {
         headers: { "user-agent": agent }

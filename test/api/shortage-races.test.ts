@@ -11,7 +11,7 @@ import { serve, type Serving, startedServer } from "../server/serving.ts"
 const opp = "/api/v1/opportunities"
 const june = { starts_at: "2031-06-01T09:00:00Z", ends_at: "2031-06-05T17:00:00Z", store_id: 1 }
 
-describe.each(both_engines)("on %s", (engine) => {
+describe.each(both_engines)("concurrent claims of scarce stock on %s", (engine) => {
   let server: Serving
   let database: FreshDatabase | undefined
   beforeAll(async () => {
@@ -94,13 +94,13 @@ describe.each(both_engines)("on %s", (engine) => {
     }
   }
 
-  it("two orders take the last piece concurrently: both report the shortage", async () => {
+  it("by two orders for the last piece report both short", async () => {
     const product = await productOf("Desk", 1)
     const orders = [await order("First"), await order("Second")]
     await atOnce(...orders.map((id) => () => made("POST", `${opp}/${id}/items`, lineOf(product.id))))
     for (const id of orders) expect(await told(id)).toEqual({ flag: true, lacks: true })
   })
-  it("two quotations for the last piece become orders concurrently: both report the shortage", async () => {
+  it("by two quotations that become orders report both short", async () => {
     const product = await productOf("Dimmer", 1)
     const quotations: Array<number> = []
     for (const subject of ["Third", "Fourth"]) {
@@ -112,7 +112,7 @@ describe.each(both_engines)("on %s", (engine) => {
     await atOnce(...quotations.map((id) => () => made("POST", `${opp}/${id}/convert_to_order`)))
     for (const id of quotations) expect(await told(id)).toEqual({ flag: true, lacks: true })
   })
-  it("stock is removed while an order takes it: the order reports the shortage", async () => {
+  it("report an order short whose stock is removed at the same time", async () => {
     const product = await productOf("Lamp", 1)
     const id = await order("Fifth")
     await atOnce(
@@ -121,7 +121,7 @@ describe.each(both_engines)("on %s", (engine) => {
     )
     expect(await told(id)).toEqual({ flag: true, lacks: true })
   })
-  it("a unit becomes free while another order requests it: neither is short", async () => {
+  it("report neither short if a unit becomes free at the same time", async () => {
     const product = await productOf("Hazer", 1)
     const first = await order("Sixth", product.id)
     const second = await order("Seventh")
@@ -131,7 +131,7 @@ describe.each(both_engines)("on %s", (engine) => {
     )
     expect(await told(second)).toEqual({ flag: false, lacks: false })
   })
-  it("twelve orders claim two scarce products concurrently, in either order: each reports correctly whether it is short", async () => {
+  it("by twelve orders for two products in either order report each correctly", async () => {
     const [truss, motor] = [await productOf("Truss", 5), await productOf("Motor", 20)]
     const orders: Array<number> = []
     for (let at = 0; at < 12; at++) orders.push(await order(`Rig ${at}`, at % 2 === 0 ? truss.id : motor.id))
@@ -147,7 +147,7 @@ describe.each(both_engines)("on %s", (engine) => {
     await client.end()
     expect(Number(rows[0].deadlocks)).toBe(0)
   })
-  it("while one product is being claimed, another is claimed without waiting", async () => {
+  it("do not wait for claims of other products", async () => {
     const [held, free] = [await productOf("Console", 1), await productOf("Rack", 1)]
     const [first, second] = [await order("Eighth"), await order("Ninth")]
     if (database === undefined) return

@@ -90,7 +90,7 @@ export const billing_mutants: ReadonlyArray<Mutant> = [
     find: "number_sequences.next + 1",
     in_text: true,
     replace: "number_sequences.next + 2",
-    killed_by: [{ file: "test/api/races.test.ts", test: "numbers are 1 to n" }]
+    killed_by: [{ file: "test/api/races.test.ts", test: "numbers from 1 to n" }]
   },
   {
     name: "people at one invoice do not wait for each other",

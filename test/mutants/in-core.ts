@@ -45,7 +45,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     within: "decideCommand",
     find: "yield* lockCommandStreams(endpoint, call)",
     replace: "",
-    killed_by: [{ file: races_test, test: "concurrent changes of one opportunity's lines", engine: "pg" }]
+    killed_by: [{ file: races_test, test: "change one opportunity's lines", engine: "pg" }]
   },
   {
     name: "streams are locked in the order they are named",
@@ -69,9 +69,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     within: "loadDecisionState",
     find: "if (needed !== undefined)",
     replace: "if (needed === undefined)",
-    killed_by: [
-      { file: "test/api/shortage-races.test.ts", test: "two orders take the last piece concurrently", engine: "pg" }
-    ]
+    killed_by: [{ file: "test/api/shortage-races.test.ts", test: "by two orders for the last piece", engine: "pg" }]
   },
   {
     name: "nobody is asked for the permission",

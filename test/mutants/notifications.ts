@@ -41,7 +41,7 @@ export const notification_mutants: ReadonlyArray<Mutant> = [
     replace: "changes[one] ?? false",
     killed_by: [
       { file: decide_test, test: "keeps channels omitted from the request" },
-      { file: api_test, test: "a user's preference overrides the company's", engine: "sqlite" }
+      { file: api_test, test: "of a user override the company's", engine: "sqlite" }
     ]
   },
   {
@@ -60,7 +60,7 @@ export const notification_mutants: ReadonlyArray<Mutant> = [
     replace: "now.is_enabled === was.is_enabled && now.channels === was.channels",
     killed_by: [
       { file: decide_test, test: "repeated changes nothing" },
-      { file: api_test, test: "a request without changes records nothing", engine: "sqlite" }
+      { file: api_test, test: "are not recorded without a change", engine: "sqlite" }
     ]
   },
   {
@@ -77,7 +77,7 @@ export const notification_mutants: ReadonlyArray<Mutant> = [
     within: "authorize",
     find: "hasOnePermission(viewer, editing)",
     replace: "hasOnePermission(viewer, editing) || viewer.is_active",
-    killed_by: [{ file: api_test, test: "own preferences with the ability alone", engine: "sqlite" }]
+    killed_by: [{ file: api_test, test: "need the ability alone for one's own", engine: "sqlite" }]
   },
   {
     name: "devices are told everybody's preferences",
@@ -101,6 +101,6 @@ export const notification_mutants: ReadonlyArray<Mutant> = [
     within: "preferences",
     find: "yield* lockStreams([streamOf(members.entity, member_id)])",
     replace: "",
-    killed_by: [{ file: api_test, test: "sixteen at once", engine: "pg" }]
+    killed_by: [{ file: api_test, test: "changed by sixteen requests at once", engine: "pg" }]
   }
 ]

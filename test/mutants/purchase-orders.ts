@@ -14,7 +14,7 @@ export const purchase_order_mutants: ReadonlyArray<Mutant> = [
     replace: "",
     killed_by: [
       { file: orders_test, test: "is refused, and so is its deletion and sending it" },
-      { file: "test/api/purchase-races.test.ts", test: "it is sent once" }
+      { file: "test/api/purchase-races.test.ts", test: "send it once" }
     ]
   },
   {

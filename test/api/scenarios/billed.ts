@@ -24,7 +24,7 @@ const billingOf = async (s: Scene, id: number): Promise<ReadonlyArray<string>> =
 const warningsOf = ({ body }: { readonly body: any }): string => (body.meta?.warnings ?? []).join("\n")
 
 export const billedScenarios = (): ReadonlyArray<Scenario> => [
-  scenario(80, "more than an opportunity comes to is issued only where that is said", async (s) => {
+  scenario(80, "overbilling an opportunity is refused unless the request allows it", async (s) => {
     const deal = await taxedDeal(s)
     const first = await s.billed(deal.id)
     const again = await s.checkout(deal.id)
@@ -43,7 +43,7 @@ export const billedScenarios = (): ReadonlyArray<Scenario> => [
       expect(last.new_values).toMatchObject({ status: "issued", allow_overbilling: true })
     })
   }),
-  scenario(81, "a checkout takes what is left: what was credited or voided, and what was added", async (s) => {
+  scenario(81, "a checkout bills what is left after credits, voids and added lines", async (s) => {
     const deal = await taxedDeal(s)
     const { id, items } = await s.billed(deal.id)
     await issuing(s, id)
@@ -59,7 +59,7 @@ export const billedScenarios = (): ReadonlyArray<Scenario> => [
     await s.post(`${invoices}/${rest.id}/void`)
     expect(amounts(await s.billed(deal.id))).toEqual(amounts(rest))
   }),
-  scenario(82, "a manual invoice counts, and is taken off with its own tax", async (s) => {
+  scenario(82, "a manual invoice of the opportunity is deducted with its own tax", async (s) => {
     const deal = await taxedDeal(s)
     const item = { name: "On account", unit_price: "120.00", tax_class_id: 1 }
     const manual = { member_id: deal.member_id, opportunity_id: deal.id, items: [item] }
@@ -73,7 +73,7 @@ export const billedScenarios = (): ReadonlyArray<Scenario> => [
     expect((await s.issue(rest.id)).status).toBe(200)
     expect(await billingOf(s, deal.id)).toEqual(["300.00", "0.00"])
   }),
-  scenario(83, "deposits and proformas are no part of what is billed, nor is their deduction", async (s) => {
+  scenario(83, "deposits and proformas do not count as billed", async (s) => {
     const deal = await taxedDeal(s)
     await issuing(s, (await s.billed(deal.id, { type: "deposit", percent: "50" })).id)
     await issuing(s, (await s.billed(deal.id, { type: "proforma" })).id)
@@ -85,7 +85,7 @@ export const billedScenarios = (): ReadonlyArray<Scenario> => [
     const shown = (await s.get(`${invoices}/${final.id}`)).body.invoice
     expect([shown.billed_total, shown.left_to_bill_total]).toEqual(["300.00", "0.00"])
   }),
-  scenario(84, "a part by percent or amount is billed by class of tax, and never more than is left", async (s) => {
+  scenario(84, "a part by percent or amount is split by tax class, and never exceeds what is left", async (s) => {
     const deal = await taxedDeal(s)
     const half = await s.billed(deal.id, { percent: "50" })
     expect(amounts(half)).toEqual(["150.00", "30.00", "180.00"])
@@ -101,7 +101,7 @@ export const billedScenarios = (): ReadonlyArray<Scenario> => [
     await issuing(s, rest.id)
     refusedOn(await s.checkout(deal.id), "items")
   }),
-  scenario(85, "a part by lines takes a quantity of each, then what is left of it", async (s) => {
+  scenario(85, "a part by lines takes a quantity of each, then the rest of it", async (s) => {
     const deal = await taxedDeal(s)
     const [lamp, desk] = deal.items
     const one = await s.billed(deal.id, { lines: [{ opportunity_item_id: lamp.id, quantity: "1" }] })
@@ -118,13 +118,13 @@ export const billedScenarios = (): ReadonlyArray<Scenario> => [
     )
     refusedOn(await s.checkout(deal.id, { lines: [{ opportunity_item_id: 999_999 }] }), "lines.0.opportunity_item_id")
   }),
-  scenario(86, "a part takes off no deposit that it does not cover", async (s) => {
+  scenario(86, "a part invoice deducts no deposit larger than itself", async (s) => {
     const deal = await taxedDeal(s)
     await issuing(s, (await s.billed(deal.id, { type: "deposit", percent: "50" })).id)
     expect(amounts(await s.billed(deal.id, { percent: "40" }))).toEqual(["120.00", "24.00", "144.00"])
     expect(amounts(await s.billed(deal.id, { percent: "60" }))).toEqual(["30.00", "6.00", "36.00"])
   }),
-  scenario(87, "a draft that is untaxed for lack of a class says whose", async (s) => {
+  scenario(87, "a draft left untaxed for lack of a tax class names the customer or product", async (s) => {
     const member = await s.customer({ sale_tax_class_id: null })
     const reply = await s.checkout((await s.deal([{ name: "Desk", unit_price: "9.00" }], { member_id: member.id })).id)
     expect(warningsOf(reply)).toContain(`${member.name} has no tax class`)

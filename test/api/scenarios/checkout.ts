@@ -12,7 +12,7 @@ const rowsOf = ({ items }: any): ReadonlyArray<ReadonlyArray<string>> =>
   items.map((item: any) => [item.item_type, item.name, item.quantity, item.unit_price, item.subtotal])
 
 export const checkoutScenarios = (): ReadonlyArray<Scenario> => [
-  scenario(60, "a draft with a row for each charged line, and the totals of the opportunity", async (s) => {
+  scenario(60, "a draft has a row per charged line, and the opportunity's totals", async (s) => {
     const product = await s.product()
     const deal = await s.deal(
       [
@@ -43,7 +43,7 @@ export const checkoutScenarios = (): ReadonlyArray<Scenario> => [
     ])
     expect((await s.get(`${opp}/${deal.id}`)).body.opportunity.invoiced).toBe(false)
   }),
-  scenario(61, "optional lines and costs, groups and empty texts are left out", async (s) => {
+  scenario(61, "optional lines and costs, groups and texts without a charge are left out", async (s) => {
     const deal = await s.deal([
       { name: "Group", item_type: "group" },
       { name: "Kept", unit_price: "10.00" },
@@ -61,7 +61,7 @@ export const checkoutScenarios = (): ReadonlyArray<Scenario> => [
     expect(invoice.items[1].opportunity_cost_id).toBeGreaterThan(0)
     expect(amounts(invoice)).toEqual(totalsOf((await s.get(`${opp}/${deal.id}`)).body.opportunity))
   }),
-  scenario(62, "a deal price is one row of the opportunity's name, taxed at the default class", async (s) => {
+  scenario(62, "a deal price becomes one row with the opportunity's name and the default tax class", async (s) => {
     const deal = await s.deal()
     const agreed = (await s.post(`${opp}/${deal.id}/deal_price`, { deal_total: "333.33" })).body.opportunity
     const invoice = await s.billed(deal.id)
@@ -69,7 +69,7 @@ export const checkoutScenarios = (): ReadonlyArray<Scenario> => [
     expect(amounts(invoice)).toEqual(totalsOf(agreed))
     expect(amounts(invoice)).toEqual(["333.33", "66.67", "400.00"])
   }),
-  scenario(63, "tax is apportioned per class, and comes to the opportunity's to the penny", async (s) => {
+  scenario(63, "tax is apportioned by class and adds up to the opportunity's", async (s) => {
     const [taxed, exempt] = [await s.product(), await s.product({ tax_class_id: 2 })]
     const deal = await s.deal([
       { item_id: taxed.id, unit_price: "33.33", charge_period: 4, transaction_type: 1 },
@@ -83,7 +83,7 @@ export const checkoutScenarios = (): ReadonlyArray<Scenario> => [
     const rows = invoice.items.map((row: any) => Number(row.tax_total)).reduce((a: number, b: number) => a + b, 0)
     expect(rows.toFixed(2)).toBe(invoice.tax_total)
   }),
-  scenario(64, "prices of the opportunity that include tax become net rows", async (s) => {
+  scenario(64, "prices that include tax become net rows", async (s) => {
     const product = await s.product()
     const deal = await s.deal([{ item_id: product.id, unit_price: "9.99", transaction_type: 1, quantity: "3" }], {
       prices_include_tax: true
@@ -94,7 +94,7 @@ export const checkoutScenarios = (): ReadonlyArray<Scenario> => [
     expect(invoice.prices_include_tax).toBe(false)
     expect(amounts(invoice)).toEqual(totalsOf(whole))
   }),
-  scenario(65, "a quantity whose price does not come out even keeps its total", async (s) => {
+  scenario(65, "a quantity whose unit price is not exact keeps its total", async (s) => {
     const deal = await s.deal([
       { name: "Lamp", quantity: "3", unit_price: "33.33", discount_percent: "7", transaction_type: 1 },
       { name: "Tie", quantity: "1000", unit_price: "0.01", discount_percent: "50", transaction_type: 1 }
@@ -111,7 +111,7 @@ export const checkoutScenarios = (): ReadonlyArray<Scenario> => [
     expect(invoice.items[1].description).toBe("Quantity 1000.00")
     expect(amounts(invoice)).toEqual(totalsOf(deal))
   }),
-  scenario(66, "the active version is billed, and none of the others", async (s) => {
+  scenario(66, "only the active version is billed", async (s) => {
     const deal = await s.deal()
     await s.post(`${opp}/${deal.id}/convert_to_quotation`)
     await s.made(`${opp}/${deal.id}/versions`, {}, "version")
@@ -125,7 +125,7 @@ export const checkoutScenarios = (): ReadonlyArray<Scenario> => [
   }),
   scenario(
     67,
-    "what is lost, dead or cancelled is not billed, nor what has no customer or charges nothing",
+    "lost, dead and cancelled opportunities, and those without customer or charge, are refused",
     async (s) => {
       const lost = await s.deal()
       await s.post(`${opp}/${lost.id}/convert_to_quotation`)
@@ -140,7 +140,7 @@ export const checkoutScenarios = (): ReadonlyArray<Scenario> => [
       expect((await s.checkout(gone.id)).status).toBe(404)
     }
   ),
-  scenario(68, "an issued deposit is proposed as a row that takes it off", async (s) => {
+  scenario(68, "an issued deposit is proposed as a deduction", async (s) => {
     const product = await s.product()
     const deal = await s.deal([{ item_id: product.id, unit_price: "100.00", transaction_type: 1 }])
     const deposit = await s.billed(deal.id, { type: "deposit", percent: "30" })
@@ -164,7 +164,7 @@ export const checkoutScenarios = (): ReadonlyArray<Scenario> => [
     const without = await s.put(`${invoices}/${final.id}`, { items: [{ id: final.items[0].id }] })
     expect(amounts(without.body.invoice)).toEqual(["100.00", "20.00", "120.00"])
   }),
-  scenario(69, "a deposit is taken off once", async (s) => {
+  scenario(69, "a deposit is deducted once", async (s) => {
     const deal = await s.deal([{ name: "Hire", unit_price: "100.00", transaction_type: 1 }])
     const deposit = await s.billed(deal.id, { type: "deposit", percent: "50" })
     await s.issue(deposit.id)
@@ -177,7 +177,7 @@ export const checkoutScenarios = (): ReadonlyArray<Scenario> => [
     await s.post(`${invoices}/${one.id}/void`)
     expect((await s.issue(other.id)).status).toBe(200)
   }),
-  scenario(70, "deposits never take off more than there is", async (s) => {
+  scenario(70, "deposits are deducted down to zero", async (s) => {
     const deal = await s.deal([{ name: "Hire", unit_price: "100.00", transaction_type: 1 }])
     const deposit = await s.billed(deal.id, { type: "deposit" })
     await s.issue(deposit.id)
@@ -186,7 +186,7 @@ export const checkoutScenarios = (): ReadonlyArray<Scenario> => [
     expect(final.total).toBe("0.00")
     expect((await s.issue(final.id)).body.invoice.status).toBe("paid")
   }),
-  scenario(71, "a part is more than nothing and no more than all", async (s) => {
+  scenario(71, "a part of zero or more than everything is refused", async (s) => {
     const deal = await s.deal()
     refusedOn(await s.checkout(deal.id, { type: "deposit", percent: "0" }), "percent")
     refusedOn(await s.checkout(deal.id, { type: "deposit", percent: "100.01" }), "percent")
@@ -207,7 +207,7 @@ export const checkoutScenarios = (): ReadonlyArray<Scenario> => [
     const { body } = await s.put(`${invoices}/${invoice.id}`, { custom_fields: { cost_centre: "CC-73" } })
     expect(body.invoice.custom_fields.cost_centre).toBe("CC-73")
   }),
-  scenario(73, "a discounted order is billed as it was agreed", async (s) => {
+  scenario(73, "a discounted order is billed at its discounted price", async (s) => {
     const product = await s.product()
     const deal = await s.deal([
       { item_id: product.id, unit_price: "33.33", quantity: "7", discount_percent: "12.5", transaction_type: 1 },
@@ -215,7 +215,7 @@ export const checkoutScenarios = (): ReadonlyArray<Scenario> => [
     ])
     expect(amounts(await s.billed(deal.id))).toEqual(totalsOf(deal))
   }),
-  scenario(74, "rows that are sent again as they are keep their amounts", async (s) => {
+  scenario(74, "rows sent back unchanged keep their amounts", async (s) => {
     const product = await s.product()
     const deal = await s.deal([
       { item_id: product.id, unit_price: "33.33", quantity: "7", discount_percent: "12.5", transaction_type: 1 }
@@ -226,7 +226,7 @@ export const checkoutScenarios = (): ReadonlyArray<Scenario> => [
     })
     expect(amounts(body.invoice)).toEqual(amounts(invoice))
   }),
-  scenario(75, "locked tax is billed as it was locked", async (s) => {
+  scenario(75, "locked tax is billed as locked", async (s) => {
     const product = await s.product()
     const deal = await s.deal([{ item_id: product.id, unit_price: "100.00", transaction_type: 1 }])
     await s.post(`${opp}/${deal.id}/lock_locks`)
@@ -245,7 +245,7 @@ export const checkoutScenarios = (): ReadonlyArray<Scenario> => [
     expect((await s.billed(whole.id)).tax_summary).toMatchObject([{ rate: "20.0000", tax: "10.00" }])
     await s.remove(`/api/v1/tax_rules/${rule.id}`)
   }),
-  scenario(76, "a deposit that an invoice takes off is credited once that invoice is", async (s) => {
+  scenario(76, "a deducted deposit can be credited once its final invoice is", async (s) => {
     const deal = await s.deal([{ name: "Hire", unit_price: "100.00", transaction_type: 1 }])
     const deposit = await s.billed(deal.id, { type: "deposit", percent: "50" })
     await s.issue(deposit.id)
@@ -257,7 +257,7 @@ export const checkoutScenarios = (): ReadonlyArray<Scenario> => [
     expect((await s.billed(deal.id)).total).toBe(final.total)
     expect((await s.post(`${invoices}/${deposit.id}/credit_notes`)).status).toBe(201)
   }),
-  scenario(77, "an invoice that a deposit makes nothing gives the deposit back when it is credited", async (s) => {
+  scenario(77, "crediting a final invoice reduced to zero gives the deposit back", async (s) => {
     const deal = await s.deal([{ name: "Hire", unit_price: "100.00", transaction_type: 1 }])
     const deposit = await s.billed(deal.id, { type: "deposit" })
     await s.issue(deposit.id)
@@ -268,7 +268,7 @@ export const checkoutScenarios = (): ReadonlyArray<Scenario> => [
     expect((await s.billed(deal.id)).total).toBe("0.00")
     expect((await s.post(`${invoices}/${deposit.id}/void`)).status).toBe(200)
   }),
-  scenario(78, "no invoice takes off what was credited of a deposit since it was drafted", async (s) => {
+  scenario(78, "a draft cannot be issued with a deposit that was credited since", async (s) => {
     const deal = await s.deal([{ name: "Hire", unit_price: "100.00", transaction_type: 1 }])
     const deposit = await s.billed(deal.id, { type: "deposit", percent: "50" })
     await s.issue(deposit.id)
@@ -279,7 +279,7 @@ export const checkoutScenarios = (): ReadonlyArray<Scenario> => [
     expect(Number(late.total) - Number(early.total)).toBe(10)
     expect((await s.issue(late.id)).status).toBe(200)
   }),
-  scenario(79, "a deposit in another currency is not taken off", async (s) => {
+  scenario(79, "a deposit in another currency is not deducted", async (s) => {
     const deal = await s.deal([{ name: "Hire", unit_price: "100.00", transaction_type: 1 }])
     await s.put("/api/v1/currencies/JPY", { is_enabled: true })
     const rate = { source_currency_code: "JPY", target_currency_code: "GBP", rate: "2", effective_at: "2026-01-01" }

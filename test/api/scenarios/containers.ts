@@ -22,7 +22,7 @@ const sealed = async (s: Scene, store_id: number) => {
 }
 
 export const containerScenarios = (): ReadonlyArray<Scenario> => [
-  scenario("H1", "containers are listed with their mode", async (s) => {
+  scenario("H1", "lists containers with their mode", async (s) => {
     const S = await s.store(),
       { id } = await s.container(S, kit)
     expect((await s.get(`${v1}/containers?q[store_id_eq]=${S}`)).body).toMatchObject({
@@ -30,14 +30,14 @@ export const containerScenarios = (): ReadonlyArray<Scenario> => [
       meta: { total: 1, per_page: 20, page: 1 }
     })
   }),
-  scenario("H3", "containers are for who may see them", async (s) => {
+  scenario("H3", "needs the permission to see containers", async (s) => {
     if (s.nobody !== undefined) expect((await s.nobody("GET", `${v1}/containers`)).status).toBe(401)
     if (s.somebody !== undefined)
       expect((await (await s.somebody(["containers.view"], ["stock:read"]))("GET", `${v1}/containers`)).status).toBe(
         403
       )
   }),
-  scenario("H5", "a free unit is packed", async (s) => {
+  scenario("H5", "packs a free unit", async (s) => {
     const S = await s.store(),
       { id } = await s.container(S, kit),
       { unit } = await gear(s, S)
@@ -47,7 +47,7 @@ export const containerScenarios = (): ReadonlyArray<Scenario> => [
       { container_id: id, serialised_item_id: unit, position: "Slot 1", unpacked_at: null, unpacked_reason: null }
     ])
   }),
-  scenario("H7", "a unit on an order is not", async (s) => {
+  scenario("H7", "refuses to pack a unit on an order", async (s) => {
     const S = await s.store(),
       { id } = await s.container(S, kit),
       { product, unit } = await gear(s, S)
@@ -56,23 +56,23 @@ export const containerScenarios = (): ReadonlyArray<Scenario> => [
     expect(await itemsIn(s, id)).toEqual([])
     expect(await s.free(product, S)).toBe(1)
   }),
-  scenario("H9", "nothing goes into a sealed container", async (s) => {
+  scenario("H9", "refuses to pack into a sealed container", async (s) => {
     const S = await s.store(),
       { id } = await sealed(s, S)
     refusedOn(await s.pack(id, (await gear(s, S)).unit), "container")
   }),
-  scenario("H11", "nor from another store", async (s) => {
+  scenario("H11", "refuses to pack a unit of another store", async (s) => {
     const { id } = await s.container(await s.store(), kit)
     refusedOn(await s.pack(id, (await gear(s, await s.store())).unit), "serialised_item_id")
   }),
-  scenario("H13", "a transport container holds nothing back", async (s) => {
+  scenario("H13", "leaves a unit in a transport container available", async (s) => {
     const S = await s.store(),
       { id } = await s.container(S, { availability_mode: "transport" }),
       { product, unit } = await gear(s, S)
     expect((await s.pack(id, unit)).status).toBe(201)
     expect([await s.free(product, S), (await s.gantt(product, S, "06-18", "06-20")).demands]).toEqual([1, []])
   }),
-  scenario("H15", "a pool part made fixed is held where it is packed", async (s) => {
+  scenario("H15", "makes packed units unavailable when a pool part becomes fixed", async (s) => {
     const S = await s.store(),
       { id, product: H } = await s.container(S, { availability_mode: "hybrid" }),
       { product, unit } = await gear(s, S)
@@ -86,7 +86,7 @@ export const containerScenarios = (): ReadonlyArray<Scenario> => [
     expect((await s.patch(`${v1}/products/${H}/components/${component}`, { binding: "fixed" })).status).toBe(200)
     expect(await s.free(product, S)).toBe(0)
   }),
-  scenario("H17", "nothing comes out that is not in, nor out of what is sealed", async (s) => {
+  scenario("H17", "refuses to unpack a unit that is not packed, or from a sealed container", async (s) => {
     const S = await s.store(),
       { id } = await s.container(S, kit),
       closed = await sealed(s, S)
@@ -94,7 +94,7 @@ export const containerScenarios = (): ReadonlyArray<Scenario> => [
     refusedOn(await s.act(id, "unpack", { serialised_item_id: closed.inside.unit }), "serialised_item_id")
     refusedOn(await s.act(closed.id, "unpack", { serialised_item_id: closed.inside.unit }), "container")
   }),
-  scenario("H19", "a unit knows the case it is in", async (s) => {
+  scenario("H19", "shows a unit's container", async (s) => {
     const S = await s.store(),
       { housing, id } = await s.container(S, kit),
       { unit } = await gear(s, S)
@@ -103,13 +103,13 @@ export const containerScenarios = (): ReadonlyArray<Scenario> => [
     await s.act(id, "unpack", { serialised_item_id: unit })
     expect(await level(s, unit)).toMatchObject({ container_stock_level_id: null, container_mode: null })
   }),
-  scenario("H21", "one level means no case in a case", async (s) => {
+  scenario("H21", "refuses a container in a container when nesting is one level", async (s) => {
     const S = await s.store(),
       root = await s.container(S, { ...kit, max_nesting_depth: 1 }),
       inner = await s.container(S, kit)
     refusedOn(await s.pack(root.id, inner.housing), "serialised_item_id")
   }),
-  scenario("H23", "a case serves one container at a time", async (s) => {
+  scenario("H23", "refuses to use a case in two containers at once", async (s) => {
     const { housing, id, product } = await s.container(await s.store(), kit)
     const again = () =>
       s.post(`${v1}/containers`, { name: s.subject, product_id: product, serialised_item_id: housing })
@@ -117,7 +117,7 @@ export const containerScenarios = (): ReadonlyArray<Scenario> => [
     expect((await s.act(id, "dissolve")).status).toBe(200)
     expect((await again()).status).toBe(201)
   }),
-  scenario("H25", "a temporary container holds nothing back", async (s) => {
+  scenario("H25", "leaves a unit in a temporary container available", async (s) => {
     const S = await s.store(),
       { product, unit } = await gear(s, S)
     const { availability_mode, id } = await s.made(
@@ -129,7 +129,7 @@ export const containerScenarios = (): ReadonlyArray<Scenario> => [
     expect((await s.pack(id, unit)).status).toBe(201)
     expect(await s.free(product, S)).toBe(1)
   }),
-  scenario("H27", "opened it is packed again; ended it gives everything back", async (s) => {
+  scenario("H27", "repacks an unsealed container, and releases its units when it is dissolved", async (s) => {
     const S = await s.store(),
       { id, inside } = await sealed(s, S),
       second = await gear(s, S)

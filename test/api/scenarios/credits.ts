@@ -9,7 +9,7 @@ const two = [
 ]
 
 export const creditScenarios: ReadonlyArray<Scenario> = [
-  scenario("C1", "all of an unpaid invoice", async (scene) => {
+  scenario("C1", "credits an unpaid invoice in full", async (scene) => {
     const { id } = await scene.issued()
     const { body, status } = await scene.credit(id, { reason: "Rained off" })
     expect(status).toBe(201)
@@ -33,23 +33,27 @@ export const creditScenarios: ReadonlyArray<Scenario> = [
       expect(note.number).toMatch(/^\d{10}$/)
     })
   }),
-  scenario("C2", "all of a paid invoice: the customer is owed it until it is refunded", async (scene) => {
-    const { id } = await scene.issued()
-    await scene.pay(id, "120.00")
-    expect((await scene.credit(id)).body.invoice).toMatchObject({ status: "credited", amount_outstanding: "-120.00" })
-    expect(await scene.pay(id, "1.00")).toMatchObject(refused("status"))
-    expect((await scene.refund(id, "120.00")).body.invoice).toMatchObject({
-      status: "credited",
-      amount_paid: "0.00",
-      amount_outstanding: "0.00"
-    })
-  }),
-  scenario("C3", "nothing is credited twice", async (scene) => {
+  scenario(
+    "C2",
+    "credits a paid invoice in full, and owes the customer the amount until it is refunded",
+    async (scene) => {
+      const { id } = await scene.issued()
+      await scene.pay(id, "120.00")
+      expect((await scene.credit(id)).body.invoice).toMatchObject({ status: "credited", amount_outstanding: "-120.00" })
+      expect(await scene.pay(id, "1.00")).toMatchObject(refused("status"))
+      expect((await scene.refund(id, "120.00")).body.invoice).toMatchObject({
+        status: "credited",
+        amount_paid: "0.00",
+        amount_outstanding: "0.00"
+      })
+    }
+  ),
+  scenario("C3", "refuses to credit an invoice twice", async (scene) => {
     const { id } = await scene.issued()
     await scene.credit(id)
     for (const body of [{}, { amount: "0.01" }]) expect(await scene.credit(id, body)).toMatchObject(refused("invoice"))
   }),
-  scenario("C4", "some of a row, then the rest", async (scene) => {
+  scenario("C4", "credits part of a row, then the rest", async (scene) => {
     const { id, items } = await scene.issued({}, ...two)
     const [heads] = items
     const first = await scene.credit(id, { items: [{ invoice_item_id: heads.id, quantity: "1" }] })
@@ -57,7 +61,7 @@ export const creditScenarios: ReadonlyArray<Scenario> = [
     expect(first.body.invoice).toMatchObject({ status: "issued", amount_credited: "30.00" })
     expect((await scene.credit(id)).body.invoice).toMatchObject({ status: "credited", amount_outstanding: "0.00" })
   }),
-  scenario("C5", "the last of a row takes what rounding left", async (scene) => {
+  scenario("C5", "credits the rounding remainder with the last of a row", async (scene) => {
     const { id, items } = await scene.issued({}, { name: "Hour", quantity: "3", unit_price: "3.33" })
     const one = { items: [{ invoice_item_id: items[0].id, quantity: "1" }] }
     const notes = [await scene.credit(id, one), await scene.credit(id, one), await scene.credit(id, one)]
@@ -68,7 +72,7 @@ export const creditScenarios: ReadonlyArray<Scenario> = [
     ])
     expect(notes[2]?.body.invoice).toMatchObject({ status: "credited", amount_outstanding: "0.00" })
   }),
-  scenario("C6", "more of a row than was invoiced is refused by its place", async (scene) => {
+  scenario("C6", "refuses more of a row than was invoiced, at its position", async (scene) => {
     const { id, items } = await scene.issued({}, ...two)
     const [heads, cable] = items
     const body = {
@@ -80,7 +84,7 @@ export const creditScenarios: ReadonlyArray<Scenario> = [
     expect(await scene.credit(id, body)).toMatchObject(refused("items.1.quantity"))
     expect((await scene.shown(id)).credit_notes).toEqual([])
   }),
-  scenario("C7", "rows of another invoice are refused, and rows nobody knows", async (scene) => {
+  scenario("C7", "refuses rows of another invoice and unknown rows", async (scene) => {
     const { id } = await scene.issued()
     const other = await scene.issued()
     for (const invoice_item_id of [other.items[0].id, 999_999])
@@ -88,7 +92,7 @@ export const creditScenarios: ReadonlyArray<Scenario> = [
         refused("items.0.invoice_item_id")
       )
   }),
-  scenario("C8", "items and amount together are refused, and a list of no rows", async (scene) => {
+  scenario("C8", "refuses items together with an amount, and an empty list of items", async (scene) => {
     const { id, items } = await scene.issued()
     const rows = [{ invoice_item_id: items[0].id, quantity: "1" }]
     expect(await scene.credit(id, { items: rows, amount: "1.00" })).toMatchObject(refused("amount"))
@@ -97,7 +101,7 @@ export const creditScenarios: ReadonlyArray<Scenario> = [
       refused("items.0.quantity")
     )
   }),
-  scenario("C9", "an amount is spread over rows and classes to the unit", async (scene) => {
+  scenario("C9", "spreads an amount over rows and tax classes exactly", async (scene) => {
     const { id, total } = await scene.issued({}, ...two)
     expect(total).toBe("131.99")
     const { credit_note } = (await scene.credit(id, { amount: "10.00" })).body
@@ -108,14 +112,14 @@ export const creditScenarios: ReadonlyArray<Scenario> = [
       invoice: { status: "credited", amount_credited: "131.99" }
     })
   }),
-  scenario("C10", "one unit more than is left is refused", async (scene) => {
+  scenario("C10", "refuses one minor unit more than is left", async (scene) => {
     const { id } = await scene.issued()
     expect(await scene.credit(id, { amount: "120.01" })).toMatchObject(refused("amount"))
     await scene.credit(id, { amount: "20.00" })
     expect(await scene.credit(id, { amount: "100.01" })).toMatchObject(refused("amount"))
     expect((await scene.credit(id, { amount: "100.00" })).body.invoice.status).toBe("credited")
   }),
-  scenario("C11", "after a credit by amount a row has the money that is left of it, and no more", async (scene) => {
+  scenario("C11", "limits a row to its remaining money after a credit by amount", async (scene) => {
     const { id, items } = await scene.issued()
     await scene.credit(id, { amount: "60.01" })
     const rows = (quantity: string) => ({ items: [{ invoice_item_id: items[0].id, quantity }] })
@@ -126,7 +130,7 @@ export const creditScenarios: ReadonlyArray<Scenario> = [
       invoice: { status: "credited" }
     })
   }),
-  scenario("C12", "part of a paid invoice: paid it stays, and what is too much is owed", async (scene) => {
+  scenario("C12", "keeps a partly credited paid invoice paid, and owes the customer the credit", async (scene) => {
     const { id } = await scene.issued()
     await scene.pay(id, "120.00")
     const { paid_at } = await scene.shown(id)
@@ -141,7 +145,7 @@ export const creditScenarios: ReadonlyArray<Scenario> = [
       paid_at: null
     })
   }),
-  scenario("C13", "a credit of what is outstanding of a part-paid invoice makes it paid", async (scene) => {
+  scenario("C13", "marks a partly paid invoice as paid when the rest is credited", async (scene) => {
     const { id } = await scene.issued()
     await scene.pay(id, "50.00")
     expect((await scene.credit(id, { amount: "70.00" })).body.invoice).toMatchObject({
@@ -151,19 +155,19 @@ export const creditScenarios: ReadonlyArray<Scenario> = [
       amount_credited: "70.00"
     })
   }),
-  scenario("C14", "drafts, voided ones and proformas are not credited", async (scene) => {
+  scenario("C14", "refuses to credit drafts, voided invoices and proformas", async (scene) => {
     expect(await scene.credit((await scene.draft()).id)).toMatchObject(refused("status"))
     const { id } = await scene.issued()
     await scene.voided(id)
     expect(await scene.credit(id)).toMatchObject(refused("status"))
     expect(await scene.credit((await scene.issued({ type: "proforma" })).id)).toMatchObject(refused("type"))
   }),
-  scenario("C15", "an invoice with a credit note is not voided", async (scene) => {
+  scenario("C15", "refuses to void an invoice with a credit note", async (scene) => {
     const { id } = await scene.issued()
     await scene.credit(id, { amount: "0.01" })
     expect(await scene.voided(id)).toMatchObject(refused("status"))
   }),
-  scenario("C16", "deductions are credited with what they were taken off", async (scene) => {
+  scenario("C16", "credits deductions with the rows they reduce", async (scene) => {
     const { id, items } = await scene.issued(
       {},
       { name: "Hire", unit_price: "100.00" },
@@ -179,7 +183,7 @@ export const creditScenarios: ReadonlyArray<Scenario> = [
       invoice: { status: "credited", amount_outstanding: "0.00" }
     })
   }),
-  scenario("C17", "an amount is spread over deductions too", async (scene) => {
+  scenario("C17", "spreads an amount over deductions too", async (scene) => {
     const { id } = await scene.issued(
       {},
       { name: "Hire", unit_price: "100.00" },
@@ -189,12 +193,12 @@ export const creditScenarios: ReadonlyArray<Scenario> = [
     expect(credit_note.items.map((row: any) => row.total)).toEqual(["-60.00", "24.00"])
     expect((await scene.credit(id)).body.invoice).toMatchObject({ status: "credited", amount_credited: "72.00" })
   }),
-  scenario("C18", "a deposit is credited as any other invoice", async (scene) => {
+  scenario("C18", "credits a deposit like any other invoice", async (scene) => {
     const { id } = await scene.issued({ type: "deposit" })
     await scene.pay(id, "120.00")
     expect((await scene.credit(id)).body.invoice.status).toBe("credited")
   }),
-  scenario("C19", "yen: what rounding leaves of classes comes back in full", async (scene) => {
+  scenario("C19", "credits yen in full despite rounding by class", async (scene) => {
     const { id } = await scene.issued(
       { currency: "JPY", prices_include_tax: true },
       { name: "Heads", quantity: "7", unit_price: "101" },
@@ -215,12 +219,12 @@ export const creditScenarios: ReadonlyArray<Scenario> = [
         expect([item.name, column, back + Number(item[column])]).toEqual([item.name, column, 0])
       }
   }),
-  scenario("C20", "a credit note is dated from the day of its invoice until now", async (scene) => {
+  scenario("C20", "dates a credit note between its invoice's day and now", async (scene) => {
     const { id } = await scene.issued({}, ...two)
     expect(await scene.credit(id, { issued_at: "2026-06-17" })).toMatchObject(refused("issued_at"))
     expect(await scene.credit(id, { issued_at: "2026-06-19" })).toMatchObject(refused("issued_at"))
   }),
-  scenario("C21", "credit notes are listed, found and shown with their rows", async (scene) => {
+  scenario("C21", "lists, finds and shows credit notes with their rows", async (scene) => {
     const { id, member_id } = await scene.issued()
     const { credit_note } = (await scene.credit(id, { amount: "12.00", notes: "Goodwill" })).body
     const { body } = await scene.get(`/api/v1/credit_notes?q[member_id_eq]=${member_id}&include=invoice,member,items`)
@@ -232,7 +236,7 @@ export const creditScenarios: ReadonlyArray<Scenario> = [
     expect((await scene.get("/api/v1/credit_notes/999999")).status).toBe(404)
     expect((await scene.get(`${invoices}/${id}?include=credit_notes`)).body.invoice.credit_notes).toHaveLength(1)
   }),
-  scenario("C22", "crediting needs its own permission, and reading its own ability", async (scene) => {
+  scenario("C22", "needs the permission to credit, and the ability to read", async (scene) => {
     const { id } = await scene.issued()
     if (scene.somebody === undefined) {
       await scene.credit(id, { amount: "1.00" })

@@ -20,7 +20,7 @@ const acknowledgements = (s: Scene, id: number, expected: ReadonlyArray<object>)
   })
 
 export const demandScenarios = (): ReadonlyArray<Scenario> => [
-  scenario("F1", "a line is told what is left for it", async (s) => {
+  scenario("F1", "shows a line how much is left for it", async (s) => {
     const S = await s.store(),
       P = await s.bulk(S, 5)
     await s.claim(S, P, 4, "2026-08-01T09:00:00Z", "2026-08-03T17:00:00Z")
@@ -37,11 +37,11 @@ export const demandScenarios = (): ReadonlyArray<Scenario> => [
       }
     ])
   }),
-  scenario("F3", "a line without a product asks for nothing", async (s) => {
+  scenario("F3", "claims nothing for a line without a product", async (s) => {
     const { id } = await s.draft(await s.store(), null, 2, "08-01", "08-03")
     expect((await s.get(`${v1}/opportunities/${id}/availability`)).body.availability).toEqual([])
   }),
-  scenario("F5", "only what is ordered is taken", async (s) => {
+  scenario("F5", "claims stock for orders only", async (s) => {
     const S = await s.store(),
       P = await s.bulk(S, 5)
     const { id } = await s.draft(S, P, 2, "08-01", "08-03")
@@ -61,7 +61,7 @@ export const demandScenarios = (): ReadonlyArray<Scenario> => [
       ["reserved", 2]
     ])
   }),
-  scenario("F7", "allocated units claim themselves", async (s) => {
+  scenario("F7", "claims allocated units by themselves", async (s) => {
     const S = await s.store(),
       { id: P, units } = await s.units(S, 2)
     await s.allocate(await s.claim(S, P, 2, "08-01", "08-03"), ...units)
@@ -73,7 +73,7 @@ export const demandScenarios = (): ReadonlyArray<Scenario> => [
         .available_assets
     ).toEqual([])
   }),
-  scenario("F9", "what is back is claimed no longer", async (s) => {
+  scenario("F9", "releases returned quantities", async (s) => {
     const S = await s.store(),
       P = await s.bulk(S, 100)
     const { id, line } = await s.claim(S, P, 100, "06-18", "06-25")
@@ -83,7 +83,7 @@ export const demandScenarios = (): ReadonlyArray<Scenario> => [
     await fulfil("return", 40)
     expect(await s.point(P, S, "06-20")).toMatchObject({ total_demanded: 60, available: 40 })
   }),
-  scenario("F11", "where the check releases stock, a return does not", async (s) => {
+  scenario("F11", "keeps a returned unit claimed until its check if the setting says so", async (s) => {
     const point = (release_point: string) => s.put(`${v1}/settings/availability`, { settings: { release_point } })
     expect((await point("checked")).status).toBe(200)
     const S = await s.store(),
@@ -101,7 +101,7 @@ export const demandScenarios = (): ReadonlyArray<Scenario> => [
     expect((await point("returned")).status).toBe(200)
   }),
 
-  scenario("K2", "a shortage is warned of, allowed, or gone over with the right to", async (s) => {
+  scenario("K2", "warns of, allows or overrides a shortage by the store's policy and the user's rights", async (s) => {
     const ordered = async (shortage_policy: string, ask = s.ask) => {
       const { deal: opportunity } = await short(s, { shortage_policy })
       const reply = await ask("POST", `${v1}/opportunities/${opportunity.id}/convert_to_order`, {})
@@ -123,7 +123,7 @@ export const demandScenarios = (): ReadonlyArray<Scenario> => [
     acknowledgements(s, await ordered("allow"), [])
     acknowledgements(s, await ordered("block"), [{ policy_at_time: "block", permission_used: true, shortage_count: 1 }])
   }),
-  scenario("K4", "what a store does about dispatching short", async (s) => {
+  scenario("K4", "follows the store's policy on dispatching short", async (s) => {
     const dispatched = async (shortage_dispatch_policy: string) => {
       const { deal: opportunity } = await short(s, { shortage_dispatch_policy })
       expect((await s.move(opportunity.id, "convert_to_order")).status).toBe(200)

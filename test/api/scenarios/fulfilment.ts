@@ -67,20 +67,20 @@ const bulkOrder = async (s: Scene, quantity: number) => {
 }
 
 export const fulfilmentScenarios = (): ReadonlyArray<Scenario> => [
-  scenario(41, "what went out cannot be a quotation again", async (s) => {
+  scenario(41, "an order with dispatched goods cannot become a quotation", async (s) => {
     const { id, quick } = await orderWith(s, 1)
     await quick("book_out")
     refusedOn(await s.move(id, "revert_to_quotation"), "state")
     expect((await s.shown(id)).state).toBe(2)
   }),
-  scenario(43, "nothing is cancelled while it is out", async (s) => {
+  scenario(43, "an order cannot be cancelled while goods are out", async (s) => {
     const { id, quick } = await orderWith(s, 1)
     await quick("book_out")
     expect((await s.move(id, "change_status", { status: 6 })).status).toBe(422)
     const other = await orderWith(s, 1)
     expect((await s.move(other.id, "change_status", { status: 6 })).body.opportunity.status).toBe(6)
   }),
-  scenario(53, "dispatch is offered where it is not blocked", async (s) => {
+  scenario(53, "dispatch is offered unless the order is blocked", async (s) => {
     expect(
       (await s.actions((await shortOrder(s, { shortage_dispatch_policy: "block" })).id))["dispatch"]
     ).toMatchObject({ allowed: false, code: "dispatch_block" })
@@ -88,7 +88,7 @@ export const fulfilmentScenarios = (): ReadonlyArray<Scenario> => [
       (await s.actions((await shortOrder(s, { shortage_dispatch_policy: "block" }, 50)).id))["dispatch"]
     ).toMatchObject({ allowed: true, code: null })
   }),
-  scenario(99, "what cannot be allocated", async (s) => {
+  scenario(99, "units beyond the quantity, units of other orders and bulk stock cannot be allocated", async (s) => {
     const { id, ids, line, product } = await orderWith(s, 2)
     const allocate = (opportunity: number, item: number, ...levels: ReadonlyArray<number>) =>
       s.post(`${opp}/${opportunity}/quick_allocate`, {
@@ -108,7 +108,7 @@ export const fulfilmentScenarios = (): ReadonlyArray<Scenario> => [
     expect((await allocate(overlapping.id, mine.id, third.id, ids[0]!)).status).toBe(422)
     expect((await s.get(`${opp}/${overlapping.id}/assets`)).body.meta.total).toBe(0)
   }),
-  scenario(101, "preparing", async (s) => {
+  scenario(101, "units are prepared", async (s) => {
     const { quick } = await orderWith(s, 1)
     expect((await quick("prepare")).body.opportunity.items[0].assets[0]).toMatchObject({
       status: 1,
@@ -116,14 +116,14 @@ export const fulfilmentScenarios = (): ReadonlyArray<Scenario> => [
     })
     expect((await quick("prepare")).status).toBe(422)
   }),
-  scenario(103, "out in parts", async (s) => {
+  scenario(103, "units are dispatched in parts", async (s) => {
     const { assets, id, quick } = await orderWith(s, 2)
     await quick("book_out", [assets[0]!])
     expect(await statusOf(s, id)).toBe(1)
     await quick("book_out", [assets[1]!])
     expect(await statusOf(s, id)).toBe(2)
   }),
-  scenario(105, "a quote sends nothing out", async (s) => {
+  scenario(105, "a quotation dispatches nothing", async (s) => {
     const product = await s.product()
     const unit = await s.unit(product.id)
     const {
@@ -135,10 +135,10 @@ export const fulfilmentScenarios = (): ReadonlyArray<Scenario> => [
     const { id: asset } = await s.made(`${opp}/${id}/items/${line.id}/assets`, { stock_level_id: unit.id }, "asset")
     expect((await s.post(`${opp}/${id}/quick_book_out`, { asset_ids: [asset] })).status).toBe(422)
   }),
-  scenario(107, "nothing returns that is not out", async (s) =>
+  scenario(107, "only dispatched units are returned", async (s) =>
     expect((await (await orderWith(s, 1)).quick("check_in")).status).toBe(422)
   ),
-  scenario(109, "a check-in taken back", async (s) => {
+  scenario(109, "a check-in is reverted", async (s) => {
     const { assets, at, id, ids, quick } = await orderWith(s, 1)
     const act = (body: object) => s.patch(`${at}/${assets[0]}`, body)
     await quick("book_out")
@@ -152,7 +152,7 @@ export const fulfilmentScenarios = (): ReadonlyArray<Scenario> => [
     expect(await statusOf(s, id)).toBe(2)
     expect((await act({ action: "revert_status", status: 4 })).status).toBe(422)
   }),
-  scenario(111, "bulk out, back and adjusted", async (s) => {
+  scenario(111, "a bulk line is dispatched, returned and adjusted", async (s) => {
     const { fulfil } = await bulkOrder(s, 50)
     expect((await fulfil({ action: "dispatch", quantity: 30 })).body.item.dispatched_quantity).toBe("30.00")
     expect((await fulfil({ action: "return", quantity: 10 })).body.item.returned_quantity).toBe("10.00")
@@ -160,14 +160,14 @@ export const fulfilmentScenarios = (): ReadonlyArray<Scenario> => [
     expect((await fulfil({ action: "adjust", new_quantity: 20 })).status).toBe(422)
     expect((await fulfil({ action: "teleport" })).status).toBe(422)
   }),
-  scenario(113, "the status of a bulk order", async (s) => {
+  scenario(113, "a bulk order's status follows its quantities", async (s) => {
     const { fulfil, id } = await bulkOrder(s, 100)
     await fulfil({ action: "dispatch", quantity: 60 })
     expect(await statusOf(s, id)).toBe(2)
     await fulfil({ action: "return", quantity: 40 })
     s.later(async ({ held }) => expect(await held(id)).toBe(60))
   }),
-  scenario(115, "going ahead short, with the right to", async (s) => {
+  scenario(115, "an order is confirmed despite a shortage with the permission", async (s) => {
     const { id, reply } = await shortOrder(s, { shortage_policy: "block" })
     expect(reply.status).toBe(200)
     s.later(async ({ ask }) => {
@@ -177,7 +177,7 @@ export const fulfilmentScenarios = (): ReadonlyArray<Scenario> => [
       expect(entry.new_values).toEqual({ policy_at_time: "block", permission_used: true, shortage_count: 1 })
     })
   }),
-  scenario(117, "policies of dispatch", async (s) => {
+  scenario(117, "the store's dispatch policies apply", async (s) => {
     const blocked = await shortOrder(s, { shortage_dispatch_policy: "block" })
     const refused = await blocked.dispatch()
     expect([refused.status, refused.body.errors.code]).toEqual([422, ["dispatch_block"]])
@@ -190,7 +190,7 @@ export const fulfilmentScenarios = (): ReadonlyArray<Scenario> => [
     const allowed = await (await shortOrder(s, { shortage_dispatch_policy: "allow_partial" })).dispatch()
     expect([allowed.status, allowed.body._meta]).toEqual([200, undefined])
   }),
-  scenario(119, "released by the check", async (s) => {
+  scenario(119, "a returned unit stays claimed until its check if the setting says so", async (s) => {
     const point = (release_point: string) => s.put("/api/v1/settings/availability", { settings: { release_point } })
     expect((await point("checked")).status).toBe(200)
     const { id, quick } = await orderWith(s, 1)
@@ -200,7 +200,7 @@ export const fulfilmentScenarios = (): ReadonlyArray<Scenario> => [
     s.later(async ({ held }) => expect(await held(id)).toBe(1))
     await point("returned")
   }),
-  scenario(121, "revisions and alternatives", async (s) => {
+  scenario(121, "an opportunity has revisions and alternatives", async (s) => {
     const make = (id: number, version_type: number) => s.made(`${opp}/${id}/versions`, { version_type }, "version")
     const one = await s.withLine()
     await s.quoted(one.id)
@@ -220,7 +220,7 @@ export const fulfilmentScenarios = (): ReadonlyArray<Scenario> => [
       ]
     })
   }),
-  scenario(123, "accepted wins", async (s) => {
+  scenario(123, "the accepted version becomes the active one", async (s) => {
     const { id } = await s.withLine()
     await s.quoted(id)
     const v1 = await s.made(`${opp}/${id}/versions`, {}, "version")
@@ -230,7 +230,7 @@ export const fulfilmentScenarios = (): ReadonlyArray<Scenario> => [
     expect((await s.move(id, "convert_to_order")).body.opportunity.active_version_id).toBe(v1.id)
     expect((await s.get(`${opp}/${id}/versions/${v2.id}`)).body.version.status).toBe(4)
   }),
-  scenario(125, "activity, newest first", async (s) => {
+  scenario(125, "activity is listed newest first", async (s) => {
     const { id } = await s.deal()
     await s.deal()
     await s.put(`${opp}/${id}`, { reference: "later" })

@@ -4,7 +4,7 @@ import { fourDays, fifty_each, opp, type Scenario, scenario } from "../opportuni
 import { refusedOn } from "../calling.ts"
 
 export const headerScenarios = (): ReadonlyArray<Scenario> => [
-  scenario(1, "creating with little", async (s) => {
+  scenario(1, "an opportunity is created with a subject only", async (s) => {
     const reply = await s.post(opp, { subject: s.subject, reference: "PO-555" })
     expect(reply.status).toBe(201)
     expect(reply.body.opportunity).toMatchObject({
@@ -23,7 +23,7 @@ export const headerScenarios = (): ReadonlyArray<Scenario> => [
       expect([activity.map((one: any) => one.action), meta.total]).toEqual([["opportunity.created"], 1])
     })
   }),
-  scenario(3, "creating with all", async (s) => {
+  scenario(3, "an opportunity is created with every field", async (s) => {
     const member = await s.made("/api/v1/members", { name: "Org 3", membership_type: "organisation" }, "member")
     const address = (street: string) => s.made(`/api/v1/members/${member.id}/addresses`, { street }, "address")
     const [one, other] = [await address("One"), await address("Two")]
@@ -48,10 +48,10 @@ export const headerScenarios = (): ReadonlyArray<Scenario> => [
       meta: { can_edit: true, can_destroy: true }
     })
   }),
-  scenario(5, "a total in either form", async (s) => {
+  scenario(5, "a total is accepted as text or as minor units", async (s) => {
     for (const charge_total of ["125.50", 12550]) expect((await s.deal({ charge_total })).charge_total).toBe("125.50")
   }),
-  scenario(7, "only organisations are customers", async (s) => {
+  scenario(7, "only organisations can be customers", async (s) => {
     for (const membership_type of ["contact", "venue"]) {
       const member = await s.made("/api/v1/members", { name: `${membership_type} 7`, membership_type }, "member")
       refusedOn(await s.post(opp, { subject: s.subject, member_id: member.id }), "member_id")
@@ -60,7 +60,7 @@ export const headerScenarios = (): ReadonlyArray<Scenario> => [
     refusedOn(await s.post(opp, { subject: s.subject, member_id: user.id }), "member_id")
     expect((await s.get(`${opp}?q[subject_eq]=${s.subject}`)).body.meta.total).toBe(0)
   }),
-  scenario(8, "contacts are customers, too, where a setting lets them hire", async (s) => {
+  scenario(8, "contacts can be customers if the setting allows it", async (s) => {
     const of = async (membership_type: string) => {
       const body = { name: `${membership_type} 8`, membership_type }
       return s.post(opp, { subject: s.subject, member_id: (await s.made("/api/v1/members", body, "member")).id })
@@ -75,14 +75,14 @@ export const headerScenarios = (): ReadonlyArray<Scenario> => [
     refusedOn(await of("contact"), "member_id")
     refusedOn(await s.post(`${opp}/${opportunity.id}/clone`), "member_id")
   }),
-  scenario(9, "a token that reads writes nothing", async (s) => {
+  scenario(9, "a token with read abilities writes nothing", async (s) => {
     if (s.somebody === undefined || s.nobody === undefined) return
     const reads = await s.somebody(["opportunities.view", "opportunities.create"], ["opportunities:read"])
     expect((await reads("POST", opp, { subject: s.subject })).status).toBe(403)
     expect((await (await s.somebody(["opportunities.view"], ["members:read"]))("GET", opp)).status).toBe(403)
     expect((await s.nobody("GET", opp)).status).toBe(401)
   }),
-  scenario(11, "filtering by state", async (s) => {
+  scenario(11, "opportunities are filtered by state", async (s) => {
     const [, quote, order] = [await s.deal(), await s.deal(), await s.withLine()]
     await s.quoted(quote.id)
     await s.ordered(order.id)
@@ -91,7 +91,7 @@ export const headerScenarios = (): ReadonlyArray<Scenario> => [
       opportunities: [{ id: quote.id, state: 1 }]
     })
   }),
-  scenario(13, "including the customer", async (s) => {
+  scenario(13, "the customer is included on request", async (s) => {
     const member = await s.made("/api/v1/members", { name: "Org 13", membership_type: "organisation" }, "member")
     await s.deal({ member_id: member.id })
     expect((await s.get(`${opp}?include=member&q[subject_eq]=${s.subject}`)).body.opportunities[0].member).toEqual({
@@ -99,7 +99,7 @@ export const headerScenarios = (): ReadonlyArray<Scenario> => [
       name: "Org 13"
     })
   }),
-  scenario(15, "through a saved view", async (s) => {
+  scenario(15, "a saved view applies to the list", async (s) => {
     await s.made(
       "/api/v1/custom_fields",
       { name: "po_reference", module_type: "Opportunity", field_type: 0 },
@@ -122,7 +122,7 @@ export const headerScenarios = (): ReadonlyArray<Scenario> => [
       { id, subject: s.subject, custom_fields: { po_reference: "PO-15" } }
     ])
   }),
-  scenario(17, "lines only on request", async (s) => {
+  scenario(17, "lines are included on request only", async (s) => {
     const product = await s.product()
     const unit = await s.unit(product.id)
     const {
@@ -148,7 +148,7 @@ export const headerScenarios = (): ReadonlyArray<Scenario> => [
       }
     ])
   }),
-  scenario(19, "numbers of a store", async (s) => {
+  scenario(19, "each store has its own number series", async (s) => {
     const store = await s.made("/api/v1/stores", { name: "Store 19" }, "store")
     const ids = [(await s.deal({ store_id: store.id })).id, (await s.deal({ store_id: store.id })).id]
     s.later(async ({ ask }) => {
@@ -158,7 +158,7 @@ export const headerScenarios = (): ReadonlyArray<Scenario> => [
       expect(numbers).toEqual(["0000000001", "0000000002"])
     })
   }),
-  scenario(21, "numbers of one sequence", async (s) => {
+  scenario(21, "stores share one number series if the setting says so", async (s) => {
     await s.put("/api/v1/settings/opportunities", { settings: { number_scope: "global" } })
     const stores = [
       await s.made("/api/v1/stores", { name: "A 21" }, "store"),
@@ -174,7 +174,7 @@ export const headerScenarios = (): ReadonlyArray<Scenario> => [
       expect(numbers[1]! - numbers[0]!).toBe(1)
     })
   }),
-  scenario(23, "changing a part", async (s) => {
+  scenario(23, "an update changes the given fields only", async (s) => {
     const { id } = await s.deal({ reference: "PO-KEEP" })
     expect((await s.put(`${opp}/${id}`, { subject: `${s.subject} new` })).body.opportunity).toMatchObject({
       subject: `${s.subject} new`,
@@ -193,23 +193,23 @@ export const headerScenarios = (): ReadonlyArray<Scenario> => [
   scenario(25, "a subject cannot be cleared", async (s) =>
     refusedOn(await s.put(`${opp}/${(await s.deal()).id}`, { subject: null }), "subject")
   ),
-  scenario(27, "tags", async (s) => {
+  scenario(27, "tags are stored", async (s) => {
     const { id } = await s.deal({ tag_list: ["keep"] })
     expect((await s.put(`${opp}/${id}`, { reference: "r" })).body.opportunity.tag_list).toEqual(["keep"])
     expect((await s.put(`${opp}/${id}`, { tag_list: [] })).body.opportunity.tag_list).toEqual([])
   }),
-  scenario(29, "closed means closed", async (s) => {
+  scenario(29, "a closed opportunity refuses changes", async (s) => {
     const { id } = await s.deal()
     await s.quoted(id)
     await s.move(id, "change_status", { status: 3 })
     refusedOn(await s.put(`${opp}/${id}`, { subject: "x" }), "state")
   }),
-  scenario(31, "from draft to quotation", async (s) => {
+  scenario(31, "a draft becomes a quotation", async (s) => {
     const { id } = await s.deal()
     expect((await s.quoted(id)).body.opportunity).toMatchObject({ state: 1, status: 0 })
     expect((await s.quoted(id)).status).toBe(422)
   }),
-  scenario(33, "from quotation to order", async (s) => {
+  scenario(33, "a quotation becomes an order", async (s) => {
     const { id } = await s.withLine()
     await s.quoted(id)
     expect((await s.move(id, "convert_to_order", { shortage_notes: "ok" })).body.opportunity).toMatchObject({
@@ -220,7 +220,7 @@ export const headerScenarios = (): ReadonlyArray<Scenario> => [
       pricing_locked: true
     })
   }),
-  scenario(35, "reserving", async (s) => {
+  scenario(35, "a quotation is reserved", async (s) => {
     const { id } = await s.deal()
     await s.quoted(id)
     // An active order reserves its stock (rules/rulings 1).
@@ -230,13 +230,13 @@ export const headerScenarios = (): ReadonlyArray<Scenario> => [
       availability_phase: "reserved"
     })
   }),
-  scenario(37, "what is lost stays lost", async (s) => {
+  scenario(37, "a lost quotation cannot become an order", async (s) => {
     const { id } = await s.deal()
     await s.quoted(id)
     await s.move(id, "change_status", { status: 2 })
     expect((await s.move(id, "change_status", { status: 1 })).status).toBe(422)
   }),
-  scenario(39, "reopening", async (s) => {
+  scenario(39, "a completed order is reopened, and no cancelled order or lost quotation", async (s) => {
     const { id } = await s.withLine()
     await s.ordered(id)
     expect((await s.move(id, "reopen")).status).toBe(422)
@@ -249,7 +249,7 @@ export const headerScenarios = (): ReadonlyArray<Scenario> => [
     await s.move(lost.id, "change_status", { status: 2 })
     expect((await s.move(lost.id, "reopen")).status).toBe(422)
   }),
-  scenario(45, "who may not edit moves nothing", async (s) => {
+  scenario(45, "a user who may not edit cannot change the status", async (s) => {
     const { id } = await s.withLine()
     if (s.somebody === undefined) return
     const viewer = await s.somebody(["opportunities.view"], ["opportunities:write"])
@@ -266,7 +266,7 @@ export const headerScenarios = (): ReadonlyArray<Scenario> => [
         expect([name, (await ask("POST", `${opp}/${id}/${name}`, {})).status]).toEqual([name, 403])
     }
   }),
-  scenario(47, "what may be done with an order nobody dispatched", async (s) => {
+  scenario(47, "an undispatched order offers its next actions", async (s) => {
     const { id } = await s.withLine()
     await s.ordered(id)
     expect(await s.actions(id)).toMatchObject({
@@ -276,7 +276,7 @@ export const headerScenarios = (): ReadonlyArray<Scenario> => [
       reopen: { allowed: false }
     })
   }),
-  scenario(49, "what may be done with a lost quote", async (s) => {
+  scenario(49, "a lost quotation offers its next actions", async (s) => {
     const { id } = await s.deal()
     await s.quoted(id)
     await s.move(id, "change_status", { status: 2 })
@@ -285,12 +285,12 @@ export const headerScenarios = (): ReadonlyArray<Scenario> => [
       change_status: { allowed: false, code: "invalid_state" }
     })
   }),
-  scenario(51, "a deal price keeps locks out", async (s) => {
+  scenario(51, "a deal price excludes locks", async (s) => {
     const { id } = await s.withLine()
     await s.move(id, "deal_price", { deal_total: "10.00" })
     expect(await s.actions(id)).toMatchObject({ unlock_locks: { allowed: false, code: "deal_price_active" } })
   }),
-  scenario(55, "deleting and restoring", async (s) => {
+  scenario(55, "an opportunity is deleted and restored", async (s) => {
     const { id } = await s.deal()
     expect((await s.remove(`${opp}/${id}`)).status).toBe(204)
     expect((await s.get(`${opp}/${id}`)).status).toBe(404)
@@ -312,7 +312,7 @@ export const headerScenarios = (): ReadonlyArray<Scenario> => [
       ])
     )
   }),
-  scenario(57, "a clone closes gaps in the tree", async (s) => {
+  scenario(57, "a clone has line paths without gaps", async (s) => {
     const { id } = await s.deal()
     const add = (body: object) => s.made(`${opp}/${id}/items`, body, "opportunity")
     await add(fifty_each)
@@ -329,13 +329,13 @@ export const headerScenarios = (): ReadonlyArray<Scenario> => [
       "00020001"
     ])
   }),
-  scenario(59, "what meta tells of a lost quote", async (s) => {
+  scenario(59, "a lost quotation can be deleted and not edited", async (s) => {
     const { id } = await s.deal()
     await s.quoted(id)
     await s.move(id, "change_status", { status: 2 })
     expect((await s.get(`${opp}/${id}`)).body.meta).toEqual({ can_edit: false, can_destroy: true })
   }),
-  scenario(61, "a deal price", async (s) => {
+  scenario(61, "a deal price replaces the charge total", async (s) => {
     const { id } = await s.withLine(fourDays)
     expect((await s.move(id, "deal_price", { deal_total: "75.00" })).body.opportunity).toMatchObject({
       charge_total: "75.00",
@@ -347,7 +347,7 @@ export const headerScenarios = (): ReadonlyArray<Scenario> => [
       deal_total: null
     })
   }),
-  scenario(63, "a deal price on a locked order", async (s) => {
+  scenario(63, "a deal price is refused until the order is unlocked", async (s) => {
     const { id } = await s.withLine()
     await s.ordered(id)
     refusedOn(await s.move(id, "deal_price", { deal_total: "123.45" }), "opportunity")

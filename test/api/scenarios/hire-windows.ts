@@ -25,7 +25,7 @@ const daily = "from=2026-06-18&to=2026-06-28&store_id=1"
 const inside = (quantity: number): ReadonlyArray<number> => [0, 0, ...Array<number>(5).fill(quantity), 0, 0, 0]
 
 export const hireWindowScenarios: ReadonlyArray<Scenario> = [
-  scenario("w1", "each day of a range has what is hired on it, in bulk and in units", async (s) => {
+  scenario("w1", "counts sub-hired bulk and units on each day of their hire only", async (s) => {
     for (const product_id of [await s.product(), await s.units()]) {
       await hired(s, product_id, 3)
       const { availability } = await shown(s, `availability?product_id=${product_id}&${daily}`)
@@ -33,7 +33,7 @@ export const hireWindowScenarios: ReadonlyArray<Scenario> = [
       expect(availability.slots.map((one: any) => one.available)).toEqual(inside(3))
     }
   }),
-  scenario("w2", "the calendar and the chart are short the day before and the day after", async (s) => {
+  scenario("w2", "shows shortages on the days before and after the hire in calendar and chart", async (s) => {
     const product_id = await s.units()
     await hired(s, product_id, 2)
     const job = await s.job(product_id, 1, { starts_at: "2026-06-19T00:00:00Z", ends_at: "2026-06-26T00:00:00Z" })
@@ -49,7 +49,7 @@ export const hireWindowScenarios: ReadonlyArray<Scenario> = [
       ["2026-06-25", 1]
     ])
   }),
-  scenario("w3", "why names the levels that count then, and no other", async (s) => {
+  scenario("w3", "explains a figure by the stock levels that count then", async (s) => {
     const product_id = await s.units()
     await hired(s, product_id, 2)
     const ids = (await s.levels(product_id)).map((one) => one.id)
@@ -60,7 +60,7 @@ export const hireWindowScenarios: ReadonlyArray<Scenario> = [
     for (const day of ["2026-06-19", "2026-06-25"])
       expect(await why(day)).toMatchObject({ total_stock: 0, available: 0, stock_level_ids: [] })
   }),
-  scenario("w4", "the earliest fit and a plan lie within the hire", async (s) => {
+  scenario("w4", "finds the earliest fit and plans within the hire", async (s) => {
     const product_id = await s.product()
     await hired(s, product_id, 2)
     const fit = async (days: number) =>
@@ -84,7 +84,7 @@ export const hireWindowScenarios: ReadonlyArray<Scenario> = [
       ).body.what_if.lines[0].shortage_quantity
     expect([await plan("2026-06-20", "2026-06-25"), await plan("2026-06-20", "2026-06-26")]).toEqual([0, 2])
   }),
-  scenario("w5", "a line beyond the hire is short of all that goes back", async (s) => {
+  scenario("w5", "reports a line beyond the hire short by the sub-hired quantity", async (s) => {
     const product_id = await s.product()
     await hired(s, product_id, 3)
     const within = await s.job(product_id, 3)
@@ -92,7 +92,7 @@ export const hireWindowScenarios: ReadonlyArray<Scenario> = [
     expect([await flag(s, within.id), await flag(s, beyond.id)]).toEqual([false, true])
     expect((await shown(s, `opportunities/${beyond.id}/shortages`)).shortages).toMatchObject([{ shortfall: 2 }])
   }),
-  scenario("w10", "a hire that is extended counts until its new end, and one ended sooner no longer", async (s) => {
+  scenario("w10", "counts an extended hire until its new end, and a shortened one no longer", async (s) => {
     const [cables, heads] = [await s.product(), await s.units()]
     const { id, items } = await s.sent({}, { product_id: cables, quantity: "4" }, { product_id: heads, quantity: "2" })
     await s.receive(id, [
@@ -113,7 +113,7 @@ export const hireWindowScenarios: ReadonlyArray<Scenario> = [
     expect([await s.total(cables, "2026-06-22"), await s.total(cables, "2026-06-23")]).toEqual([4, 0])
     expect(await s.total(heads, "2026-06-23")).toBe(0)
   }),
-  scenario("w11", "what went back stays gone when the rest is extended", async (s) => {
+  scenario("w11", "does not count returned goods when the rest is extended", async (s) => {
     const product_id = await s.units()
     const { id, items } = await s.sent({}, { product_id, quantity: "2" })
     await s.receive(id, [{ item_id: items[0].id, quantity: "2", serial_numbers: ["W11-A", "W11-B"] }])
@@ -121,7 +121,7 @@ export const hireWindowScenarios: ReadonlyArray<Scenario> = [
     expect((await extend(s, id, { ends_at: later })).status).toBe(200)
     expect([await s.total(product_id, "2026-06-21"), await s.total(product_id, "2026-06-26")]).toEqual([1, 1])
   }),
-  scenario("w12", "an end is refused for drafts, purchases, what went back and before the beginning", async (s) => {
+  scenario("w12", "refuses a new end for drafts, purchases, returned goods and before the start", async (s) => {
     const product_id = await s.product()
     const draft = await s.draft({}, { product_id, quantity: "1" })
     await s.refused(extend(s, draft.id, { ends_at: later }), "status", /draft/)
@@ -138,7 +138,7 @@ export const hireWindowScenarios: ReadonlyArray<Scenario> = [
     await s.post(`${orders}/${cancelled.id}/cancel`)
     await s.refused(extend(s, cancelled.id, { ends_at: later }), "status", /cancelled/)
   }),
-  scenario("w13", "a unit that is promised beyond it keeps the hire from ending sooner", async (s) => {
+  scenario("w13", "refuses to shorten the hire of a unit that is allocated beyond it", async (s) => {
     const product_id = await s.units()
     await hired(s, product_id, 1)
     const [{ id: asset_id, purchase_order_item_id }] = await s.levels(product_id)
@@ -153,7 +153,7 @@ export const hireWindowScenarios: ReadonlyArray<Scenario> = [
     expect((await extend(s, order.id, { ends_at: "2026-06-24T00:00:00Z" })).status).toBe(200)
     expect((await extend(s, order.id, { ends_at: "2026-06-24T00:00:00Z" })).status).toBe(200)
   }),
-  scenario("w14", "the flag of a job follows the end of a hire", async (s) => {
+  scenario("w14", "updates an order's shortage flag when the hire's end changes", async (s) => {
     const product_id = await s.product()
     const { id } = await hired(s, product_id, 2)
     const window = { starts_at: "2026-06-26T08:00:00Z", ends_at: "2026-06-27T18:00:00Z" }
@@ -164,7 +164,7 @@ export const hireWindowScenarios: ReadonlyArray<Scenario> = [
     await extend(s, id, { ends_at: to })
     expect(await flag(s, job.id)).toBe(true)
   }),
-  scenario("w15", "one line of an order ends at another time", async (s) => {
+  scenario("w15", "changes the end of one line of a purchase order", async (s) => {
     const [one, other] = [await s.product(), await s.product({ name: "Stand of w15" })]
     const { id, items } = await s.sent({}, { product_id: one, quantity: "1" }, { product_id: other, quantity: "1" })
     await s.receive(
@@ -175,7 +175,7 @@ export const hireWindowScenarios: ReadonlyArray<Scenario> = [
     expect(body.purchase_order).toMatchObject({ ends_at: to, items: [{}, { ends_at: later }] })
     expect([await s.total(one, "2026-06-26"), await s.total(other, "2026-06-26")]).toEqual([0, 1])
   }),
-  scenario("w16", "what is due back is a list: nothing that is still to come, bought or back", async (s) => {
+  scenario("w16", "lists goods due back, without those not yet received, bought or returned", async (s) => {
     const product_id = await s.product()
     const { id } = await hired(s, product_id, 1)
     const overdue = await hired(s, product_id, 1, {
@@ -194,7 +194,7 @@ export const hireWindowScenarios: ReadonlyArray<Scenario> = [
     ])
     expect(await listed("q[is_due_back_false]=1")).toHaveLength(3)
   }),
-  scenario("w17", "lines that are hired whole become sub-rentals at their price", async (s) => {
+  scenario("w17", "turns lines that are hired in full into sub-rentals at their price", async (s) => {
     const [whole, part] = [await s.product(), await s.product({ name: "Stand of w17" })]
     const [level] = await s.levels(part)
     await s.ask("PUT", `${api}/stock_levels/${level.id}`, { quantity_held: "1" })

@@ -4,7 +4,7 @@ import { invoices, opp, type Scenario, scenario } from "../billing-scenarios.ts"
 import { refusedOn } from "../calling.ts"
 
 export const issueScenarios = (): ReadonlyArray<Scenario> => [
-  scenario(30, "issuing gives a number, a day and a due date", async (s) => {
+  scenario(30, "assigns a number, a date and a due date", async (s) => {
     const { id } = await s.draft()
     const reply = await s.issue(id)
     expect(reply.status).toBe(200)
@@ -20,7 +20,7 @@ export const issueScenarios = (): ReadonlyArray<Scenario> => [
       expect(invoice.number).toMatch(/^\d{10}$/)
     })
   }),
-  scenario(31, "numbers follow each other in the order of issue", async (s) => {
+  scenario(31, "numbers invoices in the order of issue", async (s) => {
     const drafts = [await s.draft(), await s.draft(), await s.draft()]
     for (const { id } of drafts.toReversed()) await s.issue(id)
     s.later(async ({ ask }) => {
@@ -31,7 +31,7 @@ export const issueScenarios = (): ReadonlyArray<Scenario> => [
       expect(numbers).toEqual([first, first + 1, first + 2])
     })
   }),
-  scenario(32, "a refused issue takes no number", async (s) => {
+  scenario(32, "uses no number when issuing is refused", async (s) => {
     const [one, empty, other] = [await s.draft(), await s.draft({ items: [] }), await s.draft()]
     await s.issue(one.id)
     refusedOn(await s.issue(empty.id), "items")
@@ -41,14 +41,14 @@ export const issueScenarios = (): ReadonlyArray<Scenario> => [
       expect(await number(other.id)).toBe((await number(one.id)) + 1)
     })
   }),
-  scenario(33, "proformas have numbers of their own", async (s) => {
+  scenario(33, "numbers proformas separately", async (s) => {
     const { id } = await s.draft({ type: "proforma" })
     expect((await s.issue(id)).body.invoice.status).toBe("issued")
     s.later(async ({ ask }) => {
       expect((await ask("GET", `${invoices}/${id}`)).body.invoice.number).toBe("0000000001")
     })
   }),
-  scenario(34, "dates of issue and due dates", async (s) => {
+  scenario(34, "accepts valid dates of issue and due dates only", async (s) => {
     const early = await s.draft()
     refusedOn(await s.issue(early.id, { issued_at: "2031-06-18T12:05:01Z" }), "issued_at")
     refusedOn(await s.issue(early.id, { due_at: "2031-06-17T00:00:00Z" }), "due_at")
@@ -59,7 +59,7 @@ export const issueScenarios = (): ReadonlyArray<Scenario> => [
     const terms = await s.draft({ payment_terms_days: 0 })
     expect((await s.issue(terms.id)).body.invoice.due_at).toBe("2031-06-18T12:00:00.000Z")
   }),
-  scenario(35, "an invoice of nothing is paid at once", async (s) => {
+  scenario(35, "marks an invoice of zero as paid", async (s) => {
     const { id } = await s.draft({ items: [{ name: "Free", unit_price: "0.00" }] })
     expect((await s.issue(id)).body.invoice).toMatchObject({
       status: "paid",
@@ -67,25 +67,25 @@ export const issueScenarios = (): ReadonlyArray<Scenario> => [
       amount_outstanding: "0.00"
     })
   }),
-  scenario(36, "what is issued is neither changed, deleted nor issued again", async (s) => {
+  scenario(36, "refuses to change, delete or reissue an issued invoice", async (s) => {
     const { id } = await s.issued()
     refusedOn(await s.put(`${invoices}/${id}`, { subject: "Other" }), "status")
     refusedOn(await s.remove(`${invoices}/${id}`), "status")
     refusedOn(await s.issue(id), "status")
     expect((await s.shown(id)).subject).toBe(s.name)
   }),
-  scenario(37, "an archived customer is not billed", async (s) => {
+  scenario(37, "refuses an archived customer", async (s) => {
     const member = await s.customer()
     const { id } = await s.draft({ member_id: member.id })
     await s.remove(`/api/v1/members/${member.id}`)
     refusedOn(await s.issue(id), "member_id")
     expect((await s.shown(id)).status).toBe("draft")
   }),
-  scenario(38, "a customer on stop is billed all the same", async (s) => {
+  scenario(38, "bills a customer on stop", async (s) => {
     const member = await s.customer({ is_on_stop: true })
     expect((await s.issued({ member_id: member.id })).status).toBe("issued")
   }),
-  scenario(39, "voiding keeps the number", async (s) => {
+  scenario(39, "keeps the number of a voided invoice", async (s) => {
     const { id } = await s.issued()
     const { body, status } = await s.post(`${invoices}/${id}/void`, { reason: "Wrong customer" })
     expect(status).toBe(200)
@@ -109,42 +109,38 @@ export const issueScenarios = (): ReadonlyArray<Scenario> => [
       expect(found.meta.total).toBe(1)
     })
   }),
-  scenario(40, "a draft is deleted, not voided", async (s) => {
+  scenario(40, "refuses to void a draft", async (s) => {
     const { id } = await s.draft()
     refusedOn(await s.post(`${invoices}/${id}/void`), "status")
     refusedOn(await s.post(`${invoices}/${id}/void`, { reason: "x".repeat(1001) }), "reason")
   }),
-  scenario(41, "an invoice of nothing can be voided", async (s) => {
+  scenario(41, "voids an invoice of zero", async (s) => {
     const { id } = await s.issued({ items: [{ name: "Free", unit_price: "0.00" }] })
     expect((await s.post(`${invoices}/${id}/void`)).body.invoice).toMatchObject({ status: "voided", paid_at: null })
   }),
-  scenario(
-    42,
-    "issuing a standard invoice marks the opportunity as invoiced, voiding the last one unmarks it",
-    async (s) => {
-      const deal = await s.deal()
-      const flag = async () => (await s.get(`${opp}/${deal.id}`)).body.opportunity.invoiced
-      const bill = async (type: string) => {
-        const { id } = await s.billed(deal.id, { type })
-        await s.issue(id)
-        return id
-      }
-      await bill("deposit")
-      await bill("proforma")
-      expect(await flag()).toBe(false)
-      const [one, other] = [await s.billed(deal.id), await s.billed(deal.id)]
-      expect(await flag()).toBe(false)
-      await s.issue(one.id)
-      expect(await flag()).toBe(true)
-      await s.put(`${invoices}/${other.id}`, { items: other.items.slice(0, 1).map(({ id }: any) => ({ id })) })
-      expect((await s.issue(other.id, { allow_overbilling: true })).status).toBe(200)
-      await s.post(`${invoices}/${one.id}/void`)
-      expect(await flag()).toBe(true)
-      await s.post(`${invoices}/${other.id}/void`)
-      expect(await flag()).toBe(false)
+  scenario(42, "marks the opportunity as invoiced, and unmarks it when its last invoice is voided", async (s) => {
+    const deal = await s.deal()
+    const flag = async () => (await s.get(`${opp}/${deal.id}`)).body.opportunity.invoiced
+    const bill = async (type: string) => {
+      const { id } = await s.billed(deal.id, { type })
+      await s.issue(id)
+      return id
     }
-  ),
-  scenario(43, "overdue is judged when it is asked", async (s) => {
+    await bill("deposit")
+    await bill("proforma")
+    expect(await flag()).toBe(false)
+    const [one, other] = [await s.billed(deal.id), await s.billed(deal.id)]
+    expect(await flag()).toBe(false)
+    await s.issue(one.id)
+    expect(await flag()).toBe(true)
+    await s.put(`${invoices}/${other.id}`, { items: other.items.slice(0, 1).map(({ id }: any) => ({ id })) })
+    expect((await s.issue(other.id, { allow_overbilling: true })).status).toBe(200)
+    await s.post(`${invoices}/${one.id}/void`)
+    expect(await flag()).toBe(true)
+    await s.post(`${invoices}/${other.id}/void`)
+    expect(await flag()).toBe(false)
+  }),
+  scenario(43, "computes overdue when the invoice is read", async (s) => {
     const { id } = await s.draft()
     const soon = (await s.issue(id, { issued_at: "2031-05-01T00:00:00Z" })).body.invoice
     expect([soon.due_at, soon.is_overdue]).toEqual(["2031-05-31T00:00:00.000Z", true])
@@ -155,7 +151,7 @@ export const issueScenarios = (): ReadonlyArray<Scenario> => [
     expect((await s.shown(id)).is_overdue).toBe(false)
     expect([await found("q[is_overdue_true]=1"), await found("q[is_overdue_false]=1")]).toEqual([0, 1])
   }),
-  scenario(44, "each act needs its permission and the ability", async (s) => {
+  scenario(44, "needs the permission and ability of each action", async (s) => {
     const { id } = await s.draft()
     const deal = await s.deal()
     if (s.somebody === undefined) {
@@ -186,13 +182,13 @@ export const issueScenarios = (): ReadonlyArray<Scenario> => [
     expect((await seller("POST", `${opp}/${deal.id}/invoices`, {})).status).toBe(201)
     expect((await s.nobody?.("GET", invoices))?.status).toBe(401)
   }),
-  scenario(45, "custom fields of an issued invoice still change, alone", async (s) => {
+  scenario(45, "allows changes of custom fields only", async (s) => {
     const { id } = await s.issued()
     const { status, body } = await s.put(`${invoices}/${id}`, { custom_fields: {} })
     expect([status, body.invoice.status]).toEqual([200, "issued"])
     refusedOn(await s.put(`${invoices}/${id}`, { custom_fields: {}, notes: "x" }), "status")
   }),
-  scenario(46, "later tax rules leave a draft's rates alone", async (s) => {
+  scenario(46, "keeps a draft's tax rates after tax rules change", async (s) => {
     const { id, items } = await s.draft()
     const rate = await s.made("/api/v1/tax_rates", { name: `${s.name} rate`, rate: "25" }, "tax_rate")
     const rule = await s.made(
@@ -206,14 +202,14 @@ export const issueScenarios = (): ReadonlyArray<Scenario> => [
     expect(fresh.total).toBe("125.00")
     expect((await s.remove(`/api/v1/tax_rules/${rule.id}`)).status).toBe(204)
   }),
-  scenario(47, "merging customers carries their invoices over", async (s) => {
+  scenario(47, "moves a merged customer's invoices to the remaining one", async (s) => {
     const [kept, gone] = [await s.customer(), await s.customer()]
     const { id } = await s.issued({ member_id: gone.id })
     const merged = await s.post(`/api/v1/members/${kept.id}/merge`, { secondary_id: gone.id })
     expect(merged.status, JSON.stringify(merged.body)).toBe(200)
     expect((await s.shown(id)).member_id).toBe(kept.id)
   }),
-  scenario(48, "a prefix, and a series for each store", async (s) => {
+  scenario(48, "numbers with a prefix and a series per store", async (s) => {
     const numbering = (settings: object) => s.put("/api/v1/settings/numbering", { settings })
     expect((await numbering({ "proforma.prefix": "PF{store}-", "proforma.per_store": true })).status).toBe(200)
     const other = await s.made("/api/v1/stores", { name: `${s.name} store` }, "store")
@@ -230,7 +226,7 @@ export const issueScenarios = (): ReadonlyArray<Scenario> => [
       expect(numbers).toEqual(["PF1-0000000001", `PF${other.id}-0000000001`, "PF1-0000000002"])
     })
   }),
-  scenario(49, "what happened to an invoice is told, with old and new values", async (s) => {
+  scenario(49, "records activity with old and new values", async (s) => {
     const { id } = await s.draft()
     await s.put(`${invoices}/${id}`, { reference: "PO 49" })
     await s.issue(id)

@@ -16,7 +16,7 @@ const chain = async (s: Scene, length: number): Promise<ReadonlyArray<number>> =
 }
 
 export const kitScenarios = (): ReadonlyArray<Scenario> => [
-  scenario("G1", "a part makes a kit", async (s) => {
+  scenario("G1", "a component makes a product a kit", async (s) => {
     const [K, C] = [(await s.product()).id, (await s.product()).id]
     const reply = await s.post(partsOf(K), { component_product_id: C, quantity: 2, binding: "pool" })
     expect([reply.status, reply.body.component]).toMatchObject([
@@ -25,18 +25,18 @@ export const kitScenarios = (): ReadonlyArray<Scenario> => [
     ])
     expect((await s.get(`${v1}/products/${K}`)).body.product.is_kit).toBe(true)
   }),
-  scenario("G3", "nothing is made of itself, however far down", async (s) => {
+  scenario("G3", "a kit cannot contain itself, at any depth", async (s) => {
     const [K, C] = await chain(s, 2)
     refusedOn(await s.post(partsOf(C!), { component_product_id: K }), "component_product_id")
     const [A, , , D] = await chain(s, 4)
     refusedOn(await s.post(partsOf(D!), { component_product_id: A }), "component_product_id")
   }),
-  scenario("G5", "two levels are within three", async (s) => {
+  scenario("G5", "two levels of kits are allowed", async (s) => {
     const [X] = await chain(s, 2),
       P = (await s.product()).id
     expect((await s.post(partsOf(P), { component_product_id: X })).status).toBe(201)
   }),
-  scenario("G7", "a part changes its quantity and binding, of its own product only", async (s) => {
+  scenario("G7", "a component's quantity and binding are changed under its own product only", async (s) => {
     const [K, C] = [(await s.product()).id, (await s.product()).id]
     const { id } = await part(s, K, C, 2)
     const reply = await s.patch(`${partsOf(K)}/${id}`, { quantity: 5, binding: "fixed" })
@@ -47,7 +47,7 @@ export const kitScenarios = (): ReadonlyArray<Scenario> => [
     expect((await s.get(partsOf(K))).body.components).toMatchObject([{ quantity: "5.0000", binding: "fixed" }])
     expect((await s.patch(`${partsOf((await s.product()).id)}/${id}`, { quantity: 5 })).status).toBe(404)
   }),
-  scenario("G9", "parts have rights of their own", async (s) => {
+  scenario("G9", "components need permissions of their own", async (s) => {
     const K = (await s.product()).id,
       C = await s.product()
     await part(s, K, C.id)
@@ -61,7 +61,7 @@ export const kitScenarios = (): ReadonlyArray<Scenario> => [
     ).toBe(403)
     expect((await (await s.somebody(["kits.view"], ["kits:read"]))("GET", partsOf(K))).status).toBe(200)
   }),
-  scenario("G11", "the scarcest part decides, day by day", async (s) => {
+  scenario("G11", "the scarcest part limits a kit each day", async (s) => {
     const S = await s.store(),
       A = await s.bulk(S, 5),
       B = await s.bulk(S, 8),
@@ -76,7 +76,7 @@ export const kitScenarios = (): ReadonlyArray<Scenario> => [
       4
     ])
   }),
-  scenario("G13", "kits in kits", async (s) => {
+  scenario("G13", "nested kits multiply their quantities", async (s) => {
     const S = await s.store(),
       leaf = await s.bulk(S, 9),
       inner = (await s.product()).id,
@@ -98,7 +98,7 @@ export const kitScenarios = (): ReadonlyArray<Scenario> => [
     expect([await taken(A), await taken(B), await taken(K)]).toEqual([[8], [12], []])
     s.later(async ({ held }) => expect(await held(id)).toBe(20))
   }),
-  scenario("G17", "a line for a hybrid claims its cases and their pool parts", async (s) => {
+  scenario("G17", "a line for a hybrid kit claims its cases and their pool parts", async (s) => {
     const S = await s.store(),
       H = await s.caseProduct({ availability_mode: "hybrid" }),
       A = await s.bulk(S, 10)
@@ -109,7 +109,7 @@ export const kitScenarios = (): ReadonlyArray<Scenario> => [
       (await s.gantt(product, S, "07-01", "07-03")).demands.map((one: any) => one.quantity)
     expect([await taken(A), await taken(H)]).toEqual([[4], [2]])
   }),
-  scenario("G19", "a hybrid is limited by its cases and by its pool", async (s) => {
+  scenario("G19", "a hybrid kit is limited by its cases and its pool parts", async (s) => {
     const S = await s.store()
     // Five cases, each with its fixed part in it.
     const H = await s.caseProduct({ availability_mode: "hybrid" }),

@@ -14,7 +14,7 @@ const days = (from: string, to: string) => ({
 })
 
 export const lineScenarios = (): ReadonlyArray<Scenario> => [
-  scenario(65, "net edits on a locked order are taxed at its rate", async (s) => {
+  scenario(65, "net changes on a locked order are taxed at the locked rate", async (s) => {
     const member = await taxedMember(s)
     const product = await s.product({ stock_method: 1, tax_class_id: 1 })
     for (const [change, total, tax, including] of [
@@ -32,13 +32,15 @@ export const lineScenarios = (): ReadonlyArray<Scenario> => [
       expect(after.charge_including_tax_total).toBe(including)
     }
   }),
-  scenario(67, "no dates are one day", async (s) => expect((await s.withLine({})).items[0].total).toBe("100.00")),
-  scenario(69, "days of a hire", async (s) => {
+  scenario(67, "a line without dates is charged for one day", async (s) =>
+    expect((await s.withLine({})).items[0].total).toBe("100.00")
+  ),
+  scenario(69, "a line is charged for the days of its hire", async (s) => {
     expect(
       (await s.withLine(days("01", "04"), { name: "Wall", quantity: 5, unit_price: "450.00" })).items[0].total
     ).toBe("6750.00")
   }),
-  scenario(71, "more of it", async (s) => {
+  scenario(71, "a changed quantity changes the charge", async (s) => {
     const {
       id,
       items: [line]
@@ -49,7 +51,7 @@ export const lineScenarios = (): ReadonlyArray<Scenario> => [
     const other = await s.deal()
     expect((await s.patch(`${opp}/${other.id}/items/${line.id}`, { quantity: "4" })).status).toBe(404)
   }),
-  scenario(73, "a discount", async (s) => {
+  scenario(73, "a discount reduces the charge", async (s) => {
     const {
       id,
       items: [line]
@@ -58,7 +60,7 @@ export const lineScenarios = (): ReadonlyArray<Scenario> => [
       (await s.patch(`${opp}/${id}/items/${line.id}`, { discount_percent: 10 })).body.opportunity.items[0].total
     ).toBe("90.00")
   }),
-  scenario(75, "another name", async (s) => {
+  scenario(75, "a new name keeps price and total", async (s) => {
     const {
       id,
       items: [line]
@@ -69,7 +71,7 @@ export const lineScenarios = (): ReadonlyArray<Scenario> => [
       { name: "Renamed Stack", unit_price: "50.00", total: "400.00" }
     ])
   }),
-  scenario(77, "a rate decides", async (s) => {
+  scenario(77, "the product's rate sets the price", async (s) => {
     const member = await taxedMember(s)
     const product = await s.product({ stock_method: 1, tax_class_id: 1 })
     const definition = await s.made(
@@ -92,7 +94,7 @@ export const lineScenarios = (): ReadonlyArray<Scenario> => [
       items: [{ unit_price: "100.00", total: "600.00", tax_rate: "20.00" }]
     })
   }),
-  scenario(79, "a line of text", async (s) => {
+  scenario(79, "a text line has no charge", async (s) => {
     const opportunity = await s.withLine(days("01", "03"), {
       item_type: "text",
       name: "Note",
@@ -111,7 +113,7 @@ export const lineScenarios = (): ReadonlyArray<Scenario> => [
     await s.ordered(opportunity.id)
     s.later(async ({ held }) => expect(await held(opportunity.id)).toBe(0))
   }),
-  scenario(81, "adding below a group", async (s) => {
+  scenario(81, "a line is added below a group", async (s) => {
     const { id } = await s.withLine({}, { item_type: "group", name: "Stage" })
     expect(
       (await s.post(`${opp}/${id}/items`, { name: "In it", parent_path: "0001" })).body.opportunity.items.map(
@@ -119,7 +121,7 @@ export const lineScenarios = (): ReadonlyArray<Scenario> => [
       )
     ).toEqual(["0001", "00010001"])
   }),
-  scenario(83, "accessories that come along", async (s) => {
+  scenario(83, "included accessories are added with their product", async (s) => {
     const product = await s.product({ stock_method: 1 })
     const accessory = async (quantity: string, included: boolean) => {
       const { id } = await s.product({ stock_method: 1 })
@@ -144,7 +146,7 @@ export const lineScenarios = (): ReadonlyArray<Scenario> => [
       ["00010002", "2.00"]
     ])
   }),
-  scenario(85, "nesting by the tree", async (s) => {
+  scenario(85, "lines are nested by reordering the tree", async (s) => {
     const {
       id,
       items: [group]
@@ -163,7 +165,7 @@ export const lineScenarios = (): ReadonlyArray<Scenario> => [
       { id: line.id, path: "00010001" }
     ])
   }),
-  scenario(87, "removing", async (s) => {
+  scenario(87, "a line is removed with those below it", async (s) => {
     const {
       id,
       items: [line]
@@ -177,7 +179,7 @@ export const lineScenarios = (): ReadonlyArray<Scenario> => [
       { name: "Beside", path: "0002" }
     ])
   }),
-  scenario(89, "a closed order takes no change", async (s) => {
+  scenario(89, "a closed order refuses changes of lines", async (s) => {
     const {
       id,
       items: [line]
@@ -195,7 +197,7 @@ export const lineScenarios = (): ReadonlyArray<Scenario> => [
     ])
       expect(reply.status).toBe(422)
   }),
-  scenario(91, "the kind a cost has by default", async (s) => {
+  scenario(91, "a cost has a default type", async (s) => {
     const { id } = await s.deal()
     expect(
       (await s.post(`${opp}/${id}/costs`, { description: "Sundries", amount: "50.00", quantity: 2 })).body.opportunity
@@ -203,13 +205,13 @@ export const lineScenarios = (): ReadonlyArray<Scenario> => [
     ).toBe("100.00")
     expect((await s.shown(id, "costs")).costs).toMatchObject([{ cost_type_label: "Miscellaneous", amount: "50.00" }])
   }),
-  scenario(93, "a taxed cost", async (s) => {
+  scenario(93, "a cost with a tax class is taxed", async (s) => {
     const { id } = await s.deal({ member_id: (await taxedMember(s)).id })
     expect(
       (await s.post(`${opp}/${id}/costs`, { description: "Cover", cost_type: 3, amount: "100.00" })).body.opportunity
     ).toMatchObject({ tax_total: "20.00", charge_including_tax_total: "120.00", charge_total: "100.00" })
   }),
-  scenario(95, "lines, costs and a deal", async (s) => {
+  scenario(95, "lines, costs and a deal price add up", async (s) => {
     const { id } = await s.withLine({})
     expect(
       (await s.post(`${opp}/${id}/costs`, { description: "Truck", cost_type: 0, amount: "30.00" })).body.opportunity
@@ -219,7 +221,7 @@ export const lineScenarios = (): ReadonlyArray<Scenario> => [
       transit_charge_total: "30.00"
     })
   }),
-  scenario(97, "participants", async (s) => {
+  scenario(97, "participants are added and removed", async (s) => {
     const person = await s.made("/api/v1/members", { name: "Bea 97", membership_type: "contact" }, "member")
     const { id } = await s.deal()
     const { id: participant } = await s.made(

@@ -6,7 +6,7 @@ const free = (product: number, store: number, from: string, to: string, more = "
   `${v1}/products/${product}/available-assets?store_id=${store}&from=2026-${from}&to=2026-${to}${more}`
 
 export const overviewScenarios = (): ReadonlyArray<Scenario> => [
-  scenario("D1", "a calendar tells each day's lowest", async (s) => {
+  scenario("D1", "shows each day's lowest availability in the calendar", async (s) => {
     const S = await s.store()
     const P1 = await s.bulk(S, 10, { name: "PA Speaker" }),
       P2 = await s.bulk(S, 2)
@@ -23,7 +23,7 @@ export const overviewScenarios = (): ReadonlyArray<Scenario> => [
     })
     expect(products[1].days[0]).toMatchObject({ date: "2026-07-01", available: 2 })
   }),
-  scenario("D3", "units awaiting inspection are told beside the figure", async (s) => {
+  scenario("D3", "shows units awaiting inspection separately", async (s) => {
     const S = await s.store(),
       { id: P, units } = await s.units(S, 4)
     const order = await s.claim(S, P, 3, "06-10", "06-20")
@@ -34,7 +34,7 @@ export const overviewScenarios = (): ReadonlyArray<Scenario> => [
       { product_id: P, days: [{ available: 4, has_shortage: false, pending_checkin: 3 }] }
     ])
   }),
-  scenario("D5", "a calendar needs a store, a span, and the right to it", async (s) => {
+  scenario("D5", "needs a store, a range and the permission for the calendar", async (s) => {
     refusedOn(await s.get(`${v1}/availability/calendar`), "store_id", "from", "to")
     const asked = `${v1}/availability/calendar?store_id=1&from=2026-07-01&to=2026-07-02`
     if (s.nobody !== undefined) expect((await s.nobody("GET", asked)).status).toBe(401)
@@ -43,7 +43,7 @@ export const overviewScenarios = (): ReadonlyArray<Scenario> => [
   }),
   scenario(
     "D7",
-    "one hour short makes the day short",
+    "marks a day short if one hour is",
     async (s) => {
       const S = await s.store(),
         P = await s.bulk(S, 2)
@@ -55,14 +55,14 @@ export const overviewScenarios = (): ReadonlyArray<Scenario> => [
     },
     "hourly"
   ),
-  scenario("D9", "what is put together when asked for is not in a calendar", async (s) => {
+  scenario("D9", "leaves catalogue kits out of the calendar", async (s) => {
     const S = await s.store(),
       part = await s.bulk(S, 5),
       kit = await s.bulk(S, 5)
     await s.made(`${v1}/products/${kit}/components`, { component_product_id: part }, "component")
     expect((await s.calendar(S, "07-01", "07-02")).products.map((one: any) => one.product_id)).toEqual([part])
   }),
-  scenario("D11", "a claim bears the subject of its opportunity", async (s) => {
+  scenario("D11", "shows a claim with its opportunity's subject", async (s) => {
     const S = await s.store(),
       P = await s.bulk(S, 5)
     await s.claim(S, P, 1, "07-01", "07-03", { subject: "Festival Main Stage" })
@@ -70,7 +70,7 @@ export const overviewScenarios = (): ReadonlyArray<Scenario> => [
       { source_type: "opportunity_item", source_name: "Festival Main Stage" }
     ])
   }),
-  scenario("D13", "a chart tells the days it is short", async (s) => {
+  scenario("D13", "lists the short days of a chart", async (s) => {
     const S = await s.store(),
       P = await s.bulk(S, 1)
     await s.claim(S, P, 3, "07-15", "07-16")
@@ -78,7 +78,7 @@ export const overviewScenarios = (): ReadonlyArray<Scenario> => [
       { from: "2026-07-15", to: "2026-07-15", severity: 2, in_buffer_zone: false }
     ])
   }),
-  scenario("D15", "a day short for turnaround alone says so", async (s) => {
+  scenario("D15", "marks days that are short by turnaround only", async (s) => {
     const S = await s.store(),
       P = await s.bulk(S, 1, { post_rent_unavailability: 1440 })
     await s.claim(S, P, 2, "07-15", "07-16")
@@ -87,7 +87,7 @@ export const overviewScenarios = (): ReadonlyArray<Scenario> => [
       { from: "2026-07-16", in_buffer_zone: true }
     ])
   }),
-  scenario("D17", "a packed unit is in the chart as what it is", async (s) => {
+  scenario("D17", "shows a packed unit with its container in the chart", async (s) => {
     const S = await s.store(),
       { id } = await s.container(S, { availability_mode: "kit" })
     const P = (await s.product({ stock_method: 2 })).id,
@@ -106,7 +106,7 @@ export const overviewScenarios = (): ReadonlyArray<Scenario> => [
       }
     ])
   }),
-  scenario("D19", "a sweep of one store tells of that store only", async (s) => {
+  scenario("D19", "sweeps the named store only", async (s) => {
     const S = await s.store(),
       T = await s.store(),
       P = await s.bulk(S, 1)
@@ -125,24 +125,24 @@ export const overviewScenarios = (): ReadonlyArray<Scenario> => [
       [T, -9]
     ])
   }),
-  scenario("D21", "a sweep needs a span", async (s) =>
+  scenario("D21", "needs a range for the sweep", async (s) =>
     refusedOn(await s.get(`${v1}/availability/shortages`), "from", "to")
   ),
 
-  scenario("E2", "free units come in pages", async (s) => {
+  scenario("E2", "lists free units by page", async (s) => {
     const S = await s.store(),
       { id: P } = await s.units(S, 2)
     const { available_assets, meta } = (await s.get(free(P, S, "07-10", "07-12", "&per_page=1"))).body
     expect([available_assets.length, meta]).toEqual([1, { total: 2, per_page: 1, page: 1 }])
   }),
-  scenario("E4", "a unit whose hire is over is free", async (s) => {
+  scenario("E4", "lists a unit as free after its hire", async (s) => {
     const S = await s.store(),
       { id: P, units } = await s.units(S, 1)
     await s.allocate(await s.claim(S, P, 1, "07-01", "07-03"), ...units)
     expect((await s.get(free(P, S, "07-10", "07-12"))).body.available_assets).toMatchObject([{ id: units[0] }])
     expect((await s.get(free(P, S, "07-02", "07-12"))).body.available_assets).toEqual([])
   }),
-  scenario("E6", "units of other stores and products are not listed", async (s) => {
+  scenario("E6", "lists no units of other stores and products", async (s) => {
     const S = await s.store(),
       T = await s.store(),
       { id: P, units } = await s.units(S, 1)
@@ -150,7 +150,7 @@ export const overviewScenarios = (): ReadonlyArray<Scenario> => [
     await s.units(S, 1)
     expect((await s.get(free(P, S, "07-10", "07-12"))).body.available_assets.map((one: any) => one.id)).toEqual(units)
   }),
-  scenario("E8", "one unit serves one order at a time", async (s) => {
+  scenario("E8", "allocates a unit to one order at a time", async (s) => {
     const S = await s.store(),
       { id: P, units } = await s.units(S, 1)
     await s.allocate(await s.claim(S, P, 1, "09-01", "09-05"), ...units)

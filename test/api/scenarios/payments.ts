@@ -5,7 +5,7 @@ import { invoices, now, type Scenario, scenario } from "../payment-scenarios.ts"
 const refused = (field: string) => ({ status: 422, body: { errors: { [field]: [expect.any(String)] } } })
 
 export const paymentScenarios: ReadonlyArray<Scenario> = [
-  scenario("P1", "a part is paid, then the rest, then some is given back", async (scene) => {
+  scenario("P1", "records a part, the rest, and a refund", async (scene) => {
     const { id, total } = await scene.issued()
     expect(total).toBe("120.00")
     const half = await scene.pay(id, "50.00", { method: "cash" })
@@ -26,50 +26,50 @@ export const paymentScenarios: ReadonlyArray<Scenario> = [
       invoice: { status: "partially_paid", amount_paid: "100.00", amount_outstanding: "20.00", paid_at: null }
     })
   }),
-  scenario("P2", "one unit more than is outstanding is refused, and nothing changes", async (scene) => {
+  scenario("P2", "refuses a payment one minor unit above the outstanding amount", async (scene) => {
     const { id } = await scene.issued()
     expect(await scene.pay(id, "120.01")).toMatchObject(refused("amount"))
     expect((await scene.shown(id)).payments).toEqual([])
   }),
-  scenario("P3", "nothing, less than nothing, and no number are no payments", async (scene) => {
+  scenario("P3", "refuses zero, negative and invalid amounts", async (scene) => {
     const { id } = await scene.issued()
     for (const amount of [0, "-1.00", "x", "1.001", undefined])
       expect(await scene.pay(id, amount), String(amount)).toMatchObject(refused("amount"))
   }),
-  scenario("P4", "whole numbers are minor units", async (scene) => {
+  scenario("P4", "reads whole numbers as minor units", async (scene) => {
     const { id } = await scene.issued()
     expect((await scene.pay(id, 12_000)).body.invoice.status).toBe("paid")
   }),
-  scenario("P5", "a draft takes no payment and no refund", async (scene) => {
+  scenario("P5", "refuses payments and refunds of a draft", async (scene) => {
     const { id } = await scene.draft()
     expect(await scene.pay(id, "1.00")).toMatchObject(refused("status"))
     expect(await scene.refund(id, "1.00")).toMatchObject(refused("status"))
   }),
-  scenario("P6", "a proforma takes neither, issued or not", async (scene) => {
+  scenario("P6", "refuses payments and refunds of a proforma, issued or not", async (scene) => {
     const { id } = await scene.issued({ type: "proforma" })
     expect(await scene.pay(id, "1.00")).toMatchObject(refused("type"))
     expect(await scene.refund(id, "1.00")).toMatchObject(refused("type"))
     expect(await scene.pay((await scene.draft({ type: "proforma" })).id, "1.00")).toMatchObject(refused("type"))
   }),
-  scenario("P7", "a voided invoice takes neither, and nothing of it is outstanding", async (scene) => {
+  scenario("P7", "refuses payments and refunds of a voided invoice, of which nothing is outstanding", async (scene) => {
     const { id } = await scene.issued()
     expect((await scene.voided(id)).body.invoice).toMatchObject({ status: "voided", amount_outstanding: "0.00" })
     expect(await scene.pay(id, "1.00")).toMatchObject(refused("status"))
     expect(await scene.refund(id, "1.00")).toMatchObject(refused("status"))
   }),
-  scenario("P8", "a paid invoice takes no more", async (scene) => {
+  scenario("P8", "refuses more payments of a paid invoice", async (scene) => {
     const { id } = await scene.issued()
     await scene.pay(id, "120.00")
     expect(await scene.pay(id, "0.01")).toMatchObject(refused("status"))
   }),
-  scenario("P9", "an invoice with money on it is not voided; once all is given back it is", async (scene) => {
+  scenario("P9", "voids an invoice once all payments are refunded, and not before", async (scene) => {
     const { id } = await scene.issued()
     await scene.pay(id, "0.01")
     expect(await scene.voided(id)).toMatchObject(refused("status"))
     await scene.refund(id, "0.01")
     expect((await scene.voided(id)).body.invoice.status).toBe("voided")
   }),
-  scenario("P10", "nothing is refunded that was not paid", async (scene) => {
+  scenario("P10", "refuses refunds above the amount paid", async (scene) => {
     const { id } = await scene.issued()
     expect(await scene.refund(id, "1.00")).toMatchObject(refused("amount"))
     await scene.pay(id, "10.00")
@@ -81,7 +81,7 @@ export const paymentScenarios: ReadonlyArray<Scenario> = [
     })
     expect(await scene.refund(id, "0.01")).toMatchObject(refused("amount"))
   }),
-  scenario("P11", "a payment of an earlier day says when the invoice was paid", async (scene) => {
+  scenario("P11", "dates a paid invoice by the payment's own day", async (scene) => {
     const { id } = await scene.issued()
     const at = "2026-06-10T08:30:00.000Z"
     expect((await scene.pay(id, "120.00", { paid_at: at })).body).toMatchObject({
@@ -89,31 +89,31 @@ export const paymentScenarios: ReadonlyArray<Scenario> = [
       invoice: { paid_at: at }
     })
   }),
-  scenario("P12", "nobody paid tomorrow", async (scene) => {
+  scenario("P12", "refuses payments in the future", async (scene) => {
     const { id } = await scene.issued()
     expect(await scene.pay(id, "1.00", { paid_at: "2026-06-19" })).toMatchObject(refused("paid_at"))
   }),
-  scenario("P13", "another currency is refused, the invoice's own may be named", async (scene) => {
+  scenario("P13", "refuses another currency than the invoice's", async (scene) => {
     const { id } = await scene.issued()
     expect(await scene.pay(id, "1.00", { currency: "EUR" })).toMatchObject(refused("currency"))
     expect((await scene.pay(id, "1.00", { currency: "gbp" })).status).toBe(201)
     expect(await scene.refund(id, "1.00", { currency: "EUR" })).toMatchObject(refused("currency"))
   }),
-  scenario("P14", "a method nobody knows, and texts that are too long, are refused", async (scene) => {
+  scenario("P14", "refuses unknown methods and too long texts", async (scene) => {
     const { id } = await scene.issued()
     expect(await scene.pay(id, "1.00", { method: "shells" })).toMatchObject(refused("method"))
     expect(await scene.pay(id, "1.00", { reference: "x".repeat(256) })).toMatchObject(refused("reference"))
     expect(await scene.pay(id, "1.00", { notes: "x".repeat(1_001) })).toMatchObject(refused("notes"))
     expect(await scene.refund(id, "1.00", { reason: "x".repeat(1_001) })).toMatchObject(refused("reason"))
   }),
-  scenario("P15", "every method has its name, and none is other", async (scene) => {
+  scenario("P15", "names every method, with Other as the default", async (scene) => {
     const { id } = await scene.issued()
     const methods = { cash: "Cash", card: "Card", bank_transfer: "Bank Transfer", cheque: "Cheque" }
     for (const [method, method_name] of Object.entries(methods))
       expect((await scene.pay(id, "1.00", { method })).body.payment).toMatchObject({ method, method_name })
     expect((await scene.pay(id, "1.00")).body.payment).toMatchObject({ method: "other", method_name: "Other" })
   }),
-  scenario("P16", "both kinds are one list, the oldest first", async (scene) => {
+  scenario("P16", "lists payments and refunds together, the oldest first", async (scene) => {
     const { id } = await scene.issued()
     await scene.pay(id, "30.00", { paid_at: "2026-06-12" })
     await scene.refund(id, "10.00", { paid_at: "2026-06-14" })
@@ -124,18 +124,18 @@ export const paymentScenarios: ReadonlyArray<Scenario> = [
       ["refund", "10.00"]
     ])
   }),
-  scenario("P17", "an invoice of nothing is paid as it is issued", async (scene) => {
+  scenario("P17", "marks an invoice of zero as paid when it is issued", async (scene) => {
     const { id, status } = await scene.issued({}, { name: "Gift", unit_price: "0.00" })
     expect(status).toBe("paid")
     expect(await scene.pay(id, "0.01")).toMatchObject(refused("status"))
   }),
-  scenario("P18", "yen have no decimals", async (scene) => {
+  scenario("P18", "takes yen without decimals", async (scene) => {
     const { id, total } = await scene.issued({ currency: "JPY" }, { name: "Heads", unit_price: "1000" })
     expect(total).toBe("1200")
     expect(await scene.pay(id, "0.5")).toMatchObject(refused("amount"))
     expect((await scene.pay(id, "700")).body.invoice.amount_outstanding).toBe("500")
   }),
-  scenario("P19", "dinars have three decimals, and prices may include tax", async (scene) => {
+  scenario("P19", "takes dinars with three decimals and prices that include tax", async (scene) => {
     const { id, subtotal, tax_total, total } = await scene.issued(
       { currency: "KWD", prices_include_tax: true },
       { name: "Heads", unit_price: "10.000" }
@@ -143,7 +143,7 @@ export const paymentScenarios: ReadonlyArray<Scenario> = [
     expect([subtotal, tax_total, total]).toEqual(["8.333", "1.667", "10.000"])
     expect((await scene.pay(id, "9.999")).body.invoice.amount_outstanding).toBe("0.001")
   }),
-  scenario("P20", "the list finds invoices by what is paid of them", async (scene) => {
+  scenario("P20", "finds invoices by their payment status", async (scene) => {
     const { id, member_id } = await scene.issued()
     await scene.pay(id, "20.00")
     const found = async (filter: string): Promise<ReadonlyArray<number>> =>
@@ -155,7 +155,7 @@ export const paymentScenarios: ReadonlyArray<Scenario> = [
     expect(await found("q[amount_paid_eq]=20.00")).toEqual([id])
     expect(await found("q[status_eq]=paid")).toEqual([])
   }),
-  scenario("P21", "payments need their own permission and ability", async (scene) => {
+  scenario("P21", "needs the permission and ability for payments", async (scene) => {
     const { id } = await scene.issued()
     if (scene.somebody === undefined || scene.nobody === undefined) {
       await scene.pay(id, "1.00")
@@ -175,7 +175,7 @@ export const paymentScenarios: ReadonlyArray<Scenario> = [
     expect(await asked(["payments.record"], ["payments:write"], "refunds")).toBe(201)
     expect((await scene.nobody("POST", `${invoices}/${id}/payments`, { amount: "1.00" })).status).toBe(401)
   }),
-  scenario("P22", "an invoice that is not there is 404, whatever the body", async (scene) => {
+  scenario("P22", "answers 404 for a missing invoice, whatever the body", async (scene) => {
     expect((await scene.pay(999_999, "1.00")).status).toBe(404)
     expect((await scene.refund(999_999, "x")).status).toBe(404)
   })

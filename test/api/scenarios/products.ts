@@ -11,11 +11,11 @@ const field = (s: Scene, name: string, body: object = {}) =>
   s.made(`${v1}/custom_fields`, { name, module_type: "Product", field_type: 0, ...body }, "custom_field")
 
 export const productScenarios = (): ReadonlyArray<Scenario> => [
-  scenario("I1", "a product", async (s) => {
+  scenario("I1", "a product is created", async (s) => {
     const reply = await s.post(`${v1}/products`, { name: "New Speaker", product_type: "rental" })
     expect([reply.status, reply.body.product]).toMatchObject([201, { name: "New Speaker", product_type: "rental" }])
   }),
-  scenario("I3", "a bulk product begins with an empty level at the default store", async (s) => {
+  scenario("I3", "a bulk product has an empty stock level at the default store", async (s) => {
     // A default store always exists, by default the first one, so this also covers the first store.
     const before = (await s.get(`${v1}/stores?q[is_default_eq]=true`)).body.stores
     expect(await levelsOf(s, (await s.product()).id)).toMatchObject([{ store_id: before[0].id, quantity_held: "0.00" }])
@@ -24,11 +24,11 @@ export const productScenarios = (): ReadonlyArray<Scenario> => [
     expect(await levelsOf(s, (await s.product({ stock_method: 2 })).id)).toEqual([])
     await s.put(`${v1}/stores/${before[0].id}`, { is_default: true })
   }),
-  scenario("I5", "minor units in, decimals out", async (s) => {
+  scenario("I5", "money is accepted in minor units and returned with decimals", async (s) => {
     const { id } = await s.product({ replacement_charge: 10000 })
     expect((await s.get(`${v1}/products/${id}`)).body.product.replacement_charge).toBe("100.00")
   }),
-  scenario("I7", "a product deleted is gone, and no more than hidden", async (s) => {
+  scenario("I7", "a deleted product answers 404", async (s) => {
     const { id } = await s.product()
     const reply = await s.remove(`${v1}/products/${id}`)
     expect([
@@ -37,7 +37,7 @@ export const productScenarios = (): ReadonlyArray<Scenario> => [
       (await s.get(`${v1}/products?q[id_eq]=${id}`)).body.products
     ]).toEqual([204, 404, []])
   }),
-  scenario("I9", "what cannot be merged", async (s) => {
+  scenario("I9", "invalid merges are refused", async (s) => {
     const P = (await s.product()).id,
       gone = (await s.product()).id,
       sale = (await s.product({ product_type: "sale" })).id
@@ -57,7 +57,7 @@ export const productScenarios = (): ReadonlyArray<Scenario> => [
     })
     expect((await s.get(`${v1}/products/${Q}`)).status).toBe(404)
   }),
-  scenario("I13", "filtered, sorted, paged", async (s) => {
+  scenario("I13", "products are filtered, sorted and paged", async (s) => {
     for (const name of ["b", "a", "c"]) await s.product({ name: `${s.subject} ${name}`, product_type: "sale" })
     const { meta, products } = (
       await s.get(`${v1}/products?q[product_type_eq]=sale&sort=name&q[name_start]=${encodeURIComponent(s.subject)}`)
@@ -73,7 +73,7 @@ export const productScenarios = (): ReadonlyArray<Scenario> => [
     const all = (await s.get(`${v1}/products?q[product_type_eq]=sale&per_page=100`)).body.products
     expect(all.every((one: any) => one.product_type === "sale")).toBe(true)
   }),
-  scenario("I15", "an accessory is its product's own", async (s) => {
+  scenario("I15", "an accessory is found under its own product only", async (s) => {
     const P = (await s.product()).id,
       other = (await s.product()).id,
       A = (await s.product()).id
@@ -85,14 +85,14 @@ export const productScenarios = (): ReadonlyArray<Scenario> => [
       (await s.remove(`${accessoriesOf(other)}/${id}`)).status
     ]).toEqual([404, 404])
   }),
-  scenario("I17", "an accessory once, and never itself", async (s) => {
+  scenario("I17", "a product cannot have an accessory twice or itself", async (s) => {
     const P = (await s.product()).id,
       A = (await s.product()).id
     await s.made(accessoriesOf(P), { accessory_product_id: A }, "accessory")
     refusedOn(await s.post(accessoriesOf(P), { accessory_product_id: A }), "accessory_product_id")
     refusedOn(await s.post(accessoriesOf(P), { accessory_product_id: P }), "accessory_product_id")
   }),
-  scenario("I19", "accessories stay away when told to", async (s) => {
+  scenario("I19", "accessories are left out on request", async (s) => {
     const S = await s.store(),
       P = (await s.product()).id,
       A = (await s.product()).id
@@ -104,12 +104,12 @@ export const productScenarios = (): ReadonlyArray<Scenario> => [
     expect((await added({})).items.slice(1).map((one: any) => one.quantity)).toEqual(["3.00", "6.00"])
   }),
 
-  scenario("J2", "one level of a bulk product at a store", async (s) => {
+  scenario("J2", "a bulk product has one stock level per store", async (s) => {
     const S = await s.store(),
       P = await s.bulk(S, 5)
     refusedOn(await s.post(`${v1}/stock_levels`, { product_id: P, store_id: S, quantity_held: 1 }), "product_id")
   }),
-  scenario("J4", "stock bought is stock held", async (s) => {
+  scenario("J4", "a purchase increases the quantity held", async (s) => {
     const S = await s.store(),
       P = await s.bulk(S, 0)
     const { id } = (await levelsOf(s, P)).find((one: any) => one.store_id === S)
@@ -123,7 +123,7 @@ export const productScenarios = (): ReadonlyArray<Scenario> => [
     ])
     expect((await s.get(`${v1}/stock_levels/${id}`)).body.stock_level.quantity_held).toBe("10.00")
   }),
-  scenario("J6", "what is no transaction", async (s) => {
+  scenario("J6", "invalid stock transactions are refused", async (s) => {
     const S = await s.store(),
       P = await s.bulk(S, 5),
       {
@@ -139,7 +139,7 @@ export const productScenarios = (): ReadonlyArray<Scenario> => [
       "quantity"
     )
   }),
-  scenario("J8", "what is written off is not there", async (s) => {
+  scenario("J8", "a write-off reduces availability", async (s) => {
     const S = await s.store(),
       P = await s.bulk(S, 10)
     const { id } = (await levelsOf(s, P)).find((one: any) => one.store_id === S)
@@ -149,7 +149,7 @@ export const productScenarios = (): ReadonlyArray<Scenario> => [
     ).toBe(201)
     expect((await s.point(P, S, "07-01")).total_stock).toBe(9)
   }),
-  scenario("J10", "a custom field keeps its name to itself", async (s) => {
+  scenario("J10", "custom field names are unique per module", async (s) => {
     await field(s, "taken_name")
     const { id } = await field(s, "own_name", { validation_rules: { min_length: 2 } })
     const put = (body: object) => s.put(`${v1}/custom_fields/${id}`, body)

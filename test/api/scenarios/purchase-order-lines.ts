@@ -6,7 +6,7 @@ import { ends_at, hundred, opp, orders, type Scenario, scenario, starts_at } fro
 const rowAmounts = ({ items }: any): ReadonlyArray<ReadonlyArray<string>> => items.map(amounts)
 
 export const orderLineScenarios = (): ReadonlyArray<Scenario> => [
-  scenario(21, "a line of a product takes its name, cost, class and cost group", async (s) => {
+  scenario(21, "takes name, cost, tax class and cost group from the product", async (s) => {
     const group = await s.made("/api/v1/cost_groups", { name: `${s.name} hire` }, "cost_group")
     const bought = await s.made("/api/v1/cost_groups", { name: `${s.name} bought` }, "cost_group")
     const product = await s.product({
@@ -30,7 +30,7 @@ export const orderLineScenarios = (): ReadonlyArray<Scenario> => [
     const purchase = await s.order({ po_type: "purchase", items: [{ product_id: product.id }] })
     expect(purchase.items[0]).toMatchObject({ unit_cost: "400.00", cost_group_id: bought.id })
   }),
-  scenario(22, "what is said wins over the product", async (s) => {
+  scenario(22, "prefers values in the request to the product's", async (s) => {
     const product = await s.product({ sub_rental_price: "12.50" })
     const { items } = await s.order({
       items: [
@@ -53,7 +53,7 @@ export const orderLineScenarios = (): ReadonlyArray<Scenario> => [
       ends_at
     })
   }),
-  scenario(23, "tax is rounded once for a class, and the last line takes what is left", async (s) => {
+  scenario(23, "rounds tax once per class, and gives the remainder to the last line", async (s) => {
     const row = { name: "A third", unit_cost: "33.33" }
     const order = await s.order({ items: [row, row] })
     expect(amounts(order)).toEqual(["66.66", "13.33", "79.99"])
@@ -62,7 +62,7 @@ export const orderLineScenarios = (): ReadonlyArray<Scenario> => [
       ["33.33", "6.66", "39.99"]
     ])
   }),
-  scenario(24, "quantities and discounts", async (s) => {
+  scenario(24, "applies quantities and discounts", async (s) => {
     const order = await s.order({
       items: [{ name: "Tent", unit_cost: "33.33", quantity: "2.5", discount_percent: "10" }]
     })
@@ -70,7 +70,7 @@ export const orderLineScenarios = (): ReadonlyArray<Scenario> => [
     expect(amounts(order.items[0])).toEqual(["75.00", "15.00", "90.00"])
     expect(order.items[0].discount_percent).toBe("10.00")
   }),
-  scenario(25, "what a line must say", async (s) => {
+  scenario(25, "refuses invalid lines by position and field", async (s) => {
     const supplier_id = (await s.supplier()).id
     const sent = (items: ReadonlyArray<object>) => s.post(orders, { supplier_id, items })
     refusedOn(await sent([{ unit_cost: "1.00" }]), "items.0.name")
@@ -79,9 +79,10 @@ export const orderLineScenarios = (): ReadonlyArray<Scenario> => [
     refusedOn(await sent([{ ...hundred, unit_cost: "1.005" }]), "items.0.unit_cost")
     refusedOn(await sent([{ ...hundred, unit_cost: "x" }]), "items.0.unit_cost")
     refusedOn(await sent([{ ...hundred, discount_percent: "100.01" }]), "items.0.discount_percent")
-    refusedOn(await sent([{ ...hundred, product_id: 999_999 }]), "items.0.product_id")
-    refusedOn(await sent([{ ...hundred, tax_class_id: 999_999 }]), "items.0.tax_class_id")
-    refusedOn(await sent([{ ...hundred, cost_group_id: 999_999 }]), "items.0.cost_group_id")
+    for (const column of ["product_id", "tax_class_id", "cost_group_id"])
+      refusedOn(await sent([{ ...hundred, [column]: 999_999 }]), `items.0.${column}`)
+    refusedOn(await sent([{ ...hundred, name: "x".repeat(256) }]), "items.0.name")
+    refusedOn(await s.post(orders, { supplier_id, items: "all" }), "items")
     refusedOn(await sent([{ ...hundred, id: 1 }]), "items.0.id")
     refusedOn(await sent([{ ...hundred, starts_at: ends_at, ends_at: starts_at }]), "items.0.ends_at")
     // All at once, each by its place.
@@ -91,12 +92,12 @@ export const orderLineScenarios = (): ReadonlyArray<Scenario> => [
       "items.2.unit_cost"
     )
   }),
-  scenario(26, "a line without a cost of its own and without a product costs nothing", async (s) => {
+  scenario(26, "costs nothing without a cost or a product", async (s) => {
     const order = await s.order({ items: [{ name: "Delivery" }] })
     expect(order.items[0].unit_cost).toBe("0.00")
     expect(order.total).toBe("0.00")
   }),
-  scenario(27, "the cost of a product is brought into the currency of the order", async (s) => {
+  scenario(27, "converts a product's cost to the order's currency", async (s) => {
     expect((await s.put("/api/v1/currencies/JPY", { is_enabled: true })).status).toBe(200)
     await s.made(
       "/api/v1/exchange_rates",
@@ -116,7 +117,7 @@ export const orderLineScenarios = (): ReadonlyArray<Scenario> => [
       "items.0.unit_cost"
     )
   }),
-  scenario(28, "a line is for a line of the opportunity that the order names", async (s) => {
+  scenario(28, "may refer to a line of the order's own opportunity only", async (s) => {
     const deal = await s.deal()
     const other = await s.deal()
     const supplier_id = (await s.supplier()).id
@@ -133,7 +134,7 @@ export const orderLineScenarios = (): ReadonlyArray<Scenario> => [
     })
     expect([body.purchase_order.opportunity_id, body.purchase_order.items[0].opportunity_item_id]).toEqual([null, null])
   }),
-  scenario(29, "lines that are sent replace all lines; known ones keep their ids and what was left out", async (s) => {
+  scenario(29, "replaces all lines, and keeps ids and absent fields of known ones", async (s) => {
     const { id, items } = await s.order({ items: [hundred, { name: "Rig", unit_cost: "10.00", quantity: "3" }] })
     const [truss, rig] = items
     const { body } = await s.put(`${orders}/${id}`, {
@@ -153,7 +154,7 @@ export const orderLineScenarios = (): ReadonlyArray<Scenario> => [
     refusedOn(await s.put(`${orders}/${id}`, { items: [{ id: rig.id }, { id: rig.id }] }), "items.1.id")
     expect((await s.put(`${orders}/${id}`, { items: [] })).body.purchase_order.items).toEqual([])
   }),
-  scenario(30, "another product on a line brings its own name and cost", async (s) => {
+  scenario(30, "takes name and cost of another product", async (s) => {
     const lamp = await s.product({ sub_rental_price: "10.00" })
     const desk = await s.product({ sub_rental_price: "25.00" })
     const { id, items } = await s.order({ items: [{ product_id: lamp.id, quantity: "2" }] })
@@ -166,7 +167,7 @@ export const orderLineScenarios = (): ReadonlyArray<Scenario> => [
       subtotal: "50.00"
     })
   }),
-  scenario(31, "lines move with the order's window, but those with dates of their own", async (s) => {
+  scenario(31, "moves with the order's window unless the line has its own dates", async (s) => {
     const own = { ...hundred, starts_at: "2031-09-03T00:00:00.000Z" }
     const { id } = await s.order({ items: [hundred, own] })
     const later = "2031-09-02T09:00:00.000Z"
@@ -177,19 +178,19 @@ export const orderLineScenarios = (): ReadonlyArray<Scenario> => [
     ])
     refusedOn(await s.put(`${orders}/${id}`, { ends_at: "2031-09-02T10:00:00Z" }), "ends_at")
   }),
-  scenario(32, "a total too large to be exact is refused", async (s) => {
+  scenario(32, "refuses a total too large to be exact", async (s) => {
     const supplier_id = (await s.supplier()).id
     const large = { name: "All", unit_cost: "20000000.00", quantity: "1000000000" }
     refusedOn(await s.post(orders, { supplier_id, items: [large] }), "items.0.unit_cost")
   }),
-  scenario(33, "products that are merged take the lines with them", async (s) => {
+  scenario(33, "follows its product when products are merged", async (s) => {
     const kept = await s.product()
     const doubled = await s.product()
     const { id } = await s.order({ items: [{ product_id: doubled.id, unit_cost: "1.00" }] })
     expect((await s.post(`/api/v1/products/${kept.id}/merge`, { secondary_id: doubled.id })).status).toBe(200)
     expect((await s.shown(id)).items[0].product_id).toBe(kept.id)
   }),
-  scenario(34, "a line of the opportunity that goes leaves the line of the order", async (s) => {
+  scenario(34, "loses its reference when the opportunity's line is deleted", async (s) => {
     const deal = await s.deal()
     const { id } = await s.order({ opportunity_id: deal.id, items: [{ ...hundred, opportunity_item_id: deal.line }] })
     expect((await s.remove(`${opp}/${deal.id}/items/${deal.line}`)).status).toBeLessThan(300)

@@ -27,10 +27,10 @@ export const orderStatusScenarios = (): ReadonlyArray<Scenario> => [
     refusedOn(await s.put(`${orders}/${id}`, {}), "status")
     refusedOn(await s.remove(`${orders}/${id}`), "status")
   }),
-  scenario(43, "an order without lines is not sent", async (s) => {
+  scenario(43, "an order without lines cannot be sent", async (s) => {
     refusedOn(await s.send((await s.order({ items: [] })).id), "items")
   }),
-  scenario(44, "a sub-hire needs its window: the order's, or one on each line", async (s) => {
+  scenario(44, "a sub-hire needs dates on the order or on each line", async (s) => {
     const none = await s.order({ starts_at: null, ends_at: null })
     refusedOn(await s.send(none.id), "starts_at", "ends_at")
     const half = await s.order({ ends_at: null })
@@ -42,7 +42,7 @@ export const orderStatusScenarios = (): ReadonlyArray<Scenario> => [
     const bought = await s.order({ po_type: "purchase", starts_at: null, ends_at: null })
     expect((await s.send(bought.id)).status).toBe(200)
   }),
-  scenario(45, "a supplier who is archived or inactive gets nothing", async (s) => {
+  scenario(45, "an order to an archived or inactive supplier cannot be sent", async (s) => {
     const archived = await s.supplier()
     const order = await s.order({ supplier_id: archived.id })
     await s.remove(`/api/v1/members/${archived.id}`)
@@ -54,13 +54,13 @@ export const orderStatusScenarios = (): ReadonlyArray<Scenario> => [
     expect((await s.put(`/api/v1/members/${inactive.id}`, { is_active: false })).status).toBe(200)
     refusedOn(await s.send(other.id), "supplier_id")
   }),
-  scenario(46, "what is sent with a mail is checked", async (s) => {
+  scenario(46, "recipients and texts of the mail are validated", async (s) => {
     const { id } = await s.order()
     refusedOn(await s.send(id, { email: "nobody" }), "email")
     refusedOn(await s.send(id, { message: "m".repeat(5_001) }), "message")
     expect((await s.shown(id)).status).toBe("draft")
   }),
-  scenario(47, "a draft and a sent order are cancelled, with a reason", async (s) => {
+  scenario(47, "drafts and sent orders are cancelled with a reason", async (s) => {
     const draft = await s.order()
     const { body } = await s.post(`${orders}/${draft.id}/cancel`, { reason: "No job" })
     expect(body.purchase_order).toMatchObject({
@@ -77,7 +77,7 @@ export const orderStatusScenarios = (): ReadonlyArray<Scenario> => [
     })
     refusedOn(await s.post(`${orders}/${sent.id}/cancel`, { reason: "r".repeat(1_001) }), "reason")
   }),
-  scenario(48, "nothing follows a cancellation", async (s) => {
+  scenario(48, "a cancelled order refuses every action", async (s) => {
     const { id } = await s.order()
     await s.post(`${orders}/${id}/cancel`)
     refusedOn(await s.post(`${orders}/${id}/cancel`), "status")
@@ -85,7 +85,7 @@ export const orderStatusScenarios = (): ReadonlyArray<Scenario> => [
     refusedOn(await s.put(`${orders}/${id}`, { subject: "Again" }), "status")
     refusedOn(await s.remove(`${orders}/${id}`), "status")
   }),
-  scenario(49, "numbers stay with cancelled orders", async (s) => {
+  scenario(49, "cancelled orders keep their numbers", async (s) => {
     const { id } = await s.order()
     await s.post(`${orders}/${id}/cancel`)
     s.later(async ({ ask }) => {
@@ -93,7 +93,7 @@ export const orderStatusScenarios = (): ReadonlyArray<Scenario> => [
       expect([purchase_order.status, purchase_order.number]).toEqual(["cancelled", expect.stringMatching(/^\d{10}$/)])
     })
   }),
-  scenario(53, "a store that open orders are for is not deleted; what is done stays as it was", async (s) => {
+  scenario(53, "a store with open orders cannot be deleted", async (s) => {
     const store = await s.made("/api/v1/stores", { name: `${s.name} dock` }, "store")
     const { id } = await s.order({ store_id: store.id })
     const refused = await s.remove(`/api/v1/stores/${store.id}`)
@@ -102,7 +102,7 @@ export const orderStatusScenarios = (): ReadonlyArray<Scenario> => [
     expect((await s.remove(`/api/v1/stores/${store.id}`)).status).toBe(204)
     expect((await s.shown(id)).store_id).toBe(store.id)
   }),
-  scenario(50, "who may do what", async (s) => {
+  scenario(50, "each action needs its permission", async (s) => {
     if (s.somebody === undefined) return
     const { id } = await s.order()
     const all = ["purchase_orders:read", "purchase_orders:write"]
@@ -125,7 +125,7 @@ export const orderStatusScenarios = (): ReadonlyArray<Scenario> => [
     expect((await reader("POST", `${orders}/${id}/cancel`, {})).status).toBe(403)
     expect((await s.nobody?.("GET", orders))?.status).toBe(401)
   }),
-  scenario(51, "costs are absent for those who may not see them, in every answer", async (s) => {
+  scenario(51, "costs are absent from every answer without the permission", async (s) => {
     if (s.somebody === undefined) return
     const permissions = ["view", "create", "edit", "send", "delete"].map((one) => `purchase_orders.${one}`)
     const abilities = ["purchase_orders:read", "purchase_orders:write"]
@@ -159,7 +159,7 @@ export const orderStatusScenarios = (): ReadonlyArray<Scenario> => [
     expect(costsIn((await blind("POST", `${orders}/${id}/send`, {})).body.purchase_order)).toEqual([])
     expect(costsIn((await blind("POST", `${orders}/${id}/cancel`, {})).body.purchase_order)).toEqual([])
   }),
-  scenario(52, "amounts are neither filtered nor sorted by", async (s) => {
+  scenario(52, "costs can be neither filtered nor sorted by", async (s) => {
     const small = await s.order()
     const large = await s.order({ items: [{ name: "All", unit_cost: "500.00" }] })
     const ids = async (query: string): Promise<ReadonlyArray<number>> =>

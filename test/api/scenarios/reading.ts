@@ -18,7 +18,7 @@ const unitOnOrder = async (s: Scene, from: string, to: string) => {
 }
 
 export const readingScenarios = (): ReadonlyArray<Scenario> => [
-  scenario("A1", "a claim takes its quantity off the stock", async (s) => {
+  scenario("A1", "a claim reduces availability by its quantity", async (s) => {
     const S = await s.store(),
       P = await s.bulk(S, 10)
     await s.claim(S, P, 4, "07-01", "07-04")
@@ -32,21 +32,21 @@ export const readingScenarios = (): ReadonlyArray<Scenario> => [
       demand_breakdown: { opportunity_item: 4 }
     })
   }),
-  scenario("A3", "nobody is told without a token", async (s) => {
+  scenario("A3", "availability needs a token", async (s) => {
     const S = await s.store(),
       P = await s.bulk(S, 10)
     if (s.nobody === undefined) return
     expect((await s.nobody("GET", `${v1}/availability?product_id=${P}&store_id=${S}&date=2026-07-02`)).status).toBe(401)
   }),
-  scenario("A5", "product and store must be named", async (s) =>
+  scenario("A5", "availability needs a product and a store", async (s) =>
     refusedOn(await s.get(`${v1}/availability?date=2026-07-02`), "product_id", "store_id")
   ),
-  scenario("A7", "a moment or a range must be named", async (s) => {
+  scenario("A7", "availability needs a moment or a range", async (s) => {
     const S = await s.store(),
       P = await s.bulk(S, 10)
     refusedOn(await s.get(`${v1}/availability?product_id=${P}&store_id=${S}`), "date")
   }),
-  scenario("A9", "every serialised row is a unit", async (s) => {
+  scenario("A9", "each serialised row counts as one unit", async (s) => {
     const S = await s.store()
     expect(await s.point((await s.units(S, 4)).id, S, "07-02")).toMatchObject({
       total_stock: 4,
@@ -54,13 +54,13 @@ export const readingScenarios = (): ReadonlyArray<Scenario> => [
       available: 4
     })
   }),
-  scenario("A11", "a claim that is over takes nothing", async (s) => {
+  scenario("A11", "a past claim does not reduce availability", async (s) => {
     const S = await s.store(),
       P = await s.bulk(S, 10)
     await s.claim(S, P, 5, "04-10", "04-11")
     expect(await s.point(P, S, "04-20")).toMatchObject({ total_demanded: 0, available: 10 })
   }),
-  scenario("A13", "what came back is subtracted exactly once", async (s) => {
+  scenario("A13", "a returned quantity is subtracted once", async (s) => {
     const S = await s.store(),
       P = await s.bulk(S, 10)
     const { id, line } = await s.claim(S, P, 6, "04-10", "04-12")
@@ -69,7 +69,7 @@ export const readingScenarios = (): ReadonlyArray<Scenario> => [
     await fulfil({ action: "return", quantity: 2 })
     expect(await s.point(P, S, "04-11")).toMatchObject({ total_demanded: 4, available: 6 })
   }),
-  scenario("A15", "an open end lasts, beyond any horizon", async (s) => {
+  scenario("A15", "an open-ended claim reduces availability beyond any horizon", async (s) => {
     const S = await s.store(),
       P = await s.bulk(S, 10)
     await s.claim(S, P, 3, "06-18", null)
@@ -96,7 +96,7 @@ export const readingScenarios = (): ReadonlyArray<Scenario> => [
     "half_daily"
   ),
 
-  scenario("B1", "buffers stand around the hire in the chart", async (s) => {
+  scenario("B1", "the chart shows buffers around the hire", async (s) => {
     const S = await s.store(),
       P = await s.bulk(S, 10, { post_rent_unavailability: 240, buffer_before_minutes: 120 })
     await s.claim(S, P, 1, "2026-08-01T09:00:00Z", "2026-08-05T17:00:00Z")
@@ -111,7 +111,7 @@ export const readingScenarios = (): ReadonlyArray<Scenario> => [
       }
     ])
   }),
-  scenario("B3", "the day of turnaround is taken, the next one free", async (s) => {
+  scenario("B3", "a turnaround takes its day, and the next one is free", async (s) => {
     const S = await s.store(),
       P = await s.bulk(S, 4, { post_rent_unavailability: 1440 })
     await s.claim(S, P, 4, "04-13", "04-15")
@@ -123,7 +123,7 @@ export const readingScenarios = (): ReadonlyArray<Scenario> => [
       ["04-16", 4]
     ])
   }),
-  scenario("B5", "another's turnaround stands in the way of a line", async (s) => {
+  scenario("B5", "another order's turnaround makes a line short", async (s) => {
     const S = await s.store(),
       P = await s.bulk(S, 3, { post_rent_unavailability: 1440 })
     await s.claim(S, P, 3, "04-13", "04-15")
@@ -132,12 +132,12 @@ export const readingScenarios = (): ReadonlyArray<Scenario> => [
       { available_for_item: 0, shortage_quantity: 1 }
     ])
   }),
-  scenario("B7", "an overdue unit is away until it is back", async (s) => {
+  scenario("B7", "an overdue unit is unavailable until it is returned", async (s) => {
     const { P, S, quick } = await unitOnOrder(s, "06-10", "2026-06-15T17:00:00Z")
     expect((await quick("book_out", { dispatched_at: "2026-06-10T08:00:00Z" })).status).toBe(200)
     expect(await s.point(P, S, "06-25")).toMatchObject({ total_stock: 1, total_demanded: 1, available: 0 })
   }),
-  scenario("B9", "each overdue line counts once, however often one asks", async (s) => {
+  scenario("B9", "each overdue line counts once, however often it is read", async (s) => {
     const S = await s.store(),
       P = await s.bulk(S, 10)
     for (const quantity of [1, 2]) {
@@ -150,7 +150,7 @@ export const readingScenarios = (): ReadonlyArray<Scenario> => [
       Array(2).fill("2199-01-01T00:00:00.000Z")
     )
   }),
-  scenario("B11", "a unit back early waits for its check", async (s) => {
+  scenario("B11", "a unit returned early waits for its check", async (s) => {
     const { P, S, quick } = await unitOnOrder(s, "2026-08-01T09:00:00Z", "2026-08-05T17:00:00Z")
     itIs("2026-08-01T09:00:00Z")
     expect((await quick("book_out")).status).toBe(200)
@@ -161,7 +161,7 @@ export const readingScenarios = (): ReadonlyArray<Scenario> => [
     expect(slots.slice(1).map((slot: any) => slot.pending_checkin_quantity)).toEqual([1, 1, 1])
     expect((await s.gantt(P, S, "08-01", "08-05")).demands).toEqual([])
   }),
-  scenario("B13", "a unit that is out waits for nothing", async (s) => {
+  scenario("B13", "a dispatched unit does not wait for a check", async (s) => {
     const { P, S } = await unitOnOrder(s, "07-01", "07-03")
     for (const slot of (await s.range(P, S, "07-01", "07-04")).slots) {
       expect(slot.pending_checkin_quantity).toBe(0)
@@ -169,7 +169,7 @@ export const readingScenarios = (): ReadonlyArray<Scenario> => [
     }
   }),
 
-  scenario("C2", "a range says what each moment says", async (s) => {
+  scenario("C2", "a range equals the answers for each moment", async (s) => {
     const S = await s.store(),
       P = await s.bulk(S, 7)
     await s.claim(S, P, 2, "08-10", "08-12")
@@ -184,14 +184,14 @@ export const readingScenarios = (): ReadonlyArray<Scenario> => [
       total_stock
     })
   }),
-  scenario("C4", "stock nobody asked for is there all the same", async (s) => {
+  scenario("C4", "stock without claims is included", async (s) => {
     const S = await s.store(),
       P = await s.bulk(S, 12)
     const { slots } = await s.range(P, S, "06-18", "06-21")
     expect(slots).toHaveLength(3)
     expect(slots[0]).toMatchObject({ total_stock: 12, available: 12, demand_breakdown: {} })
   }),
-  scenario("C6", "where on the shelf it lies changes no figure", async (s) => {
+  scenario("C6", "a shelf location changes no figure", async (s) => {
     const S = await s.store(),
       { id } = await s.product()
     const level = await s.made(`${v1}/stock_levels`, { product_id: id, store_id: S, quantity_held: 5 }, "stock_level")
@@ -199,7 +199,7 @@ export const readingScenarios = (): ReadonlyArray<Scenario> => [
     expect((await s.put(`${v1}/stock_levels/${level.id}`, { location: "Aisle 4" })).status).toBe(200)
     expect(await s.range(id, S, "06-18", "06-25")).toEqual(before)
   }),
-  scenario("C8", "a cancelled order gives back what it took", async (s) => {
+  scenario("C8", "a cancelled order releases its stock", async (s) => {
     const S = await s.store(),
       P = await s.bulk(S, 10)
     const { id } = await s.claim(S, P, 4, "06-20", "06-21")
@@ -209,7 +209,7 @@ export const readingScenarios = (): ReadonlyArray<Scenario> => [
   }),
   scenario(
     "C10",
-    "a day of four slots",
+    "a day has four six-hour slots",
     async (s) => {
       itIs("2026-05-01T12:00:00Z")
       const S = await s.store(),

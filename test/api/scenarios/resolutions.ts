@@ -10,7 +10,7 @@ const flag = async (s: Scene, id: number): Promise<boolean> =>
 const resolve = (s: Scene, id: number, body: object) => s.post(`${opp}/${id}/shortages/resolve`, body)
 
 export const resolutionScenarios: ReadonlyArray<Scenario> = [
-  scenario("s1", "a sub-hire for all that is short closes it, from the draft to the delivery", async (s) => {
+  scenario("s1", "closes a shortage with a sub-hire from draft to delivery", async (s) => {
     const product_id = await s.product({
       sub_rental_price: 1250,
       buffer_before_minutes: 120,
@@ -42,7 +42,7 @@ export const resolutionScenarios: ReadonlyArray<Scenario> = [
     await s.giveBack(id)
     expect([(await short(s, job.id)).length, await flag(s, job.id)]).toEqual([1, true])
   }),
-  scenario("s2", "an order given up leaves the shortage open again", async (s) => {
+  scenario("s2", "reopens the shortage when the order is cancelled", async (s) => {
     const product_id = await s.product()
     const job = await s.job(product_id, 2)
     const { body } = await resolve(s, job.id, { resolution: "sub_hire", supplier_id: await s.supplier() })
@@ -54,7 +54,7 @@ export const resolutionScenarios: ReadonlyArray<Scenario> = [
     await s.ask("DELETE", `${orders}/${again.body.purchase_order.id}`)
     expect(await flag(s, job.id)).toBe(true)
   }),
-  scenario("s3", "lines by name, a part of what is short, at a price that was agreed", async (s) => {
+  scenario("s3", "covers named lines, part of the shortage, at an agreed price", async (s) => {
     const [cables, heads] = [await s.product(), await s.units()]
     const job = await s.job(cables, 4)
     const after = await s.post(`${opp}/${job.id}/items`, { name: "Heads", item_id: heads, quantity: "2" })
@@ -73,7 +73,7 @@ export const resolutionScenarios: ReadonlyArray<Scenario> = [
     ])
     expect(await flag(s, job.id)).toBe(true)
   }),
-  scenario("s4", "lines are added to a draft that is there", async (s) => {
+  scenario("s4", "adds lines to an existing draft", async (s) => {
     const [cables, heads] = [await s.product(), await s.units()]
     const draft = await s.draft({}, { name: "Transport", quantity: "1", unit_cost: "40.00" })
     const job = await s.job(cables, 1)
@@ -106,7 +106,7 @@ export const resolutionScenarios: ReadonlyArray<Scenario> = [
     const sent = await s.sent({}, { name: "Transport" })
     await s.refused(resolve(s, other.id, { resolution: "sub_hire", purchase_order_id: sent.id }), "status")
   }),
-  scenario("s5", "what is not short is refused, and a new order names its supplier", async (s) => {
+  scenario("s5", "refuses lines that are not short, and a new order without a supplier", async (s) => {
     const product_id = await s.product()
     const job = await s.job(product_id, 1)
     await s.refused(resolve(s, job.id, { resolution: "sub_hire" }), "supplier_id", /required for a new order/)
@@ -124,7 +124,7 @@ export const resolutionScenarios: ReadonlyArray<Scenario> = [
     await s.ask("PUT", `/api/v1/stock_levels/${level.id}`, { quantity_held: "0" })
     expect(await flag(s, job.id)).toBe(true)
   }),
-  scenario("s6", "two lines of one product at one time are short of the same pieces once", async (s) => {
+  scenario("s6", "counts two lines of one product at one time once", async (s) => {
     const product_id = await s.product()
     const [level] = await s.levels(product_id)
     await s.ask("PUT", `/api/v1/stock_levels/${level.id}`, { quantity_held: "4" })
@@ -138,29 +138,25 @@ export const resolutionScenarios: ReadonlyArray<Scenario> = [
     expect((await short(s, job.id)).map((one) => one.remaining_shortfall)).toEqual([0, 0])
     expect(await flag(s, job.id)).toBe(false)
   }),
-  scenario(
-    "s8",
-    "what suppliers are paid is the cost side of the job, without orders that were cancelled",
-    async (s) => {
-      const product_id = await s.product({ sub_rental_price: 1000, purchase_price: 5000 })
-      const job = await s.job(product_id, 3)
-      const costs = async () => (await s.get(`${opp}/${job.id}/supply_costs`)).body.supply_costs
-      expect(await costs()).toMatchObject({ cost_total: "0.00", purchase_orders: [] })
-      const supplier_id = await s.supplier()
-      const lines = [{ opportunity_item_id: job.line.id, quantity: "2" }]
-      await resolve(s, job.id, { resolution: "sub_hire", supplier_id, lines })
-      const bought = await resolve(s, job.id, { resolution: "purchase", supplier_id })
-      expect(await costs()).toMatchObject({
-        sub_hire_cost_total: "20.00",
-        purchase_cost_total: "50.00",
-        cost_total: "70.00",
-        purchase_orders: [{ base_subtotal: "20.00" }, { base_subtotal: "50.00" }]
-      })
-      await s.post(`${orders}/${bought.body.purchase_order.id}/cancel`)
-      expect(await costs()).toMatchObject({ cost_total: "20.00", purchase_orders: [{ po_type: "sub_hire" }] })
-    }
-  ),
-  scenario("s7", "a copy of the job has nothing on order", async (s) => {
+  scenario("s8", "adds supplier costs to the opportunity, without cancelled orders", async (s) => {
+    const product_id = await s.product({ sub_rental_price: 1000, purchase_price: 5000 })
+    const job = await s.job(product_id, 3)
+    const costs = async () => (await s.get(`${opp}/${job.id}/supply_costs`)).body.supply_costs
+    expect(await costs()).toMatchObject({ cost_total: "0.00", purchase_orders: [] })
+    const supplier_id = await s.supplier()
+    const lines = [{ opportunity_item_id: job.line.id, quantity: "2" }]
+    await resolve(s, job.id, { resolution: "sub_hire", supplier_id, lines })
+    const bought = await resolve(s, job.id, { resolution: "purchase", supplier_id })
+    expect(await costs()).toMatchObject({
+      sub_hire_cost_total: "20.00",
+      purchase_cost_total: "50.00",
+      cost_total: "70.00",
+      purchase_orders: [{ base_subtotal: "20.00" }, { base_subtotal: "50.00" }]
+    })
+    await s.post(`${orders}/${bought.body.purchase_order.id}/cancel`)
+    expect(await costs()).toMatchObject({ cost_total: "20.00", purchase_orders: [{ po_type: "sub_hire" }] })
+  }),
+  scenario("s7", "orders nothing for a copy of the opportunity", async (s) => {
     const product_id = await s.product()
     const job = await s.job(product_id, 1)
     await resolve(s, job.id, { resolution: "sub_hire", supplier_id: await s.supplier() })

@@ -90,29 +90,11 @@ describe.each(engines)("documents on %s", (engine) => {
     })
     expect([got.status, Object.keys(got.body.errors)]).toEqual([422, ["documentable_id"]])
   })
-  it("consecutive documents have consecutive numbers", async () => {
-    const first = await house.made("quotation", job)
-    const second = await house.made("pick_list", job)
-    expect(Number(second.document_number)).toBe(Number(first.document_number) + 1)
-  })
   it("numbers have the prefix of the settings", async () => {
     await house.did(200, "PUT", "/settings/numbering", { settings: { "document.prefix": "D-" } })
     expect((await house.made("quotation", job)).document_number).toMatch(/^D-\d{10}$/)
     await house.did(200, "PUT", "/settings/numbering", { settings: { "document.prefix": "" } })
   })
-  it.each<readonly [what: string, more: object, ...fields: ReadonlyArray<string>]>([
-    ["an unknown type", { document_type: "poster" }, "document_type"],
-    ["an unknown kind of source", { documentable_type: "Member" }, "documentable_type"],
-    ["a type that does not fit its source", { document_type: "invoice" }, "document_type"],
-    ["a source that is not there", { documentable_id: 987_654 }, "documentable_id"],
-    ["an unknown store", { store_id: 4_711 }, "store_id"]
-  ])("%s is refused on its field", async (_what, more, ...fields) =>
-    expect(await refusedFor(quotation(more))).toEqual(fields)
-  )
-  it("each missing field is named", async () =>
-    expect((await refusedFor({})).toSorted()).toEqual(
-      ["documentable_id", "documentable_type", "document_type"].toSorted()
-    ))
   it("a deleted source is refused on its id", async () => {
     const gone = await house.job("Called off")
     await house.did(204, "DELETE", `/opportunities/${gone}`)
@@ -124,32 +106,6 @@ describe.each(engines)("documents on %s", (engine) => {
     expect((await house.made("quotation", there)).store_id).toBe(north)
     expect((await house.made("quotation", there, { store_id: south })).store_id).toBe(south)
     expect(house.drawn.prepared.map(({ store_id }) => store_id)).toEqual([north, south])
-  })
-  it("proformas and deposit invoices need an invoice of their type", async () => {
-    const standard = await house.invoice()
-    const proforma = await house.invoice("proforma")
-    const deposit = await house.invoice("deposit")
-    const of = (document_type: string, documentable_id: number) => ({
-      document_type,
-      documentable_type: "invoice",
-      documentable_id
-    })
-    expect(await refusedFor(of("proforma_invoice", standard))).toEqual(["document_type"])
-    expect(await refusedFor(of("deposit_invoice", proforma))).toEqual(["document_type"])
-    for (const [type, id] of [
-      ["proforma_invoice", proforma],
-      ["deposit_invoice", deposit],
-      ["invoice", standard]
-    ] as const)
-      expect((await generate(of(type, id))).status).toBe(201)
-  })
-  it("a credit note can be drawn", async () => {
-    const invoice = await house.invoice()
-    const { credit_note } = await house.did(201, "POST", `/invoices/${invoice}/credit_notes`, {})
-    expect(await house.made("credit_note", credit_note.id)).toMatchObject({
-      documentable_type: "CreditNote",
-      status: "generated"
-    })
   })
 
   it.each([true, "1", 1])("with async %s the document is pending, and a job draws it", async (async) => {

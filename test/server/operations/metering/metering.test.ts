@@ -240,19 +240,6 @@ describe.each(engines)("metering on %s", (engine: Engine) => {
     }
   })
 
-  it("exports usage as a file that is available for an hour", async () => {
-    const got = await server.ask("/api/v1/usage/export?dimension=status&channel=api")
-    expect(got.status, got.text).toBe(202)
-    const jobOf = async () => (await server.ask(`/api/v1/system/jobs/${got.body.job_id}`)).body.job
-    await expect.poll(async () => (await jobOf()).status, { timeout: 20_000 }).toBe("done")
-    const { download_url } = await jobOf()
-    const file = await server.ask(download_url.replace(/^https?:\/\/[^/]*/, ""), { token: null })
-    expect(file.headers["content-type"]).toContain("text/csv")
-    const lines = Buffer.from(file.bytes).toString("utf8").split("\r\n")
-    expect(lines[0]).toBe("key,label,request_count,weighted_units")
-    expect(lines.slice(1)).toContainEqual(expect.stringMatching(/^404,,\d+,\d+$/))
-  })
-
   it("escapes formulas in the CSV", () => {
     const row = { key: "7", request_count: 1, weighted_units: 1 }
     expect(
