@@ -23,7 +23,7 @@ const endOf = async (ask: Ask): Promise<ReadonlyArray<string>> =>
         item.quantity,
         item.dispatched_quantity,
         item.returned_quantity,
-        item.assets.map((asset: any) => asset.status)
+        item.assets.map((asset: Record<"status", unknown>) => asset.status)
       ])
     ]),
     ...(await pagesOf(ask, "containers", "container_items")).map((one) => [

@@ -129,7 +129,7 @@ describe.each(engines)("invoices over HTTP on %s", (engine) => {
       const credit = async (body: object) =>
         Number((await books.made(`/invoices/${invoice.id}/credit_notes`, body)).total)
       const shown = await books.shown(invoice.id, "items")
-      const row = shown.items.find((one: any) => one.name === "A")
+      const row = shown.items.find((one: Record<"name", unknown>) => one.name === "A")
       let sum = await credit({ amount: "17.01" })
       sum += await credit({ items: [{ invoice_item_id: row.id, quantity: "1" }] })
       sum += await credit({})

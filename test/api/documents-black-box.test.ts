@@ -191,7 +191,7 @@ describe.each(engines)("documents over HTTP on %s", (engine) => {
       const { job_id } = (await batch({ documentable_ids: [id], store_id: depot })).body
       await ended(yard, job_id)
       const { documents } = await yard.get(`/documents?q[documentable_id_eq]=${id}&q[documentable_type_eq]=Invoice`)
-      expect(documents.map((one: any) => one.store_id)).toEqual([depot])
+      expect(documents.map((one: Record<"store_id", unknown>) => one.store_id)).toEqual([depot])
     })
     it("cannot be finalised, voided or linked while pending or failed", async () => {
       const documentable_ids: Array<number> = []

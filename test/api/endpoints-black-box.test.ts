@@ -46,7 +46,7 @@ describe.each(engines)("the catalogue of endpoints on %s (rules/conventions 16)"
   })
   afterAll(() => house.close())
   const row = (method: string, uri: string) =>
-    body.endpoints.find((one: any) => one.method === method && free(one.uri) === uri)
+    body.endpoints.find((one: Record<"method" | "uri", string>) => one.method === method && free(one.uri) === uri)
 
   it("is complete on one page, with the total", async () => {
     const { length } = body.endpoints

@@ -142,7 +142,7 @@ describe.each(engines)("purchase orders over HTTP on %s", (engine) => {
     it("contain the full order with costs when it is created, sent, received and cancelled", async () => {
       const kinds = ["created", "sent", "received", "cancelled"].map((name) => `purchase_order.${name}`)
       const { webhook_events } = await yard.get("/webhook_events?per_page=100")
-      for (const kind of kinds) expect(webhook_events.map((one: any) => one.name)).toContain(kind)
+      for (const kind of kinds) expect(webhook_events.map((one: Record<"name", unknown>) => one.name)).toContain(kind)
       const ear = await listening(yard, kinds)
       const rights = ["create", "send", "receive", "view", "edit"].map((name) => `purchase_orders.${name}`)
       const token = await yard.tokenOf(rights, ["*"])

@@ -51,7 +51,7 @@ describe("concurrent requests for one purchase order on pg", () => {
       const [changed, sent] = await Promise.all([put(id, { items }), post(id, "send")])
       expect(sent.status).toBe(200)
       const end = await shown(id)
-      expect([end.status, end.items.map((item: any) => item.name), end.total]).toEqual(
+      expect([end.status, end.items.map((item: Record<"name", unknown>) => item.name), end.total]).toEqual(
         changed.status === 200 ? ["sent", ["Motor"], "20.00"] : ["sent", ["Truss"], "100.00"]
       )
     }

@@ -128,7 +128,7 @@ const comeWhileJobsTakeThem = async (quay: Quay): Promise<void> => {
       return { id: job, line: added.body.opportunity.items[0].id }
     })
   )
-  const take = (job: { id: number; line: number }, unit: any) =>
+  const take = (job: { id: number; line: number }, unit: Record<"id", unknown>) =>
     send(`${opportunities}/${job.id}/items/${job.line}/assets`, { stock_level_id: unit.id })
   const replies = await Promise.all([
     ...[1, 2].map(() => quay.post(id, "receive", { lines })),

@@ -92,7 +92,7 @@ describe.each(engines)("sub-hired stock by days on %s (rules/billing 2.3)", (eng
     await field.job(product_id, 12, "07-02", "07-05")
     const short = async () =>
       (await field.asked(`/availability/shortages?${field.span("07-01", "07-09")}&per_page=200`))
-        .filter((one: any) => one.product_id === product_id)
+        .filter((one: Record<"product_id", unknown>) => one.product_id === product_id)
         .map((one: any) => [one.date.slice(5), one.available, one.severity])
     expect(await short()).toEqual([
       ...[

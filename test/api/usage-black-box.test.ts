@@ -27,8 +27,8 @@ const total = (usage: any): readonly [number, number] => [
   usage.meta.totals.weighted_units
 ]
 const sum = (usage: any): readonly [number, number] => [
-  usage.usage.reduce((all: number, row: any) => all + row.request_count, 0),
-  usage.usage.reduce((all: number, row: any) => all + row.weighted_units, 0)
+  usage.usage.reduce((all: number, row: Record<"request_count", string>) => all + row.request_count, 0),
+  usage.usage.reduce((all: number, row: Record<"weighted_units", string>) => all + row.weighted_units, 0)
 ]
 /** An endpoint that breaks. */
 const broken = get("/api/v1/broken", {
@@ -77,7 +77,7 @@ describe.each(engines)("usage on %s (rules/conventions 16)", (engine) => {
       ])
     })
     it("with the operation as an endpoint's label", async () => {
-      const labels = (await of("endpoint")).usage.map((row: any) => row.label)
+      const labels = (await of("endpoint")).usage.map((row: Record<"label", unknown>) => row.label)
       expect(labels).toEqual([
         "GET /api/v1/availability/calendar",
         "GET /api/v1/members",

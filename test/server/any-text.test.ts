@@ -114,7 +114,7 @@ describe.each(both_engines)("text fields of the API on %s", (engine) => {
         const idsBy = async (predicate: string, value: string): Promise<ReadonlyArray<number>> => {
           const got = await server.ask(`${path}?q[${column}_${predicate}]=${encodeURIComponent(value)}&per_page=100`)
           const key = Object.keys(got.body).find((name) => Array.isArray(got.body[name]))!
-          return got.body[key].map((one: any) => one.id)
+          return got.body[key].map((one: Record<"id", unknown>) => one.id)
         }
         // A filter a list does not have is ignored.
         if ((await idsBy("eq", `no ${row[column]}`)).length > 0) continue

@@ -270,7 +270,7 @@ describe("the OpenAPI description", () => {
         expect.arrayContaining(["429", "500", "503", ...(endpoint.public ? [] : ["401", "403"])])
       )
     }
-    const told = new Set(at("tags").map((tag: any) => tag.name))
+    const told = new Set(at("tags").map((tag: Record<"name", unknown>) => tag.name))
     expect(all.flatMap((one) => one["tags"] as ReadonlyArray<string>).filter((tag) => !told.has(tag))).toEqual([])
   })
   it("reports undeclared keys, missing keys and wrong types of every answer", async () => {

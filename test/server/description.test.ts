@@ -113,7 +113,7 @@ describe("the server's descriptions of itself", () => {
     expect(got.status).toBe(200)
     const declared = server.app.catalogue.endpoints.filter((one) => one.path.startsWith("/api/"))
     expect(got.body.meta).toEqual({ total: declared.length, per_page: declared.length, page: 1 })
-    const keys = got.body.endpoints.map((one: any) => `${one.uri} ${one.method}`)
+    const keys = got.body.endpoints.map((one: Record<"uri" | "method", unknown>) => `${one.uri} ${one.method}`)
     expect(keys).toEqual([...keys].sort((a: string, b: string) => (a < b ? -1 : 1)))
     expect(got.body.endpoints.find((one: any) => one.uri === "/api/v1/products" && one.method === "GET")).toEqual({
       name: "products.list",

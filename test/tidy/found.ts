@@ -3,7 +3,7 @@ import { type Sources, sourcesOf } from "../source/place.ts"
 import { filesIn, root, source_folders, textOf } from "../source/tree.ts"
 import { circlesOf, fileGraph } from "./circles.ts"
 import { commentsOf, type Dialect, dialectIn, titlesOf } from "./dialect.ts"
-import { lineAt, measures } from "./measures.ts"
+import { anyTypes, lineAt, measures } from "./measures.ts"
 import { general_folders, rentalWordsIn } from "./words.ts"
 
 /** Places of a finding, by kind and folder. */
@@ -32,7 +32,10 @@ export const tidinessOf = (sources: Sources, tests: Sources = new Map()): Found 
     for (const { kind, offset } of uses)
       add(`dialect in ${where}: ${kind}`, topOf(file), `${file}:${lineAt(text, offset)}`)
   }
-  for (const [file, source] of tests) addDialect("titles", file, source.text, dialectIn(titlesOf(source)))
+  for (const [file, source] of tests) {
+    addDialect("titles", file, source.text, dialectIn(titlesOf(source)))
+    for (const offset of anyTypes(source)) add("any in tests", topOf(file), `${file}:${lineAt(source.text, offset)}`)
+  }
   for (const [file, source] of sources) {
     for (const [what, measure] of Object.entries(measures)) {
       for (const offset of measure(source)) add(what, topOf(file), `${file}:${lineAt(source.text, offset)}`)

@@ -78,6 +78,9 @@ export const measures: { readonly [name: string]: Measure } = {
   "ids told by the names of keys": where(isGuessFromName)
 }
 
+/** Counted in tests, where answers have no type of their own. */
+export const anyTypes = where((node) => node.type === "TSAnyKeyword")
+
 /** The specifiers a file imports or exports from, types included. */
 export const importsOf = (tree: Node): ReadonlyArray<string> =>
   [...nodesOf(tree)].flatMap((node) => {

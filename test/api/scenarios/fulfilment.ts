@@ -172,7 +172,7 @@ export const fulfilmentScenarios = (): ReadonlyArray<Scenario> => [
     expect(reply.status).toBe(200)
     s.later(async ({ ask }) => {
       const entry = (await ask("GET", `${opp}/${id}/activity`)).body.activity.find(
-        (one: any) => one.action === "shortage.acknowledged"
+        (one: Record<"action", unknown>) => one.action === "shortage.acknowledged"
       )
       expect(entry.new_values).toEqual({ policy_at_time: "block", permission_used: true, shortage_count: 1 })
     })
@@ -236,7 +236,7 @@ export const fulfilmentScenarios = (): ReadonlyArray<Scenario> => [
     await s.put(`${opp}/${id}`, { reference: "later" })
     s.later(async ({ ask }) => {
       const { activity, meta } = (await ask("GET", `${opp}/${id}/activity`)).body
-      expect([meta.total, activity.map((one: any) => one.action)]).toEqual([
+      expect([meta.total, activity.map((one: Record<"action", unknown>) => one.action)]).toEqual([
         2,
         ["opportunity.updated", "opportunity.created"]
       ])

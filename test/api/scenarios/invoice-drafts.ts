@@ -4,7 +4,7 @@ import { hundred, invoices, type Scenario, scenario } from "../billing-scenarios
 import { amounts, refusedOn } from "../calling.ts"
 
 const rowAmounts = ({ items }: any): ReadonlyArray<ReadonlyArray<string>> =>
-  items.map((item: any) => [item.subtotal, item.tax_total, item.total])
+  items.map((item: Record<"subtotal" | "tax_total" | "total", unknown>) => [item.subtotal, item.tax_total, item.total])
 
 export const draftScenarios = (): ReadonlyArray<Scenario> => [
   scenario(1, "has every key, no number, and its totals", async (s) => {
@@ -241,7 +241,7 @@ export const draftScenarios = (): ReadonlyArray<Scenario> => [
       ["Truck", "1.00", "60.00"]
     ])
     expect(body.invoice.items[0].id).toBe(rig.id)
-    expect(body.invoice.items.map((item: any) => item.id)).not.toContain(stage.id)
+    expect(body.invoice.items.map((item: Record<"id", unknown>) => item.id)).not.toContain(stage.id)
     expect(body.invoice.total).toBe("120.00")
     refusedOn(await s.put(`${invoices}/${id}`, { items: [{ id: stage.id }] }), "items.0.id")
     refusedOn(await s.put(`${invoices}/${id}`, { items: [{ id: rig.id }, { id: rig.id }] }), "items.1.id")

@@ -13,7 +13,7 @@ export const overviewScenarios = (): ReadonlyArray<Scenario> => [
     await s.claim(S, P1, 3, "07-01", "07-03")
     await s.claim(S, P1, 2, "07-02", "07-03")
     const { products, store_id } = await s.calendar(S, "07-01", "07-02")
-    expect([store_id, products.map((one: any) => one.product_id)]).toEqual([S, [P1, P2]])
+    expect([store_id, products.map((one: Record<"product_id", unknown>) => one.product_id)]).toEqual([S, [P1, P2]])
     expect(products[0]).toMatchObject({
       product_name: "PA Speaker",
       days: [
@@ -118,8 +118,8 @@ export const overviewScenarios = (): ReadonlyArray<Scenario> => [
     ])
     expect(
       (await s.shortages("from=2026-07-20&to=2026-07-20"))
-        .filter((one: any) => one.product_id === P)
-        .map((one: any) => [one.store_id, one.available])
+        .filter((one: Record<"product_id", unknown>) => one.product_id === P)
+        .map((one: Record<"store_id" | "available", unknown>) => [one.store_id, one.available])
     ).toEqual([
       [S, -2],
       [T, -9]

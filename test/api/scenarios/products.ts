@@ -71,7 +71,7 @@ export const productScenarios = (): ReadonlyArray<Scenario> => [
       20
     ])
     const all = (await s.get(`${v1}/products?q[product_type_eq]=sale&per_page=100`)).body.products
-    expect(all.every((one: any) => one.product_type === "sale")).toBe(true)
+    expect(all.every((one: Record<"product_type", unknown>) => one.product_type === "sale")).toBe(true)
   }),
   scenario("I15", "an accessory is found under its own product only", async (s) => {
     const P = (await s.product()).id,
@@ -112,7 +112,7 @@ export const productScenarios = (): ReadonlyArray<Scenario> => [
   scenario("J4", "a purchase increases the quantity held", async (s) => {
     const S = await s.store(),
       P = await s.bulk(S, 0)
-    const { id } = (await levelsOf(s, P)).find((one: any) => one.store_id === S)
+    const { id } = (await levelsOf(s, P)).find((one: Record<"store_id", unknown>) => one.store_id === S)
     const reply = await s.post(`${v1}/products/${P}/stock_levels/${id}/stock_transactions`, {
       transaction_type: 4,
       quantity: "10.0"
@@ -130,7 +130,7 @@ export const productScenarios = (): ReadonlyArray<Scenario> => [
         id: Q,
         units: [unit]
       } = await s.units(S, 1)
-    const { id } = (await levelsOf(s, P)).find((one: any) => one.store_id === S)
+    const { id } = (await levelsOf(s, P)).find((one: Record<"store_id", unknown>) => one.store_id === S)
     const at = `${v1}/products/${P}/stock_levels/${id}/stock_transactions`
     refusedOn(await s.post(at, { transaction_type: 999, quantity: 1 }), "transaction_type")
     refusedOn(await s.post(at, { transaction_type: 4, quantity: 2.5 }), "quantity")
@@ -142,7 +142,7 @@ export const productScenarios = (): ReadonlyArray<Scenario> => [
   scenario("J8", "a write-off reduces availability", async (s) => {
     const S = await s.store(),
       P = await s.bulk(S, 10)
-    const { id } = (await levelsOf(s, P)).find((one: any) => one.store_id === S)
+    const { id } = (await levelsOf(s, P)).find((one: Record<"store_id", unknown>) => one.store_id === S)
     expect(
       (await s.post(`${v1}/products/${P}/stock_levels/${id}/stock_transactions`, { transaction_type: 6, quantity: 1 }))
         .status

@@ -148,7 +148,7 @@ export const orderLineScenarios = (): ReadonlyArray<Scenario> => [
       ["Truck", "1.00", "60.00"]
     ])
     expect(body.purchase_order.items[0].id).toBe(rig.id)
-    expect(body.purchase_order.items.map((item: any) => item.id)).not.toContain(truss.id)
+    expect(body.purchase_order.items.map((item: Record<"id", unknown>) => item.id)).not.toContain(truss.id)
     expect(body.purchase_order.total).toBe("120.00")
     refusedOn(await s.put(`${orders}/${id}`, { items: [{ id: truss.id }] }), "items.0.id")
     refusedOn(await s.put(`${orders}/${id}`, { items: [{ id: rig.id }, { id: rig.id }] }), "items.1.id")

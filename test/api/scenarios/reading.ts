@@ -215,7 +215,7 @@ export const readingScenarios = (): ReadonlyArray<Scenario> => [
       const S = await s.store(),
         P = await s.bulk(S, 10)
       const { slots } = await s.range(P, S, "03-02", "03-03")
-      expect(slots.map((slot: any) => slot.slot_start)).toEqual(
+      expect(slots.map((slot: Record<"slot_start", unknown>) => slot.slot_start)).toEqual(
         ["00", "06", "12", "18"].map((hour) => `2026-03-02T${hour}:00:00.000Z`)
       )
     },

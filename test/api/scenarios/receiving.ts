@@ -193,7 +193,7 @@ const deliveries: ReadonlyArray<Scenario> = [
     const second = await s.sent({ ends_at: "2026-06-23T00:00:00Z" }, { product_id, quantity: "3" })
     await s.receive(
       first.id,
-      first.items.map((item: any) => ({ item_id: item.id, quantity: item.quantity }))
+      first.items.map((item: Record<"id" | "quantity", unknown>) => ({ item_id: item.id, quantity: item.quantity }))
     )
     await s.receive(second.id, [{ item_id: second.items[0].id, quantity: "3" }])
     expect((await s.levels(product_id)).map((one) => one.quantity_held)).toEqual(["0.00", "2.00", "1.00", "3.00"])
@@ -247,7 +247,7 @@ const purchases: ReadonlyArray<Scenario> = [
     )
     await s.receive(
       id,
-      items.map((item: any) => ({ item_id: item.id, quantity: item.quantity }))
+      items.map((item: Record<"id" | "quantity", unknown>) => ({ item_id: item.id, quantity: item.quantity }))
     )
     const there = (await s.levels(product_id)).filter((one) => one.store_id === store.id)
     expect(there.map((one) => one.quantity_held)).toEqual(["5.00"])
@@ -275,7 +275,7 @@ const returns: ReadonlyArray<Scenario> = [
     const { id, items } = await s.sent({}, { product_id: cables, quantity: "4" }, { product_id: heads, quantity: "2" })
     await s.receive(
       id,
-      items.map((item: any) => ({ item_id: item.id, quantity: item.quantity }))
+      items.map((item: Record<"id" | "quantity", unknown>) => ({ item_id: item.id, quantity: item.quantity }))
     )
     expect([await s.total(cables, inside), await s.total(heads, inside)]).toEqual([4, 2])
     const { body, status } = await s.giveBack(id, { reference: "RS-1" })
@@ -441,7 +441,7 @@ const returns: ReadonlyArray<Scenario> = [
     const { id, items } = await s.sent({}, { product_id: bulk, quantity: "4" }, { product_id: units, quantity: "1" })
     await s.receive(
       id,
-      items.map((item: any) => ({ item_id: item.id, quantity: item.quantity }))
+      items.map((item: Record<"id" | "quantity", unknown>) => ({ item_id: item.id, quantity: item.quantity }))
     )
     const [, level] = await s.levels(bulk)
     const [unit] = await s.levels(units)
@@ -505,7 +505,7 @@ const returns: ReadonlyArray<Scenario> = [
     )
     await s.receive(
       id,
-      items.map((item: any) => ({ item_id: item.id, quantity: "1" }))
+      items.map((item: Record<"id", unknown>) => ({ item_id: item.id, quantity: "1" }))
     )
     await s.post(`${orders}/${id}/extend`, { ends_at: "2026-06-28T00:00:00Z" })
     expect([await s.total(one, after), await s.total(other, "2026-06-23")]).toEqual([1, 0])

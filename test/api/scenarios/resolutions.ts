@@ -58,7 +58,7 @@ export const resolutionScenarios: ReadonlyArray<Scenario> = [
     const [cables, heads] = [await s.product(), await s.units()]
     const job = await s.job(cables, 4)
     const after = await s.post(`${opp}/${job.id}/items`, { name: "Heads", item_id: heads, quantity: "2" })
-    const line = after.body.opportunity.items.find((one: any) => one.item_id === heads)
+    const line = after.body.opportunity.items.find((one: Record<"item_id", unknown>) => one.item_id === heads)
     const { body } = await resolve(s, job.id, {
       resolution: "sub_hire",
       supplier_id: await s.supplier(),
@@ -134,7 +134,7 @@ export const resolutionScenarios: ReadonlyArray<Scenario> = [
     await s.post(`${opp}/${job.id}/convert_to_order`)
     expect((await short(s, job.id)).map((one) => one.remaining_shortfall)).toEqual([2, 2])
     const { body } = await resolve(s, job.id, { resolution: "sub_hire", supplier_id: await s.supplier() })
-    expect(body.purchase_order.items.map((one: any) => one.quantity)).toEqual(["2.00"])
+    expect(body.purchase_order.items.map((one: Record<"quantity", unknown>) => one.quantity)).toEqual(["2.00"])
     expect((await short(s, job.id)).map((one) => one.remaining_shortfall)).toEqual([0, 0])
     expect(await flag(s, job.id)).toBe(false)
   }),

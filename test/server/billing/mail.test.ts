@@ -97,7 +97,7 @@ describe.each(engines)("an invoice by e-mail on %s", (engine) => {
     expect(xml.text).toContain(`<cbc:ID>${number}</cbc:ID>`)
     expect(xml.headers["content-disposition"]).toContain(`invoice-${number}-ubl.xml`)
     const { documents } = await billing.must("accounting/postings?kind=invoices&since=2026-01-01")
-    expect(documents.map((one: any) => one.number)).toContain(number)
+    expect(documents.map((one: Record<"number", unknown>) => one.number)).toContain(number)
   })
   it("goes to the primary address, else the first, else the given one", async () => {
     const primary = await billing.member(
@@ -126,7 +126,7 @@ describe.each(engines)("an invoice by e-mail on %s", (engine) => {
     const { id } = await billing.draft(member_id)
     const jobs = async () => {
       const { jobs } = await billing.must("system/jobs?per_page=100")
-      return jobs.flatMap((job: any) => (job.kind === "notifications.tell" ? [] : [job.id]))
+      return jobs.flatMap((job: Record<"kind" | "id", unknown>) => (job.kind === "notifications.tell" ? [] : [job.id]))
     }
     const before = await jobs()
     const fields = async (body: object) => {

@@ -104,7 +104,7 @@ describe.each(engines)("the waiting list on %s", (engine) => {
       ])
     expect(await shown(deal)).toEqual([])
     const actions = (await w.did(200, "GET", `/opportunities/${deal.id}/activity`)).activity.map(
-      (one: any) => one.action
+      (one: Record<"action", unknown>) => one.action
     )
     expect(actions).toEqual(expect.arrayContaining(["shortage.waitlist.joined", "shortage.waitlist.matched"]))
   })

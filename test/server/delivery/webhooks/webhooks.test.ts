@@ -117,7 +117,7 @@ describe.each(engines)("webhooks on %s", (engine) => {
     }
     const listed = async (token?: string) =>
       (await server.ask("/api/v1/webhooks", token === undefined ? {} : { token })).body.webhooks.map(
-        (one: any) => one.id
+        (one: Record<"id", unknown>) => one.id
       )
     expect(await listed(other.token)).toEqual([other.webhook_id])
     expect(await listed(maker.token)).toEqual([id])

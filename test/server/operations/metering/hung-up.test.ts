@@ -52,7 +52,7 @@ describe.each(engines)("a client that hangs up on %s", (engine) => {
   }
   const logged = async (request_id: string): Promise<ReadonlyArray<any>> =>
     (await server.ask("/api/v1/request_logs?per_page=100")).body.request_logs.filter(
-      (row: any) => row.request_id === request_id
+      (row: Record<"request_id", unknown>) => row.request_id === request_id
     )
 
   it("is logged and charged for the change it made", async () => {

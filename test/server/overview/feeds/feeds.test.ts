@@ -348,7 +348,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
     it("have signed addresses, also for everybody's orders, and refuse altered ones", async () => {
       const listed = (await server.ask("/api/v1/calendar_feeds?with=returns,dispatch", { token: mover_token })).body
         .calendar_feeds
-      expect(listed.map((one: any) => [one.scope, one.with, one.name])).toEqual([
+      expect(listed.map((one: Record<"scope" | "with" | "name", unknown>) => [one.scope, one.with, one.name])).toEqual([
         ["user", ["dispatch", "returns"], "Flightcase — mover: Dispatch, Returns"],
         ["all", ["dispatch", "returns"], "Flightcase — All Dispatch, Returns"]
       ])
