@@ -8,6 +8,7 @@ import { both_engines, type Engine, engines } from "../../app.ts"
 import { pagesOfPdf } from "../print/pdf-text.ts"
 import { serve, type ServeOptions, type Serving } from "../serving.ts"
 import { type Billing, billingOf } from "./billing.ts"
+import { ranOnce } from "../delivery/jobs/words.ts"
 
 let serving: Serving
 let billing: Billing
@@ -156,15 +157,7 @@ describe("an invoice is overdue", () => {
 
 describe.each(engines)("the overdue sweep on %s", (engine) => {
   opensBilling(engine)
-  const swept = (): Promise<unknown> =>
-    serving.run(
-      Effect.scoped(
-        overdueSweep.kind.run(
-          { due_at: "2026-07-02T00:07:00.000Z" },
-          { job_id: "test", number: 1, is_last: false, progress: () => Effect.void }
-        )
-      )
-    )
+  const swept = (): Promise<unknown> => serving.run(ranOnce(overdueSweep.kind, { due_at: "2026-07-02T00:07:00.000Z" }))
   const told = () =>
     serving.run(
       Effect.flatMap(Store, (store) =>

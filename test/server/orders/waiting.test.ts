@@ -6,6 +6,7 @@ import { Store } from "../../../core/kernel/store/store.ts"
 import { waitingSweep } from "../../../server/orders/waiting.ts"
 import { engines } from "../../app.ts"
 import { house, type House } from "../delivery/webhooks/house.ts"
+import { ranOnce } from "../delivery/jobs/words.ts"
 
 const soon = { timeout: 30_000, interval: 20 }
 const june = { starts_at: "2031-06-01T09:00:00Z", ends_at: "2031-06-05T17:00:00Z" }
@@ -337,9 +338,8 @@ describe.each(engines)("the waiting list on %s", (engine) => {
     await settled()
     // An event without notification, as if a server had stopped in between.
     await w.sql(`update stock_levels set quantity_held = quantity_held * 2 where product_id = ${id}`)
-    const attempt = { job_id: "test", number: 1, is_last: false, progress: () => Effect.void }
-    await w.run(Effect.scoped(waitingSweep.kind.run({ due_at: "2026-06-18T00:27:00.000Z" }, attempt)))
-    await w.run(Effect.scoped(waitingSweep.kind.run({ due_at: "2026-06-18T01:27:00.000Z" }, attempt)))
+    for (const hour of ["00", "01"])
+      await w.run(ranOnce(waitingSweep.kind, { due_at: `2026-06-18T${hour}:27:00.000Z` }))
     expect(await outcome(deal)).toEqual([["matched"]])
   })
 

@@ -6,6 +6,7 @@ import { dueBackAt, isReminderDue } from "../../../core/purchasing/receiving/int
 import { returnSweep } from "../../../server/purchasing/slice.ts"
 import { engines } from "../../app.ts"
 import { serve, type Serving } from "../serving.ts"
+import { ranOnce } from "../delivery/jobs/words.ts"
 
 const order = {
   po_type: "sub_hire",
@@ -69,14 +70,7 @@ describe.each(engines)("the sweep for goods due back on %s", (engine) => {
     const gone = await received("Forklift")
     await must(`purchase_orders/${gone}/return`, {})
     const swept = (serve: Serving): Promise<unknown> =>
-      serve.run(
-        Effect.scoped(
-          returnSweep.kind.run(
-            { due_at: "2026-06-24T00:12:00.000Z" },
-            { job_id: "test", number: 1, is_last: false, progress: () => Effect.void }
-          )
-        )
-      )
+      serve.run(ranOnce(returnSweep.kind, { due_at: "2026-06-24T00:12:00.000Z" }))
     const rows = (sql: string) => serving.run(Effect.flatMap(Store, (store) => store.run<{ text: string }>(sql)))
     serving.setClock(Date.parse("2026-06-23T10:00:00Z"))
     expect(await swept(serving)).toEqual({ reminded: 0 })

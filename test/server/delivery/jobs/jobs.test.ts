@@ -198,4 +198,135 @@ describe.each(both_engines)("jobs on %s", (engine) => {
       { status: "queued", attempts: 0 }
     ])
   })
+
+  const erase = async (server: Serving) => {
+    const made = await server.ask("/api/v1/members", { json: { name: "Ann", membership_type: "contact" } })
+    const erased = await server.ask(`/api/v1/members/${made.body.member.id}/anonymise`, { method: "POST", json: {} })
+    expect(erased.status, erased.text).toBe(200)
+  }
+
+  it("that name people are emptied once somebody is erased, unless they are still pending", async () => {
+    const kind = wordKind(
+      (word) =>
+        word === "Ann refused" ? Effect.fail(new GivenUp({ message: "Ann refused" })) : Effect.succeed({ to: word }),
+      { names_people: true }
+    )
+    const server = await serving(kind)
+    const [done, failed] = [await queueWord(server, kind, "Ann done"), await queueWord(server, kind, "Ann refused")]
+    await expect.poll(async () => (await job(server, done)).status, within).toBe("done")
+    await expect.poll(async () => (await job(server, failed)).status, within).toBe("failed")
+    const waiting = await queueWord(server, kind, "waiting", { delay_seconds: 3_600 })
+    await erase(server)
+    const texts = JSON.stringify([
+      await rowsOf(server, "select element, last_failure from effect_queue"),
+      await rowsOf(server, "select result from job_notes")
+    ])
+    expect(texts).not.toContain("Ann")
+    expect(texts).toContain("waiting")
+    expect((await job(server, waiting)).status).toBe("queued")
+    const again = await server.ask(`/api/v1/system/jobs/${encodeURIComponent(failed)}/retry`, { method: "POST" })
+    expect(again.body.job).toMatchObject({ status: "failed", error: expect.stringContaining("erased") })
+    // Completed jobs stay known, so that they are not repeated.
+    expect(await queueWord(server, kind, "Ann done")).toBe(done)
+    expect((await job(server, done)).status).toBe("done")
+  })
+
+  it("that hang fail after their kind's time limit, and release their worker", async () => {
+    const kind = wordKind((word) => (word === "hangs" ? Effect.never : Effect.succeed({ word })), {
+      at_a_time: 1,
+      attempts_max: 1,
+      limit_seconds: 2
+    })
+    const server = await serving(kind)
+    const hanging = await queueWord(server, kind, "hangs")
+    await expect.poll(async () => (await job(server, hanging)).status, within).toBe("running")
+    const after = await queueWord(server, kind, "after")
+    await expect.poll(async () => (await job(server, after)).status, within).toBe("done")
+    expect(await job(server, hanging)).toMatchObject({ status: "failed", error: "It did not end within 2 seconds." })
+  })
+
+  describe("that end for good", () => {
+    /** A job after servers were killed in each of its attempts. */
+    const brokenOff = async (server: Serving, kind: WordKind, word: string, attempts: number): Promise<string> => {
+      const id = await queueWord(server, kind, word, { delay_seconds: 3_600 })
+      const now = engine === "pg" ? "now()" : "current_timestamp"
+      await server.run(
+        Effect.flatMap(Store, (store) =>
+          store.run(`update effect_queue set attempts = ${attempts}, visible_at = ${now} where id = '${id}'`)
+        )
+      )
+      return id
+    }
+
+    it("fail, with their kind's follow-up, if the server ended during the last attempt", async () => {
+      const ended: Array<readonly [string, string]> = []
+      const run: Array<string> = []
+      const kind = wordKind((word) => Effect.sync(() => void run.push(word)), {
+        ended: ({ word }, error) => Effect.sync(() => void ended.push([word, error]))
+      })
+      const server = await serving(kind)
+      const id = await brokenOff(server, kind, "killed", 3)
+      await expect.poll(async () => (await job(server, id)).status, within).toBe("failed")
+      expect(await job(server, id)).toMatchObject({ attempts: 3, error: "The server ended during the last attempt." })
+      expect([run, ended]).toEqual([[], [["killed", "The server ended during the last attempt."]]])
+      // A manual retry restarts it.
+      await server.ask(`/api/v1/system/jobs/${encodeURIComponent(id)}/retry`, { method: "POST" })
+      await expect.poll(async () => (await job(server, id)).status, within).toBe("done")
+    })
+
+    it("do not count attempts cut off by the server if their kind cannot end a server", async () => {
+      const numbers: Array<readonly [number, boolean]> = []
+      const kind = wordKind(
+        (_word, { is_last, number }) =>
+          Effect.suspend(() => {
+            numbers.push([number, is_last])
+            return number < 3 ? Effect.fail("not yet") : Effect.void
+          }),
+        { counts_broken_off: false, waits_seconds: [0] }
+      )
+      const server = await serving(kind)
+      const id = await brokenOff(server, kind, "killed often", 40)
+      await expect.poll(async () => (await job(server, id)).status, within).toBe("done")
+      expect(numbers).toEqual([
+        [1, false],
+        [2, false],
+        [3, true]
+      ])
+    })
+
+    it("run their kind's follow-up when they fail, give up or time out", async () => {
+      const kind = wordKind(
+        (word) =>
+          word === "hangs"
+            ? Effect.never
+            : word === "given up"
+              ? Effect.fail(new GivenUp({ message: "No use." }))
+              : Effect.fail("no"),
+        {
+          attempts_max: 1,
+          limit_seconds: 1,
+          ended: ({ word }) =>
+            Effect.flatMap(Store, (store) =>
+              store.run(`insert into job_notes (job_id, progress) values ('ended ${word}', 1)`)
+            )
+        }
+      )
+      const server = await serving(kind)
+      for (const word of ["hangs", "given up", "fails"]) {
+        const id = await queueWord(server, kind, word)
+        await expect.poll(async () => (await job(server, id)).status, within).toBe("failed")
+        expect(await rowsOf(server, `select job_id from job_notes where job_id = 'ended ${word}'`)).toHaveLength(1)
+      }
+    })
+
+    it("fail even if their kind's follow-up throws", async () => {
+      const kind = wordKind(() => Effect.fail(new GivenUp({ message: "No use." })), {
+        ended: () => Effect.die(new Error("a fault of ours"))
+      })
+      const server = await serving(kind)
+      const id = await queueWord(server, kind, "odd")
+      await expect.poll(async () => (await job(server, id)).error, within).toBe("No use.")
+      expect((await job(server, id)).status).toBe("failed")
+    })
+  })
 })

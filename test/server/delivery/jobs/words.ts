@@ -30,6 +30,10 @@ export const wordKind = (
     ...more
   })
 
+/** Runs a job once, without its queue. */
+export const ranOnce = <Data>(kind: JobKind<Data>, data: Data) =>
+  Effect.scoped(kind.run(data, { job_id: "test", number: 1, is_last: false, progress: () => Effect.void }))
+
 type Asked = Pick<ServerApp, "run">
 /** Queues a job about a word, in a transaction of its own. */
 export const queueWord = (

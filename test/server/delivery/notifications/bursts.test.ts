@@ -6,6 +6,7 @@ import { told_a_minute_max } from "../../../../server/delivery/notifications/wri
 import { tellingJob } from "../../../../server/delivery/notifications/slice.ts"
 import { both_engines, plays_everything } from "../../../app.ts"
 import { house, type House, type Person } from "./house.ts"
+import { ranOnce } from "../jobs/words.ts"
 
 const minute = 60_000
 describe.each(both_engines)("notifications of a burst on %s", (engine) => {
@@ -53,14 +54,17 @@ describe.each(both_engines)("notifications of a burst on %s", (engine) => {
     await made(told_a_minute_max + 3)
     const [before] = await server.inbox(seller)
     expect(before.title).toBe("3 opportunities were made")
-    const context = { job_id: "again", number: 2, is_last: false, progress: () => Effect.void }
-    const job = tellingJob(() => undefined)
     const positions = await server.sql(
       `select position from journal where type = 'opportunity.created' and position > ${newest}`
     )
     for (const { position } of positions) {
       const data = { from: Number(position), to: Number(position) }
-      await server.run(Effect.scoped(job.run(data, context)))
+      await server.run(
+        ranOnce(
+          tellingJob(() => undefined),
+          data
+        )
+      )
     }
     expect((await server.inbox(seller))[0]).toEqual(before)
     expect((await server.inbox(seller)).length).toBe(told_a_minute_max + 1)

@@ -13,6 +13,7 @@ import { overdueSweep } from "../../../../server/billing/slice.ts"
 import { type Books, openBooks } from "../../../api/billing-black-box.ts"
 import { engines } from "../../../app.ts"
 import { houseOf, type House, type Person } from "./house.ts"
+import { ranOnce } from "../jobs/words.ts"
 
 describe.each(engines)("the notifications on %s", (engine) => {
   let yard: Books
@@ -76,11 +77,7 @@ describe.each(engines)("the notifications on %s", (engine) => {
       `A payment of £50.00 was recorded: Invoice ${bill.number} for Payer`
     ])
     house.setClock(Date.parse(bill.due_at) + 3 * 86_400_000)
-    const swept = overdueSweep.kind.run(
-      { due_at: bill.due_at },
-      { job_id: "test", number: 1, is_last: false, progress: () => Effect.void }
-    )
-    await house.run(Effect.scoped(swept))
+    await house.run(ranOnce(overdueSweep.kind, { due_at: bill.due_at }))
     expect(await titles(seller, "invoice.overdue", bill.id)).toEqual([`Invoice ${bill.number} for Payer is overdue`])
     const mailed = await house.sql("select mail_state from notifications where notification_type = 'invoice.overdue'")
     expect(mailed.filter(({ mail_state }) => mail_state !== "none").length).toBeGreaterThan(0)

@@ -9,6 +9,7 @@ import { notifications } from "../../../../server/delivery/notifications/schema.
 import { userById } from "../../../../server/ports/server-context.ts"
 import { engines } from "../../../app.ts"
 import { house, type House, type Person } from "./house.ts"
+import { ranOnce } from "../jobs/words.ts"
 
 describe.each(engines)("the inbox on %s", (engine) => {
   let server: House
@@ -121,10 +122,13 @@ describe.each(engines)("the inbox on %s", (engine) => {
     await server.told()
     const before = await server.sql("select dedupe_key from notifications order by id")
     const to = await server.run(Effect.flatMap(Store, lastPosition))
-    const job = tellingJob(() => undefined)
-    const attempt = { job_id: "test", number: 2, is_last: false, progress: () => Effect.void }
     const run = () =>
-      server.run(Effect.scoped(job.run({ from: 1, to }, attempt)) as Effect.Effect<unknown, unknown, never>)
+      server.run(
+        ranOnce(
+          tellingJob(() => undefined),
+          { from: 1, to }
+        )
+      )
     await Promise.all([run(), run()])
     expect(await server.sql("select dedupe_key from notifications order by id")).toEqual(before)
   })
@@ -145,11 +149,15 @@ describe.each(engines)("the inbox on %s", (engine) => {
       await server.run(run as Effect.Effect<A, E, never>)
       return statements
     }
-    const attempt = { job_id: "test", number: 1, is_last: false, progress: () => Effect.void }
     const telling = async () => {
       await server.run(Effect.flatMap(Store, (store) => store.run("delete from notifications")))
       const to = await server.run(Effect.flatMap(Store, lastPosition))
-      return counted(Effect.scoped(tellingJob(() => undefined).run({ from: to - 1, to }, attempt)))
+      return counted(
+        ranOnce(
+          tellingJob(() => undefined),
+          { from: to - 1, to }
+        )
+      )
     }
     const reading = (rows: number) =>
       counted(
@@ -182,9 +190,11 @@ describe.each(engines)("the inbox on %s", (engine) => {
     await server.sql(`update journal set command_id = '${command_id}' where type = 'opportunity.created'`)
     await server.sql("delete from notifications")
     const to = await server.run(Effect.flatMap(Store, lastPosition))
-    const attempt = { job_id: "test", number: 1, is_last: false, progress: () => Effect.void }
     await server.run(
-      Effect.scoped(tellingJob(() => undefined).run({ from: 1, to }, attempt)) as Effect.Effect<unknown, unknown, never>
+      ranOnce(
+        tellingJob(() => undefined),
+        { from: 1, to }
+      )
     )
     const [told, ...more] = await server.inbox(seller)
     expect([told.title, told.body, told.subject_id, told.url, more]).toEqual([

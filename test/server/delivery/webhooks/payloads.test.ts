@@ -22,6 +22,7 @@ import { journals_folder, readLines, readPacked } from "../../../fixtures/kept/f
 import { recordedCatalogue } from "../../../recorded-catalogue.ts"
 import { house, type House, poll } from "./house.ts"
 import { receiver } from "./receiver.ts"
+import { ranOnce } from "../jobs/words.ts"
 
 const folder = join(journals_folder, "0.1")
 const kinds = describedKinds(recordedCatalogue, webhookKinds)
@@ -78,8 +79,7 @@ const billed = async ({ did, member, run }: House): Promise<void> => {
   await did(201, "POST", `${invoice}/payments`, { amount: "30.00" })
   await did(201, "POST", `${invoice}/refunds`, { amount: "10.00" })
   await did(201, "POST", `${invoice}/credit_notes`, { amount: "20.00" })
-  const attempt = { job_id: "test", number: 1, is_last: false, progress: () => Effect.void }
-  await run(Effect.scoped(overdueSweep.kind.run({ due_at: "2026-07-02T00:07:00.000Z" }, attempt)))
+  await run(ranOnce(overdueSweep.kind, { due_at: "2026-07-02T00:07:00.000Z" }))
 }
 /** Each kind of procurement once: an order that is made, sent and cancelled. */
 const ordered = async ({ did, member }: House): Promise<void> => {
@@ -104,8 +104,7 @@ const lent = async ({ did, member, run }: House): Promise<void> => {
   await did(200, "POST", `${path}/send`, {})
   const [item] = (await did(200, "GET", `${path}?include=items`)).purchase_order.items
   await did(200, "POST", `${path}/receive`, { lines: [{ item_id: item.id, quantity: "2" }] })
-  const attempt = { job_id: "test", number: 1, is_last: false, progress: () => Effect.void }
-  await run(Effect.scoped(returnSweep.kind.run({ due_at: "2026-06-18T00:12:00.000Z" }, attempt)))
+  await run(ranOnce(returnSweep.kind, { due_at: "2026-06-18T00:12:00.000Z" }))
   await did(200, "POST", `${path}/return`, {})
   const { product } = await did(201, "POST", "/products", { name: "Lamp", stock_method: 1, sub_rental_price: "50.00" })
   const job = { subject: "Tower", store_id: 1, starts_at: "2027-08-01T09:00:00Z", ends_at: "2027-08-03T18:00:00Z" }
