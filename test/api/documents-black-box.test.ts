@@ -112,10 +112,10 @@ describe.each(engines)("documents over HTTP on %s", (engine) => {
       ["no id", "documentable_id", { documentable_id: undefined }],
       ["an unknown type", "document_type", { document_type: "poem" }],
       ["an unknown source", "documentable_type", { documentable_type: "Member" }],
-      ["a source that is not there", "documentable_id", { documentable_id: 999_999 }],
-      ["an id that is none", "documentable_id", { documentable_id: "first" }],
-      ["a store that is not there", "store_id", { store_id: 999_999 }],
-      ["an answer to when that is none", "async", { async: "maybe" }]
+      ["a missing source", "documentable_id", { documentable_id: 999_999 }],
+      ["an invalid id", "documentable_id", { documentable_id: "first" }],
+      ["a missing store", "store_id", { store_id: 999_999 }],
+      ["an invalid async", "async", { async: "maybe" }]
     ])("is refused for %s, by itself and in a batch", async (_, field, more) => {
       const before = await press.count()
       expect(refusal(await press.generate("quotation", more))).toEqual([422, field])
@@ -400,7 +400,7 @@ describe.each(engines)("documents over HTTP on %s", (engine) => {
         ...{ method: "POST", bytes: "name=Ann+Bell&accept=1" },
         headers: { "content-type": "application/x-www-form-urlencoded" }
       })
-    it("of an expired quotation offers and accepts no acceptance", async () => {
+    it("of an expired quotation has no form to accept it, and refuses an acceptance", async () => {
       const job = await yard.job([{ unit_price: "100.00" }], { quote_invalid_at: "2026-06-20T00:00:00Z" })
       await yard.made(`/opportunities/${job.id}/convert_to_quotation`)
       const token = await tokenOf((await press.drawn("quotation", { documentable_id: job.id })).id)

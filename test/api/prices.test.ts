@@ -50,12 +50,22 @@ describe.each(engines)("prices on %s", (engine) => {
       ["whole pieces, half of one up", { quantity: "1.5" }, {}, "60.00"],
       ["its own discount to two decimals", { unit_price: "33.34", discount_percent: 33.33 }, {}, "66.68"],
       ["a service by the day", { transaction_type: 2 }, {}, "30.00"],
-      ["what is hired in by the day", { transaction_type: 3 }, {}, "30.00"],
+      ["a sub-rental by the day", { transaction_type: 3 }, {}, "30.00"],
       ["chargeable days instead", {}, { use_chargeable_days: true, chargeable_days: "2.4" }, "20.00"],
       ["elapsed days where the flag has no number", {}, { use_chargeable_days: true }, "30.00"],
-      ["a sale once", { transaction_type: 1 }, { use_chargeable_days: true, chargeable_days: "5" }, "10.00"],
-      ["nothing by its charge dates", {}, { charge_starts_at: "2026-07-01", charge_ends_at: "2026-07-21" }, "30.00"],
-      ["the highest price there is", { unit_price: 2_147_483_647 }, one_day, "21474836.47"]
+      [
+        "a sale once, whatever the days",
+        { transaction_type: 1 },
+        { use_chargeable_days: true, chargeable_days: "5" },
+        "10.00"
+      ],
+      [
+        "the days of the hire, not the charge dates",
+        {},
+        { charge_starts_at: "2026-07-01", charge_ends_at: "2026-07-21" },
+        "30.00"
+      ],
+      ["the highest price", { unit_price: 2_147_483_647 }, one_day, "21474836.47"]
     ])("with a manual price is charged: %s", async (_, more, header, total) => {
       const made = await line((await job(header)).id, { unit_price: "10.00", ...more })
       expect([made.items[0].total, made.charge_total]).toEqual([total, total])
@@ -165,16 +175,16 @@ describe.each(engines)("prices on %s", (engine) => {
     ["a discount above a hundred", "items", { discount_percent: 100.01 }, "discount_percent"],
     ["a negative discount", "items", { discount_percent: -1 }, "discount_percent"],
     ["a discount with three decimals", "items", { discount_percent: "10.555" }, "discount_percent"],
-    ["a price too fine", "items", { unit_price: "1.001" }, "unit_price"],
+    ["a price with three decimals", "items", { unit_price: "1.001" }, "unit_price"],
     ["a price beyond 32 bits", "items", { unit_price: "21474836.48" }, "unit_price"],
     ["a line beyond 32 bits", "items", { unit_price: "21474836.47", quantity: 2 }, "unit_price", one_day],
-    ["a line of no known type", "items", { unit_price: 1, transaction_type: 4 }, "transaction_type"],
-    ["a cost of no known type", "costs", { amount: 1, cost_type: 6 }, "cost_type"],
-    ["a cost too fine", "costs", { amount: "0.001" }, "amount"],
-    ["no deal", "deal_price", {}, "deal_total"],
-    ["a deal too fine", "deal_price", { deal_total: "1.001" }, "deal_total"],
-    ["a deal too large", "deal_price", { deal_total: 2_147_483_648 }, "deal_total"],
-    ["a deal of half a yen", "deal_price", { deal_total: "90.5" }, "deal_total", { currency: "JPY" }]
+    ["a line of an unknown type", "items", { unit_price: 1, transaction_type: 4 }, "transaction_type"],
+    ["a cost of an unknown type", "costs", { amount: 1, cost_type: 6 }, "cost_type"],
+    ["a cost with three decimals", "costs", { amount: "0.001" }, "amount"],
+    ["a missing deal price", "deal_price", {}, "deal_total"],
+    ["a deal price with three decimals", "deal_price", { deal_total: "1.001" }, "deal_total"],
+    ["a deal price beyond 32 bits", "deal_price", { deal_total: 2_147_483_648 }, "deal_total"],
+    ["a deal price of half a yen", "deal_price", { deal_total: "90.5" }, "deal_total", { currency: "JPY" }]
   ])("%s is refused", async (_, path, body, field, header) => {
     const { id } = await job(header)
     expect(

@@ -163,7 +163,7 @@ describe("over a socket", () => {
       "POST /api/v1/products HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
     ],
     ["a header with a NUL", "GET / HTTP/1.1\r\nHost: x\r\nX-Y: a\u0000b\r\n\r\n"],
-    ["a chunk of no size", "POST /api/v1/products HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"]
+    ["a chunk without a size", "POST /api/v1/products HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"]
   ])("%s is answered with 400 as JSON", async (_, text) => {
     const got = await raw(text)
     expect(got).toMatch(/^HTTP\/1\.1 400 /)

@@ -30,9 +30,12 @@ it.each<[string, string]>([
   ["an empty object in white space", `{${spaces}}`],
   ["a value in white space", `${spaces}[1]${spaces}`],
   ["names given twice", `{"a":${many},"b":1,"a":${JSON.stringify(rows(2))}}`],
-  ["names that mean something", `{"__proto__":${many},"constructor":${many},"\\u005f_proto__":{"x":1},"toString":1}`],
+  [
+    "an object with the key __proto__",
+    `{"__proto__":${many},"constructor":${many},"\\u005f_proto__":{"x":1},"toString":1}`
+  ],
   ["white space around names", `{ "a" \n:\t ${many} , "b":${spaces}1 }`]
-])("%s", async (_, text) => {
+])("%s is parsed as by JSON.parse", async (_, text) => {
   expect(text.length).toBeGreaterThan(140_000)
   const got = await parseInPieces(text, wire_body_depth_max)
   expect(JSON.stringify(got)).toBe(JSON.stringify(parsePlain(text)))
@@ -40,25 +43,25 @@ it.each<[string, string]>([
 
 it.each<[string, string]>([
   ["a comma too many at the end of a list", `[${many},]`],
-  ["one at its beginning", `[,${many}]`],
-  ["two in a row", `[${many},,1]`],
-  ["one in white space", `[1,${spaces},2]`],
-  ["one at the end of an object", `{"a":${many},}`],
+  ["a comma at the start of a list", `[,${many}]`],
+  ["two commas in a row", `[${many},,1]`],
+  ["a comma in white space", `[1,${spaces},2]`],
+  ["a comma at the end of an object", `{"a":${many},}`],
   ["cut off", many.slice(0, -1)],
   ["cut off in a text", many.slice(0, -20)],
-  ["something behind it", `${many} 1`],
-  ["another bracket behind it", `${many}]`],
-  ["closed by the other bracket", `${many.slice(0, -1)}}`],
+  ["text after the value", `${many} 1`],
+  ["a bracket after the value", `${many}]`],
+  ["a list closed by a brace", `${many.slice(0, -1)}}`],
   ["a list in it closed by the other bracket", `[${many.slice(0, -1)}},1]`],
   ["no name", `{${many}}`],
-  ["a name that is none", `{a:${many}}`],
+  ["an unquoted name", `{a:${many}}`],
   ["no colon", `{"a" ${many}}`],
   ["no value", `{"a":${spaces}}`],
   ["no comma", `[${many} ${many}]`],
-  ["a bracket before it", `]${many}`],
+  ["a bracket before the value", `]${many}`],
   ["no value before a comma", `{"a":${spaces},"b":${many}}`],
   ["single quotes", `['${long}']`],
-  ["nothing that JSON knows", `{"a":nonsense${long}}`]
+  ["an unknown word", `{"a":nonsense${long}}`]
 ])("%s is refused as by JSON.parse", async (_, text) => {
   expect(() => {
     JSON.parse(text)

@@ -116,18 +116,18 @@ describe("a starting server", () => {
 
 describe("environment variables", () => {
   it.each([
-    ["a port that is none", { FLIGHTCASE_PORT: "http" }, /FLIGHTCASE_PORT/],
+    ["an invalid port", { FLIGHTCASE_PORT: "http" }, /FLIGHTCASE_PORT/],
     ["a port out of range", { FLIGHTCASE_PORT: "65536" }, /FLIGHTCASE_PORT/],
     ["a short token", { FLIGHTCASE_TOKEN: "short" }, /FLIGHTCASE_TOKEN .*20/],
     ["a token no header can carry", { FLIGHTCASE_TOKEN: "with spaces in between it all" }, /FLIGHTCASE_TOKEN/],
     ["a short key", { FLIGHTCASE_KEY: "short" }, /FLIGHTCASE_KEY .*20/],
-    ["a public address that is none", { FLIGHTCASE_URL: "flightcase.example" }, /FLIGHTCASE_URL/],
+    ["an invalid public address", { FLIGHTCASE_URL: "flightcase.example" }, /FLIGHTCASE_URL/],
     ["a database address of another kind", { DATABASE_URL: "mysql://x/y", FLIGHTCASE_KEY: key }, /DATABASE_URL/],
     ["a Postgres without a key", { DATABASE_URL: "postgres://127.0.0.1:1/x" }, /FLIGHTCASE_KEY .*DATABASE_URL/],
-    ["a rate limit that is none", { FLIGHTCASE_RATE_LIMIT: "-1" }, /FLIGHTCASE_RATE_LIMIT/],
-    ["a limit for addresses that is none", { FLIGHTCASE_ANONYMOUS_RATE_LIMIT: "0" }, /FLIGHTCASE_ANONYMOUS_RATE_LIMIT/],
-    ["a number of proxies that is none", { FLIGHTCASE_TRUST_PROXY: "yes" }, /FLIGHTCASE_TRUST_PROXY/],
-    ["a log level that is none", { FLIGHTCASE_LOG: "loud" }, /FLIGHTCASE_LOG/]
+    ["an invalid rate limit", { FLIGHTCASE_RATE_LIMIT: "-1" }, /FLIGHTCASE_RATE_LIMIT/],
+    ["an invalid limit for addresses", { FLIGHTCASE_ANONYMOUS_RATE_LIMIT: "0" }, /FLIGHTCASE_ANONYMOUS_RATE_LIMIT/],
+    ["an invalid number of proxies", { FLIGHTCASE_TRUST_PROXY: "yes" }, /FLIGHTCASE_TRUST_PROXY/],
+    ["an invalid log level", { FLIGHTCASE_LOG: "loud" }, /FLIGHTCASE_LOG/]
   ])("with %s are refused by name", (_, env: Env, words) => {
     expect(() => configFrom(env)).toThrow(StartupError)
     expect(() => configFrom(env)).toThrow(words)
@@ -185,9 +185,9 @@ describe("an invalid start prints one clear line and exits with 1", () => {
       /127\.0\.0\.1:1\/x: nothing answers/
     ],
     ["an address of another machine", { FLIGHTCASE_HOST: "192.0.2.1" }, /FLIGHTCASE_HOST/],
-    ["a port that is none", { FLIGHTCASE_PORT: "http" }, /FLIGHTCASE_PORT/],
+    ["an invalid port", { FLIGHTCASE_PORT: "http" }, /FLIGHTCASE_PORT/],
     [
-      "a host nobody knows",
+      "an unknown host",
       { DATABASE_URL: "postgres://nowhere.invalid/x", FLIGHTCASE_KEY: key },
       /nowhere\.invalid\/x: its host name is not known/
     ]

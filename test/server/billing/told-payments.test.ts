@@ -182,7 +182,7 @@ describe.each(both_engines)("payments received by webhook on %s", (engine: Engin
     expect(await shown(id)).toEqual(["partially_paid", "60.00", 1])
   })
   it.each([
-    ["of no invoice there is", { invoice_number: "0000999999" }, /names invoice 0000999999: there is none/],
+    ["of a missing invoice", { invoice_number: "0000999999" }, /names invoice 0000999999: there is none/],
     ["in another currency", { currency: "USD" }, /which is in EUR/],
     ["of more than is outstanding", { amount: "100.01" }, /more than the 100.00 EUR that are outstanding/],
     ["of parts of a cent", { amount: "1.001" }, /at most 2 decimals/]

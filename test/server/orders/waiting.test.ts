@@ -114,24 +114,24 @@ describe.each(engines)("the waiting list on %s", (engine) => {
   const freeing: ReadonlyArray<
     readonly [string, (given: { other: Deal; level: number; product_id: number }) => Promise<unknown>, boolean]
   > = [
-    ["an order is cancelled", ({ other }) => cancel(other), true],
+    ["another order is cancelled", ({ other }) => cancel(other), true],
     [
-      "an order takes them at another time",
+      "another order moves to other dates",
       ({ other }) => w.did(200, "PATCH", `/opportunities/${other.id}/items/${other.line}`, july),
       true
     ],
     [
-      "its line is deleted",
+      "another order's line is deleted",
       ({ other }) => w.did(200, "DELETE", `/opportunities/${other.id}/items/${other.line}`),
       true
     ],
     [
-      "its line asks for none of them any more",
+      "another order needs one less",
       ({ other }) => w.did(200, "PATCH", `/opportunities/${other.id}/items/${other.line}`, { quantity: 1 }),
       false
     ],
     [
-      "an order is shortened",
+      "another order moves to earlier dates",
       ({ other }) =>
         w.did(200, "PATCH", `/opportunities/${other.id}/items/${other.line}`, {
           starts_at: "2031-05-20T09:00:00Z",
@@ -139,10 +139,14 @@ describe.each(engines)("the waiting list on %s", (engine) => {
         }),
       true
     ],
-    ["stock comes", ({ level }) => w.did(200, "PUT", `/stock_levels/${level}`, { quantity_held: 4 }), true],
-    ["some stock comes", ({ level }) => w.did(200, "PUT", `/stock_levels/${level}`, { quantity_held: 3 }), false],
+    ["enough stock arrives", ({ level }) => w.did(200, "PUT", `/stock_levels/${level}`, { quantity_held: 4 }), true],
     [
-      "stock comes at another store",
+      "too little stock arrives",
+      ({ level }) => w.did(200, "PUT", `/stock_levels/${level}`, { quantity_held: 3 }),
+      false
+    ],
+    [
+      "stock arrives at another store",
       async ({ product_id }) => {
         const { store } = await w.did(201, "POST", "/stores", { name: "Elsewhere" })
         await w.did(201, "POST", "/stock_levels", { product_id, store_id: store.id, quantity_held: 9 })
@@ -150,7 +154,7 @@ describe.each(engines)("the waiting list on %s", (engine) => {
       false
     ]
   ]
-  it.each(freeing)("when %s", async (_case, frees, is_told) => {
+  it.each(freeing)("is checked when %s", async (_case, frees, is_told) => {
     const { id, level } = await product(2)
     const other = await ordered(id, 2)
     const deal = await ordered(id, 2)
@@ -235,7 +239,7 @@ describe.each(engines)("the waiting list on %s", (engine) => {
   /** Actions that remove the line from the list, or keep it there. */
   const ends: ReadonlyArray<readonly [string, (deal: Deal) => Promise<unknown>, ReadonlyArray<string>, number]> = [
     [
-      "somebody asks",
+      "a user removes it",
       ({ id, line }) => w.did(200, "POST", `/opportunities/${id}/shortages/leave`, { opportunity_item_ids: [line] }),
       ["asked"],
       0
@@ -252,31 +256,31 @@ describe.each(engines)("the waiting list on %s", (engine) => {
       0
     ],
     [
-      "the dates change to when there is enough",
+      "the dates change to ones with enough stock",
       ({ id, line }) => w.did(200, "PATCH", `/opportunities/${id}/items/${line}`, july),
       ["changed"],
       0
     ],
     [
-      "fewer are wanted than there are",
+      "fewer are needed than are free",
       ({ id, line }) => w.did(200, "PATCH", `/opportunities/${id}/items/${line}`, { quantity: 1 }),
       ["changed"],
       0
     ],
     [
-      "more are wanted",
+      "more are needed",
       ({ id, line }) => w.did(200, "PATCH", `/opportunities/${id}/items/${line}`, { quantity: 9 }),
       [],
       1
     ],
     [
-      "the line has another name",
+      "the line is renamed",
       ({ id, line }) => w.did(200, "PATCH", `/opportunities/${id}/items/${line}`, { name: "Fog" }),
       [],
       1
     ]
   ]
-  it.each(ends)("where %s, the line stays or leaves", async (_case, happens, left, waits) => {
+  it.each(ends)("keeps or removes a line when %s", async (_case, happens, left, waits) => {
     const { id } = await product(3)
     await ordered(id, 2)
     const deal = await ordered(id, 3)

@@ -134,7 +134,7 @@ describe("a document as PDF", () => {
   })
   it.each([
     ["a picture that is not given", { picture: { sha256: "a".repeat(64) } }, /is not given/],
-    ["a picture that is none", { picture: { mime_type: "image/png", base64: "AAAA" } }, /neither PNG nor JPEG/],
+    ["an invalid picture", { picture: { mime_type: "image/png", base64: "AAAA" } }, /neither PNG nor JPEG/],
     [
       "a picture that is cut off",
       { picture: { mime_type: "image/png", base64: fadingPng(40, 40).subarray(0, 60).toString("base64") } },
