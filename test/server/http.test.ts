@@ -307,7 +307,7 @@ describe("a socket with a custom handler", () => {
       expect(said()).toContain("request failed outside the pipeline")
       expect(said()).toContain("a secret")
     }))
-  it("sends no body with 204, 304 and HEAD", async () => {
+  it("sends no body with 204, 304 and an empty 200, and a length only with 200", async () => {
     for (const [status, length] of [
       [204, null],
       [304, null],

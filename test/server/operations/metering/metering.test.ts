@@ -190,28 +190,12 @@ describe.each(engines)("metering on %s", (engine: Engine) => {
     expect((await server.ask("/api/v1/request_logs")).body.meta.per_page).toBe(20)
   })
 
-  it("sums by each dimension, in the order of section 16", async () => {
-    const before = await usageOf(server, "dimension=endpoint&channel=api")
-    const found = before.usage.find((row: Record<"key", unknown>) => row.key === "products.list")
-    expect(found).toMatchObject({ label: "GET /api/v1/products" })
-    for (let times = 0; times < 3; times++) await server.ask("/api/v1/products")
-    const after = await usageOf(server, "dimension=endpoint&channel=api")
-    const more = after.usage.find((row: Record<"key", unknown>) => row.key === "products.list")
-    expect(more.request_count - found.request_count).toBe(3)
-    expect(more.weighted_units - found.weighted_units).toBe(3)
-    const units = after.usage.map((row: Record<"weighted_units", unknown>) => row.weighted_units)
-    expect(units).toEqual([...units].sort((a, b) => b - a))
-    expect(after.meta).toMatchObject({ dimension: "endpoint", window: { preset: "7d" } })
-    const tokens = await usageOf(server, "dimension=token")
-    expect(tokens.usage.map((row: Record<"key", unknown>) => row.key).sort()).toEqual(["1", "none"])
-    expect(tokens.usage.find((row: Record<"key", unknown>) => row.key === "none").label).toBeNull()
-    expect(tokens.usage.find((row: Record<"key", unknown>) => row.key === "1").label).toEqual(expect.any(String))
-    const days = await usageOf(server, "dimension=day&window=24h")
-    expect(days.usage.at(-1).key).toBe(new Date().toISOString().slice(0, 10))
-    expect((await usageOf(server, "dimension=resource")).usage).toContainEqual(
-      expect.objectContaining({ key: "products", label: "Products" })
-    )
-    expect((await usageOf(server, "dimension=status")).usage.map((row: any) => row.key)).toContain("404")
+  it("sums calls without a token under the key none, and nothing for an unknown token or an empty window", async () => {
+    const { usage } = await usageOf(server, "dimension=token")
+    expect(usage.toSorted((a: Record<"key", string>, b: Record<"key", string>) => a.key.localeCompare(b.key))).toEqual([
+      expect.objectContaining({ key: "1", label: expect.any(String) }),
+      expect.objectContaining({ key: "none", label: null })
+    ])
     expect((await usageOf(server, "token_id=999")).usage).toEqual([])
     expect(await usageOf(server, "window=custom&from=2020-01-01&to=2020-01-02")).toMatchObject({
       usage: [],
@@ -327,14 +311,17 @@ describe.each(engines)("metering on %s", (engine: Engine) => {
     ["usage", "api-usage:read", "api-log:read"],
     ["usage/export", "api-usage:read", "api-log:read"],
     ["request_logs", "api-log:read", "api-usage:read"]
-  ])("%s needs system.read or %s, and no other permission such as %s", async (path, ability, other) => {
-    const status = async (permissions: ReadonlyArray<string>, abilities: ReadonlyArray<string>) => {
-      const { secret } = await houseAt(server).person({ permissions, abilities })
-      return (await server.ask(`/api/v1/${path}`, { token: secret })).status
+  ])(
+    "%s needs the permission system.read and the ability %s, and %s does not suffice",
+    async (path, ability, other) => {
+      const status = async (permissions: ReadonlyArray<string>, abilities: ReadonlyArray<string>) => {
+        const { secret } = await houseAt(server).person({ permissions, abilities })
+        return (await server.ask(`/api/v1/${path}`, { token: secret })).status
+      }
+      const others = server.app.catalogue.permissions.map(({ key }) => key).filter((key) => key !== "system.read")
+      expect(await status(["system.read"], [ability])).toBeLessThan(300)
+      expect(await status(["system.read"], [other, "system:read"])).toBe(403)
+      expect(await status(others, [ability])).toBe(403)
     }
-    const others = server.app.catalogue.permissions.map(({ key }) => key).filter((key) => key !== "system.read")
-    expect(await status(["system.read"], [ability])).toBeLessThan(300)
-    expect(await status(["system.read"], [other, "system:read"])).toBe(403)
-    expect(await status(others, [ability])).toBe(403)
-  })
+  )
 })
