@@ -1,7 +1,7 @@
 /** Scenarios of availability, kits and containers, played against every runtime (see `playing.ts`). */
 import { expect } from "vitest"
 import type { Answering, Look, Reply, Scenario as Told } from "./playing.ts"
-import { type Calling, callingOf } from "./calling.ts"
+import { type Calling, callingOf, type Made } from "./calling.ts"
 import { containerScenarios } from "./scenarios/containers.ts"
 import { demandScenarios } from "./scenarios/demand.ts"
 import { kitScenarios } from "./scenarios/kits.ts"
@@ -28,7 +28,7 @@ export interface Scene extends Calling {
   readonly subject: string
   /** This scenario's own store, in UTC unless said otherwise. */
   readonly store: (body?: object) => Promise<number>
-  readonly product: (body?: object) => Promise<any>
+  readonly product: (body?: object) => Promise<Made<"product">>
   /** A bulk product with a quantity at the store. */
   readonly bulk: (store_id: number, quantity: number, body?: object) => Promise<number>
   readonly unit: (product_id: number, store_id: number, body?: object) => Promise<number>
@@ -112,7 +112,7 @@ export const sceneOf = (n: string, by: Answering, looks: Array<Look>): Scene => 
       { name: "Line", quantity, ...(item_id === null ? {} : { item_id }) },
       "opportunity"
     )
-    return { id, line: line.id }
+    return { id, line: line!.id }
   }
   const act: Scene["act"] = (container, verb, body = {}) => post(`${v1}/containers/${container}/${verb}`, body)
   const caseProduct: Scene["caseProduct"] = async (template, body = {}) => {
@@ -163,7 +163,7 @@ export const sceneOf = (n: string, by: Answering, looks: Array<Look>): Scene => 
         { allocations: units.map((stock_level_id) => ({ opportunity_item_id: line, stock_level_id })) },
         "opportunity"
       )
-      return items.find((one: any) => one.id === line).assets.map((one: any) => one.id)
+      return items.find((one) => one.id === line)!.assets!.map((one) => one.id)
     },
     range: (product_id, store_id, from, to) =>
       read(`${v1}/availability?product_id=${product_id}&store_id=${store_id}&${span(from, to)}`, "availability"),

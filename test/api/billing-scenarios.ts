@@ -1,7 +1,7 @@
 /** Scenarios of billing, played by a server on either engine and by an offline device. */
 import { expect } from "vitest"
 import type { Answering, Look, Reply, Scenario as Told } from "./playing.ts"
-import { type Calling, callingOf } from "./calling.ts"
+import { type Calling, callingOf, type Made } from "./calling.ts"
 import { billedScenarios } from "./scenarios/billed.ts"
 import { checkoutScenarios } from "./scenarios/checkout.ts"
 import { draftScenarios } from "./scenarios/invoice-drafts.ts"
@@ -16,17 +16,17 @@ export const scenario = (n: number, title: string, run: Scenario["run"]): Scenar
 export interface Scene extends Calling {
   readonly name: string
   /** An organisation, taxed unless said otherwise. */
-  readonly customer: (body?: object) => Promise<any>
-  readonly product: (body?: object) => Promise<any>
+  readonly customer: (body?: object) => Promise<Made<"member">>
+  readonly product: (body?: object) => Promise<Made<"product">>
   /** A draft with one row of 100.00 unless said otherwise. */
-  readonly draft: (body?: object) => Promise<any>
-  readonly issued: (body?: object) => Promise<any>
+  readonly draft: (body?: object) => Promise<Made<"invoice">>
+  readonly issued: (body?: object) => Promise<Made<"invoice">>
   readonly issue: (id: number, body?: object) => Promise<Reply>
-  readonly shown: (id: number, include?: string) => Promise<any>
+  readonly shown: (id: number, include?: string) => Promise<Made<"invoice">>
   /** An opportunity of a new customer with these lines. */
-  readonly deal: (lines?: ReadonlyArray<object>, body?: object) => Promise<any>
+  readonly deal: (lines?: ReadonlyArray<object>, body?: object) => Promise<Made<"opportunity">>
   readonly checkout: (opportunity_id: number, body?: object) => Promise<Reply>
-  readonly billed: (opportunity_id: number, body?: object) => Promise<any>
+  readonly billed: (opportunity_id: number, body?: object) => Promise<Made<"invoice">>
 }
 export const hundred = { name: "Stage", unit_price: "100.00" }
 export const sceneOf = (n: number, by: Answering, looks: Array<Look>): Scene => {

@@ -1,9 +1,16 @@
 /** What every scene has, whatever it is about: the calls of whoever answers, and looks for later. */
 import { expect } from "vitest"
+import type { Row } from "../../cli/base/answers.ts"
 import { type RentalHouse, rentalHouse } from "../rental-house.ts"
 import type { Serving } from "../server/serving.ts"
 import type { Answering, Look, Reply } from "./playing.ts"
 
+/** A row as the answer to a change has it: complete, with its lists. */
+export type Made<Key extends string> = {
+  readonly [K in keyof Row<Key>]-?: NonNullable<Row<Key>[K]> extends ReadonlyArray<unknown>
+    ? NonNullable<Row<Key>[K]>
+    : Row<Key>[K]
+}
 export interface Calling extends Answering {
   readonly get: (path: string) => Promise<Reply>
   readonly post: (path: string, body?: unknown) => Promise<Reply>
@@ -11,7 +18,7 @@ export interface Calling extends Answering {
   readonly patch: (path: string, body?: unknown) => Promise<Reply>
   readonly remove: (path: string) => Promise<Reply>
   /** The thing a post that must succeed answers with, by its key. */
-  readonly made: (path: string, body: unknown, key: string) => Promise<any>
+  readonly made: <Key extends string>(path: string, body: unknown, key: Key) => Promise<Made<Key>>
   readonly later: (look: Look) => void
 }
 

@@ -47,12 +47,12 @@ export const billedScenarios = (): ReadonlyArray<Scenario> => [
     const deal = await taxedDeal(s)
     const { id, items } = await s.billed(deal.id)
     await issuing(s, id)
-    await s.post(`${invoices}/${id}/credit_notes`, { items: [{ invoice_item_id: items[0].id, quantity: "1" }] })
+    await s.post(`${invoices}/${id}/credit_notes`, { items: [{ invoice_item_id: items[0]!.id, quantity: "1" }] })
     await s.post(`${opp}/${deal.id}/items`, { name: "Crew", unit_price: "50.00", transaction_type: 1 })
     expect(await billingOf(s, deal.id)).toEqual(["200.00", "150.00"])
     const rest = await s.billed(deal.id)
-    expect(rest.items.map((row: any) => [row.name, row.quantity, row.subtotal, row.tax_total])).toEqual([
-      [items[0].name, "1.00", "100.00", "20.00"],
+    expect(rest.items.map((row) => [row.name, row.quantity, row.subtotal, row.tax_total])).toEqual([
+      [items[0]!.name, "1.00", "100.00", "20.00"],
       ["Crew", "1.00", "50.00", "0.00"]
     ])
     await issuing(s, rest.id)

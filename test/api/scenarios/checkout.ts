@@ -37,9 +37,9 @@ export const checkoutScenarios = (): ReadonlyArray<Scenario> => [
       payment_terms_days: 30
     })
     expect(amounts(invoice)).toEqual(totalsOf(deal))
-    expect(invoice.items.map((item: any) => [item.opportunity_item_id, item.product_id, item.tax_class_id])).toEqual([
-      [deal.items[0].id, null, null],
-      [deal.items[1].id, product.id, 1]
+    expect(invoice.items.map((item) => [item.opportunity_item_id, item.product_id, item.tax_class_id])).toEqual([
+      [deal.items[0]!.id, null, null],
+      [deal.items[1]!.id, product.id, 1]
     ])
     expect((await s.get(`${opp}/${deal.id}`)).body.opportunity.invoiced).toBe(false)
   }),
@@ -58,7 +58,7 @@ export const checkoutScenarios = (): ReadonlyArray<Scenario> => [
       ["cost", "Van"]
     ])
     expect(rowsOf(invoice)[1]).toEqual(["cost", "Van", "2.00", "40.00", "80.00"])
-    expect(invoice.items[1].opportunity_cost_id).toBeGreaterThan(0)
+    expect(invoice.items[1]!.opportunity_cost_id).toBeGreaterThan(0)
     expect(amounts(invoice)).toEqual(totalsOf((await s.get(`${opp}/${deal.id}`)).body.opportunity))
   }),
   scenario(62, "a deal price becomes one row with the opportunity's name and the default tax class", async (s) => {
@@ -78,9 +78,9 @@ export const checkoutScenarios = (): ReadonlyArray<Scenario> => [
     ])
     const invoice = await s.billed(deal.id)
     expect(amounts(invoice)).toEqual(totalsOf(deal))
-    const sums = invoice.tax_summary.map((row: any) => Number(row.tax)).reduce((a: number, b: number) => a + b, 0)
+    const sums = invoice.tax_summary.map((row) => Number(row.tax)).reduce((a: number, b: number) => a + b, 0)
     expect(sums.toFixed(2)).toBe(invoice.tax_total)
-    const rows = invoice.items.map((row: any) => Number(row.tax_total)).reduce((a: number, b: number) => a + b, 0)
+    const rows = invoice.items.map((row) => Number(row.tax_total)).reduce((a: number, b: number) => a + b, 0)
     expect(rows.toFixed(2)).toBe(invoice.tax_total)
   }),
   scenario(64, "prices that include tax become net rows", async (s) => {
@@ -108,7 +108,7 @@ export const checkoutScenarios = (): ReadonlyArray<Scenario> => [
       ["product", "Lamp", "3.00", "31.00", "92.99"],
       ["product", "Tie", "1.00", "5.00", "5.00"]
     ])
-    expect(invoice.items[1].description).toBe("Quantity 1000.00")
+    expect(invoice.items[1]!.description).toBe("Quantity 1000.00")
     expect(amounts(invoice)).toEqual(totalsOf(deal))
   }),
   scenario(66, "only the active version is billed", async (s) => {
@@ -145,7 +145,7 @@ export const checkoutScenarios = (): ReadonlyArray<Scenario> => [
     const deal = await s.deal([{ item_id: product.id, unit_price: "100.00", transaction_type: 1 }])
     const deposit = await s.billed(deal.id, { type: "deposit", percent: "30" })
     expect(amounts(deposit)).toEqual(["30.00", "6.00", "36.00"])
-    expect(deposit.items[0].name).toContain("30 % of")
+    expect(deposit.items[0]!.name).toContain("30 % of")
     expect(amounts(await s.billed(deal.id))).toEqual(["100.00", "20.00", "120.00"])
     await s.issue(deposit.id)
     const final = await s.billed(deal.id)
@@ -158,10 +158,10 @@ export const checkoutScenarios = (): ReadonlyArray<Scenario> => [
       total: "-36.00",
       tax_rate: "20.0000"
     })
-    expect(final.items[1].name).toContain("2031-06-18")
+    expect(final.items[1]!.name).toContain("2031-06-18")
     expect(amounts(await s.billed(deal.id, { deduct_deposits: false }))).toEqual(["100.00", "20.00", "120.00"])
     expect(amounts(await s.billed(deal.id, { type: "proforma" }))).toEqual(["100.00", "20.00", "120.00"])
-    const without = await s.put(`${invoices}/${final.id}`, { items: [{ id: final.items[0].id }] })
+    const without = await s.put(`${invoices}/${final.id}`, { items: [{ id: final.items[0]!.id }] })
     expect(amounts(without.body.invoice)).toEqual(["100.00", "20.00", "120.00"])
   }),
   scenario(69, "a deposit is deducted once", async (s) => {

@@ -232,7 +232,7 @@ export const draftScenarios = (): ReadonlyArray<Scenario> => [
     const [stage, rig] = items
     const { body } = await s.put(`${invoices}/${id}`, {
       items: [
-        { id: rig.id, quantity: "4" },
+        { id: rig!.id, quantity: "4" },
         { name: "Truck", unit_price: "60.00" }
       ]
     })
@@ -240,11 +240,11 @@ export const draftScenarios = (): ReadonlyArray<Scenario> => [
       ["Rig", "4.00", "40.00"],
       ["Truck", "1.00", "60.00"]
     ])
-    expect(body.invoice.items[0].id).toBe(rig.id)
-    expect(body.invoice.items.map((item: Record<"id", unknown>) => item.id)).not.toContain(stage.id)
+    expect(body.invoice.items[0].id).toBe(rig!.id)
+    expect(body.invoice.items.map((item: Record<"id", unknown>) => item.id)).not.toContain(stage!.id)
     expect(body.invoice.total).toBe("120.00")
-    refusedOn(await s.put(`${invoices}/${id}`, { items: [{ id: stage.id }] }), "items.0.id")
-    refusedOn(await s.put(`${invoices}/${id}`, { items: [{ id: rig.id }, { id: rig.id }] }), "items.1.id")
+    refusedOn(await s.put(`${invoices}/${id}`, { items: [{ id: stage!.id }] }), "items.0.id")
+    refusedOn(await s.put(`${invoices}/${id}`, { items: [{ id: rig!.id }, { id: rig!.id }] }), "items.1.id")
   }),
   scenario(17, "is taxed again for another customer", async (s) => {
     const { id } = await s.draft()

@@ -196,7 +196,7 @@ export const issueScenarios = (): ReadonlyArray<Scenario> => [
       { organisation_tax_class_id: 1, product_tax_class_id: 1, tax_rate_id: rate.id, priority: 9 },
       "tax_rule"
     )
-    const changed = await s.put(`${invoices}/${id}`, { items: [{ id: items[0].id, unit_price: "200.00" }] })
+    const changed = await s.put(`${invoices}/${id}`, { items: [{ id: items[0]!.id, unit_price: "200.00" }] })
     expect(changed.body.invoice).toMatchObject({ tax_total: "40.00", total: "240.00" })
     const fresh = await s.draft()
     expect(fresh.total).toBe("125.00")

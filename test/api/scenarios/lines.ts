@@ -157,12 +157,12 @@ export const lineScenarios = (): ReadonlyArray<Scenario> => [
     const reply = await s.patch(`${opp}/${id}/items/tree`, {
       nodes: [
         { id: group.id, depth: 1 },
-        { id: line.id, depth: 2 }
+        { id: line!.id, depth: 2 }
       ]
     })
     expect(reply.body.opportunity.items).toMatchObject([
       { id: group.id, path: "0001" },
-      { id: line.id, path: "00010001" }
+      { id: line!.id, path: "00010001" }
     ])
   }),
   scenario(87, "a line is removed with those below it", async (s) => {
@@ -191,7 +191,7 @@ export const lineScenarios = (): ReadonlyArray<Scenario> => [
     await s.move(id, "change_status", { status: 6 })
     for (const reply of [
       await s.patch(`${opp}/${id}/items/${line.id}`, { quantity: 3 }),
-      await s.patch(`${opp}/${id}/costs/${cost.id}`, { amount: "2.00" }),
+      await s.patch(`${opp}/${id}/costs/${cost!.id}`, { amount: "2.00" }),
       await s.post(`${opp}/${id}/items`, fifty_each),
       await s.post(`${opp}/${id}/costs`, { description: "x" })
     ])

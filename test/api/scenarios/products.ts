@@ -101,7 +101,7 @@ export const productScenarios = (): ReadonlyArray<Scenario> => [
     const added = (body: object) =>
       s.made(`${v1}/opportunities/${id}/items`, { name: "Line", item_id: P, quantity: 3, ...body }, "opportunity")
     expect((await added({ materialize_included_accessories: false })).items).toHaveLength(1)
-    expect((await added({})).items.slice(1).map((one: any) => one.quantity)).toEqual(["3.00", "6.00"])
+    expect((await added({})).items.slice(1).map((one) => one.quantity)).toEqual(["3.00", "6.00"])
   }),
 
   scenario("J2", "a bulk product has one stock level per store", async (s) => {
