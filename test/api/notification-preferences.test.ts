@@ -106,31 +106,6 @@ describe.each(engines)("notification preferences over HTTP on %s", (engine) => {
     expect(await set({ channels: null })).toMatchObject({ channels: { database: true, email: true } })
     expect(of(await list())).toMatchObject({ source: "default" })
   })
-  it("keep stored channels of muted and disabled types", async () => {
-    await prefer({ channels: { email: false } })
-    expect(await prefer({ channels: {}, is_muted: true })).toMatchObject({
-      channels: { database: true, email: false },
-      is_muted: true,
-      source: "preference"
-    })
-    expect(await set({ is_enabled: false })).toMatchObject({
-      channels: { database: false, email: false, broadcast: false },
-      is_enabled: false
-    })
-    expect(of(await list())).toMatchObject({
-      channels: { database: false, email: false, broadcast: false },
-      is_muted: true,
-      source: "setting"
-    })
-    await prefer({ is_muted: false, channels: { broadcast: true } })
-    await set({ is_enabled: true })
-    expect(of(await list())).toMatchObject({
-      channels: { database: true, email: false, broadcast: true },
-      is_muted: false,
-      source: "preference"
-    })
-    await prefer({ channels: null })
-  })
   it("are not recorded without a change", async () => {
     await prefer({ channels: { email: false }, is_muted: true })
     await set({ channels: { broadcast: true } })
@@ -225,24 +200,6 @@ describe.each(engines)("notification preferences over HTTP on %s", (engine) => {
     const { message } = await did(403, "GET", prefsOf(someone), undefined, (await person([])).token)
     expect(message).toBe("This needs the permission members.edit.")
     await set({ channels: null })
-  })
-  it("keep channels and types that a request leaves out, whichever path changes them", async () => {
-    const { token, user } = await person([])
-    const before = await list(own, token)
-    await prefer({ channels: { database: true, email: false, broadcast: true } }, own, token)
-    for (const [channels, shown] of [
-      [{ email: true }, { database: true, email: true, broadcast: true }],
-      [{ database: false }, { database: false, email: true, broadcast: true }],
-      [{}, { database: false, email: true, broadcast: true }]
-    ])
-      expect((await prefer({ channels }, own, token)).channels).toEqual(shown)
-    const after = await list(own, token)
-    expect(after.map((one) => (one.notification_type === overdue ? of(before) : one))).toEqual(before)
-    const other = (await did(201, "POST", "/tokens", { name: "Other", user_id: user.id, abilities: ["*"] })).token
-    expect([await list(own, other.secret), await list(prefsOf(user.member_id))]).toEqual([after, after])
-    const paid = { notification_type: "payment.recorded", channels: { email: true }, is_muted: true }
-    const changed = await did(200, "PUT", prefsOf(user.member_id), { preferences: [paid] })
-    expect(changed.notification_preferences).toEqual(await list(own, token))
   })
   it("of many types are set at once, and again without a change", async () => {
     const { token } = await person([])
