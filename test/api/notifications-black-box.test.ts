@@ -115,6 +115,7 @@ describe.each(engines)("notifications by mail over HTTP on %s", (engine) => {
     const first = await mailed(ann, (await house.issued()).number)
     const second = await mailed(ann, (await house.issued()).number)
     expect(second.messageId).not.toBe(first.messageId)
+    expect([first.to?.map(({ address }) => address), first.cc, first.bcc]).toEqual([[ann.email], undefined, undefined])
   })
   it("are not sent to users who did not enable mail, muted the type, or may not see invoices", async () => {
     const [ann, plain] = [await reader(true), await reader(false)]

@@ -190,6 +190,8 @@ export const checkoutScenarios = (): ReadonlyArray<Scenario> => [
     const deal = await s.deal()
     refusedOn(await s.checkout(deal.id, { type: "deposit", percent: "0" }), "percent")
     refusedOn(await s.checkout(deal.id, { type: "deposit", percent: "100.01" }), "percent")
+    const small = await s.deal([{ name: "Pen", unit_price: "1.00" }])
+    refusedOn(await s.checkout(small.id, { type: "deposit", percent: "0.01" }), "percent")
   }),
   scenario(72, "custom fields of the same name and kind are copied", async (s) => {
     for (const module_type of ["Opportunity", "Invoice"]) {

@@ -41,9 +41,10 @@ export const issueScenarios = (): ReadonlyArray<Scenario> => [
       expect(await number(other.id)).toBe((await number(one.id)) + 1)
     })
   }),
-  scenario(33, "numbers proformas separately", async (s) => {
+  scenario(33, "numbers proformas separately, and voids them", async (s) => {
     const { id } = await s.draft({ type: "proforma" })
     expect((await s.issue(id)).body.invoice.status).toBe("issued")
+    expect((await s.post(`${invoices}/${id}/void`)).body.invoice.status).toBe("voided")
     s.later(async ({ ask }) => {
       expect((await ask("GET", `${invoices}/${id}`)).body.invoice.number).toBe("0000000001")
     })
@@ -150,6 +151,12 @@ export const issueScenarios = (): ReadonlyArray<Scenario> => [
     await s.post(`${invoices}/${id}/void`)
     expect((await s.shown(id)).is_overdue).toBe(false)
     expect([await found("q[is_overdue_true]=1"), await found("q[is_overdue_false]=1")]).toEqual([0, 1])
+    const paid = (await s.issue((await s.draft()).id, { issued_at: "2031-05-01T00:00:00Z" })).body.invoice
+    for (const [amount, is_overdue] of [
+      ["20.00", true],
+      ["100.00", false]
+    ])
+      expect((await s.post(`${invoices}/${paid.id}/payments`, { amount })).body.invoice.is_overdue).toBe(is_overdue)
   }),
   scenario(44, "needs the permission and ability of each action", async (s) => {
     const { id } = await s.draft()

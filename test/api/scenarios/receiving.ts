@@ -37,11 +37,12 @@ const deliveries: ReadonlyArray<Scenario> = [
     const product_id = await s.product()
     const { id, items } = await s.sent({}, { product_id, quantity: "5" })
     const line = (quantity: string) => [{ purchase_order_item_id: items[0].id, quantity }]
-    expect((await s.receive(id, line("2"))).body.purchase_order).toMatchObject({
+    expect((await s.receive(id, line("1.25"))).body.purchase_order).toMatchObject({
       status: "partially_received",
       received_at: null
     })
-    expect((await s.receive(id, line("3"))).body.purchase_order.status).toBe("received")
+    await s.refused(s.receive(id, line("3.76")), "lines.0.quantity")
+    expect((await s.receive(id, line("3.75"))).body.purchase_order.status).toBe("received")
     expect((await s.levels(product_id)).map((one) => one.quantity_held)).toEqual(["0.00", "5.00"])
   }),
   scenario("r3", "adds up lines of one row in one request", async (s) => {
