@@ -116,9 +116,10 @@ describe.each(engines)("documents over HTTP on %s", (engine) => {
       ["an invalid id", "documentable_id", { documentable_id: "first" }],
       ["a missing store", "store_id", { store_id: 999_999 }],
       ["an invalid async", "async", { async: "maybe" }]
-    ])("is refused for %s, by itself and in a batch", async (_, field, more) => {
+    ])("is refused for %s, at once, in the background and in a batch", async (_, field, more) => {
       const before = await press.count()
-      expect(refusal(await press.generate("quotation", more))).toEqual([422, field])
+      for (const async of [false, true])
+        expect(refusal(await press.generate("quotation", { async, ...more }))).toEqual([422, field])
       const { documentable_id, ...body } = {
         ...sourceOf(sources, "quotation"),
         document_type: "quotation",
