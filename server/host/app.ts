@@ -30,9 +30,7 @@ import { listen } from "../pg/session.ts"
 import { type HttpRequest, type HttpResponse, makePipeline } from "./pipeline.ts"
 import type { ServerSlice } from "../ports/server-slice.ts"
 import { type StorageFailure, storageFailureOf } from "../ports/storage-fault.ts"
-import type { PeerNotifier } from "./caches.ts"
-import { makePeerNotifier, makeReferenceCache, makeSettingsCache, mayChangeSettings } from "./caches.ts"
-import { makeAuthentication } from "../access/tokens/authenticate.ts"
+import { type Commits, makeCommits, makePeerNotifier, mayChangeSettings, type PeerNotifier } from "./caches.ts"
 import { bootstrap, postgresIsKnown } from "./bootstrap.ts"
 
 export interface ServerOptions {
@@ -84,88 +82,68 @@ const channel = "flightcase_journal"
 /** Events after which cached users, roles, tokens and settings are read again. */
 const changes_settings = /^(user|role|setting|token)/
 
-/** Opens the database, migrates its schema and fills it when it is empty. Rejects with the reason when it cannot. */
-export const openServerApp = async (options: ServerOptions): Promise<ServerApp> => {
-  const log = options.log ?? silentLog
-  const catalogue: Catalogue = catalogueOf(
-    withRateLimits(core, options).concat(
-      serverSlices(() => catalogue, options),
-      options.slices ?? []
-    )
-  )
-  const slices: ReadonlyArray<ServerSlice> = catalogue.slices
-  const settings_cache = makeSettingsCache(catalogue)
-  const authentication = makeAuthentication()
-  const kept = makeReferenceCache(() => committed(true))
-  const listeners = new Set<() => void>()
-  const forget = (): void => {
-    settings_cache.forget()
-    authentication.forget()
-    kept.forget()
-  }
-  const peers: PeerNotifier | undefined =
-    options.database.kind !== "pg"
-      ? undefined
-      : makePeerNotifier((payload) =>
-          runtime.runPromise(
-            Store.run("select pg_notify($1, $2)", [channel, payload]).pipe(
-              Effect.asVoid,
-              Effect.catchCause((cause) => Effect.logWarning("other servers not told", cause))
-            )
+/** Values set while the server opens, listens and stops. */
+interface ServerState {
+  listening_at: string | undefined
+  health: Health | undefined
+  jobs: Jobs | undefined
+  stopping: boolean
+}
+type RunNow = (effect: Effect.Effect<void, never, Store>) => Promise<void>
+const peersOf = ({ database }: ServerOptions, run: RunNow): PeerNotifier | undefined =>
+  database.kind !== "pg"
+    ? undefined
+    : makePeerNotifier((payload) =>
+        run(
+          Store.run("select pg_notify($1, $2)", [channel, payload]).pipe(
+            Effect.asVoid,
+            Effect.catchCause((cause) => Effect.logWarning("other servers not told", cause))
           )
         )
-  const tellListeners = (): void => {
-    for (const listener of [...listeners]) listener()
-  }
-  const committed = (settingsChanged: boolean): void => {
-    health?.recorded()
-    if (settingsChanged) forget()
-    tellListeners()
-    peers?.notify(settingsChanged)
-  }
+      )
 
-  const files = await openBlobStore(options)
-  const scope = Scope.makeUnsafe()
-  let listening_at: string | undefined
-  let health: Health | undefined
-  let jobs: Jobs | undefined
-  let stopping = false
-  const server = ServerContext.of({
+const serverContextOf = (
+  options: ServerOptions,
+  state: ServerState,
+  { committed, onCommit, rowsWritten }: Commits,
+  own: Pick<ServerContext["Service"], "blobs" | "log" | "renderer">
+) =>
+  ServerContext.of({
+    ...own,
     key: options.key,
-    log,
     data_folder: options.data_folder,
     outside: options.outside ?? nothing_outside,
-    blobs: files.store,
-    jobs: jobsOnceOpen(() => jobs),
-    renderer: Effect.runSync(Scope.provide(makeRenderer(), scope)),
-    health: Effect.suspend(() => health?.look ?? Effect.succeed({ status: "unavailable" as const })),
-    public_url: () => options.public_url ?? listening_at ?? "http://127.0.0.1:4480",
+    jobs: jobsOnceOpen(() => state.jobs),
+    health: Effect.suspend(() => state.health?.look ?? Effect.succeed({ status: "unavailable" as const })),
+    public_url: () => options.public_url ?? state.listening_at ?? "http://127.0.0.1:4480",
     journalReplaced: () => committed(true),
-    onCommit: (listener) => {
-      listeners.add(listener)
-      return () => listeners.delete(listener)
-    },
-    rowsWritten: () => {
-      tellListeners()
-      peers?.notify(false)
-    },
-    isStopping: () => stopping
+    onCommit,
+    rowsWritten,
+    isStopping: () => state.stopping
   })
 
-  const plain = serverRuntime({ catalogue, commandId: randomUUIDv7, secrets: secretBox(options.key, "settings") })
+/** The core's runtime with what only a server has: addresses, cached settings, and what follows from stored events. */
+const commandRuntimeLayer = (
+  { key }: ServerOptions,
+  catalogue: Catalogue,
+  { committed, settings_cache }: Commits,
+  server: ServerContext["Service"]
+) => {
+  const slices: ReadonlyArray<ServerSlice> = catalogue.slices
+  const plain = serverRuntime({ catalogue, commandId: randomUUIDv7, secrets: secretBox(key, "settings") })
   const recordedHooks = slices.flatMap((slice) => slice.recorded ?? [])
   const queueWhatFollows = whatFollows(
     slices.flatMap((slice) => slice.processes ?? []),
     server.jobs
   )
-  const site = Layer.effect(
+  return Layer.effect(
     CommandRuntime,
     Effect.map(CommandRuntime, (inner) => {
       const self: CommandRuntime["Service"] = CommandRuntime.of({
         ...inner,
         public_url: server.public_url,
         filesNamed,
-        file_url: (uuid, now) => fileUrl(server.public_url(), options.key, uuid, now),
+        file_url: (uuid, now) => fileUrl(server.public_url(), key, uuid, now),
         settings: settings_cache.settingsWithin as CommandRuntime["Service"]["settings"],
         append: (events, recording) =>
           Effect.gen(function* () {
@@ -186,66 +164,130 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
       return self
     })
   ).pipe(Layer.provide(plain))
+}
 
+/** All services of the server. */
+const layerOf = (
+  options: ServerOptions,
+  catalogue: Catalogue,
+  commits: Commits,
+  server: ServerContext["Service"],
+  limits: Context.Context<never>
+) => {
+  const services = [
+    limits,
+    ...catalogue.slices.flatMap((slice: ServerSlice) => slice.services?.(server) ?? []),
+    ...(options.services === undefined ? [] : [options.services])
+  ]
+  return Layer.mergeAll(
+    Layer.provide(
+      Layer.effect(
+        Store,
+        Effect.map(SqlClient.SqlClient, (sql) => commits.kept.over(makeStore(sql)))
+      ),
+      sqlLayer(options.database)
+    ),
+    commandRuntimeLayer(options, catalogue, commits, server),
+    Layer.succeed(ServerContext, server),
+    ...services.map((context) => Layer.succeedContext(context)),
+    Logger.layer([effectLogger(server.log)]),
+    // Spans are not collected; without this each statement creates one.
+    Layer.succeed(References.TracerEnabled, false)
+  )
+}
+
+/** Makes the database ready and starts background work in the scope, which it ends with. */
+const startUp = Effect.fnUntraced(function* (
+  options: ServerOptions,
+  catalogue: Catalogue,
+  files: Parameters<typeof claimBlobStore>[0],
+  state: ServerState,
+  { forget, tellListeners }: Commits
+) {
+  const slices: ReadonlyArray<ServerSlice> = catalogue.slices
+  yield* postgresIsKnown
+  yield* ensureSchema(catalogue, "server")
+  yield* bootstrap(catalogue, options)
+  yield* claimBlobStore(files)
+  state.health = yield* healthOf(options.database)
+  const queues = yield* makeJobQueues(jobKindsOf(slices), yield* Store)
+  state.jobs = queues.jobs
+  if (options.public_url !== undefined) yield* keepUidHost(options.public_url)
+  const timed = slices.flatMap((slice) => slice.timed ?? [])
+  const background = [
+    queues.work,
+    queueTimedWork(timed, queues.jobs),
+    ...slices.flatMap((slice) => slice.background ?? [])
+  ]
+  if (options.database.kind === "pg") background.push(followOthers(options.database.url, forget, tellListeners))
+  for (const work of background)
+    yield* Effect.forkScoped(
+      Effect.catchCause(work, (cause) => Effect.logError("background work ended", cause)),
+      { startImmediately: true }
+    )
+})
+
+/** Reports failures of the storage to health. */
+const storageNoter =
+  (state: ServerState) =>
+  (error: SqlError.SqlError): StorageFailure | undefined => {
+    const failure = storageFailureOf(error)
+    if (failure !== undefined) state.health?.failed(failure)
+    return failure
+  }
+
+/** Work that no answer waits for; `settled` waits for what is under way. */
+const makeBackground = (run: RunNow, noteStorage: (error: SqlError.SqlError) => unknown) => {
+  const working = new Set<Promise<void>>()
+  const start = (effect: Effect.Effect<void, Failure, Store>): void => {
+    const watched = Effect.tapError(effect, (failure) =>
+      Effect.sync(() => {
+        if (failure instanceof SqlError.SqlError) noteStorage(failure)
+      })
+    )
+    const done: Promise<void> = run(
+      Effect.catchCause(watched, (cause) => Effect.logWarning("aside failed", cause))
+    ).finally(() => working.delete(done))
+    working.add(done)
+  }
+  return { start, settled: () => Promise.allSettled(working) }
+}
+
+/** For callers without a fiber; `giveUp` receives a function that interrupts the work. */
+const promised = <A>(work: Effect.Effect<A>, giveUp?: (stop: () => void) => void): Promise<A> =>
+  new Promise((resolve, reject) => {
+    const fiber = Effect.runFork(work)
+    giveUp?.(() => {
+      fiber.interruptUnsafe()
+    })
+    fiber.addObserver((exit) => (Exit.isSuccess(exit) ? resolve(exit.value) : reject(exit.cause)))
+  })
+
+/** Opens the database, migrates its schema and fills it when it is empty. Rejects with the reason when it cannot. */
+export const openServerApp = async (options: ServerOptions): Promise<ServerApp> => {
+  const log = options.log ?? silentLog
+  const catalogue: Catalogue = catalogueOf(
+    withRateLimits(core, options).concat(
+      serverSlices(() => catalogue, options),
+      options.slices ?? []
+    )
+  )
+  const slices: ReadonlyArray<ServerSlice> = catalogue.slices
+  const state: ServerState = { listening_at: undefined, health: undefined, jobs: undefined, stopping: false }
+  const peers = peersOf(options, (effect) => runtime.runPromise(effect))
+  const commits = makeCommits(catalogue, peers, () => state.health?.recorded())
+  const files = await openBlobStore(options)
+  const scope = Scope.makeUnsafe()
+  const renderer = Effect.runSync(Scope.provide(makeRenderer(), scope))
+  const server = serverContextOf(options, state, commits, { log, blobs: files.store, renderer })
   const limits = makeLimits({
     shared: options.database.kind === "pg",
     run: (effect) => runtime.runPromise(effect),
     log
   })
-  const services = [
-    limits.services,
-    ...slices.flatMap((slice) => slice.services?.(server) ?? []),
-    ...(options.services === undefined ? [] : [options.services])
-  ]
-  const layer = Layer.mergeAll(
-    Layer.provide(
-      Layer.effect(
-        Store,
-        Effect.map(SqlClient.SqlClient, (sql) => kept.over(makeStore(sql)))
-      ),
-      sqlLayer(options.database)
-    ),
-    site,
-    Layer.succeed(ServerContext, server),
-    ...services.map((context) => Layer.succeedContext(context)),
-    Logger.layer([effectLogger(log)]),
-    // Spans are not collected; without this each statement creates one.
-    Layer.succeed(References.TracerEnabled, false)
-  )
-  const runtime = ManagedRuntime.make(layer)
+  const runtime = ManagedRuntime.make(layerOf(options, catalogue, commits, server, limits.services))
   try {
-    await runtime.runPromise(
-      Effect.gen(function* () {
-        yield* postgresIsKnown
-        yield* ensureSchema(catalogue, "server")
-        yield* bootstrap(catalogue, options)
-        yield* claimBlobStore(files)
-        health = yield* Scope.provide(healthOf(options.database), scope)
-      })
-    )
-    const queues = await runtime.runPromise(
-      Effect.flatMap(Store, (store) => Scope.provide(makeJobQueues(jobKindsOf(slices), store), scope))
-    )
-    jobs = queues.jobs
-    if (options.public_url !== undefined) await runtime.runPromise(keepUidHost(options.public_url))
-    const timed = slices.flatMap((slice) => slice.timed ?? [])
-    const background = [
-      queues.work,
-      queueTimedWork(timed, queues.jobs),
-      ...slices.flatMap((slice) => slice.background ?? [])
-    ]
-    if (options.database.kind === "pg") background.push(followOthers(options.database.url, forget, tellListeners))
-    for (const work of background) {
-      await runtime.runPromise(
-        Effect.forkIn(
-          Scope.provide(work, scope).pipe(
-            Effect.catchCause((cause) => Effect.logError("background work ended", cause))
-          ),
-          scope,
-          { startImmediately: true }
-        )
-      )
-    }
+    await runtime.runPromise(Scope.provide(startUp(options, catalogue, files, state, commits), scope))
   } catch (cause) {
     await runtime.runPromise(Scope.close(scope, Exit.void)).catch(() => {})
     await runtime.dispose().catch(() => {})
@@ -253,32 +295,17 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
   }
 
   const context = await runtime.context()
-  const noteStorage = (error: SqlError.SqlError): StorageFailure | undefined => {
-    const failure = storageFailureOf(error)
-    if (failure !== undefined) health?.failed(failure)
-    return failure
-  }
-  const background_work = new Set<Promise<void>>()
-  const runInBackground = (effect: Effect.Effect<void, Failure, Store>): void => {
-    const watched = Effect.tapError(effect, (failure) =>
-      Effect.sync(() => {
-        if (failure instanceof SqlError.SqlError) noteStorage(failure)
-      })
-    )
-    const done: Promise<void> = runtime
-      .runPromise(Effect.catchCause(watched, (cause) => Effect.logWarning("aside failed", cause)))
-      .finally(() => background_work.delete(done))
-    background_work.add(done)
-  }
+  const noteStorage = storageNoter(state)
+  const background = makeBackground((effect) => runtime.runPromise(effect), noteStorage)
   const pipeline = makePipeline({
     catalogue,
     slices,
-    authentication,
-    settings: settings_cache.settings,
+    authentication: commits.authentication,
+    settings: commits.settings_cache.settings,
     limits,
     log,
     newRequestId: randomUUID,
-    runInBackground,
+    runInBackground: background.start,
     storageFault: noteStorage,
     bodies: makeBodyBudget(options.long_bodies_bytes_max)
   })
@@ -288,25 +315,18 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     catalogue,
     log,
     answer,
-    ask: (asked, giveUp) =>
-      new Promise((resolve, reject) => {
-        const fiber = Effect.runFork(answer(asked))
-        giveUp?.(() => {
-          fiber.interruptUnsafe()
-        })
-        fiber.addObserver((exit) => (Exit.isSuccess(exit) ? resolve(exit.value) : reject(exit.cause)))
-      }),
+    ask: (asked, giveUp) => promised(answer(asked), giveUp),
     run: (effect) => runtime.runPromise(effect),
     listensAt: (url) => {
-      listening_at = url
+      state.listening_at = url
     },
     wake: () => {
-      stopping = true
-      tellListeners()
+      state.stopping = true
+      commits.tellListeners()
     },
     close: async () => {
       await runtime.runPromise(Scope.close(scope, Exit.void))
-      await Promise.allSettled(background_work)
+      await background.settled()
       await peers?.sent()
       await runtime.dispose()
       files.close()
@@ -363,19 +383,17 @@ const followOthers = (url: string, forget: () => void, tellListeners: () => void
     })
   )
 
+const log_levels: { readonly [level: string]: "error" | "warn" | "info" } = {
+  Error: "error",
+  Fatal: "error",
+  Warn: "warn",
+  Info: "info"
+}
 /** Forwards Effect's log to the server's log. */
 const effectLogger = (log: Log): Logger.Logger<unknown, void> =>
   Logger.make(({ message, logLevel, cause }) => {
-    const level =
-      logLevel === "Error" || logLevel === "Fatal"
-        ? "error"
-        : logLevel === "Warn"
-          ? "warn"
-          : logLevel === "Info"
-            ? "info"
-            : "debug"
     const parts = Array.isArray(message) ? message : [message]
-    log.at(level, String(parts[0]), {
+    log.at(log_levels[logLevel] ?? "debug", String(parts[0]), {
       ...(parts.length > 1 ? { more: parts.slice(1) } : {}),
       ...(cause.reasons.length === 0 ? {} : { error: new Error("cause", { cause }) })
     })

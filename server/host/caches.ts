@@ -5,6 +5,7 @@ import type { Catalogue, Failure } from "../../core/kernel/endpoints/endpoint.ts
 import type { Settings } from "../../core/kernel/events/settings.ts"
 import type { Sql, Store, StoreShape } from "../../core/kernel/store/store.ts"
 import type { Key, RowOf, Table } from "../../core/kernel/tables/table.ts"
+import { makeAuthentication } from "../access/tokens/authenticate.ts"
 
 // Notices to the other servers on a Postgres about commits of this one. They are sent after the commit, so that no
 // writer waits for them, and one notice covers all commits made while the last one was being sent. A lost notice delays
@@ -57,7 +58,7 @@ interface SettingsCache {
 
 const believed_millis = 900
 
-export const makeSettingsCache = (catalogue: Catalogue): SettingsCache => {
+const makeSettingsCache = (catalogue: Catalogue): SettingsCache => {
   let kept: { readonly settings: Settings; readonly until: number } | undefined
   let generation = 0
   const fresh = (now: number): Settings | undefined =>
@@ -165,7 +166,7 @@ const makeKept = () => {
 }
 
 /** `changed`: called after a commit that changed such rows. */
-export const makeReferenceCache = (changed: () => void): ReferenceCache => {
+const makeReferenceCache = (changed: () => void): ReferenceCache => {
   const { forget, listOf, rowsOf } = makeKept()
   /** Connections of transactions that changed such rows. */
   const changing = new WeakSet<object>()
@@ -218,3 +219,35 @@ const watched = (store: StoreShape, changing: WeakSet<object>, changed: () => vo
       return store.transaction(Option.isSome(outer) ? effect : Effect.ensuring(effect, ended))
     })
 })
+
+/** Caches, listeners of this process and other servers, which hear of commits. */
+export const makeCommits = (catalogue: Catalogue, peers: PeerNotifier | undefined, recorded: () => void) => {
+  const settings_cache = makeSettingsCache(catalogue)
+  const authentication = makeAuthentication()
+  const kept = makeReferenceCache(() => committed(true))
+  const listeners = new Set<() => void>()
+  const forget = (): void => {
+    settings_cache.forget()
+    authentication.forget()
+    kept.forget()
+  }
+  const tellListeners = (): void => {
+    for (const listener of [...listeners]) listener()
+  }
+  const committed = (settingsChanged: boolean): void => {
+    recorded()
+    if (settingsChanged) forget()
+    tellListeners()
+    peers?.notify(settingsChanged)
+  }
+  const rowsWritten = (): void => {
+    tellListeners()
+    peers?.notify(false)
+  }
+  const onCommit = (listener: () => void) => {
+    listeners.add(listener)
+    return () => listeners.delete(listener)
+  }
+  return { settings_cache, authentication, kept, forget, tellListeners, committed, rowsWritten, onCommit }
+}
+export type Commits = ReturnType<typeof makeCommits>

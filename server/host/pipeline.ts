@@ -89,165 +89,18 @@ interface Trace {
   giveBack: (() => void) | undefined
 }
 
+interface Pipeline extends PipelineOptions {
+  readonly around: ReadonlyArray<NonNullable<ServerSlice["around"]>>
+  /** Logs and meters what was answered. */
+  readonly finished: ReturnType<typeof tellingOf>
+}
+
 export const makePipeline = (options: PipelineOptions): ((asked: HttpRequest) => Serving) => {
-  const { catalogue, authentication, log } = options
-  const { quota, rate } = options.limits
-  const around = options.slices.flatMap((slice) => slice.around ?? [])
-  const finished = tellingOf(log, options.slices)
-
-  const serve = (trace: Trace): Effect.Effect<Answer, Failure, Store | CommandRuntime | ServerContext> =>
-    Effect.gen(function* () {
-      const { asked, path } = trace
-      const found = match(catalogue, asked.method, path)
-      if (!(found instanceof Rejection)) trace.asked_for = found.endpoint
-      else if (found.kind === "not_found" && !isOfInterface(path))
-        return answerOutside(asked.method, path, first(asked.headers["accept"]))
-      const open = found instanceof Rejection || !found.endpoint.public ? undefined : found.endpoint
-      const refusal =
-        open === undefined ? yield* admit(trace, found) : open.unlimited ? undefined : yield* admitNobody(trace, open)
-      if (refusal !== undefined) return yield* refusal
-      if (found instanceof Rejection) return yield* found
-      trace.endpoint = found.endpoint
-      const caller = {
-        ...found,
-        viewer: trace.viewer ?? nobody,
-        request: { method: asked.method, path, query: queryOf(asked.target), strict: isStrict(asked.headers) }
-      }
-      const call: ServerCall = {
-        ...caller,
-        headers: asked.headers,
-        request_id: trace.request_id,
-        remote_address: asked.remote_address,
-        request: { ...caller.request, ...(yield* bodyFor(caller, trace, options.bodies)) }
-      }
-      const { raw_bytes } = call.request
-      const run: ServerEndpoint<Answer> =
-        raw_bytes === undefined
-          ? dispatch(call)
-          : Effect.provideService(dispatch(call), RawRequest, { headers: asked.headers, bytes: raw_bytes })
-      const whole = around.reduceRight((next, wrap) => wrap(call, next), run)
-      // A client that hangs up interrupts a read, never a change.
-      if (found.endpoint.method === "GET") return yield* whole
-      const ending = Effect.onExit(whole, (exit) => Effect.sync(() => void (trace.ended = exit)))
-      return yield* Effect.uninterruptible(ending)
-    })
-
-  /** 401, then 429. */
-  const admit = Effect.fnUntraced(function* (trace: Trace, found: ReturnType<typeof match>) {
-    const secret = bearerIn(trace.asked.headers)
-    const bearer = secret === undefined ? undefined : yield* authentication.bearerOf(secret, trace.clock_millis)
-    const settings = yield* options.settings
-    if (bearer === undefined) {
-      // Only requests without a valid token are counted by address: others behind the same address cannot lock out a
-      // valid one.
-      const limit = settingNumber(settings, "api", "anonymous_rate_limit")
-      trace.standing = yield* known(rate.count(`address ${clientOf(trace)}`, limit, trace.clock_millis))
-      if (trace.standing.exceeded)
-        return tooMany(trace.standing, "Too many requests without a valid token from this address; wait a minute.")
-      return unauthenticated(
-        secret === undefined ? "This needs a token: Authorization: Bearer …" : "The token is unknown or has expired."
-      )
-    }
-    trace.viewer = bearer.viewer
-    const token_id = bearer.viewer.token_id
-    const counted = rate.count(
-      token_id ?? `user ${bearer.viewer.user_id}`,
-      bearer.rate_limit_per_minute ?? settingNumber(settings, "api", "rate_limit"),
-      trace.clock_millis
-    )
-    const noting = token_id === null ? undefined : authentication.used(token_id, trace.clock_millis)
-    if (noting !== undefined) options.runInBackground(noting)
-    trace.standing = counted instanceof Promise ? yield* known(counted) : counted
-    if (trace.standing.exceeded)
-      return tooMany(trace.standing, `Too many requests; this token may make ${trace.standing.limit} a minute.`)
-    if (bearer.device_revoked)
-      return new Rejection({ kind: "forbidden", message: revoked_message, errors: { replica: ["revoked"] } })
-    const limit = bearer.monthly_units ?? settingNumber(settings, "api", "monthly_units")
-    return limit === 0 || token_id === null || !trace.path.startsWith("/api/v1")
-      ? undefined
-      : yield* admitOfMonth(trace, found, { token_id, limit, own_limit: bearer.monthly_units !== null })
-  })
-  const admitOfMonth = Effect.fnUntraced(function* (
-    trace: Trace,
-    found: ReturnType<typeof match>,
-    { token_id, limit, own_limit }: { readonly token_id: number; readonly limit: number; readonly own_limit: boolean }
-  ) {
-    const endpoint = found instanceof Rejection ? undefined : found.endpoint
-    const { settle, state } = yield* known(
-      quota.admit({
-        token_id,
-        limit,
-        weight: weightOf(endpoint),
-        passes: passes_quota.test(trace.path),
-        now: trace.clock_millis
-      })
-    )
-    trace.quota = state
-    trace.settle = settle
-    return state.exceeded ? quotaUsed(state, own_limit) : undefined
-  })
-
-  /** Public endpoints such as signed links limit failed requests, to prevent guessing of signatures. */
-  // Counted per endpoint: an outdated link that calendars of an office keep requesting must not stop its health checks.
-  const missesOf = (trace: Trace, { name }: Endpoint): string => `misses ${clientOf(trace)} ${name}`
-  const admitNobody = Effect.fnUntraced(function* (trace: Trace, endpoint: Endpoint) {
-    trace.standing = rate.look(
-      missesOf(trace, endpoint),
-      settingNumber(yield* options.settings, "api", "anonymous_rate_limit"),
-      trace.clock_millis
-    )
-    return trace.standing.exceeded ? tooMany(trace.standing, too_many_tries) : undefined
-  })
-
-  /** Counts a miss; if others on this address used up its misses, that is the answer. */
-  const counted = Effect.fnUntraced(function* (answer: Answer, trace: Trace) {
-    const { endpoint, standing } = trace
-    if (endpoint === undefined || standing === undefined) return answer
-    // A slow body may have taken minutes: it counts in the present one.
-    const now = yield* Clock.currentTimeMillis
-    trace.standing = yield* known(rate.count(missesOf(trace, endpoint), standing.limit, now))
-    return trace.standing.exceeded
-      ? answerTo(Cause.fail(tooMany(trace.standing, too_many_tries)), trace, options)
-      : answer
-  })
-
-  const preflight = ({ asked }: Trace) =>
-    Effect.map(options.settings, (settings) => preflightAnswer(settings, originOf(asked) ?? ""))
-  const forOrigin = (answer: Answer, { asked }: Trace): Effect.Effect<Answer, never, Store> => {
-    const origin = originOf(asked)
-    if (origin === undefined || isPreflight(asked)) return Effect.succeed(answer)
-    return Effect.match(options.settings, {
-      onFailure: () => answer,
-      onSuccess: (settings) => ({ ...answer, headers: { ...answer.headers, ...originHeaders(settings, origin) } })
-    })
+  const pipeline: Pipeline = {
+    ...options,
+    around: options.slices.flatMap((slice) => slice.around ?? []),
+    finished: tellingOf(options.log, options.slices)
   }
-
-  const answering = Effect.fnUntraced(function* (trace: Trace) {
-    const exit = yield* Effect.exit(isPreflight(trace.asked) ? preflight(trace) : serve(trace)).pipe(
-      Effect.ensuring(Effect.sync(() => trace.giveBack?.()))
-    )
-    const served = Exit.isSuccess(exit) ? exit.value : answerTo(exit.cause, trace, options)
-    const answer = isMiss(served, trace) ? yield* counted(served, trace) : served
-    const reply =
-      answer.streamed === undefined
-        ? replyOf(withLinks(yield* forOrigin(answer, trace), trace), trace)
-        : yield* streamedReply(answer, trace, (cause) => answerTo(cause, trace, options))
-    trace.settle?.(unitsOf(weightOf(trace.asked_for), reply.status))
-    trace.ended = undefined
-    return told(trace, reply, finished)
-  })
-  /** The client hung up. Changes count and are recorded as if answered. */
-  const abandoned = (trace: Trace, now: number): void => {
-    const { asked_for, ended, endpoint, standing } = trace
-    if (ended === undefined) return trace.settle?.(0)
-    trace.ended = undefined
-    const answer = Exit.isSuccess(ended) ? ended.value : answerTo(ended.cause, trace, options)
-    if (isMiss(answer, trace) && endpoint !== undefined && standing !== undefined)
-      void rate.count(missesOf(trace, endpoint), standing.limit, now)
-    trace.settle?.(unitsOf(weightOf(asked_for), answer.status))
-    finished(trace, answer.status, 0)
-  }
-
   return (asked) =>
     Effect.flatMap(Clock.currentTimeMillis, (clock_millis) => {
       const trace: Trace = {
@@ -266,10 +119,173 @@ export const makePipeline = (options: PipelineOptions): ((asked: HttpRequest) =>
         ended: undefined,
         giveBack: undefined
       }
-      return Effect.onInterrupt(answering(trace), () =>
-        Effect.map(Clock.currentTimeMillis, (now) => abandoned(trace, now))
+      return Effect.onInterrupt(answering(pipeline, trace), () =>
+        Effect.map(Clock.currentTimeMillis, (now) => abandoned(pipeline, trace, now))
       )
     })
+}
+
+const serve = (
+  pipeline: Pipeline,
+  trace: Trace
+): Effect.Effect<Answer, Failure, Store | CommandRuntime | ServerContext> =>
+  Effect.gen(function* () {
+    const { asked, path } = trace
+    const found = match(pipeline.catalogue, asked.method, path)
+    if (!(found instanceof Rejection)) trace.asked_for = found.endpoint
+    else if (found.kind === "not_found" && !isOfInterface(path))
+      return answerOutside(asked.method, path, first(asked.headers["accept"]))
+    const open = found instanceof Rejection || !found.endpoint.public ? undefined : found.endpoint
+    const refusal =
+      open === undefined
+        ? yield* admit(pipeline, trace, found)
+        : open.unlimited
+          ? undefined
+          : yield* admitNobody(pipeline, trace, open)
+    if (refusal !== undefined) return yield* refusal
+    if (found instanceof Rejection) return yield* found
+    trace.endpoint = found.endpoint
+    const caller = {
+      ...found,
+      viewer: trace.viewer ?? nobody,
+      request: { method: asked.method, path, query: queryOf(asked.target), strict: isStrict(asked.headers) }
+    }
+    const call: ServerCall = {
+      ...caller,
+      headers: asked.headers,
+      request_id: trace.request_id,
+      remote_address: asked.remote_address,
+      request: { ...caller.request, ...(yield* bodyFor(caller, trace, pipeline.bodies)) }
+    }
+    const { raw_bytes } = call.request
+    const run: ServerEndpoint<Answer> =
+      raw_bytes === undefined
+        ? dispatch(call)
+        : Effect.provideService(dispatch(call), RawRequest, { headers: asked.headers, bytes: raw_bytes })
+    const whole = pipeline.around.reduceRight((next, wrap) => wrap(call, next), run)
+    // A client that hangs up interrupts a read, never a change.
+    if (found.endpoint.method === "GET") return yield* whole
+    const ending = Effect.onExit(whole, (exit) => Effect.sync(() => void (trace.ended = exit)))
+    return yield* Effect.uninterruptible(ending)
+  })
+
+/** 401, then 429. */
+const admit = Effect.fnUntraced(function* (pipeline: Pipeline, trace: Trace, found: ReturnType<typeof match>) {
+  const { authentication, limits } = pipeline
+  const { rate } = limits
+  const secret = bearerIn(trace.asked.headers)
+  const bearer = secret === undefined ? undefined : yield* authentication.bearerOf(secret, trace.clock_millis)
+  const settings = yield* pipeline.settings
+  if (bearer === undefined) {
+    // Only requests without a valid token are counted by address: others behind the same address cannot lock out a
+    // valid one.
+    const limit = settingNumber(settings, "api", "anonymous_rate_limit")
+    trace.standing = yield* known(rate.count(`address ${clientOf(trace)}`, limit, trace.clock_millis))
+    if (trace.standing.exceeded)
+      return tooMany(trace.standing, "Too many requests without a valid token from this address; wait a minute.")
+    return unauthenticated(
+      secret === undefined ? "This needs a token: Authorization: Bearer …" : "The token is unknown or has expired."
+    )
+  }
+  trace.viewer = bearer.viewer
+  const token_id = bearer.viewer.token_id
+  const counted = rate.count(
+    token_id ?? `user ${bearer.viewer.user_id}`,
+    bearer.rate_limit_per_minute ?? settingNumber(settings, "api", "rate_limit"),
+    trace.clock_millis
+  )
+  const noting = token_id === null ? undefined : authentication.used(token_id, trace.clock_millis)
+  if (noting !== undefined) pipeline.runInBackground(noting)
+  trace.standing = counted instanceof Promise ? yield* known(counted) : counted
+  if (trace.standing.exceeded)
+    return tooMany(trace.standing, `Too many requests; this token may make ${trace.standing.limit} a minute.`)
+  if (bearer.device_revoked)
+    return new Rejection({ kind: "forbidden", message: revoked_message, errors: { replica: ["revoked"] } })
+  const limit = bearer.monthly_units ?? settingNumber(settings, "api", "monthly_units")
+  return limit === 0 || token_id === null || !trace.path.startsWith("/api/v1")
+    ? undefined
+    : yield* admitOfMonth(pipeline, trace, found, { token_id, limit, own_limit: bearer.monthly_units !== null })
+})
+const admitOfMonth = Effect.fnUntraced(function* (
+  { limits }: Pipeline,
+  trace: Trace,
+  found: ReturnType<typeof match>,
+  { token_id, limit, own_limit }: { readonly token_id: number; readonly limit: number; readonly own_limit: boolean }
+) {
+  const endpoint = found instanceof Rejection ? undefined : found.endpoint
+  const { settle, state } = yield* known(
+    limits.quota.admit({
+      token_id,
+      limit,
+      weight: weightOf(endpoint),
+      passes: passes_quota.test(trace.path),
+      now: trace.clock_millis
+    })
+  )
+  trace.quota = state
+  trace.settle = settle
+  return state.exceeded ? quotaUsed(state, own_limit) : undefined
+})
+
+/** Public endpoints such as signed links limit failed requests, to prevent guessing of signatures. */
+// Counted per endpoint: an outdated link that calendars of an office keep requesting must not stop its health checks.
+const missesOf = (trace: Trace, { name }: Endpoint): string => `misses ${clientOf(trace)} ${name}`
+const admitNobody = Effect.fnUntraced(function* ({ limits, settings }: Pipeline, trace: Trace, endpoint: Endpoint) {
+  trace.standing = limits.rate.look(
+    missesOf(trace, endpoint),
+    settingNumber(yield* settings, "api", "anonymous_rate_limit"),
+    trace.clock_millis
+  )
+  return trace.standing.exceeded ? tooMany(trace.standing, too_many_tries) : undefined
+})
+
+/** Counts a miss; if others on this address used up its misses, that is the answer. */
+const counted = Effect.fnUntraced(function* (pipeline: Pipeline, answer: Answer, trace: Trace) {
+  const { endpoint, standing } = trace
+  if (endpoint === undefined || standing === undefined) return answer
+  // A slow body may have taken minutes: it counts in the present one.
+  const now = yield* Clock.currentTimeMillis
+  trace.standing = yield* known(pipeline.limits.rate.count(missesOf(trace, endpoint), standing.limit, now))
+  return trace.standing.exceeded
+    ? answerTo(Cause.fail(tooMany(trace.standing, too_many_tries)), trace, pipeline)
+    : answer
+})
+
+const preflight = ({ settings }: Pipeline, { asked }: Trace) =>
+  Effect.map(settings, (values) => preflightAnswer(values, originOf(asked) ?? ""))
+const forOrigin = (pipeline: Pipeline, answer: Answer, { asked }: Trace): Effect.Effect<Answer, never, Store> => {
+  const origin = originOf(asked)
+  if (origin === undefined || isPreflight(asked)) return Effect.succeed(answer)
+  return Effect.match(pipeline.settings, {
+    onFailure: () => answer,
+    onSuccess: (settings) => ({ ...answer, headers: { ...answer.headers, ...originHeaders(settings, origin) } })
+  })
+}
+
+const answering = Effect.fnUntraced(function* (pipeline: Pipeline, trace: Trace) {
+  const exit = yield* Effect.exit(isPreflight(trace.asked) ? preflight(pipeline, trace) : serve(pipeline, trace)).pipe(
+    Effect.ensuring(Effect.sync(() => trace.giveBack?.()))
+  )
+  const served = Exit.isSuccess(exit) ? exit.value : answerTo(exit.cause, trace, pipeline)
+  const answer = isMiss(served, trace) ? yield* counted(pipeline, served, trace) : served
+  const reply =
+    answer.streamed === undefined
+      ? replyOf(withLinks(yield* forOrigin(pipeline, answer, trace), trace), trace)
+      : yield* streamedReply(answer, trace, (cause) => answerTo(cause, trace, pipeline))
+  trace.settle?.(unitsOf(weightOf(trace.asked_for), reply.status))
+  trace.ended = undefined
+  return told(trace, reply, pipeline.finished)
+})
+/** The client hung up. Changes count and are recorded as if answered. */
+const abandoned = (pipeline: Pipeline, trace: Trace, now: number): void => {
+  const { asked_for, ended, endpoint, standing } = trace
+  if (ended === undefined) return trace.settle?.(0)
+  trace.ended = undefined
+  const answer = Exit.isSuccess(ended) ? ended.value : answerTo(ended.cause, trace, pipeline)
+  if (isMiss(answer, trace) && endpoint !== undefined && standing !== undefined)
+    void pipeline.limits.rate.count(missesOf(trace, endpoint), standing.limit, now)
+  trace.settle?.(unitsOf(weightOf(asked_for), answer.status))
+  pipeline.finished(trace, answer.status, 0)
 }
 
 /**

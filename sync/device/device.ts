@@ -31,12 +31,12 @@ import {
   writeProfile
 } from "./outbox/folder.ts"
 import { openOutboxAt } from "./outbox/outbox.ts"
-import { acceptMissing, type MissingCommands, missingFailure, missingNow } from "./outbox/replica-tables.ts"
+import { acceptMissing, type MissingCommands, missingNow, refuseWhileMissing } from "./outbox/replica-tables.ts"
 import { readAnswer, remoteAt, Unreachable } from "./exchange/remote.ts"
 import { asAnswer, makeReplica, type QueryResult, refusalAnswer, type Replica } from "./replica/replica.ts"
 import type { Conflicts } from "./resolutions/conflicts.ts"
 import { toldReports } from "./resolutions/blocked-commands.ts"
-import { lockSync, openSession, type SessionParts, SyncBusy } from "./exchange/server-session.ts"
+import { openSession, type SessionParts, SyncBusy, whileLocked } from "./exchange/server-session.ts"
 import { contentOf, isWaiting, keepAgain, keepFiles, pruneFiles, waitingFiles, waitingPath } from "./exchange/files.ts"
 import { type Progress, syncOnce } from "./exchange/sync.ts"
 
@@ -172,39 +172,25 @@ interface DeviceParts extends SessionParts {
 /** How long to wait while another process syncs this profile. */
 const lock_patience_millis = 30_000
 
-const deviceOver = (parts: DeviceParts): Device => {
-  const { dispose, folder, outbox, replica, run } = parts
-  const session = openSession(parts)
-  const { remote } = session
-  const missing = (): Promise<MissingCommands | undefined> => run(missingNow(outbox))
-  /** A pull reverts provisional changes, and with them the last traces of commands the outbox has lost. */
-  const requireComplete = async (): Promise<void> => {
-    const lost = await missing()
-    if (lost !== undefined) throw missingFailure(lost)
-  }
-  const conflicts = conflictsOf(parts)
-  const files = waitingFiles({ folder, outbox, remote, replica_id: parts.profile.replica_id })
-  const syncParts = () => ({ profile: session.profile(), outbox, replica, run, remote, files })
-  const locked = async <A>(patience_millis: number, work: () => Promise<A>): Promise<A> => {
-    const release = lockSync(folder, patience_millis)
-    try {
-      return await work()
-    } finally {
-      release()
-    }
-  }
+type Session = ReturnType<typeof openSession>
+const missingIn = ({ outbox, run }: DeviceParts): Promise<MissingCommands | undefined> => run(missingNow(outbox))
+/** A pull reverts provisional changes, and with them the last traces of commands the outbox has lost. */
+const requireComplete = ({ outbox, run }: DeviceParts): Promise<void> => run(refuseWhileMissing(outbox))
+
+/** All that sends or takes in, by network or by bundle. */
+const exchangeOver = (
+  parts: DeviceParts,
+  session: Session,
+  conflicts: () => Promise<Conflicts>,
+  files: ReturnType<typeof waitingFiles>
+): Pick<Device, "sync" | "bundleOut" | "bundleIn" | "fetch" | "doctor"> => {
+  const { folder, outbox, replica, run } = parts
+  const syncParts = () => ({ profile: session.profile(), outbox, replica, run, remote: session.remote, files })
   return {
-    get profile() {
-      return session.profile()
-    },
-    remote,
-    ask: askOver(parts),
-    plan: (requests) => run(replica.plan(requests)),
-    read: (reading) => run(Effect.flatMap(viewerHere(parts.profile), reading)),
     sync: (progress, { patience_millis = lock_patience_millis } = {}) =>
-      locked(patience_millis, async () => {
+      whileLocked(folder, patience_millis, async () => {
         try {
-          await requireComplete()
+          await requireComplete(parts)
           const warnings = await session.begin()
           await (await conflicts()).release()
           return { ...(await syncOnce({ ...syncParts(), ...(progress === undefined ? {} : { progress }) })), warnings }
@@ -212,24 +198,53 @@ const deviceOver = (parts: DeviceParts): Device => {
           throw session.failureHere(error)
         }
       }),
-    place: () => run(replica.position),
-    lastPending: () => outbox.lastPending(),
     bundleOut: async (content_bytes_max) => {
-      await requireComplete()
+      await requireComplete(parts)
       const { exportBundle } = await import("./bundle.ts")
       // Bundled commands count as sent, so no other process may withdraw commands meanwhile.
       const bundled = { ...syncParts(), contentOf: (sha256: string) => contentOf(folder, sha256) }
-      return locked(lock_patience_millis, () => exportBundle(bundled, new Date().toISOString(), content_bytes_max))
+      return whileLocked(folder, lock_patience_millis, () =>
+        exportBundle(bundled, new Date().toISOString(), content_bytes_max)
+      )
     },
     bundleIn: async (text) => {
-      await requireComplete()
+      await requireComplete(parts)
       const { importBundle } = await import("./bundle.ts")
-      return locked(lock_patience_millis, async () => {
+      return whileLocked(folder, lock_patience_millis, async () => {
         const imported = await importBundle(syncParts(), text)
         files.prune()
         return imported
       })
     },
+    fetch: async (patience_millis) => {
+      await requireComplete(parts)
+      const { fetchNews } = await import("./exchange/fetch-news.ts")
+      return whileLocked(folder, lock_patience_millis, () => fetchNews(syncParts(), session.profile(), patience_millis))
+    },
+    doctor: (repair, { offline = false } = {}) =>
+      whileLocked(folder, lock_patience_millis, async () => {
+        const { examineDevice } = await import("./recovery.ts")
+        return examineDevice(syncParts(), repair, offline)
+      })
+  }
+}
+
+const deviceOver = (parts: DeviceParts): Device => {
+  const { dispose, folder, outbox, profile, replica, run } = parts
+  const session = openSession(parts)
+  const conflicts = conflictsOf(parts)
+  const files = waitingFiles({ folder, outbox, remote: session.remote, replica_id: profile.replica_id })
+  return {
+    get profile() {
+      return session.profile()
+    },
+    remote: session.remote,
+    ask: askOver(parts),
+    plan: (requests) => run(replica.plan(requests)),
+    read: (reading) => run(Effect.flatMap(viewerHere(profile), reading)),
+    ...exchangeOver(parts, session, conflicts, files),
+    place: () => run(replica.position),
+    lastPending: () => outbox.lastPending(),
     status: () => statusOver(parts, session.profile()),
     conflicts: async (facts) => (await conflicts()).list(facts),
     resolve: async (id, how, options) => {
@@ -250,26 +265,16 @@ const deviceOver = (parts: DeviceParts): Device => {
     told: (all) => toldReports(outbox, all),
     named: async (reports) => (await conflicts()).named(reports),
     seen: (n) => outbox.seen(n),
-    undo: undoOf(parts, locked),
-    fetch: async (patience_millis) => {
-      await requireComplete()
-      const { fetchNews } = await import("./exchange/fetch-news.ts")
-      return locked(lock_patience_millis, () => fetchNews(syncParts(), session.profile(), patience_millis))
-    },
+    undo: undoOf(parts),
     pending: async () => {
       const stalled = new Map((await run(replica.stalled)).map((one) => [one.n, one.error]))
       return outbox
         .pending()
         .map(({ n, id, name, issued_at }) => ({ n, id, name, issued_at, stalled: stalled.get(n) ?? null }))
     },
-    doctor: (repair, { offline = false } = {}) =>
-      locked(lock_patience_millis, async () => {
-        const { examineDevice } = await import("./recovery.ts")
-        return examineDevice(syncParts(), repair, offline)
-      }),
-    missing,
+    missing: () => missingIn(parts),
     acceptLoss: async () => {
-      const lost = await missing()
+      const lost = await missingIn(parts)
       if (lost === undefined) return undefined
       await run(acceptMissing(catalogue, outbox))
       await run(replica.open)
@@ -340,12 +345,9 @@ const conflictsOf = ({ outbox, profile, replica, run }: DeviceParts): (() => Pro
 }
 
 /** Nothing is sent while a command is undone. Undo is loaded on first use. */
-const undoOf = (
-  { folder, outbox, profile, replica, run, run_id }: DeviceParts,
-  locked: <A>(patience_millis: number, work: () => Promise<A>) => Promise<A>
-): Device["undo"] => {
+const undoOf = ({ folder, outbox, profile, replica, run, run_id }: DeviceParts): Device["undo"] => {
   const withUndo = <A>(work: (undo: Device["undo"]) => Promise<A>): Promise<A> =>
-    locked(lock_patience_millis, async () => {
+    whileLocked(folder, lock_patience_millis, async () => {
       const { undoOver } = await import("./undo/undo.ts")
       const viewer = viewerHere(profile)
       const result = await work(

@@ -47,8 +47,8 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "other servers are not told",
-    file: "server/host/app.ts",
-    within: "openServerApp",
+    file: "server/host/caches.ts",
+    within: "makeCommits",
     find: "peers?.notify(settingsChanged)",
     replace: "void peers",
     killed_by: [

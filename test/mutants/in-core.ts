@@ -192,7 +192,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
   {
     name: "changes to rows that wait to be inserted are lost",
     file: "core/kernel/store/batch-writer.ts",
-    within: "makeBatchWriter",
+    within: "collect",
     find: "rows.set(next.key, changed(table, row, next.set))",
     replace: "rows.set(next.key, row)",
     killed_by: [

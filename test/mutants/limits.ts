@@ -82,7 +82,7 @@ export const limit_mutants: ReadonlyArray<Mutant> = [
   {
     name: "a month's quota stops devices that sync",
     file: "server/host/pipeline.ts",
-    within: "makePipeline",
+    within: "admitOfMonth",
     find: "passes: passes_quota.test(trace.path)",
     replace: "passes: false",
     killed_by: [{ file: servers_test, test: "admits calls of no weight", engine: "sqlite" }]

@@ -93,16 +93,8 @@ const readValue = (field: Field, raw: Json, path: string, name: string, context:
         : raw === false || raw === 0 || raw === "0"
           ? false
           : fail("must be true or false.")
-    case "integer": {
-      const value = wholeNumber(raw)
-      return value === undefined
-        ? fail("must be an integer.")
-        : value < type.min
-          ? fail(`must be at least ${type.min}.`)
-          : value > type.max
-            ? fail(`must not be greater than ${type.max}.`)
-            : value
-    }
+    case "integer":
+      return readInteger(type, raw, fail)
     case "code": {
       const value = wholeNumber(raw) ?? (typeof raw === "string" ? codeLabelled(type.labels, raw) : undefined)
       return value !== undefined && Object.hasOwn(type.labels, String(value))
@@ -143,29 +135,14 @@ const readValue = (field: Field, raw: Json, path: string, name: string, context:
       if (type.form === "object" && !isJsonObject(raw)) return fail("must be an object.")
       if (type.form === "array" && !Array.isArray(raw)) return fail("must be an array.")
       return type.by_item === true ? raw : readDocument(raw, type.levels, path, name, context)
-    case "list": {
+    case "list":
       if (!Array.isArray(raw)) return fail("must be an array.")
       if (raw.length < type.min_items)
         return fail(`must have at least ${type.min_items} item${type.min_items === 1 ? "" : "s"}.`)
       if (raw.length > type.max_items) return fail(`must not have more than ${type.max_items} items.`)
-      const items = raw.map((item: Json, index: number) =>
-        item === null && !type.of.nullable
-          ? void context.fail(`${path}.${index}`, `The ${fieldLabel(name)} field must not hold null.`)
-          : item === null
-            ? null
-            : readValue(type.of, item, `${path}.${index}`, `${name}.${index}`, context)
-      )
-      if (items.some((item) => item === undefined)) return undefined
-      const kept = items.filter((item) => item !== undefined)
-      return type.distinct ? [...new Set(kept)] : kept
-    }
-    case "object": {
-      if (!isJsonObject(raw)) return fail("must be an object.")
-      const inner = readFields(type.fields, raw, { ...context.options, mode: "create", path: `${path}.` })
-      for (const [at, texts] of Object.entries(inner.errors)) for (const text of texts) context.fail(at, text)
-      context.references.push(...inner.references)
-      return Object.keys(inner.errors).length > 0 ? undefined : inner.values
-    }
+      return readItems(type, raw, path, name, context)
+    case "object":
+      return isJsonObject(raw) ? readObject(type, raw, path, context) : fail("must be an object.")
   }
 }
 
@@ -184,12 +161,49 @@ const readText = (type: FieldType & { kind: "text" }, raw: Json, fail: Fail): Js
   return type.format === "currency" || type.format === "country" ? value.toUpperCase() : value
 }
 
+const readItems = (
+  type: FieldType & { kind: "list" },
+  raw: ReadonlyArray<Json>,
+  path: string,
+  name: string,
+  context: Context
+): Json | undefined => {
+  const items = raw.map((item: Json, index: number) =>
+    item === null && !type.of.nullable
+      ? void context.fail(`${path}.${index}`, `The ${fieldLabel(name)} field must not hold null.`)
+      : item === null
+        ? null
+        : readValue(type.of, item, `${path}.${index}`, `${name}.${index}`, context)
+  )
+  if (items.some((item) => item === undefined)) return undefined
+  const kept = items.filter((item) => item !== undefined)
+  return type.distinct ? [...new Set(kept)] : kept
+}
+
+const readObject = (type: FieldType & { kind: "object" }, raw: JsonObject, path: string, context: Context) => {
+  const inner = readFields(type.fields, raw, { ...context.options, mode: "create", path: `${path}.` })
+  for (const [at, texts] of Object.entries(inner.errors)) for (const text of texts) context.fail(at, text)
+  context.references.push(...inner.references)
+  return Object.keys(inner.errors).length > 0 ? undefined : inner.values
+}
+
 /** Errors inside a document are reported at their path: `custom_fields.colour`. */
 const readDocument = (raw: Json, levels: number, path: string, name: string, context: Context): Json | undefined => {
   const wrong = findUnstorableText(raw, levels)
   if (wrong === undefined) return raw
   context.fail([path, ...wrong.at].join("."), `The ${fieldLabel([name, ...wrong.at].join("."))} field ${wrong.says}`)
   return undefined
+}
+
+const readInteger = (type: FieldType & { kind: "integer" }, raw: Json, fail: Fail): Json | undefined => {
+  const value = wholeNumber(raw)
+  return value === undefined
+    ? fail("must be an integer.")
+    : value < type.min
+      ? fail(`must be at least ${type.min}.`)
+      : value > type.max
+        ? fail(`must not be greater than ${type.max}.`)
+        : value
 }
 
 const readDecimal = (type: FieldType & { kind: "decimal" }, raw: Json, fail: Fail): Json | undefined => {

@@ -128,116 +128,116 @@ interface BatchIndex {
 }
 const delete_batch_max = 1_000
 
-export const makeBatchWriter = ({
-  change,
-  dialect,
-  insertRows,
-  sendMany,
-  sendOne
-}: WriteOperations): ((changes: ReadonlyArray<RowChange>) => Sql) => {
-  const flushDeletes = (table: Table, waiting: WriteBatch): Sql => {
-    const { pending_delete } = waiting
-    waiting.pending_delete = undefined
-    return pending_delete === undefined
-      ? Effect.void
-      : Effect.forEach(
-          chunked([...pending_delete.values], delete_batch_max),
-          (values) =>
-            change({
-              op: "delete_where",
-              table,
-              where: {
-                ...pending_delete.fixed,
-                [pending_delete.column]: values.length === 1 ? itemAt(values, 0) : values
-              }
-            }),
-          { discard: true }
-        )
-  }
-  const flushUpdates = (table: Table, waiting: WriteBatch): Sql => {
-    const { updates } = waiting
-    waiting.updates = new Map()
-    return updates.size === 0
-      ? Effect.void
-      : Effect.forEach(
-          updatesOf(
-            [...updates].map(([key, set]) => ({ key, set })),
-            dialect
-          ),
-          (some) => {
-            const [first] = some
-            return first !== undefined && some.length === 1
-              ? sendOne(table, first.key, updateOne(table, first, dialect))
-              : sendMany(table, dialect === "pg" ? sent(table, some) : bound(table, some))
-          },
-          { discard: true }
-        )
-  }
-  const flush = Effect.fnUntraced(function* (table: Table, waiting: WriteBatch) {
-    yield* flushDeletes(table, waiting)
-    const { inserts } = waiting
-    waiting.inserts = new Map()
-    waiting.index = undefined
-    if (inserts.size > 0) yield* insertRows(table, [...inserts.values()])
-    yield* flushUpdates(table, waiting)
-  })
+const flushDeletes = ({ change }: WriteOperations, table: Table, waiting: WriteBatch): Sql => {
+  const { pending_delete } = waiting
+  waiting.pending_delete = undefined
+  return pending_delete === undefined
+    ? Effect.void
+    : Effect.forEach(
+        chunked([...pending_delete.values], delete_batch_max),
+        (values) =>
+          change({
+            op: "delete_where",
+            table,
+            where: {
+              ...pending_delete.fixed,
+              [pending_delete.column]: values.length === 1 ? itemAt(values, 0) : values
+            }
+          }),
+        { discard: true }
+      )
+}
+const flushUpdates = ({ dialect, sendMany, sendOne }: WriteOperations, table: Table, waiting: WriteBatch): Sql => {
+  const { updates } = waiting
+  waiting.updates = new Map()
+  return updates.size === 0
+    ? Effect.void
+    : Effect.forEach(
+        updatesOf(
+          [...updates].map(([key, set]) => ({ key, set })),
+          dialect
+        ),
+        (some) => {
+          const [first] = some
+          return first !== undefined && some.length === 1
+            ? sendOne(table, first.key, updateOne(table, first, dialect))
+            : sendMany(table, dialect === "pg" ? sent(table, some) : bound(table, some))
+        },
+        { discard: true }
+      )
+}
+const flush = Effect.fnUntraced(function* (operations: WriteOperations, table: Table, waiting: WriteBatch) {
+  yield* flushDeletes(operations, table, waiting)
+  const { inserts } = waiting
+  waiting.inserts = new Map()
+  waiting.index = undefined
+  if (inserts.size > 0) yield* operations.insertRows(table, [...inserts.values()])
+  yield* flushUpdates(operations, table, waiting)
+})
 
-  /** Statement that must run first; undefined if the change can wait. */
-  const one = (next: RowChange, waiting: WriteBatch): Sql | undefined => {
-    const { inserts: rows, updates: sets } = waiting
-    const { table } = next
-    switch (next.op) {
-      case "insert": {
-        const key = next.row[table.key] as Key
-        // Changes of a row that was not there yet changed nothing.
-        sets.delete(key)
-        if (!rows.has(key)) {
-          rows.set(key, next.row)
-          if (waiting.index !== undefined)
-            addToIndex(waiting.index, storedValue(table, next.row, waiting.index.column), key)
-          return undefined
-        }
-        // The second of one key is the database's to refuse.
-        return table.on_conflict_ignore
-          ? undefined
-          : inSequence(flushDeletes(table, waiting), insertRows(table, [next.row]))
-      }
-      case "update_where":
-        return inSequence(flush(table, waiting), change(next))
-      case "delete_where": {
-        const plain = sets.size === 0 ? asPendingDelete(table, next.where) : undefined
-        if (plain === undefined) return inSequence(flush(table, waiting), change(next))
-        for (const key of keysMatching(table, waiting, plain)) {
-          const row = rows.get(key)
-          if (row !== undefined && rowMatches(table, next.where, row)) rows.delete(key)
-        }
-        const before =
-          waiting.pending_delete !== undefined && !canMerge(waiting.pending_delete, plain)
-            ? flushDeletes(table, waiting)
-            : undefined
-        if (waiting.pending_delete === undefined) waiting.pending_delete = plain
-        else for (const value of plain.values) waiting.pending_delete.values.add(value)
-        return before
-      }
-      case "delete":
-        if (rows.delete(next.key)) return undefined
-        sets.delete(next.key)
-        return change(next)
-      case "update": {
-        const row = rows.get(next.key)
-        if (row !== undefined) {
-          if (waiting.index !== undefined && Object.hasOwn(next.set, waiting.index.column)) waiting.index = undefined
-          rows.set(next.key, changed(table, row, next.set))
-        } else if (Object.keys(next.set).length > 0) {
-          if (table.on_conflict_ignore || isConstrained(table, next.set))
-            return inSequence(flushDeletes(table, waiting), flushUpdates(table, waiting), change(next))
-          sets.set(next.key, { ...sets.get(next.key), ...next.set })
-        }
+/** Statement that must run first; undefined if the change can wait. */
+const collect = (operations: WriteOperations, next: RowChange, waiting: WriteBatch): Sql | undefined => {
+  const { change, insertRows } = operations
+  const { inserts: rows, updates: sets } = waiting
+  const { table } = next
+  switch (next.op) {
+    case "insert": {
+      const key = next.row[table.key] as Key
+      // Changes of a row that was not there yet changed nothing.
+      sets.delete(key)
+      if (!rows.has(key)) {
+        rows.set(key, next.row)
+        if (waiting.index !== undefined)
+          addToIndex(waiting.index, storedValue(table, next.row, waiting.index.column), key)
         return undefined
       }
+      // The second of one key is the database's to refuse.
+      return table.on_conflict_ignore
+        ? undefined
+        : inSequence(flushDeletes(operations, table, waiting), insertRows(table, [next.row]))
+    }
+    case "update_where":
+      return inSequence(flush(operations, table, waiting), change(next))
+    case "delete_where": {
+      const plain = sets.size === 0 ? asPendingDelete(table, next.where) : undefined
+      if (plain === undefined) return inSequence(flush(operations, table, waiting), change(next))
+      for (const key of keysMatching(table, waiting, plain)) {
+        const row = rows.get(key)
+        if (row !== undefined && rowMatches(table, next.where, row)) rows.delete(key)
+      }
+      const before =
+        waiting.pending_delete !== undefined && !canMerge(waiting.pending_delete, plain)
+          ? flushDeletes(operations, table, waiting)
+          : undefined
+      if (waiting.pending_delete === undefined) waiting.pending_delete = plain
+      else for (const value of plain.values) waiting.pending_delete.values.add(value)
+      return before
+    }
+    case "delete":
+      if (rows.delete(next.key)) return undefined
+      sets.delete(next.key)
+      return change(next)
+    case "update": {
+      const row = rows.get(next.key)
+      if (row !== undefined) {
+        if (waiting.index !== undefined && Object.hasOwn(next.set, waiting.index.column)) waiting.index = undefined
+        rows.set(next.key, changed(table, row, next.set))
+      } else if (Object.keys(next.set).length > 0) {
+        if (table.on_conflict_ignore || isConstrained(table, next.set))
+          return inSequence(
+            flushDeletes(operations, table, waiting),
+            flushUpdates(operations, table, waiting),
+            change(next)
+          )
+        sets.set(next.key, { ...sets.get(next.key), ...next.set })
+      }
+      return undefined
     }
   }
-  return Effect.fnUntraced(function* (changes: ReadonlyArray<RowChange>) {
+}
+
+export const makeBatchWriter = (operations: WriteOperations): ((changes: ReadonlyArray<RowChange>) => Sql) =>
+  Effect.fnUntraced(function* (changes: ReadonlyArray<RowChange>) {
     const tables = new Map<Table, WriteBatch>()
     for (const next of changes) {
       let waiting = tables.get(next.table)
@@ -246,12 +246,11 @@ export const makeBatchWriter = ({
           next.table,
           (waiting = { pending_delete: undefined, inserts: new Map(), updates: new Map(), index: undefined })
         )
-      const now = one(next, waiting)
+      const now = collect(operations, next, waiting)
       if (now !== undefined) yield* now
     }
-    for (const [table, waiting] of tables) yield* flush(table, waiting)
+    for (const [table, waiting] of tables) yield* flush(operations, table, waiting)
   })
-}
 const inSequence = (...steps: ReadonlyArray<Sql>): Sql => Effect.forEach(steps, (step) => step, { discard: true })
 
 /** Keys of unwritten rows with the value, found by an index; some may no longer have it or be deleted. */

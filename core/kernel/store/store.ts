@@ -120,17 +120,15 @@ export class Store extends Context.Service<Store, StoreShape>()("flightcase/core
   static readonly exists = (table: Table, where: Where) => Store.use((store) => store.exists(table, where))
 }
 
-export const make = (sql: SqlClient.SqlClient): StoreShape => {
-  const dialect: Dialect = sql.onDialectOrElse({ pg: () => "pg" as const, orElse: () => "sqlite" as const })
+type Run = StoreShape["run"]
+/** Reads of one row, of rows by their keys and of rows by condition. */
+const makeReads = (dialect: Dialect, run: Run) => {
   const decoders = new WeakMap<Table, (row: { [column: string]: unknown }) => { [column: string]: unknown }>()
   const decode = <T extends Table>(table: T, row: object): RowOf<T> => {
     let decoder = decoders.get(table)
     if (decoder === undefined) decoders.set(table, (decoder = rowDecoder(table, dialect)))
     return decoder(row as { [column: string]: unknown }) as RowOf<T>
   }
-  const run = <Row extends object>(text: string, values: ReadonlyArray<unknown> = []): Sql<ReadonlyArray<Row>> =>
-    sql.unsafe<Row>(text, values)
-
   const select = <T extends Table>(
     table: T,
     columns: string,
@@ -188,6 +186,11 @@ export const make = (sql: SqlClient.SqlClient): StoreShape => {
           )
   }
 
+  return { decode, select, find, get, selectMany }
+}
+
+/** Writing of row changes; {@link withWrittenRows} learns of each. */
+const makeWrites = (dialect: Dialect, run: Run, decode: StoreShape["decode"]) => {
   const inserters = new WeakMap<Table, Inserter>()
   const inserterOf = (table: Table): Inserter => {
     let inserter = inserters.get(table)
@@ -234,7 +237,15 @@ export const make = (sql: SqlClient.SqlClient): StoreShape => {
     const verb = set === "" ? `delete from ${quote(one.table.name)}` : `update ${quote(one.table.name)} set ${set}`
     return sendMany(one.table, { text: `${verb} where ${where}`, values: bound.values })
   }
-  const apply = makeBatchWriter({ dialect, insertRows, sendOne, sendMany, change })
+  return makeBatchWriter({ dialect, insertRows, sendOne, sendMany, change })
+}
+
+export const make = (sql: SqlClient.SqlClient): StoreShape => {
+  const dialect: Dialect = sql.onDialectOrElse({ pg: () => "pg" as const, orElse: () => "sqlite" as const })
+  const run = <Row extends object>(text: string, values: ReadonlyArray<unknown> = []): Sql<ReadonlyArray<Row>> =>
+    sql.unsafe<Row>(text, values)
+  const { decode, find, get, select, selectMany } = makeReads(dialect, run)
+  const apply = makeWrites(dialect, run, decode)
   // A savepoint may be rolled back: what it writes is not remembered, and what was is forgotten.
   const transaction: StoreShape["transaction"] = (effect) =>
     withWrittenRows((written) => {

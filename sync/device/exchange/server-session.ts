@@ -34,7 +34,7 @@ export class SyncBusy extends Error {
  * Takes the lock, which ends with this process at the latest; the answer releases it. Throws SyncBusy where another one
  * holds it.
  */
-export const lockSync = (folder: string, patience_millis: number): (() => void) => {
+const lockSync = (folder: string, patience_millis: number): (() => void) => {
   const lock = new DatabaseSync(join(folder, "sync.lock"), { timeout: patience_millis })
   try {
     lock.exec("begin exclusive")
@@ -43,6 +43,15 @@ export const lockSync = (folder: string, patience_millis: number): (() => void) 
     throw sqliteCodeIn(error) === 5 ? new SyncBusy("Another sync of this profile is running.", { cause: error }) : error
   }
   return () => lock.close()
+}
+/** Runs `work` while no other process syncs this profile. */
+export const whileLocked = async <A>(folder: string, patience_millis: number, work: () => Promise<A>): Promise<A> => {
+  const release = lockSync(folder, patience_millis)
+  try {
+    return await work()
+  } finally {
+    release()
+  }
 }
 
 export interface SessionParts {

@@ -246,7 +246,7 @@ export const missingText = ({ from, to }: MissingCommands): string =>
 export const missing_advice =
   "Put outbox.sqlite with its -wal file back from a backup. Without one, flightcase sync export-pending FILE writes out what is there and what is " +
   "still known of the lost ones; then flightcase doctor --accept-loss goes on without them."
-export const missingFailure = (missing: MissingCommands): DeviceFailure =>
+const missingFailure = (missing: MissingCommands): DeviceFailure =>
   new DeviceFailure(
     "commands missing",
     `${missingText(missing)}: its file or its -wal was lost or replaced. Nothing was recorded or sent.`,

@@ -107,15 +107,8 @@ const withParts = (
   return found
 }
 
-/** The opportunity with all that pricing, demands and the rules need. */
-export const loadDecisionState = Effect.fnUntraced(function* (
-  header: OpportunityRow,
-  { now, settings }: Now,
-  options: LoadOptions = {}
-): Effect.fn.Return<DecisionState, Failure, Store> {
-  const store = yield* Store
-  const opportunity = yield* loadOpportunity(header, options)
-  const store_id = options.store_id === undefined ? header.store_id : options.store_id
+/** Ids that the command reads: products, units' levels and, unless it may change all, its lines. */
+const idsToRead = (opportunity: Opportunity, options: LoadOptions) => {
   const product_ids = [
     ...new Set([
       ...opportunity.lines.map((line) => line.item_id).filter((id) => id !== null),
@@ -129,6 +122,19 @@ export const loadDecisionState = Effect.fnUntraced(function* (
       ? opportunity.units
       : opportunity.units.filter((unit) => touches.includes(unit.opportunity_item_id))
   const level_ids = [...new Set([...touched.map((unit) => unit.stock_level_id), ...(options.level_ids ?? [])])]
+  return { product_ids, touches, level_ids }
+}
+
+/** The opportunity with all that pricing, demands and the rules need. */
+export const loadDecisionState = Effect.fnUntraced(function* (
+  header: OpportunityRow,
+  { now, settings }: Now,
+  options: LoadOptions = {}
+): Effect.fn.Return<DecisionState, Failure, Store> {
+  const store = yield* Store
+  const opportunity = yield* loadOpportunity(header, options)
+  const store_id = options.store_id === undefined ? header.store_id : options.store_id
+  const { level_ids, product_ids, touches } = idsToRead(opportunity, options)
   const customer = yield* loadCustomer(options.member_id === undefined ? header.member_id : options.member_id)
   const needed =
     options.stock === true
