@@ -55,7 +55,7 @@ const enrol = postQuery("/api/v1/sync/replicas", {
           const row = {
             id: id!,
             user_id: input.viewer.user_id,
-            name: input.values.name!,
+            name: input.values.name,
             schema_version,
             last_n: 0,
             seen_at: input.now,
@@ -98,10 +98,10 @@ const leases = postQuery("/api/v1/sync/leases", {
       const { replica_id, entity, request_no } = input.values
       return yield* store.transaction(
         Effect.gen(function* () {
-          const replica = yield* requireOwnReplica(replica_id!, input.viewer, false)
-          if (!leasedTables(catalogue).includes(entity!))
+          const replica = yield* requireOwnReplica(replica_id, input.viewer, false)
+          if (!leasedTables(catalogue).includes(entity))
             return yield* invalidField("entity", "Ids of this entity are not leased.")
-          return created({ lease: (yield* lease(replica, entity!, request_no!)).map((range) => ({ ...range })) })
+          return created({ lease: (yield* lease(replica, entity, request_no)).map((range) => ({ ...range })) })
         })
       )
     }).pipe(retryOnConflict)
@@ -124,8 +124,8 @@ const claims = postQuery("/api/v1/sync/leases/claim", {
       const { replica_id, blocks } = input.values
       return yield* store.transaction(
         Effect.gen(function* () {
-          yield* requireOwnReplica(replica_id!, input.viewer, true)
-          return ok({ lease: (yield* reclaimLeases(replica_id!, blocks!)).map((range) => ({ ...range })) })
+          yield* requireOwnReplica(replica_id, input.viewer, true)
+          return ok({ lease: (yield* reclaimLeases(replica_id, blocks)).map((range) => ({ ...range })) })
         })
       )
     }).pipe(retryOnConflict)
@@ -149,8 +149,8 @@ const push = postQuery("/api/v1/sync/commands", {
   },
   run: (input) =>
     Effect.gen(function* () {
-      const commands = yield* wireCommands(input.values.commands!)
-      const replica = yield* requireOwnReplica(input.values.replica_id!, input.viewer, false)
+      const commands = yield* wireCommands(input.values.commands)
+      const replica = yield* requireOwnReplica(input.values.replica_id, input.viewer, false)
       if (replica.schema_version < client_schema_min) return upgradeRequired(replica.schema_version, client_schema_min)
       return ok({ verdicts: yield* decideInOrder(replica.id, commands, input.viewer, input.values.lost_files) })
     })

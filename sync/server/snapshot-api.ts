@@ -292,12 +292,12 @@ const readerOf = Effect.fnUntraced(function* ({
   values,
   viewer
 }: Input<{}, typeof place>): Effect.fn.Return<SnapshotReader, Failure, Store> {
-  yield* requireOwnReplica(values.replica_id!, viewer, false)
+  yield* requireOwnReplica(values.replica_id, viewer, false)
   return {
     viewer,
-    replica_id: values.replica_id!,
-    handle: values.handle!,
-    offset: values.offset!,
+    replica_id: values.replica_id,
+    handle: values.handle,
+    offset: values.offset,
     after: values.after ?? "",
     rows_per_page: values.limit ?? rows_per_page_max
   }
@@ -318,10 +318,10 @@ export const fillEndpoints: ReadonlyArray<Endpoint> = [
     run: (input) =>
       Effect.gen(function* () {
         const { catalogue } = yield* CommandRuntime
-        yield* requireOwnReplica(input.values.replica_id!, input.viewer, false)
+        yield* requireOwnReplica(input.values.replica_id, input.viewer, false)
         return yield* planAnswer(catalogue, {
           viewer: input.viewer,
-          replica_id: input.values.replica_id!,
+          replica_id: input.values.replica_id,
           pending_from: input.values.pending_from ?? 0
         })
       })

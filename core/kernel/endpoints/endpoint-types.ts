@@ -7,7 +7,7 @@ import { Context, type Effect, type Result, type Schema, type Stream } from "eff
 import type { SqlError } from "effect/sql"
 import type { DecideContext, SettingGroups, Settings } from "../events/settings.ts"
 import type { AnyEventType, Follower, NewEvent, Projection, Scrubs, StoredEvent } from "../events/event-type.ts"
-import type { AnswerShown, BodyShown, Fields, Json, JsonObject, Part, ValuesOf } from "../fields/field.ts"
+import type { AnswerShown, BodyShown, CreateValues, Fields, Json, JsonObject, Part, ValuesOf } from "../fields/field.ts"
 import type { EventMetadata } from "../events/journal.ts"
 import type { Query } from "../lists/query.ts"
 import type { Reaction, Reactions } from "../events/react.ts"
@@ -87,11 +87,12 @@ export interface Answer<out A = Json> {
   readonly about?: JsonObject
 }
 
-export interface Input<P extends Params = Params, B extends Fields = Fields> {
+/** `M`: its method; PUT and PATCH keep what is absent. */
+export interface Input<P extends Params = Params, B extends Fields = Fields, M extends Method = "POST"> {
   readonly rows: RowsOf<P>
   /** Path parameters as sent, including those that name no row. */
   readonly params: { readonly [name: string]: string }
-  readonly values: Partial<ValuesOf<B>>
+  readonly values: M extends "PUT" | "PATCH" ? Partial<ValuesOf<B>> : CreateValues<B>
   /** The body as sent, for the few endpoints that distinguish absent from null. */
   readonly body: JsonObject
   readonly files?: { readonly [field: string]: UploadedFile }
@@ -234,7 +235,8 @@ export interface CommandEndpoint<
   B extends Fields = Fields,
   F = unknown,
   R = JsonObject,
-  A = Json
+  A = Json,
+  M extends Method = Method
 > extends Common<P, B> {
   readonly kind: "command"
   /** Result that deciding passes to the answer; stored results are decoded by it. */
@@ -244,13 +246,13 @@ export interface CommandEndpoint<
   /** Tables in which the command always makes a row: an id of each is drawn before deciding. */
   readonly creates: ReadonlyArray<Table>
   /** Facts for the rule, read inside the transaction. */
-  readonly facts: (input: Input<P, B>) => Effect.Effect<F, Failure, Store | CommandRuntime>
-  readonly decide: (facts: F, input: Input<P, B>, context: DecideContext) => Decided<R>
-  readonly respond: (result: R, input: Input<P, B>) => StoreRead<Answer<A>>
+  readonly facts: (input: Input<P, B, M>) => Effect.Effect<F, Failure, Store | CommandRuntime>
+  readonly decide: (facts: F, input: Input<P, B, M>, context: DecideContext) => Decided<R>
+  readonly respond: (result: R, input: Input<P, B, M>) => StoreRead<Answer<A>>
 }
 // Endpoints of any parameters and body live in one list; each was checked against its own types when it was declared.
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
-export type Endpoint = QueryEndpoint<any, any, any> | CommandEndpoint<any, any, any, any, any>
+export type Endpoint = QueryEndpoint<any, any, any> | CommandEndpoint<any, any, any, any, any, any>
 
 /** A permission, `area.action`. Roles and users hold permissions by key. */
 export interface Permission {

@@ -128,19 +128,22 @@ export const postQuery = <
   draft: Read<P, B, A, X>
 ): ReadEndpoint<P, B, A, X> => ({ ...common("POST", path, draft), kind: "query", run: draft.run })
 
-type CommandDraft<P extends Params, B extends Fields, F, R, A extends AnswerShown, X extends ErrorAnswers> = Draft<
-  P,
-  B,
-  A,
-  X
-> & {
+type CommandDraft<
+  P extends Params,
+  B extends Fields,
+  F,
+  R,
+  A extends AnswerShown,
+  X extends ErrorAnswers,
+  M extends Method
+> = Draft<P, B, A, X> & {
   readonly streams?: Streams
   readonly creates?: ReadonlyArray<Table>
   /** Result that deciding passes to `respond`; by default the id of a row. */
   readonly result?: Schema.Codec<R>
-  readonly facts: (input: Input<P, B>) => Effect.Effect<F, Failure, Store | CommandRuntime>
-  readonly decide: (facts: F, input: Input<P, B>, context: DecideContext) => Decided<NoInfer<R>>
-  readonly respond: (result: NoInfer<R>, input: Input<P, B>) => StoreRead<NoInfer<Answered<A, X>>>
+  readonly facts: (input: Input<P, B, NoInfer<M>>) => Effect.Effect<F, Failure, Store | CommandRuntime>
+  readonly decide: (facts: F, input: Input<P, B, NoInfer<M>>, context: DecideContext) => Decided<NoInfer<R>>
+  readonly respond: (result: NoInfer<R>, input: Input<P, B, NoInfer<M>>) => StoreRead<NoInfer<Answered<A, X>>>
 }
 /** A write: `command("POST", "/api/v1/products/{id}/merge", { …, facts, decide, respond })`. */
 export const command = <
@@ -149,12 +152,13 @@ export const command = <
   F = unknown,
   R = Id,
   const A extends AnswerShown = never,
-  const X extends ErrorAnswers = {}
+  const X extends ErrorAnswers = {},
+  M extends Exclude<Method, "GET"> = Exclude<Method, "GET">
 >(
-  method: Exclude<Method, "GET">,
+  method: M,
   path: string,
-  draft: CommandDraft<P, B, F, R, A, X>
-): CommandEndpoint<P, B, F, R, BodyShown<A> | RefusalShown<X>> => ({
+  draft: CommandDraft<P, B, F, R, A, X, M>
+): CommandEndpoint<P, B, F, R, BodyShown<A> | RefusalShown<X>, M> => ({
   ...common(method, path, draft),
   kind: "command",
   streams: draft.streams,

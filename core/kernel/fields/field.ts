@@ -121,15 +121,20 @@ interface FieldTraits {
   readonly secret: boolean
   readonly describe: string | undefined
 }
-/** `T`: the value in memory; `S`: the same in answers. */
-export interface Field<out T = unknown, out S = T> extends FieldTraits {
+/** `T`: the value in memory; `S`: the same in answers; `P`: true if every body read in mode `create` comes to a value. */
+export interface Field<out T = unknown, out S = T, out P extends boolean = boolean> extends FieldTraits {
   readonly type: FieldType
   readonly _type?: T
   readonly _shown?: S
+  readonly _present?: P
 }
 export type Fields = { readonly [name: string]: Field }
 export type ValueOf<F> = F extends Field<infer T, unknown> ? T : never
 export type ValuesOf<F extends Fields> = { -readonly [K in keyof F]: ValueOf<F[K]> }
+/** Values of a body that was read in mode `create`. */
+export type CreateValues<F extends Fields> = Partial<ValuesOf<F>> & {
+  readonly [K in keyof F as F[K] extends Field<unknown, unknown, true> ? K : never]: ValueOf<F[K]>
+}
 type ValuesShown<F extends Fields> = {
   readonly [K in keyof F]: F[K] extends Field<unknown, infer S> ? S : never
 }
@@ -137,9 +142,19 @@ type ValuesShown<F extends Fields> = {
 type Options = Partial<FieldTraits>
 /** Options of this kind of field. */
 type OptionsOf<K extends FieldType["kind"]> = Options & Partial<Omit<Extract<FieldType, { readonly kind: K }>, "kind">>
+/** A field as its options make it. */
+type Made<O, T, S = T> = Field<
+  Out<O, T>,
+  Out<O, S>,
+  O extends { readonly computed: true }
+    ? boolean
+    : O extends { readonly required: true } | { readonly nullable: true } | { readonly default: Json }
+      ? true
+      : boolean
+>
 type Out<O, T> = O extends { readonly nullable: true } ? T | null : T
 
-const field = <T, O extends Options, S = T>(type: FieldType, o: O | undefined): Field<Out<O, T>, Out<O, S>> => ({
+const field = <T, O extends Options, S = T>(type: FieldType, o: O | undefined): Made<O, T, S> => ({
   type,
   nullable: o?.nullable ?? false,
   required: o?.required ?? false,
@@ -158,7 +173,7 @@ const field = <T, O extends Options, S = T>(type: FieldType, o: O | undefined): 
  * `search`: case-insensitive filters (`cont`, `start`, `end`) and sorting use a second, case-folded column,
  * `<name>_folded`. `folded`: the text is already case-folded (names from the program), and needs none.
  */
-export const text = <const O extends OptionsOf<"text">>(o?: O): Field<Out<O, string>> =>
+export const text = <const O extends OptionsOf<"text">>(o?: O): Made<O, string> =>
   field<string, O>(
     {
       kind: "text",
@@ -179,8 +194,8 @@ export const secretText = <
 /** Free text of some length: descriptions, notes. */
 export const longText = <const O extends Options & { readonly max?: number; readonly search?: boolean }>(
   o?: O
-): Field<Out<O, string>> => field<string, O>({ kind: "text", max: o?.max ?? 65_535, search: o?.search ?? false }, o)
-export const integer = <const O extends OptionsOf<"integer">>(o?: O): Field<Out<O, number>> =>
+): Made<O, string> => field<string, O>({ kind: "text", max: o?.max ?? 65_535, search: o?.search ?? false }, o)
+export const integer = <const O extends OptionsOf<"integer">>(o?: O): Made<O, number> =>
   field<number, O>({ kind: "integer", min: o?.min ?? -2_147_483_648, max: o?.max ?? 2_147_483_647, names: o?.names }, o)
 /** The table that a number refers to, decided by a neighbouring field. */
 export const tableNamedBy = (
@@ -204,37 +219,31 @@ export const codeLabelled = (labels: { readonly [code: number]: string }, text: 
   const found = Object.entries(labels).find(([, label]) => plain(label) === plain(text))
   return found === undefined ? undefined : Number(found[0])
 }
-export const boolean = <const O extends Options>(o?: O): Field<Out<O, boolean>> =>
-  field<boolean, O>({ kind: "boolean" }, o)
-export const money = <const O extends OptionsOf<"money">>(o?: O): Field<Out<O, number>, Out<O, string>> =>
+export const boolean = <const O extends Options>(o?: O): Made<O, boolean> => field<boolean, O>({ kind: "boolean" }, o)
+export const money = <const O extends OptionsOf<"money">>(o?: O): Made<O, number, string> =>
   field<number, O, string>(
     { kind: "money", minor_only: o?.minor_only ?? false, signed: o?.signed ?? false, currency: o?.currency },
     o
   )
 /** `strict`: more decimals than the scale are refused; otherwise they are rounded half away from zero. */
-export const decimal = <const O extends OptionsOf<"decimal"> & { readonly scale: number }>(
-  o: O
-): Field<Out<O, string>> =>
+export const decimal = <const O extends OptionsOf<"decimal"> & { readonly scale: number }>(o: O): Made<O, string> =>
   field<string, O>(
     { kind: "decimal", scale: o.scale, strict: o.strict ?? true, min: o.min, max: o.max, shown_scale: o.shown_scale },
     o
   )
-export const date = <const O extends Options>(o?: O): Field<Out<O, string>> => field<string, O>({ kind: "date" }, o)
-export const timestamp = <const O extends Options>(o?: O): Field<Out<O, string>> =>
-  field<string, O>({ kind: "timestamp" }, o)
+export const date = <const O extends Options>(o?: O): Made<O, string> => field<string, O>({ kind: "date" }, o)
+export const timestamp = <const O extends Options>(o?: O): Made<O, string> => field<string, O>({ kind: "timestamp" }, o)
 export const choice = <
   const L extends { readonly [value: string]: string },
   const O extends Options & { readonly any_case?: boolean }
 >(
   labels: L,
   o?: O
-): Field<Out<O, keyof L & string>> =>
+): Made<O, keyof L & string> =>
   field<keyof L & string, O>({ kind: "choice", labels, any_case: o?.any_case ?? false }, o)
 /** An integer with a name: 1 Bulk, 2 Serialised. */
-export const code = <const O extends Options>(
-  labels: { readonly [code: number]: string },
-  o?: O
-): Field<Out<O, number>> => field<number, O>({ kind: "code", labels }, o)
+export const code = <const O extends Options>(labels: { readonly [code: number]: string }, o?: O): Made<O, number> =>
+  field<number, O>({ kind: "code", labels }, o)
 /**
  * The id of another row; its existence (and that it is not deleted, with `live`) is checked before any rule runs.
  * Columns declare with `on_delete` the effect of deleting that row (see {@link ReferenceRule}); body fields need not.
@@ -242,7 +251,7 @@ export const code = <const O extends Options>(
 export const ref = <const O extends Options & { readonly live?: boolean } & Partial<ReferenceRule>>(
   table: string,
   o?: O
-): Field<Out<O, number>> =>
+): Made<O, number> =>
   field<number, O>(
     { kind: "ref", table, live: o?.live ?? true, rule: o !== undefined && hasRule(o) ? o : undefined },
     o
@@ -259,7 +268,7 @@ export const json = <
   } = {}
 >(
   o?: O
-): Field<Out<O, T>> =>
+): Made<O, T> =>
   field<T, O>({ kind: "json", form: o?.form ?? "object", levels: o?.levels ?? json_levels_max, by_item: o?.by_item }, o)
 export const list = <
   T,
@@ -268,7 +277,7 @@ export const list = <
 >(
   of: Field<T, S>,
   o?: O
-): Field<Out<O, ReadonlyArray<T>>, Out<O, ReadonlyArray<S>>> =>
+): Made<O, ReadonlyArray<T>, ReadonlyArray<S>> =>
   field<ReadonlyArray<T>, O, ReadonlyArray<S>>(
     {
       kind: "list",
@@ -282,8 +291,7 @@ export const list = <
 export const object = <F extends Fields, const O extends Options>(
   fields: F,
   o?: O
-): Field<Out<O, ValuesOf<F>>, Out<O, ValuesShown<F>>> =>
-  field<ValuesOf<F>, O, ValuesShown<F>>({ kind: "object", fields }, o)
+): Made<O, ValuesOf<F>, ValuesShown<F>> => field<ValuesOf<F>, O, ValuesShown<F>>({ kind: "object", fields }, o)
 /** Labels people put on things; a null or an empty list clears them. */
 export const tags = (o?: { readonly on_null?: OnNull }): Field<ReadonlyArray<string>> =>
   list(text({ max: 255 }), { default: [], on_null: o?.on_null ?? "keep" })

@@ -107,7 +107,7 @@ const participantEndpoints: ReadonlyArray<Endpoint> = [
     creates: [opportunity_participants],
     fields: { member_id: ref("members", { required: true }), ...participantFields },
     facts: (input) =>
-      Store.exists(opportunity_participants, { opportunity_id: input.rows.id.id, member_id: input.values.member_id! }),
+      Store.exists(opportunity_participants, { opportunity_id: input.rows.id.id, member_id: input.values.member_id }),
     decide: (takesPart, input, context) => {
       if (takesPart) return reject("member_id", "The member takes part already.")
       const opportunity_id = input.rows.id.id

@@ -255,10 +255,10 @@ const endpoints = [
         {
           id: context.id(users),
           member_id: context.id(members),
-          name: values.name!,
-          email: values.email!,
-          roles: values.roles!,
-          is_active: values.active!,
+          name: values.name,
+          email: values.email,
+          roles: values.roles,
+          is_active: values.active,
           send_invitation: values.send_invitation !== false
         },
         viewer,

@@ -131,8 +131,8 @@ const issue = (abilities: () => ReadonlySet<string>) =>
       const id = context.id(tokens)
       const row = {
         id,
-        name: values.name!,
-        abilities: values.abilities!,
+        name: values.name,
+        abilities: values.abilities,
         user_id: facts.user!.user_id,
         expires_at: expiryOf(values.expires_at ?? null, facts.issuer, settings, now),
         rate_limit_per_minute: values.rate_limit_per_minute ?? null,
@@ -162,21 +162,21 @@ const issue = (abilities: () => ReadonlySet<string>) =>
 
 const refusalToIssue = (
   { user, abilities, is_administrator }: IssueFacts,
-  values: { readonly abilities?: ReadonlyArray<string>; readonly expires_at?: string | null },
+  values: { readonly abilities: ReadonlyArray<string>; readonly expires_at?: string | null },
   viewer: Viewer,
   now: string
 ): Rejection | undefined => {
   if (!is_administrator) return forbidden("Only the owner and administrators issue tokens.")
   const errors: { [field: string]: FieldErrors[string] } = {}
   if (user === undefined) errors["user_id"] = ["The selected user does not exist."]
-  values.abilities!.forEach((ability, at) => {
+  values.abilities.forEach((ability, at) => {
     if (ability !== "*" && !abilities.has(ability)) errors[`abilities.${at}`] = [`There is no ability ${ability}.`]
   })
   if (values.expires_at !== undefined && values.expires_at !== null && values.expires_at <= now)
     errors["expires_at"] = ["The time of expiry must lie ahead."]
   if (Object.keys(errors).length > 0) return invalid(errors)
   // A token opens no more than its issuer may do.
-  return beyondViewer(viewer, user!, values.abilities!)
+  return beyondViewer(viewer, user!, values.abilities)
 }
 
 /** 403 if a token of this user with these abilities may do more than the caller who issues, changes or revokes it. */

@@ -114,18 +114,18 @@ const begin = postQuery("/api/v1/system/restores", {
     Effect.gen(function* () {
       const store = yield* Store
       const { ids, numbers } = values
-      if (values.schema_version! > schema_version)
+      if (values.schema_version > schema_version)
         return yield* invalidField(
           "schema_version",
-          `The export is of a newer release (schema ${values.schema_version!}); this server knows ${schema_version}. Bring the server up to date first.`
+          `The export is of a newer release (schema ${values.schema_version}); this server knows ${schema_version}. Bring the server up to date first.`
         )
       if (!areCounters(ids)) return yield* invalidField("ids", "The ids must be whole numbers by name.")
       if (!areCounters(numbers)) return yield* invalidField("numbers", "The numbers must be whole numbers by name.")
       const manifest: Manifest = {
-        position: values.position!,
-        events: values.events!,
-        schema_version: values.schema_version!,
-        tables: values.tables!,
+        position: values.position,
+        events: values.events,
+        schema_version: values.schema_version,
+        tables: values.tables,
         ids,
         numbers
       }

@@ -181,7 +181,7 @@ const dealPrice: ReadonlyArray<Endpoint> = [
     params: one,
     fields: dealPriceFields,
     facts: (input) => loadDecisionState(input.rows.id, input, { live_only: true, touched_line_ids: [] }),
-    decide: (state, input, context) => setDealPrice(state, input.values.deal_total!, input.values.currency, context),
+    decide: (state, input, context) => setDealPrice(state, input.values.deal_total, input.values.currency, context),
     respond: shown
   }),
   command("DELETE", `${path}/{id}/deal_price`, {

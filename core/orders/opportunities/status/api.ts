@@ -96,7 +96,7 @@ const status = command("POST", `${path}/{id}/change_status`, {
   params: one,
   fields: { status: integer({ required: true }), ...reasonField },
   facts: (input) => loadDecisionState(input.rows.id, input, { stock: true }),
-  decide: (state, { values }, context) => changeStatus(state, values.status!, context, values.reason ?? null),
+  decide: (state, { values }, context) => changeStatus(state, values.status, context, values.reason ?? null),
   respond: (_result, input) => opportunityAnswer(input.rows.id.id, input)
 })
 

@@ -234,14 +234,14 @@ const allocateOne = command("POST", `${path}/{id}/items/{item}/assets`, {
   fields: { stock_level_id: ref("stock_levels", { required: true }) },
   alternatives: unitAlternatives,
   facts: (input) =>
-    loadDecisionState(input.rows.id, input, { level_ids: [input.values.stock_level_id!], ...stockOf(input) }),
+    loadDecisionState(input.rows.id, input, { level_ids: [input.values.stock_level_id], ...stockOf(input) }),
   decide: (state, input, context) =>
     allocate(
       state,
       [
         {
           line: input.rows.item,
-          stock_level_id: input.values.stock_level_id!,
+          stock_level_id: input.values.stock_level_id,
           field: "stock_level_id",
           count_field: "stock_level_id"
         }
