@@ -1,6 +1,6 @@
 /** Fills an empty database with reference data, an owner and the owner's first token, in one transaction. */
 import { Clock, Effect } from "effect"
-import { allocateIds } from "../../core/kernel/runtime/ids.ts"
+import { allocateId } from "../../core/kernel/runtime/ids.ts"
 import type { Catalogue } from "../../core/kernel/endpoints/endpoint.ts"
 import { insert } from "../../core/kernel/tables/table.ts"
 import { lastPosition } from "../../core/kernel/events/journal.ts"
@@ -52,11 +52,11 @@ export const bootstrap = Effect.fnUntraced(function* (
           onTokenIgnored?.()
         return
       }
-      const [id] = yield* allocateIds(tokens.name, 1)
-      const secret = owner_token ?? secretFor(id!)
+      const id = yield* allocateId(tokens.name)
+      const secret = owner_token ?? secretFor(id)
       yield* store.apply([
         insert(tokens, {
-          id: id!,
+          id,
           name: "First owner",
           abilities: ["*"],
           user_id: owner_user_id,

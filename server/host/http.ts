@@ -2,6 +2,7 @@
  * The HTTP host: it passes requests to the pipeline, writes its responses, and stops without cutting requests in
  * flight. Each request is a fiber of the platform's handler, interrupted when its client hangs up.
  */
+import { firstOf } from "../../core/values/text.ts"
 import { createServer, type IncomingMessage, type Server, ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
@@ -278,7 +279,9 @@ const bodyOf = (request: IncomingMessage, max: number): Promise<Uint8Array | "to
         }
       }
     })
-    request.on("end", () => resolve(length > max ? "too long" : parts.length === 1 ? parts[0]! : Buffer.concat(parts)))
+    request.on("end", () =>
+      resolve(length > max ? "too long" : parts.length === 1 ? firstOf(parts) : Buffer.concat(parts))
+    )
     request.on("error", reject)
     request.on("close", () => reject(new Error("the client hung up")))
   })

@@ -125,7 +125,7 @@ interface BodyOptions {
 
 /** The type without its parameters; JSON by default. */
 export const mediaType = (content_type: string | undefined): string =>
-  (content_type ?? "application/json").split(";", 1)[0]!.trim().toLowerCase()
+  (content_type ?? "application/json").replace(/;.*/s, "").trim().toLowerCase()
 
 /** Reads a body's bytes by its content type, JSON by default; `form.ts` reads forms. */
 export const readBody = async (

@@ -1,4 +1,5 @@
 /** Generates OpenAPI examples from the schemas, so they always validate. */
+import { firstOf } from "../../core/values/text.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/field.ts"
 
 type Schemas = { readonly [name: string]: JsonObject }
@@ -94,7 +95,7 @@ export const exampleOf = (schema: JsonObject, schemas: Schemas, name = "", depth
   if (Array.isArray(values)) return values[0] as Json
   const either = anyOf as ReadonlyArray<JsonObject> | undefined
   if (either !== undefined)
-    return either.some((one) => one["type"] === "null") ? null : exampleOf(either[0]!, schemas, name, depth)
+    return either.some((one) => one["type"] === "null") ? null : exampleOf(firstOf(either), schemas, name, depth)
   switch ([type].flat()[0]) {
     case "string":
       return textOf(

@@ -1,4 +1,5 @@
 /** Requests and responses between a socket and the pipeline. */
+import { firstOf } from "../../core/values/text.ts"
 import type { Stream } from "effect"
 import type { Headers } from "../ports/server-slice.ts"
 import { isIP, isIPv6 } from "node:net"
@@ -45,7 +46,7 @@ export const clientAddress = (
     .map((one) => one.trim())
     .filter((one) => one !== "")
   if (trusted_proxies === 0 || entries.length === 0) return peer
-  return bareAddress(entries.at(-trusted_proxies) ?? entries[0]!) ?? peer
+  return bareAddress(entries.at(-trusted_proxies) ?? firstOf(entries)) ?? peer
 }
 /** `[2001:db8::1]:443` and `192.0.2.1:443` without brackets and port; undefined when it is no address. */
 const bareAddress = (text: string): string | undefined => {

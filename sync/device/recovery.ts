@@ -1,6 +1,7 @@
 /**
  * Examines a device: are its files undamaged, do the tables match the journal and the server, is no command missing?
  */
+import { itemAt } from "../../core/values/text.ts"
 import { Effect } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
 import type { Json } from "../../core/kernel/fields/field.ts"
@@ -149,7 +150,7 @@ export const examineDevice = async (
     .flatMap((state) => outbox.byState(state))
     .map((command) => command.n)
     .sort((a, b) => a - b)
-  const gap = numbers.find((n, at) => n !== numbers[0]! + at)
+  const gap = numbers.find((n, at) => n !== itemAt(numbers, 0) + at)
   findings.push({
     check: "outbox numbers",
     ok: gap === undefined,

@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { CommandRuntime, get, postQuery, type SharedDraft, type Slice } from "../../core/kernel/endpoints/endpoint.ts"
 import { retryOnConflict } from "../../core/kernel/runtime/engine.ts"
 import { integer, list, text } from "../../core/kernel/fields/field.ts"
-import { allocateIds } from "../../core/kernel/runtime/ids.ts"
+import { allocateId } from "../../core/kernel/runtime/ids.ts"
 import { invalidField } from "../../core/kernel/fields/rejection.ts"
 import { created, ok } from "../../core/kernel/endpoints/resource.ts"
 import { schema_version } from "../../core/kernel/runtime/schema.ts"
@@ -51,9 +51,9 @@ const enrol = postQuery("/api/v1/sync/replicas", {
       const { catalogue, public_url } = yield* CommandRuntime
       return yield* store.transaction(
         Effect.gen(function* () {
-          const [id] = yield* allocateIds("replicas", 1)
+          const id = yield* allocateId("replicas")
           const row = {
-            id: id!,
+            id,
             user_id: input.viewer.user_id,
             name: input.values.name,
             schema_version,
@@ -67,7 +67,7 @@ const enrol = postQuery("/api/v1/sync/replicas", {
           yield* store.apply([{ op: "insert", table: replicas, row }])
           const { deleted_at: _deleted, ...stored } = row
           const ranges = yield* Effect.forEach(leasedTables(catalogue), (entity) => lease(row, entity, 1))
-          const welcomed = yield* registerDevice(id!, row.name, input.values.public_key, input.viewer, input.now)
+          const welcomed = yield* registerDevice(id, row.name, input.values.public_key, input.viewer, input.now)
           return created({
             replica: { ...stored, abilities: [...input.viewer.abilities], public_url: public_url?.() ?? null },
             lease: ranges.flat().map((range) => ({ ...range })),

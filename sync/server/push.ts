@@ -1,6 +1,7 @@
 /**
  * Decides a device's commands, each in a transaction of its own, with the row that keeps it from being decided twice.
  */
+import { firstOf } from "../../core/values/text.ts"
 import { Clock, Effect } from "effect"
 import { isLongerThan, json_body_bytes_max } from "../../core/kernel/fields/input.ts"
 import type { CommandEndpoint, Failure } from "../../core/kernel/endpoints/endpoint.ts"
@@ -350,7 +351,7 @@ const foreignId = Effect.fnUntraced(function* (replica_id: number, command: Wire
     if (ids.length === 0) continue
     const [first, last] = ids.reduce(
       ([low, high], one) => [Math.min(low, one), Math.max(high, one)],
-      [ids[0]!, ids[0]!]
+      [firstOf(ids), firstOf(ids)]
     )
     const leases = yield* sql<{ from: number; to: number }>`
       select "from", "to" from id_leases where replica_id = ${replica_id} and entity = ${table}

@@ -3,6 +3,7 @@
  * device presents such a block again and receives the part that is not taken. Ids skipped on the way to a block most
  * likely belong to other such blocks: they are reserved for the devices that present those.
  */
+import { firstOf, itemAt } from "../../core/values/text.ts"
 import { Effect } from "effect"
 import { insert, type RowChange } from "../../core/kernel/tables/table.ts"
 import { allocateIdRanges, nextIds } from "../../core/kernel/runtime/ids.ts"
@@ -45,10 +46,10 @@ export const lease = Effect.fnUntraced(function* (
   yield* lockReplica(replica_id)
   const known = yield* store.find(id_leases, { replica_id, entity, request_no })
   if (known.length > 0) return known.map(({ entity, from, to }): LeaseRange => ({ entity, from, to }))
-  const [row] = yield* store.sql<{ blocks: number }>`
+  const rows = yield* store.sql<{ blocks: number }>`
     select count(distinct request_no) as blocks from id_leases where replica_id = ${replica_id}
     and entity = ${entity}`
-  if (Number(row!.blocks) >= blocks_at_first_max + blocks_per_command_max * last_n) {
+  if (Number(firstOf(rows).blocks) >= blocks_at_first_max + blocks_per_command_max * last_n) {
     return yield* invalidField(
       "request_no",
       `This device holds more blocks of ids of ${entity} than the ${last_n} commands it has sent can have used; send what it has recorded first.`
@@ -77,10 +78,10 @@ export const lease_reclaim_fields = object({
 /** How many blocks the server remembers to have leased to a replica, initial ones included. */
 export const countLeases = Effect.fnUntraced(function* (replica_id: number) {
   const { sql } = yield* Store
-  const [row] = yield* sql<{ blocks: number }>`
+  const rows = yield* sql<{ blocks: number }>`
     select coalesce(sum(last), 0) as blocks from (select max(request_no) as last from id_leases
     where replica_id = ${replica_id} group by entity) leased`
-  return Number(row!.blocks)
+  return Number(firstOf(rows).blocks)
 })
 
 /**
@@ -144,11 +145,11 @@ const touching = (ranges: ReadonlyArray<Range>, { from, to }: Range): readonly [
   let begin = 0
   for (let high = ranges.length; begin < high;) {
     const middle = (begin + high) >> 1
-    if (ranges[middle]!.to < from) begin = middle + 1
+    if (itemAt(ranges, middle).to < from) begin = middle + 1
     else high = middle
   }
   let end = begin
-  while (end < ranges.length && ranges[end]!.from <= to) end++
+  while (end < ranges.length && itemAt(ranges, end).from <= to) end++
   return [begin, end]
 }
 const overlapsIn =
@@ -203,8 +204,8 @@ const take = Effect.fnUntraced(function* (
       else taken.push({ ...range })
     }
     const around = [
-      { from: spares[begin]!.from, to: claim.from - 1 },
-      { from: claim.to + 1, to: spares[end - 1]!.to }
+      { from: itemAt(spares, begin).from, to: claim.from - 1 },
+      { from: claim.to + 1, to: itemAt(spares, end - 1).to }
     ]
     spares.splice(begin, end - begin, ...around.filter(({ from, to }) => from <= to))
     granted.push(...taken.map((range) => ({ entity, ...range })))

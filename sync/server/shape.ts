@@ -1,4 +1,5 @@
 /** The journal as one shape of Electric's protocol: its events in order, redacted to what the reader may see. */
+import { firstOf, lastOf } from "../../core/values/text.ts"
 import { choice, integer, json, list, text, timestamp } from "../../core/kernel/fields/field.ts"
 import * as Shown from "../../core/kernel/lists/answer-schema.ts"
 import { Context, Effect } from "effect"
@@ -63,12 +64,12 @@ const grantVersion = Effect.fnUntraced(function* (store: StoreShape, user_id: nu
   const known = yield* store.get(reader_grants, user_id)
   if (known?.fingerprint === fingerprint) return known.version
   // Several devices of one user may ask for the first time at once: one of them counts.
-  const [row] = yield* store.sql<{ version: number }>`
+  const rows = yield* store.sql<{ version: number }>`
     insert into reader_grants (user_id, fingerprint, version) values (${user_id}, ${fingerprint}, 1)
     on conflict (user_id) do update set version = reader_grants.version + case
     when reader_grants.fingerprint = excluded.fingerprint then 0 else 1 end, fingerprint = excluded.fingerprint
     returning version`
-  return Number(row!.version)
+  return Number(firstOf(rows).version)
 })
 
 /** `token`: what the reader's token keeps back. A token stays as it is, so it has no part in what is counted of its person. */
@@ -98,7 +99,7 @@ export const newHandle = Effect.fnUntraced(function* (
 const checkOf = (event: Pick<StoredEvent, "stream" | "version" | "type" | "command_id" | "recorded_at">): number => {
   let hash = 0x811c9dc5
   for (const char of `${event.stream} ${event.version} ${event.type} ${event.command_id} ${event.recorded_at}`) {
-    hash = Math.imul(hash ^ char.codePointAt(0)!, 0x01000193) >>> 0
+    hash = Math.imul(hash ^ (char.codePointAt(0) ?? 0), 0x01000193) >>> 0
   }
   return 1 + (hash % 999_999_999)
 }
@@ -232,7 +233,7 @@ export const shapeAnswer = Effect.fnUntraced(function* (
   const turned = found.findIndex((event) => event.position > head && changesReader(catalogue, event))
   const events = turned < 0 ? found : found.slice(0, turned + 1)
   // Events the reader may not see advance the offset as well; otherwise they would be requested again and again.
-  const reached = turned < 0 && events.length < events_per_chunk ? until : events.at(-1)!.position
+  const reached = turned < 0 && events.length < events_per_chunk ? until : lastOf(events).position
   const messages: Array<Messages[number]> = []
   for (const event of events) {
     const told = redaction.see(event)

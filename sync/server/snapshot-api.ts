@@ -1,4 +1,5 @@
 /** The endpoints of fills and checksums (see sync/protocol/snapshot.ts). */
+import { lastOf } from "../../core/values/text.ts"
 import { Effect } from "effect"
 import type { Answer, Catalogue, Endpoint, Failure, Input, SharedDraft } from "../../core/kernel/endpoints/endpoint.ts"
 import { CommandRuntime, get } from "../../core/kernel/endpoints/endpoint.ts"
@@ -128,7 +129,7 @@ export const rowsAnswer = Effect.fnUntraced(function* (
   const seen = yield* eventsAfter(store, from, Math.min(head - from, events_max))
   if (head - from > seen.length) {
     // Too much has happened to send it with rows: those stay where they are.
-    const position = seen.at(-1)!.position
+    const position = lastOf(seen).position
     return pageAnswer({
       position,
       offset: yield* offsetOf(store, position),
@@ -244,7 +245,7 @@ const sectionsAfter = Effect.fnUntraced(function* (
       rows: visible.map((row) => columns.map((name) => row[name] as Json)),
       done
     })
-    if (!done) return { position, sections, next: cursorOf(table.name, rows.at(-1)![table.key] as Key) }
+    if (!done) return { position, sections, next: cursorOf(table.name, lastOf(rows)[table.key] as Key) }
   }
   return { position: position ?? (yield* lastPosition(store)), sections, next: null }
 })

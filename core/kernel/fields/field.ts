@@ -121,7 +121,7 @@ interface FieldTraits {
   readonly secret: boolean
   readonly describe: string | undefined
 }
-/** `T`: the value in memory; `S`: the same in answers; `P`: true if every body read in mode `create` comes to a value. */
+/** `T`: the value in memory; `S`: the same in answers; `P`: true if a body read in mode `create` always has one. */
 export interface Field<out T = unknown, out S = T, out P extends boolean = boolean> extends FieldTraits {
   readonly type: FieldType
   readonly _type?: T

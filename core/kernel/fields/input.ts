@@ -41,8 +41,8 @@ export const readFields = (fields: Fields, body: JsonObject, options: ReadOption
   const prefix = options.path ?? ""
   const context: Context = { body, options, references, fail: (path, text) => (errors[path] ??= []).push(text) }
   for (const name of Object.keys(fields)) {
-    const field = fields[name]!
-    if (field.computed || (field.create_only && options.mode === "update")) continue
+    const field = fields[name]
+    if (field === undefined || field.computed || (field.create_only && options.mode === "update")) continue
     const path = prefix + name
     const raw = Object.hasOwn(body, name) ? body[name] : undefined
     if (raw === undefined || (raw === null && options.mode === "create")) {

@@ -2,7 +2,7 @@
  * Ids: integers from one sequence per table, never reused (rules/rulings 32). Sequences live outside the journal, on
  * the server.
  */
-import { itemAt } from "../../values/text.ts"
+import { firstOf, itemAt } from "../../values/text.ts"
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
 import { integer, text } from "../fields/field.ts"
@@ -42,6 +42,9 @@ export const allocateIds = Effect.fnUntraced(function* (table: string, count: nu
   const after = Number(itemAt(rows, 0).next)
   return Array.from({ length: count }, (_, index) => after - count + index)
 })
+
+/** Draws one id. */
+export const allocateId = (table: string) => Effect.map(allocateIds(table, 1), firstOf)
 
 /** Draws ids as unbroken runs, in order: concurrent writers may draw ids in between. */
 export const allocateIdRanges = Effect.fnUntraced(function* (table: string, count: number) {

@@ -117,8 +117,8 @@ const withFreeIds = Effect.fnUntraced(function* (catalogue: Catalogue, events: R
         return [column, typeof value === "number" ? (ids?.get(value) ?? value) : value]
       })
     )
-    const owner =
-      table.stream === undefined ? table : catalogue.tables.find((one) => one.entity === table.stream!.entity)
+    const entity = table.stream?.entity
+    const owner = entity === undefined ? table : catalogue.tables.find((one) => one.entity === entity)
     const stream = event.stream.replace(/\d+$/, (id) => String(drawn.get(owner?.name ?? "")?.get(Number(id)) ?? id))
     return { ...event, stream, data }
   })
@@ -286,7 +286,7 @@ const setMeta = (store: StoreShape, key: string, value: string): Effect.Effect<v
 const dropTables = Effect.fnUntraced(function* (store: StoreShape, catalogue: Catalogue) {
   // Tables of an earlier release may have other names: drop those that its fingerprint lists.
   const before = (yield* storedMeta(store, "tables")) ?? ""
-  const names = new Set([...before.matchAll(/create (?:virtual )?table "([^"]+)"/g)].map((found) => found[1]!))
+  const names = new Set([...before.matchAll(/create (?:virtual )?table "([^"]+)"/g)].flatMap((found) => found[1] ?? []))
   for (const table of catalogue.tables) names.add(table.name)
   // After the tables: in Postgres these are indexes, gone with theirs.
   for (const table of catalogue.tables) if (table.searched !== undefined) names.add(searchTable(table))

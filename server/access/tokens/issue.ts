@@ -5,13 +5,12 @@ import { hash, randomBytes, timingSafeEqual } from "node:crypto"
 import { integer, list, text, timestamp } from "../../../core/kernel/fields/field.ts"
 import { insert, type RowOf, table, updateWhere } from "../../../core/kernel/tables/table.ts"
 import { addColumn, type TableMigration } from "../../../core/kernel/store/table-migration.ts"
-import { allocateIds } from "../../../core/kernel/runtime/ids.ts"
+import { allocateId } from "../../../core/kernel/runtime/ids.ts"
 import { CommandRuntime, recordEvents } from "../../../core/kernel/endpoints/endpoint.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import type { Viewer } from "../../../core/kernel/fields/rejection.ts"
 import type { DeviceTokensShape } from "../../../sync/server/tables.ts"
 import { settingNumber, type Settings } from "../../../core/kernel/events/settings.ts"
-import { itemAt } from "../../../core/values/text.ts"
 
 // Events of tokens. They never contain secrets.
 
@@ -112,10 +111,10 @@ export const deviceTokens: DeviceTokensShape = {
   issue: Effect.fnUntraced(function* (name, viewer, now) {
     const store = yield* Store
     const issuer = viewer.token_id === null ? undefined : yield* store.get(tokens, viewer.token_id)
-    const [id] = yield* allocateIds("tokens", 1)
-    const secret = secretFor(id!)
+    const id = yield* allocateId("tokens")
+    const secret = secretFor(id)
     const row = {
-      id: id!,
+      id,
       name,
       abilities: [...viewer.abilities],
       user_id: viewer.user_id,
@@ -173,7 +172,7 @@ export const issueOwnToken = Effect.fnUntraced(function* (
   settings: Settings,
   now: string
 ) {
-  const id = itemAt(yield* allocateIds(tokens.name, 1), 0)
+  const id = yield* allocateId(tokens.name)
   const secret = secretFor(id)
   const row = { id, name, user_id, abilities: ["*"], expires_at: expiryOf(null, undefined, settings, now) }
   yield* (yield* Store).apply([

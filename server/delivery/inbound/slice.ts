@@ -5,13 +5,12 @@ import { parseJson } from "../../../core/kernel/fields/input.ts"
 import type { Catalogue, Failure, SharedDraft } from "../../../core/kernel/endpoints/endpoint.ts"
 import { command, CommandRuntime, get, postQuery } from "../../../core/kernel/endpoints/endpoint.ts"
 import { lockStreams, retryOnConflict } from "../../../core/kernel/runtime/engine.ts"
-import { allocateIds } from "../../../core/kernel/runtime/ids.ts"
+import { allocateId } from "../../../core/kernel/runtime/ids.ts"
 import type { FieldErrors } from "../../../core/kernel/fields/rejection.ts"
 import { forbidden, invalidField, notFound, Rejection } from "../../../core/kernel/fields/rejection.ts"
 import { insert, remove } from "../../../core/kernel/tables/table.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { isJsonObject, type JsonObject, text } from "../../../core/kernel/fields/field.ts"
-import { itemAt } from "../../../core/values/text.ts"
 import { madeWithSecret, secretBox, withSecret } from "../../ports/secret-box.ts"
 import { jobOffer, RawRequest, serverContext, type ServerContextShape } from "../../ports/server-context.ts"
 import type { DeliveryWork, SourceRow } from "./work.ts"
@@ -123,7 +122,7 @@ const keep = (
       Effect.gen(function* () {
         yield* lockStreams([`inbound ${source.name} ${delivery_id}`])
         if (yield* store.exists(inbound_deliveries, { source: source.name, delivery_id })) return
-        const id = itemAt(yield* allocateIds(inbound_deliveries.name, 1), 0)
+        const id = yield* allocateId(inbound_deliveries.name)
         yield* store.apply([
           insert(inbound_deliveries, {
             id,

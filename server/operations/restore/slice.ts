@@ -19,7 +19,7 @@ import {
   text,
   timestamp
 } from "../../../core/kernel/fields/field.ts"
-import { allocateIds } from "../../../core/kernel/runtime/ids.ts"
+import { allocateId } from "../../../core/kernel/runtime/ids.ts"
 import { eventsAfter, lastPosition } from "../../../core/kernel/events/journal.ts"
 import { invalidField, Rejection, type Viewer } from "../../../core/kernel/fields/rejection.ts"
 import { created, ok } from "../../../core/kernel/endpoints/resource.ts"
@@ -135,8 +135,8 @@ const begin = postQuery("/api/v1/system/restores", {
           // An import that was begun before and not finished is replaced.
           yield* store.run("delete from restored_events")
           yield* store.run("delete from restores where finished_at is null")
-          const [id] = yield* allocateIds(restores.name, 1)
-          const row: RestoreRow = { id: id!, manifest, started_by: viewer.user_id, started_at: now, finished_at: null }
+          const id = yield* allocateId(restores.name)
+          const row: RestoreRow = { id, manifest, started_by: viewer.user_id, started_at: now, finished_at: null }
           yield* store.apply([{ op: "insert", table: restores, row }])
           return created(yield* progressOf(row))
         })

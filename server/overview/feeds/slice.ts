@@ -180,7 +180,7 @@ export const feedsSlice: ServerSlice = {
       summary: "Show the calendar feed of one user's activities, or of the kinds in the signed URL",
       ...open,
       run: ({ params, query }) => {
-        const user_id = /^([1-9]\d{0,14})\.ics$/.exec(params["user"]!)?.[1]
+        const user_id = /^([1-9]\d{0,14})\.ics$/.exec(params["user"] ?? "")?.[1]
         return user_id === undefined
           ? Effect.fail(notFound())
           : served({ scope: "user", user_id: Number(user_id) }, query)

@@ -1,4 +1,5 @@
 /** One sync: push pending commands, pull until nothing is newer, lease ids for later. Each part may fail alone. */
+import { itemAt } from "../../../core/values/text.ts"
 import type { Effect } from "effect"
 import { catalogue } from "../../../core/catalogue.ts"
 import type { CommandRuntime, Failure } from "../../../core/kernel/endpoints/endpoint.ts"
@@ -116,7 +117,7 @@ const push = async ({ profile, outbox, replica, remote, run, files, progress }: 
 const nextOf = (pending: ReadonlyArray<WireCommand>, from: number): ReadonlyArray<WireCommand> => {
   let to = from
   for (let bytes = 0; to < pending.length && to - from < commands_per_push; to++) {
-    bytes += Buffer.byteLength(JSON.stringify(toWireCommand(pending[to]!)))
+    bytes += Buffer.byteLength(JSON.stringify(toWireCommand(itemAt(pending, to))))
     if (to > from && bytes > bytes_per_push) break
   }
   return pending.slice(from, to)
@@ -128,7 +129,7 @@ export const verdictsOfReusedIds = (
 ): ReadonlyArray<SettledCommand> =>
   verdicts.flatMap(({ id, error }) => {
     const command = isIdReusedError(error) ? sent.find((one) => one.id === id) : undefined
-    return command === undefined ? [] : [{ n: command.n, status: "rejected" as const, error: error! }]
+    return command === undefined || error === undefined ? [] : [{ n: command.n, status: "rejected" as const, error }]
   })
 
 /**

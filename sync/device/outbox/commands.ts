@@ -1,4 +1,5 @@
 /** Commands and their states: from acknowledgement to the journal's verdict, and how people resolve refused ones. */
+import { firstOf } from "../../../core/values/text.ts"
 import { contentsNamed, dependencies_max, type Verdict, type WireCommand, type WireError } from "../../protocol/wire.ts"
 import type { CommandContext, CommandState, OutboxCommand, ResolutionRecorded } from "./rows.ts"
 import { columns, command_states } from "./rows.ts"
@@ -106,10 +107,10 @@ const recordingOver = (
   return {
     append: (command, about = {}) =>
       transaction(() => {
-        const [last] = all(
-          `select coalesce((select max(n) from commands), 0) as n, coalesce((${highest_settled}), 0) as settled`
+        const last = firstOf(
+          all(`select coalesce((select max(n) from commands), 0) as n, coalesce((${highest_settled}), 0) as settled`)
         )
-        const n = Number(last!["n"]) + 1
+        const n = Number(last["n"]) + 1
         const { base, done, recorded, replaces, run } = about
         const unless_changed = guardOf(about)
         const makers = trackDependencies(n, command.ids, about)
@@ -130,7 +131,7 @@ const recordingOver = (
           JSON.stringify(needs),
           base ?? null,
           replaces?.id ?? null,
-          Number(last!["settled"]),
+          Number(last["settled"]),
           recorded === undefined ? null : JSON.stringify(recorded),
           JSON.stringify(rows_seen),
           run ?? null,
@@ -206,15 +207,15 @@ export const openCommandStore = (
   leasing: Pick<Leasing, "takeIds">,
   dependencies: OutboxDependencies
 ): OutboxCommands => {
-  const { all, kept, lastN } = tables
+  const { all, kept, lastN, numberOf } = tables
   const { find, successorsOf } = relationsOf(tables)
   return {
     ...recordingOver(tables, leasing, dependencies),
     ...settlingOver(tables, dependencies),
     pending: () => all(`select ${columns} from commands where state = 'pending' order by n`).map(kept),
     lastN,
-    lastSettled: () => Number(all(`select coalesce((${highest_settled}), 0) as n`)[0]!["n"]),
-    lastPending: () => Number(all("select coalesce(max(n), 0) as n from commands where state = 'pending'")[0]!["n"]),
+    lastSettled: () => numberOf(`select coalesce((${highest_settled}), 0) as n`),
+    lastPending: () => numberOf("select coalesce(max(n), 0) as n from commands where state = 'pending'"),
     all: () => all(`select ${columns} from commands order by n`).map(kept),
     byState: (state) => all(`select ${columns} from commands where state = ? order by n`, state).map(kept),
     find,

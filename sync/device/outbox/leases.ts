@@ -61,7 +61,7 @@ const losingOver = ({ prepared, lastN }: OutboxTables): Leasing["lose"] => {
 
 /** The blocks themselves: added as they are granted, reduced to what a server restored from a backup still grants. */
 const blocksOver = (
-  { all, prepared, reading, transaction }: OutboxTables,
+  { all, numberOf, prepared, reading, transaction }: OutboxTables,
   lose: Leasing["lose"]
 ): Pick<OutboxLeases, "addLease" | "leases" | "trimLeases"> => ({
   addLease: (request_no, ranges) =>
@@ -87,7 +87,7 @@ const blocksOver = (
       to: Number(row["last"]),
       request_no: Math.max(1, Number(row["request_no"]))
     })),
-    blocks_asked: Number(all("select coalesce(sum(request_no - 1), 0) as n from lease_requests")[0]!["n"])
+    blocks_asked: numberOf("select coalesce(sum(request_no - 1), 0) as n from lease_requests")
   }),
   trimLeases: (blocks, granted) =>
     transaction(() => {
@@ -119,7 +119,7 @@ const blocksOver = (
 })
 
 export const openLeases = (tables: OutboxTables): Leasing => {
-  const { all, prepared, reading } = tables
+  const { all, numberOf, prepared, reading } = tables
   const lose = losingOver(tables)
   const isLost: OutboxLeases["isLost"] = ({ n }, { table, id }) =>
     all(
@@ -145,8 +145,7 @@ export const openLeases = (tables: OutboxTables): Leasing => {
   }
   const leases: OutboxLeases = {
     ...blocksOver(tables, lose),
-    idsLeft: (table) =>
-      Number(all("select coalesce(sum(last - next + 1), 0) as n from leases where entity = ?", table)[0]!["n"]),
+    idsLeft: (table) => numberOf("select coalesce(sum(last - next + 1), 0) as n from leases where entity = ?", table),
     peekIds: (table, skip, count) => {
       const ids: Array<number> = []
       let skipped = 0

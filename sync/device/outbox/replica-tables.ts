@@ -3,6 +3,7 @@
  * copy of it was put in its place. The replica keeps the highest number it ever ran, so that this is noticed. Nothing
  * is recorded or synced until a person has decided: a pull would delete what the replica still knows of those commands.
  */
+import { firstOf } from "../../../core/values/text.ts"
 import { Effect, Schema } from "effect"
 import type { Catalogue, Failure } from "../../../core/kernel/endpoints/endpoint.ts"
 import { Store, type StoreShape } from "../../../core/kernel/store/store.ts"
@@ -34,13 +35,13 @@ const statements = [
   // Events of a new history, staged until they are complete.
   `create table if not exists incoming (position integer primary key, event text not null)`
 ]
-const names = statements.map((statement) => /exists (\w+)/.exec(statement)![1]!)
+const names = statements.flatMap((statement) => /exists (\w+)/.exec(statement)?.[1] ?? [])
 export const ensureLocalTables = Effect.gen(function* () {
   // Only when one is missing: creating tables, even existing ones, makes SQLite compile every statement again.
-  const [there] = yield* Store.run<{ tables: number }>(
+  const there = yield* Store.run<{ tables: number }>(
     `select count(*) as tables from sqlite_master where type = 'table' and name in (${names.map((name) => `'${name}'`).join(", ")})`
   )
-  if (there!.tables < names.length) for (const statement of statements) yield* Store.run(statement)
+  if (firstOf(there).tables < names.length) for (const statement of statements) yield* Store.run(statement)
 })
 
 /** Asks for the write-ahead log to be emptied after the commit: it still holds the data from before. */

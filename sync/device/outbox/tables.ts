@@ -2,6 +2,7 @@
  * The outbox's tables, and how its parts read and write them: statements are prepared once, and a transaction is stored
  * as a whole or not at all.
  */
+import { firstOf } from "../../../core/values/text.ts"
 import { createHash } from "node:crypto"
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from "node:sqlite"
 import { DecodeFailure } from "../../protocol/wire.ts"
@@ -94,6 +95,8 @@ interface OpenTransaction {
   readonly rollback: () => void
 }
 export interface OutboxTables {
+  /** The number `n` of the one row that a query answers with. */
+  readonly numberOf: (sql: string, ...values: ReadonlyArray<string | number>) => number
   readonly all: (sql: string, ...values: ReadonlyArray<string | number>) => ReadonlyArray<Row>
   /** A command of a row with `columns`. */
   readonly kept: (row: Row) => OutboxCommand
@@ -208,9 +211,11 @@ const openGuarded = (db: DatabaseSync, guarded: <A>(work: () => A) => A): Outbox
     const [row] = all(`select ${columns} from commands where n = ?`, n)
     if (row !== undefined) prepared("update commands set checksum = ? where n = ?").run(checksumOf(checksummed(row)), n)
   }
-  const lastN = (): number => Number(all("select coalesce(max(n), 0) as n from commands")[0]!["n"])
+  const numberOf: OutboxTables["numberOf"] = (sql, ...values) => Number(firstOf(all(sql, ...values))["n"])
+  const lastN = (): number => numberOf("select coalesce(max(n), 0) as n from commands")
   return {
     all,
+    numberOf,
     kept: (row) => guarded(() => commandOf(row)),
     reading: guarded,
     prepared,

@@ -1,4 +1,5 @@
 /** How answers show opportunities and their child rows (rules/opportunities 7.1, 9.1, 11 to 13). */
+import { firstOf } from "../../../values/text.ts"
 import { Effect } from "effect"
 import { phase_labels, phaseOf } from "../../availability/rules/demand.ts"
 import { releasePointIn } from "../../availability/facts/load.ts"
@@ -324,13 +325,13 @@ export const plainAnswer = Effect.fnUntraced(function* (
   const row = yield* Store.get(opportunities, id)
   if (row === undefined) return yield* Effect.die(new Error(`opportunity ${id} vanished while it was being shown`))
   const context = viewContext(input)
-  const [opportunity] = yield* render(
+  const rendered = yield* render(
     opportunityResource,
     [row],
     [...new Set([...embedded, ...includesOfOne(opportunityResource, input.query, context)])],
     context
   )
-  return { status, body: { opportunity: opportunity!, meta: metaOf(row, input.viewer) } }
+  return { status, body: { opportunity: firstOf(rendered), meta: metaOf(row, input.viewer) } }
 })
 /** The answer, with the lines that are untaxed for lack of a tax class in `meta.warnings`. */
 export const opportunityAnswer = Effect.fnUntraced(function* (
