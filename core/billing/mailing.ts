@@ -2,7 +2,7 @@
  * Mailing an invoice (rules/billing 1.3). The command is recorded on server or device; the server that receives it
  * queues the message in the same transaction. The journal does not record addresses.
  */
-import { Context, Effect, Option, Result, Schema } from "effect"
+import { Context, Effect, Result, Schema } from "effect"
 import * as Shown from "../kernel/lists/answer-schema.ts"
 import { command, CommandRuntime, type Failure, type Input, type StoreRead } from "../kernel/endpoints/endpoint.ts"
 import { type Json, json, longText, text } from "../kernel/fields/field.ts"
@@ -30,9 +30,9 @@ export const invoiceMail = Schema.Struct({
 export type InvoiceMail = typeof invoiceMail.Type
 
 /** Queues the message. Devices have none and send the command to a server. */
-export class InvoiceMailer extends Context.Service<InvoiceMailer, (mail: InvoiceMail) => StoreRead<void>>()(
-  "flightcase/InvoiceMailer"
-) {}
+export const InvoiceMailer = Context.Reference<(mail: InvoiceMail) => StoreRead<void>>("flightcase/InvoiceMailer", {
+  defaultValue: () => () => Effect.void
+})
 
 const addresses_max = 50
 /** A message has at most 100 recipients, including a store's blind copy. */
@@ -124,8 +124,7 @@ export const emailInvoice = command("POST", `${path}/{id}/email`, {
   result: invoiceMail,
   respond: (mail, input) =>
     Effect.gen(function* () {
-      const mailer = Option.getOrUndefined(yield* Effect.serviceOption(InvoiceMailer))
-      if (mailer !== undefined) yield* mailer(mail)
+      yield* (yield* InvoiceMailer)(mail)
       return yield* Effect.map(renderById(invoiceResource, mail.invoice_id, input.query, viewContext(input)), ok)
     })
 })

@@ -1,5 +1,5 @@
 /** Endpoints of documents: generate, read, finalise, void (interface 4.9). */
-import { Effect, Option, Result, Schema } from "effect"
+import { Effect, Result, Schema } from "effect"
 import { credit_notes, invoices } from "../billing/state/tables.ts"
 import { type Failure, Store } from "../kernel/store/store.ts"
 import type { AnyRow, Table } from "../kernel/tables/table.ts"
@@ -26,7 +26,7 @@ import { created, listOf, ok, renderById, renderOne, resource, viewContext } fro
 import type { Settings } from "../kernel/events/settings.ts"
 import { stores } from "../setup/stores.ts"
 import type { Answer, Endpoint, Id, Input } from "../kernel/endpoints/endpoint.ts"
-import { command, CommandRuntime, get } from "../kernel/endpoints/endpoint.ts"
+import { command, CommandRuntime, get, runtimeIfAny } from "../kernel/endpoints/endpoint.ts"
 import { wholeNumber } from "../kernel/tables/field-schema.ts"
 
 // Facts for the rules of documents, read in the transaction.
@@ -113,12 +113,10 @@ const newestLinks = Effect.fnUntraced(function* (document_ids: ReadonlyArray<num
   return new Map(rows.map((row) => [row.document_id, row]))
 })
 /** Only the server creates URLs. */
-const addresses = Effect.map(Effect.serviceOption(CommandRuntime), (runtime) =>
-  Option.match(runtime, {
-    onNone: () => ({ file_url: undefined, public_url: undefined }),
-    onSome: ({ file_url, public_url, role }) => ({ file_url, public_url: role === "server" ? public_url : undefined })
-  })
-)
+const addresses = Effect.map(runtimeIfAny, (runtime) => ({
+  file_url: runtime?.file_url,
+  public_url: runtime?.role === "server" ? runtime.public_url : undefined
+}))
 
 const public_link_keys = {
   token: text({ max: 64 }),
@@ -287,8 +285,8 @@ export const generate = command("POST", `${path}/generate`, {
   },
   respond: ({ id, is_queued }, input) =>
     Effect.gen(function* () {
-      const { role } = yield* Effect.serviceOption(CommandRuntime).pipe(Effect.flatMap(Effect.fromOption), Effect.orDie)
-      if (is_queued && role === "server") return queuedAnswer(drawJobId("job", id), "The document is being made.")
+      if (is_queued && (yield* runtimeIfAny)?.role === "server")
+        return queuedAnswer(drawJobId("job", id), "The document is being made.")
       return created(yield* renderById(documentResource, id, input.query, viewContext(input)))
     })
 })

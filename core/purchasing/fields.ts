@@ -14,7 +14,7 @@ import {
   timestamp
 } from "../kernel/fields/field.ts"
 import { purchase_order_types, type PurchaseOrderRow } from "./schema.ts"
-import { Context, Schema } from "effect"
+import { Context, Effect, Schema } from "effect"
 import type { StoreRead } from "../kernel/endpoints/endpoint.ts"
 import type { DemandRow } from "../orders/demands/schema.ts"
 import type { StockLevelRow } from "../products/stock/schema.ts"
@@ -114,10 +114,10 @@ export const purchaseOrderMail = Schema.Struct({
 export type PurchaseOrderMail = typeof purchaseOrderMail.Type
 
 /** Queues the message. Devices have none and send the command to a server. */
-export class PurchaseOrderMailer extends Context.Service<
-  PurchaseOrderMailer,
-  (mail: PurchaseOrderMail) => StoreRead<void>
->()("flightcase/PurchaseOrderMailer") {}
+export const PurchaseOrderMailer = Context.Reference<(mail: PurchaseOrderMail) => StoreRead<void>>(
+  "flightcase/PurchaseOrderMailer",
+  { defaultValue: () => () => Effect.void }
+)
 
 // Fields of requests about deliveries and returns (rules/billing 2.3).
 

@@ -1,4 +1,5 @@
 /** Caches of a server: settings and reference rows, used for less than a second and never after its own changes. */
+import { openTransaction } from "../../core/kernel/store/store.ts"
 import { Clock, Effect, Option, Schema } from "effect"
 import { storedSettings } from "../../core/kernel/runtime/server-runtime.ts"
 import type { Catalogue, Failure } from "../../core/kernel/endpoints/endpoint.ts"
@@ -174,8 +175,8 @@ const makeReferenceCache = (changed: () => void): ReferenceCache => {
     // Not within a transaction, which sees its own changes and may be rolled back; but for definitions that it has not
     // changed.
     const outside = <A>(kept: (now: number) => Sql<A>, plain: () => Sql<A>, cached = false): Sql<A> =>
-      Effect.flatMap(Effect.serviceOption(store.sql.transactionService), (transaction) =>
-        Option.isNone(transaction) || (cached && !changing.has(transaction.value[0]))
+      Effect.flatMap(openTransaction(store), (transaction) =>
+        transaction === undefined || (cached && !changing.has(transaction))
           ? Effect.flatMap(Clock.currentTimeMillis, kept)
           : plain()
       )
@@ -206,17 +207,14 @@ const watched = (store: StoreShape, changing: WeakSet<object>, changed: () => vo
   apply: (changes) =>
     !changes.some(({ table }) => table.reference)
       ? store.apply(changes)
-      : Effect.flatMap(Effect.serviceOption(store.sql.transactionService), (transaction) => {
-          if (Option.isSome(transaction)) changing.add(transaction.value[0])
+      : Effect.flatMap(openTransaction(store), (transaction) => {
+          if (transaction !== undefined) changing.add(transaction)
           return Effect.andThen(store.apply(changes), store.sql.afterCommit(Effect.sync(changed)))
         }),
   transaction: (effect) =>
-    Effect.flatMap(Effect.serviceOption(store.sql.transactionService), (outer) => {
-      const ended = Effect.map(
-        Effect.serviceOption(store.sql.transactionService),
-        (own) => Option.isSome(own) && changing.delete(own.value[0])
-      )
-      return store.transaction(Option.isSome(outer) ? effect : Effect.ensuring(effect, ended))
+    Effect.flatMap(openTransaction(store), (outer) => {
+      const ended = Effect.map(openTransaction(store), (own) => own !== undefined && changing.delete(own))
+      return store.transaction(outer === undefined ? Effect.ensuring(effect, ended) : effect)
     })
 })
 

@@ -2,7 +2,7 @@
 import { integer, text } from "../../core/kernel/fields/field.ts"
 import { plainTable } from "../../core/kernel/tables/table.ts"
 import type { ServerSlice } from "../ports/server-slice.ts"
-import { Context, Effect, Option } from "effect"
+import { Context, Effect } from "effect"
 import type { Failure } from "../../core/kernel/endpoints/endpoint.ts"
 import { bindings } from "../../core/kernel/store/statement.ts"
 import { Store } from "../../core/kernel/store/store.ts"
@@ -72,10 +72,9 @@ export interface Flushing {
   readonly committed: () => void
 }
 /** Units of monthly quotas that this process has reserved and not yet recorded as used. */
-export class MonthHoldings extends Context.Service<
-  MonthHoldings,
-  { readonly flushing: (units: ReadonlyMap<number, number>, month: string) => Flushing }
->()("flightcase/server/MonthHoldings") {}
+export const MonthHoldings = Context.Reference<
+  { readonly flushing: (units: ReadonlyMap<number, number>, month: string) => Flushing } | undefined
+>("flightcase/server/MonthHoldings", { defaultValue: () => undefined })
 
 /**
  * Adds units of answered requests to the counters of their tokens, in the caller's transaction and one statement. Rows
@@ -86,8 +85,7 @@ export const addMonthUnits = Effect.fnUntraced(function* (
   month: string
 ): Effect.fn.Return<void, Failure, Store> {
   const store = yield* Store
-  const holdings = Option.getOrUndefined(yield* Effect.serviceOption(MonthHoldings))
-  const flushing = holdings?.flushing(units, month)
+  const flushing = (yield* MonthHoldings)?.flushing(units, month)
   // In one order everywhere, so that two processes cannot wait for each other.
   const changes = [...(flushing?.changes ?? units)].filter(([, more]) => more !== 0).sort(([a], [b]) => a - b)
   if (changes.length > 0) {

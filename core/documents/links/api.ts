@@ -1,12 +1,12 @@
 /** Acceptances, and verification of files; on devices as well. */
-import { Effect, Option, Result } from "effect"
+import { Effect, Result } from "effect"
 import { boolean, choice, text } from "../../kernel/fields/field.ts"
 import { listOf, ok, render, renderOne, resource, viewContext } from "../../kernel/endpoints/resource.ts"
 import type { DocumentLinkRow, DocumentRow } from "../schema.ts"
 import { document_acceptances, document_links, document_snapshots, documents } from "../schema.ts"
 import { invoices } from "../../billing/state/tables.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
-import { CommandRuntime, type Endpoint, type Failure, get, postQuery } from "../../kernel/endpoints/endpoint.ts"
+import { type Endpoint, type Failure, get, postQuery, runtimeIfAny } from "../../kernel/endpoints/endpoint.ts"
 import { reaction } from "../../kernel/events/react.ts"
 import { invalidField } from "../../kernel/fields/rejection.ts"
 import { Store } from "../../kernel/store/store.ts"
@@ -19,9 +19,7 @@ import type { SettingGroups } from "../../kernel/events/settings.ts"
 
 // API representation of acceptances (rules/billing 3).
 
-const addressOf = Effect.map(Effect.serviceOption(CommandRuntime), (runtime) =>
-  Option.match(runtime, { onNone: () => undefined, onSome: ({ file_url }) => file_url })
-)
+const addressOf = Effect.map(runtimeIfAny, (runtime) => runtime?.file_url)
 export const acceptanceResource = resource({
   singular: "document_acceptance",
   table: document_acceptances,

@@ -5,9 +5,9 @@
  * lock as well before it reads anything. Use `lockNames` alone only for names whose holders never wait for this
  * command.
  */
-import { Context, Effect, Option } from "effect"
+import { Context, Effect } from "effect"
 import { SqlError } from "effect/sql"
-import { type Failure, Store } from "../store/store.ts"
+import { type Failure, Store, openTransaction } from "../store/store.ts"
 
 /** State shared by the attempts at one transaction. */
 export interface LocksWanted {
@@ -70,7 +70,7 @@ export const lockIfFree = Effect.fnUntraced(function* (
 ): Effect.fn.Return<void, Failure, Store> {
   const store = yield* Store
   // Reads outside a transaction take no locks.
-  if (store.dialect !== "pg" || Option.isNone(yield* Effect.serviceOption(store.sql.transactionService))) return
+  if (store.dialect !== "pg" || (yield* openTransaction(store)) === undefined) return
   const named = inOrder(names)
   if (named.length === 0) return
   const wanted = yield* LocksWanted

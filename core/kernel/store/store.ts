@@ -2,7 +2,7 @@
  * Database access over Effect's SqlClient: typed reads, the one place that applies row changes, and the meaning of
  * database errors.
  */
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, Option } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import { invalidField, Rejection } from "../fields/rejection.ts"
 import type { AnyRow, Key, RowChange, RowOf, Table, Where } from "../tables/table.ts"
@@ -67,6 +67,10 @@ export interface StoreShape {
     commits?: (result: A) => boolean
   ) => Effect.Effect<A, E | SqlError.SqlError, R>
 }
+
+/** The connection of the transaction under way; undefined outside one. */
+export const openTransaction = ({ sql }: Pick<StoreShape, "sql">): Effect.Effect<object | undefined> =>
+  Effect.map(Effect.serviceOption(sql.transactionService), (open) => Option.getOrUndefined(open)?.[0])
 
 /** Rows as the statements that wrote them one by one gave them back. */
 type WrittenRows = Map<Table, Map<Key, object>>

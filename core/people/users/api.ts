@@ -1,5 +1,5 @@
 /** Endpoints of users (rules/conventions 12): POST invites a user, DELETE deactivates one. */
-import { Context, Effect, Option, Result } from "effect"
+import { Context, Effect, Result } from "effect"
 import { type Failure, Store } from "../../kernel/store/store.ts"
 import { type Catalogue, command, CommandRuntime, get, type Slice } from "../../kernel/endpoints/endpoint.ts"
 import { crudResource, viewManageAccess } from "../../kernel/endpoints/crud-resource.ts"
@@ -75,15 +75,9 @@ interface AccountMailShape {
   /** The code of an invitation, for the person who invites; null where a mail server takes it to the invited one. */
   readonly codeShown: (user_id: number) => Effect.Effect<string | null, Failure, Store>
 }
-export class AccountMail extends Context.Service<AccountMail, AccountMailShape>()("flightcase/core/AccountMail") {}
-
-const sendsInvitations: AccountMailShape["invites"] = Effect.flatMap(Effect.serviceOption(AccountMail), (service) =>
-  Option.isNone(service) ? Effect.succeed(true) : service.value.invites
-)
-const invitationCode = (user_id: number): ReturnType<AccountMailShape["codeShown"]> =>
-  Effect.flatMap(Effect.serviceOption(AccountMail), (service): ReturnType<AccountMailShape["codeShown"]> =>
-    Option.isNone(service) ? Effect.succeed(null) : service.value.codeShown(user_id)
-  )
+export const AccountMail = Context.Reference<AccountMailShape>("flightcase/core/AccountMail", {
+  defaultValue: () => ({ invites: Effect.succeed(true), codeShown: () => Effect.succeed(null) })
+})
 
 // Endpoints of roles, and the lists of permissions and abilities there are (rules/conventions 11 and 12).
 
@@ -268,8 +262,8 @@ const endpoints = [
     respond: (result, input) =>
       Effect.gen(function* () {
         const shown = yield* shownUser(result.id, input)
-        const invitation_sent = input.values.send_invitation === true && (yield* sendsInvitations)
-        const invitation_code = invitation_sent ? yield* invitationCode(result.id) : null
+        const invitation_sent = input.values.send_invitation === true && (yield* (yield* AccountMail).invites)
+        const invitation_code = invitation_sent ? yield* (yield* AccountMail).codeShown(result.id) : null
         return created({ ...shown, invitation_sent, invitation_code })
       })
   }),

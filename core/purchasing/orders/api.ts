@@ -1,5 +1,5 @@
 /** Endpoints of purchase orders except receipts (interface 4.12). */
-import { Effect, Option } from "effect"
+import { Effect } from "effect"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { command, type Endpoint, type Failure, get, type Id, type Input } from "../../kernel/endpoints/endpoint.ts"
 import {
@@ -278,8 +278,7 @@ const send = command("POST", `${path}/{id}/send`, {
   result: purchaseOrderMail,
   respond: (mail, input) =>
     Effect.gen(function* () {
-      const mailer = Option.getOrUndefined(yield* Effect.serviceOption(PurchaseOrderMailer))
-      if (mailer !== undefined && mail.to !== null) yield* mailer(mail)
+      if (mail.to !== null) yield* (yield* PurchaseOrderMailer)(mail)
       const shown = yield* renderById(
         purchaseOrderResource,
         mail.purchase_order_id,

@@ -2,8 +2,8 @@
  * Secrets among the settings: encrypted in a table of the server, outside the journal. The journal records only that
  * one was set or removed, by whom and when.
  */
-import { Effect, Option, Schema } from "effect"
-import { CommandRuntime } from "../../kernel/endpoints/endpoint.ts"
+import { Effect, Schema } from "effect"
+import { CommandRuntime, runtimeIfAny } from "../../kernel/endpoints/endpoint.ts"
 import { eventType, streamOf } from "../../kernel/events/event-type.ts"
 import type { Field, Fields, Json, JsonObject } from "../../kernel/fields/field.ts"
 import { longText, text, timestamp } from "../../kernel/fields/field.ts"
@@ -79,14 +79,14 @@ export const keepSecrets = Effect.fnUntraced(function* (
   given: SecretChanges,
   now: string
 ): Effect.fn.Return<void, Failure, Store> {
-  const secrets = Option.flatMapNullishOr(yield* Effect.serviceOption(CommandRuntime), (runtime) => runtime.secrets)
-  if (Option.isNone(secrets)) return
+  const secrets = (yield* runtimeIfAny)?.secrets
+  if (secrets === undefined) return
   yield* (yield* Store).apply(
     Object.entries(given).flatMap(([name, value]): ReadonlyArray<RowChange> => {
       const key = `${group}.${name}`
       const before = remove(secret_settings, key)
       if (value === null) return [before]
-      return [before, insert(secret_settings, { key, group, sealed: secrets.value.seal(value), updated_at: now })]
+      return [before, insert(secret_settings, { key, group, sealed: secrets.seal(value), updated_at: now })]
     })
   )
 })
@@ -98,7 +98,7 @@ export const shownSecrets = Effect.fnUntraced(function* (groups: {
   const keys = Object.entries(groups).flatMap(([group, fields]) =>
     Object.keys(secretFields(fields).secret).map((key) => ({ group, key }))
   )
-  const runtime = Option.getOrUndefined(yield* Effect.serviceOption(CommandRuntime))
+  const runtime = yield* runtimeIfAny
   if (keys.length === 0 || runtime?.secrets === undefined) return {}
   const found = yield* Store.getMany(
     secret_settings,
@@ -131,7 +131,7 @@ export const unreadableSecrets = (keys: ReadonlyArray<string>): string =>
 
 /** Secrets that this server's key does not open, by group and key. */
 export const lostSecrets: StoreRead<ReadonlyArray<string>> = Effect.gen(function* () {
-  const runtime = Option.getOrUndefined(yield* Effect.serviceOption(CommandRuntime))
+  const runtime = yield* runtimeIfAny
   const rows = yield* Store.find(secret_settings, {})
   return rows.filter(({ sealed }) => runtime?.secrets?.open(sealed) === undefined).map(({ key }) => key)
 })

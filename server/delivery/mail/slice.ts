@@ -1,6 +1,6 @@
 /** Mail on the server: jobs, connections, and a test message. */
 import { randomUUID } from "node:crypto"
-import { Context, Effect, Option, Result, Schema } from "effect"
+import { Context, Effect, Result, Schema } from "effect"
 import { command, CommandRuntime, type Failure, type Input } from "../../../core/kernel/endpoints/endpoint.ts"
 import { choice, ref, text } from "../../../core/kernel/fields/field.ts"
 import { invalidField } from "../../../core/kernel/fields/rejection.ts"
@@ -65,13 +65,14 @@ interface Facts {
 }
 
 /** Each server has its own connections. */
-export const mailSlice = (): ServerSlice => ({
-  name: "mail",
-  server_tables: [mail_secrets],
-  endpoints: [test],
-  jobs: [sendMail, tellOfRefusal],
-  services: () => Context.make(MailTransport, makeMailTransport()),
-  background: Effect.flatMap(Effect.serviceOption(MailTransport), (transport) =>
-    Option.isNone(transport) ? Effect.void : Effect.addFinalizer(() => transport.value.close)
-  )
-})
+export const mailSlice = (): ServerSlice => {
+  const transport = makeMailTransport()
+  return {
+    name: "mail",
+    server_tables: [mail_secrets],
+    endpoints: [test],
+    jobs: [sendMail, tellOfRefusal],
+    services: () => Context.make(MailTransport, transport),
+    background: Effect.addFinalizer(() => transport.close)
+  }
+}

@@ -5,9 +5,16 @@ import { update, type Where } from "../../../core/kernel/tables/table.ts"
 import { read as opportunities_read } from "../../../core/orders/opportunities/tables/paths.ts"
 import { read as purchase_orders_read } from "../../../core/purchasing/schema.ts"
 import { activities_permission, documents_with_costs, maySee, users_permission } from "./causes/happening.ts"
-import { Clock, Effect, Option, Result } from "effect"
+import { Clock, Effect, Result } from "effect"
 import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
-import { command, CommandRuntime, type Endpoint, get, type Input } from "../../../core/kernel/endpoints/endpoint.ts"
+import {
+  command,
+  CommandRuntime,
+  type Endpoint,
+  get,
+  type Input,
+  runtimeIfAny
+} from "../../../core/kernel/endpoints/endpoint.ts"
 import { integer, isJsonObject, type JsonObject, text } from "../../../core/kernel/fields/field.ts"
 import { notFound, type Viewer } from "../../../core/kernel/fields/rejection.ts"
 import {
@@ -82,7 +89,7 @@ export const notificationResource = resource({
   },
   load: (rows, { settings }) =>
     Effect.gen(function* () {
-      const runtime = Option.getOrUndefined(yield* Effect.serviceOption(CommandRuntime))
+      const runtime = yield* runtimeIfAny
       return { wordsOf: yield* wordsFor(rows, settings), public_url: runtime?.public_url }
     }),
   view: (base, row, { actor }, _context, { public_url, wordsOf }) => {
