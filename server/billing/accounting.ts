@@ -194,8 +194,7 @@ const mark = command("POST", "/api/v1/accounting/exports", {
   result: Schema.Struct({ keys: Schema.Array(Schema.String) }),
   respond: ({ keys }, { now }) =>
     Effect.gen(function* () {
-      const store = yield* Store
-      yield* store.apply(keys.map((key) => insert(accounting_exports, { key, exported_at: now })))
+      yield* Store.apply(keys.map((key) => insert(accounting_exports, { key, exported_at: now })))
       return ok({ marked: keys.length })
     })
 })

@@ -135,7 +135,7 @@ const mailInvoice: JobKind<InvoiceMail> = jobKind({
   data: invoiceMail,
   run: (mail) =>
     Effect.gen(function* () {
-      const invoice = yield* (yield* Store).get(invoices, mail.invoice_id)
+      const invoice = yield* Store.get(invoices, mail.invoice_id)
       if (invoice === undefined) return yield* new GivenUp({ message: "The invoice is gone." })
       const { cc, emailed_at: now, sender_user_id, to } = mail
       return yield* mailDocument(
@@ -201,11 +201,10 @@ export const overdueSweep = timedWork({
   waits_seconds: [10, 60, 600],
   run: () =>
     Effect.gen(function* () {
-      const store = yield* Store
       const now_millis = yield* Clock.currentTimeMillis
       let told = 0
       for (const some of chunked(yield* candidates(instantOf(now_millis)), at_once))
-        told += yield* store.transaction(tell(some, now_millis))
+        told += yield* Store.transaction(tell(some, now_millis))
       return { told }
     })
 })

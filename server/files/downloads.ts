@@ -98,7 +98,7 @@ export const keepDownload = <E, R>({
       made_at: instantOf(now_millis),
       expires_at: instantOf(now_millis + kept_millis)
     }
-    yield* (yield* Store).apply([insert(downloads, row)])
+    yield* Store.apply([insert(downloads, row)])
     return row
   })
 
@@ -125,5 +125,5 @@ export const holdContent = (
       })
     )
     yield* filesNamed(rows)
-    yield* (yield* Store).apply(rows)
+    yield* Store.apply(rows)
   })

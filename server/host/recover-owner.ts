@@ -65,10 +65,9 @@ export const recoverOwner = async (database: Database): Promise<RecoveredToken> 
 }
 
 const issue = Effect.gen(function* () {
-  const store = yield* Store
-  return yield* store.transaction(
+  return yield* Store.transaction(
     Effect.gen(function* () {
-      const owner = yield* store.first(users, { is_owner: true }, { order: ["id"] })
+      const owner = yield* Store.first(users, { is_owner: true }, { order: ["id"] })
       if (owner === undefined)
         return yield* Effect.die(new StartupError("The database has no owner yet: start the server on it first."))
       const runtime = yield* CommandRuntime

@@ -60,11 +60,10 @@ const settle = Effect.fnUntraced(function* (
 
 /** Checks all lines waiting for these products; returns how many were notified. */
 const settleWaiting = Effect.fnUntraced(function* (product_ids: ReadonlyArray<number>) {
-  const store = yield* Store
   const due = yield* dueOf(product_ids)
   let matched = 0
   for (const some of chunked([...new Set(due.map(({ opportunity_id }) => opportunity_id))], at_once))
-    matched += yield* store.transaction(settle(product_ids, some))
+    matched += yield* Store.transaction(settle(product_ids, some))
   return matched
 })
 
@@ -86,7 +85,7 @@ const lookAgain = jobKind({
 /** A few products at a time, so that no look is at everything that waits. */
 const products_at_once = 20
 const waitedFor = Effect.gen(function* () {
-  const rows = yield* (yield* Store).run<{ id: number }>(
+  const rows = yield* Store.run<{ id: number }>(
     `select distinct product_id as id from ${shortage_waits.name} order by 1`
   )
   return rows.map(({ id }) => Number(id))

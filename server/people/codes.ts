@@ -75,11 +75,10 @@ export const makeCode = Effect.fnUntraced(function* ({
   position,
   user_id
 }: Reason): Effect.fn.Return<string | undefined, Failure, Store> {
-  const store = yield* Store
-  const before = yield* store.get(login_codes, user_id)
+  const before = yield* Store.get(login_codes, user_id)
   if (before !== undefined && before.position >= position) return undefined
   const hash = hashOfCode(code) ?? ""
-  yield* store.apply([remove(login_codes, user_id), insert(login_codes, { user_id, position, hash, expires_at })])
+  yield* Store.apply([remove(login_codes, user_id), insert(login_codes, { user_id, position, hash, expires_at })])
   return code
 })
 

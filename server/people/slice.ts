@@ -189,16 +189,15 @@ const refused = invalidField(
 
 /** Under the lock of the user's stream: of two who redeem a code at once, the second finds it gone. */
 const redeemed = Effect.fnUntraced(function* (hash: string, user_id: number, name: string, settings: Settings) {
-  const store = yield* Store
   const runtime = yield* CommandRuntime
   yield* lockStreams([streamOf("user", user_id)])
   const now = instantOf(yield* Clock.currentTimeMillis)
   const code = yield* codeWith(hash, now)
-  const user = code?.user_id === user_id ? yield* store.get(users, user_id) : undefined
+  const user = code?.user_id === user_id ? yield* Store.get(users, user_id) : undefined
   if (user === undefined || user.deactivated_at !== null) return yield* refused
   const account = { id: user.id, member_id: user.member_id }
   const token = yield* issueOwnToken({ name, user_id }, settings, now)
-  yield* store.apply([remove(login_codes, user_id)])
+  yield* Store.apply([remove(login_codes, user_id)])
   yield* recordEvents(
     [
       ...(user.is_active ? [] : [userActivated.make({ ...account, first: user.invitation_accepted_at === null })]),
@@ -230,14 +229,13 @@ const redeem = postQuery("/api/v1/login_codes/redeem", {
   },
   run: (input) =>
     Effect.gen(function* () {
-      const store = yield* Store
       const hash = hashOfCode(input.values.code ?? "")
       const code = hash === undefined ? undefined : yield* codeWith(hash, input.now)
       if (hash === undefined || code === undefined) return yield* refused
       const { name = "" } = input.values
-      const { id, secret } = yield* store
-        .transaction(redeemed(hash, code.user_id, name, input.settings))
-        .pipe(retryOnConflict)
+      const { id, secret } = yield* Store.transaction(redeemed(hash, code.user_id, name, input.settings)).pipe(
+        retryOnConflict
+      )
       return created(yield* shownWithSecret(tokenResource, id, secret, input))
     })
 })

@@ -39,15 +39,14 @@ export const makeHealth = (asking: StoreShape, file: string | undefined): Health
   let trying = false
 
   const trial = Effect.gen(function* () {
-    const store = yield* Store
-    yield* store.transaction(
-      store.apply([
+    yield* Store.transaction(
+      Store.apply([
         { op: "delete", table: meta, key: trial_key },
         { op: "insert", table: meta, row: { key: trial_key, value: randomBytes(trial_bytes / 2).toString("hex") } }
       ])
     )
     failure = undefined
-    yield* store.apply([{ op: "delete", table: meta, key: trial_key }])
+    yield* Store.apply([{ op: "delete", table: meta, key: trial_key }])
   }).pipe(
     Effect.timeout(trial_patience),
     Effect.catch((error) =>

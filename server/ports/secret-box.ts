@@ -92,6 +92,6 @@ export const madeWithSecret = <T extends Table, N extends string>(
   Effect.gen(function* () {
     const { now } = input
     const stamped = { ...row, created_at: now, updated_at: now, deleted_at: null }
-    yield* (yield* Store).apply([insert<Table>(resource.table, stamped)])
+    yield* Store.apply([insert<Table>(resource.table, stamped)])
     return yield* shownWithSecret(resource, row.id, secret, input)
   })

@@ -92,7 +92,7 @@ const mailPurchaseOrder: JobKind<PurchaseOrderMail> = jobKind({
   run: (mail) =>
     Effect.gen(function* () {
       const { sender_user_id, sent_at: now, to } = mail
-      const order = yield* (yield* Store).get(purchase_orders, mail.purchase_order_id)
+      const order = yield* Store.get(purchase_orders, mail.purchase_order_id)
       if (order === undefined) return yield* new GivenUp({ message: "The purchase order is gone." })
       if (to === null) return {}
       const { id, number, store_id } = order
@@ -199,9 +199,8 @@ export const returnSweep = timedWork({
   waits_seconds: [10, 60, 600],
   run: () =>
     Effect.gen(function* () {
-      const store = yield* Store
       const now_millis = yield* Clock.currentTimeMillis
-      const open = yield* store.find(purchase_orders, {
+      const open = yield* Store.find(purchase_orders, {
         po_type: "sub_hire",
         status: ["partially_received", "received"],
         returned_at: null,
@@ -210,7 +209,7 @@ export const returnSweep = timedWork({
       const due = yield* dueOf(open, now_millis)
       let reminded = 0
       for (const some of chunked(due, at_once))
-        reminded += yield* store.transaction(
+        reminded += yield* Store.transaction(
           remind(
             some.map(({ order }) => order.id),
             now_millis

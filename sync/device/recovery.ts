@@ -199,7 +199,7 @@ const againstServer = async (parts: Parts, repair: boolean): Promise<Finding> =>
 }
 
 const integrity = Effect.gen(function* () {
-  const rows = yield* (yield* Store).run<{ integrity_check: string }>("pragma integrity_check(5)")
+  const rows = yield* Store.run<{ integrity_check: string }>("pragma integrity_check(5)")
   return rows.map((row) => row.integrity_check).join("; ")
 })
 

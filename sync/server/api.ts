@@ -47,9 +47,8 @@ const enrol = postQuery("/api/v1/sync/replicas", {
   },
   run: (input) =>
     Effect.gen(function* () {
-      const store = yield* Store
       const { catalogue, public_url } = yield* CommandRuntime
-      return yield* store.transaction(
+      return yield* Store.transaction(
         Effect.gen(function* () {
           const id = yield* allocateId("replicas")
           const row = {
@@ -64,7 +63,7 @@ const enrol = postQuery("/api/v1/sync/replicas", {
             updated_at: input.now,
             deleted_at: null
           }
-          yield* store.apply([{ op: "insert", table: replicas, row }])
+          yield* Store.apply([{ op: "insert", table: replicas, row }])
           const { deleted_at: _deleted, ...stored } = row
           const ranges = yield* Effect.forEach(leasedTables(catalogue), (entity) => lease(row, entity, 1))
           const welcomed = yield* registerDevice(id, row.name, input.values.public_key, input.viewer, input.now)
@@ -93,10 +92,9 @@ const leases = postQuery("/api/v1/sync/leases", {
   },
   run: (input) =>
     Effect.gen(function* () {
-      const store = yield* Store
       const { catalogue } = yield* CommandRuntime
       const { replica_id, entity, request_no } = input.values
-      return yield* store.transaction(
+      return yield* Store.transaction(
         Effect.gen(function* () {
           const replica = yield* requireOwnReplica(replica_id, input.viewer, false)
           if (!leasedTables(catalogue).includes(entity))
@@ -120,9 +118,8 @@ const claims = postQuery("/api/v1/sync/leases/claim", {
   },
   run: (input) =>
     Effect.gen(function* () {
-      const store = yield* Store
       const { replica_id, blocks } = input.values
-      return yield* store.transaction(
+      return yield* Store.transaction(
         Effect.gen(function* () {
           yield* requireOwnReplica(replica_id, input.viewer, true)
           return ok({ lease: (yield* reclaimLeases(replica_id, blocks)).map((range) => ({ ...range })) })

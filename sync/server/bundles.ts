@@ -266,20 +266,17 @@ const userOf = Effect.fnUntraced(function* (
 })
 
 const leasesFor = Effect.fnUntraced(function* (given: Given) {
-  const store = yield* Store
   const known = leasedTables((yield* CommandRuntime).catalogue)
-  return yield* store
-    .transaction(
-      Effect.gen(function* () {
-        const replica = { id: given.replica_id, last_n: (yield* store.get(replicas, given.replica_id))?.last_n ?? 0 }
-        return yield* Effect.forEach(
-          given.leases.filter(({ entity }) => known.includes(entity)),
-          ({ entity, request_no }) =>
-            Effect.map(lease(replica, entity, request_no), (ranges) => ({ entity, request_no, ranges }))
-        )
-      })
-    )
-    .pipe(retryOnConflict)
+  return yield* Store.transaction(
+    Effect.gen(function* () {
+      const replica = { id: given.replica_id, last_n: (yield* Store.get(replicas, given.replica_id))?.last_n ?? 0 }
+      return yield* Effect.forEach(
+        given.leases.filter(({ entity }) => known.includes(entity)),
+        ({ entity, request_no }) =>
+          Effect.map(lease(replica, entity, request_no), (ranges) => ({ entity, request_no, ranges }))
+      )
+    })
+  ).pipe(retryOnConflict)
 })
 
 /** Blocks of ids the server has forgotten, claimed again before any command is decided. */

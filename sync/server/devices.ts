@@ -131,7 +131,6 @@ export const registerDevice = Effect.fnUntraced(function* (
   viewer: Viewer,
   now: string
 ) {
-  const store = yield* Store
   if (public_key !== undefined && !isPublicKey(public_key))
     return yield* invalidField("public_key", "The public key must be an Ed25519 key: 32 bytes in base64url.")
   const tokens = yield* DeviceTokens
@@ -140,7 +139,7 @@ export const registerDevice = Effect.fnUntraced(function* (
     tokens !== undefined && public_key !== undefined
       ? yield* tokens.issue(`Device ${name}`.slice(0, 255), viewer, now)
       : undefined
-  yield* store.apply([
+  yield* Store.apply([
     insert(replica_devices, {
       replica_id,
       public_key: public_key ?? null,
@@ -184,7 +183,6 @@ const hello = postQuery("/api/v1/sync/replicas/{id}/hello", {
   },
   run: (input) =>
     Effect.gen(function* () {
-      const store = yield* Store
       const { values, viewer, now } = input
       const replica = yield* requireOwnReplica(input.rows.id.id, viewer, false)
       if (
@@ -192,13 +190,13 @@ const hello = postQuery("/api/v1/sync/replicas/{id}/hello", {
         !redactionFor((yield* CommandRuntime).catalogue, viewer, replica.id).whole
       )
         return tooOldToRead(values.schema_version)
-      const before = yield* store.get(replica_devices, replica.id)
+      const before = yield* Store.get(replica_devices, replica.id)
       if (values.public_key !== undefined && !isPublicKey(values.public_key))
         return yield* invalidField("public_key", "The public key must be an Ed25519 key: 32 bytes in base64url.")
       const key = before?.public_key ?? values.public_key ?? null
-      yield* store.transaction(
+      yield* Store.transaction(
         Effect.gen(function* () {
-          yield* store.apply([update(replicas, replica.id, { seen_at: now, schema_version: values.schema_version })])
+          yield* Store.apply([update(replicas, replica.id, { seen_at: now, schema_version: values.schema_version })])
           yield* saveDevice(replica.id, { public_key: key, position: values.position ?? 0 })
         })
       )
@@ -219,9 +217,8 @@ export const saveDevice = Effect.fnUntraced(function* (
   replica_id: number,
   set: { readonly public_key?: string | null; readonly position?: number }
 ) {
-  const store = yield* Store
-  const before = yield* store.get(replica_devices, replica_id)
-  yield* store.apply([
+  const before = yield* Store.get(replica_devices, replica_id)
+  yield* Store.apply([
     before === undefined
       ? insert(replica_devices, { replica_id, public_key: null, token_id: null, issued_by: null, position: 0, ...set })
       : update(replica_devices, replica_id, set)
@@ -251,24 +248,22 @@ const isCopy = Effect.fnUntraced(function* (
 const named = { name: text({ required: true }) }
 const rename = (input: Input<OneReplica, typeof named>): Effect.Effect<Answer<One<"replica">>, Failure, Store> =>
   Effect.gen(function* () {
-    const store = yield* Store
     const name = input.values.name
     if (name !== undefined)
-      yield* store.transaction(store.apply([update(replicas, input.rows.id.id, { name, updated_at: input.now })]))
+      yield* Store.transaction(Store.apply([update(replicas, input.rows.id.id, { name, updated_at: input.now })]))
     return ok(yield* renderById(deviceResource, input.rows.id.id, input.query, viewContext(input)))
   })
 
 const revoke = (input: Input<OneReplica, {}>): Effect.Effect<Answer<never>, Failure, Store | CommandRuntime> =>
   Effect.gen(function* () {
-    const store = yield* Store
     const replica = input.rows.id
     if (replica.revoked_at !== null) return noContent
     const now = instantOf(yield* Clock.currentTimeMillis)
     const tokens = yield* DeviceTokens
-    yield* store.transaction(
+    yield* Store.transaction(
       Effect.gen(function* () {
-        yield* store.apply([update(replicas, replica.id, { revoked_at: now, updated_at: now })])
-        const device = yield* store.get(replica_devices, replica.id)
+        yield* Store.apply([update(replicas, replica.id, { revoked_at: now, updated_at: now })])
+        const device = yield* Store.get(replica_devices, replica.id)
         if (tokens !== undefined && device !== undefined && device.token_id !== null)
           yield* tokens.end(device.token_id, input.viewer, now)
       })

@@ -123,8 +123,7 @@ export const decidePushed = (
   lost: ReadonlySet<string>
 ): Effect.Effect<Verdict, Failure, Store | CommandRuntime> =>
   Effect.gen(function* () {
-    const store = yield* Store
-    return yield* store.transaction(decideOnce(replica_id, command, viewer, lost))
+    return yield* Store.transaction(decideOnce(replica_id, command, viewer, lost))
   }).pipe(retryOnConflict)
 
 const decideOnce = Effect.fnUntraced(function* (
@@ -167,7 +166,7 @@ const passOver = Effect.fnUntraced(function* (
 ) {
   const now = instantOf(yield* Clock.currentTimeMillis)
   const recorded = yield* recordVerdict(replica.id, command, error, viewer, now)
-  yield* (yield* Store).apply([movedOn(replica.id, command.n, now)])
+  yield* Store.apply([movedOn(replica.id, command.n, now)])
   return {
     id: command.id,
     status: "rejected",
@@ -206,7 +205,6 @@ const decideNew = Effect.fnUntraced(function* (
   viewer: Viewer,
   lost: ReadonlySet<string>
 ): Effect.fn.Return<Verdict, Failure, Store | CommandRuntime> {
-  const store = yield* Store
   const now = instantOf(yield* Clock.currentTimeMillis)
   const error = (yield* refusedNeed(replica.id, command)) ?? (yield* attempt(replica, command, viewer, lost))
   const position = yield* recordVerdict(replica.id, command, error, viewer, now)
@@ -221,7 +219,7 @@ const decideNew = Effect.fnUntraced(function* (
     error: error === undefined ? null : { ...error },
     decided_at: now
   }
-  yield* store.apply([{ op: "insert", table: replica_verdicts, row }, movedOn(replica.id, command.n, now)])
+  yield* Store.apply([{ op: "insert", table: replica_verdicts, row }, movedOn(replica.id, command.n, now)])
   return verdictOf(row)
 })
 

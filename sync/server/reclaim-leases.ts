@@ -164,17 +164,16 @@ const passOver = Effect.fnUntraced(function* (
   claims: ReadonlyArray<Range>,
   left: number
 ) {
-  const store = yield* Store
   const { catalogue } = yield* CommandRuntime
   const key = `${replica_id}:${entity}`
   const [[, next]] = (yield* nextIds([catalogue.table(entity)])) as readonly [readonly [string, number]]
   if (!claims.some(({ to }) => to >= next)) return []
-  const before = (yield* store.get(id_claims, key))?.passed ?? 0
+  const before = (yield* Store.get(id_claims, key))?.passed ?? 0
   const ahead = Math.min(left, blocks_ahead_max * catalogue.table(entity).lease_block_size - before)
   const furthest = claims.reduce((far, { to }) => (to < next + ahead ? Math.max(far, to) : far), 0)
   if (furthest < next) return []
   const drawn = yield* allocateIdRanges(entity, furthest - next + 1)
-  yield* store.apply([
+  yield* Store.apply([
     { op: "delete", table: id_claims, key },
     { op: "insert", table: id_claims, row: { key, replica_id, entity, passed: before + lengthOf(drawn) } }
   ])
@@ -212,7 +211,7 @@ const take = Effect.fnUntraced(function* (
     changes.push(...leaseRows(replica_id, entity, claim.request_no, taken))
   }
   const untouched = new Set(spares.flatMap(({ key }) => key ?? []))
-  yield* (yield* Store).apply([
+  yield* Store.apply([
     ...kept.flatMap(({ key }): ReadonlyArray<RowChange> =>
       key === undefined || untouched.has(key) ? [] : [{ op: "delete", table: id_leases, key }]
     ),

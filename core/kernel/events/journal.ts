@@ -201,8 +201,7 @@ export const projectNew = Effect.fnUntraced(function* (
   events: ReadonlyArray<NewEvent>,
   metadata: EventMetadata
 ) {
-  const store = yield* Store
-  yield* store.apply(events.flatMap((event) => projectEvent(projection, event, { ...metadata, position: 0 })))
+  yield* Store.apply(events.flatMap((event) => projectEvent(projection, event, { ...metadata, position: 0 })))
 })
 /** Appends folded events. Those that scrub take personal data out of the events before them. */
 export const appendAndScrub = Effect.fnUntraced(function* (

@@ -50,8 +50,7 @@ export const runCommand = (
   command_metadata: CommandMetadata = {}
 ): Effect.Effect<Outcome, Failure, Store | CommandRuntime> =>
   Effect.gen(function* () {
-    const store = yield* Store
-    return yield* store.transaction(decideCommand(call, command_metadata))
+    return yield* Store.transaction(decideCommand(call, command_metadata))
   }).pipe(retryOnConflict)
 
 /** Tries a transaction again after conflicts with other writers; an overlap that stays becomes a 422. */

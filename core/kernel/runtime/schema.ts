@@ -306,11 +306,10 @@ export const projectJournal = Effect.fnUntraced(function* (catalogue: Catalogue)
 
 /** Empties every projected table and projects the journal again: the same rows must come out. */
 export const rebuild = Effect.fnUntraced(function* (catalogue: Catalogue) {
-  const store = yield* Store
-  yield* store.transaction(
+  yield* Store.transaction(
     Effect.gen(function* () {
       yield* withoutTimeouts
-      for (const table of catalogue.tables) yield* store.run(`delete from "${table.name}"`)
+      for (const table of catalogue.tables) yield* Store.run(`delete from "${table.name}"`)
       yield* projectJournal(catalogue)
     })
   )

@@ -121,6 +121,9 @@ export class Store extends Context.Service<Store, StoreShape>()("flightcase/core
     columns: ReadonlyArray<C>,
     keys: ReadonlyArray<Key>
   ) => Store.use((store) => store.pickMany(table, columns, keys))
+  static override readonly apply = (changes: ReadonlyArray<RowChange>) => Store.use((store) => store.apply(changes))
+  static readonly transaction = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+    Store.use((store) => store.transaction(effect))
   static readonly exists = (table: Table, where: Where) => Store.use((store) => store.exists(table, where))
 }
 

@@ -81,7 +81,7 @@ export const keepSecrets = Effect.fnUntraced(function* (
 ): Effect.fn.Return<void, Failure, Store> {
   const secrets = (yield* runtimeIfAny)?.secrets
   if (secrets === undefined) return
-  yield* (yield* Store).apply(
+  yield* Store.apply(
     Object.entries(given).flatMap(([name, value]): ReadonlyArray<RowChange> => {
       const key = `${group}.${name}`
       const before = remove(secret_settings, key)

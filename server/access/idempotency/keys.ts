@@ -196,14 +196,13 @@ export const dropExpired = (now: number): Effect.Effect<void, Failure, Store> =>
  * answers are rendered again from the command's result on request; of refusals only the names of the fields remain.
  */
 export const clearAnswers: Effect.Effect<void, Failure, Store> = Effect.gen(function* () {
-  const store = yield* Store
-  yield* store.run(
+  yield* Store.run(
     "update idempotency_keys set state = 'cleared', body = null where state = 'done' and body is not null and status < 400"
   )
-  const refusals = (yield* store.find(idempotency_keys, { state: "done" })).filter(
+  const refusals = (yield* Store.find(idempotency_keys, { state: "done" })).filter(
     (row) => row.status !== null && row.status >= 400 && row.body !== null
   )
-  yield* store.apply(
+  yield* Store.apply(
     refusals.map((row) =>
       update(idempotency_keys, row.id, { body: JSON.stringify(withoutReasons(storedAnswer(row).body)) })
     )

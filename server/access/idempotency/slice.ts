@@ -74,12 +74,11 @@ const around = (call: ServerCall, next: ServerEndpoint<Answer>): ServerEndpoint<
 
 const once = (call: ServerCall, id: string, next: ServerEndpoint<Answer>): ServerEndpoint<Answer> =>
   Effect.gen(function* () {
-    const store = yield* Store
     const fingerprint = fingerprintOf(call)
     const reserved = yield* reserveKey(id, fingerprint, yield* Clock.currentTimeMillis)
     if (!reserved.mine) return yield* replayed(call, reserved.row, fingerprint)
     const { attempt } = reserved
-    const answered = store.transaction(
+    const answered = Store.transaction(
       Effect.gen(function* () {
         const answer = yield* next
         const { about, content, headers = {}, status } = answer

@@ -233,7 +233,7 @@ const change = command("PATCH", "/api/v1/tokens/{id}", {
   respond: ({ id }, input) =>
     Effect.gen(function* () {
       const { after, is_other } = changeOf(input.rows.id, input.values)
-      if (is_other) yield* (yield* Store).apply([update(tokens, id, { ...after, updated_at: input.now })])
+      if (is_other) yield* Store.apply([update(tokens, id, { ...after, updated_at: input.now })])
       return ok(yield* renderById(tokenResource, id, input.query, viewContext(input)))
     })
 })
@@ -261,7 +261,7 @@ const revoke = command("DELETE", "/api/v1/tokens/{id}", {
     Effect.gen(function* () {
       // Devices that enrolled with it lose their own tokens as well.
       const issued = yield* tokensIssuedBy(rows.id.id)
-      yield* (yield* Store).apply([rows.id.id, ...issued].map((id) => remove(tokens, id)))
+      yield* Store.apply([rows.id.id, ...issued].map((id) => remove(tokens, id)))
       return noContent
     })
 })
@@ -281,8 +281,7 @@ export const tokensSlice = (abilities: () => ReadonlySet<string>): ServerSlice =
     ),
   recorded: (events) =>
     Effect.gen(function* () {
-      const store = yield* Store
-      yield* store.apply(
+      yield* Store.apply(
         events.flatMap(({ data, recorded_at, type }): ReadonlyArray<RowChange> => {
           // Deactivating an account revokes its tokens for good; until it is active again the refusal says why
           // (rules/conventions 11).

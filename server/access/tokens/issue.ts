@@ -109,8 +109,7 @@ const recording = Effect.fnUntraced(function* (viewer: Viewer, now: string) {
 
 export const deviceTokens: DeviceTokensShape = {
   issue: Effect.fnUntraced(function* (name, viewer, now) {
-    const store = yield* Store
-    const issuer = viewer.token_id === null ? undefined : yield* store.get(tokens, viewer.token_id)
+    const issuer = viewer.token_id === null ? undefined : yield* Store.get(tokens, viewer.token_id)
     const id = yield* allocateId("tokens")
     const secret = secretFor(id)
     const row = {
@@ -120,7 +119,7 @@ export const deviceTokens: DeviceTokensShape = {
       user_id: viewer.user_id,
       expires_at: issuer?.expires_at ?? null
     }
-    yield* store.apply([
+    yield* Store.apply([
       insert(tokens, {
         ...row,
         rate_limit_per_minute: issuer?.rate_limit_per_minute ?? null,
@@ -144,10 +143,9 @@ export const deviceTokens: DeviceTokensShape = {
   }),
   // Its row stays, so that requests with it are refused with the reason.
   end: Effect.fnUntraced(function* (token_id, viewer, now) {
-    const store = yield* Store
-    const token = yield* store.get(tokens, token_id)
+    const token = yield* Store.get(tokens, token_id)
     if (token === undefined || token.revoked_at !== null) return
-    yield* store.apply([updateWhere(tokens, { id: token_id }, { revoked_at: now })])
+    yield* Store.apply([updateWhere(tokens, { id: token_id }, { revoked_at: now })])
     yield* recordEvents([tokenRevoked.make({ id: token_id, user_id: token.user_id })], yield* recording(viewer, now))
   })
 }
@@ -175,7 +173,7 @@ export const issueOwnToken = Effect.fnUntraced(function* (
   const id = yield* allocateId(tokens.name)
   const secret = secretFor(id)
   const row = { id, name, user_id, abilities: ["*"], expires_at: expiryOf(null, undefined, settings, now) }
-  yield* (yield* Store).apply([
+  yield* Store.apply([
     insert(tokens, {
       ...row,
       rate_limit_per_minute: null,

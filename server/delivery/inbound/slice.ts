@@ -72,7 +72,7 @@ const receiveEndpoint = (offered: DeliveryWork) =>
       Effect.gen(function* () {
         const server = yield* serverContext
         const received = yield* RawRequest
-        const source = yield* (yield* Store).first(inbound_sources, { name: params["source"] ?? "" })
+        const source = yield* Store.first(inbound_sources, { name: params["source"] ?? "" })
         if (source === undefined) return yield* notFound("No such source.")
         const secret = sourceSecrets(server).open(source.sealed_secret)
         if (secret === undefined) return yield* sealedUnderAnotherKey

@@ -85,17 +85,16 @@ export const deliveryWork = (handlers: () => ReadonlyArray<InboundHandler>): Del
     counts_broken_off: false,
     run: ({ delivery_id }) =>
       Effect.gen(function* () {
-        const store = yield* Store
-        const row = yield* store.get(inbound_deliveries, delivery_id)
+        const row = yield* Store.get(inbound_deliveries, delivery_id)
         // Already processed by an attempt that ended before the queue recorded it, or expired.
         if (row === undefined || row.status === "done") return { result: row?.result ?? null }
         if (row.body === null)
           return yield* new GivenUp({ message: "What was sent is no longer kept; record by hand what it was about." })
         const now = instantOf(yield* Clock.currentTimeMillis)
-        return yield* store.transaction(
+        return yield* Store.transaction(
           Effect.gen(function* () {
             const result = yield* handledBy(handlers(), row, row.body ?? "")
-            yield* store.apply([
+            yield* Store.apply([
               update(inbound_deliveries, row.id, {
                 status: "done",
                 result: inShort(result),
@@ -109,12 +108,11 @@ export const deliveryWork = (handlers: () => ReadonlyArray<InboundHandler>): Del
       }),
     ended: ({ delivery_id }, error) =>
       Effect.gen(function* () {
-        const store = yield* Store
-        const row = yield* store.get(inbound_deliveries, delivery_id)
+        const row = yield* Store.get(inbound_deliveries, delivery_id)
         if (row === undefined || row.status === "done") return
         const now = instantOf(yield* Clock.currentTimeMillis)
         const failed = { status: "failed", result: inShort(error), done_at: now, updated_at: now } as const
-        yield* store.apply([update(inbound_deliveries, row.id, failed)])
+        yield* Store.apply([update(inbound_deliveries, row.id, failed)])
       })
   })
 

@@ -96,12 +96,11 @@ const setBack = Effect.fnUntraced(function* ({ kind }: Pick<TimedWork, "kind">, 
 /** Last queued due time of each task; a new task is due from now on. */
 const lastQueued = (works: ReadonlyArray<Pick<TimedWork, "kind">>, now_millis: number) =>
   Effect.gen(function* () {
-    const store = yield* Store
-    const rows = yield* store.find(timed_work, { kind: works.map(({ kind }) => kind.kind) })
+    const rows = yield* Store.find(timed_work, { kind: works.map(({ kind }) => kind.kind) })
     const known = new Map(rows.map(({ due_at, kind }) => [kind, Date.parse(due_at)]))
     const fresh = works.filter(({ kind }) => !known.has(kind.kind))
     for (const { kind } of fresh)
-      yield* store.apply([insert(timed_work, { kind: kind.kind, due_at: instantOf(now_millis) })])
+      yield* Store.apply([insert(timed_work, { kind: kind.kind, due_at: instantOf(now_millis) })])
     return known
   })
 

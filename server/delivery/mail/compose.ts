@@ -107,7 +107,7 @@ export const composeMail = Effect.fnUntraced(function* (
 ): Effect.fn.Return<MailMessage, Failure, Store> {
   const { public_url } = yield* serverContext
   const host = hostOf(public_url())
-  const store = draft.store_id == null ? undefined : yield* (yield* Store).get(stores, draft.store_id)
+  const store = draft.store_id == null ? undefined : yield* Store.get(stores, draft.store_id)
   const written_at = instantOf(yield* Clock.currentTimeMillis)
   const errors: { [field: string]: ReadonlyArray<string> } = {}
   const given = addressesOf(draft, errors)

@@ -46,10 +46,9 @@ const keepSecret = Effect.fnUntraced(function* (
   mail_id: string,
   secret: { readonly text: string; readonly expires_at: string }
 ): Effect.fn.Return<void, Failure, Store> {
-  const store = yield* Store
-  if (yield* store.exists(mail_secrets, { mail_id })) return
+  if (yield* Store.exists(mail_secrets, { mail_id })) return
   const sealed = (yield* box).seal(secret.text)
-  yield* store.apply([insert(mail_secrets, { mail_id, sealed, expires_at: secret.expires_at })])
+  yield* Store.apply([insert(mail_secrets, { mail_id, sealed, expires_at: secret.expires_at })])
 })
 
 /**
@@ -60,7 +59,7 @@ const withSecret = Effect.fnUntraced(function* (
   message: MailMessage
 ): Effect.fn.Return<MailMessage | undefined, Failure | GivenUp, Store> {
   if (message.has_secret !== true) return message
-  const kept = yield* (yield* Store).get(mail_secrets, message.id)
+  const kept = yield* Store.get(mail_secrets, message.id)
   if (kept !== undefined && kept.sealed === null) return undefined
   const now = instantOf(yield* Clock.currentTimeMillis)
   if (kept === undefined || kept.sealed === null || kept.expires_at <= now)
@@ -77,14 +76,14 @@ const secretSent = Effect.fnUntraced(function* ({
   has_secret,
   id
 }: MailMessage): Effect.fn.Return<void, Failure, Store> {
-  if (has_secret === true) yield* (yield* Store).apply([update(mail_secrets, id, { sealed: null })])
+  if (has_secret === true) yield* Store.apply([update(mail_secrets, id, { sealed: null })])
 })
 /** The message will not be sent. */
 const dropSecret = Effect.fnUntraced(function* ({
   has_secret,
   id
 }: Pick<MailMessage, "id" | "has_secret">): Effect.fn.Return<void, Failure, Store> {
-  if (has_secret === true) yield* (yield* Store).apply([remove(mail_secrets, id)])
+  if (has_secret === true) yield* Store.apply([remove(mail_secrets, id)])
 })
 /** Secrets of dropped jobs, and of messages sent long ago. */
 export const dropOldSecrets = Effect.fnUntraced(function* (now: string, sent_before: string) {
@@ -123,11 +122,10 @@ const mailTransport = Effect.map(Effect.serviceOption(MailTransport), Option.get
 /** Deferred recipients get their own job, so that others do not receive the message twice. */
 const settle = Effect.fnUntraced(function* (message: MailMessage, { result, refused, remaining, failure }: Delivered) {
   const { jobs } = yield* serverContext
-  const store = yield* Store
   const continued_by =
     remaining.length === 0
       ? undefined
-      : yield* store.transaction(
+      : yield* Store.transaction(
           jobs.offer({
             ...mailOffer({ ...message, part: message.part + 1, recipients: remaining.map(({ address }) => address) }),
             delay_seconds: waits_seconds[1] ?? 60
@@ -155,9 +153,8 @@ const tellSender = Effect.fnUntraced(function* (
 ): Effect.fn.Return<void, Failure, Store> {
   if (message.return_path === "" || message.sender_user_id === null) return
   const { jobs } = yield* serverContext
-  const store = yield* Store
   const { id, part, message_id, sender_user_id, subject } = message
-  yield* store.transaction(
+  yield* Store.transaction(
     jobs.offer(
       jobOffer(
         tellOfRefusal,
@@ -195,13 +192,12 @@ export const tellOfRefusal = jobKind<RefusedMessage>({
   counts_broken_off: false,
   run: (message) =>
     Effect.gen(function* () {
-      const store = yield* Store
-      const sender = yield* store.get(users, message.sender_user_id)
+      const sender = yield* Store.get(users, message.sender_user_id)
       const address = sender?.is_active === true ? sender.email : ""
       // A notice to the refused address would be refused as well.
       if (address === "" || message.refused.some((one) => one.address.toLowerCase() === address.toLowerCase()))
         return { told: false }
-      const queued = yield* store.transaction(
+      const queued = yield* Store.transaction(
         queueMail(noticeOf(message, { name: sender?.name ?? "", address }), yield* (yield* CommandRuntime).settings)
       )
       return { told: true, job_id: queued.job_id }

@@ -29,7 +29,7 @@ const test = command("POST", "/api/v1/system/mail/test", {
   streams: () => [],
   facts: ({ values, viewer }: Input<{}, typeof fields>): Effect.Effect<Facts, Failure, Store | CommandRuntime> =>
     Effect.gen(function* () {
-      const to = values.to ?? (yield* (yield* Store).get(users, viewer.user_id))?.email ?? ""
+      const to = values.to ?? (yield* Store.get(users, viewer.user_id))?.email ?? ""
       return { to, store_id: values.store_id ?? null, mode: yield* mailMode }
     }),
   decide: ({ to, store_id, mode }: Facts) =>

@@ -167,7 +167,7 @@ const mark = (action: "read" | "unread", summary: string) =>
       Effect.gen(function* () {
         // Reading again keeps the first time.
         const read_at = action === "unread" ? null : (input.rows.id.read_at ?? input.now)
-        yield* (yield* Store).apply([update(notifications, id, { read_at })])
+        yield* Store.apply([update(notifications, id, { read_at })])
         return ok(yield* renderById(notificationResource, id, input.query, viewContext(input)))
       })
   })

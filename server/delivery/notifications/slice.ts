@@ -33,7 +33,7 @@ const makeNotificationCounts = (): NotificationCounts => {
       for (const { notification_type } of rows) counts.set(notification_type, (counts.get(notification_type) ?? 0) + 1)
     },
     measured: Effect.gen(function* () {
-      const [row] = yield* (yield* Store).run<{ waiting: number }>(
+      const [row] = yield* Store.run<{ waiting: number }>(
         "select count(*) as waiting from notifications where mail_state = 'waiting'"
       )
       return [
@@ -159,7 +159,7 @@ export const notificationsServerSlice = (): ServerSlice => {
         // Notifications are erased with their user.
         for (const { data, type } of events)
           if (type === "member.anonymised" && typeof data["user_id"] === "number")
-            yield* (yield* Store).apply([
+            yield* Store.apply([
               removeWhere(notifications, { user_id: data["user_id"] }),
               removeWhere(notification_mailings, { user_id: data["user_id"] })
             ])

@@ -138,10 +138,9 @@ const counted = Effect.fnUntraced(function* (
   now: number
 ): Effect.fn.Return<Counted, Failure, Store> {
   const commands = commandsOf(happenings)
-  const store = yield* Store
-  const told = yield* store.getMany(notification_burst_commands, [...commands.values()])
+  const told = yield* Store.getMany(notification_burst_commands, [...commands.values()])
   const told_commands = new Set(told.map(({ command }) => command))
-  const paced = yield* store.getMany(notification_bursts, [...commands.keys()])
+  const paced = yield* Store.getMany(notification_bursts, [...commands.keys()])
   const before = new Map(paced.map(({ burst, paced_until }) => [burst, Date.parse(paced_until)]))
   const [gathered, done] = [new Set<string>(), new Set<string>()]
   const changes: Array<RowChange> = []
@@ -160,7 +159,7 @@ const counted = Effect.fnUntraced(function* (
       gathered.add(burst)
       changes.push(insert(notification_burst_commands, { command, created_at: instantOf(now) }))
     }
-  yield* store.apply(changes)
+  yield* Store.apply(changes)
   return { gathered, done }
 })
 

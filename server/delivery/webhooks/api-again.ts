@@ -57,7 +57,7 @@ const replayOne = (api: WebhookApi) =>
         : Result.succeed({ events: [], result: { id: rows.log.id } }),
     respond: (_result, { now, rows }) =>
       Effect.gen(function* () {
-        const delivery = yield* (yield* Store).get(webhook_deliveries, rows.log.delivery)
+        const delivery = yield* Store.get(webhook_deliveries, rows.log.delivery)
         yield* queued(api, delivery === undefined ? [] : [replayOf(delivery, now)])
         return accepted({ event_id: rows.log.event_id })
       })

@@ -204,7 +204,7 @@ const create = (api: WebhookApi) =>
         const secret = newSecret()
         const { key } = yield* serverContext
         const told_from = yield* nextPosition
-        yield* (yield* Store).apply([
+        yield* Store.apply([
           insert(webhooks, {
             id,
             told_from,
@@ -253,11 +253,10 @@ const change = (api: WebhookApi) =>
     },
     respond: ({ id }, input) =>
       Effect.gen(function* () {
-        const store = yield* Store
         const before = (yield* lockWebhook(id)) ?? input.rows.id
         const { events, is_active, url } = input.values
         const from = yield* nextPosition
-        yield* store.apply([
+        yield* Store.apply([
           update(webhooks, id, {
             ...(url === undefined ? {} : { url }),
             ...(events === undefined ? {} : { events }),
@@ -317,7 +316,7 @@ const rotate = command("POST", "/api/v1/webhooks/{id}/rotate_secret", {
       const secret = newSecret()
       const { key } = yield* serverContext
       const before = (yield* lockWebhook(id)) ?? input.rows.id
-      yield* (yield* Store).apply([
+      yield* Store.apply([
         update(webhooks, id, {
           secret_sealed: webhookSecrets(key).seal(secret),
           previous_secret_sealed: before.secret_sealed,

@@ -75,13 +75,12 @@ export const makeTeller =
     Effect.gen(function* () {
       const names = yield* subscriptions.names
       if (!names.has(name) && !names.has(every_event)) return
-      const store = yield* Store
       const now = instantOf(yield* Clock.currentTimeMillis)
-      const subscribers = (yield* store.find(webhooks, { is_active: true }, { order: ["id"] })).filter((one) =>
+      const subscribers = (yield* Store.find(webhooks, { is_active: true }, { order: ["id"] })).filter((one) =>
         wants(one, name)
       )
       const body = bodyOf(name, now, data)
-      yield* store.apply(subscribers.map(({ id }) => insert(webhook_deliveries, toldOf(id, name, body, now))))
+      yield* Store.apply(subscribers.map(({ id }) => insert(webhook_deliveries, toldOf(id, name, body, now))))
       wake()
     }).pipe(Effect.catchCause((cause) => Effect.logWarning(`nobody was told of ${name}`, cause)))
 
@@ -126,9 +125,8 @@ export const makeFanOut = (kinds: WebhookKinds, subscriptions: Subscriptions, wa
     counts_broken_off: false,
     run: ({ from, to, webhook_id }) =>
       Effect.gen(function* () {
-        const store = yield* Store
         const end = to ?? (yield* endOfJournal)
-        const subscribers = yield* store.find(
+        const subscribers = yield* Store.find(
           webhooks,
           { is_active: true, ...(webhook_id === null ? {} : { id: webhook_id }) },
           { order: ["id"] }

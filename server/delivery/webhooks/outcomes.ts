@@ -79,16 +79,15 @@ export const dropWaiting = (webhook_id: number): RowChange =>
 
 /** Drops deliveries queued during the webhook's deactivation. */
 export const dropQueuedForInactive = Effect.gen(function* () {
-  const store = yield* Store
-  const rows = yield* store.run<{ id: number }>(
+  const rows = yield* Store.run<{ id: number }>(
     "select w.id from webhooks w where not w.is_active and exists (select 1 from webhook_deliveries d " +
       "where d.webhook_id = w.id and d.state = 'waiting' and d.purpose = 'event') order by w.id"
   )
   for (const { id } of rows)
-    yield* store.transaction(
+    yield* Store.transaction(
       Effect.gen(function* () {
         const webhook = yield* lockWebhook(Number(id))
-        if (webhook?.is_active === false) yield* store.apply([dropWaiting(webhook.id)])
+        if (webhook?.is_active === false) yield* Store.apply([dropWaiting(webhook.id)])
       })
     )
 })

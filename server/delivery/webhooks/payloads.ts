@@ -208,14 +208,13 @@ const rowsShown = Effect.fnUntraced(function* (
   context: ViewContext
 ): Effect.fn.Return<ReadonlyMap<number, JsonObject>, Failure, Store | CommandRuntime> {
   const { catalogue } = yield* CommandRuntime
-  const store = yield* Store
   const resource = resourceOf(catalogue, plural)
   const { table } = resource
   const last = new Map<number, { readonly event: StoredEvent; readonly payload: RowPayload }>()
   for (const { event, kind } of about)
     if (kind.payload.form === "row") last.set(kind.payload.id_of(event.data), { event, payload: kind.payload })
   const found = new Map<number, AnyRow>(
-    (yield* store.getMany(table, [...last.keys()])).map((row) => [Number((row as AnyRow)["id"]), row])
+    (yield* Store.getMany(table, [...last.keys()])).map((row) => [Number((row as AnyRow)["id"]), row])
   )
   for (const [id, { event }] of last) {
     // Deleted since, or by this event: the previous row.
@@ -237,8 +236,7 @@ const selected = (view: JsonObject, only: ReadonlyArray<string> | undefined): Js
 /** A deleted row, projected from its stream up to an event. */
 const rowBefore = Effect.fnUntraced(function* (table: Table, id: number, { position, stream }: StoredEvent) {
   const { catalogue } = yield* CommandRuntime
-  const store = yield* Store
-  const events = yield* store.find(journal, { stream }, { order: ["position"] })
+  const events = yield* Store.find(journal, { stream }, { order: ["position"] })
   // Events of earlier releases lack newer columns, which get defaults.
   const defaults = Object.fromEntries(
     Object.entries(table.columns).map(([name, field]) => [name, field.default ?? null])

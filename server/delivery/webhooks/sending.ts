@@ -59,10 +59,9 @@ export interface AttemptOptions {
 /** Replays resend the original body; if an erasure removed it, it is rendered again. */
 const bodyAgain = Effect.fnUntraced(function* (kinds: WebhookKinds, delivery: DeliveryRow) {
   const { event: name, position } = delivery
-  const store = yield* Store
-  const first = delivery.purpose === "replay" ? yield* store.get(webhook_deliveries, firstKeyOf(delivery)) : undefined
+  const first = delivery.purpose === "replay" ? yield* Store.get(webhook_deliveries, firstKeyOf(delivery)) : undefined
   if (typeof first?.body === "string") return first.body
-  const event = position === null ? undefined : yield* store.get(journal, position)
+  const event = position === null ? undefined : yield* Store.get(journal, position)
   const kind = kinds.all.find((one) => one.name === name)
   if (event === undefined || kind === undefined) return undefined
   const [body] = yield* bodiesOf([{ kind, event }])
@@ -109,7 +108,7 @@ const attemptDelivery = Effect.fnUntraced(function* (
 /** The subject is gone, so there is nothing to send. */
 const dropDelivery = Effect.fnUntraced(function* (key: string) {
   const set = { state: "dropped", claimed_until: null, claimed_by: null }
-  yield* (yield* Store).apply([update(webhook_deliveries, key, set)])
+  yield* Store.apply([update(webhook_deliveries, key, set)])
 })
 const sealed_otherwise: Outcome = {
   status: null,
@@ -231,7 +230,7 @@ export const mailOwner = (
   at: string
 ): Effect.Effect<void, Failure, Store | CommandRuntime> =>
   Effect.gen(function* () {
-    const owner = yield* (yield* Store).get(users, webhook.user_id)
+    const owner = yield* Store.get(users, webhook.user_id)
     if (owner === undefined || !owner.is_active || owner.email === "") return
     const since = webhook.last_success_at ?? webhook.created_at
     yield* queueMail(

@@ -124,7 +124,7 @@ const makeWebhookCounts = (): WebhookCounts => {
       counts.set(outcome, (counts.get(outcome) ?? 0) + 1)
     },
     measured: Effect.gen(function* () {
-      const [row] = yield* (yield* Store).run<{ waiting: number; off: number }>(
+      const [row] = yield* Store.run<{ waiting: number; off: number }>(
         "select (select count(*) from webhook_deliveries where state = 'waiting') as waiting, " +
           "(select count(*) from webhooks where disabled_at is not null and not is_active) as off"
       )

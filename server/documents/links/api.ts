@@ -204,9 +204,8 @@ const factsOf = ({ rows: { id: document } }: Input<typeof one>): StoreRead<Facts
 /** Keeps the hash of a PIN, in the transaction of the command that sets it; of a link that is gone nothing. */
 const keepPin = Effect.fnUntraced(function* (link: DocumentLinkRow | undefined, pin: string | null | undefined) {
   if (link === undefined || pin === undefined) return
-  const store = yield* Store
-  yield* store.apply([remove(document_link_pins, link.id)])
-  if (pin !== null) yield* store.apply([insert(document_link_pins, { link_id: link.id, hash: yield* hashPin(pin) })])
+  yield* Store.apply([remove(document_link_pins, link.id)])
+  if (pin !== null) yield* Store.apply([insert(document_link_pins, { link_id: link.id, hash: yield* hashPin(pin) })])
 })
 
 const shownWithLink = Effect.fnUntraced(function* (document_id: number, input: Input) {

@@ -41,10 +41,9 @@ const zoneFor = Effect.fnUntraced(function* ({ document, settings }: Case) {
 
 /** Draws and stores it; null if another process did meanwhile, or the accepting person was erased. */
 const kept = Effect.fnUntraced(function* (of: Case) {
-  const store = yield* Store
   const { acceptance, document } = of
   const { document: snapshot } = yield* textOf(document.id)
-  const link = acceptance.link_id === null ? undefined : yield* store.get(document_links, acceptance.link_id)
+  const link = acceptance.link_id === null ? undefined : yield* Store.get(document_links, acceptance.link_id)
   const { zone } = yield* zoneFor(of)
   const whole = certified({ snapshot, document, acceptance, link: link ?? null, zone })
   const { bytes } = yield* drawn(whole, { limit_millis: background_limit_millis }).pipe(
@@ -57,10 +56,10 @@ const kept = Effect.fnUntraced(function* (of: Case) {
     file_size: blob.size_bytes,
     sha256: blob.sha256
   }
-  yield* store.transaction(
+  yield* Store.transaction(
     Effect.gen(function* () {
       yield* lockStreams([documentStream(document.id)])
-      const now_row = yield* store.get(document_acceptances, acceptance.id)
+      const now_row = yield* Store.get(document_acceptances, acceptance.id)
       if (now_row === undefined || now_row.uuid !== null || now_row.name !== acceptance.name) return
       const runtime = yield* CommandRuntime
       const now = instantOf(yield* Clock.currentTimeMillis)
@@ -75,7 +74,7 @@ const kept = Effect.fnUntraced(function* (of: Case) {
       })
     })
   )
-  return yield* store.get(document_acceptances, acceptance.id)
+  return yield* Store.get(document_acceptances, acceptance.id)
 })
 
 /** Address for the customer's copy: the one given on acceptance, else the member's. */
@@ -87,7 +86,6 @@ const customerAddress = Effect.fnUntraced(function* ({ email, opportunity_id }: 
   return chosenContact(rows, new Set())?.address
 })
 const mailBoth = Effect.fnUntraced(function* (of: Case) {
-  const store = yield* Store
   const { acceptance, document, settings } = of
   const { file_name, file_size, sha256 } = acceptance
   if (file_name === null || file_size === null || sha256 === null) return 0
@@ -107,7 +105,7 @@ const mailBoth = Effect.fnUntraced(function* (of: Case) {
   ]
   for (const { part, text, to } of both)
     if (to !== undefined)
-      yield* store.transaction(
+      yield* Store.transaction(
         queueMail(
           {
             id: `document.${document.id}.accepted.${part}`,

@@ -51,8 +51,7 @@ export const sendDocument: (
 ) => Effect.Effect<{ readonly mail_job_id: string }, unknown, Store | CommandRuntime> = Effect.fnUntraced(function* (
   mail: DocumentMail
 ) {
-  const store = yield* Store
-  const document = yield* store.get(documents, mail.document_id)
+  const document = yield* Store.get(documents, mail.document_id)
   if (document === undefined || document.status === "voided")
     return yield* new GivenUp({ message: "The document was voided before it was sent." })
   const { file_name, file_size, sha256 } = document

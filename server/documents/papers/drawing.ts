@@ -78,8 +78,7 @@ interface Drawing {
 }
 /** Draws it and records that; false where there was nothing to do any more. */
 const draw = Effect.fnUntraced(function* (id: number, { job_id, limit_millis }: Drawing) {
-  const store = yield* Store
-  const row = yield* store.get(documents, id)
+  const row = yield* Store.get(documents, id)
   if (row?.status !== "pending") return false
   const runtime = yield* CommandRuntime
   const prepare = yield* preparation
@@ -100,7 +99,7 @@ const draw = Effect.fnUntraced(function* (id: number, { job_id, limit_millis }: 
   const pdf = yield* drawn(yield* readTree(JSON.stringify(composed)), { limit_millis })
   const files = yield* keepSnapshot(prepared.file_name, JSON.stringify(pdf.document), pdf.pictures)
   const content = yield* keepBytes(pdf.bytes)
-  return yield* store.transaction(
+  return yield* Store.transaction(
     recordIfPending(id, row.created_by, (now_pending, now) =>
       Effect.gen(function* () {
         const ids = yield* runtime.allocateIds(document_snapshots.name, files.length)
@@ -157,6 +156,5 @@ export const drawOrFail = Effect.fnUntraced(function* (
   if (failure === undefined)
     yield* Effect.logError("a document could not be drawn unexpectedly", { document_id: id }, exit.cause)
   const error = failure === undefined ? "It could not be drawn, unexpectedly; the log says more." : wordsOf(failure)
-  const store = yield* Store
-  yield* store.transaction(recordFailed(id, error, failure !== undefined && !isForGood(failure)))
+  yield* Store.transaction(recordFailed(id, error, failure !== undefined && !isForGood(failure)))
 })

@@ -152,8 +152,7 @@ const endedByFaults = <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, 
   })
 
 export const queueDocumentMail = Effect.fnUntraced(function* (draft: DocumentDraft, settings: Settings) {
-  const store = yield* Store
-  const queued = yield* store.transaction(queueMail({ ...draft, sender_user_id: senderOf(draft) }, settings))
+  const queued = yield* Store.transaction(queueMail({ ...draft, sender_user_id: senderOf(draft) }, settings))
   return { mail_job_id: queued.job_id }
 }, endedByFaults)
 

@@ -388,6 +388,6 @@ export const exportEndpoint = (meter: Meter) =>
           { asked: { window, dimension, from, to, channel, token_id }, now_millis: Date.parse(input.now), owner_id },
           { uuid: randomUUID(), owner_id }
         )
-        return accepted(yield* (yield* Store).transaction(jobs.offer(offer)), "Accepted")
+        return accepted(yield* Store.transaction(jobs.offer(offer)), "Accepted")
       })
   })

@@ -112,7 +112,6 @@ const begin = postQuery("/api/v1/system/restores", {
   },
   run: ({ viewer, values, now }) =>
     Effect.gen(function* () {
-      const store = yield* Store
       const { ids, numbers } = values
       if (values.schema_version > schema_version)
         return yield* invalidField(
@@ -129,15 +128,15 @@ const begin = postQuery("/api/v1/system/restores", {
         ids,
         numbers
       }
-      return yield* store.transaction(
+      return yield* Store.transaction(
         Effect.gen(function* () {
           yield* nothingHappened
           // An import that was begun before and not finished is replaced.
-          yield* store.run("delete from restored_events")
-          yield* store.run("delete from restores where finished_at is null")
+          yield* Store.run("delete from restored_events")
+          yield* Store.run("delete from restores where finished_at is null")
           const id = yield* allocateId(restores.name)
           const row: RestoreRow = { id, manifest, started_by: viewer.user_id, started_at: now, finished_at: null }
-          yield* store.apply([{ op: "insert", table: restores, row }])
+          yield* Store.apply([{ op: "insert", table: restores, row }])
           return created(yield* progressOf(row))
         })
       )
@@ -181,16 +180,15 @@ const receive = postQuery("/api/v1/system/restores/{id}/events", {
   fields: { events: list(event_fields, { required: true, min_items: 1, max_items: events_per_page_max }) },
   run: ({ rows, values }) =>
     Effect.gen(function* () {
-      const store = yield* Store
       if (rows.id.finished_at !== null) return yield* invalidField("id", "This import is complete.")
       const events = values.events ?? []
       const refusal = refusalOf(events, (yield* CommandRuntime).catalogue)
       if (refusal !== undefined) return yield* refusal
-      return yield* store.transaction(
+      return yield* Store.transaction(
         Effect.gen(function* () {
           const { restore } = yield* progressOf(rows.id)
           const fresh = events.filter(({ position }) => position > restore.received_to)
-          yield* store.apply(
+          yield* Store.apply(
             fresh.map((event) => ({
               op: "insert" as const,
               table: restored_events,
@@ -216,18 +214,17 @@ const finish = postQuery("/api/v1/system/restores/{id}/finish", {
   run: ({ viewer, rows, now, values }) =>
     Effect.gen(function* () {
       yield* ownerOnly({ viewer })
-      const store = yield* Store
       const { catalogue } = yield* CommandRuntime
       if (rows.id.finished_at !== null) return ok(yield* progressOf(rows.id))
-      const finished = yield* store.transaction(
+      const finished = yield* Store.transaction(
         Effect.gen(function* () {
           yield* withoutTimeouts
           // From here on other writers of the journal wait; their own check then finds these events.
-          yield* store.run("update journal_head set position = position where id = 1")
+          yield* Store.run("update journal_head set position = position where id = 1")
           yield* nothingHappened
           yield* applyRestore(catalogue, manifestOf(rows.id), now)
           yield* bringFiles(catalogue, values.accept_missing_files === true)
-          yield* store.apply([{ op: "update", table: restores, key: rows.id.id, set: { finished_at: now } }])
+          yield* Store.apply([{ op: "update", table: restores, key: rows.id.id, set: { finished_at: now } }])
           return ok(yield* progressOf({ ...rows.id, finished_at: now }))
         })
       )
@@ -300,9 +297,8 @@ export const restoreSlice: ServerSlice = {
       run: ({ viewer }) =>
         Effect.gen(function* () {
           yield* ownerOnly({ viewer })
-          const store = yield* Store
           const { catalogue } = yield* CommandRuntime
-          return ok({ manifest: yield* store.transaction(Effect.andThen(withoutTimeouts, ownManifest(catalogue))) })
+          return ok({ manifest: yield* Store.transaction(Effect.andThen(withoutTimeouts, ownManifest(catalogue))) })
         })
     }),
     begin,

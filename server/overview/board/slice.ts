@@ -219,7 +219,7 @@ const create = command("POST", path, {
     Effect.gen(function* () {
       const mark = randomBytes(18).toString("base64url")
       const row: BoardRow = { ...result, mark, address_no: 1, created_at: now, updated_at: now, deleted_at: null }
-      yield* (yield* Store).apply([insert(boards, row)])
+      yield* Store.apply([insert(boards, row)])
       return created({ board: out(row, yield* serverContext) })
     })
 })
@@ -262,7 +262,7 @@ const rotate = command("POST", `${path}/{id}/rotate`, {
   respond: ({ id }, { rows, viewer }) =>
     Effect.gen(function* () {
       const row = { ...rows.id, address_no: rows.id.address_no + 1 }
-      yield* (yield* Store).apply([update(boards, id, { address_no: row.address_no })])
+      yield* Store.apply([update(boards, id, { address_no: row.address_no })])
       yield* tellScreens
       return ok({ board: toldTo(viewer, row, yield* serverContext) })
     })
@@ -282,7 +282,7 @@ const end = command("DELETE", `${path}/{id}`, {
       : Result.fail(not_theirs),
   respond: ({ id }) =>
     Effect.gen(function* () {
-      yield* (yield* Store).apply([remove(boards, id)])
+      yield* Store.apply([remove(boards, id)])
       yield* tellScreens
       return noContent
     })

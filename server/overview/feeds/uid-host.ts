@@ -9,12 +9,11 @@ import { instantOf } from "../../../core/values/time.ts"
 
 /** Records it where none was recorded. Two servers that start at once wait for each other. */
 export const keepUidHost = Effect.fnUntraced(function* (public_url: string) {
-  const store = yield* Store
-  if ((yield* store.get(settings_table, uid_host_setting)) !== undefined) return
-  yield* store.transaction(
+  if ((yield* Store.get(settings_table, uid_host_setting)) !== undefined) return
+  yield* Store.transaction(
     Effect.gen(function* () {
       yield* lockDatabase
-      if ((yield* store.get(settings_table, uid_host_setting)) !== undefined) return
+      if ((yield* Store.get(settings_table, uid_host_setting)) !== undefined) return
       const recorded_at = instantOf(yield* Clock.currentTimeMillis)
       const command_id = yield* (yield* CommandRuntime).commandId
       const [group = "", key = ""] = uid_host_setting.split(".")

@@ -215,7 +215,7 @@ export const saveLastRun = Effect.fnUntraced(function* (n: number) {
 
 /** Reads the replica before the outbox: a command recorded in between is in the outbox first. */
 export const missingNow = Effect.fnUntraced(function* (outbox: Pick<Outbox, "lastN">) {
-  const [row] = yield* (yield* Store).run<{ n: number | null }>(highestKnown)
+  const [row] = yield* Store.run<{ n: number | null }>(highestKnown)
   return missingBetween(row?.n ?? 0, outbox.lastN())
 })
 export const missingBetween = (known: number, last: number): MissingCommands | undefined =>

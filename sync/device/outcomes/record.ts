@@ -327,9 +327,8 @@ export const recordOutcomesOfRows = Effect.fnUntraced(function* (
 
 /** Moves outcomes from the replica to the outbox; safe to repeat after a crash. */
 export const moveOutcomesToOutbox = Effect.fnUntraced(function* (outbox: Outbox) {
-  const store = yield* Store
-  const rows = yield* store.run<{ n: number; account: string }>("select n, account from accounts order by n")
+  const rows = yield* Store.run<{ n: number; account: string }>("select n, account from accounts order by n")
   if (rows.length === 0) return
   outbox.saveOutcomes(rows.map(({ n, account }) => ({ n, account: decodeOutcome(account) })))
-  yield* store.transaction(store.run("delete from accounts"))
+  yield* Store.transaction(Store.run("delete from accounts"))
 })

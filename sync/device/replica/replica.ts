@@ -167,8 +167,7 @@ const together = <A extends { readonly ok: boolean }>({ outbox }: ReplicaParts, 
 
 /** Passes verdicts and outcomes on to the outbox; safe to repeat. */
 const settleOutbox = Effect.fnUntraced(function* ({ at, outbox }: ReplicaParts) {
-  const store = yield* Store
-  const rows = yield* store.run<{ n: number; status: "accepted" | "rejected"; error: string | null }>(
+  const rows = yield* Store.run<{ n: number; status: "accepted" | "rejected"; error: string | null }>(
     "select n, status, error from verdicts"
   )
   yield* moveOutcomesToOutbox(outbox)
@@ -177,7 +176,7 @@ const settleOutbox = Effect.fnUntraced(function* ({ at, outbox }: ReplicaParts) 
     rows.map(({ n, status, error }) => ({ n, status, error: error === null ? undefined : decodeError(error) }))
   )
   at("outbox told")
-  yield* store.transaction(store.run("delete from verdicts"))
+  yield* Store.transaction(Store.run("delete from verdicts"))
 })
 
 /**
@@ -196,13 +195,12 @@ const redactOutbox = ({ catalogue, outbox, replica_id, viewer }: ReplicaParts) =
 
 const open = Effect.fnUntraced(function* (parts: ReplicaParts) {
   const { catalogue, outbox } = parts
-  const store = yield* Store
   yield* ensureLocalTables
   if (!(yield* tablesAreCurrent(catalogue))) yield* migrateTables(catalogue)
   yield* settleOutbox(parts)
   yield* purge(redactOutbox(parts))
   yield* rebase(parts)
-  if (yield* hasDueCommands(outbox)) yield* relaxedDurability(store.transaction(runDue(parts)))
+  if (yield* hasDueCommands(outbox)) yield* relaxedDurability(Store.transaction(runDue(parts)))
 })
 
 const ask = Effect.fnUntraced(function* (
@@ -218,7 +216,7 @@ const ask = Effect.fnUntraced(function* (
   if (found.endpoint.server_only) return yield* onlyTheServer(found.endpoint)
   if (found.endpoint.kind === "query") {
     // After a pull that broke off half-way, one's own writes wait to be decided again: every reader must find them.
-    if (yield* hasDueCommands(outbox)) yield* relaxedDurability((yield* Store).transaction(runDue(parts)))
+    if (yield* hasDueCommands(outbox)) yield* relaxedDurability(Store.transaction(runDue(parts)))
     yield* requireHistory(found.endpoint, request, found.params)
     yield* requireReferencedRows(catalogue, found.endpoint, request, viewer)
     return yield* answerRead(catalogue, request, viewer)
@@ -291,7 +289,7 @@ const rebase = Effect.fnUntraced(function* (parts: ReplicaParts) {
 })
 
 const stalledNumbers = Effect.gen(function* () {
-  const rows = yield* (yield* Store).run<{ n: number }>("select n from stalled order by n")
+  const rows = yield* Store.run<{ n: number }>("select n from stalled order by n")
   return rows.map(({ n }) => n)
 })
 const stalledWithout = Effect.fnUntraced(function* (
@@ -316,7 +314,7 @@ const fillPage = Effect.fnUntraced(function* (
   requested: StagedPage["requested"],
   page: SnapshotPage
 ): Effect.fn.Return<FillState | undefined, Failure, Store | CommandRuntime> {
-  const filling = yield* (yield* Store).transaction(applyPage(parts, requested, page))
+  const filling = yield* Store.transaction(applyPage(parts, requested, page))
   parts.at("committed")
   if (filling !== undefined) return filling
   yield* settleOutbox(parts)
@@ -359,7 +357,7 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
     stalledWithout: (ids) => stalledWithout(parts, ids),
     position: readReplicaPosition,
     stalled: Effect.gen(function* () {
-      const rows = yield* (yield* Store).run<{ n: number; error: string }>("select n, error from stalled order by n")
+      const rows = yield* Store.run<{ n: number; error: string }>("select n, error from stalled order by n")
       return rows.map((row) => ({ n: row.n, error: decodeError(row.error) }))
     })
   }

@@ -142,8 +142,7 @@ const projectJournal = async (journal: string, run: Run, progress: Progress): Pr
   const flush = (): Promise<void> =>
     run(
       Effect.gen(function* () {
-        const store = yield* Store
-        yield* store.transaction(store.apply(page.flatMap((event) => foldStored(catalogue, event, event))))
+        yield* Store.transaction(Store.apply(page.flatMap((event) => foldStored(catalogue, event, event))))
       })
     )
   for await (const line of linesIn(createReadStream(journal))) {

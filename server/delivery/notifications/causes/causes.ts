@@ -33,7 +33,7 @@ const opportunityCancelled: Cause = {
   may: ({ data: { set } }) => isJsonObject(set) && abandoned_codes.has(set["status"]),
   happenings: (events) =>
     Effect.gen(function* () {
-      const rows = yield* (yield* Store).getMany(
+      const rows = yield* Store.getMany(
         opportunities,
         events.map(({ data }) => Number(data["id"]))
       )
@@ -68,7 +68,7 @@ export const waitlistMatched: Cause = {
   may: () => true,
   happenings: (events) =>
     Effect.gen(function* () {
-      const rows = yield* (yield* Store).getMany(
+      const rows = yield* Store.getMany(
         opportunities,
         events.map(({ data }) => Number(data["opportunity_id"]))
       )

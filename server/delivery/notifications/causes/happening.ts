@@ -107,12 +107,11 @@ export const activityAssigned: Cause = {
     type === joined ? data["mute"] !== true : typeof data["owned_by"] === "number" || type === created,
   happenings: (events) =>
     Effect.gen(function* () {
-      const store = yield* Store
       const ids = [...new Set(events.map(activityOf))]
-      const rows = new Map((yield* store.getMany(activities, ids)).map((row) => [row.id, row]))
-      const parts = yield* store.find(activity_participants, { activity_id: ids, deleted_at: null })
+      const rows = new Map((yield* Store.getMany(activities, ids)).map((row) => [row.id, row]))
+      const parts = yield* Store.find(activity_participants, { activity_id: ids, deleted_at: null })
       const member_ids = [...new Set(parts.map(({ member_id }) => member_id))]
-      const accounts = yield* store.find(users, { member_id: member_ids })
+      const accounts = yield* Store.find(users, { member_id: member_ids })
       const user_of = new Map(accounts.map((user) => [user.member_id, user.id]))
       const owners_before = yield* ownersBefore(events)
       return [...Map.groupBy(events, activityOf)].flatMap(([id, changes]) => {
@@ -173,7 +172,7 @@ const happening = (row: DocumentRow, event: StoredEvent, key: string, details: H
 /** Requests of these documents, in order. */
 const requestsFor = Effect.fnUntraced(function* (ids: ReadonlyArray<number>) {
   const streams = ids.map((id) => documentStream(id))
-  return yield* (yield* Store).find(journal, { stream: streams, type: documentRequested.type }, { order: ["position"] })
+  return yield* Store.find(journal, { stream: streams, type: documentRequested.type }, { order: ["position"] })
 })
 /** Whether a request waited until the end, so its response reported the result. */
 const wasWaitedFor = (event: StoredEvent, requests: ReadonlyArray<StoredEvent>): boolean => {
@@ -184,14 +183,13 @@ const wasWaitedFor = (event: StoredEvent, requests: ReadonlyArray<StoredEvent>):
 
 /** Batches of these documents, if any: one command requests a whole batch. */
 const batchesOf = Effect.fnUntraced(function* (asked: ReadonlyArray<StoredEvent>) {
-  const store = yield* Store
   const commands = asked.filter(({ data }) => data["drawn_by"] === "batch").map(({ command_id }) => command_id)
   if (commands.length === 0) return new Map<number, ReadonlyArray<DocumentRow>>()
-  const batched = yield* store.find(journal, { command_id: [...new Set(commands)], type: documentsBatched.type })
+  const batched = yield* Store.find(journal, { command_id: [...new Set(commands)], type: documentsBatched.type })
   const members = batched.map(({ data }) =>
     Array.isArray(data["document_ids"]) ? data["document_ids"].map(Number) : []
   )
-  const all = new Map((yield* store.getMany(documents, members.flat())).map((row) => [row.id, row]))
+  const all = new Map((yield* Store.getMany(documents, members.flat())).map((row) => [row.id, row]))
   return new Map(
     members.flatMap((batch) => {
       const of_batch = batch.flatMap((id) => all.get(id) ?? [])
@@ -206,9 +204,8 @@ export const documentGeneratedCause: Cause = {
   may: () => true,
   happenings: (events) =>
     Effect.gen(function* () {
-      const store = yield* Store
       const ids = events.map(({ data }) => Number(data["id"]))
-      const rows = new Map((yield* store.getMany(documents, ids)).map((row) => [row.id, row]))
+      const rows = new Map((yield* Store.getMany(documents, ids)).map((row) => [row.id, row]))
       const requests = yield* requestsFor(ids)
       const batches = yield* batchesOf(requests)
       return events.flatMap((event): ReadonlyArray<Happening> => {
@@ -239,9 +236,8 @@ export interface People {
 }
 
 export const peopleFor = Effect.fnUntraced(function* () {
-  const store = yield* Store
-  const rows = yield* store.find(users, { is_active: true, deleted_at: null }, { order: ["id"] })
-  const all_roles = yield* store.find(roles, { deleted_at: null })
+  const rows = yield* Store.find(users, { is_active: true, deleted_at: null }, { order: ["id"] })
+  const all_roles = yield* Store.find(roles, { deleted_at: null })
   const viewers = rows.map((row) => viewerOf(row, all_roles, null))
   const by_user = new Map(viewers.map((one) => [one.user_id, one]))
   const by_member = new Map(viewers.map((one) => [one.person_id, one]))

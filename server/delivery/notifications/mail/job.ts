@@ -105,11 +105,10 @@ const offerGathered = Effect.fnUntraced(function* (
 ): Effect.fn.Return<void, Failure, Store | CommandRuntime> {
   if (user_ids.length === 0) return
   yield* lockPeople(user_ids)
-  const store = yield* Store
   const now = yield* Clock.currentTimeMillis
   const gather_millis = yield* gatherMillis
   const last = new Map(
-    (yield* store.getMany(notification_mailings, user_ids)).map(({ sent_at, user_id }) => [user_id, sent_at])
+    (yield* Store.getMany(notification_mailings, user_ids)).map(({ sent_at, user_id }) => [user_id, sent_at])
   )
   for (const [user_id, first] of yield* firstWaiting(user_ids)) {
     const wait = waitMillis(last.get(user_id), gather_millis, now)
@@ -154,15 +153,14 @@ const sentAt = (user_id: number, now: number): ReadonlyArray<RowChange> => [
 ]
 
 const said = Effect.fnUntraced(function* ({ at_once, user_id }: Mailing, rows: ReadonlyArray<NotificationRow>) {
-  const store = yield* Store
   const [first] = rows
   if (first === undefined) return {}
   const settings = yield* (yield* CommandRuntime).settings
   const now = yield* Clock.currentTimeMillis
   const user = yield* userById(user_id)
-  const address = Result.getOrUndefined(parseMailAddress((yield* store.get(users, user_id))?.email ?? ""))
+  const address = Result.getOrUndefined(parseMailAddress((yield* Store.get(users, user_id))?.email ?? ""))
   const told = user === undefined || address === undefined ? [] : yield* toldOf(user, rows)
-  yield* store.apply([settled(user_id, rows, told.length === 0 ? "none" : "sent")])
+  yield* Store.apply([settled(user_id, rows, told.length === 0 ? "none" : "sent")])
   if (user === undefined || address === undefined || told.length === 0) return { told: 0 }
   const { public_url } = yield* serverContext
   const { composeNotice } = yield* Effect.promise(() => import("./compose.ts"))
@@ -182,23 +180,22 @@ const said = Effect.fnUntraced(function* ({ at_once, user_id }: Mailing, rows: R
     },
     settings
   )
-  if (!at_once) yield* store.apply(sentAt(user_id, now))
+  if (!at_once) yield* Store.apply(sentAt(user_id, now))
   return { told: told.length, mail_job_id: queued.job_id }
 })
 
 const mailPerson = Effect.fnUntraced(function* (mailing: Mailing) {
   const { at_once, user_id } = mailing
-  const store = yield* Store
   yield* lockPeople([user_id])
   const now = yield* Clock.currentTimeMillis
-  const last = yield* store.get(notification_mailings, user_id)
+  const last = yield* Store.get(notification_mailings, user_id)
   const wait = at_once ? 0 : waitMillis(last?.sent_at, yield* gatherMillis, now)
   if (wait > 0) {
     // Another job was earlier: the rest is gathered.
     yield* offerGathered([user_id], `.${instantOf(now)}`)
     return {}
   }
-  const waiting = yield* store.find(
+  const waiting = yield* Store.find(
     notifications,
     { user_id, mail_state: "waiting" },
     { order: ["id"], limit: rows_max }

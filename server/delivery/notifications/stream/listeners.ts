@@ -131,17 +131,16 @@ export const endWhoMayNot = Effect.fnUntraced(function* (
 ): Effect.fn.Return<void, Failure, Store> {
   const asked = [...listeners]
   if (asked.length === 0) return
-  const store = yield* Store
   const token_ids = asked.flatMap(({ token_id }) => token_id ?? [])
   const holding = new Set(
-    (yield* store.getMany(tokens, token_ids))
+    (yield* Store.getMany(tokens, token_ids))
       .filter(
         ({ abilities, expires_at, revoked_at }) =>
           revoked_at === null && (expires_at === null || Date.parse(expires_at) > now) && opens(abilities)
       )
       .map(({ id }) => id)
   )
-  const people = yield* store.getMany(
+  const people = yield* Store.getMany(
     users,
     asked.map(({ user_id }) => user_id)
   )
