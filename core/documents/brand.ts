@@ -2,7 +2,6 @@
 import { Effect } from "effect"
 import type { PaperOptions } from "../billing/paper/letter.ts"
 import { type Settings, settingNumber } from "../kernel/events/settings.ts"
-import { bindings } from "../kernel/store/statement.ts"
 import { type Failure, Store } from "../kernel/store/store.ts"
 import { document_layouts, type DocumentLayoutRow, type DocumentType } from "./schema.ts"
 
@@ -45,10 +44,9 @@ interface Brand {
 /** Content of the logo; null if missing or deleted. Attachments are declared after documents. */
 const logoOf = Effect.fnUntraced(function* (id: number): Effect.fn.Return<string | null, Failure, Store> {
   if (id === 0) return null
-  const store = yield* Store
-  const { bind, values } = bindings(store.dialect)
-  const rows = yield* store.run<{ sha256: string }>(`select sha256 from attachments where id = ${bind(id)}`, values)
-  return rows[0]?.sha256 ?? null
+  const { sql } = yield* Store
+  const [row] = yield* sql<{ sha256: string }>`select sha256 from attachments where id = ${id}`
+  return row?.sha256 ?? null
 })
 export const brandOf = Effect.fnUntraced(function* (
   document_type: DocumentType,

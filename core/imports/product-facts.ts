@@ -9,7 +9,6 @@ import { containers, live_statuses } from "../products/packing.ts"
 import { type CustomFieldFacts, customFieldFacts } from "../kernel/lists/custom-field.ts"
 import { lockStreams } from "../kernel/runtime/engine.ts"
 import { isJsonObject, type Json } from "../kernel/fields/field.ts"
-import { bindings, columnList, quote } from "../kernel/store/statement.ts"
 import { Store } from "../kernel/store/store.ts"
 import { type ComponentRow, product_components } from "../products/kits/schema.ts"
 import { type ProductRow, products } from "../products/products/schema.ts"
@@ -155,21 +154,16 @@ export const productFacts = Effect.fnUntraced(function* (
 })
 
 const productsNamed = Effect.fnUntraced(function* (rows: ReadonlyArray<Row>) {
-  const store = yield* Store
   const skus = new Set(
     rows.flatMap(({ cells }) => [textCell(cells, "sku") ?? [], partSkus(cells["components"])].flat())
   )
   const names = new Set(rows.flatMap(({ cells }) => textCell(cells, "name") ?? []).map(foldCase))
   if (skus.size === 0 && names.size === 0) return []
-  const bound = bindings(store.dialect)
-  const oneOf = (column: string, values: ReadonlySet<string>): string =>
-    values.size === 0 ? "1 = 0" : `${quote(column)} in (${[...values].map(bound.bind).join(", ")})`
-  const found = yield* store.run(
-    `select ${columnList(products)} from products ` +
-      `where deleted_at is null and (${oneOf("sku", skus)} or ${oneOf("name_folded", names)})`,
-    bound.values
-  )
-  return found.map((row) => store.decode(products, row))
+  return yield* Store.select(products, (sql) => {
+    const oneOf = (column: string, values: ReadonlySet<string>) =>
+      values.size === 0 ? sql.literal("1 = 0") : sql`${sql(column)} in ${sql.in([...values])}`
+    return sql`where deleted_at is null and (${oneOf("sku", skus)} or ${oneOf("name_folded", names)})`
+  })
 })
 
 const partSkus = (cell: Json | undefined): ReadonlyArray<string> =>

@@ -30,7 +30,7 @@ import { listen } from "../pg/session.ts"
 import { type HttpRequest, type HttpResponse, makePipeline } from "./pipeline.ts"
 import type { ServerSlice } from "../ports/server-slice.ts"
 import { type StorageFailure, storageFailureOf } from "../ports/storage-fault.ts"
-import { type Commits, makeCommits, makePeerNotifier, mayChangeSettings, type PeerNotifier } from "./caches.ts"
+import { makeCommits, makePeerNotifier, mayChangeSettings, type PeerNotifier } from "./caches.ts"
 import { bootstrap, postgresIsKnown } from "./bootstrap.ts"
 
 export interface ServerOptions {
@@ -101,6 +101,8 @@ const peersOf = ({ database }: ServerOptions, run: RunNow): PeerNotifier | undef
           )
         )
       )
+
+type Commits = ReturnType<typeof makeCommits>
 
 const serverContextOf = (
   options: ServerOptions,

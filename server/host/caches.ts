@@ -1,10 +1,9 @@
 /** Caches of a server: settings and reference rows, used for less than a second and never after its own changes. */
-import { openTransaction } from "../../core/kernel/store/store.ts"
+import { openTransaction, type Sql, type Store, type StoreShape } from "../../core/kernel/store/store.ts"
 import { Clock, Effect, Option, Schema } from "effect"
 import { storedSettings } from "../../core/kernel/runtime/server-runtime.ts"
 import type { Catalogue, Failure } from "../../core/kernel/endpoints/endpoint.ts"
 import type { Settings } from "../../core/kernel/events/settings.ts"
-import type { Sql, Store, StoreShape } from "../../core/kernel/store/store.ts"
 import type { Key, RowOf, Table } from "../../core/kernel/tables/table.ts"
 import { makeAuthentication } from "../access/tokens/authenticate.ts"
 
@@ -248,4 +247,3 @@ export const makeCommits = (catalogue: Catalogue, peers: PeerNotifier | undefine
   }
   return { settings_cache, authentication, kept, forget, tellListeners, committed, rowsWritten, onCommit }
 }
-export type Commits = ReturnType<typeof makeCommits>

@@ -3,7 +3,7 @@ import { integer, text } from "../../core/kernel/fields/field.ts"
 import { plainTable } from "../../core/kernel/tables/table.ts"
 import type { ServerSlice } from "../ports/server-slice.ts"
 import { Context, Effect } from "effect"
-import type { Failure } from "../../core/kernel/endpoints/endpoint.ts"
+import type { Failure, StoreRead } from "../../core/kernel/endpoints/endpoint.ts"
 import { bindings } from "../../core/kernel/store/statement.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 
@@ -115,19 +115,13 @@ export const monthUnits = Effect.fnUntraced(function* (
   month: string
 ): Effect.fn.Return<ReadonlyMap<number, number>, Failure, Store> {
   if (token_ids.length === 0) return new Map()
-  const store = yield* Store
-  const { bind, values } = bindings(store.dialect)
-  const rows = yield* store.run<{ token_id: number; units: number }>(
-    `select personal_access_token_id as token_id, units from month_units ` +
-      `where id in (${token_ids.map((id) => bind(monthKey(month, id))).join(", ")})`,
-    values
-  )
+  const { sql } = yield* Store
+  const rows = yield* sql<{ token_id: number; units: number }>`
+    select personal_access_token_id as token_id, units from month_units
+    where id in ${sql.in(token_ids.map((id) => monthKey(month, id)))}`
   return new Map(rows.map(({ token_id, units }) => [Number(token_id), Number(units)]))
 })
 
 /** Deletes the counters of months before this one. */
-export const dropMonthsBefore = Effect.fnUntraced(function* (month: string): Effect.fn.Return<void, Failure, Store> {
-  const store = yield* Store
-  const { bind, values } = bindings(store.dialect)
-  yield* store.run(`delete from month_units where month < ${bind(month)}`, values)
-})
+export const dropMonthsBefore = (month: string): StoreRead<unknown> =>
+  Store.use(({ sql }) => sql`delete from month_units where month < ${month}`)

@@ -3,7 +3,7 @@ import { lastOf } from "../../core/values/text.ts"
 import { Effect } from "effect"
 import type { Answer, Catalogue, Endpoint, Failure, Input, SharedDraft } from "../../core/kernel/endpoints/endpoint.ts"
 import { CommandRuntime, get } from "../../core/kernel/endpoints/endpoint.ts"
-import { scrubsOf, type StoredEvent } from "../../core/kernel/events/event-type.ts"
+import { scrubsOf } from "../../core/kernel/events/event-type.ts"
 import { eventsAfter, journal, lastPosition, redacted_event } from "../../core/kernel/events/journal.ts"
 import { invalidField, type Rejection, type Viewer } from "../../core/kernel/fields/rejection.ts"
 import { columnList, quote } from "../../core/kernel/store/statement.ts"
@@ -88,21 +88,23 @@ export const planAnswer = Effect.fnUntraced(function* (
           ...(one.error === null ? {} : { error: decodeStoredError(one.error) })
         })),
       leases: leases.map(({ entity, from, to }) => ({ entity, from, to })),
-      erased: yield* erasedAfter(store, catalogue, (yield* store.get(replica_devices, replica_id))?.position ?? 0)
+      erased: yield* erasedAfter(catalogue, (yield* store.get(replica_devices, replica_id))?.position ?? 0)
     }
     return { status: 200, headers: private_headers, body: { snapshot: plan } }
   }
 })
-const erasedAfter = Effect.fnUntraced(function* (store: StoreShape, { scrubs }: Catalogue, position: number) {
+const erasedAfter = Effect.fnUntraced(function* ({ scrubs }: Catalogue, position: number) {
   const types = Object.keys(scrubs).filter((type) => type !== redacted_event)
   if (types.length === 0) return []
-  const events = yield* store.sql`
-    select ${store.sql.literal(columnList(journal))} from journal where type in ${store.sql.in(types)}
-    and position > ${position} order by position`
-  return scrubsOf(
-    scrubs,
-    events.map((row) => store.decode(journal, row) as StoredEvent)
-  ).map(({ streams, placeholders, kept }) => ({ streams, placeholders, ...(kept === undefined ? {} : { kept }) }))
+  const events = yield* Store.select(
+    journal,
+    (sql) => sql`where type in ${sql.in(types)} and position > ${position} order by position`
+  )
+  return scrubsOf(scrubs, events).map(({ streams, placeholders, kept }) => ({
+    streams,
+    placeholders,
+    ...(kept === undefined ? {} : { kept })
+  }))
 })
 /** More commands than a device can have waiting for a verdict. */
 const decided_max = 10_000

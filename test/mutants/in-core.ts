@@ -12,7 +12,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     name: "a command is decided outside a transaction",
     file: engine,
     within: "runCommand",
-    find: "return yield* store.transaction(decideCommand(call, command_metadata))",
+    find: "return yield* Store.transaction(decideCommand(call, command_metadata))",
     replace:
       "return yield* Effect.as(Effect.succeed(store), undefined).pipe(Effect.andThen(decideCommand(call, command_metadata)))",
     killed_by: [{ file: engine_test, test: "a defect in", engine: "sqlite" }]

@@ -229,9 +229,9 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     name: "a reader finds its own writes gone after a pull that broke off",
     file: replica,
     within: "ask",
-    find: "if (yield* hasDueCommands(outbox)) yield* relaxedDurability((yield* Store).transaction(runDue(parts)))",
+    find: "if (yield* hasDueCommands(outbox)) yield* relaxedDurability(Store.transaction(runDue(parts)))",
     replace:
-      "if (yield* Effect.as(hasDueCommands(outbox), false)) yield* relaxedDurability((yield* Store).transaction(runDue(parts)))",
+      "if (yield* Effect.as(hasDueCommands(outbox), false)) yield* relaxedDurability(Store.transaction(runDue(parts)))",
     killed_by: [{ file: broken_test, test: "is pending until pulled" }]
   },
   {

@@ -129,7 +129,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     name: "a command's effects and its verdict are committed apart",
     file: push,
     within: "decidePushed",
-    find: "return yield* store.transaction(decideOnce(replica_id, command, viewer, lost))",
+    find: "return yield* Store.transaction(decideOnce(replica_id, command, viewer, lost))",
     replace: "return yield* decideOnce(replica_id, command, viewer, lost)",
     killed_by: [
       { file: "test/sync/whole-or-not.test.ts", test: "is stored with the command's effects", engine: "sqlite" }
@@ -223,7 +223,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     name: "the answer under an idempotency key is kept apart from what was done",
     file: "server/access/idempotency/slice.ts",
     within: "once",
-    find: "const answered = store.transaction",
+    find: "const answered = Store.transaction",
     replace: "const answered = ((body: ServerEndpoint<Answer>) => body)",
     killed_by: [{ file: "test/sync/whole-or-not.test.ts", test: "is stored with the effects", engine: "sqlite" }]
   }
@@ -451,7 +451,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     name: "hidden events do not move the offset",
     file: "sync/server/shape.ts",
     within: "shapeAnswer",
-    find: "const reached = turned < 0 && events.length < events_per_chunk ? until : events.at(-1)!.position",
+    find: "const reached = turned < 0 && events.length < events_per_chunk ? until : lastOf(events).position",
     replace: "const reached = events.filter((one) => redaction.see(one) !== undefined).at(-1)?.position ?? from",
     killed_by: [
       {
@@ -495,9 +495,9 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     name: "a page of rows begins one key too late",
     file: "sync/server/snapshot-api.ts",
     within: "sectionsAfter",
-    find: "if (!done) return { position, sections, next: cursorOf(table.name, rows.at(-1)![table.key] as Key) }",
+    find: "if (!done) return { position, sections, next: cursorOf(table.name, lastOf(rows)[table.key] as Key) }",
     replace:
-      'if (!done) return { position, sections, next: cursorOf(table.name, typeof rows.at(-1)![table.key] === "number" ? Number(rows.at(-1)![table.key]) + 1 : rows.at(-1)![table.key] as Key) }',
+      'if (!done) return { position, sections, next: cursorOf(table.name, typeof lastOf(rows)[table.key] === "number" ? Number(lastOf(rows)[table.key]) + 1 : lastOf(rows)[table.key] as Key) }',
     killed_by: [{ file: fill_test, test: "has the server's rows at one position", engine: "sqlite" }]
   },
   {

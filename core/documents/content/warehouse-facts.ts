@@ -299,19 +299,15 @@ const shelvesOf = Effect.fnUntraced(function* (
   store_ids: ReadonlyArray<number>
 ): Effect.fn.Return<ReadonlyArray<Shelf>, Failure, Store> {
   if (product_ids.length === 0 || store_ids.length === 0) return []
-  const store = yield* Store
-  const bound = bindings(store.dialect)
-  const among = (of: ReadonlyArray<number>): string => `(${of.map(bound.bind).join(", ")})`
-  const rows = yield* store.run<{
+  const { sql } = yield* Store
+  const rows = yield* sql<{
     product_id: number
     store_id: number
     location: string | null
     is_sub_hired: boolean | number
-  }>(
-    "select distinct product_id, store_id, location, is_sub_hired from stock_levels " +
-      `where product_id in ${among(product_ids)} and store_id in ${among(store_ids)} and not is_gone`,
-    bound.values
-  )
+  }>`
+    select distinct product_id, store_id, location, is_sub_hired from stock_levels
+    where product_id in ${sql.in(product_ids)} and store_id in ${sql.in(store_ids)} and not is_gone`
   return rows.map((row) => ({ ...row, is_sub_hired: Boolean(row.is_sub_hired) }))
 })
 

@@ -2,7 +2,6 @@
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
 import type { AnyRow, Key, Table } from "../tables/table.ts"
-import { columnList, quote } from "./statement.ts"
 import { Store } from "./store.ts"
 
 const rows_per_page = 2_000
@@ -15,12 +14,9 @@ export const rowsAfter = Effect.fnUntraced(function* (
   table: Table,
   after: Key | undefined
 ): Effect.fn.Return<ReadonlyArray<AnyRow>, SqlError.SqlError, Store> {
-  const store = yield* Store
-  const key = quote(table.key)
-  const rows = yield* store.run(
-    `select ${columnList(table)} from ${quote(table.name)}${after === undefined ? "" : ` where ${key} > ${store.dialect === "pg" ? "$1" : "?"}`} order by ${key} limit ${rows_per_page}`,
-    after === undefined ? [] : [after]
-  )
-  return rows.map((row) => store.decode(table, row))
+  return yield* Store.select(table, (sql) => {
+    const from = after === undefined ? sql.literal("") : sql`where ${sql(table.key)} > ${after}`
+    return sql`${from} order by ${sql(table.key)} limit ${rows_per_page}`
+  })
 })
 export const keyOf = (table: Table, row: AnyRow): Key => row[table.key] as Key

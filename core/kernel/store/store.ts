@@ -3,7 +3,7 @@
  * database errors.
  */
 import { Context, Effect, Layer, Option } from "effect"
-import { SqlClient, SqlError } from "effect/sql"
+import { SqlClient, SqlError, type Statement } from "effect/sql"
 import { invalidField, Rejection } from "../fields/rejection.ts"
 import type { AnyRow, Key, RowChange, RowOf, Table, Where } from "../tables/table.ts"
 import { makeBatchWriter, updateOne } from "./batch-writer.ts"
@@ -121,6 +121,13 @@ export class Store extends Context.Service<Store, StoreShape>()("flightcase/core
     columns: ReadonlyArray<C>,
     keys: ReadonlyArray<Key>
   ) => Store.use((store) => store.pickMany(table, columns, keys))
+  /** Rows by what follows the table's name in the statement: conditions, order, limit. */
+  static readonly select = <T extends Table>(table: T, rest: (sql: SqlClient.SqlClient) => Statement.Fragment) =>
+    Store.use(({ decode, sql }) =>
+      Effect.map(sql`select ${sql.literal(columnList(table))} from ${sql(table.name)} ${rest(sql)}`, (rows) =>
+        rows.map((row) => decode(table, row))
+      )
+    )
   static override readonly apply = (changes: ReadonlyArray<RowChange>) => Store.use((store) => store.apply(changes))
   static readonly transaction = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     Store.use((store) => store.transaction(effect))

@@ -17,7 +17,6 @@ import {
   viewContext,
   withMore
 } from "../../kernel/endpoints/resource.ts"
-import { bindings, columnList } from "../../kernel/store/statement.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { users } from "../../people/users/permissions.ts"
 import { withOwed } from "./state/policies.ts"
@@ -260,17 +259,14 @@ const entriesOf = Effect.fnUntraced(function* (
   types: ReadonlyArray<string>,
   page: { readonly page: number; readonly per_page: number }
 ): Effect.fn.Return<{ readonly rows: ReadonlyArray<StoredEvent>; readonly total: number }, Failure, Store> {
-  const store = yield* Store
-  const where = (bind: (value: unknown) => string): string =>
-    `from journal where stream = ${bind(opportunityStream(id))} and type in (${types.map(bind).join(", ")})`
-  const rows = bindings(store.dialect),
-    count = bindings(store.dialect)
-  const found = yield* store.run(
-    `select ${columnList(journal)} ${where(rows.bind)} order by position desc limit ${page.per_page} offset ${(page.page - 1) * page.per_page}`,
-    rows.values
+  const { sql } = yield* Store
+  const where = sql`where stream = ${opportunityStream(id)} and type in ${sql.in(types)}`
+  const rows = yield* Store.select(
+    journal,
+    () => sql`${where} order by position desc limit ${page.per_page} offset ${(page.page - 1) * page.per_page}`
   )
-  const [counted] = yield* store.run<{ total: number }>(`select count(*) as total ${where(count.bind)}`, count.values)
-  return { rows: found.map((row) => store.decode(journal, row) as StoredEvent), total: Number(counted?.total ?? 0) }
+  const [counted] = yield* sql<{ total: number }>`select count(*) as total from journal ${where}`
+  return { rows, total: Number(counted?.total ?? 0) }
 })
 
 const activity = get(`${path}/{id}/activity`, {

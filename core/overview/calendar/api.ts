@@ -9,7 +9,6 @@ import { activities } from "../../office/activities/schema.ts"
 import { CommandRuntime, type Failure, get, type Slice } from "../../kernel/endpoints/endpoint.ts"
 import { later } from "../../kernel/fields/later.ts"
 import { hasOnePermission, notFound, type Viewer } from "../../kernel/fields/rejection.ts"
-import { columnList } from "../../kernel/store/statement.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { restrictToToken } from "../../kernel/endpoints/token-permissions.ts"
 import { visibleColumnsOf } from "../../kernel/tables/visibility.ts"
@@ -86,15 +85,13 @@ const activitiesSince = Effect.fnUntraced(function* (
   user: UserRow | undefined,
   reader: Viewer
 ): Effect.fn.Return<ReadonlyArray<FeedActivity>, Failure, Store> {
-  const store = yield* Store
-  const [first, second] = store.dialect === "pg" ? ["$1", "$2"] : ["?", "?"]
-  const rows = (yield* store.run(
-    `select ${columnList(activities)} from "activities" where "starts_at" >= ${first}` +
-      `${user === undefined ? "" : ` and "owned_by" = ${second}`} order by "starts_at", "id"`,
-    [since, ...(user === undefined ? [] : [user.id])]
-  )).map((row) => store.decode(activities, row))
+  const rows = yield* Store.select(
+    activities,
+    (sql) => sql`where starts_at >= ${since} ${user === undefined ? sql.literal("") : sql`and owned_by = ${user.id}`}
+    order by starts_at, id`
+  )
   const owners = new Map(
-    (yield* store.getMany(
+    (yield* Store.getMany(
       users,
       rows.flatMap((row) => row.owned_by ?? [])
     )).map((one) => [one.id, one])
@@ -117,14 +114,12 @@ const ordersSince = Effect.fnUntraced(function* (
   company_zone: string
 ): Effect.fn.Return<ReadonlyArray<FeedEntry>, Failure, Store> {
   const { orderEntries } = yield* orders
-  const store = yield* Store
-  const [first, second, third] = store.dialect === "pg" ? ["$1", "$2", "$3"] : ["?", "?", "?"]
-  const rows = (yield* store.run(
-    `select ${columnList(opportunities)} from "opportunities" where "deleted_at" is null and "state" = ${order} ` +
-      `and ("starts_at" >= ${first} or "ends_at" >= ${second})` +
-      `${user === undefined ? "" : ` and "owned_by" = ${third}`} order by "starts_at", "id"`,
-    [since, since, ...(user === undefined ? [] : [user.member_id])]
-  )).map((row) => store.decode(opportunities, row))
+  const rows = yield* Store.select(
+    opportunities,
+    (sql) => sql`where deleted_at is null and state = ${sql.literal(String(order))}
+    and (starts_at >= ${since} or ends_at >= ${since})
+    ${user === undefined ? sql.literal("") : sql`and owned_by = ${user.member_id}`} order by starts_at, id`
+  )
   const named = yield* namesOf(rows, reader)
   return rows.flatMap((row) => {
     const { zone, ...names } = named(row)

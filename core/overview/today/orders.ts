@@ -5,7 +5,7 @@ import { dayOf, instantOf, millisOf, startOfDay } from "../../values/time.ts"
 import { Effect } from "effect"
 import { type InvoiceRow, invoices } from "../../billing/state/tables.ts"
 import type { Failure } from "../../kernel/endpoints/endpoint.ts"
-import { bindings, type Bindings, columnList, columnsNamed, quote } from "../../kernel/store/statement.ts"
+import { bindings, type Bindings, columnsNamed, quote } from "../../kernel/store/statement.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { dueBackAt, isHere } from "../../purchasing/receiving/intake.ts"
 import { purchase_order_items, purchase_orders, type PurchaseOrderRow } from "../../purchasing/schema.ts"
@@ -96,31 +96,16 @@ export const unpaid = Effect.fnUntraced(function* (
   store_id: number | undefined,
   to: number
 ): Effect.fn.Return<Unpaid, Failure, Store> {
-  const store = yield* Store
-  const condition = () => {
-    const bound = bindings(store.dialect)
-    const due = `due_at < ${bound.bind(instantOf(to))}`
-    const of_store = store_id === undefined ? "" : ` and store_id = ${bound.bind(store_id)}`
-    return {
-      where:
-        `status in ('issued', 'partially_paid') and ${due}${of_store} ` +
-        `and deleted_at is null and type <> 'proforma' and amount_outstanding > 0`,
-      values: bound.values
-    }
-  }
-  const one = condition()
-  const rows = yield* store.run(
-    `select ${columnList(invoices)} from ${quote(invoices.name)} where ${one.where} ` +
-      `order by due_at, id limit ${papers_max}`,
-    one.values
-  )
-  const sums = yield* store.run<{ currency_code: string; count: number; outstanding: number }>(
-    `select currency_code, count(*) as count, sum(amount_outstanding) as outstanding from ${quote(invoices.name)} ` +
-      `where ${one.where} group by currency_code order by currency_code`,
-    one.values
-  )
+  const { sql } = yield* Store
+  const where = sql`where status in ('issued', 'partially_paid') and due_at < ${instantOf(to)}
+    ${store_id === undefined ? sql.literal("") : sql`and store_id = ${store_id}`}
+    and deleted_at is null and type <> 'proforma' and amount_outstanding > 0`
+  const rows = yield* Store.select(invoices, () => sql`${where} order by due_at, id limit ${papers_max}`)
+  const sums = yield* sql<{ currency_code: string; count: number; outstanding: number }>`
+    select currency_code, count(*) as count, sum(amount_outstanding) as outstanding from invoices ${where}
+    group by currency_code order by currency_code`
   return {
-    rows: rows.map((row) => store.decode(invoices, row)),
+    rows,
     sums: sums.map((sum) => ({
       currency_code: sum.currency_code,
       count: Number(sum.count),

@@ -14,7 +14,6 @@ import {
 import { boolean, choice, decimal, integer, list, object, ref, text } from "../../kernel/fields/field.ts"
 import { Effect, Result } from "effect"
 import { command, type Decided, type Failure, get, type Input, type Slice } from "../../kernel/endpoints/endpoint.ts"
-import { bindings } from "../../kernel/store/statement.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { crudResource, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
 import { type FieldErrors, invalid } from "../../kernel/fields/rejection.ts"
@@ -56,18 +55,14 @@ export const loadCompositionSteps = Effect.fnUntraced(function* (
   above: ReadonlyArray<number>,
   below: ReadonlyArray<number>
 ): Effect.fn.Return<ReadonlyArray<Composed>, Failure, Store> {
-  const store = yield* Store
-  const bound = bindings(store.dialect)
-  const named = (ids: ReadonlyArray<number>): string => ids.map(bound.bind).join(", ")
-  return yield* store.run<{ product_id: number; component_product_id: number }>(
-    `with recursive up(id) as (select id from products where id in (${named(above)}) ` +
-      "union select c.product_id from product_components c join up on c.component_product_id = up.id), " +
-      `down(id) as (select id from products where id in (${named(below)}) ` +
-      "union select c.component_product_id from product_components c join down on c.product_id = down.id) " +
-      "select product_id, component_product_id from product_components " +
-      "where component_product_id in (select id from up) or product_id in (select id from down)",
-    bound.values
-  )
+  const { sql } = yield* Store
+  return yield* sql<{ product_id: number; component_product_id: number }>`
+    with recursive up(id) as (select id from products where id in ${sql.in(above)}
+    union select c.product_id from product_components c join up on c.component_product_id = up.id),
+    down(id) as (select id from products where id in ${sql.in(below)}
+    union select c.component_product_id from product_components c join down on c.product_id = down.id)
+    select product_id, component_product_id from product_components
+    where component_product_id in (select id from up) or product_id in (select id from down)`
 })
 
 // The container template: a product as a case, its limits and its content (rules/availability 8.4).

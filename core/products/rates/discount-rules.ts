@@ -7,7 +7,7 @@ import { crudResource, viewManageAccess } from "../../kernel/endpoints/crud-reso
 import { type FieldErrors, invalid } from "../../kernel/fields/rejection.ts"
 import { resource } from "../../kernel/endpoints/resource.ts"
 import { baseCurrency } from "../../kernel/events/settings.ts"
-import { bindings, columnList, orderSql } from "../../kernel/store/statement.ts"
+import { orderSql } from "../../kernel/store/statement.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { type RowOf, table } from "../../kernel/tables/table.ts"
 import { readCriteria } from "../../pricing/pricing/criteria.ts"
@@ -104,16 +104,14 @@ const crud = crudResource({
  * null for a new one). Two queries.
  */
 export const discountFacts = Effect.fnUntraced(function* (since: string | null) {
-  const store = yield* Store
   const order = ["-priority", "id"]
-  const rules = yield* store.find(discount_rules, { is_active: true, deleted_at: null }, { order })
+  const rules = yield* Store.find(discount_rules, { is_active: true, deleted_at: null }, { order })
   if (since === null) return rules
-  const bound = bindings(store.dialect)
-  const deleted = yield* store.run(
-    `select ${columnList(discount_rules)} from discount_rules where is_active and deleted_at >= ${bound.bind(since)} order by ${orderSql(discount_rules, order)}`,
-    bound.values
+  const deleted = yield* Store.select(
+    discount_rules,
+    (sql) => sql`where is_active and deleted_at >= ${since} order by ${sql.literal(orderSql(discount_rules, order))}`
   )
-  return [...rules, ...deleted.map((row) => store.decode(discount_rules, row))]
+  return [...rules, ...deleted]
 })
 
 export const discountRulesSlice: Slice = crud

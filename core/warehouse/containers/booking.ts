@@ -10,7 +10,6 @@ import { lockStreams } from "../../kernel/runtime/engine.ts"
 import type { DataOf, EventOf, NewEvent } from "../../kernel/events/event-type.ts"
 import { dataOf, isEventOf, streamOf } from "../../kernel/events/event-type.ts"
 import { reaction } from "../../kernel/events/react.ts"
-import { bindings } from "../../kernel/store/statement.ts"
 import { Store } from "../../kernel/store/store.ts"
 import {
   cameBack,
@@ -49,19 +48,15 @@ const affectedContainers = Effect.fnUntraced(function* (
   now: string
 ): Effect.fn.Return<AffectedContainers, Failure, Store> {
   if (level_ids.length === 0) return nothing
-  const store = yield* Store
-  const bound = bindings(store.dialect)
-  const listed = (): string => level_ids.map(bound.bind).join(", ")
-  const found = yield* store.run<{ id: number }>(
-    "select container_id as id from container_items " +
-      `where unpacked_at is null and serialised_item_id in (${listed()}) ` +
-      `union select id from containers where status <> 'dissolved' and serialised_item_id in (${listed()})`,
-    bound.values
-  )
+  const { sql } = yield* Store
+  const found = yield* sql<{ id: number }>`
+    select container_id as id from container_items
+    where unpacked_at is null and serialised_item_id in ${sql.in(level_ids)}
+    union select id from containers where status <> 'dissolved' and serialised_item_id in ${sql.in(level_ids)}`
   if (found.length === 0) return nothing
   const ids = found.map(({ id }) => Number(id))
   yield* lockStreams(ids.map((id) => streamOf("container", id)))
-  const targets = yield* loadTargets(yield* store.find(containers, { id: ids, status: live_statuses }))
+  const targets = yield* loadTargets(yield* Store.find(containers, { id: ids, status: live_statuses }))
   const packed_ids = targets.flatMap(({ items }) => items.map((item) => item.serialised_item_id))
   return { targets, units: yield* loadUnits(packed_ids, now), still_out: yield* loadStillOut(targets) }
 })

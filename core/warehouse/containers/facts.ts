@@ -4,7 +4,6 @@ import { Effect, Result } from "effect"
 import { assetConflicts } from "../../orders/availability/api/window.ts"
 import { type HeldDemand, withHolders } from "../../orders/opportunities/state/aggregate.ts"
 import type { DecideContext, Failure } from "../../kernel/endpoints/endpoint.ts"
-import { bindings, columnList } from "../../kernel/store/statement.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { caseOf, type CaseProduct, product_components } from "../../products/kits/schema.ts"
 import { type ProductRow, products } from "../../products/products/schema.ts"
@@ -186,16 +185,13 @@ const nestedIn = Effect.fnUntraced(function* (
   roots: ReadonlyArray<ContainerRow>
 ): Effect.fn.Return<ReadonlyArray<ContainerRow>, Failure, Store> {
   if (roots.length === 0) return []
-  const store = yield* Store
-  const bound = bindings(store.dialect)
-  const rows = yield* store.run(
-    "with recursive nested(id) as (" +
-      `select id from containers where id in (${roots.map((one) => bound.bind(one.id)).join(", ")}) union ` +
-      "select c.id from containers c join nested on c.parent_container_id = nested.id where c.status <> 'dissolved') " +
-      `select ${columnList(containers)} from containers where id in (select id from nested)`,
-    bound.values
+  return yield* Store.select(
+    containers,
+    (sql) => sql`where id in (with recursive nested(id) as (
+    select id from containers where id in ${sql.in(roots.map((one) => one.id))} union
+    select c.id from containers c join nested on c.parent_container_id = nested.id where c.status <> 'dissolved')
+    select id from nested)`
   )
-  return rows.map((row) => store.decode(containers, row))
 })
 
 const subtreeOf = (

@@ -2,13 +2,14 @@
  * Reactions of containers to events of other slices: a changed case holds or releases the units packed in it
  * (rules/availability 8.5); packed units may not move to another store.
  */
+import { type Statement } from "effect/sql"
 import { Effect, Result } from "effect"
 import type { Failure } from "../../kernel/endpoints/endpoint.ts"
 import { rowCreated, rowDeleted, rowUpdated } from "../../kernel/endpoints/crud-resource.ts"
 import { dataOf, type DataOf, type EventOf, isEventOf, type NewEvent } from "../../kernel/events/event-type.ts"
 import { reaction } from "../../kernel/events/react.ts"
 import { reject } from "../../kernel/fields/rejection.ts"
-import { bindings, chunked, columnList } from "../../kernel/store/statement.ts"
+import { chunked } from "../../kernel/store/statement.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { caseOf, type ComponentRow, product_components } from "../../products/kits/schema.ts"
 import { container_items, type ContainerRow, containers, live_statuses } from "../../products/packing.ts"
@@ -33,26 +34,22 @@ const idsOf = (data: ReadonlyArray<{ readonly id: number }>): ReadonlyArray<numb
 const containersOf = Effect.fnUntraced(function* (
   events: ReadonlyArray<CaseEvent>
 ): Effect.fn.Return<ReadonlyArray<ContainerRow>, Failure, Store> {
-  const store = yield* Store
   const found: Array<ContainerRow> = []
-  const look = Effect.fnUntraced(function* (ids: ReadonlyArray<number>, condition: (listed: string) => string) {
-    for (const some of chunked([...new Set(ids)], 500)) {
-      const bound = bindings(store.dialect)
-      const rows = yield* store.run(
-        `select ${columnList(containers)} from containers ` +
-          `where status <> 'dissolved' and ${condition(some.map(bound.bind).join(", "))}`,
-        bound.values
-      )
-      found.push(...rows.map((row) => store.decode(containers, row)))
-    }
+  const { sql } = yield* Store
+  const look = Effect.fnUntraced(function* (
+    ids: ReadonlyArray<number>,
+    condition: (some: ReadonlyArray<number>) => Statement.Fragment
+  ) {
+    for (const some of chunked([...new Set(ids)], 500))
+      found.push(...(yield* Store.select(containers, () => sql`where status <> 'dissolved' and ${condition(some)}`)))
   })
   yield* look(
     [...dataOf(partMade, events).map(({ product_id }) => Number(product_id)), ...idsOf(dataOf(productChanged, events))],
-    (listed) => `product_id in (${listed})`
+    (some) => sql`product_id in ${sql.in(some)}`
   )
   yield* look(
     [...idsOf(dataOf(partChanged, events)), ...idsOf(dataOf(partDeleted, events))],
-    (listed) => `product_id in (select product_id from product_components where id in (${listed}))`
+    (some) => sql`product_id in (select product_id from product_components where id in ${sql.in(some)})`
   )
   return [...new Map(found.map((row) => [row.id, row])).values()].sort((one, other) => one.id - other.id)
 })

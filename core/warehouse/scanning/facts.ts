@@ -5,7 +5,6 @@ import type { DispatchFacts } from "../containers/dispatch-return.ts"
 import { backAloneAt, type ContainerFacts, loadTarget, loadUnits, type Unit } from "../containers/facts.ts"
 import { lockStreams } from "../../kernel/runtime/engine.ts"
 import type { Settings } from "../../kernel/events/settings.ts"
-import { bindings } from "../../kernel/store/statement.ts"
 import { type Failure, Store } from "../../kernel/store/store.ts"
 import { type DecisionState, type HeldDemand, withHolders } from "../../orders/opportunities/state/aggregate.ts"
 import { loadDecisionState } from "../../orders/opportunities/state/load.ts"
@@ -108,13 +107,10 @@ const lastReturns = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ReadonlyMap<number, string>, Failure, Store> {
   if (level_ids.length === 0) return new Map()
   const store = yield* Store
-  const bound = bindings(store.dialect)
-  const rows = yield* store.run(
-    `select stock_level_id, max(returned_at) as returned_at from asset_assignments ` +
-      `where stock_level_id in (${level_ids.map(bound.bind).join(", ")}) ` +
-      `and status in (${[checked_in, finalised].map(bound.bind).join(", ")}) group by stock_level_id`,
-    bound.values
-  )
+  const rows = yield* store.sql`
+    select stock_level_id, max(returned_at) as returned_at from asset_assignments
+    where stock_level_id in ${store.sql.in(level_ids)} and status in (${checked_in}, ${finalised})
+    group by stock_level_id`
   return new Map(
     rows.flatMap((row) => {
       const { returned_at, stock_level_id } = store.decode(asset_assignments, row)

@@ -7,7 +7,6 @@ import { insert, plainTable, remove, type RowOf, update } from "../../../core/ke
 import type { Failure } from "../../../core/kernel/endpoints/endpoint.ts"
 import type { Json, JsonObject } from "../../../core/kernel/fields/field.ts"
 import { choice, integer, isJsonObject, json, longText, text } from "../../../core/kernel/fields/field.ts"
-import { bindings } from "../../../core/kernel/store/statement.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { instantOf } from "../../../core/values/time.ts"
 
@@ -57,27 +56,16 @@ type Reserved = { readonly mine: true; readonly attempt: number } | { readonly m
  */
 export const reserveKey = (id: string, fingerprint: string, now: number): Effect.Effect<Reserved, Failure, Store> =>
   Effect.gen(function* () {
-    const store = yield* Store
+    const { sql } = yield* Store
     const begun_at = instantOf(now),
       expires_at = instantOf(now + retention_millis)
     for (;;) {
-      const fresh = bindings(store.dialect)
-      const inserted = yield* store.run(
-        `insert into idempotency_keys (id, fingerprint, state, attempt, headers, begun_at, expires_at) values (${[
-          id,
-          fingerprint,
-          "in_flight",
-          1,
-          "{}",
-          begun_at,
-          expires_at
-        ]
-          .map(fresh.bind)
-          .join(", ")}) on conflict (id) do nothing returning id`,
-        fresh.values
-      )
+      const inserted = yield* sql`
+        insert into idempotency_keys (id, fingerprint, state, attempt, headers, begun_at, expires_at)
+        values (${id}, ${fingerprint}, 'in_flight', 1, '{}', ${begun_at}, ${expires_at})
+        on conflict (id) do nothing returning id`
       if (inserted.length > 0) return { mine: true, attempt: 1 }
-      const row = yield* store.get(idempotency_keys, id)
+      const row = yield* Store.get(idempotency_keys, id)
       // Another request released it between the two statements.
       if (row === undefined) continue
       const isExpired = row.expires_at <= begun_at
@@ -86,16 +74,11 @@ export const reserveKey = (id: string, fingerprint: string, now: number): Effect
         Date.parse(row.begun_at) <= now - abandoned_millis &&
         row.fingerprint === fingerprint
       if (!isExpired && !isAbandoned) return { mine: false, row }
-      const taking = bindings(store.dialect)
-      const { bind } = taking
       const attempt = row.attempt + 1
-      const taken = yield* store.run(
-        `update idempotency_keys set fingerprint = ${bind(fingerprint)}, state = 'in_flight', ` +
-          `attempt = ${bind(attempt)}, status = null, body = null, ` +
-          `begun_at = ${bind(begun_at)}, expires_at = ${bind(expires_at)} where id = ${bind(id)} ` +
-          `and attempt = ${bind(row.attempt)} and state = ${bind(row.state)} returning id`,
-        taking.values
-      )
+      const taken = yield* sql`
+        update idempotency_keys set fingerprint = ${fingerprint}, state = 'in_flight', attempt = ${attempt},
+        status = null, body = null, begun_at = ${begun_at}, expires_at = ${expires_at}
+        where id = ${id} and attempt = ${row.attempt} and state = ${row.state} returning id`
       if (taken.length > 0) return { mine: true, attempt }
     }
   })
@@ -126,18 +109,13 @@ export const finishKey = (
   { about, body, headers, status }: StoredResult
 ): Effect.Effect<boolean, Failure, Store> =>
   Effect.gen(function* () {
-    const store = yield* Store
-    const bound = bindings(store.dialect)
-    const { bind } = bound
-    const done = yield* store.run(
-      `update idempotency_keys set state = 'done', status = ${bind(status)}, ` +
-        `body = ${bind(body === undefined ? null : JSON.stringify(body))}, ` +
-        `headers = ${bind(JSON.stringify(headers))} where id = ${bind(id)} and attempt = ${bind(attempt)} ` +
-        `and state = 'in_flight' returning id`,
-      bound.values
-    )
+    const { sql } = yield* Store
+    const done = yield* sql`
+      update idempotency_keys set state = 'done', status = ${status},
+      body = ${body === undefined ? null : JSON.stringify(body)}, headers = ${JSON.stringify(headers)}
+      where id = ${id} and attempt = ${attempt} and state = 'in_flight' returning id`
     if (done.length === 0) return false
-    yield* store.apply([
+    yield* Store.apply([
       remove(idempotency_results, id),
       ...(about === undefined ? [] : [insert(idempotency_results, { id, result: about })])
     ])

@@ -7,7 +7,6 @@ import { type Happening, type People, peopleFor } from "./causes/happening.ts"
 import { notification_burst_commands, notification_bursts, type NotificationRow, notifications } from "./schema.ts"
 import { Clock, Effect } from "effect"
 import { insert, remove, type RowChange, updateWhere } from "../../../core/kernel/tables/table.ts"
-import { columnList } from "../../../core/kernel/store/statement.ts"
 import { type Failure, Store } from "../../../core/kernel/store/store.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import type { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
@@ -168,13 +167,11 @@ const openRows = Effect.fnUntraced(function* (
   bursts: ReadonlyArray<string>,
   now: number
 ): Effect.fn.Return<Map<string, NotificationRow>, Failure, Store> {
-  const store = yield* Store
-  const rows = yield* store.sql`
-    select ${store.sql.literal(columnList(notifications))} from notifications
-    where burst in ${store.sql.in(bursts)} and created_at > ${instantOf(now - row_millis)} order by id`
-  const open = rows
-    .map((row) => store.decode(notifications, row))
-    .filter(({ is_own, mail_state, read_at }) => (read_at === null || is_own) && mail_state !== "sent")
+  const rows = yield* Store.select(
+    notifications,
+    (sql) => sql`where burst in ${sql.in(bursts)} and created_at > ${instantOf(now - row_millis)} order by id`
+  )
+  const open = rows.filter(({ is_own, mail_state, read_at }) => (read_at === null || is_own) && mail_state !== "sent")
   return new Map(open.map((row) => [`${row.burst} ${row.user_id}`, row]))
 })
 

@@ -13,7 +13,7 @@ import { bodiesOf, bodyOf, deliveryOf, type Message, messagesOf, toldOf, type We
 import { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
 import type { StoredEvent } from "../../../core/kernel/events/event-type.ts"
 import { journal, lastPosition } from "../../../core/kernel/events/journal.ts"
-import { chunked, columnList } from "../../../core/kernel/store/statement.ts"
+import { chunked } from "../../../core/kernel/store/statement.ts"
 import { type JobKind, jobKind, jobOffer, serverContext } from "../../ports/server-context.ts"
 import type { ServerEndpoint } from "../../ports/server-slice.ts"
 
@@ -191,13 +191,16 @@ const forgetErased = Effect.fnUntraced(function* (events: ReadonlyArray<StoredEv
 })
 
 /** A page of events of these types, from the start of a range. */
-export const eventsOfTypes = Effect.fnUntraced(function* (types: ReadonlyArray<string>, from: number, to: number) {
-  const store = yield* Store
-  const rows = yield* store.sql`
-    select ${store.sql.literal(columnList(journal))} from journal where position >= ${from} and position <= ${to}
-    and type in ${store.sql.in(types)} order by position limit ${page_events}`
-  return rows.map((row): StoredEvent => store.decode(journal, row))
-})
+export const eventsOfTypes = (
+  types: ReadonlyArray<string>,
+  from: number,
+  to: number
+): StoreRead<ReadonlyArray<StoredEvent>> =>
+  Store.select(
+    journal,
+    (sql) => sql`where position >= ${from} and position <= ${to} and type in ${sql.in(types)}
+    order by position limit ${page_events}`
+  )
 
 /** Queues these webhooks' subscribed events in a range; returns the number of rows. */
 export const queueEvents = Effect.fnUntraced(function* (

@@ -65,15 +65,12 @@ export const overwrittenFields = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ReadonlyArray<OverwrittenValue>, Failure, Store> {
   const first = own[0]?.position
   if (first === undefined || command.base === null || first <= command.base + 1) return []
-  const store = yield* Store
+  const { base } = command
   const streams = [...new Set(own.map((event) => event.stream))]
-  const events_of_others = (yield* store.run(
-    `select * from journal where stream in (${streams.map(() => "?").join(", ")}) and position > ? and position < ? ` +
-      "order by position",
-    [...streams, command.base, first]
-  ))
-    .map((row) => store.decode(journal, row) as StoredEvent)
-    .filter((event) => isByOtherDevice(context, event))
+  const events_of_others = (yield* Store.select(
+    journal,
+    (sql) => sql`where stream in ${sql.in(streams)} and position > ${base} and position < ${first} order by position`
+  )).filter((event) => isByOtherDevice(context, event))
   if (events_of_others.length === 0) return []
   const results = resultsOf(context, command, own)
   const overwritten = new Map<string, OverwrittenValue>()

@@ -53,12 +53,12 @@ const concurrentChanges = Effect.fnUntraced(function* (
   error: WireError | undefined
 ): Effect.fn.Return<ReadonlyArray<ConcurrentChange>, Failure, Store> {
   if (command.base === null) return []
-  const store = yield* Store
-  const events = (yield* store.run(
-    `select * from journal where position > ? and position < ? and replica_id is not ? order by position desc limit ${events_max}`,
-    [command.base, until, context.replica_id]
+  const { base } = command
+  const events = (yield* Store.select(
+    journal,
+    (sql) => sql`where position > ${base} and position < ${until} and replica_id is not ${context.replica_id}
+    order by position desc limit ${events_max}`
   ))
-    .map((row) => store.decode(journal, row) as StoredEvent)
     .filter((event) => isByOtherDevice(context, event))
     .reverse()
   const scope = yield* scopeOf(context, command, recorded, error)

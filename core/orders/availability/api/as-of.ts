@@ -13,8 +13,8 @@ import { type Catalogue, CommandRuntime, type Failure, foldStored } from "../../
 import { journal, redacted_event } from "../../../kernel/events/journal.ts"
 import type { JsonObject } from "../../../kernel/fields/field.ts"
 import { invalidField } from "../../../kernel/fields/rejection.ts"
-import { bindings, chunked } from "../../../kernel/store/statement.ts"
-import { Store, type StoreShape } from "../../../kernel/store/store.ts"
+import { chunked } from "../../../kernel/store/statement.ts"
+import { Store } from "../../../kernel/store/store.ts"
 import { kitDepthIn, kitPartOf, product_components } from "../../../products/kits/schema.ts"
 import { products } from "../../../products/products/schema.ts"
 import { stock_levels } from "../../../products/stock/schema.ts"
@@ -173,16 +173,12 @@ const productsKnownAt = (tables: ProjectedTables, store_id: number): ReadonlyArr
 /** The position of the last event recorded by then. */
 const positionAt = Effect.fnUntraced(function* (as_of: string, now: string): Effect.fn.Return<number, Failure, Store> {
   if (as_of > now) return yield* invalidField("as_of", "The as of field must not be in the future.")
-  const store = yield* Store
-  const bound = bindings(store.dialect)
-  const [last] = yield* store.run<{ position: number }>(
-    `select position from journal where recorded_at <= ${bound.bind(as_of)} ` +
-      "order by recorded_at desc, position desc limit 1",
-    bound.values
-  )
+  const { sql } = yield* Store
+  const [last] = yield* sql<{ position: number }>`
+    select position from journal where recorded_at <= ${as_of} order by recorded_at desc, position desc limit 1`
   if (last !== undefined) return Number(last.position)
-  const [first] = yield* store.run("select * from journal order by position limit 1")
-  const begins = first === undefined ? "is empty" : `begins at ${store.decode(journal, first).recorded_at}`
+  const first = yield* Store.first(journal, {}, { order: ["position"] })
+  const begins = first === undefined ? "is empty" : `begins at ${first.recorded_at}`
   return yield* invalidField("as_of", `The journal ${begins}: what was believed before is not on record.`)
 })
 
@@ -230,7 +226,6 @@ const tablesAsOf = Effect.fnUntraced(function* (
     const found = [...recorded.map((row) => row.stream), ...next.map((id) => streamOf("product", id))]
     found.forEach((stream) => streams.add(stream))
     const composing = yield* eventsOf(
-      store,
       found.filter((stream) => /^(product|component):/.test(stream)),
       composition_types,
       position
@@ -240,7 +235,7 @@ const tablesAsOf = Effect.fnUntraced(function* (
       .filter((id) => typeof id === "number")
     next = [...new Set(related)].filter((id) => !visited.has(id))
   }
-  const events = yield* eventsOf(store, [...streams], stock_event_types, position)
+  const events = yield* eventsOf([...streams], stock_event_types, position)
   return projectInMemory(
     catalogue,
     [products, product_components, stock_levels, stock_places, demands, containers, container_items],
@@ -262,21 +257,16 @@ const productsInChanges = ({ changes }: JsonObject): ReadonlyArray<unknown> =>
 const at_once_max = 500
 /** Events of these streams and types up to a position, in order. */
 const eventsOf = Effect.fnUntraced(function* (
-  store: StoreShape,
   streams: ReadonlyArray<string>,
   types: ReadonlyArray<string>,
   position: number
-): Effect.fn.Return<ReadonlyArray<StoredEvent>, Failure> {
-  const found: Array<StoredEvent> = []
-  for (const some of chunked(streams, at_once_max)) {
-    const bound = bindings(store.dialect)
-    const rows = yield* store.run(
-      `select * from journal where stream in (${some.map(bound.bind).join(", ")}) ` +
-        `and position <= ${bound.bind(position)} ` +
-        `and type in (${[...types, redacted_event].map(bound.bind).join(", ")})`,
-      bound.values
+): Effect.fn.Return<ReadonlyArray<StoredEvent>, Failure, Store> {
+  const found = yield* Effect.forEach(chunked(streams, at_once_max), (some) =>
+    Store.select(
+      journal,
+      (sql) => sql`where stream in ${sql.in(some)} and position <= ${position}
+      and type in ${sql.in([...types, redacted_event])}`
     )
-    for (const row of rows) found.push(store.decode(journal, row) as StoredEvent)
-  }
-  return found.sort((one, other) => one.position - other.position)
+  )
+  return found.flat().sort((one, other) => one.position - other.position)
 })

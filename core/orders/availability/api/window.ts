@@ -9,7 +9,6 @@ import { KitTooLarge } from "../rules/line-demands.ts"
 import { TooManySlots } from "../rules/slots.ts"
 import { type DemandRow, demands } from "../../demands/schema.ts"
 import type { Failure } from "../../../kernel/endpoints/endpoint.ts"
-import { bindings, columnList } from "../../../kernel/store/statement.ts"
 import { Store } from "../../../kernel/store/store.ts"
 import { type AvailableAsset, availableAssets, pointAvailability } from "../rules/days.ts"
 import { type Buffers, noBuffers } from "../rules/demand.ts"
@@ -137,23 +136,17 @@ export const assetConflicts = Effect.fnUntraced(function* (
   except?: { readonly source_type: string; readonly source_id: number }
 ): Effect.fn.Return<ReadonlyArray<DemandRow>, Failure, Store> {
   if (asset_ids.length === 0) return []
-  const store = yield* Store
-  const bound = bindings(store.dialect)
   const to = window.to > window.from ? window.to : boundInstant(Date.parse(window.from) + 1)
-  const rows = yield* store.run(
-    `select ${columnList(demands)} from ${demands.name} ` +
-      `where asset_id in (${asset_ids.map(bound.bind).join(", ")}) and is_active = true ` +
-      `and reaches_to > ${bound.bind(window.from)} and buffered_starts_at < ${bound.bind(to)} ` +
-      `and (buffered_ends_at > ${bound.bind(window.from)} or ("out" = true and ends_at < ${bound.bind(now)})) ` +
-      "order by asset_id, starts_at, id",
-    bound.values
+  const rows = yield* Store.select(
+    demands,
+    (sql) => sql`where asset_id in ${sql.in(asset_ids)} and is_active = true
+    and reaches_to > ${window.from} and buffered_starts_at < ${to}
+    and (buffered_ends_at > ${window.from} or ("out" = true and ends_at < ${now})) order by asset_id, starts_at, id`
   )
-  return rows
-    .map((row) => store.decode(demands, row))
-    .filter(
-      (demand) =>
-        except === undefined || demand.source_type !== except.source_type || demand.source_id !== except.source_id
-    )
+  return rows.filter(
+    (demand) =>
+      except === undefined || demand.source_type !== except.source_type || demand.source_id !== except.source_id
+  )
 })
 
 // The stock that many opportunity lines ask for (rules/availability 6.8).

@@ -6,7 +6,6 @@ import { Effect } from "effect"
 import type { ActivityRow } from "../../../../core/office/activities/schema.ts"
 import { activities, activity_participants, completed } from "../../../../core/office/activities/schema.ts"
 import { journal } from "../../../../core/kernel/events/journal.ts"
-import { columnList } from "../../../../core/kernel/store/statement.ts"
 import { Store, type StoreRead } from "../../../../core/kernel/store/store.ts"
 import { isRequestJob, read, request_waits_millis } from "../../../../core/documents/lifecycle-api.ts"
 import {
@@ -88,13 +87,13 @@ const ownersBefore = Effect.fnUntraced(function* (events: ReadonlyArray<StoredEv
   const before = new Map<number, number>()
   const [first] = changed
   if (first === undefined) return before
-  const store = yield* Store
   const streams = [...new Set(changed.map(({ stream }) => stream))]
-  const rows = yield* store.sql`
-    select ${store.sql.literal(columnList(journal))} from journal where stream in ${store.sql.in(streams)}
-    and type in (${created}, ${updated}) and position < ${first.position} order by position`
-  for (const row of rows) {
-    const { data } = store.decode(journal, row)
+  const rows = yield* Store.select(
+    journal,
+    (sql) => sql`where stream in ${sql.in(streams)} and type in (${created}, ${updated})
+    and position < ${first.position} order by position`
+  )
+  for (const { data } of rows) {
     if (typeof data["owned_by"] === "number") before.set(Number(data["id"]), data["owned_by"])
   }
   return before

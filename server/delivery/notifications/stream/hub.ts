@@ -1,6 +1,5 @@
 /** Hands notifications to listening clients. */
 import { Clock, Context, Effect, Latch, Queue, Stream } from "effect"
-import { columnList } from "../../../../core/kernel/store/statement.ts"
 import { type Failure, Store } from "../../../../core/kernel/store/store.ts"
 import { readerOf, shownRows } from "../api.ts"
 import { type NotificationRow, notifications } from "../schema.ts"
@@ -30,13 +29,11 @@ const rowsAfter = Effect.fnUntraced(function* (
   last: number,
   user_id?: number
 ): Effect.fn.Return<ReadonlyArray<NotificationRow>, Failure, Store> {
-  const store = yield* Store
-  const { sql } = store
-  const rows = yield* sql`
-    select ${sql.literal(columnList(notifications))} from notifications
-    where id > ${last} ${user_id === undefined ? sql.literal("") : sql`and user_id = ${user_id}`} order by id
-    limit ${rows_at_once}`
-  return rows.map((row) => store.decode(notifications, row))
+  return yield* Store.select(
+    notifications,
+    (sql) => sql`where id > ${last} ${user_id === undefined ? sql.literal("") : sql`and user_id = ${user_id}`}
+    order by id limit ${rows_at_once}`
+  )
 })
 
 /** Newest id; 0 without rows. */
