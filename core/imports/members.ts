@@ -172,12 +172,7 @@ const planBody = (cells: JsonObject, before: MemberRow | undefined, working: Wor
   const custom =
     read.custom_fields === undefined && before !== undefined
       ? undefined
-      : readCustomFields(
-          facts.custom,
-          read.custom_fields,
-          before?.custom_fields ?? {},
-          before === undefined ? "create" : "update"
-        )
+      : readCustomFields(facts.custom, read.custom_fields, before?.custom_fields)
   const set = {
     ...(before === undefined ? classesFor(member_tax_columns, {}, facts.default_tax_class_id) : {}),
     ...read.values,

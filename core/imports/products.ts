@@ -238,9 +238,7 @@ const readCustom = (
   given: JsonObject | undefined,
   before: ProductRow | undefined
 ): { readonly stored: JsonObject; readonly errors: FieldErrors } | undefined =>
-  given === undefined && before !== undefined
-    ? undefined
-    : readCustomFields(facts.custom, given, before?.custom_fields ?? {}, before === undefined ? "create" : "update")
+  given === undefined && before !== undefined ? undefined : readCustomFields(facts.custom, given, before?.custom_fields)
 
 const saveProduct = (
   before: ProductRow | undefined,

@@ -246,7 +246,7 @@ const copiedCustomFields = (
     return value === undefined || value === null ? [] : [[String(own.id), value] as const]
   })
   // Missing required fields are reported when the draft is edited.
-  return { ...readCustomFields(to, undefined, {}, "create").stored, ...Object.fromEntries(copies) }
+  return { ...readCustomFields(to, undefined).stored, ...Object.fromEntries(copies) }
 }
 
 export const checkout = (facts: CheckoutFacts, asked: CheckoutAsked, context: DecideContext): Decided =>

@@ -1,18 +1,19 @@
 /** Creating, updating, deleting, issuing and voiding invoices (rules/billing 1.1, 1.3). */
+import { changedColumns } from "../../kernel/events/row-events.ts"
+import { itemsMoved } from "../../kernel/events/record-events.ts"
 import { Result } from "effect"
-import { type CustomFieldFacts, readCustomFields } from "../../kernel/lists/custom-field.ts"
+import { type CustomFieldFacts, customFieldsFrom } from "../../kernel/lists/custom-field.ts"
 import type { DecideContext, Decided, Input } from "../../kernel/endpoints/endpoint.ts"
 import { initialRow } from "../../kernel/endpoints/crud-resource.ts"
-import { type Json, type JsonObject, sameJson } from "../../kernel/fields/field.ts"
+import { type Json } from "../../kernel/fields/field.ts"
 import { invalid, reject, type Rejection } from "../../kernel/fields/rejection.ts"
-import { without, withoutStamps } from "../../kernel/tables/field-schema.ts"
-import type { AnyRow } from "../../kernel/tables/table.ts"
+import { withoutStamps } from "../../kernel/tables/field-schema.ts"
 import type { MemberRow } from "../../people/members/schema.ts"
 import { snapshotRate } from "../../orders/opportunities/header/decide.ts"
 import type { OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
 import { resolveTax } from "../../pricing/pricing/line.ts"
 import { dayOf, isInFuture, plusDays } from "../../values/time.ts"
-import { rowTax, settled, sumsOf } from "../state/amounts.ts"
+import { type CurrencyFacts, exactSums, requireEnabled, rowTax, settled, sumsOf } from "../state/amounts.ts"
 import { type Billing, overbilling } from "../state/billed.ts"
 import {
   invoiceChange,
@@ -37,7 +38,7 @@ export interface HeaderFacts extends ItemFacts {
   readonly custom: CustomFieldFacts
 }
 export interface CreateFacts extends HeaderFacts {
-  readonly currency: { readonly code: string; readonly is_enabled: boolean }
+  readonly currency: CurrencyFacts
   /** Undefined without an exchange rate to the base currency. */
   readonly exchange_rate: string | undefined
 }
@@ -81,13 +82,8 @@ export const createInvoice = (
     const { currency: _c, currency_code: _code, items, ...sent } = values
     const member = yield* billable(facts.member)
     yield* sameCustomer(facts.opportunity, member.id)
-    if (!facts.currency.is_enabled)
-      return yield* reject(
-        "currency",
-        `${facts.currency.code} is not enabled; enable it first (PUT /api/v1/currencies/${facts.currency.code}).`
-      )
-    const custom = readCustomFields(facts.custom, body["custom_fields"], {}, "create")
-    if (Object.keys(custom.errors).length > 0) return yield* Result.fail(invalid(custom.errors))
+    yield* requireEnabled(facts.currency)
+    const custom_fields = yield* customFieldsFrom(facts.custom, body["custom_fields"])
     const exchange_rate = yield* snapshotRate(facts.exchange_rate, facts.currency.code)
     const header: InvoiceRow = {
       ...newInvoice(context.id(invoices)),
@@ -96,23 +92,15 @@ export const createInvoice = (
       currency_code: facts.currency.code,
       exchange_rate,
       payment_terms_days: sent.payment_terms_days ?? termsOf(member),
-      custom_fields: custom.stored
+      custom_fields
     }
     const rows = yield* Result.mapError(itemsFrom(header, items ?? [], body["items"], [], facts, context), invalid)
-    const sums = yield* exactSums(rows)
+    const sums = yield* exactSums(sumsOf(rows))
     return {
       events: [invoiceCreated.make({ ...withoutStamps({ ...header, ...sums }), items: rows.map(withoutStamps) })],
       result: { id: header.id }
     }
   })
-/** 422 on `items` if a sum is too large to be exact. */
-const exactSums = (rows: ReadonlyArray<InvoiceItemRow>): Result.Result<ReturnType<typeof sumsOf>, Rejection> => {
-  const sums = sumsOf(rows)
-  return [sums.subtotal, sums.tax_total, sums.total, sums.discount_total].every(Number.isSafeInteger)
-    ? Result.succeed(sums)
-    : reject("items", "The total is too large.")
-}
-
 const columns_of_any_status: ReadonlySet<string> = new Set(["custom_fields"])
 const draftOnly = ({ status }: InvoiceRow, words: string): Result.Result<void, Rejection> =>
   status === "draft"
@@ -131,12 +119,8 @@ export const updateInvoice = (
     const { items, ...sent } = values
     if (Object.keys(body).length === 0 || Object.keys(body).some((name) => !columns_of_any_status.has(name)))
       yield* draftOnly(before, "changed")
-    const custom =
-      "custom_fields" in body && body["custom_fields"] !== null
-        ? readCustomFields(facts.custom, body["custom_fields"], before.custom_fields, "update")
-        : undefined
-    if (custom !== undefined && Object.keys(custom.errors).length > 0) return yield* Result.fail(invalid(custom.errors))
-    const next: InvoiceRow = { ...before, ...sent, custom_fields: custom?.stored ?? before.custom_fields }
+    const custom_fields = yield* customFieldsFrom(facts.custom, body["custom_fields"], before.custom_fields)
+    const next: InvoiceRow = { ...before, ...sent, custom_fields }
     const isMoved = next.member_id !== before.member_id
     if (isMoved) {
       if (next.opportunity_id !== null)
@@ -145,9 +129,9 @@ export const updateInvoice = (
     }
     if (next.opportunity_id !== before.opportunity_id) yield* sameCustomer(facts.opportunity, next.member_id)
     const rows = yield* rowsAfter({ next, isMoved, items, raw: body["items"] }, facts, context)
-    const sums = rows === undefined ? {} : yield* exactSums(rows)
+    const sums = rows === undefined ? {} : yield* exactSums(sumsOf(rows))
     const set = changedColumns(before, { ...next, ...sums })
-    const replaced = rows === undefined ? undefined : difference(facts.items, rows)
+    const replaced = rows === undefined ? undefined : itemsMoved(facts.items, rows)
     const change = invoiceChange(before, set)
     return {
       events:
@@ -180,31 +164,6 @@ const retaxed = (next: InvoiceRow, facts: UpdateFacts): ReadonlyArray<InvoiceIte
     ...rowTax(row.tax_class_id, resolveTax(facts.tax, facts.customer_tax_class_id, row.tax_class_id))
   }))
   return taxedItems(next, rows, new Map(facts.items.map((row) => [row.id, row])))
-}
-
-const changedColumns = (before: InvoiceRow, after: InvoiceRow): Partial<InvoiceRow> =>
-  Object.fromEntries(
-    Object.entries(after).filter(
-      ([name, value]) => !sameJson(((before as AnyRow)[name] ?? null) as Json, (value ?? null) as Json)
-    )
-  )
-/** Added, changed and removed rows; undefined if none. */
-const difference = (before: ReadonlyArray<InvoiceItemRow>, after: ReadonlyArray<InvoiceItemRow>) => {
-  const stored = new Map(before.map((row) => [row.id, row]))
-  const kept = new Set(after.map(({ id }) => id))
-  const added = after.filter(({ id }) => !stored.has(id)).map(withoutStamps)
-  const removed = before.filter(({ id }) => !kept.has(id)).map(({ id }) => id)
-  const altered = after.flatMap((row) => {
-    const earlier = stored.get(row.id)
-    const set =
-      earlier === undefined
-        ? []
-        : Object.entries(without(row, "id", "created_at", "updated_at", "deleted_at")).filter(
-            ([name, value]) => !sameJson(((earlier as AnyRow)[name] ?? null) as Json, (value ?? null) as Json)
-          )
-    return set.length === 0 ? [] : [{ ...(Object.fromEntries(set) as JsonObject), id: row.id }]
-  })
-  return added.length + removed.length + altered.length === 0 ? undefined : { added, altered, removed }
 }
 
 export const deleteInvoice = (row: InvoiceRow): Decided =>

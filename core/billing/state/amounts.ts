@@ -2,6 +2,8 @@
  * Totals and taxes of an invoice's rows (rules/billing 1.2, 1.3). Tax is rounded once for each class and rate; the rows
  * share it, and the last non-zero row takes the rounding difference.
  */
+import { Result } from "effect"
+import { reject, type Rejection } from "../../kernel/fields/rejection.ts"
 import { exclusiveTax, inclusiveTax, type ResolvedTax, type TaxedAmount } from "../../pricing/pricing/line.ts"
 import { compareDecimals } from "../../values/decimal.ts"
 import { percentOfMoney, timesMoney } from "../../values/money.ts"
@@ -130,6 +132,20 @@ export const sumsOf = (rows: ReadonlyArray<Summed>): InvoiceSums => {
     tax_summary: taxSummary(rows),
     amount_outstanding: total
   }
+}
+/** 422 on `items` if a sum is too large to be exact. */
+export const exactSums = <S extends object>(sums: S): Result.Result<S, Rejection> =>
+  Object.values(sums).every((one) => typeof one !== "number" || Number.isSafeInteger(one))
+    ? Result.succeed(sums)
+    : reject("items", "The total is too large.")
+/** 422 on `currency` if new documents may not be in it. */
+export const requireEnabled = ({ code, is_enabled }: CurrencyFacts): Result.Result<void, Rejection> =>
+  is_enabled
+    ? Result.succeed(undefined)
+    : reject("currency", `${code} is not enabled; enable it first (PUT /api/v1/currencies/${code}).`)
+export interface CurrencyFacts {
+  readonly code: string
+  readonly is_enabled: boolean
 }
 const sum = (amounts: ReadonlyArray<number>): number => amounts.reduce((all, one) => all + one, 0)
 

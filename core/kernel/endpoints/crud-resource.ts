@@ -158,16 +158,14 @@ const saveRow = <F extends Fields, X>(
   input: Input,
   context: DecideContext
 ): Result.Result<Omit<Saved, "id"> & { readonly row: KeyedRow; readonly also: ReadonlyArray<NewEvent> }, Rejection> => {
-  const mode = before === undefined ? "create" : "update"
   const current: AnyRow | undefined = before
   const custom =
-    custom_module === undefined || (mode === "update" && !("custom_fields" in input.body))
+    custom_module === undefined || (current !== undefined && !("custom_fields" in input.body))
       ? undefined
       : readCustomFields(
           facts.custom,
           input.body["custom_fields"],
-          (current?.["custom_fields"] ?? {}) as JsonObject,
-          mode
+          current && ((current["custom_fields"] ?? {}) as JsonObject)
         )
   if (custom !== undefined && Object.keys(custom.errors).length > 0) return Result.fail(invalid(custom.errors))
   const values: AnyRow = input.values

@@ -5,9 +5,10 @@
 import { Schema } from "effect"
 import { type JsonObject, typed } from "../fields/field.ts"
 import type { KeyedColumns, NewRow, SomeColumns } from "../tables/field-schema.ts"
-import { keyedColumns, newRow, newRowWith, someColumns, without } from "../tables/field-schema.ts"
+import { keyedColumns, newRow, newRowWith, someColumns, without, withoutStamps } from "../tables/field-schema.ts"
 import { type AnyRow, insertRow, remove, type RowChange, type Table, update, updateRow } from "../tables/table.ts"
 import { type EventType, eventType, streamOf } from "./event-type.ts"
+import { changedColumns } from "./row-events.ts"
 
 export interface RecordChange<T extends Table> {
   readonly id: number
@@ -21,6 +22,24 @@ export const columnsBefore = <T extends Table>(row: AnyRow, set: SomeColumns<T>)
 /** Sets the columns that come with the row's id. */
 export const alterRow = (table: Table, row: AnyRow & { readonly id: number }, at: string): RowChange =>
   updateRow(table, row.id, without(row, "id"), at)
+
+/** Added, changed and removed items of a draft; undefined if none. */
+export const itemsMoved = <R extends AnyRow & { readonly id: number }>(
+  before: ReadonlyArray<R>,
+  after: ReadonlyArray<R>
+) => {
+  const stored = new Map(before.map((row) => [row.id, row]))
+  const kept = new Set(after.map(({ id }) => id))
+  const added = after.filter(({ id }) => !stored.has(id)).map(withoutStamps)
+  const removed = before.filter(({ id }) => !kept.has(id)).map(({ id }) => id)
+  const altered = after.flatMap((row) => {
+    const earlier = stored.get(row.id)
+    const set =
+      earlier === undefined ? {} : changedColumns(earlier, without(row, "id", "created_at", "updated_at", "deleted_at"))
+    return Object.keys(set).length === 0 ? [] : [{ ...set, id: row.id }]
+  })
+  return added.length + removed.length + altered.length === 0 ? undefined : { added, altered, removed }
+}
 
 /** The events of a table's records. `hidden`: columns that the activity leaves out. */
 export const recordEvents = <T extends Table>(table: T, ...hidden: ReadonlyArray<string>) => {

@@ -59,20 +59,23 @@ export const rowEvents = (table: Table, on_delete?: OnDelete): ReadonlyArray<Any
 
 export const createdEvent = (table: Table, row: AnyRow & { readonly id: number }): NewEvent =>
   event(streamOfRow(table, row), `${table.entity}.created`, withoutStamps(row) as JsonObject)
+/** Columns of `after` that differ from those before. */
+export const changedColumns = <R extends AnyRow>(before: AnyRow, after: R): Partial<R> =>
+  Object.fromEntries(
+    Object.entries(after).filter(([name, value]) => !sameJson((before[name] ?? null) as Json, (value ?? null) as Json))
+  ) as Partial<R>
 /** Only the changes, but full rows for tables with row-level visibility; undefined if nothing changes. */
 export const updatedEvent = (
   table: Table,
   before: AnyRow & { readonly id: number },
   set: AnyRow
 ): NewEvent | undefined => {
-  const changed = Object.entries(set).filter(
-    ([name, value]) => !sameJson((before[name] ?? null) as Json, (value ?? null) as Json)
-  )
-  if (changed.length === 0) return undefined
+  const changed = changedColumns(before, set)
+  if (Object.keys(changed).length === 0) return undefined
   const { updated_at: _u, deleted_at: _d, ...whole } = { ...before, ...set }
   return event(streamOfRow(table, before), `${table.entity}.updated`, {
     id: before.id,
-    ...((table.visibility?.by_row === undefined ? Object.fromEntries(changed) : whole) as JsonObject)
+    ...((table.visibility?.by_row === undefined ? changed : whole) as JsonObject)
   })
 }
 /** `row` is needed where rows live in the stream of another. */

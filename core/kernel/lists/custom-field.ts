@@ -1,5 +1,6 @@
 /** Fields a business adds itself: defined as rows, kept with the thing they describe under the definition's id. */
-import { Effect } from "effect"
+import { invalid, type Rejection } from "../fields/rejection.ts"
+import { Effect, Result } from "effect"
 import type { Field, Json, JsonObject } from "../fields/field.ts"
 import {
   boolean,
@@ -189,14 +190,13 @@ interface CustomFieldsRead {
   readonly errors: { readonly [path: string]: ReadonlyArray<string> }
 }
 /**
- * Validates custom field values by name and merges them into the stored ones; create applies defaults and requires
- * values.
+ * Validates custom field values by name and merges them into the stored ones. Without stored ones it applies defaults
+ * and requires values.
  */
 export const readCustomFields = (
   facts: CustomFieldFacts,
   given: Json | undefined,
-  before: JsonObject,
-  mode: "create" | "update"
+  before?: JsonObject
 ): CustomFieldsRead => {
   const errors: { [path: string]: Array<string> } = {}
   const stored: { [key: string]: Json } = { ...before }
@@ -212,7 +212,7 @@ export const readCustomFields = (
     const raw = Object.hasOwn(body, name) ? body[name] : undefined
     const key = String(definition.id)
     if (raw === undefined) {
-      if (mode === "update") continue
+      if (before !== undefined) continue
       // A default that is no longer valid, such as a value removed from its list, is ignored.
       const otherwise = definition.default_value === null ? null : defaultOf(definition, facts)
       if (definition.is_required && kindOf(definition) !== undefined && isBlank(otherwise))
@@ -233,6 +233,13 @@ export const readCustomFields = (
     else fail(name, value.error)
   }
   return { stored, errors }
+}
+/** The document to store, or 422 with what is wrong in a field. */
+export const customFieldsFrom = (
+  ...read: Parameters<typeof readCustomFields>
+): Result.Result<JsonObject, Rejection> => {
+  const { errors, stored } = readCustomFields(...read)
+  return Object.keys(errors).length > 0 ? Result.fail(invalid(errors)) : Result.succeed(stored)
 }
 /** Null, blank text, an empty list or document: no value for a required field. */
 const isBlank = (value: Json): boolean =>

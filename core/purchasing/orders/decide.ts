@@ -1,13 +1,15 @@
 /** Creating, updating, deleting, sending and cancelling purchase orders (rules/billing 2.1, 2.3). */
+import { changedColumns } from "../../kernel/events/row-events.ts"
+import { itemsMoved } from "../../kernel/events/record-events.ts"
 import { Result } from "effect"
+import { type CurrencyFacts, exactSums, requireEnabled } from "../../billing/state/amounts.ts"
 import { nextDocumentNumber } from "../../billing/state/events.ts"
 import { initialRow } from "../../kernel/endpoints/crud-resource.ts"
-import { type CustomFieldFacts, readCustomFields } from "../../kernel/lists/custom-field.ts"
+import { type CustomFieldFacts, customFieldsFrom } from "../../kernel/lists/custom-field.ts"
 import type { DecideContext, Decided, Decision, Input } from "../../kernel/endpoints/endpoint.ts"
-import { type Json, type JsonObject, sameJson } from "../../kernel/fields/field.ts"
+import { type Json } from "../../kernel/fields/field.ts"
 import { invalid, reject, type Rejection } from "../../kernel/fields/rejection.ts"
-import { without, withoutStamps } from "../../kernel/tables/field-schema.ts"
-import type { AnyRow } from "../../kernel/tables/table.ts"
+import { withoutStamps } from "../../kernel/tables/field-schema.ts"
 import type { MemberRow } from "../../people/members/schema.ts"
 import { snapshotRate } from "../../orders/opportunities/header/decide.ts"
 import { exact } from "../../values/decimal.ts"
@@ -32,7 +34,7 @@ export interface HeaderFacts extends ItemFacts {
   readonly custom: CustomFieldFacts
 }
 export interface CreateFacts extends HeaderFacts {
-  readonly currency: { readonly code: string; readonly is_enabled: boolean }
+  readonly currency: CurrencyFacts
   /** Undefined without an exchange rate to the base currency. */
   readonly exchange_rate: string | undefined
   readonly default_store_id: number | null
@@ -73,13 +75,8 @@ export const createPurchaseOrder = (
     const store_id = sent.store_id ?? facts.default_store_id
     if (store_id === null)
       return yield* reject("store_id", "The store id field is required: there is no default store.")
-    if (!facts.currency.is_enabled)
-      return yield* reject(
-        "currency",
-        `${facts.currency.code} is not enabled; enable it first (PUT /api/v1/currencies/${facts.currency.code}).`
-      )
-    const custom = readCustomFields(facts.custom, body["custom_fields"], {}, "create")
-    if (Object.keys(custom.errors).length > 0) return yield* Result.fail(invalid(custom.errors))
+    yield* requireEnabled(facts.currency)
+    const custom_fields = yield* customFieldsFrom(facts.custom, body["custom_fields"])
     const exchange_rate = yield* snapshotRate(facts.exchange_rate, facts.currency.code)
     const header: PurchaseOrderRow = {
       ...newPurchaseOrder(context.id(purchase_orders)),
@@ -89,11 +86,11 @@ export const createPurchaseOrder = (
       currency_code: facts.currency.code,
       exchange_rate,
       created_by: context.viewer.user_id || null,
-      custom_fields: custom.stored
+      custom_fields
     }
     yield* dated(header)
     const rows = yield* Result.mapError(itemsFrom(header, items ?? [], body["items"], [], facts, context), invalid)
-    const sums = yield* exactSums(rows)
+    const sums = yield* exactSums(sumsOf(rows))
     // Drawn last, so that refused orders use no number.
     const number = nextDocumentNumber("purchase_order", store_id, context)
     return {
@@ -103,14 +100,6 @@ export const createPurchaseOrder = (
       result: { id: header.id }
     }
   })
-/** 422 on `items` if a sum is too large to be exact. */
-const exactSums = (rows: ReadonlyArray<PurchaseOrderItemRow>): Result.Result<ReturnType<typeof sumsOf>, Rejection> => {
-  const sums = sumsOf(rows)
-  return Object.values(sums).every(Number.isSafeInteger)
-    ? Result.succeed(sums)
-    : reject("items", "The total is too large.")
-}
-
 const refuseStatus = ({ status }: PurchaseOrderRow, words: string): Result.Result<never, Rejection> =>
   reject("status", `The order is ${purchase_order_statuses[status].toLowerCase()}; ${words}`)
 export const draftOnly = (row: PurchaseOrderRow, words: string): Result.Result<void, Rejection> =>
@@ -133,18 +122,14 @@ export const updatePurchaseOrder = (
         "currency",
         `The order is in ${before.currency_code} and stays so; make another one in ${code} instead.`
       )
-    const custom =
-      "custom_fields" in body && body["custom_fields"] !== null
-        ? readCustomFields(facts.custom, body["custom_fields"], before.custom_fields, "update")
-        : undefined
-    if (custom !== undefined && Object.keys(custom.errors).length > 0) return yield* Result.fail(invalid(custom.errors))
-    const next: PurchaseOrderRow = { ...before, ...sent, custom_fields: custom?.stored ?? before.custom_fields }
+    const custom_fields = yield* customFieldsFrom(facts.custom, body["custom_fields"], before.custom_fields)
+    const next: PurchaseOrderRow = { ...before, ...sent, custom_fields }
     if (next.supplier_id !== before.supplier_id) yield* ordersTo(facts.supplier)
     yield* dated(next)
     const rows = yield* rowsAfter({ before, next, items, raw: body["items"] }, facts, context)
-    const sums = rows === undefined ? {} : yield* exactSums(rows)
+    const sums = rows === undefined ? {} : yield* exactSums(sumsOf(rows))
     const set = changedColumns(before, { ...next, ...sums })
-    const replaced = rows === undefined ? undefined : difference(facts.items, rows)
+    const replaced = rows === undefined ? undefined : itemsMoved(facts.items, rows)
     return {
       events:
         Object.keys(set).length === 0 && replaced === undefined
@@ -199,27 +184,6 @@ const movedWindow = (
         starts_at: row.starts_at === before.starts_at ? next.starts_at : row.starts_at,
         ends_at: row.ends_at === before.ends_at ? next.ends_at : row.ends_at
       }))
-
-const changedColumns = (before: PurchaseOrderRow, after: PurchaseOrderRow): Partial<PurchaseOrderRow> =>
-  Object.fromEntries(changedIn(before, after))
-const changedIn = (before: object, after: object): ReadonlyArray<readonly [string, unknown]> =>
-  Object.entries(after).filter(
-    ([name, value]) => !sameJson(((before as AnyRow)[name] ?? null) as Json, (value ?? null) as Json)
-  )
-/** Added, changed and removed lines; undefined if none. */
-const difference = (before: ReadonlyArray<PurchaseOrderItemRow>, after: ReadonlyArray<PurchaseOrderItemRow>) => {
-  const stored = new Map(before.map((row) => [row.id, row]))
-  const kept = new Set(after.map(({ id }) => id))
-  const added = after.filter(({ id }) => !stored.has(id)).map(withoutStamps)
-  const removed = before.filter(({ id }) => !kept.has(id)).map(({ id }) => id)
-  const altered = after.flatMap((row) => {
-    const earlier = stored.get(row.id)
-    const set =
-      earlier === undefined ? [] : changedIn(earlier, without(row, "id", "created_at", "updated_at", "deleted_at"))
-    return set.length === 0 ? [] : [{ ...(Object.fromEntries(set) as JsonObject), id: row.id }]
-  })
-  return added.length + removed.length + altered.length === 0 ? undefined : { added, altered, removed }
-}
 
 export const deletePurchaseOrder = (row: PurchaseOrderRow): Decided =>
   Result.map(draftOnly(row, "deleted"), () => ({

@@ -1,8 +1,9 @@
 /** Making an opportunity and changing its header (rules/opportunities 3 to 5). */
+import { changedColumns } from "../../../kernel/events/row-events.ts"
 import { Result } from "effect"
 import { type CustomFieldFacts, readCustomFields } from "../../../kernel/lists/custom-field.ts"
 import type { DecideContext, Decided, Input } from "../../../kernel/endpoints/endpoint.ts"
-import { type Json, type JsonObject, sameJson } from "../../../kernel/fields/field.ts"
+import { type JsonObject } from "../../../kernel/fields/field.ts"
 import { initialRow } from "../../../kernel/endpoints/crud-resource.ts"
 import { type FieldErrors, invalid, reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 import { baseCurrency, type Settings, settingText } from "../../../kernel/events/settings.ts"
@@ -102,7 +103,7 @@ export const createOpportunity = (facts: CreateFacts, input: Input, context: Dec
     }
     const currency_code = currency ?? baseCurrency(context.settings)
     const errors = headerErrors(sent, sent, facts, context.settings)
-    const custom = readCustomFields(facts.custom, input.body["custom_fields"], {}, "create")
+    const custom = readCustomFields(facts.custom, input.body["custom_fields"])
     if (Object.keys({ ...errors, ...custom.errors }).length > 0)
       return yield* Result.fail(invalid({ ...errors, ...custom.errors }))
     const exchange_rate = yield* snapshotRate(facts.exchange_rate, currency_code)
@@ -139,24 +140,17 @@ export const updateOpportunity = (
     const { charge_total, ...sent } = input.values as Values
     const next = { ...header, ...sent }
     const errors = headerErrors(next, sent, facts, context.settings)
-    const custom =
-      "custom_fields" in input.body && input.body["custom_fields"] !== null
-        ? readCustomFields(facts.custom, input.body["custom_fields"], header.custom_fields, "update")
-        : undefined
-    const all = { ...errors, ...custom?.errors }
+    const custom = readCustomFields(facts.custom, input.body["custom_fields"], header.custom_fields)
+    const all = { ...errors, ...custom.errors }
     if (Object.keys(all).length > 0) return yield* Result.fail(invalid(all))
     const isUnpriced =
       state.opportunity.lines.length + state.opportunity.costs.length === 0 && header.deal_total === null
     const wanted: Values = {
       ...sent,
-      ...(custom === undefined ? {} : { custom_fields: custom.stored }),
+      custom_fields: custom.stored,
       ...(typeof charge_total === "number" && isUnpriced ? estimatedTotals(charge_total) : {})
     }
-    const set = Object.fromEntries(
-      Object.entries(wanted).filter(
-        ([name, value]) => !sameJson((header[name as keyof OpportunityRow] ?? null) as Json, (value ?? null) as Json)
-      )
-    )
+    const set = changedColumns(header, wanted)
     // A request that changes nothing is still an entry of the activity, with empty values (rules/opportunities 4).
     if (Object.keys(set).length === 0)
       return { events: [headerUpdated(header, set)], result: { id: header.id, warnings: [] } }

@@ -2,6 +2,7 @@
  * Consequences of a change of an opportunity: changed lines are priced, then discount rules, surcharges, totals and tax
  * are computed for all of it, and demands on stock are updated. Events carry results, never differences.
  */
+import { changedColumns } from "../../../kernel/events/row-events.ts"
 import { Result } from "effect"
 import type { LineShortage } from "../../availability/rules/line.ts"
 import type { DemandRow, NewDemand } from "../../demands/schema.ts"
@@ -9,7 +10,6 @@ import { demands as demands_table, demandsPhaseChanged, demandsReplaced } from "
 import type { DecideContext } from "../../../kernel/endpoints/endpoint.ts"
 import { initialRow } from "../../../kernel/endpoints/crud-resource.ts"
 import type { NewEvent } from "../../../kernel/events/event-type.ts"
-import { type Json, sameJson } from "../../../kernel/fields/field.ts"
 import { invalid, reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 import { type Without, without, withoutStamps } from "../../../kernel/tables/field-schema.ts"
 import type { AnyRow } from "../../../kernel/tables/table.ts"
@@ -169,23 +169,19 @@ export const newCostRow = (header: OpportunityRow, context: DecideContext): Cost
 /** A demand as events record it: without `reaches_to`, which follows from the rest. */
 const asRecorded = <R extends AnyRow>(row: R): Without<R, "reaches_to" | "created_at" | "updated_at" | "deleted_at"> =>
   without(row, "reaches_to", "created_at", "updated_at", "deleted_at")
-const changed = <R extends AnyRow>(before: AnyRow, after: R): Partial<R> =>
-  Object.fromEntries(
-    Object.entries(after).filter(([name, value]) => !sameJson((before[name] ?? null) as Json, (value ?? null) as Json))
-  ) as Partial<R>
 
 /**
  * Everything that pricing changed, in one event; undefined where nothing did. `change`: the opportunity after the
  * command's own events.
  */
 const pricedEvent = (change: Opportunity, before: Opportunity, after: Opportunity): NewEvent | undefined => {
-  const set = changed(change.header, after.header)
+  const set = changedColumns(change.header, after.header)
   const known = new Map(before.lines.map((line) => [line.id, line]))
   const sent = new Map(change.lines.map((line) => [line.id, line]))
   const lines = after.lines.flatMap((line) => {
     // New lines are recorded in full, with their prices.
     if (!known.has(line.id) || sent.get(line.id) === line) return []
-    const difference = changed(sent.get(line.id) ?? {}, line)
+    const difference = changedColumns(sent.get(line.id) ?? {}, line)
     return Object.keys(difference).length === 0 ? [] : [{ ...difference, id: line.id }]
   })
   const costsBefore = new Map(change.costs.map((cost) => [cost.id, cost]))
@@ -194,7 +190,7 @@ const pricedEvent = (change: Opportunity, before: Opportunity, after: Opportunit
   const added = after.costs.filter((cost) => !costsBefore.has(cost.id)).map(withoutStamps)
   const altered = after.costs.flatMap((cost) => {
     const earlier = costsBefore.get(cost.id)
-    const difference = earlier === undefined ? {} : changed(earlier, cost)
+    const difference = earlier === undefined ? {} : changedColumns(earlier, cost)
     return Object.keys(difference).length === 0 ? [] : [{ ...difference, id: cost.id }]
   })
   const isNothing = Object.keys(set).length + lines.length + removed.length + added.length + altered.length === 0
