@@ -7,7 +7,11 @@ import { exit_codes } from "../base/exit-codes.ts"
 import { isGlobal, withGlobals } from "../output/program.ts"
 
 /** The action of a verb; a number is its exit code, undefined is 0. */
-type CommandAction = (context: CommandContext, args: ReadonlyArray<string>, flags: Flags) => Promise<number | void>
+export type CommandAction = (
+  context: CommandContext,
+  args: ReadonlyArray<string>,
+  flags: Flags
+) => Promise<number | void>
 /** Flags as commander gives them, by camel-case name. */
 export type Flags = { readonly [name: string]: string | boolean | ReadonlyArray<string> | undefined }
 /** The text of a flag; undefined where it was not given. */

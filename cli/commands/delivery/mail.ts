@@ -5,7 +5,7 @@ import { Schema } from "effect"
 import { decodeAnswer, decoderOf, type Row, rowIn } from "../../base/answers.ts"
 import type { CommandContext } from "../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"
-import { type Flags, textFlag, withAction } from "../../context/program.ts"
+import { type CommandAction, type Flags, textFlag, withAction } from "../../context/program.ts"
 
 export const declare = (program: Command): void => {
   const mail = program.command("mail").description("The server's outgoing mail")
@@ -33,7 +33,7 @@ const job = decoderOf(() =>
 )
 type Job = ReturnType<typeof job>
 
-const testMail = async (context: CommandContext, [to]: ReadonlyArray<string>, flags: Flags): Promise<number> => {
+const testMail: CommandAction = async (context, [to], flags) => {
   const wait_millis = waitOf(flags)
   const store = textFlag(flags, "store")
   const body = {

@@ -3,7 +3,7 @@ import { createServer, type IncomingHttpHeaders, type Server } from "node:http"
 import { rowIn } from "../../base/answers.ts"
 import type { CommandContext } from "../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"
-import { type Flags, textFlag, withAction } from "../../context/program.ts"
+import { type CommandAction, type Flags, textFlag, withAction } from "../../context/program.ts"
 import { parseJson } from "../../../core/kernel/fields/input.ts"
 import type { Json } from "../../../core/kernel/fields/field.ts"
 import type { Command } from "commander"
@@ -22,7 +22,7 @@ interface Delivered {
   readonly text: string
 }
 
-export const listen = async (context: CommandContext, _args: ReadonlyArray<string>, flags: Flags): Promise<number> => {
+export const listen: CommandAction = async (context, _args, flags) => {
   const status = numberOf(flags, "status", 204, 100, 599)
   let secret = textFlag(flags, "secret")
   const server = createServer((request, response) => {

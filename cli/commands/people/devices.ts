@@ -6,7 +6,7 @@ import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"
 import { profileExists, profileFolder } from "../../base/server-choice.ts"
 import { unpagedMeta } from "../../../core/kernel/endpoints/resource.ts"
 import { columnsNamed, tableText } from "../../output/table.ts"
-import { type Flags, withAction } from "../../context/program.ts"
+import { type CommandAction, withAction } from "../../context/program.ts"
 import type { Command } from "commander"
 
 // Devices as the server lists them.
@@ -84,7 +84,7 @@ const listDevices = async (context: CommandContext): Promise<void> => {
 
 // `devices rename`.
 
-const renameDevice = async (context: CommandContext, [given = "", name = ""]: ReadonlyArray<string>): Promise<void> => {
+const renameDevice: CommandAction = async (context, [given = "", name = ""]) => {
   const device = await findDevice(context, given)
   const { body } = await askForDevices(context, "PUT", `/api/v1/sync/replicas/${device.id}`, { name })
   if (context.options.json === true) context.printJson(body ?? null)
@@ -93,11 +93,7 @@ const renameDevice = async (context: CommandContext, [given = "", name = ""]: Re
 
 // `devices revoke`.
 
-const revokeDevice = async (
-  context: CommandContext,
-  [given = ""]: ReadonlyArray<string>,
-  flags: Flags
-): Promise<void> => {
+const revokeDevice: CommandAction = async (context, [given = ""], flags) => {
   const device = await findDevice(context, given)
   const called = `${device.name} (${device.id})`
   if (flags.yes !== true && context.interactive) {

@@ -16,7 +16,7 @@ import { type CommandContext, withPrivateUmask } from "../../context/context.ts"
 import { standardInput } from "../../base/input.ts"
 import { homeFolder, privateFolder, profileExists, profileFolder, profileName } from "../../base/server-choice.ts"
 import { progressOf } from "../../context/print.ts"
-import { type Flags, textFlag, withAction } from "../../context/program.ts"
+import { type CommandAction, type Flags, textFlag, withAction } from "../../context/program.ts"
 
 // A code works once. Its token is kept on disk until the login is complete, so that an interrupted login resumes with
 // the same code.
@@ -105,7 +105,7 @@ interface LoggedIn {
   readonly aside: string | undefined
 }
 
-const logIn = async (context: CommandContext, [url = ""]: ReadonlyArray<string>, flags: Flags): Promise<void> => {
+const logIn: CommandAction = async (context, [url = ""], flags) => {
   refusePlan(context)
   const login = await loginAsked(context, url, flags)
   const progress = progressOf(context)

@@ -23,7 +23,7 @@ export const declare = (program: Command): void => {
   )
   withAction(
     inbox.command("unread").description("Mark as unread again").argument("<ids...>", "ids from the list"),
-    async (context, ids) => (await import("./read.ts")).markUnread(context, ids)
+    async (context, ids, flags) => (await import("./read.ts")).markUnread(context, ids, flags)
   )
   withAction(
     inbox.command("show").description("Show a notification in full").argument("<id>", "id from the list"),

@@ -3,7 +3,7 @@ import { rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"
 import { printRecord } from "../../../context/print.ts"
-import type { Flags } from "../../../context/program.ts"
+import type { CommandAction } from "../../../context/program.ts"
 import { keep, merged, readKept } from "./list.ts"
 
 const notifications_path = "/api/v1/notifications"
@@ -29,7 +29,7 @@ const asked = async (context: CommandContext, method: string, at: string) => {
   return answer
 }
 
-export const markRead = async (context: CommandContext, given: ReadonlyArray<string>, flags: Flags): Promise<void> => {
+export const markRead: CommandAction = async (context, given, flags) => {
   const all = flags.all === true
   if (all === given.length > 0) throw usageError("Say which: their numbers, or --all.")
   const ids = [...new Set(given.map(idOf))]
@@ -50,7 +50,7 @@ export const markRead = async (context: CommandContext, given: ReadonlyArray<str
   await markEach(context, ids, "read")
 }
 
-export const markUnread = async (context: CommandContext, given: ReadonlyArray<string>): Promise<void> => {
+export const markUnread: CommandAction = async (context, given) => {
   const ids = [...new Set(given.map(idOf))]
   needsServer(context)
   await markEach(context, ids, "unread")

@@ -1,19 +1,14 @@
 /** `notifications set`: several types at once, for oneself, for a member or for the company. */
 import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { rowsIn } from "../../../base/answers.ts"
-import type { CommandContext } from "../../../context/context.ts"
 import { usageError } from "../../../base/exit-codes.ts"
 import { notePending, printAnswer } from "../../../context/print.ts"
-import { type Flags, textFlag } from "../../../context/program.ts"
+import { type CommandAction, type Flags, textFlag } from "../../../context/program.ts"
 import { type List, listText, preferencesPath, settings_path } from "./tables.ts"
 
 const channels = ["database", "email", "broadcast"] as const
 
-export const setNotifications = async (
-  context: CommandContext,
-  types: ReadonlyArray<string>,
-  flags: Flags
-): Promise<void> => {
+export const setNotifications: CommandAction = async (context, types, flags) => {
   const is_house = flags.house === true
   const change = changeOf(flags, is_house)
   const member = textFlag(flags, "member")

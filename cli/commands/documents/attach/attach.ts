@@ -7,7 +7,7 @@ import { CliError, exit_codes } from "../../../base/exit-codes.ts"
 import { localFile } from "../../../base/input.ts"
 import { notePending, printAnswer, progressOf } from "../../../context/print.ts"
 import { oneLine } from "../../../output/text.ts"
-import { type Flags, textFlag, withAction } from "../../../context/program.ts"
+import { type CommandAction, type Flags, textFlag, withAction } from "../../../context/program.ts"
 import { type Target, targetNamed } from "./target.ts"
 
 export const declare = (program: Command): void => {
@@ -28,11 +28,7 @@ export const declare = (program: Command): void => {
   )
 }
 
-const attach = async (
-  context: CommandContext,
-  [named = "", ...paths]: ReadonlyArray<string>,
-  flags: Flags
-): Promise<number> => {
+const attach: CommandAction = async (context, [named = "", ...paths], flags) => {
   const target = await targetNamed(context, named)
   const about = describedBy(flags)
   const progress = progressOf(context)

@@ -13,7 +13,7 @@ import { export_formats, exportFiles, type ExportFormat } from "../../../../core
 import { postedDocument, type PostedDocument } from "../../../../core/billing/accounting/shown.ts"
 import { cellsFor } from "../../../../core/values/csv.ts"
 import { parseDay } from "../../../base/parse-time.ts"
-import { type Flags, textFlag, withAction } from "../../../context/program.ts"
+import { type CommandAction, textFlag, withAction } from "../../../context/program.ts"
 import { resolveStore } from "../../../context/resolve-id.ts"
 import { responseError } from "../../../base/response-errors.ts"
 
@@ -132,11 +132,7 @@ const asked = async (context: CommandContext, request: ApiRequest) => {
   return answer.body
 }
 
-const exportAccounting = async (
-  context: CommandContext,
-  _words: ReadonlyArray<string>,
-  flags: Flags
-): Promise<void> => {
+const exportAccounting: CommandAction = async (context, _words, flags) => {
   const again = textFlag(flags, "again")
   const day = again ?? textFlag(flags, "since")
   if (day === undefined) throw missingFlagError("--since", "the first day to export")

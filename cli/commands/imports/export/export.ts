@@ -15,7 +15,7 @@ import { coreEndpoints } from "../../../context/routing.ts"
 import { type Cells, cellsFor } from "../../../../core/values/csv.ts"
 import { guardText } from "../../../output/table.ts"
 import { everyRow } from "../../../context/pages.ts"
-import { type Flags, withAction } from "../../../context/program.ts"
+import { type CommandAction, withAction } from "../../../context/program.ts"
 
 // Files of a business beside its journal, named by hash.
 
@@ -165,11 +165,7 @@ export const declare = (program: Command): void => {
   declareAccounting(out)
 }
 
-const exportAll = async (
-  context: CommandContext,
-  [folder = ""]: ReadonlyArray<string>,
-  flags: Flags
-): Promise<void> => {
+const exportAll: CommandAction = async (context, [folder = ""], flags) => {
   await mkdir(folder, { recursive: true })
   const progress = progressOf(context)
   const cells = cellsFor(flags.raw === true)

@@ -10,7 +10,7 @@ import { exit_codes, usageError } from "../../../base/exit-codes.ts"
 import { homeFolder, privateFolder } from "../../../base/server-choice.ts"
 import { recordText } from "../../../output/table.ts"
 import { oneLine } from "../../../output/text.ts"
-import { type Flags, listFlag, repeatable, textFlag, withAction } from "../../../context/program.ts"
+import { type CommandAction, type Flags, listFlag, repeatable, textFlag, withAction } from "../../../context/program.ts"
 import { type Counts, type Kind, kinds, type Resumable, resumable, type RowVerdict, sendRows } from "./send.ts"
 import { mapperFor, readMapping, refusedRows, writingOf } from "./mapping.ts"
 import { underHeadings } from "./parts.ts"
@@ -60,11 +60,7 @@ Columns: /guide/import of the server`
 
 const isDry = (context: CommandContext, flags: Flags): boolean => flags.dryRun === true || context.options.plan === true
 
-const runImport = async (
-  context: CommandContext,
-  [given = "", file = ""]: ReadonlyArray<string>,
-  flags: Flags
-): Promise<number> => {
+const runImport: CommandAction = async (context, [given = "", file = ""], flags) => {
   if (given === "all") {
     if (file === "") throw usageError("Which export?", "Name its folder: flightcase import all FOLDER.")
     return (await import("./import-all.ts")).importAll(context, file, isDry(context, flags))

@@ -8,7 +8,7 @@ import { isRows, plainJson } from "../../../base/answers.ts"
 import { exit_codes, refusePlan } from "../../../base/exit-codes.ts"
 import { column, columnsNamed, tableText } from "../../../output/table.ts"
 import { cellText, minuteText, oneLine, sentenceText, styled, type Terminal, toType } from "../../../output/text.ts"
-import type { Flags } from "../../../context/program.ts"
+import type { CommandAction } from "../../../context/program.ts"
 
 // Availability for resolving conflicts, from the server or, if unreachable, the replica.
 
@@ -188,11 +188,7 @@ export const reportLines = (
   })
 
 /** Lists accepted commands whose result differs from what was shown; `--seen` marks those listed as seen. */
-export const reportText = async (
-  context: CommandContext,
-  _args: ReadonlyArray<string>,
-  flags: Flags
-): Promise<void> => {
+export const reportText: CommandAction = async (context, _args, flags) => {
   if (flags.seen === true) refusePlan(context)
   const device = await context.device()
   await context.lookUpClocks()

@@ -9,7 +9,7 @@ import { resolveId, resolveStore } from "../../../context/resolve-id.ts"
 import { jsonArgument } from "../../../base/input.ts"
 import { printAnswer } from "../../../context/print.ts"
 import { sentenceText } from "../../../output/text.ts"
-import { type Flags, listFlag } from "../../../context/program.ts"
+import { type CommandAction, type Flags, listFlag } from "../../../context/program.ts"
 import { conflictText, factsFor } from "./conflicts.ts"
 
 const ways = [
@@ -32,11 +32,7 @@ const flagOf = (way: Flag): string => `--${way.replaceAll(/[A-Z]/g, (letter) => 
 /** The subject: a conflict, or a command that depends on one. */
 type OpenConflict = Pick<Conflict, "id" | "n" | "name" | "payload"> & Partial<Conflict>
 
-export const resolveConflict = async (
-  context: CommandContext,
-  [given = ""]: ReadonlyArray<string>,
-  flags: Flags
-): Promise<number | void> => {
+export const resolveConflict: CommandAction = async (context, [given = ""], flags) => {
   const named = ways.filter((way) => flags[way] !== undefined)
   if (named.length > 1) throw usageError(`Say one way only: ${named.map(flagOf).join(" or ")}.`)
   if (named.length === 0 && !context.interactive)

@@ -5,7 +5,7 @@ import type { MissingCommands } from "../../../../sync/device/outbox/replica-tab
 import { plainJson, rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { type Cells, cellsFor, csvRow } from "../../../../core/values/csv.ts"
-import { type Flags, repeatable, textFlag, withAction } from "../../../context/program.ts"
+import { type CommandAction, type Flags, repeatable, textFlag, withAction } from "../../../context/program.ts"
 import type { Command } from "commander"
 import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { CliError, exit_codes, refusePlan, usageError } from "../../../base/exit-codes.ts"
@@ -34,11 +34,7 @@ const writePrivately = async (file: string, text: string): Promise<void> => {
 // `sync export-pending`.
 
 /** Writes unsent and refused commands to a file for review. */
-const exportPending = async (
-  context: CommandContext,
-  [file = ""]: ReadonlyArray<string>,
-  flags: Flags
-): Promise<void> => {
+const exportPending: CommandAction = async (context, [file = ""], flags) => {
   const cells = cellsFor(flags.raw === true)
   const { readUnsent } = await import("../../../../sync/device/outbox/unsent.ts")
   const { commands, profile, ...doubtful } = readUnsent(context.folder())
@@ -142,7 +138,7 @@ const declareBundle = (sync: Command): void => {
   )
 }
 
-const out = async (context: CommandContext, [file = ""]: ReadonlyArray<string>): Promise<void> => {
+const out: CommandAction = async (context, [file = ""]) => {
   const device = await context.device()
   const { text, commands, files, more } = await device.bundleOut()
   await writePrivately(file, text)
@@ -156,7 +152,7 @@ const out = async (context: CommandContext, [file = ""]: ReadonlyArray<string>):
 
 const withFiles = (files: number): string => (files === 0 ? "" : ` with ${files} ${files === 1 ? "file" : "files"}`)
 
-const takeIn = async (context: CommandContext, [file = ""]: ReadonlyArray<string>, flags: Flags): Promise<number> => {
+const takeIn: CommandAction = async (context, [file = ""], flags) => {
   refusePlan(context)
   const text = await readBounded(file)
   const { readBundle } = await import("../../../../sync/protocol/bundle-format.ts")

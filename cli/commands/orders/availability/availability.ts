@@ -2,7 +2,7 @@
 import { anyRow, decodeAnswer, decoderOf, objectBody, rowIn, rowsOr } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { chartText, gridText } from "../../../output/grid.ts"
-import { type Flags, textFlag, withAction } from "../../../context/program.ts"
+import { type CommandAction, type Flags, textFlag, withAction } from "../../../context/program.ts"
 import { type ResolvedStore, resolveId, resolveStore } from "../../../context/resolve-id.ts"
 import { decodeCalendar, decodeGantt } from "../../../views/answers.ts"
 import { missingFlagError, usageError } from "../../../base/exit-codes.ts"
@@ -75,11 +75,7 @@ const breakdownText = (value: unknown): string =>
     : ""
 
 /** Stock and demands behind a figure; for kits their components, for cases what they lack. */
-const showReasons = async (
-  context: CommandContext,
-  [product = ""]: ReadonlyArray<string>,
-  flags: Flags
-): Promise<void> => {
+const showReasons: CommandAction = async (context, [product = ""], flags) => {
   if (typeof flags.date !== "string") throw missingFlagError("--date", "the day")
   const store = await resolveStore(context, textFlag(flags, "store"))
   const id = await resolveId(context, "products", product)
@@ -116,7 +112,7 @@ const showReasons = async (
 
 // `availability calendar`.
 
-const showCalendar = async (context: CommandContext, _args: ReadonlyArray<string>, flags: Flags): Promise<void> => {
+const showCalendar: CommandAction = async (context, _args, flags) => {
   const store = await resolveStore(context, textFlag(flags, "store"))
   const ids: Array<readonly [string, string]> = []
   for (const one of textFlag(flags, "products")?.split(",") ?? [])
@@ -183,7 +179,7 @@ const reasons: { readonly [reason: string]: string } = {
   window_too_short: "the search leaves no room for so long a hire"
 }
 /** Prints the first window in which the whole list is free, or the reason there is none. Writes nothing. */
-export const fit = async (context: CommandContext, products: ReadonlyArray<string>, flags: Flags): Promise<void> => {
+export const fit: CommandAction = async (context, products, flags) => {
   const store = await resolveStore(context, textFlag(flags, "store"))
   if (flags.days === undefined && flags.minutes === undefined)
     throw missingFlagError("--days", "the length of the hire")
@@ -227,11 +223,7 @@ export const fit = async (context: CommandContext, products: ReadonlyArray<strin
 
 // `availability gantt`.
 
-const showGantt = async (
-  context: CommandContext,
-  [product = ""]: ReadonlyArray<string>,
-  flags: Flags
-): Promise<void> => {
+const showGantt: CommandAction = async (context, [product = ""], flags) => {
   const store = await resolveStore(context, textFlag(flags, "store"))
   const id = await resolveId(context, "products", product)
   const body = await context.read(`/api/v1/availability/${id}/gantt`, [
@@ -255,7 +247,7 @@ const showGantt = async (
 // `availability what-if`.
 
 /** Prints availability and shortfall per line. Writes nothing. */
-const whatIf = async (context: CommandContext, products: ReadonlyArray<string>, flags: Flags): Promise<void> => {
+const whatIf: CommandAction = async (context, products, flags) => {
   const store = await resolveStore(context, textFlag(flags, "store"))
   const dates = {
     starts_at: momentGiven(context, flags, "from", "the start of the hire", store),
@@ -344,11 +336,7 @@ const declarePlans = (availability: Command): void => {
 }
 
 /** Availability over a window by slot, or at one moment. */
-const showAvailability = async (
-  context: CommandContext,
-  [product = ""]: ReadonlyArray<string>,
-  flags: Flags
-): Promise<void> => {
+const showAvailability: CommandAction = async (context, [product = ""], flags) => {
   if (flags.date !== undefined && (flags.from !== undefined || flags.to !== undefined))
     throw usageError("--date is one moment: leave out --from and --to.")
   const store = await resolveStore(context, textFlag(flags, "store"))

@@ -7,7 +7,7 @@ import { missingFlagError, usageError } from "../../../base/exit-codes.ts"
 import { notePending, noteWarnings, printAnswer } from "../../../context/print.ts"
 import { columnsNamed, tableText } from "../../../output/table.ts"
 import { formatIn, readMoment } from "../../../base/parse-time.ts"
-import { type Flags, textFlag } from "../../../context/program.ts"
+import { type CommandAction, textFlag } from "../../../context/program.ts"
 import { storeOf } from "../../../context/resolve-id.ts"
 import { itemsOf, lineMeant } from "./lines.ts"
 import { opportunityPath } from "../shared/show.ts"
@@ -19,11 +19,7 @@ const moment_flags = [
   ["chargeTo", "--charge-to", "charge_ends_at"]
 ] as const
 
-export const extendOrder = async (
-  context: CommandContext,
-  [named = ""]: ReadonlyArray<string>,
-  flags: Flags
-): Promise<void> => {
+export const extendOrder: CommandAction = async (context, [named = ""], flags) => {
   const path = await opportunityPath(context, named)
   const order = rowIn(await context.read(path, [["include", "items"]]), "opportunity")
   const { zone } = await storeOf(context, order)

@@ -4,18 +4,14 @@ import { type OrderLine, type Row, rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { usageError } from "../../../base/exit-codes.ts"
 import { printAnswer } from "../../../context/print.ts"
-import { type Flags, listFlag, textFlag } from "../../../context/program.ts"
+import { type CommandAction, type Flags, listFlag, textFlag } from "../../../context/program.ts"
 import { brief_includes, printBrief } from "../../../briefs/invoices.ts"
 import { present } from "../shared/parts.ts"
 import { itemsOf, lineMeant } from "./lines.ts"
 import { order } from "../../../../core/orders/opportunities/tables/statuses.ts"
 import { opportunityPath } from "../shared/show.ts"
 
-export const invoiceOrder = async (
-  context: CommandContext,
-  [named = ""]: ReadonlyArray<string>,
-  flags: Flags
-): Promise<void> => {
+export const invoiceOrder: CommandAction = async (context, [named = ""], flags) => {
   const lines = listFlag(flags, "line")
   const [percent, amount] = [textFlag(flags, "percent"), textFlag(flags, "amount")]
   if ([percent, amount, lines[0]].filter((one) => one !== undefined).length > 1)

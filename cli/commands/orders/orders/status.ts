@@ -14,7 +14,7 @@ import type { CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes, missingFlagError, usageError } from "../../../base/exit-codes.ts"
 import { order_parts } from "../../../output/order.ts"
 import { notePending, printAnswer } from "../../../context/print.ts"
-import { type Flags, textFlag } from "../../../context/program.ts"
+import { type CommandAction, textFlag } from "../../../context/program.ts"
 import { opportunityPath, showOpportunity } from "../shared/show.ts"
 
 interface Step {
@@ -85,11 +85,7 @@ const move = async (context: CommandContext, path: string, step: Step, reason: s
   notePending(context, answer)
 }
 
-export const changeOrderStatus = async (
-  context: CommandContext,
-  [named = ""]: ReadonlyArray<string>,
-  flags: Flags
-): Promise<void> => {
+export const changeOrderStatus: CommandAction = async (context, [named = ""], flags) => {
   const path = await opportunityPath(context, named)
   const header = rowIn(await context.read(path), "opportunity")
   const word = textFlag(flags, "to") ?? textFlag(flags, "status") ?? (await askForWord(context, header.state))
@@ -107,11 +103,7 @@ const askForWord = async (context: CommandContext, state: number): Promise<strin
 }
 
 /** Orders are cancelled; quotations become lost or dead. */
-export const cancelOrder = async (
-  context: CommandContext,
-  [named = ""]: ReadonlyArray<string>,
-  flags: Flags
-): Promise<void> => {
+export const cancelOrder: CommandAction = async (context, [named = ""], flags) => {
   const path = await opportunityPath(context, named)
   const header = rowIn(await context.read(path), "opportunity")
   if (header.state !== order_state)

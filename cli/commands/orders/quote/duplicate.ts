@@ -1,18 +1,13 @@
 /** `quote duplicate`: copies a quotation, with other dates and today's prices. */
 import { rowIn } from "../../../base/answers.ts"
-import type { CommandContext } from "../../../context/context.ts"
 import { notePending, noteWarnings, printAnswer } from "../../../context/print.ts"
 import { readMoment } from "../../../base/parse-time.ts"
-import { type Flags, textFlag } from "../../../context/program.ts"
+import { type CommandAction, textFlag } from "../../../context/program.ts"
 import { storeOf } from "../../../context/resolve-id.ts"
 import { opportunityPath, showOpportunity } from "../shared/show.ts"
 import { present } from "../shared/parts.ts"
 
-export const duplicateQuote = async (
-  context: CommandContext,
-  [named = ""]: ReadonlyArray<string>,
-  flags: Flags
-): Promise<void> => {
+export const duplicateQuote: CommandAction = async (context, [named = ""], flags) => {
   const path = await opportunityPath(context, named)
   const { zone } = await storeOf(context, rowIn(await context.read(path), "opportunity"))
   const moment = (flag: string, begins?: string): string | undefined => {

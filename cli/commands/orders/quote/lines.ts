@@ -5,7 +5,7 @@ import type { CommandContext } from "../../../context/context.ts"
 import { usageError } from "../../../base/exit-codes.ts"
 import { notePending, noteWarnings, printAnswer } from "../../../context/print.ts"
 import { readMoment } from "../../../base/parse-time.ts"
-import { type Flags, textFlag } from "../../../context/program.ts"
+import { type CommandAction, type Flags, textFlag } from "../../../context/program.ts"
 import { resolveId, storeOf } from "../../../context/resolve-id.ts"
 import { itemsOf, lineMeant } from "../orders/lines.ts"
 import { opportunityPath, showOpportunity } from "../shared/show.ts"
@@ -15,11 +15,7 @@ const read = async (context: CommandContext, path: string): Promise<Row<"opportu
   rowIn(await context.read(path, [["include", "items"]]), "opportunity")
 
 /** Changes one line or, without one, the quote's own fields. */
-export const updateQuote = async (
-  context: CommandContext,
-  [named = "", line]: ReadonlyArray<string>,
-  flags: Flags
-): Promise<void> => {
+export const updateQuote: CommandAction = async (context, [named = "", line], flags) => {
   const path = await opportunityPath(context, named)
   const quote = await read(context, path)
   const item = line === undefined ? undefined : await lineMeant(context, itemsOf(quote), line)
@@ -94,11 +90,7 @@ const lineBody = async (
 }
 
 /** Removes lines, each with the lines below it. All are resolved before the first is removed. */
-export const removeLines = async (
-  context: CommandContext,
-  [named = "", ...codes]: ReadonlyArray<string>,
-  flags: Flags
-): Promise<void> => {
+export const removeLines: CommandAction = async (context, [named = "", ...codes], flags) => {
   const path = await opportunityPath(context, named)
   const items = itemsOf(await read(context, path))
   const lines: Array<OrderLine> = []

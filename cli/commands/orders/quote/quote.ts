@@ -3,7 +3,7 @@ import { metaIn, rowIn } from "../../../base/answers.ts"
 import type { ApiRequest, CommandContext } from "../../../context/context.ts"
 import { notePending, noteWarnings, printAnswer, warningsIn } from "../../../context/print.ts"
 import { readMoment } from "../../../base/parse-time.ts"
-import { type Flags, listFlag, repeatable, textFlag, withAction } from "../../../context/program.ts"
+import { type CommandAction, type Flags, listFlag, repeatable, textFlag, withAction } from "../../../context/program.ts"
 import { resolveId, resolveStore, storeOf } from "../../../context/resolve-id.ts"
 import { declareShow, opportunityPath, showOpportunity } from "../shared/show.ts"
 import { findProduct, kindAndPrice, notePriceOf, present, withKindAndPrice } from "../shared/parts.ts"
@@ -19,11 +19,7 @@ import { declareReprice, listOpportunities, withListFlags } from "../orders/list
 // `quote add`.
 
 /** Adds a line to a quote. */
-const addLine = async (
-  context: CommandContext,
-  [named = "", code = ""]: ReadonlyArray<string>,
-  flags: Flags
-): Promise<void> => {
+const addLine: CommandAction = async (context, [named = "", code = ""], flags) => {
   const path = await opportunityPath(context, named)
   const { item_id, name } = await findProduct(context, code)
   const is_dated = flags.from !== undefined || flags.to !== undefined
@@ -59,11 +55,7 @@ const addLine = async (
 // `quote convert`.
 
 /** Converts a draft or quotation to the requested state, in one or two steps. */
-export const convert = async (
-  context: CommandContext,
-  [named = ""]: ReadonlyArray<string>,
-  flags: Flags
-): Promise<void> => {
+export const convert: CommandAction = async (context, [named = ""], flags) => {
   const to = flags.to
   if (to !== "quotation" && to !== "order") throw usageError("--to is quotation or order.")
   const path = await opportunityPath(context, named)
@@ -102,7 +94,7 @@ const agreed = async (context: CommandContext, path: string, flags: Flags): Prom
 // `quote new`.
 
 /** Creates an opportunity with its lines, and converts it to a quotation unless it stays a draft. */
-const newQuote = async (context: CommandContext, _args: ReadonlyArray<string>, flags: Flags): Promise<void> => {
+const newQuote: CommandAction = async (context, _args, flags) => {
   const nothing_given = ["subject", "member", "from", "to", "line"].every((name) => flags[name] === undefined)
   const answers: Flags =
     nothing_given && context.interactive

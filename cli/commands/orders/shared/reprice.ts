@@ -1,16 +1,11 @@
 /** `quote reprice`: updates prices, taxes and terms; `--plan` shows the changes. */
 import { rowsIn } from "../../../base/answers.ts"
-import type { CommandContext } from "../../../context/context.ts"
 import { notePending, noteWarnings } from "../../../context/print.ts"
 import { columnsNamed, tableText } from "../../../output/table.ts"
-import { type Flags, textFlag } from "../../../context/program.ts"
+import { type CommandAction, textFlag } from "../../../context/program.ts"
 import { opportunityPath } from "./show.ts"
 
-export const repriceQuote = async (
-  context: CommandContext,
-  [named = ""]: ReadonlyArray<string>,
-  flags: Flags
-): Promise<void> => {
+export const repriceQuote: CommandAction = async (context, [named = ""], flags) => {
   const path = await opportunityPath(context, named)
   const only = textFlag(flags, "only")
   const answer = await context.ask({

@@ -7,7 +7,7 @@ import type { CommandContext } from "../../../context/context.ts"
 import { exit_codes, usageError } from "../../../base/exit-codes.ts"
 import { type Column, column, columnsNamed, tableText } from "../../../output/table.ts"
 import { styled } from "../../../output/text.ts"
-import { type Flags, textFlag } from "../../../context/program.ts"
+import { type CommandAction, type Flags, textFlag } from "../../../context/program.ts"
 
 const found_kinds = Object.keys(search_kinds) as ReadonlyArray<SearchKind>
 const number: Column<{ readonly id: number; readonly number: string | null }> = {
@@ -59,11 +59,7 @@ const kindsIn = (flags: Flags): ReadonlyArray<SearchKind> | undefined => {
   })
 }
 
-export const showFound = async (
-  context: CommandContext,
-  words: ReadonlyArray<string>,
-  flags: Flags
-): Promise<number> => {
+export const showFound: CommandAction = async (context, words, flags) => {
   const limit = textFlag(flags, "limit")
   const body = await context.read("/api/v1/search", [
     ["q", words.join(" ")],

@@ -1,18 +1,13 @@
 /** `purchase-orders add`: adds a line to a draft. */
 import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { rowIn, rowsOr } from "../../../base/answers.ts"
-import type { CommandContext } from "../../../context/context.ts"
 import { printAnswer } from "../../../context/print.ts"
-import { type Flags, textFlag } from "../../../context/program.ts"
+import { type CommandAction, textFlag } from "../../../context/program.ts"
 import { resolveId } from "../../../context/resolve-id.ts"
 import { printBrief } from "../../../briefs/purchase-orders.ts"
 import { parts } from "../../../briefs/purchase-orders-shown.ts"
 
-export const addOrderLine = async (
-  context: CommandContext,
-  [named = "", product]: ReadonlyArray<string>,
-  flags: Flags
-): Promise<void> => {
+export const addOrderLine: CommandAction = async (context, [named = "", product], flags) => {
   const path = `/api/v1/purchase_orders/${await resolveId(context, "purchase_orders", named)}`
   const { items } = rowIn(await context.read(path, [["include", "items"]]), "purchase_order")
   const given: { readonly [field: string]: string | number | undefined } = {

@@ -6,18 +6,14 @@ import { usageError } from "../../../base/exit-codes.ts"
 import { resolveId, resolveStore } from "../../../context/resolve-id.ts"
 import { blocksText, columnsNamed } from "../../../output/table.ts"
 import { oneLine } from "../../../output/text.ts"
-import { type Flags, withAction } from "../../../context/program.ts"
+import { type CommandAction, withAction } from "../../../context/program.ts"
 import { type Manifest, manifestOf } from "./contents.ts"
 import { type Command, Option } from "commander"
 
 // `containers manifest`: what is in a container, as a list, a page, or labels to stick on.
 
 /** Prints the manifest, or writes it or its labels as a page. Exit 2 where flags do not go together. */
-const showManifest = async (
-  context: CommandContext,
-  [named = ""]: ReadonlyArray<string>,
-  flags: Flags
-): Promise<void> => {
+const showManifest: CommandAction = async (context, [named = ""], flags) => {
   const file = flags.html,
     kind = flags.labels
   if (typeof file !== "string" && kind !== undefined)
