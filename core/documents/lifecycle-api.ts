@@ -1,7 +1,7 @@
 /** Endpoints of documents: generate, read, finalise, void (interface 4.9). */
 import { Effect, Result, Schema } from "effect"
 import { credit_notes, invoices } from "../billing/state/tables.ts"
-import { type Failure, Store } from "../kernel/store/store.ts"
+import { type Failure, Store, type Reads } from "../kernel/store/store.ts"
 import type { AnyRow, Table } from "../kernel/tables/table.ts"
 import { visibleColumnsOf } from "../kernel/tables/visibility.ts"
 import { hasOnePermission, type Viewer } from "../kernel/fields/rejection.ts"
@@ -60,7 +60,7 @@ const sourceFacts = Effect.fnUntraced(function* (
 })
 
 /** Invoices must be issued; other sources have no draft watermark. */
-const finaliseFacts = Effect.fnUntraced(function* (row: DocumentRow): Effect.fn.Return<FinaliseFacts, Failure, Store> {
+const finaliseFacts = Effect.fnUntraced(function* (row: DocumentRow): Reads<FinaliseFacts> {
   if (row.documentable_type !== "Invoice") return { is_draft: false }
   const invoice = yield* Store.get(invoices, row.documentable_id)
   return { is_draft: invoice?.status === "draft" && invoice.deleted_at === null }

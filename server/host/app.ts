@@ -276,17 +276,14 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
   )
   const slices: ReadonlyArray<ServerSlice> = catalogue.slices
   const state: ServerState = { listening_at: undefined, health: undefined, jobs: undefined, stopping: false }
-  const peers = peersOf(options, (effect) => runtime.runPromise(effect))
+  const peers = peersOf(options, (effect) => run(effect))
   const commits = makeCommits(catalogue, peers, () => state.health?.recorded())
   const files = await openBlobStore(options)
   const scope = Scope.makeUnsafe()
   const renderer = Effect.runSync(Scope.provide(makeRenderer(), scope))
   const server = serverContextOf(options, state, commits, { log, blobs: files.store, renderer })
-  const limits = makeLimits({
-    shared: options.database.kind === "pg",
-    run: (effect) => runtime.runPromise(effect),
-    log
-  })
+  const run: ServerApp["run"] = (effect) => runtime.runPromise(effect)
+  const limits = makeLimits({ shared: options.database.kind === "pg", run, log })
   const runtime = ManagedRuntime.make(layerOf(options, catalogue, commits, server, limits.services))
   try {
     await runtime.runPromise(Scope.provide(startUp(options, catalogue, files, state, commits), scope))
@@ -298,7 +295,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
 
   const context = await runtime.context()
   const noteStorage = storageNoter(state)
-  const background = makeBackground((effect) => runtime.runPromise(effect), noteStorage)
+  const background = makeBackground(run, noteStorage)
   const pipeline = makePipeline({
     catalogue,
     slices,
@@ -318,7 +315,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     log,
     answer,
     ask: (asked, giveUp) => promised(answer(asked), giveUp),
-    run: (effect) => runtime.runPromise(effect),
+    run,
     listensAt: (url) => {
       state.listening_at = url
     },

@@ -38,7 +38,7 @@ import { as_declared, type Composed, type Includes, type Resource } from "../lis
 
 export type { DecideContext } from "../events/settings.ts"
 export type * from "./endpoint-types.ts"
-export type { Failure, StoreRead } from "../store/store.ts"
+export type { Failure, Reads, StoreRead } from "../store/store.ts"
 
 const idResult: Schema.Codec<Id> = Schema.suspend(() => Schema.Struct({ id: wholeNumber }))
 

@@ -7,7 +7,7 @@
  */
 import { Context, Effect } from "effect"
 import { SqlError } from "effect/sql"
-import { type Failure, Store, openTransaction } from "../store/store.ts"
+import { Store, openTransaction, type Reads } from "../store/store.ts"
 
 /** State shared by the attempts at one transaction. */
 export interface LocksWanted {
@@ -36,10 +36,7 @@ const locking = (kind: "" | "try_", { shared = false }: How): string =>
   `pg_${kind}advisory_xact_lock${shared ? "_shared" : ""}`
 
 /** Locks these names until the transaction ends, waiting for their holders. */
-export const lockNames = Effect.fnUntraced(function* (
-  names: ReadonlyArray<string>,
-  how: How = {}
-): Effect.fn.Return<void, Failure, Store> {
+export const lockNames = Effect.fnUntraced(function* (names: ReadonlyArray<string>, how: How = {}): Reads<void> {
   const store = yield* Store
   if (store.dialect !== "pg") return
   const named = inOrder(names)
@@ -54,9 +51,7 @@ export const lockNames = Effect.fnUntraced(function* (
 })
 
 /** Where a transaction begins: waits for these names, and for those that its earlier attempts found taken. */
-export const lockFirst = Effect.fnUntraced(function* (
-  names: ReadonlyArray<string>
-): Effect.fn.Return<void, Failure, Store> {
+export const lockFirst = Effect.fnUntraced(function* (names: ReadonlyArray<string>): Reads<void> {
   yield* lockNames([...names, ...((yield* LocksWanted)?.names ?? [])])
 })
 
@@ -64,10 +59,7 @@ export const lockFirst = Effect.fnUntraced(function* (
  * Locks these names until the transaction ends if they are free; otherwise the transaction restarts and waits for them
  * at its beginning.
  */
-export const lockIfFree = Effect.fnUntraced(function* (
-  names: ReadonlyArray<string>,
-  how: How = {}
-): Effect.fn.Return<void, Failure, Store> {
+export const lockIfFree = Effect.fnUntraced(function* (names: ReadonlyArray<string>, how: How = {}): Reads<void> {
   const store = yield* Store
   // Reads outside a transaction take no locks.
   if (store.dialect !== "pg" || (yield* openTransaction(store)) === undefined) return

@@ -366,3 +366,5 @@ export const isRetryable = (error: SqlError.SqlError): boolean =>
 export type Failure = Rejection | SqlError.SqlError
 /** Reads rows and returns an `A`. */
 export type StoreRead<A> = Effect.Effect<A, Failure, Store>
+/** The body of a function whose answer is a {@link StoreRead}. */
+export type Reads<A> = Effect.fn.Return<A, Failure, Store>

@@ -7,7 +7,7 @@ import { insert, plainTable, removeWhere, type RowOf, table, updateWhere } from 
 import { openEnd } from "../../values/time.ts"
 import { Effect, Schema } from "effect"
 import { lockIfFree } from "../../kernel/runtime/locks.ts"
-import type { Failure, Store } from "../../kernel/store/store.ts"
+import type { Reads } from "../../kernel/store/store.ts"
 import type { Slice } from "../../kernel/endpoints/endpoint.ts"
 import { eventType, follow, type NewEvent, streamOf } from "../../kernel/events/event-type.ts"
 import { storedValue, wholeRow } from "../../kernel/tables/field-schema.ts"
@@ -231,7 +231,7 @@ const namesOf = (product_ids: Iterable<number>): ReadonlyArray<string> =>
 export const lockClaims = Effect.fnUntraced(function* (
   claimed: Iterable<number>,
   read: Iterable<number> = []
-): Effect.fn.Return<void, Failure, Store> {
+): Reads<void> {
   const names = namesOf(claimed)
   const own = new Set(names)
   yield* lockIfFree(names)

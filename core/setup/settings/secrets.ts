@@ -8,7 +8,7 @@ import { eventType, streamOf } from "../../kernel/events/event-type.ts"
 import type { Field, Fields, Json, JsonObject } from "../../kernel/fields/field.ts"
 import { longText, text, timestamp } from "../../kernel/fields/field.ts"
 import { at_server, Rejection } from "../../kernel/fields/rejection.ts"
-import { type Failure, Store, type StoreRead } from "../../kernel/store/store.ts"
+import { type Failure, Store, type StoreRead, type Reads } from "../../kernel/store/store.ts"
 import { insert, plainTable, remove, type RowChange } from "../../kernel/tables/table.ts"
 
 export const secret_settings = plainTable(
@@ -74,11 +74,7 @@ export const secretEvents = (group: string, given: SecretChanges, known: KnownSe
   })
 
 /** Keeps new secrets, in the transaction that records that they changed. */
-export const keepSecrets = Effect.fnUntraced(function* (
-  group: string,
-  given: SecretChanges,
-  now: string
-): Effect.fn.Return<void, Failure, Store> {
+export const keepSecrets = Effect.fnUntraced(function* (group: string, given: SecretChanges, now: string): Reads<void> {
   const secrets = (yield* runtimeIfAny)?.secrets
   if (secrets === undefined) return
   yield* Store.apply(
@@ -94,7 +90,7 @@ export const keepSecrets = Effect.fnUntraced(function* (
 /** Secrets of these groups in answers: a placeholder, or null if not set; absent on a device. */
 export const shownSecrets = Effect.fnUntraced(function* (groups: {
   readonly [group: string]: Fields
-}): Effect.fn.Return<{ readonly [group: string]: SecretChanges }, Failure, Store> {
+}): Reads<{ readonly [group: string]: SecretChanges }> {
   const keys = Object.entries(groups).flatMap(([group, fields]) =>
     Object.keys(secretFields(fields).secret).map((key) => ({ group, key }))
   )

@@ -1,7 +1,7 @@
 /** A unit or a case comes back. */
 import { Effect, Result } from "effect"
 import type { Settings } from "../../kernel/events/settings.ts"
-import { type Failure, Store } from "../../kernel/store/store.ts"
+import { Store, type Reads } from "../../kernel/store/store.ts"
 import { type LinePieces, loadLinePieces } from "../../orders/opportunities/state/pieces.ts"
 import {
   asset_assignments,
@@ -47,10 +47,7 @@ const sumOf = (lines: ReadonlyArray<LinePieces>, lost: number): Counts => {
 }
 
 /** The counts of an order as it is stored: six queries. */
-export const loadCounts = Effect.fnUntraced(function* (
-  opportunity_id: number,
-  settings: Settings
-): Effect.fn.Return<Counts, Failure, Store> {
+export const loadCounts = Effect.fnUntraced(function* (opportunity_id: number, settings: Settings): Reads<Counts> {
   const piecesOf = yield* loadLinePieces([opportunity_id], settings)
   const records = yield* Store.find(service_records, { opportunity_id, state: "lost", ended_at: null })
   // Checks of lines create records that name the line; goods reported lost meanwhile are not back.
@@ -65,7 +62,7 @@ export const loadCounts = Effect.fnUntraced(function* (
 const beyondStock = Effect.fnUntraced(function* (
   product_id: number,
   store_id: number
-): Effect.fn.Return<{ readonly held: number; readonly out: number } | undefined, Failure, Store> {
+): Reads<{ readonly held: number; readonly out: number } | undefined> {
   const levels = yield* Store.pick(stock_levels, ["quantity_held"], { product_id, store_id })
   const claims = yield* Store.pick(demands, ["source_type", "source_id"], { product_id, store_id, is_active: true })
   const lines = yield* Store.pickMany(
@@ -83,7 +80,7 @@ const foundText = Effect.fnUntraced(function* ({
   name,
   opportunity_id,
   stock_level_id
-}: Scanned): Effect.fn.Return<ReadonlyArray<string>, Failure, Store> {
+}: Scanned): Reads<ReadonlyArray<string>> {
   const level = stock_level_id === null ? undefined : yield* Store.get(stock_levels, stock_level_id)
   if (level?.service_state !== "lost" || opportunity_id === null) return []
   const as_missing = { stock_level_id: level.id, opportunity_id, condition_on_return: missing }
@@ -92,9 +89,7 @@ const foundText = Effect.fnUntraced(function* ({
 })
 
 /** Warnings about a returned unit and about a bulk product that was booked out. */
-export const warningsOf = Effect.fnUntraced(function* (
-  scanned: Scanned
-): Effect.fn.Return<ReadonlyArray<string>, Failure, Store> {
+export const warningsOf = Effect.fnUntraced(function* (scanned: Scanned): Reads<ReadonlyArray<string>> {
   const { direction, kind, name, opportunity_id, opportunity_item_id, product_id } = scanned
   if (direction === "in" && kind === "unit") return yield* foundText(scanned)
   if (direction !== "out" || kind !== "bulk" || product_id === null || opportunity_id === null) return []

@@ -27,7 +27,7 @@ import {
   viewContext
 } from "../../../core/kernel/endpoints/resource.ts"
 import { bindings, whereSql } from "../../../core/kernel/store/statement.ts"
-import { type Failure, Store } from "../../../core/kernel/store/store.ts"
+import { type Failure, Store, type Reads } from "../../../core/kernel/store/store.ts"
 import { notificationRules, notificationType } from "../../../core/office/notifications/types.ts"
 import { users } from "../../../core/people/users/permissions.ts"
 import { type NotificationRow, notifications } from "./schema.ts"
@@ -256,7 +256,7 @@ export const shownRows = Effect.fnUntraced(function* (
 export const isMailedTo = Effect.fnUntraced(function* (
   { person_id }: Pick<Viewer, "person_id">,
   rows: ReadonlyArray<NotificationRow>
-): Effect.fn.Return<(row: NotificationRow) => boolean, Failure, Store> {
+): Reads<(row: NotificationRow) => boolean> {
   const rules = yield* notificationRules(
     person_id === null ? [] : [person_id],
     rows.map(({ notification_type }) => notification_type)

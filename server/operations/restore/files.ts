@@ -4,7 +4,7 @@ import type { Json, JsonObject } from "../../../core/kernel/fields/field.ts"
 import { canonicalJson, id, integer, json, text, timestamp } from "../../../core/kernel/fields/field.ts"
 import { type Key, plainTable, type RowOf, type Table } from "../../../core/kernel/tables/table.ts"
 import { createHash } from "node:crypto"
-import type { Catalogue, Failure } from "../../../core/kernel/endpoints/endpoint.ts"
+import type { Catalogue, Failure, Reads } from "../../../core/kernel/endpoints/endpoint.ts"
 import { CommandRuntime, get, postQuery } from "../../../core/kernel/endpoints/endpoint.ts"
 import {
   advanceIdSequence,
@@ -100,10 +100,7 @@ export const manifestOf = ({ manifest }: Pick<RestoreRow, "manifest">): Manifest
 // Checksums of this server's tables, with its counters: an export carries them and an import is compared with them.
 
 /** Rows in the order of their keys, as canonical JSON: the same on either engine. One pass; memory for one page. */
-const checksumOf = Effect.fnUntraced(function* (
-  table: Table,
-  names: ReadonlyArray<string>
-): Effect.fn.Return<TableChecksum, Failure, Store> {
+const checksumOf = Effect.fnUntraced(function* (table: Table, names: ReadonlyArray<string>): Reads<TableChecksum> {
   const hash = createHash("sha256")
   let rows = 0
   for (let after: Key | undefined; ;) {
@@ -141,9 +138,7 @@ const checksumsAsExported = (
   )
 
 /** Manifest of this server. Run it inside one transaction, so that all of it is of one position. */
-export const ownManifest = Effect.fnUntraced(function* (
-  catalogue: Catalogue
-): Effect.fn.Return<Manifest, Failure, Store> {
+export const ownManifest = Effect.fnUntraced(function* (catalogue: Catalogue): Reads<Manifest> {
   const store = yield* Store
   const position = yield* lastPosition(store)
   const [{ events } = { events: 0 }] = yield* store.run<{ events: number }>("select count(*) as events from journal")
@@ -170,7 +165,7 @@ export const applyRestore = Effect.fnUntraced(function* (
   catalogue: Catalogue,
   manifest: Manifest,
   now: string
-): Effect.fn.Return<void, Failure, Store> {
+): Reads<void> {
   const store = yield* Store
   const [staged = { events: 0, top: 0 }] = yield* store.run<{ events: number; top: number | null }>(
     "select count(*) as events, max(position) as top from restored_events"
@@ -321,10 +316,7 @@ const bringFile = (owned: Draft, ownerOnly: OwnerOnly) =>
   })
 
 /** Within the import's transaction: the files that its rows name are here and stay, or nothing is brought in. */
-export const bringFiles = Effect.fnUntraced(function* (
-  catalogue: Catalogue,
-  accept_missing: boolean
-): Effect.fn.Return<void, Failure, Store> {
+export const bringFiles = Effect.fnUntraced(function* (catalogue: Catalogue, accept_missing: boolean): Reads<void> {
   const named = namedFiles(catalogue)
   if (named === undefined) return
   yield* Store.run(

@@ -4,7 +4,7 @@ import { type LineAtStore, snapshotsForLines } from "../../availability/api/wind
 import { loadStockedProducts } from "../../availability/facts/load-products.ts"
 import type { StockedProduct } from "../../availability/rules/snapshot.ts"
 import { type DemandRow, demands, lockClaims } from "../../demands/schema.ts"
-import type { Failure } from "../../../kernel/endpoints/endpoint.ts"
+import type { Reads } from "../../../kernel/endpoints/endpoint.ts"
 import { baseCurrency, type Settings } from "../../../kernel/events/settings.ts"
 import { Store } from "../../../kernel/store/store.ts"
 import { members } from "../../../people/members/schema.ts"
@@ -67,7 +67,7 @@ export interface Now {
 const loadOpportunity = Effect.fnUntraced(function* (
   header: OpportunityRow,
   { line_ids = [], live_only = false }: LoadOptions = {}
-): Effect.fn.Return<Opportunity, Failure, Store> {
+): Reads<Opportunity> {
   const units = yield* Store.find(asset_assignments, { opportunity_id: header.id })
   const reads_all = !live_only || header.version_count < 2
   const found = yield* Store.find(
@@ -90,9 +90,7 @@ const loadOpportunity = Effect.fnUntraced(function* (
   }
 })
 
-export const loadCustomer = Effect.fnUntraced(function* (
-  member_id: number | null
-): Effect.fn.Return<Customer | undefined, Failure, Store> {
+export const loadCustomer = Effect.fnUntraced(function* (member_id: number | null): Reads<Customer | undefined> {
   return member_id === null ? undefined : yield* Store.get(members, member_id)
 })
 
@@ -130,7 +128,7 @@ export const loadDecisionState = Effect.fnUntraced(function* (
   header: OpportunityRow,
   { now, settings }: Now,
   options: LoadOptions = {}
-): Effect.fn.Return<DecisionState, Failure, Store> {
+): Reads<DecisionState> {
   const store = yield* Store
   const opportunity = yield* loadOpportunity(header, options)
   const store_id = options.store_id === undefined ? header.store_id : options.store_id
@@ -200,7 +198,7 @@ export const loadDecisionState = Effect.fnUntraced(function* (
 const loadUnitHolds = Effect.fnUntraced(function* (
   opportunity_id: number,
   level_ids: ReadonlyArray<number>
-): Effect.fn.Return<ReadonlyArray<UnitHold>, Failure, Store> {
+): Reads<ReadonlyArray<UnitHold>> {
   if (level_ids.length === 0) return []
   const found = (yield* Store.find(demands, { asset_id: level_ids, is_active: true })).filter(
     (demand) => demand.opportunity_id !== opportunity_id
@@ -219,7 +217,7 @@ const loadUnitHolds = Effect.fnUntraced(function* (
 const loadUnitsOutElsewhere = Effect.fnUntraced(function* (
   opportunity_id: number,
   level_ids: ReadonlyArray<number>
-): Effect.fn.Return<ReadonlyMap<number, string>, Failure, Store> {
+): Reads<ReadonlyMap<number, string>> {
   if (level_ids.length === 0) return new Map()
   const out = (yield* Store.find(asset_assignments, {
     stock_level_id: level_ids,

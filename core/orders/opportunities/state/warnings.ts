@@ -1,6 +1,6 @@
 /** Warnings about an opportunity's lines: untaxed, unpriced, or left behind by new dates. */
 import { Effect } from "effect"
-import type { Failure } from "../../../kernel/endpoints/endpoint.ts"
+import type { Reads } from "../../../kernel/endpoints/endpoint.ts"
 import { Store } from "../../../kernel/store/store.ts"
 import type { Table } from "../../../kernel/tables/table.ts"
 import { members } from "../../../people/members/schema.ts"
@@ -62,9 +62,7 @@ const isUntaxed = ({ is_optional, item_type, tax_rate, total }: ItemRow): boolea
 const names = (lines: ReadonlyArray<ItemRow>): ReadonlyArray<string> => lines.map(({ name }) => name)
 
 /** One query if everything is taxed, and none if nothing can be changed any more. */
-export const untaxedWarnings = Effect.fnUntraced(function* (
-  header: OpportunityRow
-): Effect.fn.Return<ReadonlyArray<string>, Failure, Store> {
+export const untaxedWarnings = Effect.fnUntraced(function* (header: OpportunityRow): Reads<ReadonlyArray<string>> {
   if (isClosed(header) || header.invoiced) return []
   const live = { opportunity_id: header.id, is_live: true }
   const lines = (yield* Store.find(opportunity_items, live, { order: ["path", "id"] })).filter(isUntaxed)
@@ -120,7 +118,7 @@ export const comesToNothing = ({ item_type, manual_unit_price, quantity, unit_pr
 export const unpricedLines = Effect.fnUntraced(function* (
   header: OpportunityRow,
   input: Now
-): Effect.fn.Return<ReadonlyArray<ItemRow>, Failure, Store> {
+): Reads<ReadonlyArray<ItemRow>> {
   const live = { opportunity_id: header.id, is_live: true }
   const found = yield* Store.find(opportunity_items, live, { order: ["path", "id"] })
   const lines = found.filter((line) => !line.is_optional && comesToNothing(line))
