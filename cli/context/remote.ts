@@ -9,7 +9,7 @@ import type { LocalFile } from "../base/input.ts"
 export interface RemoteRequest extends Request {
   readonly files?: { readonly [field: string]: LocalFile }
 }
-export interface Server {
+interface Server {
   readonly url: string
   readonly ask: (request: RemoteRequest) => Promise<Answer>
 }

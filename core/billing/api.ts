@@ -1,7 +1,7 @@
 /** The billing slice: invoices, payments, refunds and credit notes. */
 import { choice, integer, json, type JsonObject, longText, text } from "../kernel/fields/field.ts"
 import type { SettingGroups } from "../kernel/events/settings.ts"
-import { command, type Endpoint, get, type Input, type Slice, type Reads } from "../kernel/endpoints/endpoint.ts"
+import { command, type Endpoint, get, type Input, type Slice } from "../kernel/endpoints/endpoint.ts"
 import { checkoutEndpoints } from "./checkout/api.ts"
 import { eInvoiceEndpoints, eInvoiceSettings } from "./einvoice/api.ts"
 import { billedOfOpportunities, creditNoteResource, invoiceResource, paymentResource } from "./state/resources.ts"
@@ -127,7 +127,7 @@ const both = ({ id, payment_id }: MovedResult, input: Input) =>
     invoice: renderById(invoiceResource, id, input.query, viewContext(input))
   })
 
-const refundFacts = Effect.fnUntraced(function* (payment_id: number | null): Reads<RefundFacts> {
+const refundFacts = Effect.fnUntraced(function* (payment_id: number | null): Store.Reads<RefundFacts> {
   const payment = payment_id === null ? undefined : yield* Store.get(payments, payment_id)
   if (payment === undefined) return no_payment_named
   const moved = yield* Store.find(payments, { invoice_id: payment.invoice_id })

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import type { PaperOptions } from "../billing/paper/letter.ts"
 import { type Settings, settingNumber } from "../kernel/events/settings.ts"
-import { Store, type Reads } from "../kernel/store/store.ts"
+import { Store } from "../kernel/store/store.ts"
 import { document_layouts, type DocumentLayoutRow, type DocumentType } from "./schema.ts"
 
 /** Texts with fields on the document itself. */
@@ -42,7 +42,7 @@ interface Brand {
   readonly logo_sha256: string | null
 }
 /** Content of the logo; null if missing or deleted. Attachments are declared after documents. */
-const logoOf = Effect.fnUntraced(function* (id: number): Reads<string | null> {
+const logoOf = Effect.fnUntraced(function* (id: number): Store.Reads<string | null> {
   if (id === 0) return null
   const { sql } = yield* Store
   const [row] = yield* sql<{ sha256: string }>`select sha256 from attachments where id = ${id}`
@@ -52,7 +52,7 @@ export const brandOf = Effect.fnUntraced(function* (
   document_type: DocumentType,
   store_id: number | null,
   settings: Settings
-): Reads<Brand> {
+): Store.Reads<Brand> {
   const scopes = [document_type, null].flatMap((type) => [store_id, null].map((id) => scopeOf(id, type)))
   const layouts = yield* Store.find(document_layouts, { scope: [...new Set(scopes)] })
   const layout = narrowest(layouts, document_type, store_id)

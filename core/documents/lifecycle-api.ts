@@ -1,7 +1,7 @@
 /** Endpoints of documents: generate, read, finalise, void (interface 4.9). */
 import { Effect, Result, Schema } from "effect"
 import { credit_notes, invoices } from "../billing/state/tables.ts"
-import { type Failure, Store, type Reads } from "../kernel/store/store.ts"
+import { type Failure, Store } from "../kernel/store/store.ts"
 import type { AnyRow, Table } from "../kernel/tables/table.ts"
 import { visibleColumnsOf } from "../kernel/tables/visibility.ts"
 import { hasOnePermission, type Viewer } from "../kernel/fields/rejection.ts"
@@ -26,7 +26,7 @@ import { created, listOf, ok, renderById, renderOne, resource, viewContext } fro
 import type { Settings } from "../kernel/events/settings.ts"
 import { stores } from "../setup/stores.ts"
 import type { Answer, Endpoint, Id, Input } from "../kernel/endpoints/endpoint.ts"
-import { command, CommandRuntime, get, runtimeIfAny } from "../kernel/endpoints/endpoint.ts"
+import { command, CommandRuntime, get } from "../kernel/endpoints/endpoint.ts"
 import { wholeNumber } from "../kernel/tables/field-schema.ts"
 
 // Facts for the rules of documents, read in the transaction.
@@ -60,7 +60,7 @@ const sourceFacts = Effect.fnUntraced(function* (
 })
 
 /** Invoices must be issued; other sources have no draft watermark. */
-const finaliseFacts = Effect.fnUntraced(function* (row: DocumentRow): Reads<FinaliseFacts> {
+const finaliseFacts = Effect.fnUntraced(function* (row: DocumentRow): Store.Reads<FinaliseFacts> {
   if (row.documentable_type !== "Invoice") return { is_draft: false }
   const invoice = yield* Store.get(invoices, row.documentable_id)
   return { is_draft: invoice?.status === "draft" && invoice.deleted_at === null }
@@ -113,7 +113,7 @@ const newestLinks = Effect.fnUntraced(function* (document_ids: ReadonlyArray<num
   return new Map(rows.map((row) => [row.document_id, row]))
 })
 /** Only the server creates URLs. */
-const addresses = Effect.map(runtimeIfAny, (runtime) => ({
+const addresses = Effect.map(CommandRuntime.ifAny, (runtime) => ({
   file_url: runtime?.file_url,
   public_url: runtime?.role === "server" ? runtime.public_url : undefined
 }))
@@ -285,7 +285,7 @@ export const generate = command("POST", `${path}/generate`, {
   },
   respond: ({ id, is_queued }, input) =>
     Effect.gen(function* () {
-      if (is_queued && (yield* runtimeIfAny)?.role === "server")
+      if (is_queued && (yield* CommandRuntime.ifAny)?.role === "server")
         return queuedAnswer(drawJobId("job", id), "The document is being made.")
       return created(yield* renderById(documentResource, id, input.query, viewContext(input)))
     })

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { list_names } from "../setup/custom-fields/schema.ts"
 import { type CustomFieldFacts, customFieldFacts, list_values } from "../kernel/lists/custom-field.ts"
-import type { DecideContext, Input, Reads } from "../kernel/endpoints/endpoint.ts"
+import type { DecideContext, Input } from "../kernel/endpoints/endpoint.ts"
 import { lockStreams } from "../kernel/runtime/engine.ts"
 import { createdEvent, initialRow, updatedEvent } from "../kernel/endpoints/crud-resource.ts"
 import { columnList, quote } from "../kernel/store/statement.ts"
@@ -34,7 +34,7 @@ export interface MemberFacts extends ImportContext, ContactFacts {
   readonly custom: CustomFieldFacts
 }
 
-export const memberFacts = Effect.fnUntraced(function* (input: MemberInput): Reads<MemberFacts> {
+export const memberFacts = Effect.fnUntraced(function* (input: MemberInput): Store.Reads<MemberFacts> {
   const rows = readRows(input.values.rows ?? [], memberColumns)
   const has = (...columns: ReadonlyArray<string>): boolean =>
     rows.some((row) => columns.some((column) => row.cells[column] !== undefined))

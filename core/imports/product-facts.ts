@@ -1,5 +1,5 @@
 /** Facts of a product import for the whole batch: about a dozen queries, whatever the number of rows. */
-import type { DecideContext, Input, Reads } from "../kernel/endpoints/endpoint.ts"
+import type { DecideContext, Input } from "../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../kernel/events/event-type.ts"
 import { createdEvent, initialRow } from "../kernel/endpoints/crud-resource.ts"
 import { foldCase } from "../kernel/tables/table.ts"
@@ -114,7 +114,9 @@ export interface ProductFacts extends ImportContext {
   readonly in_containers: ReadonlySet<number>
 }
 
-export const productFacts = Effect.fnUntraced(function* (input: Input<{}, typeof importFields>): Reads<ProductFacts> {
+export const productFacts = Effect.fnUntraced(function* (
+  input: Input<{}, typeof importFields>
+): Store.Reads<ProductFacts> {
   const store = yield* Store
   const rows = readRows(input.values.rows ?? [], productColumns)
   const has = (column: string): boolean => rows.some((row) => row.cells[column] !== undefined)

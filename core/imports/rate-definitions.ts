@@ -1,7 +1,7 @@
 /** POST /rate_definitions/import: rate definitions from another system (rules/rates 6.1). */
 import { Effect, Result } from "effect"
 import type { NewEvent } from "../kernel/events/event-type.ts"
-import type { DecideContext, Input, Reads } from "../kernel/endpoints/endpoint.ts"
+import type { DecideContext, Input } from "../kernel/endpoints/endpoint.ts"
 import { lockStreams } from "../kernel/runtime/engine.ts"
 import { parseJson, readFields } from "../kernel/fields/input.ts"
 import { isJsonObject, type Json, type JsonObject } from "../kernel/fields/field.ts"
@@ -25,7 +25,7 @@ interface DefinitionFacts extends ImportContext {
 
 export const definitionFacts = Effect.fnUntraced(function* (
   input: Input<{}, typeof importFields>
-): Reads<DefinitionFacts> {
+): Store.Reads<DefinitionFacts> {
   const present = yield* Store.find(rate_definitions, {})
   yield* lockStreams(present.map(({ id }) => `rate_definition:${id}`))
   return {

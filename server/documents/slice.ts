@@ -12,7 +12,7 @@ import {
   documentsBatched,
   documentStream
 } from "../../core/documents/schema.ts"
-import { type Answer, CommandRuntime, type Reads } from "../../core/kernel/endpoints/endpoint.ts"
+import { type Answer, CommandRuntime } from "../../core/kernel/endpoints/endpoint.ts"
 import { isJsonObject, type JsonObject } from "../../core/kernel/fields/field.ts"
 import type { FieldErrors } from "../../core/kernel/fields/rejection.ts"
 import { bodyOf, invalid, invalidField, Rejection, statusOf } from "../../core/kernel/fields/rejection.ts"
@@ -257,7 +257,7 @@ const onceDrawn = Effect.fnUntraced(function* (id: number) {
 })
 
 /** Why it could not be drawn: for a permanent or a temporary reason. */
-const refusalOf = Effect.fnUntraced(function* (row: DocumentRow): Reads<Rejection> {
+const refusalOf = Effect.fnUntraced(function* (row: DocumentRow): Store.Reads<Rejection> {
   const error = row.error ?? "It could not be drawn."
   const [event] = yield* Store.find(
     journal,

@@ -4,7 +4,7 @@
  */
 import { Clock, Effect, Stream } from "effect"
 import { chunked, quote } from "../../core/kernel/store/statement.ts"
-import { type Failure, Store, type Reads } from "../../core/kernel/store/store.ts"
+import { type Failure, Store } from "../../core/kernel/store/store.ts"
 import type { FileColumns, Table } from "../../core/kernel/tables/table.ts"
 import { type Catalogue, CommandRuntime } from "../../core/kernel/endpoints/endpoint.ts"
 import { instantOf } from "../../core/values/time.ts"
@@ -40,7 +40,7 @@ export const fileOf = Effect.fnUntraced(function* (
   catalogue: Tables,
   uuid: string,
   now: string
-): Reads<NamedFile | undefined> {
+): Store.Reads<NamedFile | undefined> {
   const { sql } = yield* Store
   for (const { table, file } of fileTables(catalogue)) {
     const [found] = yield* sql<{ sha256: string; name: string; mime_type: string; size_bytes: number | string }>`

@@ -6,7 +6,7 @@ import { Clock, Effect, type Scope, type Stream } from "effect"
 import { SqlError } from "effect/sql"
 import { invalidField, Rejection } from "../../core/kernel/fields/rejection.ts"
 import type { RowChange } from "../../core/kernel/tables/table.ts"
-import { type Failure, Store, type Reads } from "../../core/kernel/store/store.ts"
+import { type Failure, Store } from "../../core/kernel/store/store.ts"
 import { instantOf } from "../../core/values/time.ts"
 import { serverContext } from "../ports/server-context.ts"
 import type { BlobMissing, BlobTooLarge, Receiving, StoredBlob } from "../ports/blob-store.ts"
@@ -73,7 +73,7 @@ export const filesNamed = (changes: ReadonlyArray<RowChange>): Effect.Effect<voi
   const named = new Set(changes.flatMap(namedBy))
   return named.size === 0 ? Effect.void : hold([...named].sort())
 }
-const hold = Effect.fnUntraced(function* (named: ReadonlyArray<string>): Reads<void> {
+const hold = Effect.fnUntraced(function* (named: ReadonlyArray<string>): Store.Reads<void> {
   const { sql } = yield* Store
   const held = yield* sql<{ sha256: string }>`
     update blobs set unreferenced_since = null where state = 'kept' and sha256 in ${sql.in(named)}

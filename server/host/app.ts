@@ -30,7 +30,7 @@ import { listen } from "../pg/session.ts"
 import { type HttpRequest, type HttpResponse, makePipeline } from "./pipeline.ts"
 import type { ServerSlice } from "../ports/server-slice.ts"
 import { type StorageFailure, storageFailureOf } from "../ports/storage-fault.ts"
-import { makeCommits, makePeerNotifier, mayChangeSettings, type PeerNotifier } from "./caches.ts"
+import { makeCommits, makePeerNotifier, mayChangeSettings } from "./caches.ts"
 import { bootstrap, postgresIsKnown } from "./bootstrap.ts"
 
 export interface ServerOptions {
@@ -90,7 +90,7 @@ interface ServerState {
   stopping: boolean
 }
 type RunNow = (effect: Effect.Effect<void, never, Store>) => Promise<void>
-const peersOf = ({ database }: ServerOptions, run: RunNow): PeerNotifier | undefined =>
+const peersOf = ({ database }: ServerOptions, run: RunNow) =>
   database.kind !== "pg"
     ? undefined
     : makePeerNotifier((payload) =>

@@ -1,5 +1,5 @@
 /** Caches of a server: settings and reference rows, used for less than a second and never after its own changes. */
-import { openTransaction, type Sql, type Store, type StoreShape } from "../../core/kernel/store/store.ts"
+import { type Sql, type Store, type StoreShape } from "../../core/kernel/store/store.ts"
 import { Clock, Effect, Option, Schema } from "effect"
 import { storedSettings } from "../../core/kernel/runtime/server-runtime.ts"
 import type { Catalogue, Failure } from "../../core/kernel/endpoints/endpoint.ts"
@@ -11,7 +11,7 @@ import { makeAuthentication } from "../access/tokens/authenticate.ts"
 // writer waits for them, and one notice covers all commits made while the last one was being sent. A lost notice delays
 // the others briefly: they use cached data for less than a second.
 
-export interface PeerNotifier {
+interface PeerNotifier {
   readonly notify: (settingsChanged: boolean) => void
   /** Resolves when every notice is sent. */
   readonly sent: () => Promise<void>
@@ -174,7 +174,7 @@ const makeReferenceCache = (changed: () => void): ReferenceCache => {
     // Not within a transaction, which sees its own changes and may be rolled back; but for definitions that it has not
     // changed.
     const outside = <A>(kept: (now: number) => Sql<A>, plain: () => Sql<A>, cached = false): Sql<A> =>
-      Effect.flatMap(openTransaction(store), (transaction) =>
+      Effect.flatMap(store.openTransaction, (transaction) =>
         transaction === undefined || (cached && !changing.has(transaction))
           ? Effect.flatMap(Clock.currentTimeMillis, kept)
           : plain()
@@ -206,13 +206,13 @@ const watched = (store: StoreShape, changing: WeakSet<object>, changed: () => vo
   apply: (changes) =>
     !changes.some(({ table }) => table.reference)
       ? store.apply(changes)
-      : Effect.flatMap(openTransaction(store), (transaction) => {
+      : Effect.flatMap(store.openTransaction, (transaction) => {
           if (transaction !== undefined) changing.add(transaction)
           return Effect.andThen(store.apply(changes), store.sql.afterCommit(Effect.sync(changed)))
         }),
   transaction: (effect) =>
-    Effect.flatMap(openTransaction(store), (outer) => {
-      const ended = Effect.map(openTransaction(store), (own) => own !== undefined && changing.delete(own))
+    Effect.flatMap(store.openTransaction, (outer) => {
+      const ended = Effect.map(store.openTransaction, (own) => own !== undefined && changing.delete(own))
       return store.transaction(outer === undefined ? Effect.ensuring(effect, ended) : effect)
     })
 })

@@ -3,7 +3,7 @@ import { integer, text } from "../../core/kernel/fields/field.ts"
 import { plainTable } from "../../core/kernel/tables/table.ts"
 import type { ServerSlice } from "../ports/server-slice.ts"
 import { Context, Effect } from "effect"
-import type { StoreRead, Reads } from "../../core/kernel/endpoints/endpoint.ts"
+import type { StoreRead } from "../../core/kernel/endpoints/endpoint.ts"
 import { bindings } from "../../core/kernel/store/statement.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 
@@ -83,7 +83,7 @@ export const MonthHoldings = Context.Reference<
 export const addMonthUnits = Effect.fnUntraced(function* (
   units: ReadonlyMap<number, number>,
   month: string
-): Reads<void> {
+): Store.Reads<void> {
   const store = yield* Store
   const flushing = (yield* MonthHoldings)?.flushing(units, month)
   // In one order everywhere, so that two processes cannot wait for each other.
@@ -113,7 +113,7 @@ export const addMonthUnits = Effect.fnUntraced(function* (
 export const monthUnits = Effect.fnUntraced(function* (
   token_ids: ReadonlyArray<number>,
   month: string
-): Reads<ReadonlyMap<number, number>> {
+): Store.Reads<ReadonlyMap<number, number>> {
   if (token_ids.length === 0) return new Map()
   const { sql } = yield* Store
   const rows = yield* sql<{ token_id: number; units: number }>`

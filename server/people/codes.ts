@@ -7,7 +7,7 @@ import { insert, plainTable, remove, removeWhere, type RowOf } from "../../core/
 import { hkdfSync, randomBytes } from "node:crypto"
 import { Effect } from "effect"
 import type { StoredEvent } from "../../core/kernel/events/event-type.ts"
-import { type Failure, Store, type Reads } from "../../core/kernel/store/store.ts"
+import { type Failure, Store } from "../../core/kernel/store/store.ts"
 import { memberAnonymised } from "../../core/people/personal-data/erase.ts"
 import { userDeactivated } from "../../core/people/users/decide.ts"
 import { type UserRow, users } from "../../core/people/users/permissions.ts"
@@ -74,7 +74,7 @@ export const makeCode = Effect.fnUntraced(function* ({
   expires_at,
   position,
   user_id
-}: Reason): Reads<string | undefined> {
+}: Reason): Store.Reads<string | undefined> {
   const before = yield* Store.get(login_codes, user_id)
   if (before !== undefined && before.position >= position) return undefined
   const hash = hashOfCode(code) ?? ""
@@ -83,7 +83,7 @@ export const makeCode = Effect.fnUntraced(function* ({
 })
 
 /** The row of a code that holds at this instant. */
-export const codeWith = Effect.fnUntraced(function* (hash: string, now: string): Reads<LoginCodeRow | undefined> {
+export const codeWith = Effect.fnUntraced(function* (hash: string, now: string): Store.Reads<LoginCodeRow | undefined> {
   const row = yield* Store.first(login_codes, { hash })
   return row !== undefined && isSecretOf(row, hash) && row.expires_at > now ? row : undefined
 })

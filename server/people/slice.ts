@@ -1,6 +1,6 @@
 /** How people get in who hold no token yet: codes sent by mail (rules/conventions 11). */
 import { Clock, Context, Effect, Schema } from "effect"
-import { type Failure, Store, type Reads } from "../../core/kernel/store/store.ts"
+import { type Failure, Store } from "../../core/kernel/store/store.ts"
 import { lockStreams, retryOnConflict } from "../../core/kernel/runtime/engine.ts"
 import { type StoredEvent, streamOf } from "../../core/kernel/events/event-type.ts"
 import { journal } from "../../core/kernel/events/journal.ts"
@@ -168,7 +168,7 @@ export const accountMails = processOf({
 })
 
 /** Pending mail about an account is dropped with its text when the person is erased. */
-const dropMails = Effect.fnUntraced(function* (events: ReadonlyArray<StoredEvent>): Reads<void> {
+const dropMails = Effect.fnUntraced(function* (events: ReadonlyArray<StoredEvent>): Store.Reads<void> {
   const streams = events.flatMap(({ data, type }) =>
     type === memberAnonymised.type && typeof data["user_id"] === "number" ? [streamOf("user", data["user_id"])] : []
   )

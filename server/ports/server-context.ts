@@ -1,6 +1,6 @@
 /** Services of the server for its slices. */
 import { Context, Data, Effect, Option, Schema, type Scope } from "effect"
-import { type Failure, Store, type StoreRead, type Reads } from "../../core/kernel/store/store.ts"
+import { type Failure, Store, type StoreRead } from "../../core/kernel/store/store.ts"
 import type { BlobStore } from "./blob-store.ts"
 import type { Condition } from "./health.ts"
 import type { JobOffer, Jobs } from "./offers.ts"
@@ -206,7 +206,7 @@ export const ownerEvents = (at: string): ReadonlyArray<NewEvent> =>
   ownerOf({ name: "Owner", email: "owner@localhost" }, { user_id: owner_user_id, member_id: 1 }, at)
 
 /** The user with the permissions of their roles; undefined where there is none. Two reads by key. */
-export const userById = Effect.fnUntraced(function* (user_id: number): Reads<User | undefined> {
+export const userById = Effect.fnUntraced(function* (user_id: number): Store.Reads<User | undefined> {
   const user = yield* Store.get(users, user_id)
   return user === undefined ? undefined : viewerOf(user, yield* Store.getMany(roles, user.role_ids), null)
 })

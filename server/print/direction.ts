@@ -37,7 +37,7 @@ const directionOf = (text: string, base: "ltr" | "rtl" | "auto" = "auto"): Parag
 }
 
 /** A word set on a line by pdfmake, with the result of {@link directionOf}. */
-export interface Word {
+interface Word {
   text: string
   x: number
   width: number
@@ -127,7 +127,7 @@ export interface Drawing {
 export interface Tag {
   readonly tag: "P" | "H1" | "H2" | "H3"
 }
-export interface Inline {
+interface Inline {
   readonly text: string
   readonly font: string
   readonly level?: number

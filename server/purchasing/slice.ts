@@ -6,7 +6,7 @@ import { brandOf, fragmentsOf, mail_places } from "../../core/documents/brand.ts
 import type { PreparedDocument } from "../../core/documents/content/prepare.ts"
 import { CommandRuntime, recordEvents } from "../../core/kernel/endpoints/endpoint.ts"
 import { type Settings, settingText } from "../../core/kernel/events/settings.ts"
-import { Store, type Reads } from "../../core/kernel/store/store.ts"
+import { Store } from "../../core/kernel/store/store.ts"
 import { members } from "../../core/people/members/schema.ts"
 import { dateText } from "../../core/pricing/print/format.ts"
 import { type PurchaseOrderMail, purchaseOrderMail, PurchaseOrderMailer } from "../../core/purchasing/fields.ts"
@@ -148,7 +148,7 @@ const recipientOf = Effect.fnUntraced(function* (order: PurchaseOrderRow, settin
 const mailReminder = Effect.fnUntraced(function* (
   { due_at, items, order, zone }: DueOrder,
   settings: Settings
-): Reads<void> {
+): Store.Reads<void> {
   const to = yield* recipientOf(order, settings)
   if (to === undefined) return
   const supplier = yield* Store.get(members, order.supplier_id)

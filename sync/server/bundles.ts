@@ -3,7 +3,7 @@
  * signature authenticates the device; its bearer only needs a token that may sync.
  */
 import { Clock, Effect } from "effect"
-import { CommandRuntime, postQuery, type Reads } from "../../core/kernel/endpoints/endpoint.ts"
+import { CommandRuntime, postQuery } from "../../core/kernel/endpoints/endpoint.ts"
 import type { JsonObject, ValueOf } from "../../core/kernel/fields/field.ts"
 import { boolean, integer, isJsonObject, json, list, object, text } from "../../core/kernel/fields/field.ts"
 import {
@@ -214,7 +214,7 @@ const deliver = postQuery("/api/v1/sync/bundles", {
 const opened = Effect.fnUntraced(function* (
   bundle: JsonObject,
   now: string
-): Reads<{ readonly given: Given; readonly viewer: Viewer }> {
+): Store.Reads<{ readonly given: Given; readonly viewer: Viewer }> {
   const refused = (text: string) => invalidField("bundle", text)
   const sealed = yield* Effect.try({
     try: () => bundleFrom(bundle),
@@ -250,7 +250,7 @@ const userOf = Effect.fnUntraced(function* (
   user_id: number,
   device: { readonly token_id: number | null },
   now: string
-): Reads<Viewer> {
+): Store.Reads<Viewer> {
   const user = yield* Store.get(users, user_id)
   if (user === undefined || !user.is_active)
     return yield* forbidden("The account of the device's user has been deactivated.")

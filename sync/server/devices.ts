@@ -6,8 +6,7 @@ import type {
   ErrorBody,
   Failure,
   Input,
-  SharedDraft,
-  Reads
+  SharedDraft
 } from "../../core/kernel/endpoints/endpoint.ts"
 import { CommandRuntime, get, postQuery } from "../../core/kernel/endpoints/endpoint.ts"
 import { integer, list, object, text } from "../../core/kernel/fields/field.ts"
@@ -107,7 +106,7 @@ const noSuchReplica = notFound("No such replica.")
 const mineOrManaged = Effect.fnUntraced(function* ({
   rows: { id: replica },
   viewer
-}: CallerContext<OneReplica>): Reads<void> {
+}: CallerContext<OneReplica>): Store.Reads<void> {
   if (replica.user_id === viewer.user_id) return
   if (!managesDevices(viewer)) return yield* noSuchReplica
   const user = yield* Store.get(users, replica.user_id)

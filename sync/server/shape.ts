@@ -8,7 +8,7 @@ import { eventsAfter, journal, lastPosition } from "../../core/kernel/events/jou
 import { epochOf } from "../../core/kernel/runtime/schema.ts"
 import { Store, type StoreShape } from "../../core/kernel/store/store.ts"
 import { reader_grants } from "./tables.ts"
-import type { Answer, Catalogue, Reads } from "../../core/kernel/endpoints/endpoint.ts"
+import type { Answer, Catalogue } from "../../core/kernel/endpoints/endpoint.ts"
 import { type Query, valueOf } from "../../core/kernel/lists/query.ts"
 import { invalidField, type Viewer } from "../../core/kernel/fields/rejection.ts"
 import { redactionFor } from "../protocol/redaction.ts"
@@ -203,7 +203,7 @@ const changesReader = ({ tables }: Catalogue, { type }: StoredEvent): boolean =>
 export const shapeAnswer = Effect.fnUntraced(function* (
   catalogue: Catalogue,
   { viewer, replica_id, query, events_per_chunk = events_per_chunk_max }: ShapeReader
-): Reads<Answer<Messages> | Refetch> {
+): Store.Reads<Answer<Messages> | Refetch> {
   const store = yield* Store
   const redaction = redactionFor(catalogue, viewer, replica_id)
   const handle = yield* handleOf(store, viewer, replica_id, redaction.fingerprint, redaction.token_fingerprint)

@@ -1,15 +1,7 @@
 /** The endpoints of fills and checksums (see sync/protocol/snapshot.ts). */
 import { lastOf } from "../../core/values/text.ts"
 import { Effect } from "effect"
-import type {
-  Answer,
-  Catalogue,
-  Endpoint,
-  Failure,
-  Input,
-  SharedDraft,
-  Reads
-} from "../../core/kernel/endpoints/endpoint.ts"
+import type { Answer, Catalogue, Endpoint, Failure, Input, SharedDraft } from "../../core/kernel/endpoints/endpoint.ts"
 import { CommandRuntime, get } from "../../core/kernel/endpoints/endpoint.ts"
 import { scrubsOf } from "../../core/kernel/events/event-type.ts"
 import { eventsAfter, journal, lastPosition, redacted_event } from "../../core/kernel/events/journal.ts"
@@ -64,7 +56,7 @@ export const planAnswer = Effect.fnUntraced(function* (
     replica_id,
     pending_from
   }: { readonly viewer: Viewer; readonly replica_id: number; readonly pending_from: number }
-): Reads<Answer<{ readonly snapshot: SnapshotPlan }>> {
+): Store.Reads<Answer<{ readonly snapshot: SnapshotPlan }>> {
   const store = yield* Store
   const redaction = redactionFor(catalogue, viewer, replica_id)
   const handle = yield* handleOf(store, viewer, replica_id, redaction.fingerprint, redaction.token_fingerprint)
@@ -129,7 +121,7 @@ const countRows = Effect.fnUntraced(function* (store: StoreShape, catalogue: Cat
 export const rowsAnswer = Effect.fnUntraced(function* (
   catalogue: Catalogue,
   reader: SnapshotReader
-): Reads<Answer<{ readonly page: SnapshotPage }> | Refetch> {
+): Store.Reads<Answer<{ readonly page: SnapshotPage }> | Refetch> {
   const store = yield* Store
   const placed = yield* placeOf(store, catalogue, reader)
   if ("answer" in placed) return placed.answer
@@ -174,7 +166,7 @@ const visible = (events: SnapshotPage["events"], redaction: Redaction): Snapshot
 const checksumsAnswer = Effect.fnUntraced(function* (
   catalogue: Catalogue,
   reader: SnapshotReader
-): Reads<Answer<{ readonly page: ChecksumPage }> | Refetch> {
+): Store.Reads<Answer<{ readonly page: ChecksumPage }> | Refetch> {
   const store = yield* Store
   const placed = yield* placeOf(store, catalogue, reader)
   if ("answer" in placed) return placed.answer
@@ -299,7 +291,10 @@ const place = {
   after: text({ default: "", describe: "Cursor: end of the previous page" }),
   limit: integer({ default: rows_per_page_max, min: 1, max: rows_per_page_max, describe: "Rows per page" })
 }
-const readerOf = Effect.fnUntraced(function* ({ values, viewer }: Input<{}, typeof place>): Reads<SnapshotReader> {
+const readerOf = Effect.fnUntraced(function* ({
+  values,
+  viewer
+}: Input<{}, typeof place>): Store.Reads<SnapshotReader> {
   yield* requireOwnReplica(values.replica_id, viewer, false)
   return {
     viewer,

@@ -1,6 +1,6 @@
 /** Billing an opportunity (interface 4.5). */
 import { Effect } from "effect"
-import { command, type Endpoint, type Reads } from "../../kernel/endpoints/endpoint.ts"
+import { command, type Endpoint } from "../../kernel/endpoints/endpoint.ts"
 import { boolean, choice, decimal, integer, type Json, json, list, object } from "../../kernel/fields/field.ts"
 import { later, withRules } from "../../kernel/fields/later.ts"
 import { forbidden, hasOnePermission } from "../../kernel/fields/rejection.ts"
@@ -31,7 +31,7 @@ import type { CheckoutSource } from "../state/rows.ts"
 export const chargedSource = Effect.fnUntraced(function* (
   header: OpportunityRow,
   customer_tax_class_id: number | null
-): Reads<CheckoutSource> {
+): Store.Reads<CheckoutSource> {
   const where = { opportunity_id: header.id }
   const lines = yield* Store.find(opportunity_items, { ...where, is_live: true }, { order: ["path", "id"] })
   const version =
@@ -61,7 +61,7 @@ export const depositsOf = Effect.fnUntraced(function* ({
   currency_code,
   id: opportunity_id,
   member_id
-}: OpportunityRow): Reads<ReadonlyArray<Deposit>> {
+}: OpportunityRow): Store.Reads<ReadonlyArray<Deposit>> {
   const issued = yield* Store.find(
     invoices,
     {
@@ -83,7 +83,7 @@ export const depositsOf = Effect.fnUntraced(function* ({
     .map((invoice) => ({ invoice, credited: (notes.get(invoice.id) ?? []).flatMap((note) => note.tax_summary) }))
 })
 
-const checkoutFactsOf = Effect.fnUntraced(function* (header: OpportunityRow): Reads<CheckoutFacts> {
+const checkoutFactsOf = Effect.fnUntraced(function* (header: OpportunityRow): Store.Reads<CheckoutFacts> {
   const member = header.member_id === null ? undefined : yield* Store.get(members, header.member_id)
   return {
     source: yield* chargedSource(header, member?.sale_tax_class_id ?? null),

@@ -13,7 +13,7 @@ import { snapshotRate } from "../../orders/opportunities/header/decide.ts"
 import type { OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
 import { resolveTax } from "../../pricing/pricing/line.ts"
 import { dayOf, isInFuture, plusDays } from "../../values/time.ts"
-import { type CurrencyFacts, exactSums, requireEnabled, rowTax, settled, sumsOf } from "../state/amounts.ts"
+import { exactSums, requireEnabled, rowTax, settled, sumsOf } from "../state/amounts.ts"
 import { type Billing, overbilling } from "../state/billed.ts"
 import {
   invoiceChange,
@@ -38,7 +38,7 @@ export interface HeaderFacts extends ItemFacts {
   readonly custom: CustomFieldFacts
 }
 export interface CreateFacts extends HeaderFacts {
-  readonly currency: CurrencyFacts
+  readonly currency: { readonly code: string; readonly is_enabled: boolean }
   /** Undefined without an exchange rate to the base currency. */
   readonly exchange_rate: string | undefined
 }

@@ -1,7 +1,7 @@
 /** Facts for the rules of invoices, read in the transaction. */
 import { Effect } from "effect"
 import { customFieldFacts } from "../../kernel/lists/custom-field.ts"
-import type { Input, Reads } from "../../kernel/endpoints/endpoint.ts"
+import type { Input } from "../../kernel/endpoints/endpoint.ts"
 import { lockStreams } from "../../kernel/runtime/engine.ts"
 import { baseCurrency } from "../../kernel/events/settings.ts"
 import { Store } from "../../kernel/store/store.ts"
@@ -25,7 +25,11 @@ interface Named {
   readonly opportunity_id: number | null
   readonly items: ReadonlyArray<SentItem>
 }
-const headerFacts = Effect.fnUntraced(function* ({ items, member_id, opportunity_id }: Named): Reads<HeaderFacts> {
+const headerFacts = Effect.fnUntraced(function* ({
+  items,
+  member_id,
+  opportunity_id
+}: Named): Store.Reads<HeaderFacts> {
   const member = yield* Store.get(members, member_id)
   const product_ids = [...new Set(items.flatMap(({ product_id }) => product_id ?? []))]
   return {
@@ -46,7 +50,7 @@ export const rateToBase = (code: string, { now, settings }: Pick<Input, "now" | 
 export const createFactsOf = Effect.fnUntraced(function* (
   input: Pick<Input, "now" | "settings">,
   values: CreateValues
-): Reads<CreateFacts> {
+): Store.Reads<CreateFacts> {
   const facts = yield* headerFacts({
     member_id: values.member_id ?? 0,
     opportunity_id: values.opportunity_id ?? null,
@@ -64,7 +68,10 @@ export const createFactsOf = Effect.fnUntraced(function* (
 
 const inOrder = { order: ["sort_order", "id"] }
 export const itemsOf = (invoice_id: number) => Store.find(invoice_items, { invoice_id }, inOrder)
-export const updateFactsOf = Effect.fnUntraced(function* (row: InvoiceRow, sent: UpdateValues): Reads<UpdateFacts> {
+export const updateFactsOf = Effect.fnUntraced(function* (
+  row: InvoiceRow,
+  sent: UpdateValues
+): Store.Reads<UpdateFacts> {
   const named = {
     member_id: sent.member_id ?? row.member_id,
     opportunity_id: sent.opportunity_id === undefined ? row.opportunity_id : sent.opportunity_id,
@@ -104,7 +111,7 @@ export const deductionsOf = Effect.fnUntraced(function* (deposit_ids: ReadonlyAr
 export const issueFactsOf = Effect.fnUntraced(function* (
   row: InvoiceRow,
   { settings }: Pick<Input, "settings">
-): Reads<IssueFacts> {
+): Store.Reads<IssueFacts> {
   const items = yield* itemsOf(row.id)
   const deposit_ids = [...new Set(items.flatMap((item) => item.deposit_invoice_id ?? []))]
   // Serialises invoices that deduct one deposit or bill one opportunity.
@@ -132,7 +139,7 @@ export const issueFactsOf = Effect.fnUntraced(function* (
   }
 })
 
-export const voidFactsOf = Effect.fnUntraced(function* (row: InvoiceRow): Reads<VoidFacts> {
+export const voidFactsOf = Effect.fnUntraced(function* (row: InvoiceRow): Store.Reads<VoidFacts> {
   const notes = yield* Store.find(credit_notes, { invoice_id: row.id }, { limit: 1 })
   return { credit_notes: notes.length, deducted_by: yield* deductedBy(row) }
 })

@@ -1,6 +1,6 @@
 /** Reading invoices: the list and one of them. */
 import { Effect } from "effect"
-import { command, type Endpoint, get, type Id, type Input, type Reads } from "../../kernel/endpoints/endpoint.ts"
+import { command, type Endpoint, get, type Id, type Input } from "../../kernel/endpoints/endpoint.ts"
 import { Store } from "../../kernel/store/store.ts"
 import type { Now } from "../../orders/opportunities/state/load.ts"
 import { unpricedLines, unpricedText } from "../../orders/opportunities/state/warnings.ts"
@@ -62,7 +62,7 @@ const unpriced = Effect.fnUntraced(function* (
   )
 })
 
-const warningsOf = Effect.fnUntraced(function* (row: InvoiceRow, input: Now): Reads<ReadonlyArray<string>> {
+const warningsOf = Effect.fnUntraced(function* (row: InvoiceRow, input: Now): Store.Reads<ReadonlyArray<string>> {
   if (row.status !== "draft") return []
   const items = yield* itemsOf(row.id)
   return [
@@ -83,7 +83,7 @@ const warnedInvoice = Effect.fnUntraced(function* (
   row: InvoiceRow,
   query: Query,
   input: Omit<ViewContext, "base_currency">
-): Reads<One<"invoice"> & { readonly meta?: { readonly warnings: ReadonlyArray<string> } }> {
+): Store.Reads<One<"invoice"> & { readonly meta?: { readonly warnings: ReadonlyArray<string> } }> {
   const shown = yield* renderOne(invoiceResource, row, query, viewContext(input))
   const warnings = yield* warningsOf(row, input)
   return warnings.length === 0 ? shown : { ...shown, meta: { warnings } }

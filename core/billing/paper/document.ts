@@ -24,7 +24,7 @@ import { epcCode, paymentLink, spacedIban } from "./mail-text.ts"
 import { paperLanguage, type Words, wordsOf } from "./words.ts"
 import { Effect } from "effect"
 import { baseCurrency, type Settings, settingText } from "../../kernel/events/settings.ts"
-import { Store, type Reads } from "../../kernel/store/store.ts"
+import { Store } from "../../kernel/store/store.ts"
 import { members } from "../../people/members/schema.ts"
 import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
 import { stores } from "../../setup/stores.ts"
@@ -252,7 +252,7 @@ export const paperOptions = Effect.fnUntraced(function* (
   { member_id, store_id }: { readonly member_id: number | null; readonly store_id: number | null },
   settings: Settings,
   logo_sha256: string | null = null
-): Reads<PaperOptions> {
+): Store.Reads<PaperOptions> {
   const set = (key: string): string | null => settingText(settings, "invoicing", key).trim() || null
   const member = member_id === null ? undefined : yield* Store.get(members, member_id)
   const place = store_id === null ? undefined : yield* Store.get(stores, store_id)
@@ -279,7 +279,7 @@ export const paperOptions = Effect.fnUntraced(function* (
 const namedParties = Effect.fnUntraced(function* (
   row: Parameters<typeof partiesOf>[0],
   settings: Settings
-): Reads<{ readonly seller: NamedParty; readonly buyer: NamedParty }> {
+): Store.Reads<{ readonly seller: NamedParty; readonly buyer: NamedParty }> {
   const { billed_by, billed_to } = yield* partiesOf(row, settings)
   return { seller: billed_by ?? nobody, buyer: billed_to ?? nobody }
 })
@@ -289,7 +289,7 @@ export const invoicePaper = Effect.fnUntraced(function* (
   invoice: InvoiceRow,
   settings: Settings,
   options: PaperOptions
-): Reads<InvoicePaper> {
+): Store.Reads<InvoicePaper> {
   const order = invoice.opportunity_id === null ? undefined : yield* Store.get(opportunities, invoice.opportunity_id)
   return {
     invoice,
@@ -304,7 +304,7 @@ export const creditNotePaper = Effect.fnUntraced(function* (
   credit_note: CreditNoteRow,
   settings: Settings,
   options: PaperOptions
-): Reads<CreditNotePaper> {
+): Store.Reads<CreditNotePaper> {
   const invoice = yield* Store.get(invoices, credit_note.invoice_id)
   return {
     credit_note,

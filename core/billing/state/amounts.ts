@@ -139,14 +139,13 @@ export const exactSums = <S extends object>(sums: S): Result.Result<S, Rejection
     ? Result.succeed(sums)
     : reject("items", "The total is too large.")
 /** 422 on `currency` if new documents may not be in it. */
-export const requireEnabled = ({ code, is_enabled }: CurrencyFacts): Result.Result<void, Rejection> =>
-  is_enabled
-    ? Result.succeed(undefined)
-    : reject("currency", `${code} is not enabled; enable it first (PUT /api/v1/currencies/${code}).`)
-export interface CurrencyFacts {
+export const requireEnabled = (currency: {
   readonly code: string
   readonly is_enabled: boolean
-}
+}): Result.Result<void, Rejection> =>
+  currency.is_enabled
+    ? Result.succeed(undefined)
+    : reject("currency", `${currency.code} is not enabled; enable it first (PUT /api/v1/currencies/${currency.code}).`)
 const sum = (amounts: ReadonlyArray<number>): number => amounts.reduce((all, one) => all + one, 0)
 
 /** Payments and credits of an invoice, in minor units. */

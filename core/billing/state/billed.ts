@@ -11,7 +11,6 @@ import { newItem } from "./items.ts"
 import type { InvoiceItemRow, InvoiceRow } from "./tables.ts"
 import { credit_note_items, invoice_items, invoices, standing_statuses } from "./tables.ts"
 import { Effect } from "effect"
-import type { Reads } from "../../kernel/endpoints/endpoint.ts"
 import { Store } from "../../kernel/store/store.ts"
 import type { OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
 import { opportunities, opportunity_versions } from "../../orders/opportunities/tables/opportunities.ts"
@@ -197,7 +196,7 @@ const amountsIn = (opportunity: BilledOpportunity, invoice: InvoiceRow): ((amoun
 export const billedOf = Effect.fnUntraced(function* (
   headers: ReadonlyArray<BilledOpportunity>,
   but?: number
-): Reads<ReadonlyMap<number, Billed>> {
+): Store.Reads<ReadonlyMap<number, Billed>> {
   const found = (yield* Store.find(
     invoices,
     {
@@ -254,7 +253,7 @@ export const billedOf = Effect.fnUntraced(function* (
 export const billingOf = Effect.fnUntraced(function* (
   invoice: InvoiceRow,
   items: ReadonlyArray<InvoiceItemRow>
-): Reads<Billing | undefined> {
+): Store.Reads<Billing | undefined> {
   if (invoice.type !== "standard" || invoice.opportunity_id === null) return undefined
   const opportunity = yield* Store.get(opportunities, invoice.opportunity_id)
   if (opportunity === undefined) return undefined

@@ -22,7 +22,7 @@ import {
   invoices
 } from "../../billing/state/tables.ts"
 import { type Settings, settingText } from "../../kernel/events/settings.ts"
-import { Store, type Reads } from "../../kernel/store/store.ts"
+import { Store } from "../../kernel/store/store.ts"
 import { members } from "../../people/members/schema.ts"
 import { formatMoney } from "../../values/money.ts"
 import { branded, brandOf, fragmentsOf, mail_places, text_places } from "../brand.ts"
@@ -178,7 +178,7 @@ const isOrganisation = Effect.fnUntraced(function* (member_id: number) {
 export const prepareInvoice = Effect.fnUntraced(function* (
   source: DocumentSource,
   settings: Settings
-): Reads<PreparedDocument | undefined> {
+): Store.Reads<PreparedDocument | undefined> {
   const invoice = yield* Store.get(invoices, source.documentable_id)
   if (invoice === undefined || invoice.deleted_at !== null) return undefined
   if (source.document_type !== "invoice" && source.document_type !== typeOfInvoice(invoice)) return undefined
@@ -218,7 +218,7 @@ export const prepareInvoice = Effect.fnUntraced(function* (
 export const prepareCreditNote = Effect.fnUntraced(function* (
   source: DocumentSource,
   settings: Settings
-): Reads<PreparedDocument | undefined> {
+): Store.Reads<PreparedDocument | undefined> {
   const credit_note = yield* Store.get(credit_notes, source.documentable_id)
   if (credit_note === undefined) return undefined
   // Terms in the settings apply to invoices.

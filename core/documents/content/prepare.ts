@@ -7,7 +7,7 @@ import { paperOptions } from "../../billing/paper/document.ts"
 import { buyerOf, nobody, sellerOf } from "../../billing/state/parties.ts"
 import type { NamedParty } from "../../billing/state/tables.ts"
 import { type Settings, settingText } from "../../kernel/events/settings.ts"
-import { type Failure, Store, type Reads } from "../../kernel/store/store.ts"
+import { type Failure, Store } from "../../kernel/store/store.ts"
 import { members } from "../../people/members/schema.ts"
 import { opportunity_items } from "../../orders/opportunities/tables/lines.ts"
 import { opportunities, type OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
@@ -29,7 +29,7 @@ const fieldFacts = Effect.fnUntraced(function* (
   source: DocumentSource,
   header: OpportunityRow,
   settings: Settings
-): Reads<WarehouseFieldFacts> {
+): Store.Reads<WarehouseFieldFacts> {
   const { member_id, venue_id } = header
   const people = yield* Store.getMany(
     members,
@@ -66,7 +66,7 @@ const fieldFacts = Effect.fnUntraced(function* (
 const prepareWarehousePaper = Effect.fnUntraced(function* (
   source: DocumentSource,
   settings: Settings
-): Reads<PreparedDocument | undefined> {
+): Store.Reads<PreparedDocument | undefined> {
   const paper = yield* warehousePaper(source, settings)
   const header = paper === undefined ? undefined : yield* Store.get(opportunities, source.documentable_id)
   if (paper === undefined || header === undefined) return paper

@@ -18,7 +18,7 @@ import { wordsOf } from "../../billing/paper/words.ts"
 import { buyerOf, nobody, sellerOf } from "../../billing/state/parties.ts"
 import type { NamedParty } from "../../billing/state/tables.ts"
 import { type Settings, settingText } from "../../kernel/events/settings.ts"
-import { Store, type Reads } from "../../kernel/store/store.ts"
+import { Store } from "../../kernel/store/store.ts"
 import type { PurchaseOrderItemRow, PurchaseOrderRow } from "../../purchasing/schema.ts"
 import {
   purchase_order_items,
@@ -103,7 +103,7 @@ export const purchaseGroups: ReadonlyArray<FieldGroup<PurchasePaper>> = [
 export const preparePurchase = Effect.fnUntraced(function* (
   source: DocumentSource,
   settings: Settings
-): Reads<PreparedDocument | undefined> {
+): Store.Reads<PreparedDocument | undefined> {
   const order = yield* Store.get(purchase_orders, source.documentable_id)
   if (order === undefined || order.deleted_at !== null) return undefined
   const store_id = source.store_id ?? order.store_id

@@ -18,7 +18,7 @@ import { billedRows } from "../../billing/state/rows.ts"
 import type { Deposit } from "../../billing/checkout/decide.ts"
 import { buyerOf, nobody, sellerOf } from "../../billing/state/parties.ts"
 import { type Settings, settingText } from "../../kernel/events/settings.ts"
-import { Store, type Reads } from "../../kernel/store/store.ts"
+import { Store } from "../../kernel/store/store.ts"
 import type { RowOf } from "../../kernel/tables/table.ts"
 import { addresses, members } from "../../people/members/schema.ts"
 import { chargeableDays, exclusiveTax } from "../../pricing/pricing/line.ts"
@@ -272,7 +272,7 @@ export interface SalesFacts extends SalesSource, CommonFacts, CustomerFacts, Pri
 export const placesOf = Effect.fnUntraced(function* (
   { collection_address_id, delivery_address_id, venue_id }: OpportunityRow,
   home: string | null
-): Reads<{ readonly delivery: ReadonlyArray<string>; readonly collection: ReadonlyArray<string> }> {
+): Store.Reads<{ readonly delivery: ReadonlyArray<string>; readonly collection: ReadonlyArray<string> }> {
   const named = yield* Store.getMany(
     addresses,
     [delivery_address_id, collection_address_id].filter((id) => id !== null)
@@ -300,7 +300,7 @@ export const salesFacts = Effect.fnUntraced(function* (
   source: DocumentSource,
   header: OpportunityRow,
   settings: Settings
-): Reads<SalesFacts> {
+): Store.Reads<SalesFacts> {
   const { member_id, venue_id } = header
   const [member, venue] = yield* membersOf([member_id, venue_id])
   const charged = yield* chargedSource(header, member?.sale_tax_class_id ?? null)

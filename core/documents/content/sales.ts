@@ -6,7 +6,7 @@ import type { PaperOptions, Parties } from "../../billing/paper/letter.ts"
 import { dayText, frame, head, pairs, shownMoney, taxRows, text, windowText } from "../../billing/paper/letter.ts"
 import { wordsOf } from "../../billing/paper/words.ts"
 import type { Settings } from "../../kernel/events/settings.ts"
-import { Store, type Reads } from "../../kernel/store/store.ts"
+import { Store } from "../../kernel/store/store.ts"
 import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
 import { isAbandoned, statusNameOf } from "../../orders/opportunities/tables/statuses.ts"
 import type { Block, PrintDocument } from "../../pricing/print/blocks.ts"
@@ -55,7 +55,7 @@ export const salesGroups: ReadonlyArray<FieldGroup<SalesPaper>> = [
 export const prepareSales = Effect.fnUntraced(function* (
   source: DocumentSource,
   settings: Settings
-): Reads<PreparedDocument | undefined> {
+): Store.Reads<PreparedDocument | undefined> {
   const header = yield* Store.get(opportunities, source.documentable_id)
   if (header === undefined || header.deleted_at !== null) return undefined
   const store_id = source.store_id ?? header.store_id

@@ -1,7 +1,7 @@
 /** Facts for warehouse documents: a fixed number of queries, for any number of lines. */
 import { Effect } from "effect"
 import { bindings, columnList } from "../../kernel/store/statement.ts"
-import { Store, type Reads } from "../../kernel/store/store.ts"
+import { Store } from "../../kernel/store/store.ts"
 import type { CellCode } from "../../pricing/print/blocks.ts"
 import { type ProductRow, products } from "../../products/products/schema.ts"
 import { readCode, unitCode } from "../../warehouse/scanning/read-code.ts"
@@ -107,7 +107,7 @@ const texts = <Row>(rows: ReadonlyArray<Row>, columns: ReadonlyArray<keyof Row>)
 const loadCodes = Effect.fnUntraced(function* (
   units: ReadonlyArray<CodedUnit>,
   of_products: ReadonlyArray<CodedProduct>
-): Reads<Codes> {
+): Store.Reads<Codes> {
   const store = yield* Store
   const of_units = texts(units, unit_columns)
   const among = [...texts(of_products, product_columns)]
@@ -184,7 +184,7 @@ export const warehouseFacts = Effect.fnUntraced(function* (
   opportunity_id: number,
   reader: Reader,
   settings: Settings
-): Reads<WarehouseFacts | undefined> {
+): Store.Reads<WarehouseFacts | undefined> {
   const order = yield* Store.get(opportunities, opportunity_id)
   if (order === undefined || order.deleted_at !== null) return undefined
   const lines = (yield* Store.find(
@@ -244,7 +244,7 @@ const service = 2
 const unitsOf = Effect.fnUntraced(function* (
   order: OpportunityRow,
   lines: ReadonlyArray<ItemRow>
-): Reads<ReadonlyArray<AssignmentRow>> {
+): Store.Reads<ReadonlyArray<AssignmentRow>> {
   const shown = new Set(lines.map((line) => line.id))
   const all = yield* Store.find(asset_assignments, { opportunity_id: order.id }, { order: ["id"] })
   return all.filter((unit) => shown.has(unit.opportunity_item_id))
@@ -257,7 +257,7 @@ const unitsOf = Effect.fnUntraced(function* (
 const casesOf = Effect.fnUntraced(function* (
   order: OpportunityRow,
   units: ReadonlyArray<AssignmentRow>
-): Reads<Pick<WarehouseFacts, "cases" | "packed">> {
+): Store.Reads<Pick<WarehouseFacts, "cases" | "packed">> {
   const store = yield* Store
   const unit_ids = ids(units.map((unit) => unit.stock_level_id))
   const around =
@@ -297,7 +297,7 @@ const casesOf = Effect.fnUntraced(function* (
 const shelvesOf = Effect.fnUntraced(function* (
   product_ids: ReadonlyArray<number>,
   store_ids: ReadonlyArray<number>
-): Reads<ReadonlyArray<Shelf>> {
+): Store.Reads<ReadonlyArray<Shelf>> {
   if (product_ids.length === 0 || store_ids.length === 0) return []
   const { sql } = yield* Store
   const rows = yield* sql<{

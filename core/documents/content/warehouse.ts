@@ -1,7 +1,7 @@
 /** Pick lists, delivery notes and return notes (rules/billing 3). They show no prices. */
+import type { Store } from "../../kernel/store/store.ts"
 import { Effect } from "effect"
 import type { Settings } from "../../kernel/events/settings.ts"
-import type { Reads } from "../../kernel/store/store.ts"
 import type { Block, Cell, Column, Group, PrintDocument, Row } from "../../pricing/print/blocks.ts"
 import { plain } from "../../pricing/print/blocks.ts"
 import { momentText, pageLabel, quantityText } from "../../pricing/print/format.ts"
@@ -21,7 +21,7 @@ const isPaperKind = (type: DocumentType): type is PaperKind =>
 export const warehousePaper = Effect.fnUntraced(function* (
   source: DocumentSource,
   settings: Settings
-): Reads<PreparedDocument | undefined> {
+): Store.Reads<PreparedDocument | undefined> {
   const { document_number, document_type: kind, documentable_id, now, store_id } = source
   if (!isPaperKind(kind)) return undefined
   // Staff pick and take back; customers read and sign deliveries.

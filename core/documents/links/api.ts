@@ -6,7 +6,7 @@ import type { DocumentLinkRow, DocumentRow } from "../schema.ts"
 import { document_acceptances, document_links, document_snapshots, documents } from "../schema.ts"
 import { invoices } from "../../billing/state/tables.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
-import { type Endpoint, get, postQuery, runtimeIfAny, type Reads } from "../../kernel/endpoints/endpoint.ts"
+import { type Endpoint, get, postQuery, CommandRuntime } from "../../kernel/endpoints/endpoint.ts"
 import { reaction } from "../../kernel/events/react.ts"
 import { invalidField } from "../../kernel/fields/rejection.ts"
 import { Store } from "../../kernel/store/store.ts"
@@ -19,7 +19,7 @@ import type { SettingGroups } from "../../kernel/events/settings.ts"
 
 // API representation of acceptances (rules/billing 3).
 
-const addressOf = Effect.map(runtimeIfAny, (runtime) => runtime?.file_url)
+const addressOf = Effect.map(CommandRuntime.ifAny, (runtime) => runtime?.file_url)
 export const acceptanceResource = resource({
   singular: "document_acceptance",
   table: document_acceptances,
@@ -106,7 +106,7 @@ const verify = postQuery(`${path}/verify`, {
 const linksNaming = Effect.fnUntraced(function* (
   jobs: ReadonlyArray<number>,
   bills: ReadonlyArray<number>
-): Reads<ReadonlyArray<DocumentLinkRow>> {
+): Store.Reads<ReadonlyArray<DocumentLinkRow>> {
   const of = (documentable_type: "Opportunity" | "Invoice", ids: ReadonlyArray<number>) =>
     ids.length === 0 ? Effect.succeed([]) : Store.find(documents, { documentable_type, documentable_id: ids })
   const made = [...(yield* of("Opportunity", jobs)), ...(yield* of("Invoice", bills))]

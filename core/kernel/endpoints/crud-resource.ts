@@ -14,8 +14,7 @@ import type {
   Params,
   Slice,
   StoreRead,
-  Streams,
-  Reads
+  Streams
 } from "./endpoint.ts"
 import { command, get } from "./endpoint.ts"
 import type { NewEvent } from "../events/event-type.ts"
@@ -190,7 +189,7 @@ const savedResult = Shown.keys({ id: integer(), warnings: Shown.optional(list(te
 type Saved = typeof savedResult.Type
 /** The saved row as it is now, with the `meta` of the rules. */
 const answerWith = <F extends Fields, X>({ resource, rules }: Draft<F, X>, status: Status) =>
-  Effect.fnUntraced(function* (result: Saved, input: Input): Reads<Answer<SavedBody>> {
+  Effect.fnUntraced(function* (result: Saved, input: Input): Store.Reads<Answer<SavedBody>> {
     const body = yield* renderById(resource, result.id, input.query, viewContext(input))
     const row = rules?.meta === undefined ? undefined : yield* Store.get(resource.table, result.id)
     const more = row === undefined ? undefined : yield* rules?.meta?.(row) ?? Effect.succeed(undefined)

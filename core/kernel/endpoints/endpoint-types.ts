@@ -3,11 +3,21 @@
  * types name each other: an endpoint's effects need the runtime, the runtime has the catalogue, the catalogue lists
  * endpoints. `endpoint.ts` declares endpoints and composes catalogues.
  */
-import { Context, type Effect, type Result, type Schema, type Stream } from "effect"
+import { Context, Effect, Option, type Result, type Schema, type Stream } from "effect"
 import type { SqlError } from "effect/sql"
 import type { DecideContext, SettingGroups, Settings } from "../events/settings.ts"
 import type { AnyEventType, Follower, NewEvent, Projection, Scrubs, StoredEvent } from "../events/event-type.ts"
-import type { AnswerShown, BodyShown, CreateValues, Fields, Json, JsonObject, Part, ValuesOf } from "../fields/field.ts"
+import type {
+  AnswerShown,
+  BodyShown,
+  Field,
+  Fields,
+  Json,
+  JsonObject,
+  Part,
+  ValueOf,
+  ValuesOf
+} from "../fields/field.ts"
 import type { EventMetadata } from "../events/journal.ts"
 import type { Query } from "../lists/query.ts"
 import type { Reaction, Reactions } from "../events/react.ts"
@@ -87,6 +97,10 @@ export interface Answer<out A = Json> {
   readonly about?: JsonObject
 }
 
+/** Values of a body that was read in mode `create`. */
+type CreateValues<F extends Fields> = Partial<ValuesOf<F>> & {
+  readonly [K in keyof F as F[K] extends Field<unknown, unknown, true> ? K : never]: ValueOf<F[K]>
+}
 /** `M`: its method; PUT and PATCH keep what is absent. */
 export interface Input<P extends Params = Params, B extends Fields = Fields, M extends Method = "POST"> {
   readonly rows: RowsOf<P>
@@ -377,4 +391,10 @@ interface CommandRuntimeShape {
   readonly file_url?: (uuid: string, now: string) => string
 }
 
-export class CommandRuntime extends Context.Service<CommandRuntime, CommandRuntimeShape>()("flightcase/core/Site") {}
+export class CommandRuntime extends Context.Service<CommandRuntime, CommandRuntimeShape>()("flightcase/core/Site") {
+  /** For reads whose type names the store alone. */
+  static readonly ifAny: Effect.Effect<CommandRuntimeShape | undefined> = Effect.map(
+    Effect.serviceOption(CommandRuntime),
+    Option.getOrUndefined
+  )
+}

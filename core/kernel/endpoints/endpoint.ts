@@ -2,7 +2,7 @@
  * The endpoint table: every way to ask for something, as rows. Routes, OpenAPI, the endpoint catalogue, the command
  * line's nouns and the commands a replica keeps all derive from these rows.
  */
-import { Effect, Option, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { answerSchema, inCatalogue, mayIgnore } from "../lists/answer-schema.ts"
 import type { DecideContext } from "../events/settings.ts"
 import {
@@ -38,7 +38,7 @@ import { as_declared, type Composed, type Includes, type Resource } from "../lis
 
 export type { DecideContext } from "../events/settings.ts"
 export type * from "./endpoint-types.ts"
-export type { Failure, Reads, StoreRead } from "../store/store.ts"
+export type { Failure, StoreRead } from "../store/store.ts"
 
 const idResult: Schema.Codec<Id> = Schema.suspend(() => Schema.Struct({ id: wholeNumber }))
 
@@ -189,12 +189,6 @@ export const paramNames = (path: string): ReadonlyArray<string> =>
 // endpoints.
 
 export { CommandRuntime, type SecretBox } from "./endpoint-types.ts"
-
-/** The runtime, for reads whose type names the store alone. */
-export const runtimeIfAny: Effect.Effect<CommandRuntime["Service"] | undefined> = Effect.map(
-  Effect.serviceOption(CommandRuntime),
-  Option.getOrUndefined
-)
 
 /** Folds events into the tables and keeps them. */
 export const recordEvents = Effect.fnUntraced(function* (events: ReadonlyArray<NewEvent>, metadata: EventMetadata) {

@@ -17,7 +17,7 @@ import type {
   ViewContext
 } from "../lists/resource-types.ts"
 import { type Bindings, bindings, chunked, columnList, orderSql, quote, whereSql } from "../store/statement.ts"
-import { Store, type StoreRead, type Reads } from "../store/store.ts"
+import { Store, type StoreRead } from "../store/store.ts"
 import { caseFoldedName, isSearchable, type RowOf, type Table, type Where } from "../tables/table.ts"
 import type { Answer } from "./endpoint-types.ts"
 import type { Field, JsonObject, Keys } from "../fields/field.ts"
@@ -42,7 +42,7 @@ export const listOf = Effect.fnUntraced(function* <T extends Table>(
   query: Query,
   context: ViewContext,
   options: ListOptions = {}
-): Reads<JsonObject> {
+): Store.Reads<JsonObject> {
   const store = yield* Store
   const resource = context.composed(declared)
   const conditions = conditionsOf(query)

@@ -131,10 +131,6 @@ export interface Field<out T = unknown, out S = T, out P extends boolean = boole
 export type Fields = { readonly [name: string]: Field }
 export type ValueOf<F> = F extends Field<infer T, unknown> ? T : never
 export type ValuesOf<F extends Fields> = { -readonly [K in keyof F]: ValueOf<F[K]> }
-/** Values of a body that was read in mode `create`. */
-export type CreateValues<F extends Fields> = Partial<ValuesOf<F>> & {
-  readonly [K in keyof F as F[K] extends Field<unknown, unknown, true> ? K : never]: ValueOf<F[K]>
-}
 type ValuesShown<F extends Fields> = {
   readonly [K in keyof F]: F[K] extends Field<unknown, infer S> ? S : never
 }

@@ -10,7 +10,7 @@ import type { Field, Json, JsonObject } from "../fields/field.ts"
 import { includesOf, type Query } from "./query.ts"
 import type { Include, Resource, ViewContext } from "./resource-types.ts"
 import { baseCurrency } from "../events/settings.ts"
-import { Store, type StoreRead, type Reads } from "../store/store.ts"
+import { Store, type StoreRead } from "../store/store.ts"
 import type { AnyRow, RowOf, Table, Where } from "../tables/table.ts"
 import { hasOnePermission } from "../fields/rejection.ts"
 
@@ -70,7 +70,7 @@ export const render = Effect.fnUntraced(function* <T extends Table>(
   rows: ReadonlyArray<RowOf<T>>,
   includes: ReadonlyArray<string>,
   context: ViewContext
-): Reads<ReadonlyArray<JsonObject>> {
+): Store.Reads<ReadonlyArray<JsonObject>> {
   if (rows.length === 0) return []
   const resource = context.composed(declared)
   const cells = rows as ReadonlyArray<AnyRow>
@@ -136,7 +136,7 @@ const embed = Effect.fnUntraced(function* (
   rows: ReadonlyArray<AnyRow>,
   inner: ReadonlyArray<string>,
   context: ViewContext
-): Reads<(row: AnyRow) => Json> {
+): Store.Reads<(row: AnyRow) => Json> {
   if (include.kind === "worked_out") return yield* include.of(rows, context)
   if (include.kind === "brief") {
     const found = yield* rowsById(include.table, idsIn(rows, include.via))

@@ -7,7 +7,7 @@
  */
 import { Context, Effect } from "effect"
 import { SqlError } from "effect/sql"
-import { Store, openTransaction, type Reads } from "../store/store.ts"
+import { Store } from "../store/store.ts"
 
 /** State shared by the attempts at one transaction. */
 export interface LocksWanted {
@@ -36,7 +36,7 @@ const locking = (kind: "" | "try_", { shared = false }: How): string =>
   `pg_${kind}advisory_xact_lock${shared ? "_shared" : ""}`
 
 /** Locks these names until the transaction ends, waiting for their holders. */
-export const lockNames = Effect.fnUntraced(function* (names: ReadonlyArray<string>, how: How = {}): Reads<void> {
+export const lockNames = Effect.fnUntraced(function* (names: ReadonlyArray<string>, how: How = {}): Store.Reads<void> {
   const store = yield* Store
   if (store.dialect !== "pg") return
   const named = inOrder(names)
@@ -51,7 +51,7 @@ export const lockNames = Effect.fnUntraced(function* (names: ReadonlyArray<strin
 })
 
 /** Where a transaction begins: waits for these names, and for those that its earlier attempts found taken. */
-export const lockFirst = Effect.fnUntraced(function* (names: ReadonlyArray<string>): Reads<void> {
+export const lockFirst = Effect.fnUntraced(function* (names: ReadonlyArray<string>): Store.Reads<void> {
   yield* lockNames([...names, ...((yield* LocksWanted)?.names ?? [])])
 })
 
@@ -59,10 +59,10 @@ export const lockFirst = Effect.fnUntraced(function* (names: ReadonlyArray<strin
  * Locks these names until the transaction ends if they are free; otherwise the transaction restarts and waits for them
  * at its beginning.
  */
-export const lockIfFree = Effect.fnUntraced(function* (names: ReadonlyArray<string>, how: How = {}): Reads<void> {
+export const lockIfFree = Effect.fnUntraced(function* (names: ReadonlyArray<string>, how: How = {}): Store.Reads<void> {
   const store = yield* Store
   // Reads outside a transaction take no locks.
-  if (store.dialect !== "pg" || (yield* openTransaction(store)) === undefined) return
+  if (store.dialect !== "pg" || (yield* store.openTransaction) === undefined) return
   const named = inOrder(names)
   if (named.length === 0) return
   const wanted = yield* LocksWanted

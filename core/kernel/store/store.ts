@@ -60,6 +60,8 @@ export interface StoreShape {
   readonly imagesBefore: (
     change: RowChange
   ) => Sql<ReadonlyArray<{ readonly key: Key; readonly row: AnyRow | undefined }>>
+  /** The connection of the transaction under way; undefined outside one. */
+  readonly openTransaction: Effect.Effect<object | undefined>
   readonly transaction: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | SqlError.SqlError, R>
   /** Runs `work` in a transaction and rolls it back, except for results that `commits` accepts. */
   readonly rolledBack: <A, E, R>(
@@ -67,10 +69,6 @@ export interface StoreShape {
     commits?: (result: A) => boolean
   ) => Effect.Effect<A, E | SqlError.SqlError, R>
 }
-
-/** The connection of the transaction under way; undefined outside one. */
-export const openTransaction = ({ sql }: Pick<StoreShape, "sql">): Effect.Effect<object | undefined> =>
-  Effect.map(Effect.serviceOption(sql.transactionService), (open) => Option.getOrUndefined(open)?.[0])
 
 /** Rows as the statements that wrote them one by one gave them back. */
 type WrittenRows = Map<Table, Map<Key, object>>
@@ -300,6 +298,10 @@ export const make = (sql: SqlClient.SqlClient): StoreShape => {
     first: (table, where, options) => Effect.map(find(table, where, { ...options, limit: 1 }), (rows) => rows[0]),
     exists: (table, where) => Effect.map(find(table, where, { limit: 1 }), (rows) => rows.length > 0),
     transaction,
+    openTransaction: Effect.map(
+      Effect.serviceOption(sql.transactionService),
+      (open) => Option.getOrUndefined(open)?.[0]
+    ),
     rolledBack: (work, commits) => rolledBack(transaction, work, commits)
   }
 }
@@ -366,5 +368,7 @@ export const isRetryable = (error: SqlError.SqlError): boolean =>
 export type Failure = Rejection | SqlError.SqlError
 /** Reads rows and returns an `A`. */
 export type StoreRead<A> = Effect.Effect<A, Failure, Store>
-/** The body of a function whose answer is a {@link StoreRead}. */
-export type Reads<A> = Effect.fn.Return<A, Failure, Store>
+export declare namespace Store {
+  /** The body of a function whose answer is a {@link StoreRead}. */
+  type Reads<A> = Effect.fn.Return<A, Failure, Store>
+}

@@ -1,7 +1,7 @@
 /** Endpoints of attachments (interface 4.10 and 4.11, rules/members-activities 4). */
 import { Effect, Result } from "effect"
 import type { Decided, Endpoint, Input, Params, Slice, UploadedFile } from "../../kernel/endpoints/endpoint.ts"
-import { command, get, runtimeIfAny } from "../../kernel/endpoints/endpoint.ts"
+import { command, get, CommandRuntime } from "../../kernel/endpoints/endpoint.ts"
 import type { DecideContext } from "../../kernel/events/settings.ts"
 import { upload_bytes_max } from "../../kernel/fields/input.ts"
 import { initialRow } from "../../kernel/endpoints/crud-resource.ts"
@@ -87,7 +87,7 @@ const attachFile = (
 }
 
 /** The signed addresses of files are the server's to give. */
-const addressOf = Effect.map(runtimeIfAny, (runtime) => runtime?.file_url)
+const addressOf = Effect.map(CommandRuntime.ifAny, (runtime) => runtime?.file_url)
 export const attachmentResource = resource({
   singular: "attachment",
   heading: "Deals",

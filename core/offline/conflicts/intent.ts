@@ -7,7 +7,7 @@ import type { Json, JsonObject } from "../../kernel/fields/field.ts"
 import { spokenNumber } from "../../values/text.ts"
 import type { About, Facts, Named, Refused } from "./short-lines.ts"
 import { Effect } from "effect"
-import { type Failure, Store, type Reads } from "../../kernel/store/store.ts"
+import { type Failure, Store } from "../../kernel/store/store.ts"
 import { products } from "../../products/products/schema.ts"
 import { codeForms, readCode, unitIdIn } from "../../warehouse/scanning/read-code.ts"
 import { stock_levels } from "../../products/stock/schema.ts"
@@ -167,7 +167,7 @@ interface ScannedCode {
 }
 
 /** Empty of a command that is no scan, and of a code that nothing here has. */
-const scannedBy = Effect.fnUntraced(function* ({ body: { code }, name }: Refused): Reads<ScannedCode> {
+const scannedBy = Effect.fnUntraced(function* ({ body: { code }, name }: Refused): Store.Reads<ScannedCode> {
   if (!scans.has(name) || typeof code !== "string") return {}
   const { quantity, texts } = readCode(code)
   const forms = [...new Set(texts.flatMap(codeForms))]
@@ -206,7 +206,7 @@ const rowsOver = ({ named, remembered }: Refused) => {
   const some = Effect.fnUntraced(function* (
     table: Table,
     ids: ReadonlyArray<number | undefined>
-  ): Reads<ReadonlyArray<JsonObject>> {
+  ): Store.Reads<ReadonlyArray<JsonObject>> {
     const wanted = [...new Set(ids.filter((id) => id !== undefined))]
     const rows = (yield* Store.getMany(table, wanted)).map((row) => ({ ...row }) as JsonObject)
     const here = new Map(rows.map((row) => [idIn(row, "id"), row]))
@@ -247,7 +247,7 @@ const partsOf = Effect.fnUntraced(function* (command: Refused) {
   }
 })
 
-const factsOf = Effect.fnUntraced(function* (command: Refused, user_id: number): Reads<Facts> {
+const factsOf = Effect.fnUntraced(function* (command: Refused, user_id: number): Store.Reads<Facts> {
   const { body, params } = command
   const { idsOf, one } = rowsOver(command)
   const { items, levels, moved, paper, paper_name, scanned } = yield* partsOf(command)

@@ -2,12 +2,12 @@
  * Demands: what opportunity lines and packed units take from stock, one row each (rules/availability 2.1). The table is
  * called `claims`, as in release 0.1: reports and devices read it by that name. SQL names it as `demands.name`.
  */
+import type { Store } from "../../kernel/store/store.ts"
 import { boolean, choice, integer, ref, text, timestamp } from "../../kernel/fields/field.ts"
 import { insert, plainTable, removeWhere, type RowOf, table, updateWhere } from "../../kernel/tables/table.ts"
 import { openEnd } from "../../values/time.ts"
 import { Effect, Schema } from "effect"
 import { lockIfFree } from "../../kernel/runtime/locks.ts"
-import type { Reads } from "../../kernel/store/store.ts"
 import type { Slice } from "../../kernel/endpoints/endpoint.ts"
 import { eventType, follow, type NewEvent, streamOf } from "../../kernel/events/event-type.ts"
 import { storedValue, wholeRow } from "../../kernel/tables/field-schema.ts"
@@ -231,7 +231,7 @@ const namesOf = (product_ids: Iterable<number>): ReadonlyArray<string> =>
 export const lockClaims = Effect.fnUntraced(function* (
   claimed: Iterable<number>,
   read: Iterable<number> = []
-): Reads<void> {
+): Store.Reads<void> {
   const names = namesOf(claimed)
   const own = new Set(names)
   yield* lockIfFree(names)

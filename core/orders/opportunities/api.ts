@@ -1,7 +1,7 @@
 /** The slice of opportunities: its tables, events and endpoints, facet by facet. */
 import { Effect, Result, Schema } from "effect"
 import { loadStockedProducts } from "../availability/facts/load-products.ts"
-import type { Catalogue, DecideContext, Endpoint, Input, Slice, Reads } from "../../kernel/endpoints/endpoint.ts"
+import type { Catalogue, DecideContext, Endpoint, Input, Slice } from "../../kernel/endpoints/endpoint.ts"
 import { command, CommandRuntime, get } from "../../kernel/endpoints/endpoint.ts"
 import { type AnyEventType, decodeData, follow, type StoredEvent } from "../../kernel/events/event-type.ts"
 import { later } from "../../kernel/fields/later.ts"
@@ -258,7 +258,7 @@ const entriesOf = Effect.fnUntraced(function* (
   id: number,
   types: ReadonlyArray<string>,
   page: { readonly page: number; readonly per_page: number }
-): Reads<{ readonly rows: ReadonlyArray<StoredEvent>; readonly total: number }> {
+): Store.Reads<{ readonly rows: ReadonlyArray<StoredEvent>; readonly total: number }> {
   const { sql } = yield* Store
   const where = sql`where stream = ${opportunityStream(id)} and type in ${sql.in(types)}`
   const rows = yield* Store.select(

@@ -6,7 +6,7 @@ import { integer, text } from "../../kernel/fields/field.ts"
 import { type SettingGroups, settings_table } from "../../kernel/events/settings.ts"
 import { Clock, Effect } from "effect"
 import { activities } from "../../office/activities/schema.ts"
-import { CommandRuntime, type Failure, get, type Slice, type Reads } from "../../kernel/endpoints/endpoint.ts"
+import { CommandRuntime, type Failure, get, type Slice } from "../../kernel/endpoints/endpoint.ts"
 import { later } from "../../kernel/fields/later.ts"
 import { hasOnePermission, notFound, type Viewer } from "../../kernel/fields/rejection.ts"
 import { Store } from "../../kernel/store/store.ts"
@@ -84,7 +84,7 @@ const activitiesSince = Effect.fnUntraced(function* (
   since: string,
   user: UserRow | undefined,
   reader: Viewer
-): Reads<ReadonlyArray<FeedActivity>> {
+): Store.Reads<ReadonlyArray<FeedActivity>> {
   const rows = yield* Store.select(
     activities,
     (sql) => sql`where starts_at >= ${since} ${user === undefined ? sql.literal("") : sql`and owned_by = ${user.id}`}
@@ -112,7 +112,7 @@ const ordersSince = Effect.fnUntraced(function* (
   kinds: ReadonlyArray<CalendarKind>,
   reader: Viewer,
   company_zone: string
-): Reads<ReadonlyArray<FeedEntry>> {
+): Store.Reads<ReadonlyArray<FeedEntry>> {
   const { orderEntries } = yield* orders
   const rows = yield* Store.select(
     opportunities,

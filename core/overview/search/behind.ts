@@ -1,6 +1,5 @@
 /** Why stock is out of service, and the supplier of sub-hired stock: two queries each, for users who may see it. */
 import { Effect } from "effect"
-import type { Reads } from "../../kernel/endpoints/endpoint.ts"
 import { Store } from "../../kernel/store/store.ts"
 import type { Viewer } from "../../kernel/fields/rejection.ts"
 import { columnsSeen } from "../../kernel/tables/visibility.ts"
@@ -21,7 +20,7 @@ export type ServiceReasons = ReadonlyMap<
 export const serviceReasons = Effect.fnUntraced(function* (
   entries: ReadonlyArray<OutOfService>,
   viewer: Viewer
-): Reads<ServiceReasons> {
+): Store.Reads<ServiceReasons> {
   if (entries.length === 0 || !columnsSeen(service_records, viewer)("reason")) return new Map()
   const rows = yield* Store.getMany(
     service_records,
@@ -40,7 +39,7 @@ export interface Supplied {
 export const suppliedBy = Effect.fnUntraced(function* (
   units: ReadonlyArray<StockLevelRow>,
   viewer: Viewer
-): Reads<ReadonlyMap<number, Supplied>> {
+): Store.Reads<ReadonlyMap<number, Supplied>> {
   const sub_hired = units.filter((unit) => unit.is_sub_hired && unit.purchase_order_item_id !== null)
   const sees = columnsSeen(purchase_orders, viewer)
   if (sub_hired.length === 0 || !sees("supplier_id")) return new Map()

@@ -11,13 +11,7 @@ import {
 import type { AnyRow, RowOf, Table } from "../../kernel/tables/table.ts"
 import { caseFoldedName, foldCase, isSearchable } from "../../kernel/tables/table.ts"
 import { Effect } from "effect"
-import {
-  CommandRuntime,
-  type Failure,
-  type Input,
-  type StoreRead,
-  type Reads
-} from "../../kernel/endpoints/endpoint.ts"
+import { CommandRuntime, type Failure, type Input, type StoreRead } from "../../kernel/endpoints/endpoint.ts"
 import { type Bindings, bindings, columnsNamed, quote } from "../../kernel/store/statement.ts"
 import { Store, type StoreShape } from "../../kernel/store/store.ts"
 import { emails, members, phones } from "../../people/members/schema.ts"
@@ -228,7 +222,7 @@ const foundOf = Effect.fnUntraced(function* (
   sought: Sought,
   { viewer }: Caller,
   limit: number
-): Reads<Found> {
+): Store.Reads<Found> {
   const { is_more, rows } = yield* candidatesOf(rules, sought)
   const sees = columnsSeen(rules.table, viewer)
   const matches = rows.flatMap((row) => {
@@ -242,14 +236,17 @@ const foundOf = Effect.fnUntraced(function* (
   return { matches: yield* whole(rules.table, all.slice(0, limit)), is_more: is_more || all.length > limit }
 })
 /** The products of these units that are cases. */
-const casesAmong = Effect.fnUntraced(function* (matches: ReadonlyArray<Match>): Reads<ReadonlySet<unknown>> {
+const casesAmong = Effect.fnUntraced(function* (matches: ReadonlyArray<Match>): Store.Reads<ReadonlySet<unknown>> {
   const product_ids = [...new Set(matches.map(({ row }) => Number(row["product_id"])))]
   if (product_ids.length < 2) return new Set()
   const found = yield* Store.pickMany(products, ["id", "is_containerable"], product_ids)
   return new Set(found.flatMap((one) => (one.is_containerable ? [one.id] : [])))
 })
 /** Full rows, of those in the result only. */
-const whole = Effect.fnUntraced(function* (table: Table, matches: ReadonlyArray<Match>): Reads<ReadonlyArray<Match>> {
+const whole = Effect.fnUntraced(function* (
+  table: Table,
+  matches: ReadonlyArray<Match>
+): Store.Reads<ReadonlyArray<Match>> {
   const rows = yield* Store.getMany(
     table,
     matches.map(({ row }) => Number(row[table.key]))
@@ -273,7 +270,7 @@ const reachedBy = Effect.fnUntraced(function* (sought: Sought, known: ReadonlyAr
 
 /** Members whose open orders are included: of a common name the best matches. */
 const members_with_orders_max = 5
-const ordersOf = Effect.fnUntraced(function* (found: Found, orders: Found, limit: number): Reads<Found> {
+const ordersOf = Effect.fnUntraced(function* (found: Found, orders: Found, limit: number): Store.Reads<Found> {
   const member_id = found.matches.slice(0, members_with_orders_max).map(({ row }) => Number(row["id"]))
   if (member_id.length === 0 || orders.matches.length >= limit) return orders
   const open = yield* Effect.forEach(open_status_conditions, ({ state, status }) =>

@@ -11,7 +11,6 @@ import {
   prepared
 } from "../../orders/opportunities/tables/lines.ts"
 import { Effect } from "effect"
-import type { Reads } from "../../kernel/endpoints/endpoint.ts"
 import { Store } from "../../kernel/store/store.ts"
 import type { Viewer } from "../../kernel/fields/rejection.ts"
 import { columnsSeen } from "../../kernel/tables/visibility.ts"
@@ -99,7 +98,7 @@ const nesting_max = 25
 /** Cases with those they are in, up to the outermost. */
 const withParents = Effect.fnUntraced(function* (
   first: ReadonlyArray<ContainerRow>
-): Reads<ReadonlyMap<number, ContainerRow>> {
+): Store.Reads<ReadonlyMap<number, ContainerRow>> {
   const known = new Map(first.map((one) => [one.id, one]))
   for (let level = first, depth = 0; level.length > 0 && depth < nesting_max; depth++) {
     const parents = level.flatMap(({ parent_container_id: id }) => (id === null || known.has(id) ? [] : [id]))
@@ -169,7 +168,7 @@ const casesOf = Effect.fnUntraced(function* (ids: ReadonlyArray<number>) {
 const stepsOf = Effect.fnUntraced(function* (
   ids: ReadonlyArray<number>,
   around: (id: number) => ContainerRow | undefined
-): Reads<(id: number) => ReadonlyArray<Step>> {
+): Store.Reads<(id: number) => ReadonlyArray<Step>> {
   const open = yield* Store.find(asset_assignments, { stock_level_id: ids, status: [...in_order] })
   const unchecked = new Set(open.filter(({ status }) => status === checked_in).map((one) => one.stock_level_id))
   const asked = ids.filter((id) => unchecked.has(id) || around(id)?.status === "dispatched")
@@ -190,7 +189,7 @@ const standingsOf = Effect.fnUntraced(function* (
   units: ReadonlyArray<StockLevelRow>,
   reasons: ServiceReasons,
   now: string
-): Reads<ReadonlyMap<number, Standing>> {
+): Store.Reads<ReadonlyMap<number, Standing>> {
   const ids = units.map(({ id }) => id)
   const cases = yield* casesOf(ids)
   const steps = yield* stepsOf(ids, cases.around)
@@ -219,7 +218,7 @@ const standingsOf = Effect.fnUntraced(function* (
 const shownOrders = Effect.fnUntraced(function* (
   ids: ReadonlyArray<number | null>,
   viewer: Viewer
-): Reads<(id: number | null) => Whereabouts["order"]> {
+): Store.Reads<(id: number | null) => Whereabouts["order"]> {
   const orders = new Map(
     (yield* Store.getMany(
       opportunities,
@@ -245,7 +244,7 @@ export const whereaboutsOf = Effect.fnUntraced(function* (
   units: ReadonlyArray<StockLevelRow>,
   viewer: Viewer,
   now: string
-): Reads<ReadonlyMap<number, Whereabouts>> {
+): Store.Reads<ReadonlyMap<number, Whereabouts>> {
   if (units.length === 0) return new Map()
   const reasons = yield* serviceReasons(
     units.flatMap((unit) => serviceNow(unit, now)),
@@ -284,7 +283,7 @@ export const whereaboutsOf = Effect.fnUntraced(function* (
 export const casesWhere = Effect.fnUntraced(function* (
   found: ReadonlyArray<ContainerRow>,
   viewer: Viewer
-): Reads<ReadonlyMap<number, CaseWhere>> {
+): Store.Reads<ReadonlyMap<number, CaseWhere>> {
   const cases = yield* withParents(found)
   const around = (one: ContainerRow): ContainerRow => outermost(one, cases)
   const gone = (one: ContainerRow): boolean => around(one).status === "dispatched" || around(one).status === "returned"

@@ -4,7 +4,7 @@ import { dateAfter } from "../../values/period.ts"
 import { dayOf, instantOf, millisOf, startOfDay } from "../../values/time.ts"
 import { Effect } from "effect"
 import { type InvoiceRow, invoices } from "../../billing/state/tables.ts"
-import type { Failure, Reads } from "../../kernel/endpoints/endpoint.ts"
+import type { Failure } from "../../kernel/endpoints/endpoint.ts"
 import { bindings, type Bindings, columnsNamed, quote } from "../../kernel/store/statement.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { dueBackAt, isHere } from "../../purchasing/receiving/intake.ts"
@@ -92,7 +92,7 @@ interface Unpaid {
   readonly sums: ReadonlyArray<{ readonly currency_code: string; readonly count: number; readonly outstanding: number }>
 }
 /** Invoices whose due day has begun, of one store or of all. */
-export const unpaid = Effect.fnUntraced(function* (store_id: number | undefined, to: number): Reads<Unpaid> {
+export const unpaid = Effect.fnUntraced(function* (store_id: number | undefined, to: number): Store.Reads<Unpaid> {
   const { sql } = yield* Store
   const where = sql`where status in ('issued', 'partially_paid') and due_at < ${instantOf(to)}
     ${store_id === undefined ? sql.literal("") : sql`and store_id = ${store_id}`}
@@ -132,7 +132,7 @@ const difference = (one: string, other: string): number => exact(one).minus(othe
 export const dueBack = Effect.fnUntraced(function* (
   store_id: number | undefined,
   to: number
-): Reads<ReadonlyArray<Due>> {
+): Store.Reads<ReadonlyArray<Due>> {
   const here = yield* openOrders(store_id, {
     po_type: "sub_hire",
     status: ["partially_received", "received"],
@@ -152,7 +152,10 @@ export const dueBack = Effect.fnUntraced(function* (
   )
 })
 /** Goods ordered from suppliers that are due here and have not all come. */
-export const dueIn = Effect.fnUntraced(function* (store_id: number | undefined, to: number): Reads<ReadonlyArray<Due>> {
+export const dueIn = Effect.fnUntraced(function* (
+  store_id: number | undefined,
+  to: number
+): Store.Reads<ReadonlyArray<Due>> {
   const coming = (yield* openOrders(store_id, { status: ["sent", "partially_received"] })).flatMap((order) => {
     const at = order.expected_at ?? order.starts_at
     return at === null || millisOf(at) >= to ? [] : [{ order, at }]
@@ -217,7 +220,7 @@ const selected = Effect.fnUntraced(function* (
   store_id: number | undefined,
   condition: (bound: Bindings, dialect: Dialect) => string,
   order_by: string
-): Reads<ReadonlyArray<OrderOfDay>> {
+): Store.Reads<ReadonlyArray<OrderOfDay>> {
   const store = yield* Store
   const bound = bindings(store.dialect)
   const where = condition(bound, store.dialect)

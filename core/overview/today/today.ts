@@ -1,6 +1,6 @@
 /** The answer of a day: its lists, by what their reader may see (rules/today). */
 import { Effect } from "effect"
-import { CommandRuntime, type Input, type Reads } from "../../kernel/endpoints/endpoint.ts"
+import { CommandRuntime, type Input } from "../../kernel/endpoints/endpoint.ts"
 import { mayAsk } from "../../kernel/endpoints/may-ask.ts"
 import { settingText } from "../../kernel/events/settings.ts"
 import { Store } from "../../kernel/store/store.ts"
@@ -44,7 +44,7 @@ const clocksFor = Effect.fnUntraced(function* (
   store_id: number | undefined,
   given: string | undefined,
   { now, settings }: Pick<Input, "now" | "settings">
-): Reads<Clocks> {
+): Store.Reads<Clocks> {
   const rows = yield* Store.find(stores, store_id === undefined ? {} : { id: store_id })
   const company = zoneOf(settingText(settings, "company", "timezone"))
   const clock = (zone: string) => ({ zone, day: dayIn(zone, millisOf(now), given) })
@@ -62,7 +62,7 @@ const clocksFor = Effect.fnUntraced(function* (
 const namesOf = Effect.fnUntraced(function* (
   ids: ReadonlyArray<number | null>,
   viewer: Viewer
-): Reads<(id: number | null) => string | null> {
+): Store.Reads<(id: number | null) => string | null> {
   if (!columnsSeen(members, viewer)("name")) return () => null
   const rows = yield* Store.pickMany(
     members,

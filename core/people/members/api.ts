@@ -1,6 +1,6 @@
 /** Endpoints of members (rules/members-activities 2). */
 import { Effect, Result } from "effect"
-import { command, CommandRuntime, get, type Slice, type Reads } from "../../kernel/endpoints/endpoint.ts"
+import { command, CommandRuntime, get, type Slice } from "../../kernel/endpoints/endpoint.ts"
 import { type Fields, integer } from "../../kernel/fields/field.ts"
 import {
   type Access,
@@ -225,7 +225,7 @@ const mergeFacts = Effect.fnUntraced(function* (primary_id: number, secondary_id
 })
 
 /** The relationships a member has, whichever of the two sides it is on. */
-const relatedTo = Effect.fnUntraced(function* (id: number): Reads<ReadonlyArray<Related>> {
+const relatedTo = Effect.fnUntraced(function* (id: number): Store.Reads<ReadonlyArray<Related>> {
   const found = [
     ...(yield* Store.find(relationships, { member_id: id })),
     ...(yield* Store.find(relationships, { related_member_id: id }))

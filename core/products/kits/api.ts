@@ -13,7 +13,7 @@ import {
 } from "./schema.ts"
 import { boolean, choice, decimal, integer, list, object, ref, text } from "../../kernel/fields/field.ts"
 import { Effect, Result } from "effect"
-import { command, type Decided, get, type Input, type Slice, type Reads } from "../../kernel/endpoints/endpoint.ts"
+import { command, type Decided, get, type Input, type Slice } from "../../kernel/endpoints/endpoint.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { crudResource, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
 import { type FieldErrors, invalid } from "../../kernel/fields/rejection.ts"
@@ -54,7 +54,7 @@ const componentResource = resource({
 export const loadCompositionSteps = Effect.fnUntraced(function* (
   above: ReadonlyArray<number>,
   below: ReadonlyArray<number>
-): Reads<ReadonlyArray<Composed>> {
+): Store.Reads<ReadonlyArray<Composed>> {
   const { sql } = yield* Store
   return yield* sql<{ product_id: number; component_product_id: number }>`
     with recursive up(id) as (select id from products where id in ${sql.in(above)}
@@ -226,7 +226,7 @@ const accessories = crudResource({
 const componentFacts = Effect.fnUntraced(function* (
   input: Input,
   before: ComponentRow | undefined
-): Reads<ComponentFacts> {
+): Store.Reads<ComponentFacts> {
   const product = productOf(input)
   const component_id = before?.component_product_id ?? Number(input.body["component_product_id"])
   return {

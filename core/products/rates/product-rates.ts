@@ -7,7 +7,7 @@ import { product_rates, productRateFields, rate_definitions, rateDefinitionField
 import { integer, type JsonObject, list, text } from "../../kernel/fields/field.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { Effect, Result } from "effect"
-import { command, type Slice, type Reads } from "../../kernel/endpoints/endpoint.ts"
+import { command, type Slice } from "../../kernel/endpoints/endpoint.ts"
 import { accessOf, createdEvent, crudResource, initialRow } from "../../kernel/endpoints/crud-resource.ts"
 import { type FieldErrors, invalid } from "../../kernel/fields/rejection.ts"
 import { Store } from "../../kernel/store/store.ts"
@@ -152,7 +152,7 @@ export type RateFacts = ReadonlyMap<number, ReadonlyArray<PricedRate>>
 export const rateFacts = Effect.fnUntraced(function* (
   product_ids: ReadonlyArray<number>,
   wanted: RateFactsOptions
-): Reads<RateFacts> {
+): Store.Reads<RateFacts> {
   const store = yield* Store
   const distinct = [...new Set(product_ids)]
   const moment = wanted.start === undefined || wanted.start === null ? undefined : parseMoment(wanted.start)

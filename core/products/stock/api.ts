@@ -22,7 +22,7 @@ import {
   transaction_types
 } from "./schema.ts"
 import { integer, type JsonObject, text } from "../../kernel/fields/field.ts"
-import type { Input, SharedDraft, Slice, Reads } from "../../kernel/endpoints/endpoint.ts"
+import type { Input, SharedDraft, Slice } from "../../kernel/endpoints/endpoint.ts"
 import { command, get } from "../../kernel/endpoints/endpoint.ts"
 import { crudResource, type SaveInput } from "../../kernel/endpoints/crud-resource.ts"
 import { Store } from "../../kernel/store/store.ts"
@@ -89,7 +89,7 @@ const stockTransactionResource = resource({
 export const levelFacts = Effect.fnUntraced(function* (
   input: Input,
   before: StockLevelRow | undefined
-): Reads<LevelFacts> {
+): Store.Reads<LevelFacts> {
   const product_id = before?.product_id ?? (input.values as { readonly product_id: number }).product_id
   return {
     product: yield* Store.get(products, product_id),

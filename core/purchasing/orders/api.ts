@@ -1,15 +1,7 @@
 /** Endpoints of purchase orders except receipts (interface 4.12). */
 import { Effect } from "effect"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
-import {
-  command,
-  type Endpoint,
-  type Failure,
-  get,
-  type Id,
-  type Input,
-  type Reads
-} from "../../kernel/endpoints/endpoint.ts"
+import { command, type Endpoint, type Failure, get, type Id, type Input } from "../../kernel/endpoints/endpoint.ts"
 import {
   created,
   listOf,
@@ -150,7 +142,7 @@ const headerFacts = Effect.fnUntraced(function* (
   supplier_id: number,
   named: ReadonlyArray<Named>,
   { settings }: Pick<Input, "settings">
-): Reads<HeaderFacts> {
+): Store.Reads<HeaderFacts> {
   const supplier = yield* Store.get(members, supplier_id)
   const idsOf = (column: keyof Named): ReadonlyArray<number> => [...new Set(named.flatMap((one) => one[column] ?? []))]
   const lines = yield* Store.getMany(opportunity_items, idsOf("opportunity_item_id"))
@@ -168,7 +160,7 @@ const headerFacts = Effect.fnUntraced(function* (
 export const createFactsOf = Effect.fnUntraced(function* (
   input: Pick<Input, "now" | "settings">,
   values: CreateValues
-): Reads<CreateFacts> {
+): Store.Reads<CreateFacts> {
   const facts = yield* headerFacts(values.supplier_id ?? 0, values.items ?? [], input)
   const code =
     values.currency ?? values.currency_code ?? facts.supplier?.default_currency_code ?? baseCurrency(input.settings)
@@ -183,20 +175,22 @@ export const createFactsOf = Effect.fnUntraced(function* (
 })
 
 const inOrder = { order: ["sort_order", "id"] }
-const itemsOf = Effect.fnUntraced(function* (purchase_order_id: number): Reads<ReadonlyArray<PurchaseOrderItemRow>> {
+const itemsOf = Effect.fnUntraced(function* (
+  purchase_order_id: number
+): Store.Reads<ReadonlyArray<PurchaseOrderItemRow>> {
   return yield* Store.find(purchase_order_items, { purchase_order_id }, inOrder)
 })
 export const updateFactsOf = Effect.fnUntraced(function* (
   row: PurchaseOrderRow,
   sent: UpdateValues,
   input: Pick<Input, "settings">
-): Reads<UpdateFacts> {
+): Store.Reads<UpdateFacts> {
   const items = yield* itemsOf(row.id)
   const facts = yield* headerFacts(sent.supplier_id ?? row.supplier_id, [...items, ...(sent.items ?? [])], input)
   return { ...facts, items }
 })
 
-const sendFactsOf = Effect.fnUntraced(function* (row: PurchaseOrderRow): Reads<SendFacts> {
+const sendFactsOf = Effect.fnUntraced(function* (row: PurchaseOrderRow): Store.Reads<SendFacts> {
   const addresses = yield* Store.find(emails, { member_id: row.supplier_id }, { order: ["id"] })
   return {
     supplier: yield* Store.get(members, row.supplier_id),

@@ -2,7 +2,7 @@
 import { changedColumns } from "../../kernel/events/row-events.ts"
 import { itemsMoved } from "../../kernel/events/record-events.ts"
 import { Result } from "effect"
-import { type CurrencyFacts, exactSums, requireEnabled } from "../../billing/state/amounts.ts"
+import { exactSums, requireEnabled } from "../../billing/state/amounts.ts"
 import { nextDocumentNumber } from "../../billing/state/events.ts"
 import { initialRow } from "../../kernel/endpoints/crud-resource.ts"
 import { type CustomFieldFacts, customFieldsFrom } from "../../kernel/lists/custom-field.ts"
@@ -34,7 +34,7 @@ export interface HeaderFacts extends ItemFacts {
   readonly custom: CustomFieldFacts
 }
 export interface CreateFacts extends HeaderFacts {
-  readonly currency: CurrencyFacts
+  readonly currency: { readonly code: string; readonly is_enabled: boolean }
   /** Undefined without an exchange rate to the base currency. */
   readonly exchange_rate: string | undefined
   readonly default_store_id: number | null

@@ -1,7 +1,7 @@
 /** Moving the end of a sub-hire, later or earlier (rules/billing 2.3). A reaction moves the window of its stock. */
 import { Effect, Result, Schema } from "effect"
 import { updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
-import type { DecideContext, Decided, Endpoint, Input, Reads } from "../../kernel/endpoints/endpoint.ts"
+import type { DecideContext, Decided, Endpoint, Input } from "../../kernel/endpoints/endpoint.ts"
 import { command } from "../../kernel/endpoints/endpoint.ts"
 import { lockStreams } from "../../kernel/runtime/engine.ts"
 import { boolean, decimal, integer, list, longText, text, timestamp, type ValuesOf } from "../../kernel/fields/field.ts"
@@ -55,7 +55,7 @@ const hereWhere = (items: ReadonlyArray<Pick<PurchaseOrderItemRow, "id">>) => ({
   given_back_at: null
 })
 
-const extendFactsOf = Effect.fnUntraced(function* (order: PurchaseOrderRow, now: string): Reads<ExtendFacts> {
+const extendFactsOf = Effect.fnUntraced(function* (order: PurchaseOrderRow, now: string): Store.Reads<ExtendFacts> {
   const items = yield* itemsOfOrder(order.id)
   const levels = items.length === 0 ? [] : yield* Store.find(stock_levels, hereWhere(items), { order: ["id"] })
   // Serialises with allocations of the units.
@@ -157,7 +157,7 @@ const extendHire = (facts: ExtendFacts, sent: ExtendValues, context: DecideConte
 export const hireExtended = reaction({
   on: [purchaseOrderExtended],
   facts: ({ events }) =>
-    Effect.gen(function* (): Reads<ReadonlyArray<StockLevelRow>> {
+    Effect.gen(function* (): Store.Reads<ReadonlyArray<StockLevelRow>> {
       const ids = events.flatMap(({ data }) => data.hired_items.map((id) => ({ id })))
       return ids.length === 0 ? [] : yield* Store.find(stock_levels, hereWhere(ids), { order: ["id"] })
     }),

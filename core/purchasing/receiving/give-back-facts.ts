@@ -1,6 +1,5 @@
 /** Facts for returning goods to a supplier: the units present, and claims on them. */
 import { Effect } from "effect"
-import type { Reads } from "../../kernel/endpoints/endpoint.ts"
 import { lockStreams } from "../../kernel/runtime/engine.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { bulk, products } from "../../products/products/schema.ts"
@@ -26,7 +25,7 @@ export const itemsOfOrder = (purchase_order_id: number) =>
 const openLevels = Effect.fnUntraced(function* (
   order: PurchaseOrderRow,
   items: ReadonlyArray<PurchaseOrderItemRow>
-): Reads<ReadonlyMap<number, StockLevelRow>> {
+): Store.Reads<ReadonlyMap<number, StockLevelRow>> {
   if (items.length === 0) return new Map()
   if (order.po_type === "sub_hire") {
     const found = yield* Store.find(stock_levels, {
@@ -65,7 +64,7 @@ const openLevels = Effect.fnUntraced(function* (
 export const receiveFactsOf = Effect.fnUntraced(function* (
   order: PurchaseOrderRow,
   sent: ReceiveValues
-): Reads<ReceiveFacts> {
+): Store.Reads<ReceiveFacts> {
   const lines = sent.lines ?? []
   const items = yield* itemsOfOrder(order.id)
   const named = new Set(lines.map((line) => line.item_id ?? line.purchase_order_item_id))
@@ -107,7 +106,7 @@ export interface ReturnFacts extends Pick<ReceiveFacts, "order" | "items" | "pro
 export const claimsOf = Effect.fnUntraced(function* (
   unit_ids: ReadonlyArray<number>,
   now: string
-): Reads<ReadonlyArray<UnitClaim>> {
+): Store.Reads<ReadonlyArray<UnitClaim>> {
   if (unit_ids.length === 0) return []
   const claims = (yield* Store.find(demands, { asset_id: unit_ids, is_active: true }, { order: ["starts_at"] })).filter(
     (demand) => demand.source_type !== "container" && (demand.out || demand.ends_at > now)
@@ -127,7 +126,7 @@ export const claimsOf = Effect.fnUntraced(function* (
 const holdsOf = Effect.fnUntraced(function* (
   unit_ids: ReadonlyArray<number>,
   now: string
-): Reads<ReadonlyMap<number, string>> {
+): Store.Reads<ReadonlyMap<number, string>> {
   if (unit_ids.length === 0) return new Map()
   const packed = yield* Store.find(container_items, { serialised_item_id: unit_ids, unpacked_at: null })
   const holds = new Map(
@@ -147,7 +146,7 @@ const holdsOf = Effect.fnUntraced(function* (
 const inHouse = Effect.fnUntraced(function* (
   product_ids: ReadonlyArray<number>,
   store_id: ReadonlyArray<number>
-): Reads<ReadonlyMap<number, ExactNumber>> {
+): Store.Reads<ReadonlyMap<number, ExactNumber>> {
   if (product_ids.length === 0) return new Map()
   const held = yield* Store.find(stock_levels, {
     product_id: product_ids,
@@ -182,7 +181,10 @@ const inHouse = Effect.fnUntraced(function* (
   )
 })
 
-export const returnFactsOf = Effect.fnUntraced(function* (order: PurchaseOrderRow, now: string): Reads<ReturnFacts> {
+export const returnFactsOf = Effect.fnUntraced(function* (
+  order: PurchaseOrderRow,
+  now: string
+): Store.Reads<ReturnFacts> {
   const items = yield* itemsOfOrder(order.id)
   const where = { purchase_order_item_id: items.map(({ id }) => id), given_back_at: null }
   const levels = items.length === 0 ? [] : yield* Store.find(stock_levels, where, { order: ["id"] })

@@ -4,7 +4,7 @@
  */
 import { Effect, Result } from "effect"
 import { createdEvent, initialRow, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
-import type { DecideContext, Reads } from "../../kernel/endpoints/endpoint.ts"
+import type { DecideContext } from "../../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../kernel/events/event-type.ts"
 import { reaction } from "../../kernel/events/react.ts"
 import { Store } from "../../kernel/store/store.ts"
@@ -32,7 +32,7 @@ interface IntakeFacts {
 const byId = <R extends { readonly id: number }>(rows: ReadonlyArray<R>): ReadonlyMap<number, R> =>
   new Map(rows.map((row) => [row.id, row]))
 
-const intakeFacts = Effect.fnUntraced(function* (moved: ReadonlyArray<GoodsMoved>): Reads<IntakeFacts> {
+const intakeFacts = Effect.fnUntraced(function* (moved: ReadonlyArray<GoodsMoved>): Store.Reads<IntakeFacts> {
   const lines = moved.flatMap((one) => one.lines)
   const items = yield* Store.getMany(purchase_order_items, [...new Set(lines.flatMap(({ item_id }) => item_id ?? []))])
   return {

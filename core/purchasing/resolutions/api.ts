@@ -1,7 +1,7 @@
 /** Resolving shortages of an opportunity by a purchase order or the waiting list (rules/availability 9). */
 import { Effect, Result } from "effect"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
-import { command, type Endpoint, get, type Reads } from "../../kernel/endpoints/endpoint.ts"
+import { command, type Endpoint, get } from "../../kernel/endpoints/endpoint.ts"
 import { choice, integer, isJsonObject, text } from "../../kernel/fields/field.ts"
 import { forbidden, hasOnePermission } from "../../kernel/fields/rejection.ts"
 import { created, ok } from "../../kernel/endpoints/resource.ts"
@@ -171,7 +171,7 @@ const rowsAfter = (rows: ReadonlyArray<OrderedRow>, all: ReadonlyArray<NewEvent>
   return [...after.values()]
 }
 
-const onOrderFacts = Effect.fnUntraced(function* (all: ReadonlyArray<NewEvent>): Reads<OnOrderFacts> {
+const onOrderFacts = Effect.fnUntraced(function* (all: ReadonlyArray<NewEvent>): Store.Reads<OnOrderFacts> {
   const own = yield* Store.find(purchase_order_items, { purchase_order_id: ordersOf(all) })
   const line_ids = [
     ...new Set([...own, ...sentRows(all)].flatMap(({ opportunity_item_id }) => opportunity_item_id ?? []))

@@ -1,6 +1,6 @@
 /** Facts and rules of resolving shortages (rules/availability 9). */
 import { Effect, Result } from "effect"
-import type { CommandRuntime, DecideContext, Decided, Failure, Input, Reads } from "../../kernel/endpoints/endpoint.ts"
+import type { CommandRuntime, DecideContext, Decided, Failure, Input } from "../../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../kernel/events/event-type.ts"
 import { forbidden, hasOnePermission, invalidField, reject, type Rejection } from "../../kernel/fields/rejection.ts"
 import { type DecisionState, withLine } from "../../orders/opportunities/state/aggregate.ts"
@@ -87,7 +87,7 @@ const shortLines = (state: DecisionState, { now, settings }: Asked): ReadonlyArr
   })
 }
 
-const resolveFactsOf = Effect.fnUntraced(function* (asked: Asked): Reads<ResolveFacts> {
+const resolveFactsOf = Effect.fnUntraced(function* (asked: Asked): Store.Reads<ResolveFacts> {
   const { row, values } = asked
   const state = yield* loadDecisionState(row, asked, { live_only: true, stock: true })
   const resolved = resolvingLines(shortLines(state, asked), { lines: values.lines, resolution: typeOf(values) })
@@ -187,7 +187,7 @@ const resolveShortages = (
   })
 
 /** Short and waiting lines. Requested quantities are whole lines, including allocated units. */
-const waitFactsOf = Effect.fnUntraced(function* (asked: Asked): Reads<Join> {
+const waitFactsOf = Effect.fnUntraced(function* (asked: Asked): Store.Reads<Join> {
   const { row, values } = asked
   const state = yield* loadDecisionState(row, asked, { live_only: true, stock: true })
   const lines = new Map(state.opportunity.lines.map((line) => [line.id, line]))

@@ -1,6 +1,6 @@
 /** Tax: classes of products and of customers, percentages, and the rules that join them (rules/rates 8). */
 import { Effect, Result } from "effect"
-import type { Slice, Reads } from "../../kernel/endpoints/endpoint.ts"
+import type { Slice } from "../../kernel/endpoints/endpoint.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 import type { JsonObject } from "../../kernel/fields/field.ts"
 import { boolean, choice, decimal, integer, list, longText, ref, text } from "../../kernel/fields/field.ts"
@@ -42,7 +42,7 @@ type ClassRow = RowOf<ClassTable>
 
 /** Warning about a class that no rule names: pairs without a rule use the default pair's. */
 const withoutRule = (table: ClassTable) =>
-  Effect.fnUntraced(function* (row: ClassRow): Reads<JsonObject | undefined> {
+  Effect.fnUntraced(function* (row: ClassRow): Store.Reads<JsonObject | undefined> {
     const is_of_products = table.name === product_tax_classes.name
     const column = is_of_products ? "product_tax_class_id" : "organisation_tax_class_id"
     const [rule] = yield* Store.find(tax_rules, { [column]: row.id, is_active: true }, { limit: 1 })
@@ -219,7 +219,7 @@ const taxSettings = {
 export const assignedClass = Effect.fnUntraced(function* (
   table: ClassTable,
   settings: Settings
-): Reads<number | undefined> {
+): Store.Reads<number | undefined> {
   if (settings["tax"]?.["assign_default_classes"] !== true) return undefined
   return (yield* Store.find(table, { is_default: true }, { limit: 1 }))[0]?.id
 })

@@ -1,6 +1,6 @@
 /** Endpoints of settings (rules/conventions 12): `{settings: {key: value}}` by group. */
 import { Effect, Result } from "effect"
-import { command, CommandRuntime, get, type Input, type Slice, runtimeIfAny } from "../../kernel/endpoints/endpoint.ts"
+import { command, CommandRuntime, get, type Input, type Slice } from "../../kernel/endpoints/endpoint.ts"
 import { type Fields, isJsonObject, json, type JsonObject, sameJson, text } from "../../kernel/fields/field.ts"
 import { readFields } from "../../kernel/fields/input.ts"
 import { type FieldErrors, notFound, reject, Rejection } from "../../kernel/fields/rejection.ts"
@@ -153,7 +153,7 @@ const change = (booked_rows: Table) =>
     respond: (settings, input) =>
       Effect.gen(function* () {
         const group = groupOf(input)
-        const runtime = yield* runtimeIfAny
+        const runtime = yield* CommandRuntime.ifAny
         const fields = fieldsOf(runtime?.catalogue.settings ?? {}, group) ?? {}
         const given = settingsIn(input)
         yield* keepSecrets(group, readSecrets(fields, given).values, input.now)

@@ -3,12 +3,12 @@
  * one was set or removed, by whom and when.
  */
 import { Effect, Schema } from "effect"
-import { CommandRuntime, runtimeIfAny } from "../../kernel/endpoints/endpoint.ts"
+import { CommandRuntime } from "../../kernel/endpoints/endpoint.ts"
 import { eventType, streamOf } from "../../kernel/events/event-type.ts"
 import type { Field, Fields, Json, JsonObject } from "../../kernel/fields/field.ts"
 import { longText, text, timestamp } from "../../kernel/fields/field.ts"
 import { at_server, Rejection } from "../../kernel/fields/rejection.ts"
-import { type Failure, Store, type StoreRead, type Reads } from "../../kernel/store/store.ts"
+import { type Failure, Store, type StoreRead } from "../../kernel/store/store.ts"
 import { insert, plainTable, remove, type RowChange } from "../../kernel/tables/table.ts"
 
 export const secret_settings = plainTable(
@@ -74,8 +74,12 @@ export const secretEvents = (group: string, given: SecretChanges, known: KnownSe
   })
 
 /** Keeps new secrets, in the transaction that records that they changed. */
-export const keepSecrets = Effect.fnUntraced(function* (group: string, given: SecretChanges, now: string): Reads<void> {
-  const secrets = (yield* runtimeIfAny)?.secrets
+export const keepSecrets = Effect.fnUntraced(function* (
+  group: string,
+  given: SecretChanges,
+  now: string
+): Store.Reads<void> {
+  const secrets = (yield* CommandRuntime.ifAny)?.secrets
   if (secrets === undefined) return
   yield* Store.apply(
     Object.entries(given).flatMap(([name, value]): ReadonlyArray<RowChange> => {
@@ -90,11 +94,11 @@ export const keepSecrets = Effect.fnUntraced(function* (group: string, given: Se
 /** Secrets of these groups in answers: a placeholder, or null if not set; absent on a device. */
 export const shownSecrets = Effect.fnUntraced(function* (groups: {
   readonly [group: string]: Fields
-}): Reads<{ readonly [group: string]: SecretChanges }> {
+}): Store.Reads<{ readonly [group: string]: SecretChanges }> {
   const keys = Object.entries(groups).flatMap(([group, fields]) =>
     Object.keys(secretFields(fields).secret).map((key) => ({ group, key }))
   )
-  const runtime = yield* runtimeIfAny
+  const runtime = yield* CommandRuntime.ifAny
   if (keys.length === 0 || runtime?.secrets === undefined) return {}
   const found = yield* Store.getMany(
     secret_settings,
@@ -127,7 +131,7 @@ export const unreadableSecrets = (keys: ReadonlyArray<string>): string =>
 
 /** Secrets that this server's key does not open, by group and key. */
 export const lostSecrets: StoreRead<ReadonlyArray<string>> = Effect.gen(function* () {
-  const runtime = yield* runtimeIfAny
+  const runtime = yield* CommandRuntime.ifAny
   const rows = yield* Store.find(secret_settings, {})
   return rows.filter(({ sealed }) => runtime?.secrets?.open(sealed) === undefined).map(({ key }) => key)
 })

@@ -3,7 +3,7 @@
  * 8.6).
  */
 import { Effect } from "effect"
-import { command, get, type Reads } from "../../kernel/endpoints/endpoint.ts"
+import { command, get } from "../../kernel/endpoints/endpoint.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { type ComponentRow, product_components } from "../../products/kits/schema.ts"
 import { type ProductRow, products } from "../../products/products/schema.ts"
@@ -47,7 +47,7 @@ import * as Shown from "../../kernel/lists/answer-schema.ts"
 
 const loadManifest = Effect.fnUntraced(function* (
   root: ContainerRow
-): Reads<{ readonly of: ManifestResult; readonly names: Names }> {
+): Store.Reads<{ readonly of: ManifestResult; readonly names: Names }> {
   const store = yield* Store
   const all = [root]
   for (let level: ReadonlyArray<ContainerRow> = [root]; level.length > 0;) {
@@ -84,7 +84,7 @@ const loadManifest = Effect.fnUntraced(function* (
 const backAlone = Effect.fnUntraced(function* (
   root: ContainerRow,
   items: ReadonlyArray<ContainerItemRow>
-): Reads<ReadonlyMap<number, string>> {
+): Store.Reads<ReadonlyMap<number, string>> {
   if (root.status !== "dispatched") return new Map()
   const stock_level_id = items.map((item) => item.serialised_item_id)
   const steps = yield* Store.find(asset_assignments, { stock_level_id, opportunity_id: root.opportunity_id })

@@ -5,7 +5,7 @@
 import { withHolders } from "../../orders/opportunities/state/aggregate.ts"
 import { Effect } from "effect"
 import { assetConflicts } from "../../orders/availability/api/window.ts"
-import { command, get, type Id, type Input, type Slice, type Reads } from "../../kernel/endpoints/endpoint.ts"
+import { command, get, type Id, type Input, type Slice } from "../../kernel/endpoints/endpoint.ts"
 import { lockStreams } from "../../kernel/runtime/engine.ts"
 import { choice, code, integer, list, longText, ref, text, timestamp } from "../../kernel/fields/field.ts"
 import { invalidField } from "../../kernel/fields/rejection.ts"
@@ -103,7 +103,7 @@ const dispatching = command("POST", `${one}/dispatch`, {
 const returnFacts = Effect.fnUntraced(function* (
   container: ContainerRow,
   now: { readonly now: string; readonly settings: Settings }
-): Reads<ReturnFacts> {
+): Store.Reads<ReturnFacts> {
   const header =
     container.opportunity_id === null ? undefined : yield* Store.get(opportunities, container.opportunity_id)
   if (header !== undefined) yield* lockStreams([`opportunity:${header.id}`])

@@ -5,7 +5,7 @@
  */
 import { Effect, Result } from "effect"
 import { isPackedUnitHeld } from "../../orders/availability/rules/line-demands.ts"
-import type { DecideContext, Reads } from "../../kernel/endpoints/endpoint.ts"
+import type { DecideContext } from "../../kernel/endpoints/endpoint.ts"
 import { lockStreams } from "../../kernel/runtime/engine.ts"
 import type { DataOf, EventOf, NewEvent } from "../../kernel/events/event-type.ts"
 import { dataOf, isEventOf, streamOf } from "../../kernel/events/event-type.ts"
@@ -46,7 +46,7 @@ const nothing: AffectedContainers = { targets: [], units: new Map(), still_out: 
 const affectedContainers = Effect.fnUntraced(function* (
   level_ids: ReadonlyArray<number>,
   now: string
-): Reads<AffectedContainers> {
+): Store.Reads<AffectedContainers> {
   if (level_ids.length === 0) return nothing
   const { sql } = yield* Store
   const found = yield* sql<{ id: number }>`
@@ -64,7 +64,7 @@ const affectedContainers = Effect.fnUntraced(function* (
 /** One query for each container that is out: they are few, as one command books few of them. */
 const loadStillOut = Effect.fnUntraced(function* (
   targets: ReadonlyArray<ContainerFacts>
-): Reads<ReadonlyMap<number, ReadonlySet<number>>> {
+): Store.Reads<ReadonlyMap<number, ReadonlySet<number>>> {
   const found = new Map<number, ReadonlySet<number>>()
   for (const { container, items } of targets) {
     if (container.status !== "dispatched" || container.opportunity_id === null) continue

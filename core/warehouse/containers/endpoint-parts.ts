@@ -7,7 +7,7 @@ import { boolean, choice, integer, type JsonObject, list, text, timestamp } from
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { firstOf } from "../../values/text.ts"
 import { Effect } from "effect"
-import type { Answer, Input, SharedDraft, Streams, Reads } from "../../kernel/endpoints/endpoint.ts"
+import type { Answer, Input, SharedDraft, Streams } from "../../kernel/endpoints/endpoint.ts"
 import { includesOf } from "../../kernel/lists/query.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { service_states, type ServiceState } from "../../products/stock/schema.ts"
@@ -99,7 +99,7 @@ export const renderContainer = Effect.fnUntraced(function* (
   input: Pick<Input, "query" | "viewer" | "settings" | "now" | "composed">,
   id: number,
   status: Status
-): Reads<Answer<One<"container">>> {
+): Store.Reads<Answer<One<"container">>> {
   const row = yield* Store.get(containers, id)
   if (row === undefined) return yield* Effect.die(new Error(`container ${id} vanished while it was being shown`))
   const rendered = yield* render(
@@ -115,7 +115,7 @@ export const renderContainer = Effect.fnUntraced(function* (
 export const itemsShown = Effect.fnUntraced(function* (
   input: Pick<Input, "viewer" | "settings" | "now" | "composed">,
   ids: ReadonlyArray<number>
-): Reads<ReadonlyArray<JsonObject>> {
+): Store.Reads<ReadonlyArray<JsonObject>> {
   const rows = new Map((yield* Store.getMany(container_items, ids)).map((row) => [row.id, row]))
   return yield* render(
     containerItemResource,
@@ -128,7 +128,7 @@ export const itemsShown = Effect.fnUntraced(function* (
 /** The temporary container in use that has this barcode. */
 export const findDuplicateBarcode = Effect.fnUntraced(function* (
   barcode: string | null
-): Reads<ContainerRow | undefined> {
+): Store.Reads<ContainerRow | undefined> {
   return barcode === null
     ? undefined
     : (yield* Store.find(containers, { barcode, is_temporary: true })).find((one) => one.status !== "dissolved")

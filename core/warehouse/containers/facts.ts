@@ -3,7 +3,7 @@ import { firstOf, lastOf } from "../../values/text.ts"
 import { Effect, Result } from "effect"
 import { assetConflicts } from "../../orders/availability/api/window.ts"
 import { type HeldDemand, withHolders } from "../../orders/opportunities/state/aggregate.ts"
-import type { DecideContext, Failure, Reads } from "../../kernel/endpoints/endpoint.ts"
+import type { DecideContext, Failure } from "../../kernel/endpoints/endpoint.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { caseOf, type CaseProduct, product_components } from "../../products/kits/schema.ts"
 import { type ProductRow, products } from "../../products/products/schema.ts"
@@ -54,7 +54,7 @@ const levels_max = 25
 
 /** Each container with what it is packed in, up to the outermost: one query per level, however many containers. */
 type Chain = readonly [ContainerRow, ...ReadonlyArray<ContainerRow>]
-const chainsOf = Effect.fnUntraced(function* (of: ReadonlyArray<ContainerRow>): Reads<ReadonlyArray<Chain>> {
+const chainsOf = Effect.fnUntraced(function* (of: ReadonlyArray<ContainerRow>): Store.Reads<ReadonlyArray<Chain>> {
   const chains = of.map((one): [ContainerRow, ...Array<ContainerRow>] => [one])
   for (let level = 1; level < levels_max; level++) {
     const wanted = chains.map((chain) => lastOf(chain).parent_container_id).filter((id) => id !== null)
@@ -75,7 +75,7 @@ const chainsOf = Effect.fnUntraced(function* (of: ReadonlyArray<ContainerRow>): 
 /** Facts of these containers, in their order: three queries for all of them, and one for each level of nesting. */
 export const loadTargets = Effect.fnUntraced(function* (
   of: ReadonlyArray<ContainerRow>
-): Reads<ReadonlyArray<ContainerFacts>> {
+): Store.Reads<ReadonlyArray<ContainerFacts>> {
   if (of.length === 0) return []
   const chains = yield* chainsOf(of)
   const product_ids = [
@@ -121,7 +121,7 @@ export const loadTarget = (container: ContainerRow): Effect.Effect<ContainerFact
 export const loadUnits = Effect.fnUntraced(function* (
   ids: ReadonlyArray<number>,
   now: string
-): Reads<ReadonlyMap<number, Unit>> {
+): Store.Reads<ReadonlyMap<number, Unit>> {
   const levels = yield* Store.getMany(stock_levels, ids)
   if (levels.length === 0) return new Map()
   const level_ids = levels.map((one) => one.id)
@@ -179,7 +179,9 @@ export const loadUnits = Effect.fnUntraced(function* (
 })
 
 /** These containers and all packed in them at any depth. */
-const nestedIn = Effect.fnUntraced(function* (roots: ReadonlyArray<ContainerRow>): Reads<ReadonlyArray<ContainerRow>> {
+const nestedIn = Effect.fnUntraced(function* (
+  roots: ReadonlyArray<ContainerRow>
+): Store.Reads<ReadonlyArray<ContainerRow>> {
   if (roots.length === 0) return []
   return yield* Store.select(
     containers,
@@ -235,7 +237,7 @@ export interface PackedUnit {
 export const loadPackedUnits = Effect.fnUntraced(function* (
   packed_in: ReadonlyArray<ContainerRow>,
   now: string
-): Reads<ReadonlyArray<PackedUnit>> {
+): Store.Reads<ReadonlyArray<PackedUnit>> {
   if (packed_in.length === 0) return []
   const items = yield* Store.find(container_items, { container_id: packed_in.map((one) => one.id), unpacked_at: null })
   const units = new Map(

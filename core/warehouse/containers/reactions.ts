@@ -4,7 +4,6 @@
  */
 import { type Statement } from "effect/sql"
 import { Effect, Result } from "effect"
-import type { Reads } from "../../kernel/endpoints/endpoint.ts"
 import { rowCreated, rowDeleted, rowUpdated } from "../../kernel/endpoints/crud-resource.ts"
 import { dataOf, type DataOf, type EventOf, isEventOf, type NewEvent } from "../../kernel/events/event-type.ts"
 import { reaction } from "../../kernel/events/react.ts"
@@ -33,7 +32,7 @@ const idsOf = (data: ReadonlyArray<{ readonly id: number }>): ReadonlyArray<numb
  */
 const containersOf = Effect.fnUntraced(function* (
   events: ReadonlyArray<CaseEvent>
-): Reads<ReadonlyArray<ContainerRow>> {
+): Store.Reads<ReadonlyArray<ContainerRow>> {
   const found: Array<ContainerRow> = []
   const { sql } = yield* Store
   const look = Effect.fnUntraced(function* (
@@ -100,7 +99,7 @@ const fieldOf = (events: ReadonlyArray<CaseEvent>): string =>
 export const casesChanged = reaction({
   on: [partMade, partChanged, partDeleted, productChanged],
   facts: ({ all, events }, { now }) =>
-    Effect.gen(function* (): Reads<CaseFacts> {
+    Effect.gen(function* (): Store.Reads<CaseFacts> {
       const about = events.filter(changesCase)
       if (about.length === 0 || all.some(({ type }) => type === products.merged_by?.event)) return no_cases
       const found = yield* containersOf(about)

@@ -4,7 +4,7 @@
  */
 import { Effect } from "effect"
 import { type Bindings, bindings } from "../../kernel/store/statement.ts"
-import { type Failure, Store, type Reads } from "../../kernel/store/store.ts"
+import { type Failure, Store } from "../../kernel/store/store.ts"
 import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
 import { type ContainerRow, containers, live_statuses } from "../../products/packing.ts"
 import { type ProductRow, products } from "../../products/products/schema.ts"
@@ -36,7 +36,7 @@ const words: { readonly [column: string]: string } = {
  * product only.
  */
 export const lookUp = (scanned: string): Effect.Effect<Found, Failure, Store> => lookUpRead(readCode(scanned))
-const lookUpRead = Effect.fnUntraced(function* (read: ReadCode): Reads<Found> {
+const lookUpRead = Effect.fnUntraced(function* (read: ReadCode): Store.Reads<Found> {
   for (const text of read.texts) {
     const found = read.quantity === undefined ? yield* unitOrContainer(text) : undefined
     const named = found ?? (yield* productNamed(text))
@@ -50,7 +50,7 @@ const lookUpRead = Effect.fnUntraced(function* (read: ReadCode): Reads<Found> {
 
 const papers_way_out = "scan the codes on units, cases and products."
 /** Description of a document's code that names no goods: an order number, a payment, a URL; or the id of a unit. */
-const paperText = Effect.fnUntraced(function* ({ code, texts }: ReadCode): Reads<string | undefined> {
+const paperText = Effect.fnUntraced(function* ({ code, texts }: ReadCode): Store.Reads<string | undefined> {
   if (/^BCD\r?\n/.test(code)) return `this is the payment code of an invoice; ${papers_way_out}`
   const order = yield* Store.first(opportunities, { number: code, deleted_at: null })
   if (order !== undefined)
@@ -68,7 +68,7 @@ const paperText = Effect.fnUntraced(function* ({ code, texts }: ReadCode): Reads
 })
 
 /** By id, for callers that know it. */
-export const unitById = Effect.fnUntraced(function* (id: number): Reads<Found> {
+export const unitById = Effect.fnUntraced(function* (id: number): Store.Reads<Found> {
   const level = yield* Store.get(stock_levels, id)
   const read = { code: String(id), quantity: undefined, texts: [String(id)] }
   return level === undefined
@@ -80,7 +80,7 @@ export const unitById = Effect.fnUntraced(function* (id: number): Reads<Found> {
  * By id and by a code that must be on it, or that says no more than what it is a unit of: a scanner that remembers the
  * unit before must not move that one.
  */
-export const unitWith = Effect.fnUntraced(function* (id: number, scanned: string): Reads<Found> {
+export const unitWith = Effect.fnUntraced(function* (id: number, scanned: string): Store.Reads<Found> {
   const by_id = yield* unitById(id)
   if (by_id.named?.kind !== "unit") return by_id
   const { level } = by_id.named
@@ -102,7 +102,7 @@ export const unitWith = Effect.fnUntraced(function* (id: number, scanned: string
   return is_same ? by_id : { read, named: undefined, problem }
 })
 
-const unit = Effect.fnUntraced(function* (level: StockLevelRow): Reads<Named> {
+const unit = Effect.fnUntraced(function* (level: StockLevelRow): Store.Reads<Named> {
   const container = yield* Store.first(containers, { serialised_item_id: level.id, status: live_statuses })
   return { kind: "unit", level, container }
 })
@@ -111,7 +111,10 @@ const unit = Effect.fnUntraced(function* (level: StockLevelRow): Reads<Named> {
  * The unit with this code: first of those that are here or out, as the code of one that left may be on another by now
  * (a supplier's piece that comes again, a label that is used up), then of those that left.
  */
-const unitNamed = Effect.fnUntraced(function* (text: string, has_left: boolean): Reads<Named | string | undefined> {
+const unitNamed = Effect.fnUntraced(function* (
+  text: string,
+  has_left: boolean
+): Store.Reads<Named | string | undefined> {
   for (const column of unit_columns) {
     const here = has_left ? {} : { is_gone: false, given_back_at: null }
     const [first, ...others] = yield* Store.find(stock_levels, { [column]: text, ...here }, { limit: 4 })
@@ -122,7 +125,7 @@ const unitNamed = Effect.fnUntraced(function* (text: string, has_left: boolean):
   }
   return undefined
 })
-const unitOrContainer = Effect.fnUntraced(function* (text: string): Reads<Named | string | undefined> {
+const unitOrContainer = Effect.fnUntraced(function* (text: string): Store.Reads<Named | string | undefined> {
   const here = yield* unitNamed(text, false)
   if (here !== undefined) return here
   const [container, ...more] = yield* Store.find(containers, { barcode: text, status: live_statuses }, { limit: 4 })
@@ -146,7 +149,7 @@ const unitOrContainer = Effect.fnUntraced(function* (text: string): Reads<Named 
 const unitWords = ({ asset_number, id, serial_number }: StockLevelRow): string =>
   `${asset_number ?? serial_number ?? "a unit without a number"} (id ${id})`
 
-const productNamed = Effect.fnUntraced(function* (text: string): Reads<Named | string | undefined> {
+const productNamed = Effect.fnUntraced(function* (text: string): Store.Reads<Named | string | undefined> {
   for (const column of product_columns) {
     const [first, ...others] = yield* Store.find(products, { [column]: text, deleted_at: null }, { limit: 4 })
     if (first === undefined) continue
@@ -167,7 +170,7 @@ const ambiguous = (text: string, column: string, what: string, rows: ReadonlyArr
   "Scan another code that only the one that is meant has."
 
 /** `no unit, container or product has the code "A-11" …`, and the codes that are nearest to it. */
-const unknownText = Effect.fnUntraced(function* ({ code, quantity, texts }: ReadCode): Reads<string> {
+const unknownText = Effect.fnUntraced(function* ({ code, quantity, texts }: ReadCode): Store.Reads<string> {
   const near = yield* nearest(texts[0] ?? code, quantity)
   const also = texts.length < 2 ? "" : `; looked for ${texts.map((text) => JSON.stringify(text)).join(", ")}`
   const among =
@@ -180,7 +183,7 @@ const unknownText = Effect.fnUntraced(function* ({ code, quantity, texts }: Read
 })
 
 /** The code that differs from what was scanned in its letters alone; undefined where there are several or none. */
-const inOtherCase = Effect.fnUntraced(function* ({ quantity, texts }: ReadCode): Reads<string | undefined> {
+const inOtherCase = Effect.fnUntraced(function* ({ quantity, texts }: ReadCode): Store.Reads<string | undefined> {
   const store = yield* Store
   const bound = bindings(store.dialect)
   const folded = texts.map((text) => text.toLowerCase())
@@ -199,7 +202,7 @@ const codesWhere = Effect.fnUntraced(function* (
   condition: (column: string) => string,
   { values }: Bindings,
   quantity: number | undefined
-): Reads<ReadonlyArray<string>> {
+): Store.Reads<ReadonlyArray<string>> {
   const part = (table: string, column: string, where: string): string =>
     `select code from (select ${column} as code from ${table} where ${where} and ${condition(column)} ` +
     `order by ${column} limit ${candidates_max}) as "${table}_${column}"`
@@ -221,7 +224,10 @@ const codesWhere = Effect.fnUntraced(function* (
 const nearest_max = 3
 const candidates_max = 200
 /** Codes that begin as this one does and differ from it in few signs. One query, for a refused code only. */
-const nearest = Effect.fnUntraced(function* (text: string, quantity: number | undefined): Reads<ReadonlyArray<string>> {
+const nearest = Effect.fnUntraced(function* (
+  text: string,
+  quantity: number | undefined
+): Store.Reads<ReadonlyArray<string>> {
   const wanted = text.toLowerCase()
   if (wanted.length < 2 || wanted.length > 60) return []
   const bound = bindings((yield* Store).dialect)

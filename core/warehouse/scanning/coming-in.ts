@@ -1,7 +1,7 @@
 /** A unit or a case comes back. */
 import { Effect, Result } from "effect"
 import type { Settings } from "../../kernel/events/settings.ts"
-import { Store, type Reads } from "../../kernel/store/store.ts"
+import { Store } from "../../kernel/store/store.ts"
 import { type LinePieces, loadLinePieces } from "../../orders/opportunities/state/pieces.ts"
 import {
   asset_assignments,
@@ -47,7 +47,10 @@ const sumOf = (lines: ReadonlyArray<LinePieces>, lost: number): Counts => {
 }
 
 /** The counts of an order as it is stored: six queries. */
-export const loadCounts = Effect.fnUntraced(function* (opportunity_id: number, settings: Settings): Reads<Counts> {
+export const loadCounts = Effect.fnUntraced(function* (
+  opportunity_id: number,
+  settings: Settings
+): Store.Reads<Counts> {
   const piecesOf = yield* loadLinePieces([opportunity_id], settings)
   const records = yield* Store.find(service_records, { opportunity_id, state: "lost", ended_at: null })
   // Checks of lines create records that name the line; goods reported lost meanwhile are not back.
@@ -62,7 +65,7 @@ export const loadCounts = Effect.fnUntraced(function* (opportunity_id: number, s
 const beyondStock = Effect.fnUntraced(function* (
   product_id: number,
   store_id: number
-): Reads<{ readonly held: number; readonly out: number } | undefined> {
+): Store.Reads<{ readonly held: number; readonly out: number } | undefined> {
   const levels = yield* Store.pick(stock_levels, ["quantity_held"], { product_id, store_id })
   const claims = yield* Store.pick(demands, ["source_type", "source_id"], { product_id, store_id, is_active: true })
   const lines = yield* Store.pickMany(
@@ -80,7 +83,7 @@ const foundText = Effect.fnUntraced(function* ({
   name,
   opportunity_id,
   stock_level_id
-}: Scanned): Reads<ReadonlyArray<string>> {
+}: Scanned): Store.Reads<ReadonlyArray<string>> {
   const level = stock_level_id === null ? undefined : yield* Store.get(stock_levels, stock_level_id)
   if (level?.service_state !== "lost" || opportunity_id === null) return []
   const as_missing = { stock_level_id: level.id, opportunity_id, condition_on_return: missing }
@@ -89,7 +92,7 @@ const foundText = Effect.fnUntraced(function* ({
 })
 
 /** Warnings about a returned unit and about a bulk product that was booked out. */
-export const warningsOf = Effect.fnUntraced(function* (scanned: Scanned): Reads<ReadonlyArray<string>> {
+export const warningsOf = Effect.fnUntraced(function* (scanned: Scanned): Store.Reads<ReadonlyArray<string>> {
   const { direction, kind, name, opportunity_id, opportunity_item_id, product_id } = scanned
   if (direction === "in" && kind === "unit") return yield* foundText(scanned)
   if (direction !== "out" || kind !== "bulk" || product_id === null || opportunity_id === null) return []

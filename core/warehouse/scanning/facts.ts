@@ -5,7 +5,7 @@ import type { DispatchFacts } from "../containers/dispatch-return.ts"
 import { backAloneAt, type ContainerFacts, loadTarget, loadUnits, type Unit } from "../containers/facts.ts"
 import { lockStreams } from "../../kernel/runtime/engine.ts"
 import type { Settings } from "../../kernel/events/settings.ts"
-import { Store, type Reads } from "../../kernel/store/store.ts"
+import { Store } from "../../kernel/store/store.ts"
 import { type DecisionState, type HeldDemand, withHolders } from "../../orders/opportunities/state/aggregate.ts"
 import { loadDecisionState } from "../../orders/opportunities/state/load.ts"
 import type { OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
@@ -58,7 +58,7 @@ export const containerOf = (named: Named | undefined): ContainerRow | undefined 
 export const lockNamed = Effect.fnUntraced(function* (
   named: Named | undefined,
   more: ReadonlyArray<string>
-): Reads<void> {
+): Store.Reads<void> {
   const container = containerOf(named)
   const level_id = named?.kind === "unit" ? named.level.id : undefined
   yield* lockStreams([
@@ -84,7 +84,7 @@ const loadCase = Effect.fnUntraced(function* (
   container: ContainerRow,
   header: OpportunityRow | undefined,
   { now }: Now
-): Reads<CaseFacts> {
+): Store.Reads<CaseFacts> {
   const current = (yield* Store.get(containers, container.id)) ?? container
   const target = yield* loadTarget(current)
   const inside = target.items.map((item) => item.serialised_item_id)
@@ -102,7 +102,9 @@ const loadCase = Effect.fnUntraced(function* (
 })
 
 /** When each of these came back the last time, from whichever order, by stock level. One query. */
-const lastReturns = Effect.fnUntraced(function* (level_ids: ReadonlyArray<number>): Reads<ReadonlyMap<number, string>> {
+const lastReturns = Effect.fnUntraced(function* (
+  level_ids: ReadonlyArray<number>
+): Store.Reads<ReadonlyMap<number, string>> {
   if (level_ids.length === 0) return new Map()
   const store = yield* Store
   const rows = yield* store.sql`
@@ -129,7 +131,7 @@ export const loadScan = Effect.fnUntraced(function* (
   found: Found,
   header: OpportunityRow | undefined,
   at: Now
-): Reads<ScanFacts> {
+): Store.Reads<ScanFacts> {
   const { named } = found
   const container = containerOf(named)
   const as_case = container === undefined ? undefined : yield* loadCase(container, header, at)

@@ -1,6 +1,6 @@
 /** Facts and rules of one scan, by what was scanned. */
 import { Effect, Result } from "effect"
-import type { DecideContext, Decided, Input, Reads } from "../../kernel/endpoints/endpoint.ts"
+import type { DecideContext, Decided, Input } from "../../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../kernel/events/event-type.ts"
 import { invalidField, reject } from "../../kernel/fields/rejection.ts"
 import { type DecisionState, liveLines, withLine } from "../../orders/opportunities/state/aggregate.ts"
@@ -221,7 +221,7 @@ interface Scanned {
 const found = Effect.fnUntraced(function* (
   { code, stock_level_id }: Scanned,
   more: ReadonlyArray<string> = []
-): Reads<Found> {
+): Store.Reads<Found> {
   const look =
     stock_level_id == null
       ? lookUp(code ?? "")
@@ -234,7 +234,7 @@ const found = Effect.fnUntraced(function* (
 })
 
 /** The order that has the unit or the case now, or that the unit came back from last and unchecked; locked. */
-const holderOf = Effect.fnUntraced(function* ({ named: one }: Found): Reads<OpportunityRow | undefined> {
+const holderOf = Effect.fnUntraced(function* ({ named: one }: Found): Store.Reads<OpportunityRow | undefined> {
   const container = containerOf(one)
   const out =
     one?.kind !== "unit"

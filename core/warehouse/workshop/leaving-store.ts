@@ -1,6 +1,5 @@
 /** A level that changes its store: what holds it there, and whose orders count on it (rules/availability 10). */
 import { Effect, Result } from "effect"
-import type { Reads } from "../../kernel/endpoints/endpoint.ts"
 import { isJsonObject } from "../../kernel/fields/field.ts"
 import { journal } from "../../kernel/events/journal.ts"
 import { invalidField, reject, type Rejection } from "../../kernel/fields/rejection.ts"
@@ -27,7 +26,7 @@ import { stores } from "../../setup/stores.ts"
 const nested_max = 25
 
 /** The product and every kit that it is a part of. */
-const asPartOf = Effect.fnUntraced(function* (product_id: number): Reads<Array<number>> {
+const asPartOf = Effect.fnUntraced(function* (product_id: number): Store.Reads<Array<number>> {
   const found = new Set([product_id])
   let level = [product_id]
   for (let depth = 0; depth < nested_max && level.length > 0; depth++) {
@@ -81,7 +80,7 @@ const wasOn = Effect.fnUntraced(function* (level: StockLevelRow, opportunity_id:
 export const requireHire = Effect.fnUntraced(function* (
   level: StockLevelRow,
   opportunity_id: number | null | undefined
-): Reads<void> {
+): Store.Reads<void> {
   if (opportunity_id == null || (yield* wasOn(level, opportunity_id))) return
   const nameOf = Effect.fnUntraced(function* (id: number) {
     return opportunityName(id, yield* Store.get(opportunities, id))
@@ -112,7 +111,7 @@ export const loadLeaving = Effect.fnUntraced(function* (
   level: StockLevelRow,
   store_id: number | undefined,
   context: Now
-): Reads<Leaving | undefined> {
+): Store.Reads<Leaving | undefined> {
   if (store_id === undefined || store_id === level.store_id) return undefined
   yield* lockClaims([level.product_id])
   const place = yield* Store.get(stores, level.store_id)
@@ -129,7 +128,7 @@ export const loadLeaving = Effect.fnUntraced(function* (
 })
 const named_max = 3
 
-const heldBy = Effect.fnUntraced(function* ({ id }: StockLevelRow): Reads<string | undefined> {
+const heldBy = Effect.fnUntraced(function* ({ id }: StockLevelRow): Store.Reads<string | undefined> {
   const [out] = yield* Store.find(asset_assignments, { stock_level_id: id, status: [dispatched, on_hire] })
   if (out !== undefined)
     return `It is out with ${opportunityName(out.opportunity_id, yield* Store.get(opportunities, out.opportunity_id))}.`
@@ -145,7 +144,7 @@ const counting = Effect.fnUntraced(function* (
   level: StockLevelRow,
   store_id: number,
   { now, settings }: Now
-): Reads<ReadonlyArray<string>> {
+): Store.Reads<ReadonlyArray<string>> {
   const claims = yield* Store.pick(demands, ["opportunity_id", "ends_at"], {
     product_id: level.product_id,
     store_id: level.store_id,

@@ -3,7 +3,7 @@
  * the ledger leaves the workshop (rules/availability 13.3).
  */
 import { Effect, Result } from "effect"
-import type { DecideContext, Reads } from "../../kernel/endpoints/endpoint.ts"
+import type { DecideContext } from "../../kernel/endpoints/endpoint.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { lineWindow } from "../../orders/availability/rules/line-demands.ts"
 import { demandDateSourceIn } from "../../orders/availability/facts/load.ts"
@@ -34,7 +34,7 @@ import { bulkReturned, bulkReturnReverted, unitChecked, unitReverted } from "../
 /** Facts of these levels, by id: three queries. */
 export const loadServiceFacts = Effect.fnUntraced(function* (
   ids: ReadonlyArray<number>
-): Reads<ReadonlyMap<number, ServiceFacts>> {
+): Store.Reads<ReadonlyMap<number, ServiceFacts>> {
   if (ids.length === 0) return new Map()
   const levels = yield* Store.getMany(stock_levels, ids)
   const open = Map.groupBy(
@@ -75,7 +75,7 @@ interface Promised {
 export const promisedTo = Effect.fnUntraced(function* (
   levels: ReadonlyArray<StockLevelRow>,
   { now, settings }: { readonly now: string; readonly settings: Settings }
-): Reads<ReadonlyArray<Promised>> {
+): Store.Reads<ReadonlyArray<Promised>> {
   const out = new Map(levels.filter((one) => one.out_of_service.length > 0 || one.is_gone).map((one) => [one.id, one]))
   if (out.size === 0) return []
   const units = yield* Store.find(asset_assignments, { stock_level_id: [...out.keys()], status: [allocated, prepared] })
@@ -135,7 +135,7 @@ const isUnfit = (condition: unknown): condition is number => condition === damag
 /** Units of these checks, by their assignments: one query. */
 const unitsBack = Effect.fnUntraced(function* (
   checks: ReadonlyArray<ReturnType<typeof dataOfChecks>[number]>
-): Reads<ReadonlyArray<CameBack>> {
+): Store.Reads<ReadonlyArray<CameBack>> {
   const unfit = checks.filter(({ also }) => isUnfit(also["condition"]))
   if (unfit.length === 0) return []
   const units = new Map(
@@ -165,7 +165,7 @@ const dataOfChecks = (all: ReadonlyArray<NewEvent>) => dataOf(unitChecked, all)
 /** Quantities that came back to the bulk level of the line's product at the store they came back to. Three queries. */
 const quantitiesBack = Effect.fnUntraced(function* (
   returns: ReadonlyArray<ReturnType<typeof dataOfReturns>[number]>
-): Reads<ReadonlyArray<CameBack>> {
+): Store.Reads<ReadonlyArray<CameBack>> {
   const unfit = returns.filter(({ also }) => isUnfit(also["condition"]) && Number(also["quantity"]) >= 1)
   if (unfit.length === 0) return []
   const lines = new Map(
@@ -250,7 +250,7 @@ const checkedOut = (
 const checkedInUnfit = reaction({
   on: [unitChecked, bulkReturned],
   facts: ({ all }) =>
-    Effect.gen(function* (): Reads<CameBackFacts> {
+    Effect.gen(function* (): Store.Reads<CameBackFacts> {
       const back = [...(yield* unitsBack(dataOfChecks(all))), ...(yield* quantitiesBack(dataOfReturns(all)))]
       const ids = [...new Set(back.map(({ stock_level_id }) => stock_level_id))]
       if (ids.length === 0) return { back: [], levels: new Map() }

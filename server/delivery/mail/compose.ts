@@ -4,7 +4,7 @@ import { Clock, Effect, Result, Schema } from "effect"
 import type { UploadedFile } from "../../../core/kernel/endpoints/endpoint-types.ts"
 import { type FieldErrors, invalid } from "../../../core/kernel/fields/rejection.ts"
 import { type Settings, settingText } from "../../../core/kernel/events/settings.ts"
-import { Store, type Reads } from "../../../core/kernel/store/store.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
 import { type StoreRow, stores } from "../../../core/setup/stores.ts"
 import { parseMailAddress } from "../../../core/values/mail-address.ts"
 import { printableLine } from "../../../core/values/text.ts"
@@ -101,7 +101,10 @@ export interface MailDraft {
 export const freshMailId = (about: string): string => `${about}.${randomUUID()}`
 
 /** A message ready to queue, or a 422 for the draft or the settings. */
-export const composeMail = Effect.fnUntraced(function* (draft: MailDraft, settings: Settings): Reads<MailMessage> {
+export const composeMail = Effect.fnUntraced(function* (
+  draft: MailDraft,
+  settings: Settings
+): Store.Reads<MailMessage> {
   const { public_url } = yield* serverContext
   const host = hostOf(public_url())
   const store = draft.store_id == null ? undefined : yield* Store.get(stores, draft.store_id)

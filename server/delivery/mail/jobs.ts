@@ -7,7 +7,7 @@ import { Clock, Effect, Option, Schema } from "effect"
 import type { SqlError } from "effect/sql"
 import { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
 import type { Settings } from "../../../core/kernel/events/settings.ts"
-import { type Failure, Store, type StoreShape, type Reads } from "../../../core/kernel/store/store.ts"
+import { type Failure, Store, type StoreShape } from "../../../core/kernel/store/store.ts"
 import { users } from "../../../core/people/users/permissions.ts"
 import { dropJob } from "../jobs/queue-table.ts"
 import { holdContent } from "../../files/downloads.ts"
@@ -45,7 +45,7 @@ const box = Effect.map(serverContext, ({ key }) => secretBox(key, "mail_secrets"
 const keepSecret = Effect.fnUntraced(function* (
   mail_id: string,
   secret: { readonly text: string; readonly expires_at: string }
-): Reads<void> {
+): Store.Reads<void> {
   if (yield* Store.exists(mail_secrets, { mail_id })) return
   const sealed = (yield* box).seal(secret.text)
   yield* Store.apply([insert(mail_secrets, { mail_id, sealed, expires_at: secret.expires_at })])
@@ -72,14 +72,14 @@ const withSecret = Effect.fnUntraced(function* (
 })
 
 /** The message was sent: keeps that fact, not the secret. */
-const secretSent = Effect.fnUntraced(function* ({ has_secret, id }: MailMessage): Reads<void> {
+const secretSent = Effect.fnUntraced(function* ({ has_secret, id }: MailMessage): Store.Reads<void> {
   if (has_secret === true) yield* Store.apply([update(mail_secrets, id, { sealed: null })])
 })
 /** The message will not be sent. */
 const dropSecret = Effect.fnUntraced(function* ({
   has_secret,
   id
-}: Pick<MailMessage, "id" | "has_secret">): Reads<void> {
+}: Pick<MailMessage, "id" | "has_secret">): Store.Reads<void> {
   if (has_secret === true) yield* Store.apply([remove(mail_secrets, id)])
 })
 /** Secrets of dropped jobs, and of messages sent long ago. */
@@ -144,7 +144,10 @@ const mailOffer = (message: MailMessage): JobOffer<MailMessage> =>
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /** Refused notices and messages without a sending user notify no one. */
-const tellSender = Effect.fnUntraced(function* (message: MailMessage, refused: ReadonlyArray<Refusal>): Reads<void> {
+const tellSender = Effect.fnUntraced(function* (
+  message: MailMessage,
+  refused: ReadonlyArray<Refusal>
+): Store.Reads<void> {
   if (message.return_path === "" || message.sender_user_id === null) return
   const { jobs } = yield* serverContext
   const { id, part, message_id, sender_user_id, subject } = message
@@ -228,7 +231,7 @@ export interface QueuedMail {
  * Queues a message in the caller's transaction, or rejects the draft with 422 and queues nothing. The job has the
  * result; `mailMode` says whether it is sent.
  */
-export const queueMail = Effect.fnUntraced(function* (draft: MailDraft, settings: Settings): Reads<QueuedMail> {
+export const queueMail = Effect.fnUntraced(function* (draft: MailDraft, settings: Settings): Store.Reads<QueuedMail> {
   const message = yield* composeMail(draft, settings)
   // Attachments may be deleted while the message waits for a mail server.
   yield* holdContent(

@@ -7,14 +7,7 @@ import { read as purchase_orders_read } from "../../../core/purchasing/schema.ts
 import { activities_permission, documents_with_costs, maySee, users_permission } from "./causes/happening.ts"
 import { Clock, Effect, Result } from "effect"
 import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
-import {
-  command,
-  CommandRuntime,
-  type Endpoint,
-  get,
-  type Input,
-  runtimeIfAny
-} from "../../../core/kernel/endpoints/endpoint.ts"
+import { command, CommandRuntime, type Endpoint, get, type Input } from "../../../core/kernel/endpoints/endpoint.ts"
 import { integer, isJsonObject, type JsonObject, text } from "../../../core/kernel/fields/field.ts"
 import { notFound, type Viewer } from "../../../core/kernel/fields/rejection.ts"
 import {
@@ -27,7 +20,7 @@ import {
   viewContext
 } from "../../../core/kernel/endpoints/resource.ts"
 import { bindings, whereSql } from "../../../core/kernel/store/statement.ts"
-import { type Failure, Store, type Reads } from "../../../core/kernel/store/store.ts"
+import { type Failure, Store } from "../../../core/kernel/store/store.ts"
 import { notificationRules, notificationType } from "../../../core/office/notifications/types.ts"
 import { users } from "../../../core/people/users/permissions.ts"
 import { type NotificationRow, notifications } from "./schema.ts"
@@ -89,7 +82,7 @@ export const notificationResource = resource({
   },
   load: (rows, { settings }) =>
     Effect.gen(function* () {
-      const runtime = yield* runtimeIfAny
+      const runtime = yield* CommandRuntime.ifAny
       return { wordsOf: yield* wordsFor(rows, settings), public_url: runtime?.public_url }
     }),
   view: (base, row, { actor }, _context, { public_url, wordsOf }) => {
@@ -256,7 +249,7 @@ export const shownRows = Effect.fnUntraced(function* (
 export const isMailedTo = Effect.fnUntraced(function* (
   { person_id }: Pick<Viewer, "person_id">,
   rows: ReadonlyArray<NotificationRow>
-): Reads<(row: NotificationRow) => boolean> {
+): Store.Reads<(row: NotificationRow) => boolean> {
   const rules = yield* notificationRules(
     person_id === null ? [] : [person_id],
     rows.map(({ notification_type }) => notification_type)

@@ -7,7 +7,7 @@ import { type Happening, type People, peopleFor } from "./causes/happening.ts"
 import { notification_burst_commands, notification_bursts, type NotificationRow, notifications } from "./schema.ts"
 import { Clock, Effect } from "effect"
 import { insert, remove, type RowChange, updateWhere } from "../../../core/kernel/tables/table.ts"
-import { type Failure, Store, type Reads } from "../../../core/kernel/store/store.ts"
+import { type Failure, Store } from "../../../core/kernel/store/store.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import type { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
 import { serverContext } from "../../ports/server-context.ts"
@@ -132,7 +132,7 @@ interface Counted {
 }
 
 /** Counts a command per burst, in the transaction that writes its rows. */
-const counted = Effect.fnUntraced(function* (happenings: ReadonlyArray<Happening>, now: number): Reads<Counted> {
+const counted = Effect.fnUntraced(function* (happenings: ReadonlyArray<Happening>, now: number): Store.Reads<Counted> {
   const commands = commandsOf(happenings)
   const told = yield* Store.getMany(notification_burst_commands, [...commands.values()])
   const told_commands = new Set(told.map(({ command }) => command))
@@ -163,7 +163,7 @@ const counted = Effect.fnUntraced(function* (happenings: ReadonlyArray<Happening
 const openRows = Effect.fnUntraced(function* (
   bursts: ReadonlyArray<string>,
   now: number
-): Reads<Map<string, NotificationRow>> {
+): Store.Reads<Map<string, NotificationRow>> {
   const rows = yield* Store.select(
     notifications,
     (sql) => sql`where burst in ${sql.in(bursts)} and created_at > ${instantOf(now - row_millis)} order by id`
@@ -201,7 +201,7 @@ const gatherBursts = Effect.fnUntraced(function* (
   happenings: ReadonlyArray<Happening>,
   fresh: ReadonlyArray<NewNotification>,
   now: number
-): Reads<Gathered> {
+): Store.Reads<Gathered> {
   if (fresh.every((row) => burstOf(row) === null)) return { rows: fresh, changes: [] }
   const { done, gathered } = yield* counted(happenings, now)
   const bursts = [...gathered].filter((burst) => burst !== null)

@@ -3,7 +3,7 @@ import { boolean, id, integer, list, longText, text, timestamp } from "../../../
 import { plainTable, type RowOf, table } from "../../../core/kernel/tables/table.ts"
 import { Effect } from "effect"
 import { columnList } from "../../../core/kernel/store/statement.ts"
-import { Store, type Reads } from "../../../core/kernel/store/store.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { createHmac, randomBytes } from "node:crypto"
 import { type SecretBox, secretBox } from "../../ports/secret-box.ts"
@@ -141,7 +141,7 @@ export interface Claimed {
 const attemptable = "d.state = 'waiting' and (w.is_active or d.purpose <> 'event')"
 
 /** Webhooks with deliveries due at a time. */
-export const dueWebhooks = Effect.fnUntraced(function* (now: number): Reads<ReadonlyArray<number>> {
+export const dueWebhooks = Effect.fnUntraced(function* (now: number): Store.Reads<ReadonlyArray<number>> {
   const { sql } = yield* Store
   const at = instantOf(now)
   const rows = yield* sql<{ id: number }>`
@@ -152,7 +152,7 @@ export const dueWebhooks = Effect.fnUntraced(function* (now: number): Reads<Read
 })
 
 /** Next time at which a delivery is due or a claim expires; undefined if none waits. */
-export const nextDue = Effect.fnUntraced(function* (now: number): Reads<number | undefined> {
+export const nextDue = Effect.fnUntraced(function* (now: number): Store.Reads<number | undefined> {
   const store = yield* Store
   const at = instantOf(now)
   const rows = yield* store.sql`
@@ -166,7 +166,7 @@ export const nextDue = Effect.fnUntraced(function* (now: number): Reads<number |
 })
 
 /** One writer per webhook: claims, outcomes and changes of it. */
-export const lockWebhook = Effect.fnUntraced(function* (id: number): Reads<WebhookRow | undefined> {
+export const lockWebhook = Effect.fnUntraced(function* (id: number): Store.Reads<WebhookRow | undefined> {
   const store = yield* Store
   if (store.dialect === "pg") yield* store.run("select id from webhooks where id = $1 for update", [id])
   return yield* store.get(webhooks, id)

@@ -4,7 +4,7 @@ import type { Json, JsonObject } from "../../../core/kernel/fields/field.ts"
 import { canonicalJson, id, integer, json, text, timestamp } from "../../../core/kernel/fields/field.ts"
 import { type Key, plainTable, type RowOf, type Table } from "../../../core/kernel/tables/table.ts"
 import { createHash } from "node:crypto"
-import type { Catalogue, Failure, Reads } from "../../../core/kernel/endpoints/endpoint.ts"
+import type { Catalogue, Failure } from "../../../core/kernel/endpoints/endpoint.ts"
 import { CommandRuntime, get, postQuery } from "../../../core/kernel/endpoints/endpoint.ts"
 import {
   advanceIdSequence,
@@ -100,7 +100,10 @@ export const manifestOf = ({ manifest }: Pick<RestoreRow, "manifest">): Manifest
 // Checksums of this server's tables, with its counters: an export carries them and an import is compared with them.
 
 /** Rows in the order of their keys, as canonical JSON: the same on either engine. One pass; memory for one page. */
-const checksumOf = Effect.fnUntraced(function* (table: Table, names: ReadonlyArray<string>): Reads<TableChecksum> {
+const checksumOf = Effect.fnUntraced(function* (
+  table: Table,
+  names: ReadonlyArray<string>
+): Store.Reads<TableChecksum> {
   const hash = createHash("sha256")
   let rows = 0
   for (let after: Key | undefined; ;) {
@@ -138,7 +141,7 @@ const checksumsAsExported = (
   )
 
 /** Manifest of this server. Run it inside one transaction, so that all of it is of one position. */
-export const ownManifest = Effect.fnUntraced(function* (catalogue: Catalogue): Reads<Manifest> {
+export const ownManifest = Effect.fnUntraced(function* (catalogue: Catalogue): Store.Reads<Manifest> {
   const store = yield* Store
   const position = yield* lastPosition(store)
   const [{ events } = { events: 0 }] = yield* store.run<{ events: number }>("select count(*) as events from journal")
@@ -165,7 +168,7 @@ export const applyRestore = Effect.fnUntraced(function* (
   catalogue: Catalogue,
   manifest: Manifest,
   now: string
-): Reads<void> {
+): Store.Reads<void> {
   const store = yield* Store
   const [staged = { events: 0, top: 0 }] = yield* store.run<{ events: number; top: number | null }>(
     "select count(*) as events, max(position) as top from restored_events"
@@ -316,7 +319,10 @@ const bringFile = (owned: Draft, ownerOnly: OwnerOnly) =>
   })
 
 /** Within the import's transaction: the files that its rows name are here and stay, or nothing is brought in. */
-export const bringFiles = Effect.fnUntraced(function* (catalogue: Catalogue, accept_missing: boolean): Reads<void> {
+export const bringFiles = Effect.fnUntraced(function* (
+  catalogue: Catalogue,
+  accept_missing: boolean
+): Store.Reads<void> {
   const named = namedFiles(catalogue)
   if (named === undefined) return
   yield* Store.run(

@@ -17,14 +17,7 @@ import {
 } from "../../../core/overview/calendar/kinds.ts"
 import { Effect } from "effect"
 import { feedText } from "../../../core/overview/calendar/api.ts"
-import type {
-  Answer,
-  CommandRuntime,
-  Failure,
-  Input,
-  SharedDraft,
-  Reads
-} from "../../../core/kernel/endpoints/endpoint.ts"
+import type { Answer, CommandRuntime, Failure, Input, SharedDraft } from "../../../core/kernel/endpoints/endpoint.ts"
 import { get } from "../../../core/kernel/endpoints/endpoint.ts"
 import { notFound, Rejection } from "../../../core/kernel/fields/rejection.ts"
 import { ok, unpagedMeta } from "../../../core/kernel/endpoints/resource.ts"
@@ -109,7 +102,7 @@ const open = {
 const feedsOf = Effect.fnUntraced(function* (
   user: UserRow,
   kinds: ReadonlyArray<CalendarKind>
-): Reads<ReadonlyArray<FeedOf>> {
+): Store.Reads<ReadonlyArray<FeedOf>> {
   const held = yield* Store.getMany(roles, user.role_ids)
   if (!user.is_active || missingPermission(viewerOf(user, held, null), kinds) !== undefined) return []
   const sees_all = !kinds.includes("activities") || isAdministrator(user, held)
@@ -119,7 +112,11 @@ const mayHave = (user: UserRow, of: FeedOf) =>
   Effect.map(feedsOf(user, of.kinds), (feeds) => feeds.some((feed) => feedPath(feed) === feedPath(of)))
 
 /** User of a link: one person's calendar is theirs, everybody's that of the permitted user whose signature it has. */
-const personOf = Effect.fnUntraced(function* (key: string, of: FeedOf, signature: string): Reads<UserRow | undefined> {
+const personOf = Effect.fnUntraced(function* (
+  key: string,
+  of: FeedOf,
+  signature: string
+): Store.Reads<UserRow | undefined> {
   if (of.scope === "user") {
     if (!isSignedFor(key, of, of.user_id, signature)) return undefined
     const user = yield* Store.get(users, of.user_id)

@@ -4,7 +4,6 @@
  */
 import { Effect } from "effect"
 import { zoneOfRow } from "../../../core/overview/calendar/zone-of-row.ts"
-import type { Reads } from "../../../core/kernel/endpoints/endpoint.ts"
 import type { StoredEvent } from "../../../core/kernel/events/event-type.ts"
 import { journal } from "../../../core/kernel/events/journal.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/field.ts"
@@ -62,7 +61,7 @@ export const overwrittenFields = Effect.fnUntraced(function* (
   command: OutboxCommand,
   recorded: RecordedEffects,
   own: ReadonlyArray<StoredEvent>
-): Reads<ReadonlyArray<OverwrittenValue>> {
+): Store.Reads<ReadonlyArray<OverwrittenValue>> {
   const first = own[0]?.position
   if (first === undefined || command.base === null || first <= command.base + 1) return []
   const { base } = command
@@ -129,7 +128,7 @@ export const findDifferences = Effect.fnUntraced(function* (
   command: OutboxCommand,
   recorded: RecordedEffects,
   own: ReadonlyArray<StoredEvent>
-): Reads<ReadonlyArray<ValueDifference>> {
+): Store.Reads<ReadonlyArray<ValueDifference>> {
   return recorded.events.length === 0 || own.length === 0
     ? []
     : yield* comparison(context, command, recorded, {
@@ -144,7 +143,7 @@ export const findDifferencesInRows = Effect.fnUntraced(function* (
   context: DescriptionContext,
   command: OutboxCommand,
   recorded: RecordedEffects
-): Reads<ReadonlyArray<ValueDifference>> {
+): Store.Reads<ReadonlyArray<ValueDifference>> {
   return yield* comparison(context, command, recorded, { results: undefined, at: undefined })
 })
 
@@ -154,7 +153,7 @@ const comparison = Effect.fnUntraced(function* (
   command: OutboxCommand,
   recorded: RecordedEffects,
   decided: { readonly results: ReadonlyMap<string, RowResult> | undefined; readonly at: string | undefined }
-): Reads<ReadonlyArray<ValueDifference>> {
+): Store.Reads<ReadonlyArray<ValueDifference>> {
   const here = resultsOf(
     context,
     command,

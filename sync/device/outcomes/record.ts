@@ -5,7 +5,7 @@
  * outcomes until they are moved to the outbox.
  */
 import { Effect } from "effect"
-import { type Catalogue, CommandRuntime, type Reads } from "../../../core/kernel/endpoints/endpoint.ts"
+import { type Catalogue, CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
 import type { StoredEvent } from "../../../core/kernel/events/event-type.ts"
 import { journal, originalTypeOf } from "../../../core/kernel/events/journal.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/field.ts"
@@ -51,7 +51,7 @@ const concurrentChanges = Effect.fnUntraced(function* (
   recorded: RecordedEffects,
   until: number,
   error: WireError | undefined
-): Reads<ReadonlyArray<ConcurrentChange>> {
+): Store.Reads<ReadonlyArray<ConcurrentChange>> {
   if (command.base === null) return []
   const { base } = command
   const events = (yield* Store.select(
@@ -84,7 +84,7 @@ const changesOf = Effect.fnUntraced(function* (
   { event, touch }: { readonly event: StoredEvent; readonly touch: RowTouch },
   seen: AnyRow | undefined,
   values: Map<string, unknown>
-): Reads<ReadonlyArray<FoundChange>> {
+): Store.Reads<ReadonlyArray<FoundChange>> {
   const { table, columns } = touch
   const is_own = scope.streams.has(event.stream) || scope.rows.has(rowKey(touch))
   const about = { actor: yield* actorOf(event), when: event.recorded_at, event: originalTypeOf(event) }
@@ -143,7 +143,7 @@ const scopeOf = Effect.fnUntraced(function* (
   command: OutboxCommand,
   recorded: RecordedEffects,
   error: WireError | undefined
-): Reads<Scope> {
+): Store.Reads<Scope> {
   const { catalogue } = context
   const endpoint = catalogue.endpoint(command.name)
   const references = endpoint === undefined ? [] : referencesOfCommand(endpoint, command.payload)
@@ -188,7 +188,7 @@ const takenFrom = Effect.fnUntraced(function* (
     readonly refused: ReadonlyArray<CommandReference>
     readonly refused_fields: ReadonlyArray<string>
   }
-): Reads<Scope["isTakenBy"]> {
+): Store.Reads<Scope["isTakenBy"]> {
   const refused_rows = new Set(command.refused.map(rowReference))
   const judges = new Map<Occupancy, (row: AnyRow) => boolean>()
   for (const table of tables) {
@@ -274,7 +274,7 @@ const outcomeOf = Effect.fnUntraced(function* (
   command: OutboxCommand,
   outbox: Outbox,
   verdict: StoredEvent
-): Reads<CommandOutcome> {
+): Store.Reads<CommandOutcome> {
   const { status, error } = decidedIn(verdict.data)
   const recorded = outbox.recordedOf(command.n) ?? nothing_recorded
   if (status === "rejected")

@@ -3,7 +3,7 @@ import { Clock, Effect } from "effect"
 import { type JsonObject, sameJson } from "../../../core/kernel/fields/field.ts"
 import { journal } from "../../../core/kernel/events/journal.ts"
 import type { StoredEvent } from "../../../core/kernel/events/event-type.ts"
-import type { Catalogue, CommandRuntime, Failure, Reads } from "../../../core/kernel/endpoints/endpoint.ts"
+import type { Catalogue, CommandRuntime, Failure } from "../../../core/kernel/endpoints/endpoint.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import type { Done, Expected, Undoing, UndoRequest } from "../../../core/offline/undo/compensation.ts"
 import { sentence } from "../../../core/offline/undo/compensation.ts"
@@ -91,7 +91,7 @@ export const guardOf = Effect.fnUntraced(function* (
   command: OutboxCommand,
   effects: DoneEffects,
   { expects = [], untouched = [] }: Extract<Undoing, { kind: "requests" }>
-): Reads<UndoGuard | undefined> {
+): Store.Reads<UndoGuard | undefined> {
   if (expects.length === 0 && untouched.length === 0) return undefined
   const rows: { [row: string]: ReadonlyArray<string> } = {}
   for (const { column, key, table } of expects) rows[`${table}/${key}`] = [...(rows[`${table}/${key}`] ?? []), column]

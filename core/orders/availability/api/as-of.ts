@@ -9,13 +9,7 @@ import type { AnyRow, RowChange, RowOf, Table, Where } from "../../../kernel/tab
 import { Effect } from "effect"
 import { demands, demandsEvents, product_streams, stock_places } from "../../demands/schema.ts"
 import { container_items, containers } from "../../../products/packing.ts"
-import {
-  type Catalogue,
-  CommandRuntime,
-  type Failure,
-  foldStored,
-  type Reads
-} from "../../../kernel/endpoints/endpoint.ts"
+import { type Catalogue, CommandRuntime, type Failure, foldStored } from "../../../kernel/endpoints/endpoint.ts"
 import { journal, redacted_event } from "../../../kernel/events/journal.ts"
 import type { JsonObject } from "../../../kernel/fields/field.ts"
 import { invalidField } from "../../../kernel/fields/rejection.ts"
@@ -177,7 +171,7 @@ const productsKnownAt = (tables: ProjectedTables, store_id: number): ReadonlyArr
 }
 
 /** The position of the last event recorded by then. */
-const positionAt = Effect.fnUntraced(function* (as_of: string, now: string): Reads<number> {
+const positionAt = Effect.fnUntraced(function* (as_of: string, now: string): Store.Reads<number> {
   if (as_of > now) return yield* invalidField("as_of", "The as of field must not be in the future.")
   const { sql } = yield* Store
   const [last] = yield* sql<{ position: number }>`
@@ -266,7 +260,7 @@ const eventsOf = Effect.fnUntraced(function* (
   streams: ReadonlyArray<string>,
   types: ReadonlyArray<string>,
   position: number
-): Reads<ReadonlyArray<StoredEvent>> {
+): Store.Reads<ReadonlyArray<StoredEvent>> {
   const found = yield* Effect.forEach(chunked(streams, at_once_max), (some) =>
     Store.select(
       journal,

@@ -1,6 +1,6 @@
 /** Endpoints for unbooked lists: their effect on stock, and the first possible window. They write nothing. */
 import { Effect } from "effect"
-import { type Input, postQuery, type SharedDraft, type Reads } from "../../../kernel/endpoints/endpoint.ts"
+import { type Input, postQuery, type SharedDraft } from "../../../kernel/endpoints/endpoint.ts"
 import { Store } from "../../../kernel/store/store.ts"
 import { type StoreRow, stores, zoneOf } from "../../../setup/stores.ts"
 import { itemAt } from "../../../values/text.ts"
@@ -24,7 +24,7 @@ import { earliestFitShown, whatIfShown } from "./answers.ts"
 export const access = { ability: "availability:read", permission: "availability.view" } as const satisfies SharedDraft
 
 /** The store of a `store_id` that was checked already; a missing row is a defect. */
-export const requestedStore = Effect.fnUntraced(function* (input: Pick<Input, "body">): Reads<StoreRow> {
+export const requestedStore = Effect.fnUntraced(function* (input: Pick<Input, "body">): Store.Reads<StoreRow> {
   const row = yield* Store.get(stores, Number(input.body["store_id"]))
   return row ?? (yield* Effect.die(new Error("the store was checked and is gone")))
 })
@@ -108,7 +108,7 @@ const whatIf = postQuery("/api/v1/availability/what_if", {
 /** The lines with their store and their dates in its time zone; 422 names the line and its field. */
 const linesOf = Effect.fnUntraced(function* (
   input: Input
-): Reads<ReadonlyArray<PlannedLine & { readonly line: number }>> {
+): Store.Reads<ReadonlyArray<PlannedLine & { readonly line: number }>> {
   const given = (
     input.values as {
       readonly lines: ReadonlyArray<

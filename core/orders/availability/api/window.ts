@@ -8,7 +8,6 @@ import { KitNestedTooDeep } from "../rules/kits.ts"
 import { KitTooLarge } from "../rules/line-demands.ts"
 import { TooManySlots } from "../rules/slots.ts"
 import { type DemandRow, demands } from "../../demands/schema.ts"
-import type { Reads } from "../../../kernel/endpoints/endpoint.ts"
 import { Store } from "../../../kernel/store/store.ts"
 import { type AvailableAsset, availableAssets, pointAvailability } from "../rules/days.ts"
 import { type Buffers, noBuffers } from "../rules/demand.ts"
@@ -108,7 +107,7 @@ export const freeAssets = Effect.fnUntraced(function* (
   store_id: number,
   window: Period,
   context: SnapshotContext
-): Reads<ReadonlyArray<AvailableAsset>> {
+): Store.Reads<ReadonlyArray<AvailableAsset>> {
   const product: Buffers = (yield* loadStockedProducts([product_id])).get(product_id) ?? noBuffers
   const snapshot = yield* loadSnapshot(
     store_id,
@@ -134,7 +133,7 @@ export const assetConflicts = Effect.fnUntraced(function* (
   window: { readonly from: string; readonly to: string },
   now: string,
   except?: { readonly source_type: string; readonly source_id: number }
-): Reads<ReadonlyArray<DemandRow>> {
+): Store.Reads<ReadonlyArray<DemandRow>> {
   if (asset_ids.length === 0) return []
   const to = window.to > window.from ? window.to : boundInstant(Date.parse(window.from) + 1)
   const rows = yield* Store.select(
@@ -160,7 +159,7 @@ export interface LineAtStore extends LineRequest {
 export const snapshotsForLines = Effect.fnUntraced(function* (
   lines: ReadonlyArray<LineAtStore>,
   context: SnapshotContext
-): Reads<ReadonlyMap<number, AvailabilitySnapshot>> {
+): Store.Reads<ReadonlyMap<number, AvailabilitySnapshot>> {
   if (lines.length === 0) return new Map()
   const windows = lines.map((line) => inOrder({ from: millisOf(line.starts_at), to: millisOf(line.ends_at) }))
   return yield* loadSnapshots(
@@ -197,7 +196,7 @@ const maySee = (viewer: ViewContext["viewer"]): boolean =>
 export const freeNow = Effect.fnUntraced(function* (
   rows: ReadonlyArray<AnyRow>,
   context: SnapshotContext & Pick<ViewContext, "viewer">
-): Reads<(row: AnyRow) => typeof free_shown.Type> {
+): Store.Reads<(row: AnyRow) => typeof free_shown.Type> {
   const product_ids = rows.flatMap((row) => (row["product_type"] === "service" ? [] : [Number(row["id"])]))
   if (product_ids.length === 0 || !maySee(context.viewer)) return () => []
   const places = yield* Store.find(stores, { include_in_default_queries: true }, { order: ["id"] })

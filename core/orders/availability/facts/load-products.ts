@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { demands } from "../../demands/schema.ts"
 import { container_items, containers, live_statuses } from "../../../products/packing.ts"
 import { type ContainerMode, type KitPart, product_components } from "../../../products/kits/schema.ts"
-import type { Failure, Reads } from "../../../kernel/endpoints/endpoint.ts"
+import type { Failure } from "../../../kernel/endpoints/endpoint.ts"
 import { decodeValue } from "../../../kernel/store/dialect.ts"
 import { bindings } from "../../../kernel/store/statement.ts"
 import { Store, type StoreShape } from "../../../kernel/store/store.ts"
@@ -42,7 +42,7 @@ export const asStockedProduct = (row: ProductRow, parts: ReadonlyArray<KitPart>)
 /** These products and their parts, at any depth, by id. Two queries. */
 export const loadStockedProducts = Effect.fnUntraced(function* (
   product_ids: ReadonlyArray<number>
-): Reads<ReadonlyMap<number, StockedProduct>> {
+): Store.Reads<ReadonlyMap<number, StockedProduct>> {
   if (product_ids.length === 0) return new Map()
   const store = yield* Store
   const distinct_ids = [...new Set(product_ids)]
@@ -93,7 +93,7 @@ export const everStockedSql = (product: string, there: string): string =>
 /** Every product these stores have or had stock of or demands on, without its parts. One query. */
 export const loadProductsOfStores = Effect.fnUntraced(function* (
   store_ids: ReadonlyArray<number>
-): Reads<ReadonlyMap<number, StockedProduct>> {
+): Store.Reads<ReadonlyMap<number, StockedProduct>> {
   const store = yield* Store
   const bound = bindings(store.dialect)
   const here = (): string => store_ids.map(bound.bind).join(", ")
@@ -108,7 +108,7 @@ export const loadProductsOfStores = Effect.fnUntraced(function* (
 })
 
 /** Every live kit and container product with its parts, at any depth. Three queries. */
-export const composedProducts = Effect.fnUntraced(function* (): Reads<ReadonlyMap<number, StockedProduct>> {
+export const composedProducts = Effect.fnUntraced(function* (): Store.Reads<ReadonlyMap<number, StockedProduct>> {
   const rows = yield* Store.run<{ id: number }>(
     "select id from products where deleted_at is null " +
       "and ((is_kit = true and container_availability_mode is null) " +
@@ -126,7 +126,7 @@ export const packedContainers = Effect.fnUntraced(function* (
   store_ids: ReadonlyArray<number>,
   products: ReadonlyArray<StockedProduct>,
   from: number
-): Reads<ReadonlyArray<StoredContainer>> {
+): Store.Reads<ReadonlyArray<StoredContainer>> {
   const cases = products
     .filter((product) => ["kit", "hybrid"].includes(compositionOf(product)))
     .map((product) => product.id)

@@ -3,7 +3,7 @@
  * that meet the window are read, through an index over `reaches_to`: the cost grows with the window, not with history.
  */
 import { Effect } from "effect"
-import type { Failure, Reads } from "../../../kernel/endpoints/endpoint.ts"
+import type { Failure } from "../../../kernel/endpoints/endpoint.ts"
 import { settingNumber, type Settings, settingText } from "../../../kernel/events/settings.ts"
 import { decodeValue } from "../../../kernel/store/dialect.ts"
 import { type Bindings, bindings } from "../../../kernel/store/statement.ts"
@@ -68,7 +68,7 @@ const named_products_max = 2_000
 export const loadSnapshots = Effect.fnUntraced(function* (
   request: SnapshotRequest,
   { now, settings }: SnapshotContext
-): Reads<ReadonlyMap<number, AvailabilitySnapshot>> {
+): Store.Reads<ReadonlyMap<number, AvailabilitySnapshot>> {
   const store = yield* Store
   const found = yield* store.getMany(stores, request.store_ids)
   const store_ids = found.map((one) => one.id)
@@ -127,7 +127,7 @@ export const loadSnapshot = Effect.fnUntraced(function* (
   store_id: number,
   request: Omit<SnapshotRequest, "store_ids">,
   context: SnapshotContext
-): Reads<AvailabilitySnapshot> {
+): Store.Reads<AvailabilitySnapshot> {
   const snapshot = (yield* loadSnapshots({ ...request, store_ids: [store_id] }, context)).get(store_id)
   return snapshot ?? (yield* Effect.die(new Error(`store ${store_id} vanished while it was being counted`)))
 })

@@ -120,10 +120,7 @@ type ChildRemoved<Child extends string> = {
   readonly also?: JsonObject
 } & ChildId<Child>
 /** A row that belongs to an opportunity. */
-export interface OwnedRow {
-  readonly id: number
-  readonly opportunity_id: number
-}
+type OwnedRow = { readonly id: number; readonly opportunity_id: number }
 
 /**
  * The events of one kind of child row: `item` for lines, whose events name the line in `item_id` and bring a new one as

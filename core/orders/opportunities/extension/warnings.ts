@@ -2,7 +2,6 @@
 import { Effect } from "effect"
 import type { LineShortage } from "../../availability/rules/line.ts"
 import type { AvailabilitySnapshot } from "../../availability/rules/snapshot.ts"
-import type { Reads } from "../../../kernel/endpoints/endpoint.ts"
 import { Store } from "../../../kernel/store/store.ts"
 import { meets } from "../../../values/period.ts"
 import { millisOf } from "../../../values/time.ts"
@@ -46,7 +45,7 @@ export const loadPromised = Effect.fnUntraced(function* (
   opportunity_id: number,
   snapshots: ReadonlyMap<number, AvailabilitySnapshot>,
   wanted: ReadonlyArray<AddedTime>
-): Reads<ReadonlyArray<PromisedTo>> {
+): Store.Reads<ReadonlyArray<PromisedTo>> {
   const found = new Map(
     wanted.flatMap((line) => {
       const window = { from: millisOf(line.starts_at), to: millisOf(line.ends_at) }

@@ -1,6 +1,6 @@
 /** Endpoints of an opportunity as a whole: create, change, delete, restore, clone (rules/opportunities 4, 5). */
 import { Effect, Result } from "effect"
-import type { DecideContext, Decided, Endpoint, Input, Reads } from "../../../kernel/endpoints/endpoint.ts"
+import type { DecideContext, Decided, Endpoint, Input } from "../../../kernel/endpoints/endpoint.ts"
 import { command } from "../../../kernel/endpoints/endpoint.ts"
 import { initialRow } from "../../../kernel/endpoints/crud-resource.ts"
 import { reject } from "../../../kernel/fields/rejection.ts"
@@ -223,7 +223,7 @@ const stockFor = Effect.fnUntraced(function* (
   after: OpportunityRow,
   { settings, now }: Pick<Input, "settings" | "now">,
   as_they_will_be?: ReadonlyArray<ItemRow>
-): Reads<LoadOptions> {
+): Store.Reads<LoadOptions> {
   if (!hasShortageCheck(after, settings)) return {}
   const lines = as_they_will_be ?? (yield* Store.find(opportunity_items, { opportunity_id: before.id, is_live: true }))
   const isCopy = after.id !== before.id

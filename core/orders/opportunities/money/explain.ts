@@ -1,6 +1,6 @@
 /** Explains the prices of an opportunity: lines in their order, then discount rules, surcharges, totals and tax. */
 import { Effect, Result } from "effect"
-import type { Input, Reads } from "../../../kernel/endpoints/endpoint.ts"
+import type { Input } from "../../../kernel/endpoints/endpoint.ts"
 import { type Json, type JsonObject, sameJson } from "../../../kernel/fields/field.ts"
 import { Store } from "../../../kernel/store/store.ts"
 import type { Step } from "../../../pricing/explain/explain-step.ts"
@@ -80,7 +80,7 @@ const pick = (row: { readonly [name: string]: unknown }): JsonObject =>
 export const explanationOf = Effect.fnUntraced(function* (
   header: OpportunityRow,
   input: Input
-): Reads<ReadonlyArray<JsonObject>> {
+): Store.Reads<ReadonlyArray<JsonObject>> {
   const lines = yield* Store.find(opportunity_items, { opportunity_id: header.id, is_live: true })
   const rated = [...new Set(lines.map((line) => line.item_id).filter((id) => id !== null))]
   const state = yield* loadDecisionState(header, input, { live_only: true, rated_product_ids: rated })

@@ -1,6 +1,6 @@
 /** Bringing prices, taxes and terms of an open opportunity up to date (rules/opportunities 8.1). */
 import { Effect, Result } from "effect"
-import type { DecideContext, Decided, Input, Reads } from "../../../kernel/endpoints/endpoint.ts"
+import type { DecideContext, Decided, Input } from "../../../kernel/endpoints/endpoint.ts"
 import { sameJson } from "../../../kernel/fields/field.ts"
 import { reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 import { Store } from "../../../kernel/store/store.ts"
@@ -33,7 +33,7 @@ interface Repriced {
 export const repriceFacts = Effect.fnUntraced(function* (
   header: OpportunityRow,
   input: Pick<Input, "now" | "settings">
-): Reads<DecisionState> {
+): Store.Reads<DecisionState> {
   const lines = yield* Store.find(opportunity_items, { opportunity_id: header.id, is_live: true })
   const rated = [...new Set(lines.flatMap(({ item_id }) => item_id ?? []))]
   return yield* loadDecisionState(header, input, { live_only: true, rated_product_ids: rated, touched_line_ids: [] })

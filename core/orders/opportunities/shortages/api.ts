@@ -3,7 +3,7 @@
  * rules/availability 9).
  */
 import { Effect, Result } from "effect"
-import type { DecideContext, Decided, Endpoint, Input, Reads } from "../../../kernel/endpoints/endpoint.ts"
+import type { DecideContext, Decided, Endpoint, Input } from "../../../kernel/endpoints/endpoint.ts"
 import { command, get } from "../../../kernel/endpoints/endpoint.ts"
 import { type FieldErrors, reject } from "../../../kernel/fields/rejection.ts"
 import { demandSettings, hasShortageCheck, linesTakingStock, shortagesOf } from "../state/demands.ts"
@@ -71,7 +71,7 @@ export const loadWithDemands = Effect.fnUntraced(function* (
   all: ReadonlyArray<OpportunityRow>,
   { now, settings }: Now,
   over_too = false
-): Reads<WithDemands> {
+): Store.Reads<WithDemands> {
   const headers = over_too ? all : all.filter((row) => hasShortageCheck(row, settings))
   if (headers.length === 0) return { loaded: [], snapshots: new Map() }
   const opportunity_id = headers.map(({ id }) => id)
@@ -100,7 +100,7 @@ export const stockFactsOf = ({ opportunity }: Loaded, { snapshots }: WithDemands
 const shortagesNow = Effect.fnUntraced(function* (
   headers: ReadonlyArray<OpportunityRow>,
   context: Now
-): Reads<ReadonlyArray<{ readonly opportunity: Opportunity; readonly shortages: ReadonlyArray<LineShortage> }>> {
+): Store.Reads<ReadonlyArray<{ readonly opportunity: Opportunity; readonly shortages: ReadonlyArray<LineShortage> }>> {
   const found = yield* loadWithDemands(headers, context)
   return found.loaded.map((one) => ({
     opportunity: one.opportunity,
@@ -211,7 +211,7 @@ const ofOpportunity = get(`${path}/{id}/shortages`, {
 })
 
 /** Opportunities of which anything is short, or would be if nothing were on order. */
-const withShortages = Effect.fnUntraced(function* (): Reads<ReadonlyArray<OpportunityRow>> {
+const withShortages = Effect.fnUntraced(function* (): Store.Reads<ReadonlyArray<OpportunityRow>> {
   const ordered_for = yield* Store.run<{ readonly id: number | string }>(
     `select distinct opportunity_id as id from ${opportunity_items.name} where on_order_quantity > 0`
   )

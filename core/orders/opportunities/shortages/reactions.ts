@@ -10,7 +10,7 @@ import type { AvailabilitySnapshot, StockLevel } from "../../availability/rules/
 import { withLevels, withSources } from "../../availability/rules/snapshot.ts"
 import { withMargin } from "../../availability/api/window.ts"
 import { demands, demandsReplacedEvent, lockClaims } from "../../demands/schema.ts"
-import type { DecideContext, Reads } from "../../../kernel/endpoints/endpoint.ts"
+import type { DecideContext } from "../../../kernel/endpoints/endpoint.ts"
 import { dataOf, type NewEvent } from "../../../kernel/events/event-type.ts"
 import type { Settings } from "../../../kernel/events/settings.ts"
 import { bindings, chunked } from "../../../kernel/store/statement.ts"
@@ -47,7 +47,7 @@ interface DemandsMoved {
 const no_demands_moved: DemandsMoved = { sources: new Set(), before: [], after: [] }
 
 /** Entering another phase alone does not change the counts, so such events are no moves. */
-const demandsMoved = Effect.fnUntraced(function* (all: ReadonlyArray<NewEvent>): Reads<DemandsMoved> {
+const demandsMoved = Effect.fnUntraced(function* (all: ReadonlyArray<NewEvent>): Store.Reads<DemandsMoved> {
   const replaced = dataOf(demandsReplacedEvent, all)
   if (replaced.length === 0) return no_demands_moved
   const after = new Map<string, ReadonlyArray<Demand>>()
@@ -127,7 +127,7 @@ const wantedOf = Effect.fnUntraced(function* (
   changes: ReadonlyArray<DemandChange & { readonly held_too: boolean }>,
   has_shortage: boolean,
   own: ReadonlySet<number>
-): Reads<ReadonlyArray<Wanted>> {
+): Store.Reads<ReadonlyArray<Wanted>> {
   const store = yield* Store
   const found: Array<Wanted> = []
   for (const some of chunked(changes, at_once)) {
@@ -169,7 +169,7 @@ const fewestFree = Effect.fnUntraced(function* (
   changes: ReadonlyArray<DemandChange>,
   { after, sources }: DemandsMoved,
   context: { readonly settings: Settings; readonly now: string }
-): Reads<ReadonlyMap<string, number>> {
+): Store.Reads<ReadonlyMap<string, number>> {
   const window = changes.map((one) => one.window).reduce(hull)
   const snapshots = yield* loadSnapshots(
     {
@@ -199,7 +199,7 @@ const fewestFree = Effect.fnUntraced(function* (
 const concernedBy = Effect.fnUntraced(function* (
   moved: DemandsMoved,
   context: { readonly settings: Settings; readonly now: string }
-): Reads<ReadonlyArray<number>> {
+): Store.Reads<ReadonlyArray<number>> {
   const changes = changesOf(moved, context.now)
   if (changes.length === 0) return []
   const own = new Set([...moved.before, ...moved.after].flatMap(({ opportunity_id }) => opportunity_id ?? []))
@@ -233,7 +233,7 @@ const loadFacts = Effect.fnUntraced(function* (
   moved: StockMoved,
   demands: DemandsMoved,
   context: FactsContext
-): Reads<ShortageFacts> {
+): Store.Reads<ShortageFacts> {
   const headers = yield* Store.getMany(opportunities, ids)
   return { ...(yield* loadWithDemands(headers, context)), moved, demands }
 })
@@ -298,7 +298,7 @@ const waited_for_max = 500
 export const shortagesSeenAgain = reaction({
   on: [levelMade, levelChanged, levelDeleted, lineOnOrder, demandsReplacedEvent],
   facts: ({ all }, context) =>
-    Effect.gen(function* (): Reads<ShortageFacts> {
+    Effect.gen(function* (): Store.Reads<ShortageFacts> {
       // A merge moves lines, demands and stock together, so no shortage changes.
       if (all.some(({ type }) => type === products.merged_by?.event)) return nothing
       const moved = yield* stockMoved(all)

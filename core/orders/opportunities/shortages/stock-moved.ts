@@ -1,7 +1,6 @@
 /** Effects of commands on stock, and the opportunities affected: those that need it during the change. */
 import { Effect } from "effect"
 import { rowCreated, rowDeleted, rowUpdated } from "../../../kernel/endpoints/crud-resource.ts"
-import type { Reads } from "../../../kernel/endpoints/endpoint.ts"
 import { dataOf, type NewEvent } from "../../../kernel/events/event-type.ts"
 import { sameJson } from "../../../kernel/fields/field.ts"
 import { bindings, chunked } from "../../../kernel/store/statement.ts"
@@ -32,7 +31,7 @@ export interface StockMoved {
   readonly before: ReadonlyArray<StockLevelRow>
   readonly after: ReadonlyArray<StockLevelRow>
 }
-export const stockMoved = Effect.fnUntraced(function* (all: ReadonlyArray<NewEvent>): Reads<StockMoved> {
+export const stockMoved = Effect.fnUntraced(function* (all: ReadonlyArray<NewEvent>): Store.Reads<StockMoved> {
   const changed = dataOf(levelChanged, all).filter((data) => counting.some((name) => name in data))
   const deleted = dataOf(levelDeleted, all)
   const made = dataOf(levelMade, all) as ReadonlyArray<StockLevelRow>
@@ -103,7 +102,7 @@ const slot_max = 26 * 3_600_000
 export const wanting = Effect.fnUntraced(function* (
   moved: StockMoved,
   which: "all" | "changing"
-): Reads<ReadonlyArray<number>> {
+): Store.Reads<ReadonlyArray<number>> {
   const rows = [...moved.before, ...moved.after]
   const [before, after] = [moved.before, moved.after].map((levels) => new Map(levels.map((row) => [row.id, row])))
   const changes = [...new Set(rows.map(({ id }) => id))].flatMap(

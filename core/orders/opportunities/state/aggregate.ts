@@ -16,7 +16,7 @@ import type { StockLevelRow } from "../../../products/stock/schema.ts"
 import type { StoreRow } from "../../../setup/stores.ts"
 import { type AssignmentRow, type ItemRow, type ItemType, service_line } from "../tables/lines.ts"
 import { type CostRow, opportunities, type OpportunityRow, type VersionRow } from "../tables/opportunities.ts"
-import { Store, type Reads } from "../../../kernel/store/store.ts"
+import { Store } from "../../../kernel/store/store.ts"
 import { numberText, typedNumber } from "../../../values/text.ts"
 import { order } from "../tables/statuses.ts"
 
@@ -149,7 +149,7 @@ export interface HeldDemand extends DemandRow {
 /** One query for all of them, and none where no opportunity holds anything. */
 export const withHolders = Effect.fnUntraced(function* (
   demands: ReadonlyArray<DemandRow>
-): Reads<ReadonlyArray<HeldDemand>> {
+): Store.Reads<ReadonlyArray<HeldDemand>> {
   const ids = [...new Set(demands.flatMap(({ opportunity_id }) => opportunity_id ?? []))]
   if (ids.length === 0) return demands
   const found = new Map((yield* Store.getMany(opportunities, ids)).map((one) => [one.id, one]))

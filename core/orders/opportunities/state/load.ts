@@ -4,7 +4,6 @@ import { type LineAtStore, snapshotsForLines } from "../../availability/api/wind
 import { loadStockedProducts } from "../../availability/facts/load-products.ts"
 import type { StockedProduct } from "../../availability/rules/snapshot.ts"
 import { type DemandRow, demands, lockClaims } from "../../demands/schema.ts"
-import type { Reads } from "../../../kernel/endpoints/endpoint.ts"
 import { baseCurrency, type Settings } from "../../../kernel/events/settings.ts"
 import { Store } from "../../../kernel/store/store.ts"
 import { members } from "../../../people/members/schema.ts"
@@ -67,7 +66,7 @@ export interface Now {
 const loadOpportunity = Effect.fnUntraced(function* (
   header: OpportunityRow,
   { line_ids = [], live_only = false }: LoadOptions = {}
-): Reads<Opportunity> {
+): Store.Reads<Opportunity> {
   const units = yield* Store.find(asset_assignments, { opportunity_id: header.id })
   const reads_all = !live_only || header.version_count < 2
   const found = yield* Store.find(
@@ -90,7 +89,7 @@ const loadOpportunity = Effect.fnUntraced(function* (
   }
 })
 
-export const loadCustomer = Effect.fnUntraced(function* (member_id: number | null): Reads<Customer | undefined> {
+export const loadCustomer = Effect.fnUntraced(function* (member_id: number | null): Store.Reads<Customer | undefined> {
   return member_id === null ? undefined : yield* Store.get(members, member_id)
 })
 
@@ -128,7 +127,7 @@ export const loadDecisionState = Effect.fnUntraced(function* (
   header: OpportunityRow,
   { now, settings }: Now,
   options: LoadOptions = {}
-): Reads<DecisionState> {
+): Store.Reads<DecisionState> {
   const store = yield* Store
   const opportunity = yield* loadOpportunity(header, options)
   const store_id = options.store_id === undefined ? header.store_id : options.store_id
@@ -198,7 +197,7 @@ export const loadDecisionState = Effect.fnUntraced(function* (
 const loadUnitHolds = Effect.fnUntraced(function* (
   opportunity_id: number,
   level_ids: ReadonlyArray<number>
-): Reads<ReadonlyArray<UnitHold>> {
+): Store.Reads<ReadonlyArray<UnitHold>> {
   if (level_ids.length === 0) return []
   const found = (yield* Store.find(demands, { asset_id: level_ids, is_active: true })).filter(
     (demand) => demand.opportunity_id !== opportunity_id
@@ -217,7 +216,7 @@ const loadUnitHolds = Effect.fnUntraced(function* (
 const loadUnitsOutElsewhere = Effect.fnUntraced(function* (
   opportunity_id: number,
   level_ids: ReadonlyArray<number>
-): Reads<ReadonlyMap<number, string>> {
+): Store.Reads<ReadonlyMap<number, string>> {
   if (level_ids.length === 0) return new Map()
   const out = (yield* Store.find(asset_assignments, {
     stock_level_id: level_ids,

@@ -17,7 +17,7 @@ import { Effect } from "effect"
 import { loadStockedProducts } from "../../availability/facts/load-products.ts"
 import { kitDepthIn } from "../../../products/kits/schema.ts"
 import type { Settings } from "../../../kernel/events/settings.ts"
-import { Store, type Reads } from "../../../kernel/store/store.ts"
+import { Store } from "../../../kernel/store/store.ts"
 import { stock_levels } from "../../../products/stock/schema.ts"
 import { exact } from "../../../values/decimal.ts"
 
@@ -145,7 +145,7 @@ interface LoadedPieces extends LinePieces {
 export const loadLinePieces = Effect.fnUntraced(function* (
   ids: ReadonlyArray<number>,
   settings: Settings
-): Reads<(id: number) => ReadonlyArray<LoadedPieces>> {
+): Store.Reads<(id: number) => ReadonlyArray<LoadedPieces>> {
   const opportunity_id = [...new Set(ids)]
   if (opportunity_id.length === 0) return () => []
   const lines = (yield* Store.pick(opportunity_items, line_columns, { opportunity_id, is_live: true })).filter(

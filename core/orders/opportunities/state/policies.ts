@@ -4,7 +4,7 @@
  * warns, refuses or is ignored.
  */
 import { Effect, Result } from "effect"
-import { CommandRuntime, type DecideContext, type Failure, type Reads } from "../../../kernel/endpoints/endpoint.ts"
+import { CommandRuntime, type DecideContext, type Failure } from "../../../kernel/endpoints/endpoint.ts"
 import type { FieldErrors, Rejection, Viewer } from "../../../kernel/fields/rejection.ts"
 import { hasOnePermission, invalid } from "../../../kernel/fields/rejection.ts"
 import { baseCurrency, type Settings, settingText } from "../../../kernel/events/settings.ts"
@@ -40,7 +40,7 @@ const sumOf = Effect.fnUntraced(function* (
   column: string,
   where: (bind: (value: unknown) => string) => string,
   base: string
-): Reads<number> {
+): Store.Reads<number> {
   const store = yield* Store
   const { bind, values } = bindings(store.dialect)
   const rows = yield* store.run<SumRow>(

@@ -33,7 +33,7 @@ import {
 import { isClosed, states, statusLabelOf, statusNames } from "../tables/statuses.ts"
 import { boolean, choice, integer, list, text } from "../../../kernel/fields/field.ts"
 import * as Shown from "../../../kernel/lists/answer-schema.ts"
-import type { Answer, Input, Reads } from "../../../kernel/endpoints/endpoint.ts"
+import type { Answer, Input } from "../../../kernel/endpoints/endpoint.ts"
 import { Store } from "../../../kernel/store/store.ts"
 import { depthOf, parentPath, type Warned } from "./aggregate.ts"
 import { hasOnePermission, type Viewer } from "../../../kernel/fields/rejection.ts"
@@ -321,7 +321,7 @@ export const plainAnswer = Effect.fnUntraced(function* (
   input: Input,
   embedded: ReadonlyArray<string> = [],
   status: 200 | 201 = 200
-): Reads<OpportunityAnswer> {
+): Store.Reads<OpportunityAnswer> {
   const row = yield* Store.get(opportunities, id)
   if (row === undefined) return yield* Effect.die(new Error(`opportunity ${id} vanished while it was being shown`))
   const context = viewContext(input)
@@ -336,7 +336,7 @@ export const plainAnswer = Effect.fnUntraced(function* (
 /** The answer, with the lines that are untaxed for lack of a tax class in `meta.warnings`. */
 export const opportunityAnswer = Effect.fnUntraced(function* (
   ...asked: Parameters<typeof plainAnswer>
-): Reads<OpportunityAnswer> {
+): Store.Reads<OpportunityAnswer> {
   const answer = yield* plainAnswer(...asked)
   const row = yield* Store.get(opportunities, asked[0])
   return row === undefined ? answer : warned(answer, yield* untaxedWarnings(row))

@@ -1,6 +1,5 @@
 /** Warnings about an opportunity's lines: untaxed, unpriced, or left behind by new dates. */
 import { Effect } from "effect"
-import type { Reads } from "../../../kernel/endpoints/endpoint.ts"
 import { Store } from "../../../kernel/store/store.ts"
 import type { Table } from "../../../kernel/tables/table.ts"
 import { members } from "../../../people/members/schema.ts"
@@ -62,7 +61,9 @@ const isUntaxed = ({ is_optional, item_type, tax_rate, total }: ItemRow): boolea
 const names = (lines: ReadonlyArray<ItemRow>): ReadonlyArray<string> => lines.map(({ name }) => name)
 
 /** One query if everything is taxed, and none if nothing can be changed any more. */
-export const untaxedWarnings = Effect.fnUntraced(function* (header: OpportunityRow): Reads<ReadonlyArray<string>> {
+export const untaxedWarnings = Effect.fnUntraced(function* (
+  header: OpportunityRow
+): Store.Reads<ReadonlyArray<string>> {
   if (isClosed(header) || header.invoiced) return []
   const live = { opportunity_id: header.id, is_live: true }
   const lines = (yield* Store.find(opportunity_items, live, { order: ["path", "id"] })).filter(isUntaxed)
@@ -118,7 +119,7 @@ export const comesToNothing = ({ item_type, manual_unit_price, quantity, unit_pr
 export const unpricedLines = Effect.fnUntraced(function* (
   header: OpportunityRow,
   input: Now
-): Reads<ReadonlyArray<ItemRow>> {
+): Store.Reads<ReadonlyArray<ItemRow>> {
   const live = { opportunity_id: header.id, is_live: true }
   const found = yield* Store.find(opportunity_items, live, { order: ["path", "id"] })
   const lines = found.filter((line) => !line.is_optional && comesToNothing(line))

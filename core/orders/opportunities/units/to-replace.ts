@@ -6,7 +6,6 @@ import { Effect } from "effect"
 import { availableAssets } from "../../availability/rules/days.ts"
 import { snapshotsForLines } from "../../availability/api/window.ts"
 import * as Shown from "../../../kernel/lists/answer-schema.ts"
-import type { Reads } from "../../../kernel/endpoints/endpoint.ts"
 import { choice, integer, text, timestamp } from "../../../kernel/fields/field.ts"
 import type { Settings } from "../../../kernel/events/settings.ts"
 import { Store } from "../../../kernel/store/store.ts"
@@ -110,7 +109,7 @@ const loadAllocated = Effect.fnUntraced(function* (opportunity_id: ReadonlyArray
 export const unitsToReplace = Effect.fnUntraced(function* (
   header: OpportunityRow,
   context: Now
-): Reads<ReadonlyArray<ToReplace>> {
+): Store.Reads<ReadonlyArray<ToReplace>> {
   const { levels, opportunities: states } = yield* loadAllocated([header.id])
   const broken = states.flatMap((one) => brokenUnits(one, levels, context))
   if (broken.length === 0) return []

@@ -1,7 +1,7 @@
 /** Waiting lines in answers, and how they leave the list (rules/availability 9). */
 import { Effect, Result } from "effect"
 import * as Shown from "../../../kernel/lists/answer-schema.ts"
-import { command, type Endpoint, get, type Input, type Reads } from "../../../kernel/endpoints/endpoint.ts"
+import { command, type Endpoint, get, type Input } from "../../../kernel/endpoints/endpoint.ts"
 import { integer, list, longText, text, timestamp } from "../../../kernel/fields/field.ts"
 import { listOf, ok, resource, viewContext } from "../../../kernel/endpoints/resource.ts"
 import { Store } from "../../../kernel/store/store.ts"
@@ -71,7 +71,7 @@ const queuedOf = (row: WaitRow, rows: Rows, context: Now): Queued => {
 export const lookAtWaiting = Effect.fnUntraced(function* (
   product_ids: ReadonlyArray<number>,
   context: Now
-): Reads<ReadonlyArray<Looked>> {
+): Store.Reads<ReadonlyArray<Looked>> {
   const rows = yield* Store.find(shortage_waits, { product_id: product_ids })
   if (rows.length === 0) return []
   const line_ids = rows.map(({ opportunity_item_id }) => opportunity_item_id)
@@ -125,7 +125,7 @@ type Waiting = Shown.ValueShown<typeof waitingShown>[number]
 export const waitingOf = Effect.fnUntraced(function* (
   opportunity_id: number,
   context: Pick<Input, "now" | "settings">
-): Reads<ReadonlyArray<Waiting>> {
+): Store.Reads<ReadonlyArray<Waiting>> {
   const own = yield* Store.find(shortage_waits, { opportunity_id, status: "waiting" })
   if (own.length === 0) return []
   const looked = yield* lookAtWaiting([...new Set(own.map(({ product_id }) => product_id))], context)

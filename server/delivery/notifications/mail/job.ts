@@ -5,7 +5,7 @@
 import { Clock, Effect, Result, Schema } from "effect"
 import { CommandRuntime } from "../../../../core/kernel/endpoints/endpoint.ts"
 import { settingNumber, settingText } from "../../../../core/kernel/events/settings.ts"
-import { type Failure, Store, type Reads } from "../../../../core/kernel/store/store.ts"
+import { type Failure, Store } from "../../../../core/kernel/store/store.ts"
 import { notificationType, notificationTypes } from "../../../../core/office/notifications/types.ts"
 import { jobKind, serverContext, timedWork, type User, userById } from "../../../ports/server-context.ts"
 import { notification_mailings, type NotificationRow, notifications } from "../schema.ts"
@@ -45,7 +45,7 @@ const locks_count = 64
  * Serialises per user, on all servers, until the transaction ends: a writer sees whether the mail for earlier rows was
  * composed without its own. SQLite has one writer anyway.
  */
-const lockPeople = Effect.fnUntraced(function* (user_ids: ReadonlyArray<number>): Reads<void> {
+const lockPeople = Effect.fnUntraced(function* (user_ids: ReadonlyArray<number>): Store.Reads<void> {
   const store = yield* Store
   if (store.dialect !== "pg") return
   const locks = [...new Set(user_ids.map((id) => id % locks_count))].sort((a, b) => a - b)
@@ -57,7 +57,9 @@ const lockPeople = Effect.fnUntraced(function* (user_ids: ReadonlyArray<number>)
 })
 
 /** First row of each user that waits to be gathered. */
-const firstWaiting = Effect.fnUntraced(function* (user_ids: ReadonlyArray<number>): Reads<ReadonlyMap<number, number>> {
+const firstWaiting = Effect.fnUntraced(function* (
+  user_ids: ReadonlyArray<number>
+): Store.Reads<ReadonlyMap<number, number>> {
   const { sql } = yield* Store
   const rows = yield* sql<{ user_id: number; first: number }>`
     select user_id, min(id) as first from notifications where mail_state = 'waiting'

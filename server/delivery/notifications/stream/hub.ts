@@ -1,6 +1,6 @@
 /** Hands notifications to listening clients. */
 import { Clock, Context, Effect, Latch, Queue, Stream } from "effect"
-import { type Failure, Store, type Reads } from "../../../../core/kernel/store/store.ts"
+import { type Failure, Store } from "../../../../core/kernel/store/store.ts"
 import { readerOf, shownRows } from "../api.ts"
 import { type NotificationRow, notifications } from "../schema.ts"
 import type { Frame, Listener, Listeners, Who } from "./listeners.ts"
@@ -25,7 +25,10 @@ import type { ServerCall, ServerEndpoint } from "../../../ports/server-slice.ts"
 const rows_at_once = 500
 
 /** Next rows after an id, in order; of one user or all. */
-const rowsAfter = Effect.fnUntraced(function* (last: number, user_id?: number): Reads<ReadonlyArray<NotificationRow>> {
+const rowsAfter = Effect.fnUntraced(function* (
+  last: number,
+  user_id?: number
+): Store.Reads<ReadonlyArray<NotificationRow>> {
   return yield* Store.select(
     notifications,
     (sql) => sql`where id > ${last} ${user_id === undefined ? sql.literal("") : sql`and user_id = ${user_id}`}

@@ -2,7 +2,7 @@
 import { Duration, Effect, Latch } from "effect"
 import { Sse } from "effect/encoding"
 import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
-import { Store, type Reads } from "../../../../core/kernel/store/store.ts"
+import { Store } from "../../../../core/kernel/store/store.ts"
 import { users } from "../../../../core/people/users/permissions.ts"
 import { tokens } from "../../../access/tokens/issue.ts"
 
@@ -125,7 +125,10 @@ export const stream_ability = "notifications:read"
 const opens = (abilities: ReadonlyArray<string>): boolean =>
   abilities.includes("*") || abilities.includes(stream_ability)
 
-export const endWhoMayNot = Effect.fnUntraced(function* (listeners: Iterable<Listener>, now: number): Reads<void> {
+export const endWhoMayNot = Effect.fnUntraced(function* (
+  listeners: Iterable<Listener>,
+  now: number
+): Store.Reads<void> {
   const asked = [...listeners]
   if (asked.length === 0) return
   const token_ids = asked.flatMap(({ token_id }) => token_id ?? [])
