@@ -1,7 +1,7 @@
 /** Endpoints of documents: generate, read, finalise, void (interface 4.9). */
 import { Effect, Result, Schema } from "effect"
 import { credit_notes, invoices } from "../billing/state/tables.ts"
-import { type Failure, Store } from "../kernel/store/store.ts"
+import { Store } from "../kernel/store/store.ts"
 import type { AnyRow, Table } from "../kernel/tables/table.ts"
 import { visibleColumnsOf } from "../kernel/tables/visibility.ts"
 import { hasOnePermission, type Viewer } from "../kernel/fields/rejection.ts"
@@ -48,7 +48,7 @@ const sourceFacts = Effect.fnUntraced(function* (
   type: DocumentableType,
   ids: ReadonlyArray<number>,
   viewer: Viewer
-): Effect.fn.Return<SourceFacts, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<SourceFacts> {
   const { role } = yield* CommandRuntime
   const table = tables[type]
   const rows: ReadonlyArray<AnyRow> = yield* Store.getMany(table, ids)

@@ -3,7 +3,7 @@ import { integer, isJsonObject, type Json, type JsonObject, sameJson, text, time
 import * as Shown from "../kernel/lists/answer-schema.ts"
 import type { StoredEvent } from "../kernel/events/event-type.ts"
 import { Effect } from "effect"
-import { type Catalogue, CommandRuntime, type Failure, get, type Slice } from "../kernel/endpoints/endpoint.ts"
+import { type Catalogue, CommandRuntime, get, type Slice } from "../kernel/endpoints/endpoint.ts"
 import { ignoredMeta, ignoredOf } from "../kernel/endpoints/ignored.ts"
 import { wholeNumber } from "../kernel/fields/input.ts"
 import { journal } from "../kernel/events/journal.ts"
@@ -198,7 +198,7 @@ const subjectOf = (type: string): string => type.slice(0, type.indexOf("."))
 const auditRows = Effect.fnUntraced(function* (
   events: ReadonlyArray<StoredEvent>,
   viewer: Viewer
-): Effect.fn.Return<ReadonlyArray<AuditEntry>, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<ReadonlyArray<AuditEntry>> {
   const store = yield* Store
   const hidden = hiddenFrom((yield* CommandRuntime).catalogue, viewer)
   const earlier = yield* historyOf(store, events)

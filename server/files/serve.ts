@@ -1,8 +1,7 @@
 /** `GET /files/{uuid}`: downloads a file by its signed URL. */
 import { Clock, Effect } from "effect"
-import { type Answer, CommandRuntime, type Failure, get, type Input } from "../../core/kernel/endpoints/endpoint.ts"
+import { type Answer, CommandRuntime, get, type Input } from "../../core/kernel/endpoints/endpoint.ts"
 import { notFound, Rejection } from "../../core/kernel/fields/rejection.ts"
-import type { Store } from "../../core/kernel/store/store.ts"
 import { contentDisposition } from "../../core/values/file-name.ts"
 import { instantOf } from "../../core/values/time.ts"
 import { serverContext } from "../ports/server-context.ts"
@@ -65,10 +64,7 @@ const closed = new Rejection({
   message: "This address of a file is not complete or holds no longer; ask for it again where you got it."
 })
 /** 403 for a wrong signature before 404 for an unknown file, so that the answers do not reveal which files exist. */
-const served = Effect.fnUntraced(function* (
-  uuid: string,
-  query: Input["query"]
-): Effect.fn.Return<Answer<never>, Failure, Store | CommandRuntime> {
+const served = Effect.fnUntraced(function* (uuid: string, query: Input["query"]): CommandRuntime.Reads<Answer<never>> {
   const { key } = yield* serverContext
   const now_millis = yield* Clock.currentTimeMillis
   if (!isSignedFor(key, uuid, query, now_millis)) return yield* closed

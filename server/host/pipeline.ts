@@ -314,7 +314,7 @@ const bodyFor = Effect.fnUntraced(function* (
   caller: Parameters<typeof authorizeCall>[0],
   trace: Trace,
   bodies: BodyBudget
-): Effect.fn.Return<ReadBody, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<ReadBody> {
   const { endpoint } = caller
   const { asked } = trace
   if (endpoint.method === "GET") return { body: undefined }

@@ -7,7 +7,7 @@ import { CommandRuntime, recordEvents } from "../../core/kernel/endpoints/endpoi
 import { lockStreams } from "../../core/kernel/runtime/engine.ts"
 import { dataOf, type StoredEvent } from "../../core/kernel/events/event-type.ts"
 import { chunked } from "../../core/kernel/store/statement.ts"
-import { type Failure, Store } from "../../core/kernel/store/store.ts"
+import { Store } from "../../core/kernel/store/store.ts"
 import { demandsReplacedEvent } from "../../core/orders/demands/schema.ts"
 
 import { opportunityStream } from "../../core/orders/opportunities/events/event-families.ts"
@@ -33,7 +33,7 @@ const settings = Effect.flatMap(CommandRuntime, (runtime) => runtime.settings)
 /** Events for lines waiting for these products, given the present state. */
 const dueOf = Effect.fnUntraced(function* (
   product_ids: ReadonlyArray<number>
-): Effect.fn.Return<ReturnType<typeof settleQueue>, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<ReturnType<typeof settleQueue>> {
   const now = instantOf(yield* Clock.currentTimeMillis)
   return settleQueue(yield* lookAtWaiting(product_ids, { now, settings: yield* settings }), now)
 })

@@ -1,11 +1,10 @@
 /** Commands of devices, by network or by bundle: checked in the same way, decided in the same order. */
 import { Effect } from "effect"
 import { body_depth_max } from "../../core/kernel/fields/input.ts"
-import type { CommandRuntime, Failure } from "../../core/kernel/endpoints/endpoint.ts"
+import type { CommandRuntime } from "../../core/kernel/endpoints/endpoint.ts"
 import type { JsonObject, ValueOf } from "../../core/kernel/fields/field.ts"
 import { integer, json, list, object, text, timestamp } from "../../core/kernel/fields/field.ts"
 import { invalid, Rejection, type Viewer } from "../../core/kernel/fields/rejection.ts"
-import type { Store } from "../../core/kernel/store/store.ts"
 import type { Verdict, WireCommand } from "../protocol/wire.ts"
 import { dependencies_max, optionalDecoderOf, rowsSeen, unlessChanged, wireIds, wirePayload } from "../protocol/wire.ts"
 import { decidePushed } from "./push.ts"
@@ -66,7 +65,7 @@ export const decideInOrder = Effect.fnUntraced(function* (
   commands: ReadonlyArray<WireCommand>,
   viewer: Viewer,
   lost_files: ReadonlyArray<string> = []
-): Effect.fn.Return<ReadonlyArray<Verdict>, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<ReadonlyArray<Verdict>> {
   const verdicts: Array<Verdict> = []
   const lost = new Set(lost_files)
   for (const command of commands) {

@@ -35,7 +35,7 @@ const changedSince = Effect.fnUntraced(function* (
   replica_id: number,
   { name, payload, unless_changed }: WireCommand,
   viewer: Viewer
-): Effect.fn.Return<WireError | undefined, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<WireError | undefined> {
   if (unless_changed === undefined || unless_changed.streams.length === 0) return undefined
   const { catalogue } = yield* CommandRuntime
   const endpoint = catalogue.endpoint(name)
@@ -131,7 +131,7 @@ const decideOnce = Effect.fnUntraced(function* (
   command: WireCommand,
   viewer: Viewer,
   lost: ReadonlySet<string>
-): Effect.fn.Return<Verdict, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<Verdict> {
   const replica = yield* requireOwnReplica(replica_id, viewer, true)
   // A digest instead of the payload: personal data must not outlive an erasure here.
   const fingerprint = isTooLong(command) ? "too long" : textDigest(canonicalJson([command.name, command.payload]))
@@ -204,7 +204,7 @@ const decideNew = Effect.fnUntraced(function* (
   fingerprint: string,
   viewer: Viewer,
   lost: ReadonlySet<string>
-): Effect.fn.Return<Verdict, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<Verdict> {
   const now = instantOf(yield* Clock.currentTimeMillis)
   const error = (yield* refusedNeed(replica.id, command)) ?? (yield* attempt(replica, command, viewer, lost))
   const position = yield* recordVerdict(replica.id, command, error, viewer, now)
@@ -250,7 +250,7 @@ const attempt = Effect.fnUntraced(function* (
   command: WireCommand,
   viewer: Viewer,
   lost: ReadonlySet<string>
-): Effect.fn.Return<WireError | undefined, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<WireError | undefined> {
   const { catalogue } = yield* CommandRuntime
   if (isTooLong(command))
     return {
@@ -303,7 +303,7 @@ const attempt = Effect.fnUntraced(function* (
  */
 const otherRow = Effect.fnUntraced(function* ({
   rows_seen = {}
-}: WireCommand): Effect.fn.Return<WireError | undefined, Failure, Store | CommandRuntime> {
+}: WireCommand): CommandRuntime.Reads<WireError | undefined> {
   const { catalogue } = yield* CommandRuntime
   const named = Object.entries(rows_seen)
     .map(([row, made]) => ({

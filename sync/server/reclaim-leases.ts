@@ -11,7 +11,7 @@ import { invalidField } from "../../core/kernel/fields/rejection.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { leasedTables, type LeaseRange } from "../protocol/wire.ts"
 import { id_claims, id_leases, lockReplica } from "./tables.ts"
-import { CommandRuntime, type Failure } from "../../core/kernel/endpoints/endpoint.ts"
+import { CommandRuntime } from "../../core/kernel/endpoints/endpoint.ts"
 import { integer, object, text } from "../../core/kernel/fields/field.ts"
 
 // Blocks of ids for devices, whose rows keep their ids for ever. Requests with one number give one block.
@@ -91,7 +91,7 @@ export const countLeases = Effect.fnUntraced(function* (replica_id: number) {
 export const reclaimLeases = Effect.fnUntraced(function* (
   replica_id: number,
   claims: ReadonlyArray<LeaseReclaim>
-): Effect.fn.Return<ReadonlyArray<LeaseRange>, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<ReadonlyArray<LeaseRange>> {
   const store = yield* Store
   if (store.dialect === "pg") yield* store.run("select pg_advisory_xact_lock(hashtextextended('id_leases', 0))")
   const granted: Array<LeaseRange> = []

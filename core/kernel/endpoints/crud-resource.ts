@@ -138,7 +138,7 @@ const parentId = ({ param }: Parent, input: Input): number =>
 
 /** Facts for the rules, and custom field definitions where the body sets any or a row is created. */
 const factsOf = <F extends Fields, X>({ resource, rules }: Draft<F, X>, mode: "create" | "update") =>
-  Effect.fnUntraced(function* (input: Input): Effect.fn.Return<CrudFacts<X>, Failure, Store | CommandRuntime> {
+  Effect.fnUntraced(function* (input: Input): CommandRuntime.Reads<CrudFacts<X>> {
     const before = mode === "create" ? undefined : rowOf<Made<F>>(input)
     const needs_custom = mode === "create" || "custom_fields" in input.body
     return {

@@ -393,8 +393,8 @@ interface CommandRuntimeShape {
 
 export class CommandRuntime extends Context.Service<CommandRuntime, CommandRuntimeShape>()("flightcase/core/Site") {
   /** For reads whose type names the store alone. */
-  static readonly ifAny: Effect.Effect<CommandRuntimeShape | undefined> = Effect.map(
-    Effect.serviceOption(CommandRuntime),
-    Option.getOrUndefined
-  )
+  static readonly ifAny = Effect.map(Effect.serviceOption(CommandRuntime), Option.getOrUndefined)
+}
+export declare namespace CommandRuntime {
+  type Reads<A> = Effect.fn.Return<A, Failure, Store | CommandRuntime>
 }

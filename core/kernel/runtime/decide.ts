@@ -7,7 +7,6 @@ import type { DecideContext } from "../events/settings.ts"
 import type { CommandEndpoint, Decided, Decision, Input } from "../endpoints/endpoint-types.ts"
 import { isJsonObject, type JsonObject } from "../fields/field.ts"
 import { react, type ReactionRule, reactionsTo, rounds_max, rulesOf } from "../events/react.ts"
-import type { Failure, Store } from "../store/store.ts"
 import type { Table } from "../tables/table.ts"
 import { auto_number, type CustomFieldRow, customFieldsFor } from "../lists/custom-field.ts"
 import type { NewEvent } from "../events/event-type.ts"
@@ -59,7 +58,7 @@ const withReactions = Effect.fnUntraced(function* (
   rules_by_round: Array<ReadonlyArray<ReactionRule>>,
   context: DecideContext,
   allocator: IdAllocator
-): Effect.fn.Return<Decided<JsonObject> | undefined, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<Decided<JsonObject> | undefined> {
   const { reactions } = (yield* CommandRuntime).catalogue
   const isLacking = (): boolean => {
     const { ids, numbers } = allocator.shortfall()

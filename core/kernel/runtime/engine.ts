@@ -109,7 +109,7 @@ const overlapRejection = invalidField("base", "Something it claims is held by so
 const decideCommand = Effect.fnUntraced(function* (
   call: EndpointCall,
   command_metadata: CommandMetadata
-): Effect.fn.Return<Outcome, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<Outcome> {
   const runtime = yield* CommandRuntime
   const endpoint = call.endpoint as CommandEndpoint
   const now = instantOf(yield* Clock.currentTimeMillis)
@@ -155,7 +155,7 @@ const decideCommand = Effect.fnUntraced(function* (
 export const replayAnswer = Effect.fnUntraced(function* (
   call: EndpointCall,
   result: unknown
-): Effect.fn.Return<Answer, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<Answer> {
   const input = yield* prepare(call, instantOf(yield* Clock.currentTimeMillis))
   const endpoint = call.endpoint as CommandEndpoint
   return yield* endpoint.respond(yield* Effect.orDie(Schema.decodeUnknownEffect(endpoint.result)(result)), input)
@@ -293,9 +293,7 @@ export const dispatch = (
         about: result
       }))
 
-const answerQuery = Effect.fnUntraced(function* (
-  call: EndpointCall
-): Effect.fn.Return<Answer, Failure, Store | CommandRuntime> {
+const answerQuery = Effect.fnUntraced(function* (call: EndpointCall): CommandRuntime.Reads<Answer> {
   const now = instantOf(yield* Clock.currentTimeMillis)
   const input = yield* prepare(call, now)
   const answered = call.endpoint.kind === "query" ? yield* call.endpoint.run(input) : yield* notFound()

@@ -11,7 +11,7 @@ import { isDeletable } from "../events/references.ts"
 import type { Rejection, Viewer } from "../fields/rejection.ts"
 import { forbidden, hasAbility, hasOnePermission, invalid, invalidField, notFound } from "../fields/rejection.ts"
 import { baseCurrency } from "../events/settings.ts"
-import { type Failure, Store } from "../store/store.ts"
+import { Store } from "../store/store.ts"
 import { type AnyRow, type Table, wordsOf } from "../tables/table.ts"
 import { visibleColumnsOf } from "../tables/visibility.ts"
 
@@ -56,7 +56,7 @@ export const prepare = Effect.fnUntraced(function* (
   call: EndpointCall,
   now: string,
   happened_at = now
-): Effect.fn.Return<Input, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<Input> {
   const { endpoint, params, request, viewer } = call
   const rows = yield* authorizeCall(call)
   if (request.body_fault !== undefined) return yield* request.body_fault

@@ -11,7 +11,7 @@ import {
 import type { AnyRow, RowOf, Table } from "../../kernel/tables/table.ts"
 import { caseFoldedName, foldCase, isSearchable } from "../../kernel/tables/table.ts"
 import { Effect } from "effect"
-import { CommandRuntime, type Failure, type Input, type StoreRead } from "../../kernel/endpoints/endpoint.ts"
+import { CommandRuntime, type Input, type StoreRead } from "../../kernel/endpoints/endpoint.ts"
 import { type Bindings, bindings, columnsNamed, quote } from "../../kernel/store/statement.ts"
 import { Store, type StoreShape } from "../../kernel/store/store.ts"
 import { emails, members, phones } from "../../people/members/schema.ts"
@@ -294,7 +294,7 @@ export const findAll = Effect.fnUntraced(function* (
   sought: Sought,
   caller: Caller,
   { kinds, limit }: { readonly kinds: ReadonlySet<SearchKind>; readonly limit: number }
-): Effect.fn.Return<FoundByKind, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<FoundByKind> {
   const { catalogue } = yield* CommandRuntime
   const found = new Map<SearchKind, Found>()
   for (const rules of kind_rules)

@@ -8,7 +8,7 @@ import { eventType, streamOf } from "../../kernel/events/event-type.ts"
 import type { Field, Fields, Json, JsonObject } from "../../kernel/fields/field.ts"
 import { longText, text, timestamp } from "../../kernel/fields/field.ts"
 import { at_server, Rejection } from "../../kernel/fields/rejection.ts"
-import { type Failure, Store, type StoreRead } from "../../kernel/store/store.ts"
+import { Store, type StoreRead } from "../../kernel/store/store.ts"
 import { insert, plainTable, remove, type RowChange } from "../../kernel/tables/table.ts"
 
 export const secret_settings = plainTable(
@@ -52,7 +52,7 @@ export const secretsGiven = (secret: Fields, given: JsonObject): JsonObject =>
 export const knownSecrets = Effect.fnUntraced(function* (
   group: string,
   asked: ReadonlyArray<string>
-): Effect.fn.Return<KnownSecrets, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<KnownSecrets> {
   if (asked.length === 0) return new Map()
   const { secrets } = yield* CommandRuntime
   if (secrets === undefined) {
@@ -118,7 +118,7 @@ export const shownSecrets = Effect.fnUntraced(function* (groups: {
 export const secretSetting = Effect.fnUntraced(function* (
   group: string,
   key: string
-): Effect.fn.Return<string | undefined, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<string | undefined> {
   const row = yield* Store.get(secret_settings, `${group}.${key}`)
   if (row === undefined) return undefined
   const secret = (yield* CommandRuntime).secrets?.open(row.sealed)

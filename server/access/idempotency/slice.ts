@@ -130,7 +130,7 @@ const replayed = Effect.fnUntraced(function* (
   call: ServerCall,
   row: KeyRow,
   fingerprint: string
-): Effect.fn.Return<Answer, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<Answer> {
   if (row.fingerprint !== fingerprint && row.fingerprint !== fingerprintOf(call, false)) {
     const text = "This Idempotency-Key was used for another request."
     return yield* new Rejection({ kind: "conflict", message: text, errors: { idempotency_key: [text] } })
@@ -149,10 +149,7 @@ const replayed = Effect.fnUntraced(function* (
  * A body in place of the one removed by an erasure: made again from the present rows, or of placeholders where they are
  * gone.
  */
-const bodyAgain = Effect.fnUntraced(function* (
-  call: ServerCall,
-  id: string
-): Effect.fn.Return<Json | undefined, Failure, Store | CommandRuntime> {
+const bodyAgain = Effect.fnUntraced(function* (call: ServerCall, id: string): CommandRuntime.Reads<Json | undefined> {
   const result = yield* resultOf(id)
   const answer =
     result === undefined

@@ -20,7 +20,7 @@ import {
   viewContext
 } from "../../../core/kernel/endpoints/resource.ts"
 import { bindings, whereSql } from "../../../core/kernel/store/statement.ts"
-import { type Failure, Store } from "../../../core/kernel/store/store.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
 import { notificationRules, notificationType } from "../../../core/office/notifications/types.ts"
 import { users } from "../../../core/people/users/permissions.ts"
 import { type NotificationRow, notifications } from "./schema.ts"
@@ -222,7 +222,7 @@ export interface NotificationText {
 export const textsOf = Effect.fnUntraced(function* (
   rows: ReadonlyArray<NotificationRow>,
   viewer: Viewer
-): Effect.fn.Return<ReadonlyArray<NotificationText | undefined>, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<ReadonlyArray<NotificationText | undefined>> {
   const seen = rows.filter(({ seen_with }) => maySee(viewer, seen_with))
   const wordsOf = yield* wordsFor(seen, yield* (yield* CommandRuntime).settings)
   return rows.map((row) => (maySee(viewer, row.seen_with) ? wordsOf(row) : undefined))
@@ -232,11 +232,7 @@ export const textsOf = Effect.fnUntraced(function* (
 export const shownRows = Effect.fnUntraced(function* (
   rows: ReadonlyArray<NotificationRow>,
   viewer: Viewer
-): Effect.fn.Return<
-  ReadonlyArray<{ readonly id: number; readonly shown: JsonObject }>,
-  Failure,
-  Store | CommandRuntime
-> {
+): CommandRuntime.Reads<ReadonlyArray<{ readonly id: number; readonly shown: JsonObject }>> {
   const seen = rows.filter(({ seen_with }) => maySee(viewer, seen_with))
   const { catalogue, settings } = yield* CommandRuntime
   const now = instantOf(yield* Clock.currentTimeMillis)

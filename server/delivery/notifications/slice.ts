@@ -102,10 +102,7 @@ const queueTelling =
   }
 
 /** Events in a range of the journal, in a few queries per type. */
-const happeningsOf = Effect.fnUntraced(function* ({
-  from,
-  to
-}: Range): Effect.fn.Return<ReadonlyArray<Happening>, Failure, Store | CommandRuntime> {
+const happeningsOf = Effect.fnUntraced(function* ({ from, to }: Range): CommandRuntime.Reads<ReadonlyArray<Happening>> {
   const { catalogue } = yield* CommandRuntime
   const events: Array<StoredEvent> = []
   for (let next = from; next <= to;) {

@@ -7,7 +7,7 @@ import { type Happening, type People, peopleFor } from "./causes/happening.ts"
 import { notification_burst_commands, notification_bursts, type NotificationRow, notifications } from "./schema.ts"
 import { Clock, Effect } from "effect"
 import { insert, remove, type RowChange, updateWhere } from "../../../core/kernel/tables/table.ts"
-import { type Failure, Store } from "../../../core/kernel/store/store.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import type { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
 import { serverContext } from "../../ports/server-context.ts"
@@ -231,9 +231,7 @@ const gatherBursts = Effect.fnUntraced(function* (
 // Effects of rows of `notifications`, in the transaction that writes them.
 
 /** Call after writing rows: queues their mail, and wakes listeners on commit. */
-export const rowsTold = Effect.fnUntraced(function* (
-  rows: ReadonlyArray<NotificationRow>
-): Effect.fn.Return<void, Failure, Store | CommandRuntime> {
+export const rowsTold = Effect.fnUntraced(function* (rows: ReadonlyArray<NotificationRow>): CommandRuntime.Reads<void> {
   if (rows.length === 0) return
   const { rowsWritten } = yield* serverContext
   yield* offerMails(rows)
@@ -263,7 +261,7 @@ const channelsOf = Effect.fnUntraced(function* (viewers: ReadonlyArray<Viewer>, 
 export const writeDown = Effect.fnUntraced(function* (
   happenings: ReadonlyArray<Happening>,
   wrote: Wrote
-): Effect.fn.Return<number, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<number> {
   if (happenings.length === 0) return 0
   const store = yield* Store
   const people = yield* peopleFor()

@@ -207,7 +207,7 @@ export const queueEvents = Effect.fnUntraced(function* (
   kinds: WebhookKinds,
   { from, to }: { readonly from: number; readonly to: number },
   subscribers: ReadonlyArray<WebhookRow>
-): Effect.fn.Return<number, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<number> {
   const wanted = kinds.all.filter(({ name }) => subscribers.some((one) => wants(one, name)))
   if (wanted.length === 0) return 0
   const names = new Set(wanted.map(({ name }) => name))

@@ -10,7 +10,7 @@ import { type Catalogue, CommandRuntime, foldStored } from "../../../core/kernel
 import { decodeData, type StoredEvent } from "../../../core/kernel/events/event-type.ts"
 import { journal } from "../../../core/kernel/events/journal.ts"
 import { render, viewContext } from "../../../core/kernel/endpoints/resource.ts"
-import { type Failure, Store } from "../../../core/kernel/store/store.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
 import type { AnyRow, Table } from "../../../core/kernel/tables/table.ts"
 import type { Viewer } from "../../../core/kernel/fields/rejection.ts"
 import { instantOf } from "../../../core/values/time.ts"
@@ -167,7 +167,7 @@ export const bodyOf = (name: string, happened_at: string, data: JsonObject): str
 /** Bodies of messages, in order; undefined if the row is gone. */
 export const bodiesOf = Effect.fnUntraced(function* (
   messages: ReadonlyArray<Message>
-): Effect.fn.Return<ReadonlyArray<string | undefined>, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<ReadonlyArray<string | undefined>> {
   const { catalogue, settings } = yield* CommandRuntime
   const context = viewContext({
     viewer: everything,
@@ -206,7 +206,7 @@ const rowsShown = Effect.fnUntraced(function* (
   plural: string,
   about: ReadonlyArray<Message>,
   context: ViewContext
-): Effect.fn.Return<ReadonlyMap<number, JsonObject>, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<ReadonlyMap<number, JsonObject>> {
   const { catalogue } = yield* CommandRuntime
   const resource = resourceOf(catalogue, plural)
   const { table } = resource

@@ -7,7 +7,7 @@ import { documentPage, expiredPage, gonePage, pinPage, triesPage } from "../../.
 import { strokesIn } from "../../../core/documents/links/signature.ts"
 import { languageFor, linkWords } from "../../../core/documents/links/words.ts"
 import { type DocumentAcceptanceRow, type DocumentRow, linkAddress } from "../../../core/documents/schema.ts"
-import { type Answer, CommandRuntime, type Failure, type Input } from "../../../core/kernel/endpoints/endpoint.ts"
+import { type Answer, CommandRuntime, type Input } from "../../../core/kernel/endpoints/endpoint.ts"
 import type { Settings } from "../../../core/kernel/events/settings.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { opportunities } from "../../../core/orders/opportunities/tables/opportunities.ts"
@@ -230,7 +230,7 @@ const read = Effect.fnUntraced(function* (
   format: string,
   settings: Settings,
   cookie: string | undefined
-): Effect.fn.Return<Answered, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<Answered> {
   const { document } = opened
   const name = document.file_name ?? `document-${document.id}.pdf`
   if (format === "pdf") {
@@ -282,7 +282,7 @@ const answerForm = Effect.fnUntraced(function* (
   call: PublicCallShape,
   settings: Settings,
   cookie: string | undefined
-): Effect.fn.Return<Answered, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<Answered> {
   const text = yield* textOf(opened.document.id)
   const { language } = text.document
   const words = linkWords(language)

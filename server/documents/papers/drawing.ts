@@ -40,7 +40,7 @@ const recordIfPending = Effect.fnUntraced(function* (
   id: number,
   actor_id: number | null,
   eventOf: (row: DocumentRow, now: string) => Effect.Effect<NewEvent, Failure, Store | CommandRuntime>
-): Effect.fn.Return<boolean, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<boolean> {
   yield* lockStreams([documentStream(id)])
   const row = yield* Store.get(documents, id)
   if (row?.status !== "pending") return false

@@ -180,7 +180,7 @@ const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 export const usageOf = Effect.fnUntraced(function* (
   asked: UsageAsked,
   now_millis: number
-): Effect.fn.Return<Usage, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<Usage> {
   const { catalogue, settings } = yield* CommandRuntime
   const logs_from = now_millis - settingNumber(yield* settings, "metering", "log_retention_days") * 24 * hour_millis
   const sums = new Map<string, { request_count: number; weighted_units: number }>()

@@ -16,7 +16,7 @@ import { Clock, Effect } from "effect"
 import { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
 import { later } from "../../../core/kernel/fields/later.ts"
 import { mayAsk } from "../../../core/kernel/endpoints/may-ask.ts"
-import { type Failure, Store } from "../../../core/kernel/store/store.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
 import { instantOf, millisOf } from "../../../core/values/time.ts"
 import { roles, users, viewerOf } from "../../../core/people/users/permissions.ts"
 
@@ -305,7 +305,7 @@ const reading = later(() => import("../../../core/overview/today/today.ts"))
 export const boardShown = Effect.fnUntraced(function* (
   key: string,
   address: GivenAddress
-): Effect.fn.Return<BoardDay | undefined, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<BoardDay | undefined> {
   const { catalogue, settings } = yield* CommandRuntime
   const board = yield* Store.get(boards, address.id)
   if (board === undefined || !isSigned(key, address, board.mark)) return undefined

@@ -21,7 +21,7 @@ import {
   writeMeta
 } from "../outbox/replica-tables.ts"
 import { currentFill, dropFill, type StagedPage, stagePage, swapTables } from "./fill.ts"
-import type { Catalogue, CommandRuntime, Failure } from "../../../core/kernel/endpoints/endpoint.ts"
+import type { Catalogue, CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
 import { foldStored } from "../../../core/kernel/endpoints/endpoint.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { merge, type SettledCommand } from "../../protocol/merge.ts"
@@ -167,7 +167,7 @@ const saveCursor = Effect.fnUntraced(function* (
 export const applyHere = Effect.fnUntraced(function* (
   parts: ReplicaParts,
   pulled: PulledEvents
-): Effect.fn.Return<Applied, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<Applied> {
   const { at, catalogue, outbox, replica_id } = parts
   const store = yield* Store
   const pending = yield* unsettled(outbox)
@@ -197,7 +197,7 @@ export const applyHere = Effect.fnUntraced(function* (
 export const applyStaged = Effect.fnUntraced(function* (
   parts: ReplicaParts,
   pulled: PulledEvents
-): Effect.fn.Return<Applied, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<Applied> {
   const { at, catalogue, outbox, replica_id } = parts
   const store = yield* Store
   for (const event of pulled.events)
@@ -251,7 +251,7 @@ export const applyPage = Effect.fnUntraced(function* (
   parts: ReplicaParts,
   requested: StagedPage["requested"],
   page: SnapshotPage
-): Effect.fn.Return<FillState | undefined, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<FillState | undefined> {
   const { at, catalogue, outbox, replica_id } = parts
   const store = yield* Store
   const staged = yield* stagePage(catalogue, { replica_id, pending: yield* unsettled(outbox), requested, page })

@@ -226,7 +226,7 @@ const planInside = Effect.fnUntraced(function* (
   parts: ReplicaParts,
   calls: ReadonlyArray<CallAfter>,
   first_ids: ReadonlyArray<WireCommand["ids"]>
-): Effect.fn.Return<ReadonlyArray<QueryResult>, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<ReadonlyArray<QueryResult>> {
   yield* refuseWhileMissing(parts.outbox)
   yield* runDue(parts)
   const answers: Array<QueryResult> = []
@@ -258,7 +258,7 @@ const recordInside = Effect.fnUntraced(function* (
   call: EndpointCall,
   plan: boolean,
   again: Rerecording | undefined
-): Effect.fn.Return<QueryResult, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<QueryResult> {
   const { at, catalogue, outbox, replica_id } = parts
   yield* refuseWhileMissing(outbox)
   yield* runDue(parts)

@@ -208,7 +208,7 @@ const ask = Effect.fnUntraced(function* (
   request: Request,
   plan: boolean,
   again?: Rerecording
-): Effect.fn.Return<QueryResult, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<QueryResult> {
   const { catalogue, outbox } = parts
   const found = match(catalogue, request.method, request.path)
   if (found instanceof Rejection) return yield* found
@@ -233,7 +233,7 @@ const plan = Effect.fnUntraced(function* (
   parts: ReplicaParts,
   requests: ReadonlyArray<PlannedRequest>,
   ids: ReadonlyArray<OutboxCommand["ids"]>
-): Effect.fn.Return<ReadonlyArray<QueryResult>, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<ReadonlyArray<QueryResult>> {
   const viewer = yield* parts.viewer
   const calls = requests.map((one): CallAfter => (made) => {
     const request = typeof one === "function" ? one(made) : one
@@ -295,7 +295,7 @@ const stalledNumbers = Effect.gen(function* () {
 const stalledWithout = Effect.fnUntraced(function* (
   parts: ReplicaParts,
   ids: ReadonlyArray<string>
-): Effect.fn.Return<ReadonlyArray<number>, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<ReadonlyArray<number>> {
   const store = yield* Store
   const before = new Set(yield* stalledNumbers)
   const after = yield* store.rolledBack(
@@ -313,7 +313,7 @@ const fillPage = Effect.fnUntraced(function* (
   parts: ReplicaParts,
   requested: StagedPage["requested"],
   page: SnapshotPage
-): Effect.fn.Return<FillState | undefined, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<FillState | undefined> {
   const filling = yield* Store.transaction(applyPage(parts, requested, page))
   parts.at("committed")
   if (filling !== undefined) return filling

@@ -2,10 +2,9 @@
 import type { Outbox } from "../outbox/outbox.ts"
 import type { CommandState, OutboxCommand } from "../outbox/rows.ts"
 import { Clock, Effect } from "effect"
-import type { CommandRuntime, Failure, Params } from "../../../core/kernel/endpoints/endpoint.ts"
+import type { CommandRuntime, Params } from "../../../core/kernel/endpoints/endpoint.ts"
 import type { StoredEvent } from "../../../core/kernel/events/event-type.ts"
 import { type Fields, type Json, sameJson } from "../../../core/kernel/fields/field.ts"
-import type { Store } from "../../../core/kernel/store/store.ts"
 import { itemAt } from "../../../core/values/text.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { type ChangedRow, type Done, watchedOf } from "../../../core/offline/undo/compensation.ts"
@@ -125,7 +124,7 @@ const recordedAgain = Effect.fnUntraced(function* (
   parts: UndoParts,
   wanted: ReadonlyArray<OutboxCommand>,
   steps: ReadonlyArray<UndoStep>
-): Effect.fn.Return<UndoResult, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<UndoResult> {
   const { outbox, replica } = parts
   const ids = idsOfToday(parts)
   const recorded: Array<number> = []
@@ -218,7 +217,7 @@ const overwritten = Effect.fnUntraced(function* (
   parts: UndoParts,
   command: OutboxCommand,
   with_it: ReadonlySet<string>
-): Effect.fn.Return<{ readonly later?: Later; readonly guard?: UndoGuard }, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<{ readonly later?: Later; readonly guard?: UndoGuard }> {
   const { catalogue, outbox, replica_id, viewer } = parts
   const now = instantOf(yield* Clock.currentTimeMillis)
   const context = yield* undoContext(catalogue, replica_id, yield* viewer, now)

@@ -16,7 +16,6 @@ import { itemAt } from "../../../core/values/text.ts"
 import { cannot, sentence, type Undoing, type UndoRequest } from "../../../core/offline/undo/compensation.ts"
 import type { WireCommand } from "../../protocol/wire.ts"
 import { asAnswer, type PlannedRequest, type QueryResult, type Replica, type Rerecording } from "../replica/replica.ts"
-import type { Store } from "../../../core/kernel/store/store.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { compensationOf } from "../../../core/offline/undo/compensations.ts"
 import type { OutboxCommand } from "../outbox/rows.ts"
@@ -239,7 +238,7 @@ const compensating = Effect.fnUntraced(function* (
   command: OutboxCommand,
   about: Omit<UndoStep, "way" | "says">,
   with_it: ReadonlySet<string>
-): Effect.fn.Return<UndoStep, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<UndoStep> {
   const { catalogue, outbox } = parts
   const known = yield* doneHere(parts, command)
   if (known === undefined)
@@ -289,10 +288,7 @@ const carryOut = async (
   if (plan.dependants.length > 0 && !with_dependants) return failed({ kind: "dependants", plan })
   return allOrNone(parts, carriedOut(parts, plan))
 }
-const carriedOut = Effect.fnUntraced(function* (
-  parts: UndoParts,
-  plan: UndoPlan
-): Effect.fn.Return<UndoResult, Failure, Store | CommandRuntime> {
+const carriedOut = Effect.fnUntraced(function* (parts: UndoParts, plan: UndoPlan): CommandRuntime.Reads<UndoResult> {
   const recorded: Array<OutboxCommand> = []
   const steps: Array<UndoStep> = []
   for (const step of plan.steps) {
@@ -320,7 +316,7 @@ const compensate = Effect.fnUntraced(function* (
   { catalogue, outbox, replica }: UndoParts,
   step: UndoStep,
   recorded: Array<OutboxCommand>
-): Effect.fn.Return<Compensated, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<Compensated> {
   const made: Array<OutboxCommand | undefined> = []
   const kept: Array<{ readonly request: UndoRequest; readonly command: OutboxCommand }> = []
   let left: string | undefined

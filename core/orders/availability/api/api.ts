@@ -48,7 +48,7 @@ const pointOrRange = Effect.fnUntraced(function* (
   input: Input,
   product: ProductRow | undefined,
   product_id: number
-): Effect.fn.Return<Answer<Shown.KeysShown<typeof pointOrRangeShown>>, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<Answer<Shown.KeysShown<typeof pointOrRangeShown>>> {
   const store = yield* requestedStore(input)
   const zone = zoneOf(store)
   // A deleted product counts as nothing.

@@ -9,7 +9,7 @@ import type { AnyRow, RowChange, RowOf, Table, Where } from "../../../kernel/tab
 import { Effect } from "effect"
 import { demands, demandsEvents, product_streams, stock_places } from "../../demands/schema.ts"
 import { container_items, containers } from "../../../products/packing.ts"
-import { type Catalogue, CommandRuntime, type Failure, foldStored } from "../../../kernel/endpoints/endpoint.ts"
+import { type Catalogue, CommandRuntime, foldStored } from "../../../kernel/endpoints/endpoint.ts"
 import { journal, redacted_event } from "../../../kernel/events/journal.ts"
 import type { JsonObject } from "../../../kernel/fields/field.ts"
 import { invalidField } from "../../../kernel/fields/rejection.ts"
@@ -91,7 +91,7 @@ export const snapshotAsOf = Effect.fnUntraced(function* (
   product_ids: ReadonlyArray<number>,
   as_of: string,
   { now, settings }: SnapshotContext
-): Effect.fn.Return<AvailabilitySnapshot, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<AvailabilitySnapshot> {
   const tables = yield* tablesAsOf(product_ids, yield* positionAt(as_of, now))
   return withProducts(
     snapshotOf({
@@ -213,7 +213,7 @@ export const stock_event_types = [
 const tablesAsOf = Effect.fnUntraced(function* (
   product_ids: ReadonlyArray<number>,
   position: number
-): Effect.fn.Return<ProjectedTables, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<ProjectedTables> {
   const store = yield* Store
   const { catalogue } = yield* CommandRuntime
   const streams = new Set<string>()

@@ -8,7 +8,7 @@ import { endOfMoment, type LocalMoment, type Period } from "../../../values/peri
 import { type AvailabilitySnapshot, isTracked } from "../rules/snapshot.ts"
 import { dayCells, dayGrid } from "../rules/days.ts"
 import { Effect } from "effect"
-import { CommandRuntime, type Failure, get } from "../../../kernel/endpoints/endpoint.ts"
+import { CommandRuntime, get } from "../../../kernel/endpoints/endpoint.ts"
 import { boolean, integer, type JsonObject, list, ref, timestamp } from "../../../kernel/fields/field.ts"
 import { ok } from "../../../kernel/endpoints/resource.ts"
 import { Store } from "../../../kernel/store/store.ts"
@@ -166,7 +166,7 @@ const kitOf = Effect.fnUntraced(function* (
   snapshot: AvailabilitySnapshot,
   product_id: number,
   span: Span
-): Effect.fn.Return<JsonObject, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<JsonObject> {
   const { kitGantt, leavesOf } = yield* charting
   const opportunities = yield* opportunityNames(
     snapshot,
@@ -268,7 +268,7 @@ const why = get("/api/v1/availability/why", {
 const opportunityNames = Effect.fnUntraced(function* (
   snapshot: AvailabilitySnapshot,
   ...product_ids: ReadonlyArray<number>
-): Effect.fn.Return<ReadonlyMap<number, OpportunityName>, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<ReadonlyMap<number, OpportunityName>> {
   const ids = [
     ...new Set(
       product_ids

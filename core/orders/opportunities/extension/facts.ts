@@ -1,7 +1,7 @@
 /** Facts and rule of an extension of the hire. */
 import { Effect, Result } from "effect"
 import type { LineShortage } from "../../availability/rules/line.ts"
-import type { CommandRuntime, DecideContext, Decided, Failure, Input } from "../../../kernel/endpoints/endpoint.ts"
+import type { CommandRuntime, DecideContext, Decided, Input } from "../../../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../../kernel/events/event-type.ts"
 import { reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 import { formatMoney } from "../../../values/money.ts"
@@ -255,7 +255,7 @@ const addedTimes = (before: Opportunity, after: Opportunity, { now, settings }: 
 export const extensionFacts = Effect.fnUntraced(function* (
   header: OpportunityRow,
   input: Sent
-): Effect.fn.Return<ExtensionFacts, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<ExtensionFacts> {
   const of = { opportunity_id: header.id }
   const lines = yield* Store.find(opportunity_items, { ...of, is_live: true })
   const units = yield* Store.find(asset_assignments, of)

@@ -4,7 +4,7 @@
  * warns, refuses or is ignored.
  */
 import { Effect, Result } from "effect"
-import { CommandRuntime, type DecideContext, type Failure } from "../../../kernel/endpoints/endpoint.ts"
+import { CommandRuntime, type DecideContext } from "../../../kernel/endpoints/endpoint.ts"
 import type { FieldErrors, Rejection, Viewer } from "../../../kernel/fields/rejection.ts"
 import { hasOnePermission, invalid } from "../../../kernel/fields/rejection.ts"
 import { baseCurrency, type Settings, settingText } from "../../../kernel/events/settings.ts"
@@ -59,7 +59,7 @@ export const loadOwed = Effect.fnUntraced(function* (
   customer: Customer | undefined,
   opportunity_id: number | null,
   settings: Settings
-): Effect.fn.Return<Owed | undefined, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<Owed | undefined> {
   if (customer === undefined || customer.credit_limit === null) return undefined
   const base = baseCurrency(settings)
   const orders = yield* sumOf(
@@ -91,7 +91,7 @@ export const loadOwed = Effect.fnUntraced(function* (
 export const withOwed = Effect.fnUntraced(function* (
   state: DecisionState,
   settings: Settings
-): Effect.fn.Return<DecisionState, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<DecisionState> {
   return { ...state, owed: yield* loadOwed(state.customer, state.opportunity.header.id, settings) }
 })
 

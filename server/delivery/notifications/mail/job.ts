@@ -5,7 +5,7 @@
 import { Clock, Effect, Result, Schema } from "effect"
 import { CommandRuntime } from "../../../../core/kernel/endpoints/endpoint.ts"
 import { settingNumber, settingText } from "../../../../core/kernel/events/settings.ts"
-import { type Failure, Store } from "../../../../core/kernel/store/store.ts"
+import { Store } from "../../../../core/kernel/store/store.ts"
 import { notificationType, notificationTypes } from "../../../../core/office/notifications/types.ts"
 import { jobKind, serverContext, timedWork, type User, userById } from "../../../ports/server-context.ts"
 import { notification_mailings, type NotificationRow, notifications } from "../schema.ts"
@@ -84,7 +84,7 @@ const offer = (data: Mailing, about: string, delay_millis: number) =>
 /** In the transaction that writes these rows: queues the mail for those waiting. */
 export const offerMails = Effect.fnUntraced(function* (
   rows: ReadonlyArray<NotificationRow>
-): Effect.fn.Return<void, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<void> {
   const waiting = rows.filter(({ mail_state }) => mail_state === "waiting")
   for (const [user_id, [first]] of Map.groupBy(
     waiting.filter((row) => isMailedAtOnce(row.notification_type)),
@@ -100,7 +100,7 @@ export const offerMails = Effect.fnUntraced(function* (
 const offerGathered = Effect.fnUntraced(function* (
   user_ids: ReadonlyArray<number>,
   again = ""
-): Effect.fn.Return<void, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<void> {
   if (user_ids.length === 0) return
   yield* lockPeople(user_ids)
   const now = yield* Clock.currentTimeMillis

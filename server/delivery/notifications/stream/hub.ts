@@ -47,7 +47,7 @@ const lastId: Effect.Effect<number, Failure, Store> = Effect.flatMap(Store, (sto
 const framesFor = Effect.fnUntraced(function* (
   user_id: number,
   rows: ReadonlyArray<NotificationRow>
-): Effect.fn.Return<ReadonlyArray<Frame>, Failure, Store | CommandRuntime> {
+): CommandRuntime.Reads<ReadonlyArray<Frame>> {
   const user = rows.length === 0 ? undefined : yield* userById(user_id)
   if (user === undefined) return []
   const shown = yield* shownRows(rows, readerOf(user))
