@@ -42,6 +42,11 @@ export default defineConfig({
               }
             }
           ]),
+      // What `npm run package` makes, on bare systems.
+      {
+        extends: true,
+        test: { name: "ship", include: ["test/ship/*.ship.ts"], testTimeout: 1_800_000, hookTimeout: 1_800_000 }
+      },
       // More of them than there are cores: half of their time they wait for servers, clocks and other processes.
       {
         extends: true,

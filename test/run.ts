@@ -4,6 +4,7 @@
  *   node test/run.ts            the short ones, on SQLite where one engine is enough
  *   node test/run.ts --long     the long ones: `*.long.test.ts`, on both engines
  *   node test/run.ts --all      both, on both engines
+ *   node test/run.ts --ship     the executable and the Debian package in dist/: `*.ship.ts`
  *
  * Files chosen by arguments run whichever they are. FLIGHTCASE_TEST_ENGINES (sqlite, pg or both) chooses the engines.
  */
@@ -16,10 +17,14 @@ import { cpuHint, cpuProblem, cpuSecondsSoFar, referenceSeconds, type Run, slown
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
-  options: { long: { type: "boolean", default: false }, all: { type: "boolean", default: false } }
+  options: {
+    long: { type: "boolean", default: false },
+    all: { type: "boolean", default: false },
+    ship: { type: "boolean", default: false }
+  }
 })
 const root = fileURLToPath(new URL("..", import.meta.url))
-const run: Run | "long" = values.all ? "all" : values.long ? "long" : "short"
+const run: Run | "long" | "ship" = values.ship ? "ship" : values.all ? "all" : values.long ? "long" : "short"
 const is_whole = positionals.length === 0
 if (run !== "short") process.env["FLIGHTCASE_TEST_ENGINES"] ??= "both"
 

@@ -110,19 +110,25 @@ export const shouldSync = ({ folder, env, offline, pending, synced_at }: SyncOcc
   return may_retry && !isHeld(folder, watch_lock) && !isHeld(folder, background_lock)
 }
 
+/** The command that starts this program: Node, its options and the script, or the single executable. */
+export const ownCommand = (): ReadonlyArray<string> => {
+  if (process.getBuiltinModule("node:sea").isSea()) return [process.execPath]
+  const script = process.getBuiltinModule("node:fs").realpathSync(process.argv[1] ?? "")
+  return [process.execPath, ...process.execArgv, script]
+}
+
 /**
  * Starts a sync as a process of its own, without terminal or pipes, which outlives this one. Whether it ended within
  * `patience_millis`.
  */
 const startBackgroundSync = async ({ profile, env }: SyncOccasion, patience_millis = 0): Promise<boolean> => {
-  const [{ spawn }, { realpathSync }] = await Promise.all([import("node:child_process"), import("node:fs")])
-  const script = process.argv[1]
-  if (script === undefined) return false
-  const child = spawn(
-    process.execPath,
-    [...process.execArgv, realpathSync(script), "sync", "--quiet", "--profile", profile],
-    { detached: true, stdio: "ignore", env: { ...env, FLIGHTCASE_NO_BACKGROUND: "1" } }
-  )
+  const { spawn } = await import("node:child_process")
+  const [program = "", ...words] = ownCommand()
+  const child = spawn(program, [...words, "sync", "--quiet", "--profile", profile], {
+    detached: true,
+    stdio: "ignore",
+    env: { ...env, FLIGHTCASE_NO_BACKGROUND: "1" }
+  })
   child.unref()
   return new Promise((resolve) => {
     const waiting = setTimeout(() => resolve(false), patience_millis)

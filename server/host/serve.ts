@@ -2,7 +2,7 @@
 import { chmodSync, closeSync, existsSync, openSync, writeSync } from "node:fs"
 import { join } from "node:path"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import { Cause, Effect, Exit, type Scope } from "effect"
+import { Cause, Effect, Exit, Schedule, type Scope } from "effect"
 import { loadAll } from "../../core/kernel/fields/later.ts"
 import { type FileLock, takeLock } from "../../sync/sqlite/file-lock.ts"
 import { openServerApp } from "./app.ts"
@@ -125,7 +125,25 @@ const started = Effect.fnUntraced(function* (
     data_folder: config.data_folder,
     pid: process.pid
   })
+  yield* reportToSystemd
   yield* loadAll
+})
+
+/**
+ * Reports to systemd, if it started this server, that it is ready, alive (twice in the interval of the unit's watchdog)
+ * and stopping. By its own program, since Node has no sockets for datagrams.
+ */
+const reportToSystemd: Effect.Effect<void, never, Scope.Scope> = Effect.gen(function* () {
+  const { NOTIFY_SOCKET, WATCHDOG_USEC } = process.env
+  if (NOTIFY_SOCKET === undefined) return
+  const { execFile } = yield* Effect.promise(() => import("node:child_process"))
+  const report = (...words: ReadonlyArray<string>) =>
+    Effect.sync(() => void execFile("systemd-notify", words, () => {}))
+  yield* report("--ready")
+  yield* Effect.addFinalizer(() => report("--stopping"))
+  const watched_millis = Number(WATCHDOG_USEC ?? 0) / 1_000
+  if (watched_millis > 0)
+    yield* Effect.forkScoped(Effect.repeat(report("WATCHDOG=1"), Schedule.spaced(watched_millis / 2)))
 })
 const attempt = <A>(body: () => A | Promise<A>): Effect.Effect<A, unknown> =>
   Effect.tryPromise({ try: async () => body(), catch: (cause) => cause })

@@ -7,7 +7,9 @@ import type { Answer, Asked, Said, StoreFont, Task, TextFault } from "./fonts.ts
 import { Data, Effect, Result, type Scope } from "effect"
 import { type Block, type Picture, picturesOf, type PrintDocument } from "../../core/pricing/print/blocks.ts"
 import { type PictureData, type Pictures, readPicture } from "../../core/pricing/print/picture.ts"
-import { existsSync } from "node:fs"
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { pathToFileURL } from "node:url"
 
 /** Where the drawing thread's program is: beside this file as source, else in `print/` of the bundled programs. */
 const workerAddress = (): URL => {
@@ -16,7 +18,21 @@ const workerAddress = (): URL => {
   )
   const found = places.find((place) => existsSync(place))
   if (found === undefined) throw new Error("the program that draws documents is missing: install Flightcase again")
-  return found
+  return process.getBuiltinModule("node:sea").isSea() ? unpacked(found) : found
+}
+let copy: URL | undefined
+/** Threads cannot read files within the single executable: a copy in a temporary folder, until the process ends. */
+const unpacked = (worker: URL): URL => {
+  if (copy !== undefined) return copy
+  const within = new URL("./", worker)
+  const folder = mkdtempSync(`${tmpdir()}/flightcase-print-`)
+  process.on("exit", () => rmSync(folder, { recursive: true, force: true }))
+  for (const name of readdirSync(within, { recursive: true, encoding: "utf8" })) {
+    if (!name.includes(".")) mkdirSync(`${folder}/${name}`)
+    else writeFileSync(`${folder}/${name}`, readFileSync(new URL(name, within)))
+  }
+  copy = pathToFileURL(`${folder}/worker.js`)
+  return copy
 }
 
 // Threads that draw: few, started when there is something to draw and stopped when there has been nothing for a while.

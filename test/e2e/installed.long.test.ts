@@ -1,5 +1,5 @@
 /** The package as people get it: packed, installed into an empty folder, serving and quoting from there. */
-import { type ChildProcess, execFile, spawn } from "node:child_process"
+import { execFile } from "node:child_process"
 import { once } from "node:events"
 import {
   cpSync,
@@ -13,12 +13,13 @@ import {
   writeFileSync
 } from "node:fs"
 import { tmpdir } from "node:os"
-import { delimiter, join } from "node:path"
+import { join } from "node:path"
 import { promisify } from "node:util"
 import { gunzipSync } from "node:zlib"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { hasProgram } from "../installed-tools.ts"
 import { words } from "../words.ts"
+import { environment, quotesOffline, type Ran, runIn, servingIn } from "./installed.ts"
 
 const root = join(import.meta.dirname, "../..")
 const folder = mkdtempSync(join(tmpdir(), "flightcase-installed-"))
@@ -28,39 +29,8 @@ const prefix = join(folder, "prefix")
 const installed = join(prefix, "lib/node_modules/flightcase")
 const bin = join(prefix, "bin/flightcase")
 
-/** The environment of a fresh shell: without this clone on the path and without the variables npm sets for scripts. */
-const environment: NodeJS.ProcessEnv = Object.fromEntries(
-  Object.entries(process.env)
-    .filter(
-      ([name]) =>
-        !/^(FLIGHTCASE_|DATABASE_URL|NODE_OPTIONS|VITEST|npm_(lifecycle|package|config_(local|global)?_?prefix))/.test(
-          name
-        )
-    )
-    .map(([name, value]) => [
-      name,
-      name === "PATH"
-        ? value
-            ?.split(delimiter)
-            .filter((one) => !one.startsWith(root))
-            .join(delimiter)
-        : value
-    ])
-)
 const elsewhere = join(folder, "elsewhere")
-const run = async (
-  program: string,
-  words: ReadonlyArray<string>,
-  env: NodeJS.ProcessEnv = environment
-): Promise<{ readonly code: number; readonly out: string; readonly err: string }> =>
-  promisify(execFile)(program, [...words], { env, cwd: elsewhere, maxBuffer: 50_000_000 }).then(
-    ({ stdout, stderr }) => ({ code: 0, out: stdout, err: stderr }),
-    (cause: { readonly code: number; readonly stdout: string; readonly stderr: string }) => ({
-      code: cause.code,
-      out: cause.stdout,
-      err: cause.stderr
-    })
-  )
+const run = runIn(elsewhere)
 
 interface Packed {
   readonly filename: string
@@ -68,7 +38,7 @@ interface Packed {
   readonly files: ReadonlyArray<{ readonly path: string }>
 }
 let packed: Packed
-let install: Awaited<ReturnType<typeof run>>
+let install: Ran
 
 beforeAll(async () => {
   mkdirSync(elsewhere)
@@ -193,39 +163,10 @@ describe("installed into an empty folder", () => {
       out: expect.stringMatching(/^flightcase \d+\.\d+\.\d+\n$/)
     })
   })
-  it("serves, is filled, quotes while the server is stopped, and sends the quote when it is back", async () => {
-    const home = { ...environment, FLIGHTCASE_HOME: join(folder, "home"), FLIGHTCASE_NO_BACKGROUND: "1" }
-    const cli = (...words: ReadonlyArray<string>) => run(bin, words, home)
-    const ok = async (...words: ReadonlyArray<string>): Promise<string> => {
-      const { code, out, err } = await cli(...words)
-      expect({ words, code, err: code === 0 ? "" : err }).toEqual({ words, code: 0, err: "" })
-      return out
-    }
-    const first = await serving(0)
-    const token = /\d+\|[A-Za-z0-9_-]{43}/.exec(first.said())?.[0]
-    expect(token).toBeDefined()
-    for (const page of ["docs", "guide/", "guide/tour"]) expect((await fetch(`${first.url}/${page}`)).status).toBe(200)
-    writeFileSync(join(elsewhere, "lamps.csv"), "sku,name,rate.preset,rate.price\nLAMP,Lamp,daily-rate,12.50\n")
-    await ok("import", "products", "lamps.csv", "--url", first.url, "--token", token!)
-    await ok("login", first.url, "--token", token!)
-    expect(await first.stop("SIGTERM")).toBe(0)
-    await ok("quote", "new", "--subject", "Winter Gala", "--from", "2026-12-01T09:00", "--to", "2026-12-04T09:00")
-    await ok("quote", "add", "1", "LAMP", "--quantity", "2")
-    expect(JSON.parse(await ok("quote", "show", "1", "--json"))).toMatchObject({
-      opportunity: { subject: "Winter Gala", number: null, charge_total: "75.00" }
-    })
-    const second = await serving(Number(new URL(first.url).port))
-    expect(second.said()).not.toMatch(/\d+\|[A-Za-z0-9_-]{43}/)
-    await ok("sync")
-    const sent = await fetch(`${second.url}/api/v1/opportunities/1`, { headers: { authorization: `Bearer ${token}` } })
-    expect(((await sent.json()) as { readonly opportunity: unknown }).opportunity).toMatchObject({
-      subject: "Winter Gala",
-      number: expect.any(String)
-    })
-    expect(await second.stop("SIGINT")).toBe(0)
-  }, 300_000)
+  it("serves, is filled, quotes while the server is stopped, and sends the quote when it is back", () =>
+    quotesOffline(elsewhere, bin))
   it("leaves no server behind when its parent is killed", async () => {
-    const server = await serving(0)
+    const server = await servingIn(elsewhere, bin)(0)
     // Longer than a finished command takes to end, so that the server is known to stay by itself.
     await new Promise((resolve) => setTimeout(resolve, 1_500))
     expect((await fetch(`${server.url}/api/v1/system/health`)).status).toBe(200)
@@ -242,37 +183,3 @@ describe("installed into an empty folder", () => {
     expect(answers).toBe(false)
   })
 })
-
-interface Serving {
-  readonly url: string
-  readonly child: ChildProcess
-  readonly said: () => string
-  readonly stop: (signal: NodeJS.Signals) => Promise<number | null>
-}
-const serving = async (port: number): Promise<Serving> => {
-  const child = spawn(bin, ["serve"], {
-    env: { ...environment, FLIGHTCASE_DATA: join(folder, "data"), FLIGHTCASE_PORT: String(port) },
-    cwd: elsewhere,
-    stdio: ["ignore", "ignore", "pipe"]
-  })
-  let said = ""
-  const ended = once(child, "close")
-  const url = await new Promise<string>((resolve, reject) => {
-    child.stderr.on("data", (part: Buffer) => {
-      said += part.toString()
-      const found = /"event":"listening","url":"([^"]+)"/.exec(said)
-      if (found !== null) resolve(found[1]!)
-    })
-    void ended.then(() => reject(new Error(`the server did not start: ${said}`)))
-  })
-  return {
-    url,
-    child,
-    said: () => said,
-    stop: async (signal) => {
-      child.kill(signal)
-      await ended
-      return child.exitCode
-    }
-  }
-}

@@ -47,6 +47,23 @@ describe("a starting server", () => {
     expect((await fetch(`${server.url}/api/v1/system/health`)).status).toBe(200)
     expect(await server.kill("SIGTERM")).toEqual({ code: 0, signal: null })
   })
+  it("reports to systemd that it is ready, alive and stopping", async () => {
+    const folder = await folderOfItsOwn()
+    const reports = join(folder, "reports")
+    await writeFile(join(folder, "systemd-notify"), `#!/bin/sh\necho "$1" >> ${reports}\n`, { mode: 0o755 })
+    const server = await startServer({
+      FLIGHTCASE_DATA: join(folder, "data"),
+      PATH: `${folder}:${process.env["PATH"]}`,
+      NOTIFY_SOCKET: "/run/none",
+      WATCHDOG_USEC: "200000"
+    })
+    const said = async (): Promise<ReadonlyArray<string>> =>
+      (await readFile(reports, "utf8").catch(() => "")).trim().split("\n")
+    while ((await said()).filter((one) => one === "WATCHDOG=1").length < 3) await setTimeout(20)
+    await server.kill("SIGTERM")
+    while ((await said()).at(-1) !== "--stopping") await setTimeout(20)
+    expect((await said())[0]).toBe("--ready")
+  })
   it("takes the owner's token from FLIGHTCASE_TOKEN, never prints it, and logs each event as a line of JSON", async () => {
     const server = await startServer({ FLIGHTCASE_DATA: await folderOfItsOwn(), FLIGHTCASE_TOKEN: token })
     expect(

@@ -1,5 +1,5 @@
 /** A systemd user unit that keeps `sync --watch` running. */
-import { existsSync, mkdirSync, realpathSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { homedir } from "node:os"
 import { join } from "node:path"
 import { exit_codes } from "../../../base/exit-codes.ts"
@@ -10,9 +10,6 @@ interface Unit {
   readonly path: string
   readonly text: string
 }
-
-/** The command that starts this program: Node and the script. */
-export const ownCommand = (): ReadonlyArray<string> => [process.execPath, realpathSync(process.argv[1] ?? "")]
 
 export const unitFor = (profile: string, env: Environment, command: ReadonlyArray<string>): Unit => {
   const config = env["XDG_CONFIG_HOME"]

@@ -5,7 +5,8 @@ import { type Command, Option } from "commander"
 import { takeLock } from "../../../../sync/sqlite/file-lock.ts"
 import type { Device } from "../../../../sync/device/device.ts"
 import type { WatchEvent } from "../../../../sync/device/exchange/watch.ts"
-import { type Attempt, background_lock, readAttempt, saveAttempt, watch_lock } from "../../../context/background.ts"
+import type { Attempt } from "../../../context/background.ts"
+import { background_lock, ownCommand, readAttempt, saveAttempt, watch_lock } from "../../../context/background.ts"
 import { objectBody, plainJson } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes, refusePlan, usageError } from "../../../base/exit-codes.ts"
@@ -35,7 +36,7 @@ export const watching = async (
 }
 
 const unit = async (context: CommandContext, flags: { readonly [name: string]: unknown }): Promise<number> => {
-  const { installUnit, ownCommand, removeUnit, unitFor } = await import("./systemd-unit.ts")
+  const { installUnit, removeUnit, unitFor } = await import("./systemd-unit.ts")
   const systemd_unit = unitFor(context.profile(), context.env, ownCommand())
   if (flags.uninstallUnit === true) {
     context.note(
@@ -60,11 +61,9 @@ const unit = async (context: CommandContext, flags: { readonly [name: string]: u
 
 /** Identifies the running file: a replacement is another release. */
 const programNow = (): string | undefined => {
-  const path = fileURLToPath(import.meta.url)
-  const own =
-    process.argv[1] !== undefined && path.includes("/parts/")
-      ? fileURLToPath(new URL("../cli.js", import.meta.url))
-      : path
+  const [program = "", ...script] = ownCommand()
+  const path = script.length === 0 ? program : fileURLToPath(import.meta.url)
+  const own = path.includes("/parts/") ? fileURLToPath(new URL("../cli.js", import.meta.url)) : path
   if (!existsSync(own)) return undefined
   const { ino, mtimeMs, size } = statSync(own)
   return `${ino} ${mtimeMs} ${size}`
