@@ -4,7 +4,7 @@
  */
 import { firstOf } from "../../core/values/text.ts"
 import { createServer, type IncomingMessage, type Server, ServerResponse } from "node:http"
-import type { Socket } from "node:net"
+import { Server as TcpServer, type Socket } from "node:net"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { toIncomingMessage, toServerResponse } from "@effect/platform-node/NodeHttpServerRequest"
 import { Cause, Effect, Exit, Scope, Semaphore, Stream } from "effect"
@@ -98,6 +98,9 @@ const discarded_by_platform = 256 * 1_024
  */
 class OneWriteResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {}
 Object.defineProperty(OneWriteResponse.prototype, "strictContentLength", { get: () => false, set: () => {} })
+
+/** A proxy's idle connections are kept so long after a stop begins. */
+const idle_grace_millis = 1_500
 
 /** Open connections. */
 interface Connections {
@@ -220,12 +223,14 @@ export const listenOn = async (options: ListenOptions): Promise<Listening> => {
       new Promise((resolve) => {
         stopping = true
         const timer = setTimeout(() => server.closeAllConnections(), patience_millis)
-        server.close(() => {
+        // The close of Node's HTTP server would close idle connections at once.
+        TcpServer.prototype.close.call(server, () => {
           clearTimeout(timer)
           Effect.runFork(Scope.close(scope, Exit.void))
           resolve()
         })
-        connections.destroyIdle()
+        // A proxy may be sending on a connection that is idle here: each answer from now on closes its own.
+        setTimeout(connections.destroyIdle, (options.trusted_proxies ?? 0) > 0 ? idle_grace_millis : 0)
       })
   }
 }
