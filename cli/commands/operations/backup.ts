@@ -4,20 +4,17 @@ import type { CommandContext } from "../../context/context.ts"
 import { CliError, exit_codes, refusePlan, usageError } from "../../base/exit-codes.ts"
 import { type Flags, textFlag, withAction } from "../../context/program.ts"
 import { columnsNamed, recordText, tableText } from "../../output/table.ts"
+import { refuseElsewhere } from "./serve.ts"
 import type { Backup, BackupPlace } from "../../../server/host/backup.ts"
 
 const host = () => import("../../../server/host/backup.ts")
 
 /** Refusals in plain words; the network is never used. */
 const atTheMachine = async <A>(
-  { options }: CommandContext,
+  context: CommandContext,
   work: (backups: Awaited<ReturnType<typeof host>>) => Promise<A> | A
 ): Promise<A> => {
-  if (options.remote === true || options.url !== undefined || options.token !== undefined)
-    throw usageError(
-      "Backups are made at the server's own machine, not over the network.",
-      "Run it there, with FLIGHTCASE_DATA or DATABASE_URL as the server has it, without --url, --token and --remote."
-    )
+  refuseElsewhere(context, "Backups are made")
   const { StartupError } = await import("../../../server/ports/startup-error.ts")
   try {
     return await work(await host())

@@ -5,11 +5,12 @@ import type { Command } from "commander"
 import { variablesText } from "../../../server/host/environment.ts"
 import type { CommandContext } from "../../context/context.ts"
 import { CliError, exit_codes, refusePlan, usageError } from "../../base/exit-codes.ts"
-import { withAction } from "../../context/program.ts"
+import { type Flags, withAction } from "../../context/program.ts"
 
 const at_the_machine = `
 At the server's own machine, with the same environment:
   flightcase serve                  run until a signal ends it
+  flightcase serve --check          check the configuration, and start nothing
   flightcase serve recover-owner    replace a lost owner token; the server may keep running
   flightcase import all FOLDER      restore an export on an empty server
   GET /api/v1/system/health         health; /metrics for Prometheus
@@ -19,13 +20,12 @@ export const declare = (program: Command): void => {
   const serve = program
     .command("serve")
     .description("Run the server, on Postgres or, if no database is configured, on SQLite. SIGTERM and SIGINT stop it.")
+    .option(
+      "--check",
+      "check the configuration: settings, folder, room, addresses, database, mail, files; start nothing"
+    )
     .addHelpText("after", `${at_the_machine}\nEnvironment variables:\n${variablesText()}`)
-    .action(async () => {
-      const { serve } = await import("../../../server/host/serve.ts")
-      // The server stops by its own signal handlers; the command line's would abort requests.
-      process.removeAllListeners("SIGINT")
-      await serve(process.env)
-    })
+  withAction(serve, run)
   withAction(
     serve
       .command("recover-owner")
@@ -37,14 +37,34 @@ export const declare = (program: Command): void => {
   )
 }
 
-const recover = async (context: CommandContext): Promise<void> => {
+const run = async (context: CommandContext, _args: ReadonlyArray<string>, flags: Flags): Promise<number> => {
+  refuseElsewhere(context, "A server runs")
+  refusePlan(context)
+  if (flags.check === true) {
+    const { checkConfiguration } = await import("../../../server/host/check.ts")
+    const { printFindings } = await import("./doctor/doctor.ts")
+    return printFindings(context, await checkConfiguration(context.env))
+  }
+  const { serve } = await import("../../../server/host/serve.ts")
+  // The server stops by its own signal handlers; the command line's would abort requests.
+  for (const signal of ["SIGINT", "SIGTERM"]) process.removeAllListeners(signal)
+  return serve(process.env)
+}
+
+/** Refuses flags that name a server elsewhere. */
+export const refuseElsewhere = (context: CommandContext, subject: string): void => {
   const { options } = context
   if (options.remote === true || options.url !== undefined || options.token !== undefined)
     throw usageError(
-      "The owner's token is recovered at the server's own machine, not over the network.",
+      `${subject} at the server's own machine, not over the network.`,
       "Run it there, with FLIGHTCASE_DATA or DATABASE_URL as the server has it, without --url, --token and --remote."
     )
+}
+
+const recover = async (context: CommandContext): Promise<void> => {
+  refuseElsewhere(context, "The owner's token is recovered")
   refusePlan(context)
+  const { options } = context
   const { databaseHere, recoverOwner } = await import("../../../server/host/recover-owner.ts")
   const { StartupError } = await import("../../../server/ports/startup-error.ts")
   try {

@@ -20,18 +20,21 @@ export const declare = (program: Command): void => {
     if (flags.acceptLoss === true || flags.repair === true) refusePlan(context)
     if (flags.acceptLoss === true) await acceptLoss(context)
     const findings = await examined(context, flags.repair === true)
-    if (context.options.json === true) context.printJson({ findings: findings.map((one) => ({ ...one })) })
-    else {
-      for (const { check, ok, detail } of findings) {
-        context.print(
-          context.terminal.is_tty
-            ? `${ok ? styled(context.terminal.colour, "green", "ok ") : styled(context.terminal.colour, "red", "bad")} ${check}: ${oneLine(detail)}\n`
-            : `${ok ? "ok" : "bad"}\t${check}\t${oneLine(detail)}\n`
-        )
-      }
-    }
-    return findings.every(({ ok }) => ok) ? exit_codes.ok : exit_codes.failed
+    return printFindings(context, findings)
   })
+}
+/** Prints findings, a line each; the exit code of the command. */
+export const printFindings = (context: CommandContext, findings: ReadonlyArray<Finding>): number => {
+  const { colour, is_tty } = context.terminal
+  if (context.options.json === true) context.printJson({ findings: findings.map((one) => ({ ...one })) })
+  else
+    for (const { check, ok, detail } of findings)
+      context.print(
+        is_tty
+          ? `${ok ? styled(colour, "green", "ok ") : styled(colour, "red", "bad")} ${check}: ${oneLine(detail)}\n`
+          : `${ok ? "ok" : "bad"}\t${check}\t${oneLine(detail)}\n`
+      )
+  return findings.every(({ ok }) => ok) ? exit_codes.ok : exit_codes.failed
 }
 
 const acceptLoss = async (context: CommandContext): Promise<void> => {

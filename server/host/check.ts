@@ -1,0 +1,149 @@
+/**
+ * `serve --check`: faults of a configuration that keep the server from starting or working. Reads settings, looks at
+ * folders and asks other machines; makes and changes nothing.
+ */
+import { accessSync, constants, existsSync, statfsSync } from "node:fs"
+import { connect } from "node:net"
+import { dirname, join, resolve } from "node:path"
+import { Effect, Result } from "effect"
+import { SqlClient } from "effect/sql"
+import { parseSmtpUrl } from "../../core/values/mail-address.ts"
+import type { Finding } from "../../sync/device/device.ts"
+import { takeLock } from "../../sync/sqlite/file-lock.ts"
+import { startupErrorText } from "../ports/startup-error.ts"
+import { sqlLayer } from "./app.ts"
+import { bucketKeys } from "./config.ts"
+import { type Environment, readVariables, type Values } from "./environment.ts"
+import { checkAddress } from "./http.ts"
+
+const patience_millis = 5_000
+const least_room_bytes = 1_073_741_824
+const least_postgres = 150_000
+
+export const checkConfiguration = async (environment: Environment): Promise<ReadonlyArray<Finding>> => {
+  const settings = await finding("settings", () => readVariables(environment))
+  if (settings.value === undefined) return [settings.finding]
+  const given = settings.value
+  const folder = resolve(given.FLIGHTCASE_DATA)
+  const is_running = isServed(folder)
+  const checks: ReadonlyArray<readonly [check: string, look: () => unknown]> = [
+    ["key", () => keyIn(given)],
+    ["data folder", () => writable(folder)],
+    ["disk", () => room(folder)],
+    ["address", () => (is_running ? "a server runs on this folder" : address(given))],
+    ["public address", () => publicAddress(given)],
+    ["database", () => database(given, folder)],
+    ["mail", () => mail(given)],
+    ["files", () => files(given)]
+  ]
+  return Promise.all(checks.map(async ([check, look]) => (await finding(check, look)).finding))
+}
+
+/** The result of a look, and its finding: the text, or the reason of the failure. */
+const finding = async <A>(
+  check: string,
+  look: () => A | Promise<A>
+): Promise<{ readonly finding: Finding; readonly value?: A }> => {
+  try {
+    const value = await look()
+    return { value, finding: { check, ok: true, detail: typeof value === "string" ? value : "valid" } }
+  } catch (cause) {
+    return {
+      finding: { check, ok: false, detail: startupErrorText(cause, `the ${check}`).replace(/^cannot start: /, "") }
+    }
+  }
+}
+
+const keyIn = ({ DATABASE_URL, FLIGHTCASE_KEY }: Values): string => {
+  if (FLIGHTCASE_KEY !== undefined) return "set"
+  if (DATABASE_URL === undefined) return "kept in the data folder"
+  throw new Error("FLIGHTCASE_KEY must be set beside DATABASE_URL: 20 characters or more, the same for every server.")
+}
+/** The folder, or the nearest one above it that is there. */
+const existing = (folder: string): string => (existsSync(folder) ? folder : existing(dirname(folder)))
+const writable = (folder: string): string => {
+  const there = existing(folder)
+  try {
+    accessSync(there, constants.W_OK | constants.X_OK)
+  } catch {
+    throw new Error(`${there} cannot be written by this user; FLIGHTCASE_DATA names another folder.`)
+  }
+  return there === folder ? folder : `${folder}, to be made`
+}
+const room = (folder: string): string => {
+  const { bavail, bsize } = statfsSync(existing(folder))
+  const free_bytes = bavail * bsize
+  const text = `${Math.floor(free_bytes / 1_048_576).toLocaleString("en")} MiB free`
+  if (free_bytes < least_room_bytes) throw new Error(`${text}; the server wants 1,024 or more`)
+  return text
+}
+const isServed = (folder: string): boolean => {
+  if (!existsSync(join(folder, "server.lock"))) return false
+  const lock = takeLock(folder, "server.lock")
+  lock?.release()
+  return lock === undefined
+}
+const address = async ({ FLIGHTCASE_HOST: host, FLIGHTCASE_PORT: port }: Values): Promise<string> => {
+  await checkAddress(host, port)
+  return `${host} port ${port} is free`
+}
+const isLoopback = (host: string): boolean => /^(localhost|127\.|::1$)/.test(host)
+const publicAddress = ({ FLIGHTCASE_HOST, FLIGHTCASE_TRUST_PROXY, FLIGHTCASE_URL }: Values): string => {
+  if (FLIGHTCASE_URL === undefined) {
+    if (isLoopback(FLIGHTCASE_HOST)) return "this machine alone reaches the server"
+    throw new Error("FLIGHTCASE_URL is not set: links in mail and calendars would name the listening address.")
+  }
+  if (FLIGHTCASE_URL.startsWith("https:") && FLIGHTCASE_TRUST_PROXY === 0)
+    throw new Error(
+      "FLIGHTCASE_URL is https, so a proxy is in front, and FLIGHTCASE_TRUST_PROXY is 0: " +
+        "all clients would share the limits of one address. Set it to 1."
+    )
+  return FLIGHTCASE_URL
+}
+
+const database = async ({ DATABASE_URL: url }: Values, folder: string): Promise<string> => {
+  const path = join(folder, "flightcase.sqlite")
+  if (url === undefined) return existsSync(path) ? path : `${path}, to be made`
+  const ask = Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const [row] = yield* sql<{ readonly version: string; readonly may_create: boolean; readonly name: string }>`
+      select current_setting('server_version_num') as version, current_database() as name,
+        has_schema_privilege('public', 'create') as may_create`
+    return row
+  })
+  const row = await Effect.runPromise(
+    Effect.timeout(Effect.provide(ask, sqlLayer({ kind: "pg", url, connections_max: 1 })), patience_millis)
+  )
+  if (Number(row?.version) < least_postgres) throw new Error("This Postgres is older than 15.")
+  if (row?.may_create !== true) throw new Error("Its user may not create tables in the schema public.")
+  return `${row.name} on Postgres ${Math.floor(Number(row.version) / 10_000)}`
+}
+
+/** Fails unless something accepts connections there. */
+const reach = (host: string, port: number): Promise<void> =>
+  new Promise((done, fail) => {
+    const socket = connect({ host, port, timeout: patience_millis })
+    const end = (cause?: Error): void => {
+      socket.destroy()
+      if (cause === undefined) done()
+      else fail(new Error(`${host} port ${port} cannot be reached (${cause.message}).`))
+    }
+    socket.once("connect", () => end())
+    socket.once("timeout", () => end(new Error("no answer")))
+    socket.once("error", end)
+  })
+const mail = async ({ FLIGHTCASE_SMTP_URL: url }: Values): Promise<string> => {
+  if (url === undefined) return "by the setting mail.smtp_url, else written to outbox/"
+  const { host, port } = Result.getOrThrow(parseSmtpUrl(url))
+  await reach(host, port)
+  return `${host} port ${port} answers`
+}
+const files = async (given: Values): Promise<string> => {
+  if (given.FLIGHTCASE_BLOBS === undefined) return "kept in blobs/ of the data folder"
+  bucketKeys(given)
+  const endpoint = new URL(given.FLIGHTCASE_BLOBS).searchParams.get("endpoint")
+  if (endpoint === null) return given.FLIGHTCASE_BLOBS
+  const { hostname, port, protocol } = new URL(endpoint)
+  await reach(hostname, Number(port) || (protocol === "https:" ? 443 : 80))
+  return `${hostname} answers`
+}

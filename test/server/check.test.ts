@@ -1,0 +1,56 @@
+import { existsSync, mkdtempSync } from "node:fs"
+import { createServer } from "node:net"
+import { once } from "node:events"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { describe, expect, it } from "vitest"
+import { checkConfiguration } from "../../server/host/check.ts"
+import type { Environment } from "../../server/host/environment.ts"
+import { freePort } from "../free-port.ts"
+import { freshDatabase } from "../postgres.ts"
+
+const folder = join(mkdtempSync(join(tmpdir(), "flightcase-check-")), "data")
+/** Details of the findings by their check, those that are not ok with a mark. */
+const checked = async (environment: Environment): Promise<{ readonly [check: string]: string }> => {
+  const port = String(await freePort())
+  const found = await checkConfiguration({ FLIGHTCASE_DATA: folder, FLIGHTCASE_PORT: port, ...environment })
+  return Object.fromEntries(found.map(({ check, ok, detail }) => [check, ok ? detail : `bad: ${detail}`]))
+}
+const key = "a-key-of-more-than-twenty-characters"
+
+describe("serve --check", () => {
+  it("finds nothing wrong with an empty environment, and makes nothing", async () => {
+    const found = await checked({})
+    expect(Object.values(found).filter((detail) => detail.startsWith("bad"))).toEqual([])
+    expect(found).toMatchObject({ database: `${join(folder, "flightcase.sqlite")}, to be made` })
+    expect(existsSync(folder)).toBe(false)
+  })
+  it("names the Postgres it reaches", async () => {
+    const { url } = await freshDatabase()
+    const found = await checked({ DATABASE_URL: url, FLIGHTCASE_KEY: key })
+    expect(found).toMatchObject({ key: "set", database: expect.stringMatching(/^\S+ on Postgres \d+$/) })
+  })
+  it("finds a port that is taken", async () => {
+    const other = createServer().listen(0, "127.0.0.1")
+    await once(other, "listening")
+    const { port } = other.address() as { readonly port: number }
+    expect(await checked({ FLIGHTCASE_PORT: String(port) })).toMatchObject({
+      address: expect.stringMatching(/^bad: Port \d+ on 127\.0\.0\.1 is taken/)
+    })
+    other.close()
+  })
+  it.each([
+    ["settings", { FLIGHTCASE_PORT: "x" }, "FLIGHTCASE_PORT must be a whole number from 0 to 65535."],
+    ["key", { DATABASE_URL: "postgres://a:b@127.0.0.1:1/x" }, /^FLIGHTCASE_KEY must be set beside DATABASE_URL/],
+    ["database", { DATABASE_URL: "postgres://a:b@127.0.0.1:1/x", FLIGHTCASE_KEY: key }, /nothing answers there/],
+    ["data folder", { FLIGHTCASE_DATA: "/proc/1/data" }, /cannot be written|FLIGHTCASE_DATA/],
+    ["public address", { FLIGHTCASE_HOST: "0.0.0.0" }, /^FLIGHTCASE_URL is not set/],
+    ["public address", { FLIGHTCASE_URL: "https://hire.example" }, /FLIGHTCASE_TRUST_PROXY is 0/],
+    ["mail", { FLIGHTCASE_SMTP_URL: "smtp://127.0.0.1:1?tls=off" }, /^127\.0\.0\.1 port 1 cannot be reached/],
+    ["files", { FLIGHTCASE_BLOBS: "s3://bucket" }, /^AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY must be set/]
+  ] as const)("finds fault with the %s of %o", async (check, environment, reason) => {
+    const found = await checked(environment)
+    expect(found[check]).toMatch(/^bad: /)
+    expect(found[check]?.slice(5)).toMatch(reason)
+  })
+})
