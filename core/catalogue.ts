@@ -34,6 +34,7 @@ import { settingsSlice } from "./setup/settings/api.ts"
 import { storeSeed, storesSlice } from "./setup/stores.ts"
 import { todaySlice } from "./overview/today/api.ts"
 import { userSlices } from "./people/users/api.ts"
+import { stocktakesSlice } from "./warehouse/stocktakes/api.ts"
 import { workshopSlice } from "./warehouse/workshop/api.ts"
 import { vehiclesSlice } from "./products/vehicles.ts"
 import { viewsSlice } from "./setup/views/api.ts"
@@ -75,6 +76,7 @@ const slices: ReadonlyArray<Slice> = [
   opportunitiesSlice,
   scanningSlice,
   workshopSlice,
+  stocktakesSlice,
   billingSlice,
   procurementSlice,
   documentsSlice,

@@ -60,6 +60,7 @@ describe("the rules of the field", () => {
       "rates",
       "rulings",
       "search",
+      "stocktakes",
       "today",
       "undo"
     ])

@@ -14,6 +14,7 @@ import { purchase_order_mutants } from "./purchase-orders.ts"
 import { scanning_mutants } from "./scanning.ts"
 import { search_mutants } from "./search.ts"
 import { service_mutants } from "./service.ts"
+import { stocktake_mutants } from "./stocktakes.ts"
 import { shortage_mutants } from "./shortages.ts"
 import { today_mutants } from "./today.ts"
 import { undo_mutants } from "./undo.ts"
@@ -41,6 +42,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   ...scanning_mutants,
   ...search_mutants,
   ...service_mutants,
+  ...stocktake_mutants,
   ...today_mutants,
   ...undo_mutants
 ]

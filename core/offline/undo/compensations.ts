@@ -4,7 +4,7 @@
  * again if no other row refers to them.
  */
 import { type Catalogue, type Endpoint, operationOf, resourceOf } from "../../kernel/endpoints/endpoint.ts"
-import { isJsonObject, type Json } from "../../kernel/fields/field.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../kernel/fields/field.ts"
 import type { ChangedRow, Compensation, Done } from "./compensation.ts"
 import {
   asSet,
@@ -213,12 +213,36 @@ const service: { readonly [name: string]: Compensation } = {
     "remove it there: flightcase orders costs delete"
   )
 }
+/** Codes are counted, or taken back, once more the other way round; those that changed nothing are left alone. */
+const scansBack: Compensation = (done) => {
+  const take_back = done.body["take_back"] !== true
+  const rows = rowsOf(done, "stocktake_scans").map(({ before, set }) => before ?? set)
+  const isBulk = ({ product_id, stock_level_id }: JsonObject): boolean => stock_level_id === null && product_id !== null
+  const codes = [
+    ...new Set(rows.filter((row) => !isBulk(row)).map(({ code }) => String(code))),
+    ...rows.filter(isBulk).map(({ code, quantity }) => `${String(code)}*${String(quantity)}`)
+  ]
+  return requests(
+    codes.length === 0 ? [] : [{ name: "stocktakes.scan", params: done.params, body: { codes, take_back } }],
+    take_back ? `${rows.length} counted are taken back` : `${rows.length} taken back are counted again`
+  )
+}
+const stocktakes: { readonly [name: string]: Compensation } = {
+  "stocktakes.create": deleteMade("stocktakes.cancel", "cancelled"),
+  "stocktakes.scan": scansBack,
+  "stocktakes.close": never(
+    "What the count found is recorded in stock",
+    "release what was not lost: flightcase units release UNIT"
+  ),
+  "stocktakes.cancel": never("A cancelled count stays cancelled", "start another: flightcase count start")
+}
 const declared: { readonly [name: string]: Compensation } = {
   ...orderCompensations,
   ...scanCompensations,
   ...containers,
   ...billing,
   ...service,
+  ...stocktakes,
   ...people,
   ...others
 }

@@ -45,6 +45,9 @@ const containerKinds: ReadonlyArray<WebhookKind> = [
   })
 ]
 
+/** Full stocktakes, without their lines. */
+const stocktakeKinds = wholeRow("stocktakes", ["stocktake.started", "stocktake.closed", "stocktake.cancelled"])
+
 // Full documents, and every rendered PDF.
 
 export const documentKinds: ReadonlyArray<WebhookKind> = [
@@ -198,6 +201,7 @@ export const webhookKinds: WebhookKinds = kindsOf([
   ...registerKinds,
   ...opportunityKinds,
   ...containerKinds,
+  ...stocktakeKinds,
   ...billingKinds,
   ...procurementKinds,
   ...documentKinds

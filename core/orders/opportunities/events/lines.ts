@@ -55,10 +55,16 @@ const line_changes = changes({
 })
 /** The quantity on order for a line changed: its shortage is checked again. */
 export const lineOnOrder = line_changes.kinds.item_on_order
-/** A quantity was returned; `also` has quantity and condition. */
-export const bulkReturned = line_changes.kinds.bulk_returned
-/** Reverts a returned quantity: it is still out. `set` has the quantity that remains returned. */
-export const bulkReturnReverted = line_changes.kinds.bulk_return_reverted
+/**
+ * A quantity left, or was returned (`also` has quantity and condition), and the opposites: `set` has what remains
+ * dispatched or returned.
+ */
+export const {
+  bulk_dispatched: bulkDispatched,
+  bulk_dispatch_reverted: bulkDispatchReverted,
+  bulk_returned: bulkReturned,
+  bulk_return_reverted: bulkReturnReverted
+} = line_changes.kinds
 export type LineChange = Parameters<typeof line_changes.make>[1]
 /** `set`: the columns that change; `also`: what the activity shows beside them. */
 export const lineChanged = line_changes.make

@@ -1,0 +1,324 @@
+/** Reads what a stocktake compares, in a fixed number of queries however many units there are. */
+import { Effect } from "effect"
+import { streamOf } from "../../kernel/events/event-type.ts"
+import { lockStreams } from "../../kernel/runtime/engine.ts"
+import { type Failure, Store } from "../../kernel/store/store.ts"
+import { bindings, chunked, columnsNamed, quote } from "../../kernel/store/statement.ts"
+import type { Table } from "../../kernel/tables/table.ts"
+import {
+  asset_assignments,
+  checked_in,
+  dispatched,
+  finalised,
+  on_hire
+} from "../../orders/opportunities/tables/lines.ts"
+import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
+import { container_items, type ContainerRow, containers, live_statuses } from "../../products/packing.ts"
+import { product_groups } from "../../products/products/api.ts"
+import { products } from "../../products/products/schema.ts"
+import { stock_levels, stock_transactions } from "../../products/stock/schema.ts"
+import { stores } from "../../setup/stores.ts"
+import { containerCode } from "../scanning/read-code.ts"
+import { loadServiceFacts } from "../workshop/reactions.ts"
+import { service_records } from "../workshop/schema.ts"
+import type { CloseFacts } from "./decide.ts"
+import {
+  countLines,
+  type CountedLevel,
+  type CountFacts,
+  type CountLine,
+  foundLine,
+  level_columns,
+  type Packing,
+  product_columns
+} from "./lines.ts"
+import { loadBulkOut } from "./moves.ts"
+import type { last_seen_shown } from "./schema.ts"
+import { ledger_source, stocktake_moves, stocktake_scans, type StocktakeRow, stocktakes } from "./schema.ts"
+
+/** Rows of a table whose column is after an instant. */
+const since = Effect.fnUntraced(function* <T extends Table, C extends keyof T["columns"] & string>(
+  table: T,
+  columns: ReadonlyArray<C>,
+  column: C,
+  at: string
+) {
+  const store = yield* Store
+  const bound = bindings(store.dialect)
+  const rows = yield* store.run(
+    `select ${columnsNamed(columns)} from ${quote(table.name)} where ${quote(column)} > ${bound.bind(at)}`,
+    bound.values
+  )
+  return rows.map((row) => store.decode(table, row))
+})
+
+/** Ids of a group and of all groups within it. */
+const groupsWithin = Effect.fnUntraced(function* (
+  id: number | null
+): Effect.fn.Return<ReadonlySet<number> | undefined, Failure, Store> {
+  if (id === null) return undefined
+  const all = yield* Store.find(product_groups, {})
+  const within = new Set([id])
+  for (let size = 0; size < within.size;) {
+    size = within.size
+    for (const group of all) if (group.parent_id !== null && within.has(group.parent_id)) within.add(group.id)
+  }
+  return within
+})
+
+/** How each packed unit is packed: by the outermost case that is out, else by the outermost that is sealed. */
+const loadPacked = Effect.fnUntraced(function* (
+  level_ids: ReadonlyArray<number> | undefined
+): Effect.fn.Return<
+  { readonly packed: ReadonlyMap<number, Packing>; readonly touched: ReadonlyMap<number, string> },
+  Failure,
+  Store
+> {
+  const items = yield* Store.pick(
+    container_items,
+    ["container_id", "serialised_item_id", "packed_at", "repacked_at", "verified_at"],
+    { unpacked_at: null, ...(level_ids === undefined ? {} : { serialised_item_id: level_ids }) }
+  )
+  const cases = new Map((yield* Store.find(containers, { status: live_statuses })).map((one) => [one.id, one]))
+  const out_on = [...cases.values()].filter(({ status }) => status === "dispatched")
+  const order_ids = [...new Set(out_on.flatMap(({ opportunity_id }) => opportunity_id ?? []))]
+  const returned = Map.groupBy(
+    order_ids.length === 0
+      ? []
+      : yield* Store.pick(asset_assignments, ["stock_level_id", "opportunity_id", "returned_at"], {
+          opportunity_id: order_ids,
+          status: [checked_in, finalised]
+        }),
+    (one) => one.stock_level_id
+  )
+  const isBackAlone = (level_id: number, around: ContainerRow): boolean =>
+    returned
+      .get(level_id)
+      ?.some(
+        (one) => one.opportunity_id === around.opportunity_id && (one.returned_at ?? "") >= (around.dispatched_at ?? "")
+      ) === true
+  const packed = new Map<number, Packing>()
+  const pack = (level_id: number, container: ContainerRow | undefined, packed_at: string): void => {
+    const chain = chainOf(container, cases)
+    const outermost = chain.at(-1)
+    if (outermost === undefined) return
+    const is_out = outermost.status === "dispatched"
+    if (is_out && isBackAlone(level_id, outermost)) return
+    const shown = is_out ? outermost : (chain.findLast(({ status }) => status === "sealed") ?? outermost)
+    packed.set(level_id, {
+      container_id: shown.id,
+      name: shown.name,
+      code: shown.barcode ?? containerCode(shown.id),
+      is_sealed: shown.status === "sealed",
+      is_out,
+      opportunity_id: outermost.opportunity_id,
+      packed_at
+    })
+  }
+  for (const one of out_on) if (one.serialised_item_id !== null) pack(one.serialised_item_id, one, "")
+  for (const one of items) pack(one.serialised_item_id, cases.get(one.container_id), one.packed_at)
+  const touched = new Map(
+    items.map((one) => [one.serialised_item_id, latest(one.packed_at, one.repacked_at, one.verified_at)])
+  )
+  return { packed, touched }
+})
+const latest = (...instants: ReadonlyArray<string | null>): string =>
+  instants.reduce<string>((last, one) => (one !== null && one > last ? one : last), "")
+const nesting_max = 25
+const chainOf = (
+  container: ContainerRow | undefined,
+  cases: ReadonlyMap<number, ContainerRow>
+): ReadonlyArray<ContainerRow> => {
+  const chain: Array<ContainerRow> = []
+  for (let at = container; at !== undefined && chain.length < nesting_max; at = cases.get(at.parent_container_id ?? 0))
+    chain.push(at)
+  return chain
+}
+
+/** Units that a check-in, a delivery or packing saw since the stocktake started, with the words for it. */
+const loadSeen = Effect.fnUntraced(function* (started_at: string, touched: ReadonlyMap<number, string>) {
+  const back = yield* since(asset_assignments, ["stock_level_id", "returned_at"], "returned_at", started_at)
+  const seen = new Map<number, string>()
+  for (const [id, at] of touched) if (at > started_at) seen.set(id, "was packed")
+  for (const { stock_level_id } of back) seen.set(stock_level_id, "came back")
+  return seen
+})
+
+/** Goods that the facts are limited to, for the answer to a scan. */
+interface Only {
+  readonly level_ids: ReadonlyArray<number>
+  readonly product_ids: ReadonlyArray<number>
+}
+/** Scans, the levels of the store, and levels elsewhere that were scanned. */
+const loadCounted = Effect.fnUntraced(function* ({ id: stocktake_id, store_id }: StocktakeRow, only: Only | undefined) {
+  const scans =
+    only === undefined
+      ? yield* Store.find(stocktake_scans, { stocktake_id })
+      : [
+          ...(yield* Store.find(stocktake_scans, { stocktake_id, stock_level_id: only.level_ids })),
+          ...(yield* Store.find(stocktake_scans, { stocktake_id, stock_level_id: null, product_id: only.product_ids }))
+        ]
+  const of_store: ReadonlyArray<CountedLevel> = yield* Store.pick(stock_levels, level_columns, {
+    store_id,
+    ...(only === undefined ? {} : { product_id: only.product_ids })
+  })
+  const known = new Set(of_store.map(({ id }) => id))
+  const foreign = scans.flatMap(({ stock_level_id: id }) => (id === null || known.has(id) ? [] : [id]))
+  return { scans, levels: [...of_store, ...(yield* Store.pickMany(stock_levels, level_columns, foreign))] }
+})
+/** Ledger entries since the start, except corrections by stocktakes. */
+const loadLedger = (started_at: string) =>
+  Effect.map(
+    since(
+      stock_transactions,
+      ["stock_level_id", "quantity_move", "transaction_at", "source_type"],
+      "transaction_at",
+      started_at
+    ),
+    (rows) => rows.filter(({ source_type }) => source_type !== ledger_source)
+  )
+
+/** Facts of a stocktake. */
+export const loadCount = Effect.fnUntraced(function* (
+  take: StocktakeRow,
+  now: string,
+  only?: Only
+): Effect.fn.Return<CountFacts, Failure, Store> {
+  const { levels, scans } = yield* loadCounted(take, only)
+  const out = yield* Store.pick(asset_assignments, ["stock_level_id", "opportunity_id", "dispatched_at"], {
+    status: [dispatched, on_hire],
+    ...(only === undefined ? {} : { stock_level_id: only.level_ids })
+  })
+  const { packed, touched } = yield* loadPacked(only?.level_ids)
+  const ledger = yield* loadLedger(take.started_at)
+  const seen = yield* loadSeen(take.started_at, touched)
+  for (const one of ledger) if (Number(one.quantity_move) > 0) seen.set(one.stock_level_id, "came into stock")
+  const orders = yield* Store.pickMany(
+    opportunities,
+    ["id", "number"],
+    [...out, ...packed.values()].flatMap(({ opportunity_id }) => opportunity_id ?? [])
+  )
+  const product_ids = [...levels, ...scans].flatMap(({ product_id }) => product_id ?? [])
+  const named = yield* Store.pickMany(products, product_columns, product_ids)
+  const moves = yield* Store.find(stocktake_moves, { stocktake_id: take.id })
+  const lost = yield* Store.find(service_records, { state: "lost", store_id: take.store_id })
+  return {
+    ...{ take, now, levels, scans, seen, packed },
+    ledger: Map.groupBy(ledger, (one) => one.stock_level_id),
+    groups: yield* groupsWithin(take.product_group_id),
+    products: new Map(named.map((one) => [one.id, one])),
+    out: new Map(out.map((one) => [one.stock_level_id, one])),
+    bulk_out: yield* loadBulkOut(take.store_id),
+    moves: Map.groupBy(moves, (one) => one.product_id),
+    lost: Map.groupBy(lost, (one) => one.stock_level_id),
+    orders: new Map(orders.map((one) => [one.id, one])),
+    stores: new Map((yield* Store.find(stores, {})).map((one) => [one.id, one.name]))
+  }
+})
+/** Lines of a stocktake: as they are now while it is open, as closing recorded them once it is closed. */
+export const loadLines = Effect.fnUntraced(function* (
+  take: StocktakeRow,
+  now: string
+): Effect.fn.Return<ReadonlyArray<CountLine>, Failure, Store> {
+  if (take.status === "open") return countLines(yield* loadCount(take, now))
+  if (take.outcome === null) return []
+  // Stored as lines by `stocktake.closed`, whose data is checked as JSON only.
+  const outcome = take.outcome as ReadonlyArray<CountLine>
+  const told = new Set(outcome.flatMap(({ stock_level_id }) => stock_level_id ?? []))
+  const scans = (yield* Store.find(stocktake_scans, { stocktake_id: take.id })).filter(
+    ({ stock_level_id: id }) => id !== null && !told.has(id)
+  )
+  const levels = new Map(
+    (yield* Store.pickMany(
+      stock_levels,
+      level_columns,
+      scans.flatMap(({ stock_level_id }) => stock_level_id ?? [])
+    )).map((level) => [level.id, level])
+  )
+  const names = new Map(
+    (yield* Store.pickMany(
+      products,
+      ["id", "name"],
+      [...levels.values()].map(({ product_id }) => product_id)
+    )).map(({ id, name }) => [id, name])
+  )
+  return [
+    ...outcome,
+    ...scans.flatMap((scan) => {
+      const level = levels.get(scan.stock_level_id ?? 0)
+      return level === undefined ? [] : [foundLine(level, names.get(level.product_id) ?? null, scan)]
+    })
+  ]
+})
+
+type LastSeen = NonNullable<typeof last_seen_shown.Type>
+/** By stock level; units that nothing ever saw are absent. Three queries for every 5,000 units. */
+export const loadLastSeen = Effect.fnUntraced(function* (
+  level_ids: ReadonlyArray<number>
+): Effect.fn.Return<ReadonlyMap<number, LastSeen>, Failure, Store> {
+  const seen = new Map<number, LastSeen>()
+  const nowhere = { store_id: null, opportunity_id: null, container_id: null, stocktake_id: null, by_user_id: null }
+  const see = (id: number, at: string | null, what: Partial<LastSeen> & Pick<LastSeen, "as">): void => {
+    if (at !== null && at > (seen.get(id)?.at ?? "")) seen.set(id, { ...nowhere, at, ...what })
+  }
+  for (const ids of chunked(level_ids, 5_000)) {
+    const steps = yield* Store.pick(
+      asset_assignments,
+      ["stock_level_id", "opportunity_id", "dispatched_at", "returned_at"],
+      { stock_level_id: ids }
+    )
+    for (const { dispatched_at, opportunity_id, returned_at, stock_level_id } of steps) {
+      see(stock_level_id, dispatched_at, { as: "dispatched", opportunity_id })
+      see(stock_level_id, returned_at, { as: "returned", opportunity_id })
+    }
+    const packings = yield* Store.pick(
+      container_items,
+      ["serialised_item_id", "container_id", "packed_at", "packed_by_user_id", "repacked_at", "verified_at"],
+      { serialised_item_id: ids }
+    )
+    for (const one of packings) {
+      const { container_id, packed_by_user_id: by_user_id, serialised_item_id } = one
+      see(serialised_item_id, one.packed_at, { as: "packed", container_id, by_user_id })
+      see(serialised_item_id, latest(one.repacked_at, one.verified_at) || null, { as: "packed", container_id })
+    }
+    const scans = yield* Store.find(stocktake_scans, { stock_level_id: ids })
+    const takes = new Map(
+      (yield* Store.pickMany(
+        stocktakes,
+        ["id", "store_id"],
+        scans.map(({ stocktake_id }) => stocktake_id)
+      )).map(({ id, store_id }) => [id, store_id])
+    )
+    for (const { counted_at, counted_by_user_id: by_user_id, stock_level_id, stocktake_id } of scans)
+      see(stock_level_id ?? 0, counted_at, {
+        as: "counted",
+        stocktake_id,
+        by_user_id,
+        store_id: takes.get(stocktake_id) ?? null
+      })
+  }
+  return seen
+})
+
+/** Facts of closing: lines, who counted, and the workshop's facts about the levels that change; those are locked. */
+export const loadClose = Effect.fnUntraced(function* (
+  take: StocktakeRow,
+  now: string
+): Effect.fn.Return<CloseFacts, Failure, Store> {
+  if (take.status !== "open") return { take, lines: [], counted_by: [], levels: new Map() }
+  const counted = () => Effect.map(loadCount(take, now), (count) => ({ count, lines: countLines(count) }))
+  const first = yield* counted()
+  const changing = (lines: ReadonlyArray<CountLine>): ReadonlyArray<number> =>
+    lines.flatMap(({ on_close, stock_level_id }) => (on_close === "nothing" ? [] : (stock_level_id ?? [])))
+  // Beyond this many a race shows in the streams' versions instead: Postgres keeps some thousands of locks.
+  yield* lockStreams(
+    changing(first.lines)
+      .slice(0, 1_000)
+      .map((id) => streamOf("stock_level", id))
+  )
+  // Counted again once they are locked: some may have gone out meanwhile.
+  const { count, lines } = (yield* Store).dialect === "pg" ? yield* counted() : first
+  const ids = changing(lines)
+  const levels = new Map((yield* Effect.forEach(chunked(ids, 5_000), loadServiceFacts)).flatMap((some) => [...some]))
+  return { take, lines, counted_by: [...new Set(count.scans.map((one) => one.counted_by_user_id))], levels }
+})

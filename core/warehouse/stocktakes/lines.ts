@@ -1,0 +1,396 @@
+/**
+ * Lines of a stocktake: what should be at the store, what was counted, and what to do where the two differ
+ * (rules/stocktakes 3). Pure: scans are compared with the stock as it was when they were made.
+ */
+import type { KeysShown } from "../../kernel/lists/answer-schema.ts"
+import { type ProductRow, serialised } from "../../products/products/schema.ts"
+import type { StockLevelRow } from "../../products/stock/schema.ts"
+import { stateWords } from "../../products/stock/schema.ts"
+import { numberText } from "../../values/text.ts"
+import { labelOf } from "../containers/events.ts"
+import { unitCode } from "../scanning/read-code.ts"
+import type {
+  line_fields,
+  LineStatus,
+  StocktakeMoveRow,
+  StocktakeRow,
+  StocktakeScanRow,
+  totals_shown
+} from "./schema.ts"
+import { line_statuses } from "./schema.ts"
+
+export type CountLine = KeysShown<typeof line_fields>
+
+export const level_columns = [
+  ...(["id", "product_id", "store_id", "item_name", "asset_number", "serial_number", "barcode", "location"] as const),
+  ...(["stock_category", "quantity_held", "is_gone", "is_sub_hired", "service_state", "out_of_service"] as const),
+  ...(["given_back_at", "starts_at", "ends_at", "created_at"] as const)
+]
+export type CountedLevel = Pick<StockLevelRow, (typeof level_columns)[number]>
+export const product_columns = ["id", "name", "sku", "product_group_id", "stock_method"] as const
+type CountedProduct = Pick<ProductRow, (typeof product_columns)[number]>
+/** The outermost case that matters to a unit: one that is out, else one that is sealed. */
+export interface Packing {
+  readonly container_id: number
+  readonly name: string
+  readonly code: string
+  readonly is_sealed: boolean
+  readonly is_out: boolean
+  readonly opportunity_id: number | null
+  readonly packed_at: string
+}
+export interface CountFacts {
+  readonly take: StocktakeRow
+  readonly now: string
+  /** Levels of the store, and those elsewhere that were scanned. */
+  readonly levels: ReadonlyArray<CountedLevel>
+  readonly products: ReadonlyMap<number, CountedProduct>
+  /** The groups that are counted; undefined: all. */
+  readonly groups: ReadonlySet<number> | undefined
+  readonly scans: ReadonlyArray<StocktakeScanRow>
+  /** Units that are out on orders now. */
+  readonly out: ReadonlyMap<number, { readonly opportunity_id: number; readonly dispatched_at: string | null }>
+  /** Units that something other than this count saw since it started, and how. */
+  readonly seen: ReadonlyMap<number, string>
+  readonly packed: ReadonlyMap<number, Packing>
+  /** Counted goods that are out on orders now, by product. */
+  readonly bulk_out: ReadonlyMap<number, number>
+  /** By product. */
+  readonly moves: ReadonlyMap<number, ReadonlyArray<Pick<StocktakeMoveRow, "quantity" | "happened_at">>>
+  /**
+   * Ledger entries since the start by stock level, without those of stocktakes, which correct the records and move
+   * nothing.
+   */
+  readonly ledger: ReadonlyMap<
+    number,
+    ReadonlyArray<{ readonly quantity_move: string; readonly transaction_at: string | null }>
+  >
+  /** Records of lost counted goods, by stock level. */
+  readonly lost: ReadonlyMap<
+    number,
+    ReadonlyArray<{ readonly quantity: number; readonly starts_at: string; readonly ended_at: string | null }>
+  >
+  readonly orders: ReadonlyMap<number, { readonly id: number; readonly number: string | null }>
+  readonly stores: ReadonlyMap<number, string>
+}
+
+const serialisedCategory = 50
+const codeOf = (level: CountedLevel): string =>
+  level.asset_number ?? level.barcode ?? level.serial_number ?? unitCode(level.id)
+const orderOf = ({ orders }: CountFacts, id: number | null): string => {
+  const order = id === null ? undefined : orders.get(id)
+  return order === undefined ? "an order" : `order ${numberText(order.number, order.id)}`
+}
+
+interface Judged {
+  readonly status: LineStatus
+  readonly way_out?: string
+  readonly opportunity_id?: number | null
+  readonly container_id?: number
+  readonly on_close?: CountLine["on_close"]
+  /** 0 where it should not be at the store. */
+  readonly expected?: 0
+}
+const isInScope = ({ groups, products }: CountFacts, product_id: number): boolean =>
+  groups === undefined || groups.has(products.get(product_id)?.product_group_id ?? 0)
+const isPostedAfter = ({ ledger }: CountFacts, level_id: number, at: string): boolean =>
+  ledger.get(level_id)?.some(({ transaction_at }) => (transaction_at ?? "") > at) === true
+
+/** A unit that was scanned at `at`. What happened to it later makes no difference. */
+const judgeCounted = (level: CountedLevel, at: string, through: number | null, facts: CountFacts): Judged => {
+  const { packed, stores, take } = facts
+  const code = codeOf(level)
+  if (level.given_back_at !== null && level.given_back_at <= at)
+    return { status: "unexpected", expected: 0, way_out: "It went back to its supplier: ask them what they have." }
+  if (isPostedAfter(facts, level.id, at)) return { status: "found" }
+  if (level.store_id !== take.store_id) {
+    const name = stores.get(level.store_id) ?? `store ${level.store_id}`
+    return {
+      status: "elsewhere",
+      expected: 0,
+      way_out:
+        `It belongs to ${name}: bring it there, or change its store: ` +
+        `flightcase stock-levels update ${level.id} --store-id ${take.store_id}`
+    }
+  }
+  if (!isInScope(facts, level.product_id))
+    return {
+      status: "unexpected",
+      expected: 0,
+      way_out: "It is not of the group that is counted: put it where it belongs; nothing is recorded of it."
+    }
+  const out = facts.out.get(level.id),
+    inside = packed.get(level.id)
+  if (out !== undefined && (out.dispatched_at ?? "") <= at)
+    return {
+      status: "out",
+      expected: 0,
+      opportunity_id: out.opportunity_id,
+      way_out: `It is out on ${orderOf(facts, out.opportunity_id)}: check it in: flightcase scan in, then ${code}`
+    }
+  if (level.is_gone)
+    return level.service_state === "sold"
+      ? {
+          status: "unexpected",
+          expected: 0,
+          way_out: "It is sold: ask the customer; if it came back for good, post a Buy to its stock transactions."
+        }
+      : { status: "found", expected: 0, on_close: "found", way_out: "It was written off: closing takes it back." }
+  const [service] = level.out_of_service
+  if (level.service_state === "lost")
+    return service === undefined || service.starts_at > at
+      ? { status: "found" }
+      : { status: "found", expected: 0, on_close: "found", way_out: "It was lost: closing records it as found." }
+  if (level.service_state === "quarantine" || level.service_state === "in_repair")
+    return {
+      status: "quarantined",
+      way_out: `It is ${stateWords[level.service_state]}: once it is fit, flightcase units release ${code}`
+    }
+  return inside?.is_sealed === true && through === null && inside.packed_at <= at
+    ? {
+        status: "in_case",
+        container_id: inside.container_id,
+        way_out:
+          `It should be in ${inside.name}, which is sealed: scan ${inside.code}, or take it out: ` +
+          `flightcase containers unpack ${inside.container_id}`
+      }
+    : { status: "found" }
+}
+
+/** A unit of the store that no scan named; undefined where it is not expected. */
+const judgeUncounted = (level: CountedLevel, facts: CountFacts): Judged | undefined => {
+  const { now, packed, take } = facts
+  const is_of_store = level.store_id === take.store_id && isInScope(facts, level.product_id)
+  if (!is_of_store || level.is_gone || level.given_back_at !== null || level.service_state === "lost") return undefined
+  if (level.starts_at !== null && level.starts_at > now) return undefined
+  if (level.ends_at !== null && level.ends_at <= now && !level.is_sub_hired) return undefined
+  const code = codeOf(level)
+  const inside = packed.get(level.id)
+  const opportunity_id =
+    facts.out.get(level.id)?.opportunity_id ?? (inside?.is_out === true ? inside.opportunity_id : undefined)
+  if (opportunity_id !== undefined)
+    return {
+      status: "out",
+      expected: 0,
+      opportunity_id,
+      way_out: `It is out on ${orderOf(facts, opportunity_id)}: nothing is to be done until it comes back.`
+    }
+  const seen = facts.seen.get(level.id)
+  if (seen !== undefined || level.created_at > take.started_at)
+    return { status: "found", way_out: `It was not counted, but ${seen ?? "came into stock"} meanwhile.` }
+  if (level.service_state === "quarantine" || level.service_state === "in_repair")
+    return {
+      status: "quarantined",
+      way_out:
+        `It is ${stateWords[level.service_state]} and was not counted: look in the workshop; ` +
+        `if it is gone, flightcase units lost ${code}`
+    }
+  return inside?.is_sealed === true
+    ? {
+        status: "in_case",
+        container_id: inside.container_id,
+        way_out:
+          `It is in ${inside.name}, which is sealed and was not counted: scan ${inside.code}; ` +
+          `if the case is gone, flightcase containers dissolve ${inside.container_id}`
+      }
+    : { status: "missing", on_close: "missing", way_out: "Look for it and scan it; closing records it as missing." }
+}
+
+const unitLine = (
+  level: CountedLevel,
+  name: string | null,
+  scan: StocktakeScanRow | undefined,
+  judged: Judged
+): CountLine => ({
+  status: judged.status,
+  kind: "unit",
+  code: labelOf(level),
+  name,
+  product_id: level.product_id,
+  stock_level_id: level.id,
+  store_id: level.store_id,
+  opportunity_id: judged.opportunity_id ?? null,
+  container_id: judged.container_id ?? scan?.container_id ?? null,
+  location: level.location,
+  is_counted: scan !== undefined,
+  expected: judged.expected ?? 1,
+  counted: scan === undefined ? 0 : 1,
+  counted_at: scan?.counted_at ?? null,
+  counted_by_user_id: scan?.counted_by_user_id ?? null,
+  way_out: judged.way_out ?? null,
+  on_close: judged.on_close ?? "nothing"
+})
+
+/** A unit that was counted where it belongs. */
+export const foundLine = (level: CountedLevel, name: string | null, scan: StocktakeScanRow): CountLine =>
+  unitLine(level, name, scan, { status: "found" })
+
+const sumOf = (numbers: ReadonlyArray<number>): number => numbers.reduce((sum, one) => sum + one, 0)
+
+/**
+ * Counted goods that the store should have had at `at`: what it holds now less what is out and lost, with everything
+ * that moved since then taken back.
+ */
+const expectedAt = (product_id: number, levels: ReadonlyArray<CountedLevel>, at: string, facts: CountFacts): number => {
+  const held = sumOf(levels.map(({ quantity_held }) => Number(quantity_held)))
+  const posted_since = sumOf(
+    levels
+      .flatMap(({ id }) => facts.ledger.get(id) ?? [])
+      .filter((one) => (one.transaction_at ?? "") > at)
+      .map((one) => Number(one.quantity_move))
+  )
+  const out_since = sumOf(
+    (facts.moves.get(product_id) ?? []).filter((one) => one.happened_at > at).map(({ quantity }) => quantity)
+  )
+  const out = (facts.bulk_out.get(product_id) ?? 0) - out_since
+  const lost = sumOf(
+    levels
+      .flatMap(({ id }) => facts.lost.get(id) ?? [])
+      .filter((one) => one.starts_at <= at && (one.ended_at ?? "9") > at)
+      .map(({ quantity }) => quantity)
+  )
+  return Math.max(0, Math.floor(held - posted_since - out - lost + 1e-6))
+}
+
+const bulkLine = (
+  product_id: number,
+  levels: ReadonlyArray<CountedLevel>,
+  scans: ReadonlyArray<StocktakeScanRow>,
+  facts: CountFacts
+): CountLine | undefined => {
+  const last = scans.toSorted((one, other) => (one.counted_at < other.counted_at ? -1 : 1)).at(-1)
+  const own = levels.find((level) => !level.is_sub_hired) ?? levels[0]
+  const product = facts.products.get(product_id)
+  const in_scope = isInScope(facts, product_id)
+  const expected =
+    own === undefined || !in_scope ? 0 : expectedAt(product_id, levels, last?.counted_at ?? facts.now, facts)
+  const counted = sumOf(scans.map(({ quantity }) => quantity))
+  if (counted === 0 && expected === 0) return undefined
+  const difference = counted - expected
+  const judged: Judged = !in_scope
+    ? {
+        status: "unexpected",
+        way_out: "It is not of the group that is counted: put it where it belongs; nothing is recorded of it."
+      }
+    : own === undefined
+      ? {
+          status: "elsewhere",
+          way_out: "The store holds none of it: bring it to the store it belongs to, or give this store a stock level."
+        }
+      : difference === 0
+        ? { status: "found" }
+        : {
+            status: difference < 0 ? "missing" : "found",
+            on_close: own.is_sub_hired ? "nothing" : "difference",
+            way_out: own.is_sub_hired
+              ? "It is sub-hired: what is missing is given back with a note on its purchase order."
+              : difference < 0
+                ? `Look for ${-difference} more; closing posts a write-off.`
+                : `There are ${difference} more than recorded: count again; closing posts a find.`
+          }
+  return {
+    status: judged.status,
+    kind: "bulk",
+    code: last?.code ?? product?.sku ?? product?.name ?? `product ${product_id}`,
+    name: product?.name ?? null,
+    product_id,
+    stock_level_id: own?.id ?? null,
+    store_id: own?.store_id ?? null,
+    opportunity_id: null,
+    container_id: null,
+    location: own?.location ?? null,
+    is_counted: last !== undefined,
+    expected,
+    counted,
+    counted_at: last?.counted_at ?? null,
+    counted_by_user_id: last?.counted_by_user_id ?? null,
+    way_out: judged.way_out ?? null,
+    on_close: judged.on_close ?? "nothing"
+  }
+}
+
+const codeLine = (scan: StocktakeScanRow): CountLine => ({
+  status: "unexpected",
+  kind: "code",
+  code: scan.code,
+  name: null,
+  product_id: null,
+  stock_level_id: null,
+  store_id: null,
+  opportunity_id: null,
+  container_id: null,
+  location: null,
+  is_counted: true,
+  expected: 0,
+  counted: 1,
+  counted_at: scan.counted_at,
+  counted_by_user_id: scan.counted_by_user_id,
+  way_out: scan.note ?? "Nothing has this code.",
+  on_close: "nothing"
+})
+
+const compared = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0)
+const status_order = Object.keys(line_statuses)
+const differencesFirst = (one: CountLine, other: CountLine): number =>
+  Number(one.status === "found") - Number(other.status === "found") ||
+  status_order.indexOf(one.status) - status_order.indexOf(other.status) ||
+  compared(one.name ?? "", other.name ?? "") ||
+  compared(one.code, other.code)
+
+/** All lines: those that differ first, then by product and code. */
+export const countLines = (facts: CountFacts): ReadonlyArray<CountLine> => {
+  const scanOf = new Map(
+    facts.scans.flatMap((scan) => (scan.stock_level_id === null ? [] : [[scan.stock_level_id, scan] as const]))
+  )
+  const [units, bulk] = [
+    facts.levels.filter((level) => level.stock_category === serialisedCategory),
+    facts.levels.filter(
+      (level) =>
+        level.stock_category !== serialisedCategory &&
+        level.store_id === facts.take.store_id &&
+        level.given_back_at === null
+    )
+  ]
+  const unit_lines = units.flatMap((level) => {
+    const scan = scanOf.get(level.id)
+    const judged =
+      scan === undefined ? judgeUncounted(level, facts) : judgeCounted(level, scan.counted_at, scan.container_id, facts)
+    return judged === undefined
+      ? []
+      : [unitLine(level, facts.products.get(level.product_id)?.name ?? null, scan, judged)]
+  })
+  const levelsOf = Map.groupBy(bulk, (level) => level.product_id)
+  const countsOf = Map.groupBy(
+    facts.scans.filter((scan) => scan.stock_level_id === null && scan.product_id !== null),
+    (scan) => scan.product_id ?? 0
+  )
+  const product_ids = new Set([
+    ...[...levelsOf.keys()].filter((id) => isInScope(facts, id) && facts.products.get(id)?.stock_method !== serialised),
+    ...countsOf.keys()
+  ])
+  const bulk_lines = [...product_ids].flatMap(
+    (id) => bulkLine(id, levelsOf.get(id) ?? [], countsOf.get(id) ?? [], facts) ?? []
+  )
+  const code_lines = facts.scans
+    .filter((scan) => scan.stock_level_id === null && scan.product_id === null)
+    .map(codeLine)
+  return [...unit_lines, ...bulk_lines, ...code_lines].toSorted(differencesFirst)
+}
+
+/** Pieces by outcome. */
+export const totalsOf = (lines: ReadonlyArray<CountLine>): KeysShown<typeof totals_shown> => {
+  const totals = {
+    ...{ expected: 0, counted: 0, found: 0, missing: 0, surplus: 0 },
+    ...{ unexpected: 0, elsewhere: 0, out: 0, in_case: 0, quarantined: 0 }
+  }
+  for (const { counted, expected, kind, status } of lines) {
+    totals.expected += expected
+    totals.counted += counted
+    if (kind === "bulk" && (status === "found" || status === "missing")) {
+      totals.found += Math.min(counted, expected)
+      totals.missing += Math.max(0, expected - counted)
+      totals.surplus += Math.max(0, counted - expected)
+    } else totals[status] += kind === "bulk" ? counted : 1
+  }
+  return totals
+}

@@ -1,0 +1,115 @@
+/** Counted goods on orders: how many are out of a store, and what moves while one of its stocktakes is open. */
+import { Effect, Result } from "effect"
+import { reaction } from "../../kernel/events/react.ts"
+import { lockStreams } from "../../kernel/runtime/engine.ts"
+import { type Failure, Store } from "../../kernel/store/store.ts"
+import { demands } from "../../orders/demands/schema.ts"
+import {
+  bulkDispatched,
+  bulkDispatchReverted,
+  bulkReturned,
+  bulkReturnReverted
+} from "../../orders/opportunities/events/lines.ts"
+import { type ItemRow, opportunity_items } from "../../orders/opportunities/tables/lines.ts"
+import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
+import { isClosed } from "../../orders/opportunities/tables/statuses.ts"
+import { stocktakeMoved, stocktakeStream } from "./events.ts"
+import { stocktakes } from "./schema.ts"
+
+/** Counted goods that are out on open orders from the store, by product. */
+export const loadBulkOut = Effect.fnUntraced(function* (
+  store_id: number
+): Effect.fn.Return<ReadonlyMap<number, number>, Failure, Store> {
+  const rows = yield* Store.pick(demands, ["product_id", "quantity", "opportunity_id", "source_id"], {
+    store_id,
+    out: true,
+    asset_id: null,
+    source_type: "opportunity_item"
+  })
+  const lines = new Map(
+    (yield* Store.pickMany(
+      opportunity_items,
+      ["id", "quantity", "dispatched_quantity", "returned_quantity"],
+      rows.map(({ source_id }) => source_id)
+    )).map((line) => [line.id, line])
+  )
+  const open = new Set(
+    (yield* Store.pickMany(
+      opportunities,
+      ["id", "state", "status", "deleted_at"],
+      rows.flatMap(({ opportunity_id }) => opportunity_id ?? [])
+    ))
+      .filter((one) => one.deleted_at === null && !isClosed(one))
+      .map(({ id }) => id)
+  )
+  const out = new Map<number, number>()
+  for (const row of rows) {
+    const line = lines.get(row.source_id)
+    if (line === undefined || !open.has(row.opportunity_id ?? 0)) continue
+    const pieces = shareOf(row.quantity, line, Number(line.dispatched_quantity) - Number(line.returned_quantity))
+    out.set(row.product_id, (out.get(row.product_id) ?? 0) + pieces)
+  }
+  return out
+})
+/** Pieces of a demanded product in a quantity of the line's product: a kit has several of each part. */
+const shareOf = (
+  demanded: number,
+  line: { readonly quantity: string; readonly returned_quantity: string },
+  moved: number
+): number => {
+  const left = Number(line.quantity) - Number(line.returned_quantity)
+  return left <= 0 ? moved : Math.ceil((demanded * moved) / left - 1e-6)
+}
+
+/** The quantity that the events move out of the store (positive) or back into it, by line. */
+const movedBy = (data: { readonly set: object; readonly was: object }): number => {
+  const by = (column: string): number => numberIn(data.set, column) - numberIn(data.was, column)
+  return by("dispatched_quantity") - by("returned_quantity")
+}
+/** Counts of the line before the event: movements of one instant differ in them. */
+const progressOf = (line: ItemRow | undefined): ReadonlyArray<string> =>
+  line === undefined ? [] : [line.dispatched_quantity, line.returned_quantity]
+const numberIn = (columns: object, name: string): number =>
+  Number(Object.entries(columns).find(([column]) => column === name)?.[1] ?? 0)
+
+/**
+ * Records movements of counted goods with the open stocktakes of their store, so that counts are compared with the
+ * stock of their own time (rules/stocktakes 4). One query where no stocktake is open.
+ */
+export const goodsMoved = reaction({
+  on: [bulkDispatched, bulkDispatchReverted, bulkReturned, bulkReturnReverted],
+  facts: ({ events }) =>
+    Effect.gen(function* () {
+      const open = yield* Store.pick(stocktakes, ["id", "store_id"], { status: "open" })
+      if (open.length === 0) return { open, claims: [], lines: [] }
+      yield* lockStreams(open.map(({ id }) => stocktakeStream(id)))
+      const line_ids = events.map(({ data }) => data.item_id)
+      return {
+        open,
+        claims: yield* Store.pick(demands, ["product_id", "store_id", "quantity", "source_id"], {
+          source_type: "opportunity_item",
+          source_id: line_ids,
+          asset_id: null
+        }),
+        lines: yield* Store.getMany(opportunity_items, line_ids)
+      }
+    }),
+  decide: ({ events }, { claims, lines, open }, { happened_at }) =>
+    Result.succeed(
+      open.flatMap(({ id, store_id }) => {
+        const moves = events.flatMap(({ data }, at) => {
+          const line = lines.find((one) => one.id === data.item_id)
+          const moved = movedBy(data)
+          return claims
+            .filter((one) => one.source_id === data.item_id && one.store_id === store_id)
+            .map((claim) => ({
+              key: [id, data.item_id, claim.product_id, happened_at, at, ...progressOf(line)].join("/"),
+              product_id: claim.product_id,
+              quantity: line === undefined ? moved : Math.sign(moved) * shareOf(claim.quantity, line, Math.abs(moved)),
+              happened_at
+            }))
+        })
+        return moves.length === 0 ? [] : [stocktakeMoved.make({ id, moves })]
+      })
+    )
+})

@@ -1,0 +1,139 @@
+/** Resolves scanned codes of a stocktake: many codes in few queries, a sealed case with its content. */
+import { Effect } from "effect"
+import { type Failure, Store } from "../../kernel/store/store.ts"
+import { container_items, type ContainerRow, containers, live_statuses } from "../../products/packing.ts"
+import { serialised } from "../../products/products/schema.ts"
+import { stock_levels } from "../../products/stock/schema.ts"
+import { labelOf } from "../containers/events.ts"
+import { type Found, lookUp } from "../scanning/codes.ts"
+import { readCode } from "../scanning/read-code.ts"
+import { codeKey, type CodeFound, type ScanFacts, unitKey } from "./decide.ts"
+import { stocktake_scans, type StocktakeRow } from "./schema.ts"
+
+type Unit = Extract<Found["named"], { readonly kind: "unit" }>
+
+const unit_columns = ["barcode", "asset_number", "serial_number"] as const
+/** Units that carry a code exactly, alone: most scans. Four queries; all other codes are looked up one by one. */
+const plainUnits = Effect.fnUntraced(function* (
+  codes: ReadonlyArray<string>
+): Effect.fn.Return<ReadonlyMap<string, Unit>, Failure, Store> {
+  const texts = [
+    ...new Set(codes.map(readCode).flatMap(({ code, quantity }) => (quantity === undefined ? [code] : [])))
+  ]
+  const found = new Map<string, Unit["level"]>()
+  const several = new Set<string>()
+  for (const column of unit_columns) {
+    const here = new Map<string, Unit["level"]>()
+    for (const level of yield* Store.find(stock_levels, { [column]: texts, is_gone: false, given_back_at: null })) {
+      const text = level[column] ?? ""
+      if (here.has(text)) several.add(text)
+      here.set(text, level)
+    }
+    for (const [text, level] of here) if (!found.has(text) && !several.has(text)) found.set(text, level)
+  }
+  const cases = new Map(
+    (yield* Store.find(containers, {
+      serialised_item_id: [...found.values()].map(({ id }) => id),
+      status: live_statuses
+    })).map((one) => [one.serialised_item_id, one])
+  )
+  return new Map(
+    [...found].flatMap(([text, level]) =>
+      several.has(text) ? [] : [[text, { kind: "unit", level, container: cases.get(level.id) }]]
+    )
+  )
+})
+
+const nesting_max = 25
+/** Units in a sealed case and in the cases within it, with its own unit. */
+const contentOf = Effect.fnUntraced(function* (container: ContainerRow) {
+  let inside: ReadonlyArray<ContainerRow> = [container]
+  const all = [...inside]
+  for (let depth = 0; inside.length > 0 && depth < nesting_max; depth++) {
+    inside = yield* Store.find(containers, { parent_container_id: inside.map(({ id }) => id), status: live_statuses })
+    all.push(...inside)
+  }
+  const items = yield* Store.find(container_items, { container_id: all.map(({ id }) => id), unpacked_at: null })
+  const ids = [
+    ...all.flatMap(({ serialised_item_id }) => serialised_item_id ?? []),
+    ...items.map(({ serialised_item_id }) => serialised_item_id)
+  ]
+  return yield* Store.pickMany(stock_levels, ["id", "product_id"], ids)
+})
+
+const countedCase = Effect.fnUntraced(function* (
+  code: string,
+  container: ContainerRow,
+  own: Unit["level"] | undefined
+): Effect.fn.Return<CodeFound, Failure, Store> {
+  if (container.status === "sealed") {
+    const levels = yield* contentOf(container)
+    return { code, kind: "case", name: container.name, container_id: container.id, levels }
+  }
+  const housing = own ?? (yield* Store.get(stock_levels, container.serialised_item_id ?? 0))
+  return housing === undefined
+    ? {
+        code,
+        kind: "unknown",
+        note:
+          `${container.name} is not sealed: scan what is in it piece by piece, or seal it: ` +
+          `flightcase containers seal ${container.id}`
+      }
+    : { code, kind: "unit", name: labelOf(housing), container_id: null, levels: [housing] }
+})
+
+const found = Effect.fnUntraced(function* (
+  scanned: string,
+  plain: ReadonlyMap<string, Unit>
+): Effect.fn.Return<CodeFound, Failure, Store> {
+  const own = plain.get(readCode(scanned).code)
+  const { named, problem, read }: Found =
+    own === undefined || readCode(scanned).quantity !== undefined
+      ? yield* lookUp(scanned)
+      : { read: readCode(scanned), named: own, problem: undefined }
+  const { code } = read
+  if (named === undefined) return { code, kind: "unknown", note: problem ?? "Nothing has this code." }
+  if (named.kind === "product") {
+    const { id: product_id, name, stock_method } = named.product
+    if (stock_method === serialised)
+      return { code, kind: "unknown", note: `${name} is tracked unit by unit: scan the code on the unit.` }
+    const quantity = read.quantity ?? 1
+    return quantity < 1
+      ? { code, kind: "unknown", note: `0 × ${name} counts nothing.` }
+      : { code, kind: "bulk", name, product_id, quantity }
+  }
+  if (named.kind === "container") return yield* countedCase(code, named.container, undefined)
+  return named.container === undefined
+    ? { code, kind: "unit", name: labelOf(named.level), container_id: null, levels: [named.level] }
+    : yield* countedCase(code, named.container, named.level)
+})
+
+/** Facts of a scan: what the codes name, and which of it is counted already. */
+export const loadScan = Effect.fnUntraced(function* (
+  take: StocktakeRow,
+  scanned: ReadonlyArray<string>
+): Effect.fn.Return<ScanFacts, Failure, Store> {
+  const texts = scanned.map((code) => code.trim()).filter((code) => code !== "")
+  const plain = yield* plainUnits(texts)
+  const codes = yield* Effect.forEach(texts, (code) => found(code, plain))
+  const keys = codes.flatMap((one) =>
+    one.kind === "unknown"
+      ? [codeKey(take.id, one.code)]
+      : one.kind === "bulk"
+        ? []
+        : one.levels.map(({ id }) => unitKey(take.id, id))
+  )
+  const product_ids = codes.flatMap((one) => (one.kind === "bulk" ? [one.product_id] : []))
+  return {
+    take,
+    codes,
+    scans: [
+      ...(yield* Store.getMany(stocktake_scans, keys)),
+      ...(yield* Store.find(stocktake_scans, {
+        stocktake_id: take.id,
+        stock_level_id: null,
+        product_id: [...new Set(product_ids)]
+      }))
+    ]
+  }
+})

@@ -1,0 +1,168 @@
+/** Tables of stocktakes: counts of a store's goods, their scans, and what moved meanwhile (rules/stocktakes). */
+import {
+  boolean,
+  choice,
+  integer,
+  json,
+  type JsonObject,
+  longText,
+  ref,
+  text,
+  timestamp
+} from "../../kernel/fields/field.ts"
+import * as Shown from "../../kernel/lists/answer-schema.ts"
+import { plainTable, type RowOf, table } from "../../kernel/tables/table.ts"
+
+const stocktake_statuses = { open: "Open", closed: "Closed", cancelled: "Cancelled" } as const
+/** Source of a stocktake's ledger entries: they correct the records, and nothing moves. */
+export const ledger_source = "Stocktake"
+export const missing_records = { lost: "Lost", written_off: "Written off" } as const
+
+/** Outcome of a line, in the order in which answers count them. */
+export const line_statuses = {
+  found: "Found",
+  missing: "Missing",
+  unexpected: "Unexpected",
+  elsewhere: "Another store's",
+  out: "Out on an order",
+  in_case: "In a case",
+  quarantined: "In quarantine or repair"
+} as const
+export type LineStatus = keyof typeof line_statuses
+
+const visibility = { all_columns: ["stock.*"] }
+const by = () => ref("users", { nullable: true, computed: true, on_delete: "keep" })
+
+export const stocktakes = table(
+  "stocktakes",
+  {
+    store_id: ref("stores", {
+      required: true,
+      on_delete: "refuse",
+      while: [{ status: "open" }],
+      otherwise: "keep",
+      way_out: "close or cancel the stocktake first"
+    }),
+    product_group_id: ref("product_groups", {
+      nullable: true,
+      on_delete: "keep",
+      describe: "Count this group alone, with the groups in it; default: everything at the store"
+    }),
+    notes: longText({ nullable: true }),
+    status: choice(stocktake_statuses, { computed: true, default: "open" }),
+    started_at: timestamp({ computed: true }),
+    started_by_user_id: by(),
+    closed_at: timestamp({ nullable: true, computed: true }),
+    closed_by_user_id: by(),
+    cancelled_at: timestamp({ nullable: true, computed: true }),
+    cancelled_by_user_id: by(),
+    /** How closing recorded missing units. */
+    missing_as: choice(missing_records, { nullable: true, computed: true }),
+    /** Lines by status, once it is closed. */
+    totals: json<JsonObject, { readonly nullable: true; readonly computed: true }>({ nullable: true, computed: true }),
+    /** Lines as closing recorded them, except units that were found where they belong. */
+    outcome: json<
+      ReadonlyArray<JsonObject>,
+      { readonly nullable: true; readonly computed: true; readonly hidden: true; readonly form: "array" }
+    >({ form: "array", nullable: true, computed: true, hidden: true })
+  },
+  { visibility, indexes: [["store_id", "status"], ["status"]], lease_block_size: 10 }
+)
+export type StocktakeRow = RowOf<typeof stocktakes>
+
+/**
+ * Scans: one row for a unit or an unknown code, one for each count of counted goods. The key says so, which makes
+ * scans of several devices add up in any order.
+ */
+export const stocktake_scans = plainTable(
+  "stocktake_scans",
+  "key",
+  {
+    key: text({ max: 600 }),
+    stocktake_id: ref("stocktakes", { on_delete: "keep" }),
+    code: text({ max: 500 }),
+    stock_level_id: ref("stock_levels", { nullable: true, on_delete: "keep", on_merge: "follow" }),
+    product_id: ref("products", { nullable: true, on_delete: "keep", on_merge: "follow" }),
+    /** The sealed case by whose code the unit was counted. */
+    container_id: ref("containers", { nullable: true, on_delete: "keep" }),
+    quantity: integer({ min: 1 }),
+    counted_at: timestamp(),
+    counted_by_user_id: ref("users", { nullable: true, on_delete: "keep" }),
+    /** Why the code names nothing that can be counted. */
+    note: longText({ nullable: true })
+  },
+  { entity: "stocktake_scan", visibility, indexes: [["stocktake_id"], ["stock_level_id"]], on_conflict_ignore: true }
+)
+export type StocktakeScanRow = RowOf<typeof stocktake_scans>
+
+/** Counted goods that left (positive) or came back (negative) on orders while a stocktake of their store was open. */
+export const stocktake_moves = plainTable(
+  "stocktake_moves",
+  "key",
+  {
+    key: text({ max: 600 }),
+    stocktake_id: ref("stocktakes", { on_delete: "keep" }),
+    product_id: ref("products", { on_delete: "keep", on_merge: "follow" }),
+    quantity: integer(),
+    happened_at: timestamp()
+  },
+  { entity: "stocktake_move", visibility, indexes: [["stocktake_id"]], on_conflict_ignore: true }
+)
+export type StocktakeMoveRow = RowOf<typeof stocktake_moves>
+
+// Keys of answers.
+
+export const line_fields = {
+  status: choice(line_statuses),
+  kind: choice({ unit: "Unit", bulk: "Bulk", code: "Code" }),
+  /** A code of the unit or product, or the unknown code. */
+  code: text(),
+  name: text({ nullable: true }),
+  product_id: integer({ nullable: true }),
+  stock_level_id: integer({ nullable: true }),
+  store_id: integer({ nullable: true, describe: "Store that the goods belong to" }),
+  opportunity_id: integer({ nullable: true, describe: "Order that the unit is out on" }),
+  container_id: integer({ nullable: true, describe: "Case that the unit is packed in" }),
+  location: text({ nullable: true }),
+  is_counted: boolean({ describe: "False for units that no scan of this stocktake named" }),
+  expected: integer({ describe: "Quantity at the store when it was counted, by the records" }),
+  counted: integer(),
+  counted_at: timestamp({ nullable: true }),
+  counted_by_user_id: integer({ nullable: true }),
+  way_out: text({ nullable: true, describe: "What to do about it" }),
+  on_close: choice(
+    { nothing: "Nothing", missing: "Missing", found: "Found again", difference: "Difference" },
+    { describe: "What closing records of it" }
+  )
+}
+/** Pieces by outcome. */
+export const totals_shown = {
+  expected: integer(),
+  counted: integer(),
+  found: integer(),
+  missing: integer(),
+  surplus: integer({ describe: "Counted goods beyond what was expected" }),
+  unexpected: integer(),
+  elsewhere: integer(),
+  out: integer(),
+  in_case: integer(),
+  quarantined: integer()
+}
+/** Keys of a single stocktake besides its columns. */
+export const taken_shown = {
+  totals: Shown.keys(totals_shown, { nullable: true, describe: "Pieces by outcome" }),
+  stocktake_lines: Shown.objects(line_fields, { describe: "What differs first; in lists only if included" })
+}
+/** Where, when and by whom a unit was seen last. */
+export const last_seen_shown = Shown.keys(
+  {
+    at: timestamp(),
+    as: choice({ dispatched: "Dispatched", returned: "Returned", packed: "Packed", counted: "Counted" }),
+    store_id: integer({ nullable: true }),
+    opportunity_id: integer({ nullable: true }),
+    container_id: integer({ nullable: true }),
+    stocktake_id: integer({ nullable: true }),
+    by_user_id: integer({ nullable: true, describe: "Null where the scan does not say who made it" })
+  },
+  { nullable: true }
+)

@@ -1,0 +1,345 @@
+/** Stocktakes by API, on both engines (rules/stocktakes): counting, lines, closing, and what moves meanwhile. */
+import { beforeEach, describe, expect, it } from "vitest"
+import { engines, type Reply, viewerWith } from "../../../app.ts"
+import type { Order } from "../../../rental-house.ts"
+import { appHouse, itFoldsAgain, refused } from "../../../app-house.ts"
+
+interface Line {
+  readonly code: string
+  readonly status: string
+  readonly stock_level_id: number | null
+  readonly way_out: string | null
+  readonly [key: string]: unknown
+}
+const hire = { starts_at: "2026-06-18T09:00:00Z", ends_at: "2026-06-20T17:00:00Z" }
+
+describe.each(engines)("a stocktake on %s", (engine) => {
+  const w = appHouse(engine)
+  let minute = 0
+  /** Each step happens a minute after the one before. */
+  const tick = () => w.app.setClock(new Date(Date.parse("2026-06-18T12:00:00Z") + ++minute * 60_000).toISOString())
+  beforeEach(tick)
+
+  const start = async (store_id: number, more: object = {}): Promise<number> =>
+    (await w.create("/stocktakes", { store_id, ...more })).id
+  const scan = async (id: number, ...codes: ReadonlyArray<string>): Promise<ReadonlyArray<any>> => {
+    tick()
+    return (await w.must("POST", `/stocktakes/${id}/scans`, { codes })).scans
+  }
+  const takeBack = async (id: number, ...codes: ReadonlyArray<string>): Promise<ReadonlyArray<any>> =>
+    (await w.must("POST", `/stocktakes/${id}/scans`, { codes, take_back: true })).scans
+  const show = (id: number) => w.show(`/stocktakes/${id}`)
+  const lineOf = async (id: number, key: "code" | "stock_level_id" | "name", value: unknown): Promise<Line> =>
+    (await show(id)).stocktake_lines.find((line: Line) => line[key] === value)
+  const close = (id: number, body: object = {}): Promise<Reply> => {
+    tick()
+    return w.post(`/stocktakes/${id}/close`, body)
+  }
+  const level = (id: number) => w.show(`/stock_levels/${id}`)
+  const ledgerOf = async (product: number, id: number): Promise<ReadonlyArray<any>> =>
+    (await w.show(`/products/${product}/stock_levels/${id}/stock_transactions`)).map((one: any) => [
+      one.transaction_type_name,
+      Number(one.quantity),
+      one.source_type
+    ])
+  /** A store with units that carry asset numbers. */
+  const shop = async (many: number) => {
+    const store = await w.store()
+    const product = await w.serialised()
+    const units: Array<{ readonly id: number; readonly code: string }> = []
+    for (let at = 0; at < many; at++) {
+      const code = `C-${store}-${at}`
+      units.push({ id: await w.unit(product, store, { asset_number: code }), code })
+    }
+    return { store, product, units }
+  }
+  /** An order that has the unit out. */
+  const sendOut = async (store_id: number, product: number, unit: number) => {
+    const order = await w.order(product, 1, { store_id, ...hire })
+    const [asset] = (await w.allocate(order, unit)).body.opportunity.items[0].assets
+    await w.must("POST", `/opportunities/${order.id}/quick_book_out`, { asset_ids: [asset.id] })
+    const back = (more: object = {}) =>
+      w.must("POST", `/opportunities/${order.id}/quick_check_in`, { asset_ids: [asset.id], ...more })
+    return { ...order, back }
+  }
+  const counted = async (quantity: number, more: object = {}) => {
+    const store = await w.store()
+    const sku = `SKU-${store}`
+    return { store, sku, ...(await w.bulk(store, quantity, { sku, ...more })) }
+  }
+  const fulfil = (order: Order, action: string, quantity: number) =>
+    w.patch(`/opportunities/${order.id}/items/${order.line.id}/fulfilment`, { action, quantity })
+
+  it("counts units once, takes wrong scans back, and says what is missing", async () => {
+    const { store, units } = await shop(3)
+    const [one, two, three] = units
+    const id = await start(store)
+    expect(await scan(id, one!.code, one!.code.toLowerCase(), two!.code, "NO-SUCH")).toMatchObject([
+      { code: one!.code, kind: "unit", outcome: "counted", status: "found", quantity: 1 },
+      { outcome: "counted_before", quantity: 0 },
+      { outcome: "counted", status: "found" },
+      { code: "NO-SUCH", kind: "unknown", outcome: "counted", status: "unexpected" }
+    ])
+    expect(await takeBack(id, two!.code, three!.code)).toMatchObject([
+      { outcome: "taken_back", quantity: 1, status: null },
+      { outcome: "not_counted", quantity: 0 }
+    ])
+    const take = await show(id)
+    expect(take).toMatchObject({
+      status: "open",
+      totals: { expected: 3, counted: 2, found: 1, missing: 2, unexpected: 1 }
+    })
+    expect(take.stocktake_lines.map(({ code, status }: Line) => [code, status])).toEqual([
+      [two!.code, "missing"],
+      [three!.code, "missing"],
+      ["NO-SUCH", "unexpected"],
+      [one!.code, "found"]
+    ])
+    expect(take.stocktake_lines[2].way_out).toContain("no unit and no product has this code")
+  })
+
+  it("names another store's units, units out on an order, in quarantine and in a sealed case, each with a way out", async () => {
+    const { product, store, units } = await shop(4)
+    const other = await shop(1)
+    const [out, ill, boxed, lone] = units
+    const gig = await sendOut(store, product, out!.id)
+    await w.must("POST", `/stock_levels/${ill!.id}/quarantine`, { reason: "Hums" })
+    const box = await w.create("/containers/temporary", { name: "Box", barcode: `BOX-${store}`, store_id: store })
+    for (const { id } of [boxed!, lone!]) await w.must("POST", `/containers/${box.id}/pack`, { serialised_item_id: id })
+    await w.must("POST", `/containers/${box.id}/seal`)
+    tick()
+    const id = await start(store)
+    await scan(id, other.units[0]!.code, out!.code, ill!.code, lone!.code)
+    expect(await lineOf(id, "code", other.units[0]!.code)).toMatchObject({
+      status: "elsewhere",
+      store_id: other.store,
+      way_out: expect.stringContaining("It belongs to Store")
+    })
+    expect(await lineOf(id, "code", out!.code)).toMatchObject({
+      status: "out",
+      opportunity_id: gig.id,
+      way_out: expect.stringContaining("flightcase scan in")
+    })
+    expect(await lineOf(id, "code", ill!.code)).toMatchObject({
+      status: "quarantined",
+      is_counted: true,
+      way_out: expect.stringContaining("flightcase units release")
+    })
+    expect(await lineOf(id, "code", lone!.code)).toMatchObject({ status: "in_case", is_counted: true })
+    expect(await lineOf(id, "code", boxed!.code)).toMatchObject({
+      status: "in_case",
+      is_counted: false,
+      way_out: expect.stringContaining(`scan BOX-${store}`)
+    })
+    expect(await scan(id, `BOX-${store}`)).toMatchObject([{ kind: "case", outcome: "counted", quantity: 1 }])
+    expect((await lineOf(id, "code", boxed!.code)).status).toBe("found")
+    expect((await close(id)).status).toBe(200)
+    for (const unit of [out!, boxed!, lone!]) expect((await level(unit.id)).service_state).toBe("in_service")
+    expect(await level(other.units[0]!.id)).toMatchObject({ store_id: other.store, service_state: "in_service" })
+    expect((await show(id)).stocktake_lines.map(({ code, status }: Line) => [code, status]).sort()).toEqual(
+      [
+        [boxed!.code, "found"],
+        [ill!.code, "quarantined"],
+        [lone!.code, "in_case"],
+        [other.units[0]!.code, "elsewhere"],
+        [out!.code, "out"]
+      ].sort()
+    )
+  })
+
+  it("records missing units as lost or written off, and found ones as back", async () => {
+    const { product, store, units } = await shop(4)
+    const [here, gone, lost, off] = units
+    await w.must("POST", `/stock_levels/${lost!.id}/lost`, {})
+    await w.must("POST", `/stock_levels/${off!.id}/lost`, { write_off: true })
+    tick()
+    const id = await start(store)
+    await scan(id, here!.code, lost!.code, off!.code)
+    expect((await lineOf(id, "code", off!.code)).on_close).toBe("found")
+    const closed = await close(id)
+    expect(closed.body.stocktake).toMatchObject({
+      status: "closed",
+      missing_as: "lost",
+      totals: { found: 3, missing: 1 }
+    })
+    expect(await level(here!.id)).toMatchObject({ service_state: "in_service", quantity_held: "1.00" })
+    expect(await level(gone!.id)).toMatchObject({ service_state: "lost", quantity_held: "1.00" })
+    expect(await level(lost!.id)).toMatchObject({ service_state: "in_service", out_of_service: [] })
+    expect(await level(off!.id)).toMatchObject({ service_state: "in_service", quantity_held: "1.00" })
+    expect((await ledgerOf(product, off!.id))[0]).toEqual(["Find", 1, "Stocktake"])
+    tick()
+    const again = await start(store)
+    await scan(again, here!.code, gone!.code, lost!.code)
+    expect((await close(again, { missing_as: "written_off" })).status).toBe(200)
+    expect(await level(gone!.id)).toMatchObject({ service_state: "in_service" })
+    expect(await level(off!.id)).toMatchObject({ service_state: "lost", quantity_held: "0.00" })
+    expect((await ledgerOf(product, off!.id))[0]).toEqual(["Write Off", 1, "Stocktake"])
+  })
+
+  it("adds up counted goods, and posts the difference to their ledger", async () => {
+    const { id: product, level: stock, sku, store } = await counted(40)
+    const id = await start(store)
+    expect(await scan(id, `${sku}*20`, `${sku}*7`, sku)).toMatchObject([
+      { kind: "bulk", quantity: 20 },
+      { quantity: 7 },
+      { quantity: 1, status: "missing" }
+    ])
+    expect(await takeBack(id, `${sku}*8`)).toMatchObject([{ outcome: "not_counted" }])
+    expect(await takeBack(id, `${sku}*7`)).toMatchObject([{ outcome: "taken_back", quantity: 7 }])
+    await scan(id, `${sku}*16`)
+    expect(await lineOf(id, "stock_level_id", stock)).toMatchObject({
+      kind: "bulk",
+      status: "missing",
+      expected: 40,
+      counted: 37,
+      on_close: "difference"
+    })
+    await close(id)
+    expect((await level(stock)).quantity_held).toBe("37.00")
+    expect((await ledgerOf(product, stock))[0]).toEqual(["Write Off", 3, "Stocktake"])
+    tick()
+    const again = await start(store)
+    await scan(again, `${sku}*38`)
+    await close(again)
+    expect((await level(stock)).quantity_held).toBe("38.00")
+    expect((await ledgerOf(product, stock))[0]).toEqual(["Find", 1, "Stocktake"])
+  })
+
+  it("gives the same result whatever goes out or comes back while counting", async () => {
+    const { product, store, units } = await shop(5)
+    const [leaves, returns, visits, away, ill] = units
+    const returning = await sendOut(store, product, returns!.id)
+    await sendOut(store, product, away!.id)
+    tick()
+    const id = await start(store)
+    await scan(id, leaves!.code, ill!.code)
+    await sendOut(store, product, leaves!.id)
+    tick()
+    await returning.back()
+    tick()
+    const visiting = await sendOut(store, product, visits!.id)
+    tick()
+    await visiting.back()
+    tick()
+    // Lost after it was counted: closing does not find it again.
+    await w.must("POST", `/stock_levels/${ill!.id}/lost`, {})
+    await close(id)
+    const states = await Promise.all(units.map(async (unit) => (await level(unit.id)).service_state))
+    expect(states).toEqual(["in_service", "in_service", "in_service", "in_service", "lost"])
+    expect((await show(id)).totals).toMatchObject({ missing: 0 })
+  })
+
+  it.each([
+    ["before the scan", 35, ["out", "count"]],
+    ["after the scan", 40, ["count", "out"]],
+    ["before it, and back after it", 35, ["out", "count", "back"]],
+    ["before it, and back before it", 40, ["out", "back", "count"]],
+    ["after it, and back", 40, ["count", "out", "back"]],
+    ["before it, though nothing ever left", 40, ["out", "revert", "count"]]
+  ] as const)("compares counted goods with their stock at the scan: five left %s", async (_when, found, steps) => {
+    const { id: product, level: stock, sku, store } = await counted(40)
+    const order = await w.order(product, 8, { store_id: store, ...hire })
+    await fulfil(order, "dispatch", 3)
+    tick()
+    await fulfil(order, "return", 3)
+    const id = await start(store)
+    for (const step of steps) {
+      tick()
+      if (step === "count") await scan(id, `${sku}*${found}`)
+      if (step === "out") expect((await fulfil(order, "dispatch", 5)).status).toBe(200)
+      if (step === "back") expect((await fulfil(order, "return", 5)).status).toBe(200)
+      if (step === "revert") expect((await fulfil(order, "revert_dispatch", 5)).status).toBe(200)
+    }
+    tick()
+    expect(await lineOf(id, "stock_level_id", stock)).toMatchObject({
+      status: "found",
+      expected: found,
+      counted: found
+    })
+    await close(id)
+    expect((await level(stock)).quantity_held).toBe("40.00")
+  })
+
+  it("leaves purchases and sales of the day alone, and corrects once where two counts run at once", async () => {
+    const { id: product, level: stock, sku, store } = await counted(40)
+    const [first, second] = [await start(store), await start(store)]
+    await scan(first, `${sku}*38`)
+    await scan(second, `${sku}*38`)
+    tick()
+    await w.must("POST", `/products/${product}/stock_levels/${stock}/stock_transactions`, {
+      transaction_type: 4,
+      quantity: 10
+    })
+    await close(first)
+    expect((await level(stock)).quantity_held).toBe("48.00")
+    await close(second)
+    expect((await level(stock)).quantity_held).toBe("48.00")
+  })
+
+  it("counts a product group with the groups in it, and nothing else", async () => {
+    const store = await w.store()
+    const group = (await w.create("/product_groups", { name: `Group ${store}` })).id
+    const inner = (await w.create("/product_groups", { name: `Inner ${store}`, parent_id: group })).id
+    const within = await w.unit(await w.serialised({ product_group_id: inner }), store, { asset_number: `G-${store}` })
+    const outside = await w.unit(await w.serialised(), store, { asset_number: `O-${store}` })
+    const id = await start(store, { product_group_id: group })
+    await scan(id, `O-${store}`)
+    expect(await lineOf(id, "stock_level_id", outside)).toMatchObject({ status: "unexpected", on_close: "nothing" })
+    await close(id)
+    expect((await level(within)).service_state).toBe("lost")
+    expect((await level(outside)).service_state).toBe("in_service")
+  })
+
+  it("refuses scans and a second end once it is closed or cancelled, and an empty count", async () => {
+    const { store, units } = await shop(1)
+    const id = await start(store)
+    expect((await refused(close(id), "stocktake")).stocktake[0]).toContain("Nothing is counted yet")
+    await scan(id, units[0]!.code)
+    await close(id)
+    const late = await refused(w.post(`/stocktakes/${id}/scans`, { codes: [units[0]!.code] }), "stocktake")
+    expect(late.stocktake[0]).toMatch(/was closed at 2026-06-18.*flightcase count start/)
+    await refused(close(id), "stocktake")
+    await refused(w.post(`/stocktakes/${id}/cancel`), "stocktake")
+    const other = await start(store)
+    expect((await w.post(`/stocktakes/${other}/cancel`)).body.stocktake.status).toBe("cancelled")
+    await refused(close(other), "stocktake")
+  })
+
+  it("asks for a second person where the setting does", async () => {
+    await w.must("PUT", "/settings/stocktakes", { settings: { second_person: true } })
+    const { store, units } = await shop(2)
+    const id = await start(store)
+    const helper = viewerWith(["stock.view", "stock.count", "stock.adjust"], ["*"])
+    await scan(id, units[0]!.code)
+    await refused(close(id), "stocktake")
+    tick()
+    expect((await w.post(`/stocktakes/${id}/close`, {}, helper)).status).toBe(200)
+    await w.must("PUT", "/settings/stocktakes", { settings: { second_person: false } })
+  })
+
+  it("needs stock.count to count, and stock.adjust to close", async () => {
+    const { store } = await shop(1)
+    const viewer = viewerWith(["stock.view"], ["*"]),
+      counter = viewerWith(["stock.view", "stock.count"], ["*"])
+    expect((await w.post("/stocktakes", { store_id: store }, viewer)).status).toBe(403)
+    const { body } = await w.post("/stocktakes", { store_id: store }, counter)
+    expect((await w.post(`/stocktakes/${body.stocktake.id}/close`, {}, counter)).status).toBe(403)
+    expect((await w.get(`/stocktakes/${body.stocktake.id}`, viewer)).status).toBe(200)
+  })
+
+  it("lists stocktakes by store and status, and says where a unit was seen last", async () => {
+    const { store, units } = await shop(1)
+    const id = await start(store)
+    await scan(id, units[0]!.code)
+    const listed = await w.show(`/stocktakes?q[store_id_eq]=${store}&q[status_eq]=open`)
+    expect(listed).toMatchObject([{ id, store_id: store, status: "open", totals: null }])
+    expect("stocktake_lines" in listed[0]).toBe(false)
+    expect((await w.show(`/stock_levels/${units[0]!.id}?include=last_seen`)).last_seen).toMatchObject({
+      as: "counted",
+      stocktake_id: id,
+      store_id: store,
+      by_user_id: 1
+    })
+  })
+  itFoldsAgain(w)
+})
