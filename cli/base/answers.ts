@@ -48,6 +48,7 @@ type Resources =
   | typeof import("../../core/people/users/api.ts").roleResource
   | typeof import("../../core/warehouse/workshop/api.ts").serviceRecordResource
   | typeof import("../../core/products/stock/api.ts").stockLevelResource
+  | typeof import("../../core/warehouse/stocktakes/api.ts").stocktakeResource
   | typeof import("../../core/setup/stores.ts").storeResource
   | typeof import("../../core/people/users/api.ts").userResource
   | typeof import("../../core/orders/opportunities/waiting/api.ts").waitResource
@@ -76,6 +77,10 @@ interface Included {
       AnswerRow<typeof import("../../core/products/rates/product-rates.ts").productRateResource>
     >
   }
+  readonly stock_level: {
+    readonly last_seen?: ValueShown<typeof import("../../core/warehouse/stocktakes/schema.ts").last_seen_shown>
+  }
+  readonly stocktake: Partial<KeysShown<typeof import("../../core/warehouse/stocktakes/schema.ts").taken_shown>>
 }
 /** Objects of answers that are no rows of a resource. */
 interface Objects
@@ -106,6 +111,7 @@ interface Lists {
   readonly tax_rates: TableRow<typeof import("../../core/setup/reference-data/tax.ts").tax_rates>
   readonly tax_rules: TableRow<typeof import("../../core/setup/reference-data/tax.ts").tax_rules>
   readonly activity: import("../../core/people/activity-log.ts").AuditEntry
+  readonly scans: ValueShown<(typeof import("../../core/warehouse/stocktakes/api.ts").scansShown)["scans"]>[number]
   readonly settings: { readonly group: string; readonly settings: JsonObject }
   readonly shortages: KeysShown<typeof import("../../core/orders/opportunities/shortages/api.ts").shortageShown>
   readonly waiting: ValueShown<typeof import("../../core/orders/opportunities/waiting/api.ts").waitingShown>[number]

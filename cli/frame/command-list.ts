@@ -102,6 +102,10 @@ export const commands: { readonly [word: string]: CommandEntry } = {
     usage_line: ["scan out ORDER · scan in [ORDER]", "book units out and check them in by code"],
     load: () => import("../commands/warehouse/scan.ts")
   },
+  count: {
+    usage_line: ["count start|scan|show|close|cancel", "count a store's stock by scanner; offline too"],
+    load: () => import("../commands/warehouse/count.ts")
+  },
   units: {
     usage_line: [
       "units quarantine|repair|release|lost|workshop",

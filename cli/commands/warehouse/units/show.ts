@@ -37,7 +37,7 @@ const unit_keys = [
 
 export const showUnit = async (context: CommandContext, code: string): Promise<void> => {
   const { id } = await requireUnit(context, code)
-  const level = rowIn(await context.read(`/api/v1/stock_levels/${id}`), "stock_level")
+  const level = rowIn(await context.read(`/api/v1/stock_levels/${id}`, [["include", "last_seen"]]), "stock_level")
   const records = await allRows(context, "/api/v1/service_records", [["q[stock_level_id_eq]", String(id)]])
   const open = records.find((row) => row.is_open)
   const conflicts = open === undefined ? [] : await conflictsOf(context, open)
@@ -60,7 +60,8 @@ export const showUnit = async (context: CommandContext, code: string): Promise<v
   const record: JsonObject = {
     ...Object.fromEntries(unit_keys.map((name) => [name, level[name] ?? null])),
     state: isServiceState(state) ? stateWords[state] : state,
-    where: where?.text ?? null
+    where: where?.text ?? null,
+    last_seen: level.last_seen == null ? null : `${level.last_seen.as} ${level.last_seen.at}`
   }
   context.print(recordText(record, context.terminal))
   const printTable = <R extends JsonObject>(columns: ReadonlyArray<Column<R>>, rows: ReadonlyArray<R>): void => {

@@ -1,0 +1,246 @@
+/** `count`: stocktakes by scanner, offline too: start, scan, show, close, cancel (rules/stocktakes). */
+import { type Command, Option } from "commander"
+import type { Json, JsonObject } from "../../../core/kernel/fields/field.ts"
+import type { Query } from "../../../core/kernel/lists/query.ts"
+import { cellsFor, csvRow } from "../../../core/values/csv.ts"
+import type { Row } from "../../base/answers.ts"
+import { rowIn, rowsIn } from "../../base/answers.ts"
+import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"
+import { linesOf } from "../../base/input.ts"
+import type { CommandContext } from "../../context/context.ts"
+import { notePending, printAnswer } from "../../context/print.ts"
+import { type Flags, textFlag, withAction } from "../../context/program.ts"
+import { resolveId, resolveStore } from "../../context/resolve-id.ts"
+import { columnsNamed, tableText } from "../../output/table.ts"
+import { oneLine, styled } from "../../output/text.ts"
+
+const path = "/api/v1/stocktakes"
+type Take = Row<"stocktake">
+type Lines = NonNullable<Take["stocktake_lines"]>
+
+/** The stocktake that was named, or the only one that is open (`--store`: there). */
+const takeOf = async (context: CommandContext, named: string | undefined, flags: Flags = {}): Promise<Take> => {
+  if (named !== undefined) {
+    if (!/^[1-9]\d{0,14}$/.test(named)) throw usageError(`${JSON.stringify(named)} is no id of a stocktake.`)
+    return rowIn(await context.read(`${path}/${named}`), "stocktake")
+  }
+  const store = textFlag(flags, "store")
+  const query: Query = [
+    ["q[status_eq]", "open"],
+    ...(store === undefined ? [] : [["q[store_id_eq]", String((await resolveStore(context, store)).id)] as const])
+  ]
+  const [only, ...others] = rowsIn(await context.read(path, query), "stocktakes")
+  if (only === undefined)
+    throw new CliError(exit_codes.not_found, "No stocktake is open.", {
+      way_out: "Start one: flightcase count start --store STORE"
+    })
+  if (others.length > 0) {
+    const named_ones = [only, ...others].map(({ id, store_name }) => `${id} (${store_name ?? ""})`).join(", ")
+    throw new CliError(exit_codes.usage, `Several stocktakes are open: ${named_ones}.`, {
+      way_out: "Give the id of the one that is meant (count scan: --count ID)."
+    })
+  }
+  return only
+}
+
+const totalsText = (take: Take): string => {
+  const { totals } = take
+  if (totals === null || totals === undefined) return `Stocktake ${take.id} is ${take.status}.`
+  const { counted: _counted, expected, found, ...others } = totals
+  const rest = Object.entries(others)
+    .filter(([, pieces]) => typeof pieces === "number" && pieces > 0)
+    .map(([name, pieces]) => `${pieces} ${words[name] ?? name}`)
+  return `${[`${found} found of ${expected} expected`, ...rest].join(", ")}.`
+}
+const words: { readonly [name: string]: string } = { elsewhere: "of another store", in_case: "in a case" }
+
+const start = async (context: CommandContext, flags: Flags): Promise<void> => {
+  const store = await resolveStore(context, textFlag(flags, "store"))
+  const group = textFlag(flags, "group"),
+    notes = textFlag(flags, "notes")
+  const body = {
+    store_id: store.id,
+    ...(group === undefined ? {} : { product_group_id: await resolveId(context, "product_groups", group) }),
+    ...(notes === undefined ? {} : { notes })
+  }
+  const answer = await context.ask({ method: "POST", path, body })
+  if (context.options.json === true || answer.events !== undefined) return printAnswer(context, answer)
+  const take = rowIn(answer.body, "stocktake")
+  context.print(`${take.id}\n`)
+  context.note(
+    oneLine(
+      `Stocktake ${take.id} of ${take.store_name ?? `store ${take.store_id}`}` +
+        `${take.product_group_name === null ? "" : `, ${take.product_group_name}`}: ` +
+        `${take.totals?.expected ?? 0} to count. Scan: flightcase count scan`
+    )
+  )
+  notePending(context, answer)
+}
+
+const batch_max = 100
+/** Lines that are there together, as a file or a pipe gives them; a scanner's come one by one. */
+async function* batchesOf(lines: AsyncIterable<string>): AsyncGenerator<ReadonlyArray<string>> {
+  const all = lines[Symbol.asyncIterator]()
+  let next = all.next()
+  let batch: Array<string> = []
+  for (;;) {
+    const soon = await Promise.race([next, later()])
+    if (soon !== undefined && soon.done !== true) {
+      batch.push(soon.value)
+      next = all.next()
+    }
+    if (batch.length > 0 && (soon === undefined || soon.done === true || batch.length >= batch_max)) {
+      yield batch
+      batch = []
+    } else if (soon === undefined) await next
+    if (soon?.done === true) return
+  }
+}
+const later = () => new Promise<undefined>((done) => setTimeout(() => done(undefined), 20))
+async function* given(codes: ReadonlyArray<string>): AsyncGenerator<string> {
+  yield* codes
+}
+
+const scan = async (context: CommandContext, codes: ReadonlyArray<string>, flags: Flags): Promise<number> => {
+  const take = await takeOf(context, textFlag(flags, "count"), flags)
+  const take_back = flags.remove === true
+  const results: Array<JsonObject> = []
+  let pieces = 0
+  let odd = 0
+  const lines = codes.length > 0 ? given(codes) : linesOf(textFlag(flags, "file"))
+  for await (const some of batchesOf(lines)) {
+    const body = { codes: [...some], ...(take_back ? { take_back } : {}) }
+    const answer = await context.ask({ method: "POST", path: `${path}/${take.id}/scans`, body })
+    for (const one of rowsIn(answer.body, "scans")) {
+      results.push(one)
+      pieces += one.quantity
+      const is_odd =
+        one.outcome === "not_counted" || (one.status !== null && one.status !== "found" && one.kind !== "bulk")
+      if (is_odd) odd++
+      printScan(context, one, is_odd)
+    }
+  }
+  if (context.options.json === true) context.printJson({ scans: results, pieces, odd })
+  context.note(
+    `${pieces} ${take_back ? "taken back" : "counted"}${odd === 0 ? "" : `, ${odd} to look at`}: ` +
+      `flightcase count show ${take.id}`
+  )
+  if (context.options.plan === true) context.note("Planned only: nothing was written.")
+  return odd === 0 ? exit_codes.ok : exit_codes.conflict
+}
+type Scanned = ReturnType<typeof rowsIn<"scans">>[number]
+const printScan = (context: CommandContext, one: Scanned, is_odd: boolean): void => {
+  const { code, kind, name, note, outcome, quantity, status, way_out } = one
+  if (is_odd) context.ring()
+  if (context.options.json === true) return
+  const what =
+    kind === "bulk" ? `${quantity} × ${name ?? ""}` : kind === "case" ? `${name ?? ""} with ${quantity} units` : name
+  const text = [is_odd && status !== null ? status : outcome, what ?? "", note ?? (is_odd ? way_out : null) ?? ""]
+  const { terminal } = context
+  const sign = is_odd ? styled(terminal.colour, "red", "!") : styled(terminal.colour, "green", "✓")
+  context.print(
+    terminal.is_tty
+      ? `${sign} ${oneLine([code, ...text].join("  "))}\n`
+      : `${[code, ...text].map(oneLine).join("\t").trimEnd()}\n`
+  )
+}
+
+const columns = columnsNamed(
+  `status, code, name=PRODUCT, location, expected, counted, opportunity_id=ORDER, on_close=CLOSING, way_out=WHAT TO DO`
+)
+/** Lines that ask for something to be done, or all. */
+const shownLines = (lines: Lines, flags: Flags): Lines =>
+  flags.all === true
+    ? lines
+    : lines.filter(
+        ({ is_counted, on_close, status }) =>
+          on_close !== "nothing" || (status !== "found" && !(status === "out" && !is_counted))
+      )
+
+const show = async (context: CommandContext, named: string | undefined, flags: Flags): Promise<void> => {
+  const chosen = await takeOf(context, named, flags)
+  const take =
+    chosen.stocktake_lines === undefined ? rowIn(await context.read(`${path}/${chosen.id}`), "stocktake") : chosen
+  const lines = shownLines(take.stocktake_lines ?? [], flags)
+  if (flags.csv === true) return printCsv(context, lines)
+  if (context.options.json === true) return context.printJson({ stocktake: { ...take, stocktake_lines: lines } })
+  if (lines.length > 0) context.print(tableText(columns, lines, context.terminal))
+  context.note(
+    oneLine(`Stocktake ${take.id}, ${take.store_name ?? `store ${take.store_id}`}, ${take.status}: ${totalsText(take)}`)
+  )
+}
+const printCsv = (context: CommandContext, lines: Lines): void => {
+  const cells = cellsFor(false)
+  const titles = Object.keys(lines[0] ?? { status: "", code: "" })
+  const rows = lines.map((line: { readonly [key: string]: Json }) => titles.map((title) => cells.of(line[title])))
+  context.print([titles, ...rows].map(csvRow).join(""))
+}
+
+const close = async (context: CommandContext, named: string | undefined, flags: Flags): Promise<void> => {
+  const { id } = await takeOf(context, named, flags)
+  const missing_as = textFlag(flags, "missing")
+  const answer = await context.ask({
+    method: "POST",
+    path: `${path}/${id}/close`,
+    body: missing_as === undefined ? {} : { missing_as: missing_as.replace("-", "_") }
+  })
+  if (context.options.json === true) return printAnswer(context, answer)
+  const take = rowIn(answer.body, "stocktake")
+  const changed = (take.stocktake_lines ?? []).filter(({ on_close }) => on_close !== "nothing")
+  if (changed.length > 0) context.print(tableText(columns, changed, context.terminal))
+  const planned = context.options.plan === true
+  context.note(`Stocktake ${id} ${planned ? "would be" : "is"} closed: ${totalsText(take)}`)
+  if (planned) return context.note("Planned only: nothing was written.")
+  notePending(context, answer)
+}
+
+const cancel = async (context: CommandContext, named: string | undefined, flags: Flags): Promise<void> => {
+  const { id } = await takeOf(context, named, flags)
+  const answer = await context.ask({ method: "POST", path: `${path}/${id}/cancel` })
+  if (context.options.json === true || answer.events !== undefined) return printAnswer(context, answer)
+  context.note(`Stocktake ${id} is cancelled: nothing of it is recorded in stock.`)
+  notePending(context, answer)
+}
+
+export const declare = (program: Command): void => {
+  const count = program.command("count").description("Count a store's stock by scanner: start, scan, show, close")
+  const verb = (name: string, description: string): Command =>
+    count
+      .command(name)
+      .description(description)
+      .argument("[stocktake]", "id (default: the one that is open)")
+      .option("--store <store>", "the one that is open at this store")
+  withAction(
+    count
+      .command("start")
+      .description("Start counting a store, or one product group there")
+      .option("--store <store>", "id or name (default: the default store)")
+      .option("--group <group>", "product group, by id or name, with the groups in it")
+      .option("--notes <text>"),
+    (context, _args, flags) => start(context, flags)
+  )
+  withAction(
+    count
+      .command("scan")
+      .description("Count units, sealed cases and counted goods (CABLE*7) by code, as often as needed")
+      .argument("[code...]", "codes (default: one a line from standard input)")
+      .option("--file <file>", "read codes from this file")
+      .option("--remove", "take these scans back")
+      .option("--count <id>", "stocktake (default: the one that is open)")
+      .option("--store <store>", "the one that is open at this store"),
+    scan
+  )
+  withAction(
+    verb("show", "Show what differs, with what to do about it").option("--all", "every line").option("--csv", "as CSV"),
+    (context, [named], flags) => show(context, named, flags)
+  )
+  withAction(
+    verb("close", "Record the result in stock: missing and found units, differences of counted goods").addOption(
+      new Option("--missing <how>", "record missing units as").choices(["lost", "written-off"])
+    ),
+    (context, [named], flags) => close(context, named, flags)
+  )
+  withAction(verb("cancel", "Give the count up; stock stays as it is"), (context, [named], flags) =>
+    cancel(context, named, flags)
+  )
+}
