@@ -70,8 +70,8 @@ const start = async (context: CommandContext, flags: Flags): Promise<void> => {
   context.note(
     oneLine(
       `Stocktake ${take.id} of ${take.store_name ?? `store ${take.store_id}`}` +
-        `${take.product_group_name === null ? "" : `, ${take.product_group_name}`}: ` +
-        `${take.totals?.expected ?? 0} to count. Scan: flightcase count scan`
+        `${take.product_group_name === null ? "" : `, ${take.product_group_name}`} is open. ` +
+        "Scan: flightcase count scan"
     )
   )
   notePending(context, answer)

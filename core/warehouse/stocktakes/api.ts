@@ -1,40 +1,41 @@
 /** Endpoints of stocktakes: counting a store's goods by code, and recording the result (rules/stocktakes). */
-import { Effect } from "effect"
-import { command, type Endpoint, get, permissionsOfArea, type Slice } from "../../kernel/endpoints/endpoint.ts"
-import { created, listOf, ok, renderById, renderOne, resource, viewContext } from "../../kernel/endpoints/resource.ts"
+import { Effect, Result } from "effect"
+import { command, type Endpoint, type Input, permissionsOfArea, type Slice } from "../../kernel/endpoints/endpoint.ts"
+import { crudResource } from "../../kernel/endpoints/crud-resource.ts"
+import { created, ok, render, renderById, resource, viewContext } from "../../kernel/endpoints/resource.ts"
 import { boolean, choice, integer, list, longText, ref, text, timestamp } from "../../kernel/fields/field.ts"
 import { later, withRules } from "../../kernel/fields/later.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
+import { includesOf } from "../../kernel/lists/query.ts"
+import { reaction } from "../../kernel/events/react.ts"
 import { Store } from "../../kernel/store/store.ts"
+import {
+  bulkDispatched,
+  bulkDispatchReverted,
+  bulkReturned,
+  bulkReturnReverted
+} from "../../orders/opportunities/events/lines.ts"
 import { grantToSystemRoles } from "../../people/users/decide.ts"
 import { product_groups } from "../../products/products/api.ts"
 import { stock_transactions } from "../../products/stock/schema.ts"
 import { stores } from "../../setup/stores.ts"
+import { firstOf } from "../../values/text.ts"
 import { service_records } from "../workshop/schema.ts"
 import { stocktakeEvents } from "./events.ts"
-import { goodsMoved } from "./moves.ts"
 import {
   last_seen_shown,
   line_statuses,
   missing_records,
   stocktake_moves,
   stocktake_scans,
-  type StocktakeRow,
   stocktakes,
   taken_shown
 } from "./schema.ts"
 
 const rules = later(() => import("./decide.ts"))
 const reading = later(() => import("./facts.ts"))
-const counting = later(() => import("./lines.ts"))
+const moving = later(() => import("./moves.ts"))
 const resolving = later(() => import("./resolve.ts"))
-
-const linesOf = Effect.fnUntraced(function* (take: StocktakeRow, now: string) {
-  const { loadLines } = yield* reading
-  const { totalsOf } = yield* counting
-  const lines = yield* loadLines(take, now)
-  return { totals: take.status === "open" ? totalsOf(lines) : take.totals, stocktake_lines: lines }
-})
 
 export const stocktakeResource = resource({
   singular: "stocktake",
@@ -49,17 +50,7 @@ export const stocktakeResource = resource({
     stocktake_lines: {
       kind: "keys",
       shows: taken_shown,
-      of: (rows, { now }) =>
-        Effect.gen(function* () {
-          const takes = yield* Store.getMany(
-            stocktakes,
-            rows.map((row) => Number(row["id"]))
-          )
-          const all = new Map(
-            yield* Effect.forEach(takes, (take) => Effect.map(linesOf(take, now), (lines) => [take.id, lines] as const))
-          )
-          return (row) => all.get(Number(row["id"])) ?? {}
-        })
+      of: (rows, { now }) => Effect.flatMap(reading, ({ showLines }) => showLines(rows, now))
     }
   },
   view: (base, _row, { group, store }) => ({
@@ -72,36 +63,30 @@ export const stocktakeResource = resource({
 const path = "/api/v1/stocktakes"
 const one = { id: { table: stocktakes } } as const
 const answer = { stocktake: Shown.row(() => stocktakeResource) }
-const read_access = { ability: "stock:read", permission: "stock.view" } as const
 const count_access = { ability: "stock:write", permission: "stock.count" } as const
 
-const reads: ReadonlyArray<Endpoint> = [
-  get(path, {
-    answer: Shown.page(() => stocktakeResource),
-    name: "stocktakes.list",
-    summary: "List stocktakes, newest first",
-    ...read_access,
-    run: (input) => Effect.map(listOf(stocktakeResource, input.query, viewContext(input)), ok)
-  }),
-  get(`${path}/{id}`, {
-    answer,
-    name: "stocktakes.show",
-    summary: "Show a stocktake with its lines: what differs, and what to do about it",
-    ...read_access,
-    params: one,
-    run: (input) => Effect.map(renderOne(stocktakeResource, input.rows.id, input.query, viewContext(input)), ok)
+/** Without lines, unless included: starting and cancelling compare nothing. */
+const withoutLines = (id: number, input: Input) =>
+  Effect.gen(function* () {
+    const rows = yield* Store.getMany(stocktakes, [id])
+    return { stocktake: firstOf(yield* render(stocktakeResource, rows, includesOf(input.query), viewContext(input))) }
   })
-]
+
+const reads = crudResource({
+  resource: stocktakeResource,
+  fields: {},
+  path,
+  access: {
+    ...{ read: "stock:read", write: "stock:write", view: "stock.view" },
+    ...{ create: "stock.count", edit: "stock.count", delete: "stock.count" }
+  },
+  only: ["list", "show"]
+}).endpoints
 
 const verdict_fields = {
   code: text(),
-  kind: choice({ unit: "Unit", case: "Case", bulk: "Bulk", unknown: "Unknown" }),
-  outcome: choice({
-    counted: "Counted",
-    counted_before: "Counted before",
-    taken_back: "Taken back",
-    not_counted: "Not counted"
-  }),
+  kind: Shown.oneOf(["unit", "case", "bulk", "unknown"]),
+  outcome: Shown.oneOf(["counted", "counted_before", "taken_back", "not_counted"]),
   name: text({ nullable: true }),
   quantity: integer({ describe: "Pieces that the scan added, or took back" }),
   note: text({ nullable: true })
@@ -133,37 +118,29 @@ const scanning = command("POST", `${path}/{id}/scans`, {
   },
   split_by: "codes",
   facts: (input) =>
-    Effect.gen(function* () {
-      const { loadScan } = yield* resolving
-      return yield* withRules(rules, () => loadScan(input.rows.id, input.values.codes ?? []))
-    }),
+    Effect.flatMap(resolving, ({ loadScan }) =>
+      withRules(rules, () => loadScan(input.rows.id, input.values.codes ?? []))
+    ),
   decide: ({ known, rules: { scan } }, { values }, context) =>
     scan(known, { counted_at: values.counted_at ?? null, take_back: values.take_back ?? false }, context),
   result: Shown.keys({ id: integer(), verdicts: Shown.objects(decidedVerdict) }),
   respond: ({ id, verdicts }, { now }) =>
+    Effect.flatMap(resolving, ({ showScans }) => Effect.map(showScans(id, verdicts, now), (scans) => ok({ scans })))
+})
+
+/**
+ * Records movements of counted goods with the open stocktakes of their store, so that counts are compared with the
+ * stock of their own time (rules/stocktakes 4). One query where no stocktake is open.
+ */
+const goodsMoved = reaction({
+  on: [bulkDispatched, bulkDispatchReverted, bulkReturned, bulkReturnReverted],
+  facts: ({ events }) =>
     Effect.gen(function* () {
-      const take = yield* Store.get(stocktakes, id)
-      const { loadCount } = yield* reading
-      const { countLines } = yield* counting
-      const level_ids = verdicts.flatMap((verdict) => verdict.level_ids)
-      const product_ids = verdicts.flatMap(({ product_id }) => product_id ?? [])
-      const lines = take === undefined ? [] : countLines(yield* loadCount(take, now, { level_ids, product_ids }))
-      return ok({
-        scans: verdicts.map(({ level_ids: ids, product_id, ...verdict }) => {
-          const line = lines.find(
-            ({ kind, stock_level_id: level_id, product_id: of }) =>
-              (kind === "unit" && level_id !== null && ids.includes(level_id)) ||
-              (kind === "bulk" && product_id !== null && of === product_id)
-          )
-          const status = verdict.kind === "unknown" ? "unexpected" : (line?.status ?? null)
-          return {
-            ...verdict,
-            status: verdict.outcome === "taken_back" ? null : status,
-            way_out: line?.way_out ?? null
-          }
-        })
-      })
-    })
+      const open = yield* Store.pick(stocktakes, ["id", "store_id"], { status: "open" })
+      return open.length === 0 ? undefined : yield* withRules(moving, ({ loadMoved }) => loadMoved(open, events))
+    }),
+  decide: ({ events }, facts, context) =>
+    Result.succeed(facts === undefined ? [] : facts.rules.recordMoved(events, facts.known, context))
 })
 
 const writes: ReadonlyArray<Endpoint> = [
@@ -192,8 +169,7 @@ const writes: ReadonlyArray<Endpoint> = [
         },
         context
       ),
-    respond: (result, input) =>
-      Effect.map(renderById(stocktakeResource, result.id, input.query, viewContext(input)), created)
+    respond: ({ id }, input) => Effect.map(withoutLines(id, input), created)
   }),
   scanning,
   command("POST", `${path}/{id}/close`, {
@@ -212,10 +188,7 @@ const writes: ReadonlyArray<Endpoint> = [
     },
     creates: [service_records, stock_transactions],
     facts: (input) =>
-      Effect.gen(function* () {
-        const { loadClose } = yield* reading
-        return yield* withRules(rules, () => loadClose(input.rows.id, input.now))
-      }),
+      Effect.flatMap(reading, ({ loadClose }) => withRules(rules, () => loadClose(input.rows.id, input.now))),
     decide: ({ known, rules: { close } }, { values }, context) =>
       close(known, { missing_as: values.missing_as ?? "lost" }, context),
     respond: (result, input) =>
@@ -230,8 +203,7 @@ const writes: ReadonlyArray<Endpoint> = [
     params: one,
     facts: () => rules,
     decide: ({ cancel }, { rows }, context) => cancel(rows.id, context),
-    respond: (result, input) =>
-      Effect.map(renderById(stocktakeResource, result.id, input.query, viewContext(input)), ok)
+    respond: ({ id }, input) => Effect.map(withoutLines(id, input), ok)
   })
 ]
 
@@ -243,7 +215,7 @@ export const stocktakesSlice: Slice = {
   tables: [stocktakes, stocktake_scans, stocktake_moves],
   resources: [stocktakeResource],
   events: stocktakeEvents,
-  endpoints: [...reads, ...writes],
+  endpoints: [...(reads ?? []), ...writes],
   react: [goodsMoved],
   settings: {
     stocktakes: {
@@ -258,15 +230,7 @@ export const stocktakesSlice: Slice = {
       last_seen: {
         kind: "worked_out",
         shown: last_seen_shown,
-        of: (rows) =>
-          Effect.gen(function* () {
-            const { loadLastSeen } = yield* reading
-            const seen = yield* loadLastSeen(rows.map((row) => Number(row["id"])))
-            return (row) => {
-              const last = seen.get(Number(row["id"]))
-              return last === undefined ? null : { ...last }
-            }
-          })
+        of: (rows) => Effect.flatMap(reading, ({ showLastSeen }) => showLastSeen(rows))
       }
     }
   },

@@ -4,7 +4,7 @@ import { streamOf } from "../../kernel/events/event-type.ts"
 import { lockStreams } from "../../kernel/runtime/engine.ts"
 import { type Failure, Store } from "../../kernel/store/store.ts"
 import { bindings, chunked, columnsNamed, quote } from "../../kernel/store/statement.ts"
-import type { Table } from "../../kernel/tables/table.ts"
+import type { AnyRow, Table } from "../../kernel/tables/table.ts"
 import {
   asset_assignments,
   checked_in,
@@ -30,7 +30,8 @@ import {
   foundLine,
   level_columns,
   type Packing,
-  product_columns
+  product_columns,
+  totalsOf
 } from "./lines.ts"
 import { loadBulkOut } from "./moves.ts"
 import type { last_seen_shown } from "./schema.ts"
@@ -215,8 +216,23 @@ export const loadCount = Effect.fnUntraced(function* (
     stores: new Map((yield* Store.find(stores, {})).map((one) => [one.id, one.name]))
   }
 })
+/** Totals and lines of stocktakes, by row. */
+export const showLines = Effect.fnUntraced(function* (rows: ReadonlyArray<AnyRow>, now: string) {
+  const takes = yield* Store.getMany(stocktakes, rows.map(idOf))
+  const shown = new Map(
+    yield* Effect.forEach(takes, (take) =>
+      Effect.map(loadLines(take, now), (lines) => {
+        const totals = take.status === "open" ? totalsOf(lines) : take.totals
+        return [take.id, { totals, stocktake_lines: lines }] as const
+      })
+    )
+  )
+  return (row: AnyRow) => shown.get(idOf(row)) ?? {}
+})
+const idOf = (row: AnyRow): number => Number(row["id"])
+
 /** Lines of a stocktake: as they are now while it is open, as closing recorded them once it is closed. */
-export const loadLines = Effect.fnUntraced(function* (
+const loadLines = Effect.fnUntraced(function* (
   take: StocktakeRow,
   now: string
 ): Effect.fn.Return<ReadonlyArray<CountLine>, Failure, Store> {
@@ -252,8 +268,14 @@ export const loadLines = Effect.fnUntraced(function* (
 })
 
 type LastSeen = NonNullable<typeof last_seen_shown.Type>
+/** When each stock level was seen last, as answers include it. */
+export const showLastSeen = (rows: ReadonlyArray<AnyRow>) =>
+  Effect.map(loadLastSeen(rows.map(idOf)), (seen) => (row: AnyRow) => {
+    const last = seen.get(idOf(row))
+    return last === undefined ? null : { ...last }
+  })
 /** By stock level; units that nothing ever saw are absent. Three queries for every 5,000 units. */
-export const loadLastSeen = Effect.fnUntraced(function* (
+const loadLastSeen = Effect.fnUntraced(function* (
   level_ids: ReadonlyArray<number>
 ): Effect.fn.Return<ReadonlyMap<number, LastSeen>, Failure, Store> {
   const seen = new Map<number, LastSeen>()

@@ -1,20 +1,15 @@
 /** Counted goods on orders: how many are out of a store, and what moves while one of its stocktakes is open. */
-import { Effect, Result } from "effect"
-import { reaction } from "../../kernel/events/react.ts"
+import { Effect } from "effect"
+import type { DecideContext } from "../../kernel/endpoints/endpoint.ts"
+import type { DataOf, EventOf, NewEvent } from "../../kernel/events/event-type.ts"
 import { lockStreams } from "../../kernel/runtime/engine.ts"
 import { type Failure, Store } from "../../kernel/store/store.ts"
 import { demands } from "../../orders/demands/schema.ts"
-import {
-  bulkDispatched,
-  bulkDispatchReverted,
-  bulkReturned,
-  bulkReturnReverted
-} from "../../orders/opportunities/events/lines.ts"
+import type { bulkReturned } from "../../orders/opportunities/events/lines.ts"
 import { type ItemRow, opportunity_items } from "../../orders/opportunities/tables/lines.ts"
 import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
 import { isClosed } from "../../orders/opportunities/tables/statuses.ts"
 import { stocktakeMoved, stocktakeStream } from "./events.ts"
-import { stocktakes } from "./schema.ts"
 
 /** Counted goods that are out on open orders from the store, by product. */
 export const loadBulkOut = Effect.fnUntraced(function* (
@@ -72,44 +67,44 @@ const progressOf = (line: ItemRow | undefined): ReadonlyArray<string> =>
 const numberIn = (columns: object, name: string): number =>
   Number(Object.entries(columns).find(([column]) => column === name)?.[1] ?? 0)
 
-/**
- * Records movements of counted goods with the open stocktakes of their store, so that counts are compared with the
- * stock of their own time (rules/stocktakes 4). One query where no stocktake is open.
- */
-export const goodsMoved = reaction({
-  on: [bulkDispatched, bulkDispatchReverted, bulkReturned, bulkReturnReverted],
-  facts: ({ events }) =>
-    Effect.gen(function* () {
-      const open = yield* Store.pick(stocktakes, ["id", "store_id"], { status: "open" })
-      if (open.length === 0) return { open, claims: [], lines: [] }
-      yield* lockStreams(open.map(({ id }) => stocktakeStream(id)))
-      const line_ids = events.map(({ data }) => data.item_id)
-      return {
-        open,
-        claims: yield* Store.pick(demands, ["product_id", "store_id", "quantity", "source_id"], {
-          source_type: "opportunity_item",
-          source_id: line_ids,
-          asset_id: null
-        }),
-        lines: yield* Store.getMany(opportunity_items, line_ids)
-      }
-    }),
-  decide: ({ events }, { claims, lines, open }, { happened_at }) =>
-    Result.succeed(
-      open.flatMap(({ id, store_id }) => {
-        const moves = events.flatMap(({ data }, at) => {
-          const line = lines.find((one) => one.id === data.item_id)
-          const moved = movedBy(data)
-          return claims
-            .filter((one) => one.source_id === data.item_id && one.store_id === store_id)
-            .map((claim) => ({
-              key: [id, data.item_id, claim.product_id, happened_at, at, ...progressOf(line)].join("/"),
-              product_id: claim.product_id,
-              quantity: line === undefined ? moved : Math.sign(moved) * shareOf(claim.quantity, line, Math.abs(moved)),
-              happened_at
-            }))
-        })
-        return moves.length === 0 ? [] : [stocktakeMoved.make({ id, moves })]
-      })
-    )
+type LineMoved = EventOf<DataOf<typeof bulkReturned>>
+interface OpenCount {
+  readonly id: number
+  readonly store_id: number
+}
+/** What the moved lines take from stock, before the events; locks the open stocktakes. */
+export const loadMoved = Effect.fnUntraced(function* (
+  open: ReadonlyArray<OpenCount>,
+  events: ReadonlyArray<LineMoved>
+) {
+  yield* lockStreams(open.map(({ id }) => stocktakeStream(id)))
+  const source_id = events.map(({ data }) => data.item_id)
+  const claimed = { source_type: "opportunity_item", source_id, asset_id: null }
+  return {
+    open,
+    claims: yield* Store.pick(demands, ["product_id", "store_id", "quantity", "source_id"], claimed),
+    lines: yield* Store.getMany(opportunity_items, source_id)
+  }
 })
+type Moved = Effect.Success<ReturnType<typeof loadMoved>>
+/** One event for each open stocktake of a store whose goods moved. */
+export const recordMoved = (
+  events: ReadonlyArray<LineMoved>,
+  { claims, lines, open }: Moved,
+  { happened_at }: DecideContext
+): ReadonlyArray<NewEvent> =>
+  open.flatMap(({ id, store_id }) => {
+    const moves = events.flatMap(({ data }, at) => {
+      const line = lines.find((one) => one.id === data.item_id)
+      const moved = movedBy(data)
+      return claims
+        .filter((one) => one.source_id === data.item_id && one.store_id === store_id)
+        .map((claim) => ({
+          key: [id, data.item_id, claim.product_id, happened_at, at, ...progressOf(line)].join("/"),
+          product_id: claim.product_id,
+          quantity: line === undefined ? moved : Math.sign(moved) * shareOf(claim.quantity, line, Math.abs(moved)),
+          happened_at
+        }))
+    })
+    return moves.length === 0 ? [] : [stocktakeMoved.make({ id, moves })]
+  })

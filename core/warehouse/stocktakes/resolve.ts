@@ -7,8 +7,10 @@ import { stock_levels } from "../../products/stock/schema.ts"
 import { labelOf } from "../containers/events.ts"
 import { type Found, lookUp } from "../scanning/codes.ts"
 import { readCode } from "../scanning/read-code.ts"
-import { codeKey, type CodeFound, type ScanFacts, unitKey } from "./decide.ts"
-import { stocktake_scans, type StocktakeRow } from "./schema.ts"
+import { codeKey, type CodeFound, type ScanFacts, unitKey, type Verdict } from "./decide.ts"
+import { loadCount } from "./facts.ts"
+import { countLines } from "./lines.ts"
+import { stocktake_scans, type StocktakeRow, stocktakes } from "./schema.ts"
 
 type Unit = Extract<Found["named"], { readonly kind: "unit" }>
 
@@ -136,4 +138,21 @@ export const loadScan = Effect.fnUntraced(function* (
       }))
     ]
   }
+})
+
+/** Verdicts with the status of their lines, as the answer to a scan has them. */
+export const showScans = Effect.fnUntraced(function* (id: number, verdicts: ReadonlyArray<Verdict>, now: string) {
+  const take = yield* Store.get(stocktakes, id)
+  const level_ids = verdicts.flatMap((verdict) => verdict.level_ids)
+  const product_ids = verdicts.flatMap(({ product_id }) => product_id ?? [])
+  const lines = take === undefined ? [] : countLines(yield* loadCount(take, now, { level_ids, product_ids }))
+  return verdicts.map(({ level_ids: ids, product_id, ...verdict }) => {
+    const line = lines.find(
+      ({ kind, product_id: of, stock_level_id }) =>
+        (kind === "unit" && stock_level_id !== null && ids.includes(stock_level_id)) ||
+        (kind === "bulk" && product_id !== null && of === product_id)
+    )
+    const status = verdict.kind === "unknown" ? "unexpected" : (line?.status ?? null)
+    return { ...verdict, status: verdict.outcome === "taken_back" ? null : status, way_out: line?.way_out ?? null }
+  })
 })

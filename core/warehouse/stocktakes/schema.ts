@@ -114,7 +114,7 @@ export type StocktakeMoveRow = RowOf<typeof stocktake_moves>
 
 export const line_fields = {
   status: choice(line_statuses),
-  kind: choice({ unit: "Unit", bulk: "Bulk", code: "Code" }),
+  kind: Shown.oneOf(["unit", "bulk", "code"]),
   /** A code of the unit or product, or the unknown code. */
   code: text(),
   name: text({ nullable: true }),
@@ -130,10 +130,7 @@ export const line_fields = {
   counted_at: timestamp({ nullable: true }),
   counted_by_user_id: integer({ nullable: true }),
   way_out: text({ nullable: true, describe: "What to do about it" }),
-  on_close: choice(
-    { nothing: "Nothing", missing: "Missing", found: "Found again", difference: "Difference" },
-    { describe: "What closing records of it" }
-  )
+  on_close: Shown.oneOf(["nothing", "missing", "found", "difference"], { describe: "What closing records of it" })
 }
 /** Pieces by outcome. */
 export const totals_shown = {
@@ -157,7 +154,7 @@ export const taken_shown = {
 export const last_seen_shown = Shown.keys(
   {
     at: timestamp(),
-    as: choice({ dispatched: "Dispatched", returned: "Returned", packed: "Packed", counted: "Counted" }),
+    as: Shown.oneOf(["dispatched", "returned", "packed", "counted"]),
     store_id: integer({ nullable: true }),
     opportunity_id: integer({ nullable: true }),
     container_id: integer({ nullable: true }),
