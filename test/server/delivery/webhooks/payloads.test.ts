@@ -56,8 +56,20 @@ const later_kinds = [
   "opportunity.item_kind_changed",
   "opportunity.item_sub_rented",
   "opportunity.repriced",
-  "shortage.waitlist.matched"
+  "shortage.waitlist.matched",
+  "stocktake.cancelled",
+  "stocktake.closed",
+  "stocktake.started"
 ]
+/** Two stocktakes: one is closed, the other cancelled. */
+const counted = async ({ did }: House): Promise<void> => {
+  const begun = async (): Promise<string> =>
+    `/stocktakes/${(await did(201, "POST", "/stocktakes", { store_id: 1 })).stocktake.id}`
+  const [one, other] = [await begun(), await begun()]
+  await did(200, "POST", `${one}/scans`, { codes: ["NO-SUCH"] })
+  await did(200, "POST", `${one}/close`, {})
+  await did(200, "POST", `${other}/cancel`)
+}
 /** Each kind of billing once: two invoices, money that comes and goes, a credit, and a day that passes. */
 const billed = async ({ did, member, run }: House): Promise<void> => {
   const { id } = await member("Acme Events")
@@ -238,6 +250,7 @@ describe.each(engines)("webhook messages on %s", (engine) => {
     await waited(one)
     await extended(one)
     await accepted(one)
+    await counted(one)
     const told = await one.run(
       Effect.gen(function* () {
         const stored = yield* (yield* Store).find(journal, {}, { order: ["position"] })
