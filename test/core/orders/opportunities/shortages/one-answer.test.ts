@@ -144,8 +144,15 @@ describe.each(engines)("shortages in all answers on %s", (engine) => {
     for (let made = 0; made < 4; made++) world.deals.push((await w.opportunity(windowOf(choose))).id)
     const done: Array<string> = []
     let short = 0
-    for (let count = 0; count < 40; count++) {
-      done.push(await step(w, world, choose))
+    // In the end a stocktake finds one unit, and records all other goods as missing.
+    const countOne = async (): Promise<string> => {
+      const { id } = await w.create("/stocktakes", { store_id: 1 })
+      await w.must("POST", `/stocktakes/${id}/scans`, { codes: [`unit:${choose(world.units).id}`] })
+      await w.must("POST", `/stocktakes/${id}/close`, {})
+      return `closed stocktake ${id}`
+    }
+    for (let count = 0; count <= 40; count++) {
+      done.push(count === 40 ? await countOne() : await step(w, world, choose))
       const { shortages: all, meta } = (await w.get("/shortages?from=2026-06-01&to=2026-08-01&per_page=200")).body
       expect(meta.total).toBe(all.length)
       for (const id of world.deals) {
