@@ -13,6 +13,8 @@ import { type Flags, textFlag, withAction } from "../../context/program.ts"
 import { resolveId, resolveStore } from "../../context/resolve-id.ts"
 import { columnsNamed, tableText } from "../../output/table.ts"
 import { oneLine, styled } from "../../output/text.ts"
+import type { Markup } from "../../views/frame.ts"
+import { checkOutputPath, heading, html, pageText, palette, words as typed, writeView } from "../../views/frame.ts"
 
 const path = "/api/v1/stocktakes"
 type Take = Row<"stocktake">
@@ -161,6 +163,8 @@ const show = async (context: CommandContext, named: string | undefined, flags: F
   const chosen = await takeOf(context, named, flags)
   const take =
     chosen.stocktake_lines === undefined ? rowIn(await context.read(`${path}/${chosen.id}`), "stocktake") : chosen
+  const file = textFlag(flags, "html")
+  if (file !== undefined) return drawPage(context, take, file)
   const lines = shownLines(take.stocktake_lines ?? [], flags)
   if (flags.csv === true) return printCsv(context, lines)
   if (context.options.json === true) return context.printJson({ stocktake: { ...take, stocktake_lines: lines } })
@@ -168,6 +172,47 @@ const show = async (context: CommandContext, named: string | undefined, flags: F
   context.note(
     oneLine(`Stocktake ${take.id}, ${take.store_name ?? `store ${take.store_id}`}, ${take.status}: ${totalsText(take)}`)
   )
+}
+const style = `${palette}main { padding: 8px 20px 28px; } table { border-collapse: collapse; width: 100%; }
+th, td { text-align: left; padding: 4px 10px 4px 0; border-bottom: 1px solid var(--line); } .n { text-align: right; }
+.tick { font-size: 15px; } .sign { margin-top: 40px; }
+@media print { @page { size: A4 portrait; margin: 12mm; } tr { break-inside: avoid; } }`
+/** Columns of the sheet to count by, and of the protocol. */
+const sheet_titles = ["Place", "Code", "Product", "Expected", "Counted"]
+const protocol_titles = [...sheet_titles, "Result", "Purchase price"]
+const lineOnPage = (line: Lines[number], is_sheet: boolean): Markup => html`<tr>
+<td>${typed(line.location ?? "")}</td><td>${typed(line.code)}</td><td>${typed(line.name ?? "")}</td>
+<td class="n">${line.expected}</td>${
+  is_sheet
+    ? html`<td class="tick">☐</td>`
+    : html`<td class="n">${line.counted}</td><td>${words[line.status] ?? line.status}</td>
+<td class="n">${line.unit_cost ?? ""}</td>`
+}</tr>`
+const placeOf = (line: Lines[number]): string => `${line.location ?? "~"} ${line.name ?? ""} ${line.code}`
+
+/** The sheet to count by while it is open, and the protocol once it is closed, for paper. */
+const drawPage = async (context: CommandContext, take: Take, file: string): Promise<void> => {
+  checkOutputPath(context, file)
+  const store = await resolveStore(context, String(take.store_id))
+  const lines = take.stocktake_lines ?? []
+  const is_sheet = take.status === "open"
+  const title = `${is_sheet ? "Count sheet" : "Stocktake"} ${take.id}`
+  const shown = is_sheet
+    ? lines.filter(({ expected }) => expected > 0).toSorted((one, other) => (placeOf(one) < placeOf(other) ? -1 : 1))
+    : lines
+  const { expected, missing_value } = take.totals ?? {}
+  const value = missing_value === undefined ? "" : ` Missing, at purchase prices: ${missing_value}.`
+  const scene = { store: store.name, zone: store.zone, now: Date.now(), source: undefined }
+  const sums = html`<p>${is_sheet ? `${expected ?? 0} to count.` : `${totalsText(take)}${value}`}</p>`
+  const body = html`<body>
+${heading(typed(title), take.product_group_name ?? "Everything at the store", scene, sums)}
+<main><table>
+<thead><tr>${(is_sheet ? sheet_titles : protocol_titles).map((one) => html`<th>${one}</th>`)}</tr></thead>
+<tbody>${shown.map((line) => lineOnPage(line, is_sheet))}</tbody>
+</table>
+<p class="sign">Counted by ____________________ Closed by ____________________</p></main>
+</body>`
+  await writeView(context, file, pageText({ title, style, body }))
 }
 const printCsv = (context: CommandContext, lines: Lines): void => {
   const cells = cellsFor(false)
@@ -231,7 +276,10 @@ export const declare = (program: Command): void => {
     scan
   )
   withAction(
-    verb("show", "Show what differs, with what to do about it").option("--all", "every line").option("--csv", "as CSV"),
+    verb("show", "Show what differs, with what to do about it")
+      .option("--all", "every line")
+      .option("--csv", "as CSV")
+      .option("--html <file>", "as a page to print: the sheet to count by, or once closed the protocol"),
     (context, [named], flags) => show(context, named, flags)
   )
   withAction(

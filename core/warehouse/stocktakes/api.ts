@@ -50,7 +50,7 @@ export const stocktakeResource = resource({
     stocktake_lines: {
       kind: "keys",
       shows: taken_shown,
-      of: (rows, { now }) => Effect.flatMap(reading, ({ showLines }) => showLines(rows, now))
+      of: (rows, context) => Effect.flatMap(reading, ({ showLines }) => showLines(rows, context))
     }
   },
   view: (base, _row, { group, store }) => ({
@@ -116,7 +116,6 @@ const scanning = command("POST", `${path}/{id}/scans`, {
     counted_at: timestamp({ nullable: true, describe: "Default: now" }),
     take_back: boolean({ default: false, describe: "Take these scans back instead" })
   },
-  split_by: "codes",
   facts: (input) =>
     Effect.flatMap(resolving, ({ loadScan }) =>
       withRules(rules, () => loadScan(input.rows.id, input.values.codes ?? []))

@@ -2,6 +2,8 @@
 import { Effect } from "effect"
 import { streamOf } from "../../kernel/events/event-type.ts"
 import { lockStreams } from "../../kernel/runtime/engine.ts"
+import { hasOnePermission, type Viewer } from "../../kernel/fields/rejection.ts"
+import type { ViewContext } from "../../kernel/lists/resource-types.ts"
 import { type Failure, Store } from "../../kernel/store/store.ts"
 import { bindings, chunked, columnsNamed, quote } from "../../kernel/store/statement.ts"
 import type { AnyRow, Table } from "../../kernel/tables/table.ts"
@@ -18,6 +20,7 @@ import { product_groups } from "../../products/products/api.ts"
 import { products } from "../../products/products/schema.ts"
 import { stock_levels, stock_transactions } from "../../products/stock/schema.ts"
 import { stores } from "../../setup/stores.ts"
+import { formatMoney } from "../../values/money.ts"
 import { containerCode } from "../scanning/read-code.ts"
 import { loadServiceFacts } from "../workshop/reactions.ts"
 import { service_records } from "../workshop/schema.ts"
@@ -216,16 +219,39 @@ export const loadCount = Effect.fnUntraced(function* (
     stores: new Map((yield* Store.find(stores, {})).map((one) => [one.id, one.name]))
   }
 })
+/** Purchase prices of the lines' products, for people who may see costs. */
+const loadPrices = Effect.fnUntraced(function* (lines: ReadonlyArray<CountLine>, viewer: Viewer) {
+  if (!hasOnePermission(viewer, "costs.view")) return undefined
+  const ids = lines.flatMap(({ product_id }) => product_id ?? [])
+  const found = yield* Store.pickMany(products, ["id", "purchase_price"], ids)
+  return new Map(found.map(({ id, purchase_price }) => [id, purchase_price]))
+})
+type Showing = Pick<ViewContext, "base_currency" | "now" | "viewer">
+const showTake = Effect.fnUntraced(function* (take: StocktakeRow, { base_currency, now, viewer }: Showing) {
+  const lines = yield* loadLines(take, now)
+  const totals = take.status === "open" ? totalsOf(lines) : take.totals
+  const prices = yield* loadPrices(lines, viewer)
+  if (prices === undefined || totals === null) return { totals, stocktake_lines: lines }
+  const priceOf = (line: CountLine): number => prices.get(line.product_id ?? 0) ?? 0
+  const worth = (pieces: (line: CountLine) => number): string =>
+    formatMoney(
+      lines.reduce((sum, line) => sum + priceOf(line) * pieces(line), 0),
+      base_currency
+    )
+  return {
+    totals: {
+      ...totals,
+      expected_value: worth(({ expected }) => expected),
+      missing_value: worth(({ counted, expected, status }) => (status === "missing" ? expected - counted : 0))
+    },
+    stocktake_lines: lines.map((line) => ({ ...line, unit_cost: formatMoney(priceOf(line), base_currency) }))
+  }
+})
 /** Totals and lines of stocktakes, by row. */
-export const showLines = Effect.fnUntraced(function* (rows: ReadonlyArray<AnyRow>, now: string) {
+export const showLines = Effect.fnUntraced(function* (rows: ReadonlyArray<AnyRow>, context: Showing) {
   const takes = yield* Store.getMany(stocktakes, rows.map(idOf))
   const shown = new Map(
-    yield* Effect.forEach(takes, (take) =>
-      Effect.map(loadLines(take, now), (lines) => {
-        const totals = take.status === "open" ? totalsOf(lines) : take.totals
-        return [take.id, { totals, stocktake_lines: lines }] as const
-      })
-    )
+    yield* Effect.forEach(takes, (take) => Effect.map(showTake(take, context), (keys) => [take.id, keys] as const))
   )
   return (row: AnyRow) => shown.get(idOf(row)) ?? {}
 })

@@ -6,6 +6,7 @@ import {
   json,
   type JsonObject,
   longText,
+  money,
   ref,
   text,
   timestamp
@@ -145,10 +146,16 @@ export const totals_shown = {
   in_case: integer(),
   quarantined: integer()
 }
-/** Keys of a single stocktake besides its columns. */
+/** Keys of a single stocktake besides its columns; amounts for people who may see costs. */
 export const taken_shown = {
-  totals: Shown.keys(totals_shown, { nullable: true, describe: "Pieces by outcome" }),
-  stocktake_lines: Shown.objects(line_fields, { describe: "What differs first; in lists only if included" })
+  totals: Shown.keys(
+    { ...totals_shown, expected_value: Shown.optional(money()), missing_value: Shown.optional(money()) },
+    { nullable: true, describe: "Pieces by outcome, and their purchase prices" }
+  ),
+  stocktake_lines: Shown.objects(
+    { ...line_fields, unit_cost: Shown.optional(money({ describe: "Purchase price of one" })) },
+    { describe: "What differs first; in lists only if included" }
+  )
 }
 /** Where, when and by whom a unit was seen last. */
 export const last_seen_shown = Shown.keys(

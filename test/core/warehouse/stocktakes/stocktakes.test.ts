@@ -327,6 +327,21 @@ describe.each(engines)("a stocktake on %s", (engine) => {
     expect((await w.get(`/stocktakes/${body.stocktake.id}`, viewer)).status).toBe(200)
   })
 
+  it("values its lines for people who may see costs", async () => {
+    const store = await w.store()
+    const product = await w.serialised({ purchase_price: "250.00" })
+    for (const at of [1, 2, 3]) await w.unit(product, store, { asset_number: `V-${store}-${at}` })
+    const id = await start(store)
+    await scan(id, `V-${store}-1`)
+    const priced = await show(id)
+    expect(priced.totals).toMatchObject({ expected_value: "750.00", missing_value: "500.00" })
+    expect(priced.stocktake_lines[0].unit_cost).toBe("250.00")
+    await close(id)
+    expect((await show(id)).totals).toMatchObject({ missing: 2, missing_value: "500.00" })
+    const { stocktake } = (await w.get(`/stocktakes/${id}`, viewerWith(["stock.view"], ["*"]))).body
+    expect([stocktake.totals.missing_value, stocktake.stocktake_lines[0].unit_cost]).toEqual([undefined, undefined])
+  })
+
   it("lists stocktakes by store and status, and says where a unit was seen last", async () => {
     const { store, units } = await shop(1)
     const id = await start(store)
