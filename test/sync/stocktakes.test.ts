@@ -4,13 +4,19 @@ import { engines } from "../app.ts"
 import { randomOf } from "../sim/random.ts"
 import { serverOfSuite, type TestDevice } from "./opening.ts"
 
+interface Line {
+  readonly code: string
+  readonly status: string
+  readonly counted: number
+}
+
 describe.each(engines)("stocktakes on devices, with a server on %s", (engine) => {
   const server = serverOfSuite(engine)
   const { create } = server
   const count = (device: TestDevice, id: number, codes: ReadonlyArray<string>, more: object = {}) =>
     device.must("POST", `/stocktakes/${id}/scans`, { codes, ...more })
   const linesAt = async (at: Pick<TestDevice, "show">, id: number) =>
-    (await at.show(`/stocktakes/${id}`)).stocktake_lines.map(({ code, counted, status }: any) => [
+    (await at.show(`/stocktakes/${id}`)).stocktake_lines.map(({ code, counted, status }: Line) => [
       code,
       status,
       counted

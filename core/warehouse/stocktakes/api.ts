@@ -3,7 +3,7 @@ import { Effect, Result } from "effect"
 import { command, type Endpoint, type Input, permissionsOfArea, type Slice } from "../../kernel/endpoints/endpoint.ts"
 import { crudResource } from "../../kernel/endpoints/crud-resource.ts"
 import { created, ok, render, renderById, resource, viewContext } from "../../kernel/endpoints/resource.ts"
-import { boolean, choice, integer, list, longText, ref, text, timestamp } from "../../kernel/fields/field.ts"
+import { boolean, choice, integer, list, text, timestamp } from "../../kernel/fields/field.ts"
 import { later, withRules } from "../../kernel/fields/later.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { includesOf } from "../../kernel/lists/query.ts"
@@ -120,8 +120,7 @@ const scanning = command("POST", `${path}/{id}/scans`, {
     Effect.flatMap(resolving, ({ loadScan }) =>
       withRules(rules, () => loadScan(input.rows.id, input.values.codes ?? []))
     ),
-  decide: ({ known, rules: { scan } }, { values }, context) =>
-    scan(known, { counted_at: values.counted_at ?? null, take_back: values.take_back ?? false }, context),
+  decide: ({ known, rules: { scan } }, { values }, context) => scan(known, values, context),
   result: Shown.keys({ id: integer(), verdicts: Shown.objects(decidedVerdict) }),
   respond: ({ id, verdicts }, { now }) =>
     Effect.flatMap(resolving, ({ showScans }) => Effect.map(showScans(id, verdicts, now), (scans) => ok({ scans })))
@@ -142,32 +141,18 @@ const goodsMoved = reaction({
     Result.succeed(facts === undefined ? [] : facts.rules.recordMoved(events, facts.known, context))
 })
 
+const { notes, product_group_id, store_id } = stocktakes.columns
 const writes: ReadonlyArray<Endpoint> = [
   command("POST", path, {
     answer,
     name: "stocktakes.create",
     summary: "Start a stocktake of a store, or of one product group there",
     ...count_access,
-    fields: {
-      store_id: ref("stores", { required: true }),
-      product_group_id: ref("product_groups", {
-        nullable: true,
-        describe: "Count this group alone, with the groups in it; default: everything at the store"
-      }),
-      notes: longText({ nullable: true })
-    },
+    fields: { store_id, product_group_id, notes },
     creates: [stocktakes],
     streams: () => [],
     facts: () => rules,
-    decide: ({ start }, { values }, context) =>
-      start(
-        {
-          store_id: values.store_id ?? 0,
-          product_group_id: values.product_group_id ?? null,
-          notes: values.notes ?? null
-        },
-        context
-      ),
+    decide: ({ start }, { values }, context) => start(values, context),
     respond: ({ id }, input) => Effect.map(withoutLines(id, input), created)
   }),
   scanning,
@@ -188,8 +173,7 @@ const writes: ReadonlyArray<Endpoint> = [
     creates: [service_records, stock_transactions],
     facts: (input) =>
       Effect.flatMap(reading, ({ loadClose }) => withRules(rules, () => loadClose(input.rows.id, input.now))),
-    decide: ({ known, rules: { close } }, { values }, context) =>
-      close(known, { missing_as: values.missing_as ?? "lost" }, context),
+    decide: ({ known, rules: { close } }, { values }, context) => close(known, values, context),
     respond: (result, input) =>
       Effect.map(renderById(stocktakeResource, result.id, input.query, viewContext(input)), ok)
   }),
@@ -220,7 +204,7 @@ export const stocktakesSlice: Slice = {
     stocktakes: {
       second_person: boolean({
         default: false,
-        describe: "Stocktakes are closed by somebody who neither started them nor counted everything in them"
+        describe: "A stocktake is not closed by the person who started it or counted all of it"
       })
     }
   },

@@ -13,15 +13,17 @@ import { type CountLine, totalsOf } from "./lines.ts"
 import { ledger_source, type missing_records, type StocktakeRow, stocktakes, type StocktakeScanRow } from "./schema.ts"
 
 export const start = (
-  sent: Pick<StocktakeRow, "store_id" | "product_group_id" | "notes">,
+  sent: Partial<Pick<StocktakeRow, "store_id" | "product_group_id" | "notes">>,
   context: DecideContext
 ): Decided => {
   const id = context.id(stocktakes)
   return Result.succeed({
     events: [
       stocktakeStarted.make({
-        ...sent,
         id,
+        store_id: sent.store_id ?? 0,
+        product_group_id: sent.product_group_id ?? null,
+        notes: sent.notes ?? null,
         status: "open",
         started_at: context.happened_at,
         started_by_user_id: context.viewer.user_id || null,
@@ -66,8 +68,8 @@ export interface ScanFacts {
   readonly scans: ReadonlyArray<StocktakeScanRow>
 }
 export interface ScanInput {
-  readonly counted_at: string | null
-  readonly take_back: boolean
+  readonly counted_at?: string | null
+  readonly take_back?: boolean
 }
 export const unitKey = (stocktake_id: number, level_id: number): string => `${stocktake_id}/unit/${level_id}`
 export const codeKey = (stocktake_id: number, code: string): string => `${stocktake_id}/code/${code}`
@@ -194,7 +196,7 @@ const takeBack = (found: CodeFound, take: StocktakeRow, tally: Tally): Verdict =
  */
 export const scan = (
   { codes, scans, take }: ScanFacts,
-  { counted_at, take_back }: ScanInput,
+  { counted_at = null, take_back = false }: ScanInput,
   context: DecideContext
 ): Decided<{ readonly id: number; readonly verdicts: ReadonlyArray<Verdict> }> =>
   Result.gen(function* () {
@@ -300,7 +302,11 @@ const isKept = ({ is_counted, kind, on_close, status }: CountLine): boolean =>
  * counted goods are ledger entries. Nothing of another store changes. 422 `stocktake` once it has ended, while nothing
  * is counted, and for the person whom the setting excludes.
  */
-export const close = (facts: CloseFacts, sent: { readonly missing_as: MissingAs }, context: DecideContext): Decided =>
+export const close = (
+  facts: CloseFacts,
+  { missing_as = "lost" }: { readonly missing_as?: MissingAs },
+  context: DecideContext
+): Decided =>
   Result.gen(function* () {
     const { counted_by, levels, lines, take } = facts
     yield* requireOpen(take)
@@ -314,13 +320,13 @@ export const close = (facts: CloseFacts, sent: { readonly missing_as: MissingAs 
     const events: Array<NewEvent> = []
     for (const line of lines) {
       const level = line.on_close === "nothing" ? undefined : levels.get(line.stock_level_id ?? 0)
-      if (level !== undefined) events.push(...(yield* recorded(line, level, take, sent.missing_as, context)))
+      if (level !== undefined) events.push(...(yield* recorded(line, level, take, missing_as, context)))
     }
     const closed = stocktakeClosed.make({
       id: take.id,
       closed_at: context.happened_at,
       closed_by_user_id: context.viewer.user_id || null,
-      missing_as: sent.missing_as,
+      missing_as,
       totals: totalsOf(lines),
       lines: lines.filter(isKept).filter((line): line is CountLine & JsonObject => isJsonObject(line))
     })

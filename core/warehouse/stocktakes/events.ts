@@ -7,11 +7,7 @@ import { insert, remove, update } from "../../kernel/tables/table.ts"
 import { stocktake_moves, stocktake_scans, stocktakes } from "./schema.ts"
 
 export const stocktakeStarted = rowMade("stocktake.started", stocktakes, {
-  meaning: "A count of a store's goods started.",
-  activity: ({ product_group_id, store_id }) => ({
-    old_values: null,
-    new_values: { store_id: store_id ?? null, product_group_id: product_group_id ?? null }
-  })
+  meaning: "A count of a store's goods started."
 })
 
 /** `removed`: keys of scans that were taken back. */

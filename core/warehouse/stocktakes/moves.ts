@@ -72,7 +72,7 @@ interface OpenCount {
   readonly id: number
   readonly store_id: number
 }
-/** What the moved lines take from stock, before the events; locks the open stocktakes. */
+/** Facts about moved lines before their events; locks the open stocktakes. */
 export const loadMoved = Effect.fnUntraced(function* (
   open: ReadonlyArray<OpenCount>,
   events: ReadonlyArray<LineMoved>

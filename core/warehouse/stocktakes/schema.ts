@@ -121,12 +121,12 @@ export const line_fields = {
   name: text({ nullable: true }),
   product_id: integer({ nullable: true }),
   stock_level_id: integer({ nullable: true }),
-  store_id: integer({ nullable: true, describe: "Store that the goods belong to" }),
-  opportunity_id: integer({ nullable: true, describe: "Order that the unit is out on" }),
-  container_id: integer({ nullable: true, describe: "Case that the unit is packed in" }),
+  store_id: integer({ nullable: true }),
+  opportunity_id: integer({ nullable: true }),
+  container_id: integer({ nullable: true }),
   location: text({ nullable: true }),
-  is_counted: boolean({ describe: "False for units that no scan of this stocktake named" }),
-  expected: integer({ describe: "Quantity at the store when it was counted, by the records" }),
+  is_counted: boolean({ describe: "False where nothing was scanned" }),
+  expected: integer({ describe: "By the records, when it was counted" }),
   counted: integer(),
   counted_at: timestamp({ nullable: true }),
   counted_by_user_id: integer({ nullable: true }),
@@ -166,7 +166,7 @@ export const last_seen_shown = Shown.keys(
     opportunity_id: integer({ nullable: true }),
     container_id: integer({ nullable: true }),
     stocktake_id: integer({ nullable: true }),
-    by_user_id: integer({ nullable: true, describe: "Null where the scan does not say who made it" })
+    by_user_id: integer({ nullable: true, describe: "Null if not known" })
   },
   { nullable: true }
 )

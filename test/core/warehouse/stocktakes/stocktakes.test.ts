@@ -11,6 +11,11 @@ interface Line {
   readonly way_out: string | null
   readonly [key: string]: unknown
 }
+interface Entry {
+  readonly transaction_type_name: string
+  readonly quantity: string
+  readonly source_type: string | null
+}
 const hire = { starts_at: "2026-06-18T09:00:00Z", ends_at: "2026-06-20T17:00:00Z" }
 
 describe.each(engines)("a stocktake on %s", (engine) => {
@@ -22,11 +27,11 @@ describe.each(engines)("a stocktake on %s", (engine) => {
 
   const start = async (store_id: number, more: object = {}): Promise<number> =>
     (await w.create("/stocktakes", { store_id, ...more })).id
-  const scan = async (id: number, ...codes: ReadonlyArray<string>): Promise<ReadonlyArray<any>> => {
+  const scan = async (id: number, ...codes: ReadonlyArray<string>): Promise<ReadonlyArray<unknown>> => {
     tick()
     return (await w.must("POST", `/stocktakes/${id}/scans`, { codes })).scans
   }
-  const takeBack = async (id: number, ...codes: ReadonlyArray<string>): Promise<ReadonlyArray<any>> =>
+  const takeBack = async (id: number, ...codes: ReadonlyArray<string>): Promise<ReadonlyArray<unknown>> =>
     (await w.must("POST", `/stocktakes/${id}/scans`, { codes, take_back: true })).scans
   const show = (id: number) => w.show(`/stocktakes/${id}`)
   const lineOf = async (id: number, key: "code" | "stock_level_id" | "name", value: unknown): Promise<Line> =>
@@ -36,8 +41,8 @@ describe.each(engines)("a stocktake on %s", (engine) => {
     return w.post(`/stocktakes/${id}/close`, body)
   }
   const level = (id: number) => w.show(`/stock_levels/${id}`)
-  const ledgerOf = async (product: number, id: number): Promise<ReadonlyArray<any>> =>
-    (await w.show(`/products/${product}/stock_levels/${id}/stock_transactions`)).map((one: any) => [
+  const ledgerOf = async (product: number, id: number): Promise<ReadonlyArray<unknown>> =>
+    (await w.show(`/products/${product}/stock_levels/${id}/stock_transactions`)).map((one: Entry) => [
       one.transaction_type_name,
       Number(one.quantity),
       one.source_type
