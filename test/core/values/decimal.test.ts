@@ -20,7 +20,7 @@ describe("decimals", () => {
     [0.1, 1, "0.1"],
     ["2.5", 0, "3"],
     ["1e2", 2, "100.00"]
-  ])("%j at %d decimals is %s", (value, scale, text) => {
+  ])("write %j at %d decimals as %s", (value, scale, text) => {
     expect(formatDecimal(value, scale)).toBe(text)
   })
 
@@ -30,11 +30,11 @@ describe("decimals", () => {
     ["2.5", 3],
     ["-1.5", -2],
     ["7", 7]
-  ])("%s counts as %d full units", (value, whole) => {
+  ])("count %s as %d whole units", (value, whole) => {
     expect(wholeUnits(value)).toBe(whole)
   })
 
-  it("survive scaled integers", () => {
+  it("survive conversion to scaled integers and back", () => {
     fc.assert(
       fc.property(
         fc.bigInt({ min: -(10n ** 30n), max: 10n ** 30n }),
@@ -61,11 +61,11 @@ describe("decimals", () => {
     ["1.234", "must have at most 2 decimals."],
     ["a", "must be a number."],
     [null, "must be a number."]
-  ])("%j read as a percentage is %j", (value, expected) => {
+  ])("read %j as a percentage as %j", (value, expected) => {
     expect(Result.merge(parseDecimal(value, { scale: 2, min: "0", max: "100" }))).toBe(expected)
   })
 
-  it("are rounded instead of refused on request", () => {
+  it("are rounded instead of rejected on request", () => {
     expect(Result.merge(parseDecimal("1.235", { scale: 2, strict: false }))).toBe("1.24")
   })
 
@@ -77,7 +77,7 @@ describe("decimals", () => {
     ["-1", false],
     ["1e2", false],
     ["", false]
-  ])("%j written in plain digits: %s", (text, expected) => {
+  ])("recognise plain digits in %j: %s", (text, expected) => {
     expect(isPlainDecimalText(text)).toBe(expected)
   })
 })

@@ -15,28 +15,28 @@ const rate = (pair: string, value: string, over: Partial<ExchangeRate> = {}): Ex
 const ask = (rates: ReadonlyArray<ExchangeRate>, from: string, to: string, at = "2026-06-01T00:00:00.000Z") =>
   findExchangeRate(rates, { from, to, base_currency: "GBP", at })
 
-describe("the exchange rate of an instant", () => {
+describe("the exchange rate at an instant", () => {
   it("is one between equal currencies", () => {
     expect(ask([], "GBP", "GBP")).toBe("1.00000000")
   })
-  it("is the stored pair, even when the reverse is stored too", () => {
+  it("is the stored pair, even if the reverse is stored too", () => {
     expect(ask([rate("GBP/USD", "1.27"), rate("USD/GBP", "0.5")], "GBP", "USD")).toBe("1.27000000")
   })
-  it("is the stored inverse of the reverse pair, else one over it cut to 8 decimals", () => {
+  it("is the stored inverse of the reverse pair, or one over it cut to 8 decimals", () => {
     expect(ask([rate("GBP/USD", "1.27", { inverse_rate: "0.79" })], "USD", "GBP")).toBe("0.79000000")
     expect(ask([rate("GBP/USD", "1.27")], "USD", "GBP")).toBe("0.78740157")
     expect(inverseOf("3")).toBe("0.33333333")
     expect(inverseOf("1.5")).toBe("0.66666666")
   })
-  it("uses the base currency when the pair is not stored", () => {
+  it("goes through the base currency if the pair is not stored", () => {
     expect(ask([rate("USD/GBP", "0.8"), rate("GBP/EUR", "1.17")], "USD", "EUR")).toBe("0.93600000")
     expect(ask([rate("USD/GBP", "0.33333333"), rate("GBP/EUR", "0.33333333")], "USD", "EUR")).toBe("0.11111110")
   })
-  it("does not exist when nothing connects the two", () => {
+  it("does not exist if nothing connects the two", () => {
     expect(ask([rate("USD/GBP", "0.8")], "USD", "EUR")).toBeUndefined()
     expect(ask([], "USD", "GBP")).toBeUndefined()
   })
-  it("is the newest one in force: from its first instant until just before it expires", () => {
+  it("is the newest one in force, until just before it expires", () => {
     const rates = [
       rate("GBP/USD", "1.20"),
       rate("GBP/USD", "1.30", { effective_at: "2026-03-01T00:00:00.000Z", expires_at: "2026-05-01T00:00:00.000Z" })
@@ -55,7 +55,7 @@ describe("converting money", () => {
     [100, "GBP", "KWD", "0.3905", 391],
     [-100, "GBP", "KWD", "0.3905", -391],
     [1, "GBP", "USD", "1.27", 1]
-  ])("%d minor %s to %s at %s is %d", (minor, from, to, at, expected) => {
+  ])("turns %d minor units of %s to %s at %s into %d", (minor, from, to, at, expected) => {
     expect(convertMoney(minor, from, to, at)).toBe(expected)
   })
 })

@@ -3,7 +3,7 @@ import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import { parseMailAddress } from "../../../core/values/mail-address.ts"
 
-describe("an address of mail", () => {
+describe("a mail address", () => {
   it.each([
     ["name@example.com", "name@example.com"],
     ["  name@example.com ", "name@example.com"],

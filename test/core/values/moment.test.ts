@@ -25,7 +25,7 @@ describe("a moment", () => {
     ["2026-07-01T00:30:00-0530", "2026-07-01T06:00:00.000Z"],
     ["2026-07-01T00:30:00+02", "2026-06-30T22:30:00.000Z"],
     ["2024-02-29", "2024-02-29T00:00:00.000Z"]
-  ])("%s is %s", (text, instant) => {
+  ])("is read from %s as %s", (text, instant) => {
     expect(read(text)).toBe(instant)
   })
 
@@ -40,11 +40,11 @@ describe("a moment", () => {
     "2026-01-05T09:30+25:00",
     "05/01/2026",
     "2026-1-5"
-  ])("%j is none", (text) => {
+  ])("is not read from %j", (text) => {
     expect(parseMoment(text)).toBeUndefined()
   })
 
-  it("keeps the clock it was written on for days and times of day", () => {
+  it("keeps its own offset for days and times of day", () => {
     const moment = parseMoment("2026-07-01T00:30:59+02:00")
     if (moment === undefined) throw new Error("not read")
     expect(plainDateOf(moment)).toBe("2026-07-01")
@@ -59,7 +59,7 @@ describe("a moment", () => {
     expect(plainDateOf(startOfDay(moment))).toBe("1969-12-31")
   })
 
-  it("distinguishes plain dates from anything longer", () => {
+  it("distinguishes plain dates from longer texts", () => {
     expect([isPlainDate("2026-06-30"), isPlainDate("2026-06-31"), isPlainDate("2026-06-30T00:00")]).toEqual([
       true,
       false,
@@ -78,7 +78,7 @@ describe("a time of day", () => {
     ["09:00:00", undefined],
     ["", undefined],
     [900, undefined]
-  ])("%j is minute %j", (text, minute) => {
+  ])("is read from %j as minute %j", (text, minute) => {
     expect(parseTimeOfDay(text)).toBe(minute)
   })
 })

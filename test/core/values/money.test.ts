@@ -44,23 +44,23 @@ describe("money in a body", () => {
     [null, "GBP", "must be a number."],
     [true, "GBP", "must be a number."],
     [["1"], "GBP", "must be a number."]
-  ])("%j in %s is %j", (value, currency, expected) => {
+  ])("is read from %j in %s as %j", (value, currency, expected) => {
     expect(Result.merge(parseMoney(value, currency))).toBe(expected)
   })
 
-  it("may be negative only where deductions are", () => {
+  it("may be negative where deductions are allowed", () => {
     expect(Result.merge(parseMoney("-10.00", "GBP", { signed: true }))).toBe(-1000)
     expect(Result.merge(parseMoney("-30000000.00", "GBP", { signed: true }))).toBe(
       "must not be greater than 21474836.47."
     )
   })
 
-  it("is an integer only where a column takes minor units alone", () => {
+  it("is a whole number where a column takes minor units only", () => {
     expect(Result.merge(parseMoney(250, "GBP", { minor_only: true }))).toBe(250)
     expect(Result.merge(parseMoney("2.50", "GBP", { minor_only: true }))).toBe("must be a whole number of minor units.")
   })
 
-  it("output is valid input", () => {
+  it("is read back as it was written", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 0, max: MAX_MONEY_MINOR }),
@@ -73,7 +73,7 @@ describe("money in a body", () => {
   })
 })
 
-describe("money out", () => {
+describe("written money", () => {
   it.each<[number | bigint, string, string]>([
     [0, "GBP", "0.00"],
     [5, "GBP", "0.05"],
@@ -82,7 +82,7 @@ describe("money out", () => {
     [0, "JPY", "0"],
     [5, "KWD", "0.005"],
     [123_456_789_012_345_678_901n, "GBP", "1234567890123456789.01"]
-  ])("%s minor units of %s is %s", (minor, currency, text) => {
+  ])("is, for %s minor units of %s, %s", (minor, currency, text) => {
     expect(formatMoney(minor, currency)).toBe(text)
   })
 })
@@ -96,11 +96,11 @@ describe("rounding", () => {
     [-10, "4.9", 0],
     [100, "33.335", 33],
     [1, "50", 1]
-  ])("%d at %s percent is %d, half away from zero", (minor, percent, expected) => {
+  ])("takes %d at %s percent as %d, half away from zero", (minor, percent, expected) => {
     expect(percentOfMoney(minor, percent)).toBe(expected)
   })
 
-  it("is not misled by binary fractions", () => {
+  it("is exact despite binary fractions", () => {
     expect(timesMoney(105, "0.1")).toBe(11n)
     expect(timesMoney(9_007_199_254_740_993n, "1.0")).toBe(9_007_199_254_740_993n)
   })
@@ -115,7 +115,7 @@ describe("splitting an amount by largest remainder", () => {
     [-100, [1, 1, 1], [-34, -33, -33]],
     [0, [3, 4], [0, 0]],
     [7, [], []]
-  ])("%d over %j is %j", (total, weights, parts) => {
+  ])("gives %d over %j as %j", (total, weights, parts) => {
     expect(allocateMoney(total, weights)).toEqual(parts)
   })
 
@@ -135,7 +135,7 @@ describe("splitting an amount by largest remainder", () => {
     )
   })
 
-  it("never gives a part more than its weight when the amount fits the weights", () => {
+  it("never gives a part more than its weight if the amount fits the weights", () => {
     fc.assert(
       fc.property(
         fc.array(amount, { minLength: 1, maxLength: 30 }),
@@ -150,7 +150,7 @@ describe("splitting an amount by largest remainder", () => {
 })
 
 describe("currencies", () => {
-  it("are at least thirty, each code once, with pounds, dollars and euros switched on", () => {
+  it("are at least thirty with unique codes, of which pounds, dollars and euros are enabled", () => {
     expect(currencies.length).toBeGreaterThanOrEqual(30)
     expect(new Set(currencies.map(({ code }) => code)).size).toBe(currencies.length)
     expect(
@@ -161,7 +161,7 @@ describe("currencies", () => {
     ).toEqual(["EUR", "GBP", "USD"])
   })
 
-  it("distinguish decimal and group separators", () => {
+  it("have different decimal and group separators", () => {
     for (const row of currencies) expect(row.thousand_separator).not.toBe(row.decimal_separator)
     expect(currencyOf("GBP")).toEqual({
       code: "GBP",
@@ -180,7 +180,7 @@ describe("currencies", () => {
     })
   })
 
-  it("are taken in any letter case and refused when unknown", () => {
+  it("are read in any letter case, and rejected if unknown", () => {
     expect(normaliseCurrency(" eur ")).toBe("EUR")
     expect(normaliseCurrency("XXZ")).toBeUndefined()
     expect(normaliseCurrency(978)).toBeUndefined()

@@ -7,6 +7,6 @@ it.each([
   ["Ordrs", ["orders", "stores"], "orders"],
   ["colour", ["id", "name"], undefined],
   ["", [], undefined]
-] as const)("%s among %j is %s", (word, among, meant) => {
+] as const)("the word nearest to %s among %j is %s", (word, among, meant) => {
   expect(nearest(word, among)).toBe(meant)
 })

@@ -14,7 +14,7 @@ const scaledExactly = (text: string, scale: number): string =>
   roundHalfAway(exact(text).times(exact(10).pow(scale))).toFixed(0)
 
 describe("numbers written in plain digits", () => {
-  it("scale as exact arithmetic scales them", () => {
+  it("are scaled like exact decimals", () => {
     fc.assert(
       fc.property(written, scale, (text, scale) => {
         expect(toScaled(text, scale)).toBe(BigInt(scaledExactly(text, scale)))
@@ -22,7 +22,7 @@ describe("numbers written in plain digits", () => {
       { numRuns: 2_000 }
     )
   })
-  it("are decimals when they have no more decimals than the scale and lie within the bounds", () => {
+  it("are read as decimals only within the scale and the bounds", () => {
     fc.assert(
       fc.property(written, scale, (text, scale) => {
         const value = exact(text)
@@ -40,7 +40,7 @@ describe("numbers written in plain digits", () => {
       { numRuns: 2_000 }
     )
   })
-  it("are money if they are full minor units in range", () => {
+  it("are read as money only if they are whole minor units in range", () => {
     fc.assert(
       fc.property(written, fc.constantFrom("GBP", "JPY", "KWD"), fc.boolean(), (text, currency, signed) => {
         const minor = exact(text).times({ GBP: 100, JPY: 1, KWD: 1_000 }[currency]!)

@@ -47,13 +47,13 @@ describe("a plain decimal", () => {
       expect(plainDecimal(other), String(other)).toBeUndefined()
     }
   })
-  it("rounds half away from zero, and is never a negative zero", () => {
+  it("is rounded half away from zero, and is never a negative zero", () => {
     expect(multiplyDivide(5, 1, 10)).toBe(1)
     expect(multiplyDivide(-5, 1, 10)).toBe(-1)
     expect(multiplyDivide(-4, 1, 10)).toBe(0)
     expect(multiplyDivide(4, 1, 10)).toBe(0)
   })
-  it("leaves numbers beyond exact counting to exact decimals", () => {
+  it("is left to exact decimals beyond exact integers", () => {
     expect(multiplyDivide(2 ** 30, 2 ** 30, 7)).toBeUndefined()
     expect(multiplyDivide(0.5, 4, 1)).toBeUndefined()
   })
@@ -61,7 +61,7 @@ describe("a plain decimal", () => {
 
 describe("plain and exact arithmetic", () => {
   const rounded = (value: ReturnType<typeof exact>): number => roundHalfAway(value).toNumber() + 0
-  it("give the same percentage of an amount, and the same amount without it", () => {
+  it("agree on a percentage of an amount, and on the amount without it", () => {
     fc.assert(
       fc.property(minor, decimal, positive, (amount, percent, rate) => {
         expect(percentOfMoney(amount, percent)).toBe(rounded(exact(amount).times(exact(percent)).dividedBy(100)))
@@ -70,7 +70,7 @@ describe("plain and exact arithmetic", () => {
       { numRuns: 2_000 }
     )
   })
-  it("give the same half cents, where rounding is decided", () => {
+  it("agree where half a cent decides the rounding", () => {
     for (const [amount, percent] of [
       [1, "50"],
       [3, "50.00"],
@@ -83,7 +83,7 @@ describe("plain and exact arithmetic", () => {
       expect(percentOfMoney(amount, percent)).toBe(rounded(exact(amount).times(exact(percent)).dividedBy(100)))
     }
   })
-  it("give the same full units, products and order", () => {
+  it("agree on whole units, products and order", () => {
     fc.assert(
       fc.property(decimal, decimal, minor, (one, other, amount) => {
         expect(wholeUnits(one)).toBe(rounded(exact(one)))
@@ -109,7 +109,7 @@ const told = (total: number, weights: ReadonlyArray<number>): ReadonlyArray<numb
   return parts.map(Number)
 }
 describe("an amount spread by weights", () => {
-  it("is spread correctly, whether its figures are small or large", () => {
+  it("equals the largest-remainder method, for small and large figures", () => {
     const small = fc.integer({ min: -5, max: 40 }),
       large = fc.integer({ min: 0, max: 9_000_000_000_000 })
     fc.assert(
@@ -125,8 +125,8 @@ describe("an amount spread by weights", () => {
   })
 })
 
-describe("a moment as programs write it", () => {
-  it("is the instant it is, in any year, with any offset", () => {
+describe("an ISO timestamp", () => {
+  it("is read as its instant, in any year and with any offset", () => {
     const years = fc.date({
       min: new Date("0000-01-01T00:00:00Z"),
       max: new Date("9999-12-31T23:59:59.999Z"),
@@ -149,7 +149,7 @@ describe("a moment as programs write it", () => {
       { numRuns: 1_000 }
     )
   })
-  it("is none where day, time or offset do not exist", () => {
+  it("is rejected if its day, time or offset does not exist", () => {
     for (const text of words(`
       2026-02-29T00:00:00Z 2026-13-01T00:00:00Z 2026-00-01T00:00:00Z 2026-01-00T00:00:00Z 2026-04-31T00:00:00.000Z
       2026-01-01T24:00:00Z 2026-01-01T23:60:00Z 2026-01-01T23:00:60Z 2026-01-01T00:00:00+24:00

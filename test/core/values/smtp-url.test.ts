@@ -26,7 +26,7 @@ describe("the mail server's address", () => {
         login: { user: "me@example.com", password: "p:a/ss%" }
       }
     ]
-  ])("%s", (given, expected) => {
+  ])("is read from %s", (given, expected) => {
     expect(parseSmtpUrl(given)).toEqual(Result.succeed(expected))
   })
 
@@ -35,7 +35,7 @@ describe("the mail server's address", () => {
     mail.example http://mail.example smtp:// smtp://u:p%ZZ@mail.example smtp://mail.example?tls=no
     smtp://mail.example?tls.rejectUnauthorized=false smtps://mail.example?tls=off
   `)
-  )("is refused without revealing its password: %s", (given) => {
+  )("is rejected without revealing its password: %s", (given) => {
     const refused = parseSmtpUrl(given)
     expect(Result.isFailure(refused)).toBe(true)
     expect(Result.isFailure(refused) && refused.failure).not.toContain("p%ZZ")

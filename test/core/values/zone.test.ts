@@ -2,7 +2,7 @@ import { expect, it } from "vitest"
 import { dayOf, offsetAt, startOfDay } from "../../../core/values/time.ts"
 
 it.each(["UTC", "Europe/London", "America/New_York", "Pacific/Auckland"])(
-  "the first and last days of the calendar begin and end in %s like any other",
+  "the first and last days of the calendar begin and end in %s like any other day",
   (zone) => {
     for (const [day, next] of [
       ["0000-12-31", "0001-01-01"],
@@ -16,7 +16,7 @@ it.each(["UTC", "Europe/London", "America/New_York", "Pacific/Auckland"])(
   }
 )
 
-it("years that texts have no plain form for have a clock as well: a look around the first day reaches into them", () => {
+it("a zone has offsets before year 0 and after year 9999", () => {
   const hours = 3_600_000
   expect(offsetAt(Date.parse("0000-01-01T05:00:00Z"), "Etc/GMT+12")).toBe(-12 * hours)
   expect(offsetAt(Date.parse("-000001-06-01T00:00:00Z"), "Etc/GMT+12")).toBe(-12 * hours)
