@@ -59,17 +59,17 @@ describe("calculate_rate", () => {
     [{ store_id: 8 }, "store_id"],
     [{ store_id: "x" }, "store_id"],
     [{ quantity: null, start: "", end: null, store_id: 8 }, "quantity start end store_id"]
-  ])("%j: %s", (over, expected) => {
+  ])("answers %j with %s", (over, expected) => {
     expect(errorKeys(over)).toBe(expected)
   })
 
-  it("refuses an hourly window beyond the limit under the field that is wrong", () => {
+  it("rejects an hourly window beyond the limit, naming the end", () => {
     const hourly = rate({ method: { ...noRateMethod, base_period: "hourly" } })
     expect(Object.keys(Result.merge(ask({ end: "2126-01-05T00:00:00Z" }, [hourly])))).toEqual(["end"])
   })
 })
 
-describe("the rate that wins", () => {
+describe("the winning rate", () => {
   const day = "2026-06-15"
   // Rates by age with the ids 1, 2…, and the id of the one that wins.
   it.each<[string, ReadonlyArray<Partial<PricedRate>>, JsonObject, number | null]>([
@@ -110,7 +110,7 @@ describe("the rate that wins", () => {
       { store_id: 7 },
       2
     ]
-  ])("is %s", (_, rates, question, id) => {
+  ])("is chosen: %s", (_, rates, question, id) => {
     const answer = ask(
       { start: "2026-06-15T10:00:00Z", end: "2028-03-01T00:00:00Z", ...question },
       rates.map((over, at) => rate({ id: at + 1, ...over }))
@@ -152,7 +152,7 @@ describe("two rates of a product", () => {
   })
 })
 
-describe("the rate of a line", () => {
+describe("the rate of an opportunity's line", () => {
   const question = { transaction_type: "rental" as const, store_id: null, start: "2026-01-05T00:00:00Z" }
   const euros = { currency: "EUR", base_currency: "GBP", exchange_rate: "0.8500000000" }
 
@@ -161,7 +161,7 @@ describe("the rate of a line", () => {
     const base = rate({ id: 2, priority: 9 })
     expect(resolveLineRate([own, base], question, euros)).toMatchObject({ product_rate_id: 1, price: 6000 })
   })
-  it("is otherwise converted from the base currency with the snapshot, the block's charge with it", () => {
+  it("is otherwise converted from the base currency at the opportunity's exchange rate, with a hybrid's block charge", () => {
     const method = {
       ...noRateMethod,
       calculation_strategy: "hybrid" as const,
@@ -174,7 +174,7 @@ describe("the rate of a line", () => {
       method: { ...method, strategy_config: { fixed_charge: 23_529, fixed_period_units: 3 } }
     })
   })
-  it("allows for currencies of another scale", () => {
+  it("is converted between currencies of different decimal places", () => {
     const yen = { currency: "JPY", base_currency: "GBP", exchange_rate: "0.0052" }
     expect(resolveLineRate([rate({ price: 5200 })], question, yen)).toMatchObject({ price: 10_000 })
   })

@@ -84,7 +84,7 @@ describe("a condition", () => {
     ["state", "eq", "Quotation", true],
     ["state", "in", [2, "1"], true],
     ["state", "eq", 2, false]
-  ])("%s %s %j: %s", (field, operator, value, expected) => {
+  ])("%s %s %j is met: %s", (field, operator, value, expected) => {
     expect(meets({ conditions: [{ field, operator, value }] })).toBe(expected)
   })
 })
@@ -93,17 +93,17 @@ describe("criteria", () => {
   const yes = { field: "store_id", operator: "eq", value: 1 }
   const no = { field: "store_id", operator: "eq", value: 2 }
 
-  it("require all conditions unless any suffices", () => {
+  it("require all conditions unless they match any", () => {
     expect([
       meets({ conditions: [yes, no] }),
       meets({ match: "any", conditions: [yes, no] }),
       meets({ match: "any", conditions: [no] })
     ]).toEqual([false, true, false])
   })
-  it("match everything if empty", () => {
+  it("are met by every line if empty", () => {
     expect([meets({}), meets({ conditions: [] }), meets({ match: "any", conditions: [] })]).toEqual([true, true, true])
   })
-  it("nest groups one level", () => {
+  it("may nest groups one level deep", () => {
     expect(meets({ conditions: [yes, { match: "any", conditions: [no, yes] }] })).toBe(true)
     expect(meets({ conditions: [yes, { match: "all", conditions: [no, yes] }] })).toBe(false)
   })
@@ -114,7 +114,7 @@ describe("criteria", () => {
       meets({ member_id: 7, store_id: 2 })
     ]).toEqual([true, true, false])
   })
-  it("treat an unknown fact as meeting no comparison", () => {
+  it("meet no comparison with an unknown fact", () => {
     const unknown = { ...facts, starts_at: null, quantity: null }
     const meetsUnknown = (criteria: Json) => meetsCriteria(Result.getOrThrow(readCriteria(criteria)), unknown, "GBP")
     for (const operator of ["gt", "gteq", "lt", "lteq"]) {
@@ -141,7 +141,7 @@ describe("criteria", () => {
     [{ conditions: [{ conditions: [{ conditions: [] }] }] }, "criteria.conditions.0.conditions.0"],
     [{ colour: "red" }, "criteria.colour"],
     [{ member_id: "x" }, "criteria.member_id"]
-  ])("%j is refused under %s", (criteria, key) => {
+  ])("are rejected: %j, naming %s", (criteria, key) => {
     expect(Object.keys(Result.merge(readCriteria(criteria)))).toEqual([key])
   })
 })

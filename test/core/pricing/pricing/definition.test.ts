@@ -20,7 +20,7 @@ const config = (strategy_config: JsonObject) => errorKeys(composeMethod({ ...dai
 const block = (strategy_config: JsonObject) =>
   errorKeys(composeMethod({ calculation_strategy: "hybrid", base_period: "daily", strategy_config }))
 
-describe("strategy config", () => {
+describe("the strategy config of a rate definition", () => {
   it.each<[JsonObject, string]>([
     [{ leeway_minutes: 1.5 }, "strategy_config.leeway_minutes"],
     [{ leeway_minutes: true }, "strategy_config.leeway_minutes"],
@@ -47,7 +47,7 @@ describe("strategy config", () => {
     ],
     [{ first_day_cutoff: "" }, "accepted"],
     [{ leeway_minutes: 10_000_000 }, "accepted"]
-  ])("%j gives %s", (submitted, expected) => {
+  ])("%j is answered with %s", (submitted, expected) => {
     expect(config(submitted)).toBe(expected)
   })
 
@@ -55,11 +55,11 @@ describe("strategy config", () => {
     [{ fixed_charge: -1 }, "strategy_config.fixed_charge"],
     [{ fixed_charge: 1.5 }, "strategy_config.fixed_charge"],
     [{ fixed_period_units: -1 }, "strategy_config.fixed_period_units"]
-  ])("%j of a hybrid gives %s", (submitted, expected) => {
+  ])("%j of a hybrid strategy is answered with %s", (submitted, expected) => {
     expect(block(submitted)).toBe(expected)
   })
 
-  it("keeps known keys, cast, and stores no defaults", () => {
+  it("stores known keys with their types cast, and no defaults", () => {
     expect(
       stored({
         ...daily,
@@ -102,7 +102,7 @@ describe("modifier configs", () => {
     ["1e2", "modifier_configs.multiplier.tiers.0.multiplier"],
     ["", "modifier_configs.multiplier.tiers.0.multiplier"],
     [null, "modifier_configs.multiplier.tiers.0.multiplier"]
-  ])("a multiplier of %j: %s", (multiplier, expected) => {
+  ])("a multiplier of %j is answered with %s", (multiplier, expected) => {
     expect(errorKeys(tier(multiplier))).toBe(expected)
   })
 
@@ -116,20 +116,20 @@ describe("modifier configs", () => {
     [{ from: 1, factor: -0.1 }, "modifier_configs.factor.ranges.0.factor"],
     [{ from: 1, factor: "" }, "modifier_configs.factor.ranges.0.factor"],
     ["row", "modifier_configs.factor.ranges.0.from modifier_configs.factor.ranges.0.factor"]
-  ])("a range of %j: %s", (range, expected) => {
+  ])("a range of %j is answered with %s", (range, expected) => {
     expect(errorKeys(factor(range))).toBe(expected)
   })
 
   it.each<[string, JsonObject, string]>([
     ["factor", { ranges: [] }, "modifier_configs.factor.ranges"],
     ["multiplier", { tiers: [{ multiplier: "1" }, {}] }, "modifier_configs.multiplier.tiers.1.multiplier"]
-  ])("a %s of %j: %s", (name, submitted, expected) => {
+  ])("a %s of %j is answered with %s", (name, submitted, expected) => {
     expect(
       errorKeys(composeMethod({ ...daily, enabled_modifiers: [name], modifier_configs: { [name]: submitted } }))
     ).toBe(expected)
   })
 
-  it("keeps numbers of decimals as text, so that 0.5 stays 0.5 and 1.0 becomes 1", () => {
+  it("store decimals as text, so that 0.5 stays 0.5 and 1.0 becomes 1", () => {
     const tiers = [0.5, 1.0, "1.0", 0].map((multiplier) => ({ multiplier }))
     expect(
       stored({ ...daily, enabled_modifiers: ["multiplier"], modifier_configs: { multiplier: { tiers } } })
@@ -137,7 +137,7 @@ describe("modifier configs", () => {
     ).toStrictEqual({ multiplier: { tiers: ["0.5", "1", "1.0", "0"].map((multiplier) => ({ multiplier })) } })
   })
 
-  it("keeps one entry for each enabled modifier and ignores the others, even invalid ones", () => {
+  it("store one entry for each enabled modifier and ignore the others, even invalid ones", () => {
     const enabled_modifiers = ["factor", "factor"]
     const method = stored({ ...daily, enabled_modifiers, modifier_configs: { multiplier: { tiers: "bad" } } })
     expect(method).toMatchObject({ enabled_modifiers, modifier_configs: { factor: {} } })
@@ -149,7 +149,7 @@ describe("modifier configs", () => {
     })
   })
 
-  it("accepts an empty list in place of an object, and nothing else", () => {
+  it("may be an empty list in place of an object, but no other list or text", () => {
     expect(stored({ ...daily, strategy_config: [], modifier_configs: [] })).toMatchObject({
       strategy_config: {},
       modifier_configs: {}
@@ -163,7 +163,7 @@ describe("modifier configs", () => {
   })
 })
 
-describe("strategy against period and modifiers", () => {
+describe("the strategy of a rate definition", () => {
   // strategy, base period, modifiers → error keys
   it.each<[Json, Json, Json, string]>([
     ["period", "half_hourly", ["multiplier", "factor"], "accepted"],
@@ -180,11 +180,14 @@ describe("strategy against period and modifiers", () => {
     ["weekly", "daily", [], "calculation_strategy"],
     [null, "daily", [], "calculation_strategy"],
     ["period", 1, [], "base_period"]
-  ])("%j %j %j: %s", (calculation_strategy, base_period, enabled_modifiers, expected) => {
-    expect(errorKeys(composeMethod({ calculation_strategy, base_period, enabled_modifiers }))).toBe(expected)
-  })
+  ])(
+    "%j with period %j and modifiers %j is answered with %s",
+    (calculation_strategy, base_period, enabled_modifiers, expected) => {
+      expect(errorKeys(composeMethod({ calculation_strategy, base_period, enabled_modifiers }))).toBe(expected)
+    }
+  )
 
-  it("is judged before the configs are looked at", () => {
+  it("is checked before its config", () => {
     expect(errorKeys(composeMethod({ calculation_strategy: "period", strategy_config: { leeway_minutes: -1 } }))).toBe(
       "base_period"
     )
@@ -211,7 +214,7 @@ describe("updating a definition", () => {
       strategy_config
     })
   })
-  it("drops the configs of modifiers that go", () => {
+  it("deletes the configs of modifiers that are switched off", () => {
     expect(Result.getOrThrow(updateMethod(existing, { enabled_modifiers: [] }))).toStrictEqual({
       ...existing,
       enabled_modifiers: [],
@@ -232,7 +235,7 @@ describe("copying and deleting a definition", () => {
     expect(copyName("Daily Rate")).toBe("Daily Rate (Copy)")
     expect(copyName("x".repeat(255))).toBe(`${"x".repeat(248)} (Copy)`)
   })
-  it("is refused for presets and for definitions in use", () => {
+  it("rejects deleting presets and definitions in use", () => {
     expect(deletionErrors({ is_preset: false, in_use: false })).toBeUndefined()
     expect(Object.keys(deletionErrors({ is_preset: true, in_use: false }) ?? {})).toEqual(["rate_definition"])
     expect(Object.keys(deletionErrors({ is_preset: false, in_use: true }) ?? {})).toEqual(["rate_definition"])
@@ -312,7 +315,7 @@ describe("the form of the rate engine", () => {
       }
     ])
   })
-  it("names an unknown modifier by its position", () => {
+  it("rejects an unknown modifier, naming its position", () => {
     expect(Result.merge(schemaSections({ strategy: "period", modifiers: ["factor", "bogus"] }))).toEqual({
       "modifiers.1": ["The modifier must be one of: multiplier, factor."]
     })
@@ -323,7 +326,7 @@ describe("the form of the rate engine", () => {
 })
 
 describe("presets", () => {
-  it("are methods a definition may have", () => {
+  it("are valid rate definitions", () => {
     for (const { base_period, calculation_strategy, enabled_modifiers, modifier_configs, strategy_config } of presets) {
       expect(
         errorKeys(
@@ -332,7 +335,7 @@ describe("presets", () => {
       ).toBe("accepted")
     }
   })
-  it("receive every engine rates are imported from, usage-based ones as daily", () => {
+  it("include one for every source engine, the daily rate for usage-based ones", () => {
     const slugs = presets.map(({ slug }) => slug)
     expect(Object.values(presetSlugOfSourceEngine).filter((slug) => !slugs.includes(slug))).toEqual([])
     expect(presetSlugOfSourceEngine["Days Used Rate"]).toBe("daily-rate")

@@ -50,32 +50,32 @@ describe("one discount rule", () => {
     expect(off([rule(1, { ...fixed, applies_to: "total" })], [line(6667), line(3333)])).toEqual([667, 333])
     expect(off([rule(1, { ...fixed, applies_to: "total" })], [line(400), line(200)])).toEqual([400, 200])
   })
-  it("stops at the most it may take off an opportunity", () => {
+  it("takes at most its maximum amount off an opportunity", () => {
     const half = { discount_value: "50.00", max_discount_amount: 1000 }
     expect(off([rule(1, half)], [line(6000), line(4000)])).toEqual([600, 400])
     expect(off([rule(1, { ...half, applies_to: "total" })], [line(6000), line(4000)])).toEqual([600, 400])
     expect(off([rule(1, half)], [line(1000), line(1000)])).toEqual([500, 500])
   })
-  it("touches only the lines that meet its criteria", () => {
+  it("discounts only the lines that meet its criteria", () => {
     const other = line(1000, { facts: { ...facts, product_id: 6 } })
     expect(off([rule(1, { criteria: { product_id: 5 } })], [line(1000), other])).toEqual([100, 0])
     expect(off([rule(1, { criteria: { product_id: 5 }, applies_to: "total" })], [line(1000), other])).toEqual([100, 0])
     expect(off([rule(1, { criteria: { colour: "red" } })], [line(1000)])).toEqual([0])
   })
-  it("rounds half a penny up, and spreads its pennies by the largest remainder", () => {
+  it("rounds half a penny up, and splits a total by the largest remainder", () => {
     expect(off([rule(1, { discount_value: "0.01" })], [line(5000)])).toEqual([1])
     const dime = { discount_type: "fixed_amount", discount_value: "0.10", applies_to: "total" } as const
     expect(off([rule(1, dime)], [line(10_000), line(10_000), line(5000)])).toEqual([4, 4, 2])
     expect(off([rule(1, dime)], [line(10_000), line(5000)])).toEqual([7, 3])
     expect(off([rule(1, dime)], [line(10_000), line(10_000, { priced_by_hand: true })])).toEqual([10, 0])
   })
-  it("reports its amount", () => {
+  it("reports its amount, unless that is zero", () => {
     expect(apply([rule(1)], [line(1000), line(500)]).applied).toEqual([{ rule_id: 1, name: "Rule 1", amount: 150 }])
     expect(apply([rule(1)], [line(0)]).applied).toEqual([])
   })
 })
 
-describe("whether a rule is in force", () => {
+describe("a discount rule", () => {
   it.each<[string, Partial<DiscountRule>, number]>([
     ["on its first day", { valid_from: "2026-07-01" }, 100],
     ["before its first day", { valid_from: "2026-07-02" }, 0],
@@ -87,10 +87,10 @@ describe("whether a rule is in force", () => {
     ["in its own currency", { currency_code: "GBP" }, 100],
     ["in another currency", { currency_code: "EUR" }, 0],
     ["not automatic and not named", { auto_apply: false }, 0]
-  ])("%s", (_, over, expected) => {
+  ])("applies by its days, switch, store, currency and name: %s", (_, over, expected) => {
     expect(off([rule(1, over)], [line(1000)])).toEqual([expected])
   })
-  it("and not automatic, but named on the opportunity", () => {
+  it("that is not automatic applies when named on the opportunity, if its criteria are met", () => {
     expect(off([rule(1, { auto_apply: false })], [line(1000)], { named_rule_ids: [1] })).toEqual([100])
     expect(
       off([rule(1, { auto_apply: false, criteria: { product_id: 6 } })], [line(1000)], { named_rule_ids: [1] })
@@ -98,19 +98,19 @@ describe("whether a rule is in force", () => {
   })
 })
 
-describe("lines rules keep off", () => {
-  it("are those with manual prices, unless the rule is named", () => {
+describe("a line's discount by rule", () => {
+  it("is zero at a manual price, unless the rule is named", () => {
     expect(off([rule(1)], [line(1000, { priced_by_hand: true }), line(1000)])).toEqual([0, 100])
     expect(off([rule(1)], [line(1000, { priced_by_hand: true })], { named_rule_ids: [1] })).toEqual([100])
   })
-  it("are always the non-discountable ones", () => {
+  it("is always zero when the line is not discountable", () => {
     expect(off([rule(1)], [line(1000, { discountable: false })], { named_rule_ids: [1] })).toEqual([0])
   })
 })
 
 describe("several discount rules", () => {
   const stackable = true
-  it("that stack apply by priority to the remainder", () => {
+  it("that stack apply by priority, each to the remainder", () => {
     const fixed = { discount_type: "fixed_amount", discount_value: "10.00", stackable } as const
     expect(off([rule(1, { stackable }), rule(2, { ...fixed, priority: 5 })], [line(10_000)])).toEqual([1000 + 900])
     expect(off([rule(1, { stackable }), rule(2, fixed)], [line(10_000)])).toEqual([1000 + 1000])
@@ -134,13 +134,13 @@ describe("several discount rules", () => {
     expect(apply([rule(5), rule(4)], [line(10_000)]).applied[0]?.rule_id).toBe(4)
     expect(apply([rule(4), rule(5, { priority: 1 })], [line(10_000)]).applied[0]?.rule_id).toBe(5)
   })
-  it("of both sorts: the stack or the best lone rule, whichever takes more off", () => {
+  it("are either those that stack or the best one that does not, whichever takes more off", () => {
     const stack = [rule(1, { stackable }), rule(2, { stackable })]
     expect(off([...stack, rule(3, { discount_value: "15.00" })], [line(10_000)])).toEqual([1900])
     expect(off([...stack, rule(3, { discount_value: "25.00" })], [line(10_000)])).toEqual([2500])
   })
 
-  it("never exceed a line's amount, and add up to the lines' reductions", () => {
+  it("never exceed a line's amount, and add up to the reductions of the lines", () => {
     const anyRule = fc.record({
       discount_type: fc.constantFrom("percentage" as const, "fixed_amount" as const),
       discount_value: fc.integer({ min: 1, max: 10_000 }).map((hundredths) => (hundredths / 100).toFixed(2)),
@@ -183,7 +183,7 @@ describe("the value of a discount rule", () => {
     ["fixed_amount", "10.5", "10.50"],
     ["fixed_amount", "0.00", "must be greater than 0."],
     ["fixed_amount", "-1.00", "must be at least 0."]
-  ])("%s %j is %j", (type, value, expected) => {
+  ])("as %s, %j is read as %j", (type, value, expected) => {
     expect(Result.merge(readDiscountValue(type, value, "GBP"))).toBe(expected)
   })
 })

@@ -3,6 +3,7 @@ import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import type { RateBreakdown } from "../../../../core/pricing/pricing/modifiers.ts"
 import { calculateRate, type RateRequest } from "../../../../core/pricing/pricing/engine.ts"
+import { tableRows } from "../../../words.ts"
 
 const request = (over: Partial<RateRequest>): RateRequest => ({
   calculation_strategy: "period",
@@ -19,12 +20,6 @@ const request = (over: Partial<RateRequest>): RateRequest => ({
 })
 const breakdown = (over: Partial<RateRequest>) => Result.getOrThrow(calculateRate(request(over)))
 
-/** The rows of a table drawn with bars, each cell trimmed. */
-const rows = (table: string): ReadonlyArray<ReadonlyArray<string>> =>
-  table
-    .trim()
-    .split("\n")
-    .map((row) => row.split("|").map((cell) => cell.trim()))
 /** `leeway_minutes=30 last_day_cutoff=09:00` as an object. */
 const options = (text: string): { [key: string]: string | number } =>
   Object.fromEntries(
@@ -48,7 +43,7 @@ const listed = <A>(text: string, read: (one: string) => A): ReadonlyArray<A> =>
 
 describe("units of a hire (rules/rates 4.1)", () => {
   // 12 January 2026 is a Monday.
-  const table = rows(`
+  const table = tableRows(`
     a day of leeway is taken off once, not each day            | daily       | leeway_minutes=1440                                | 2026-01-12 00:00          | 2026-01-14 00:00          | 1
     a minute more than leeway starts the second day            | daily       | leeway_minutes=1440                                | 2026-01-12 00:00          | 2026-01-14 00:01          | 2
     one day and leeway and a minute                            | daily       | leeway_minutes=30                                  | 2026-01-12 08:00          | 2026-01-13 08:31          | 2
@@ -138,7 +133,7 @@ describe("units of a hire (rules/rates 4.1)", () => {
     opening hours of ends in two offsets                       | hourly      | day_type=business business_hours_start=09:00 business_hours_end=17:00 | 2026-01-05T09:00:00+05:00 | 2026-01-05 12:00 | 8
     ten years of opening hours                                 | hourly      | day_type=business business_hours_start=09:00 business_hours_end=17:00 | 2016-01-01 | 2026-01-01 | 29224
   `)
-  it.each(table)("%s", (_, base_period, config = "", start = "", end = "", units) => {
+  it.each(table)("are counted: %s", (_, base_period, config = "", start = "", end = "", units) => {
     const answer = breakdown({
       base_period: base_period as RateRequest["base_period"],
       strategy_config: options(config),
@@ -159,7 +154,7 @@ describe("modifiers (rules/rates 4.4, 4.5)", () => {
     multiplier: { tiers: all.map((multiplier) => ({ multiplier })) }
   })
   // price, multipliers, factors (from-to:factor, the first match in list order), days, quantity, per item, in all, lines
-  const table = rows(`
+  const table = tableRows(`
     tiers written differently do not share a line                    | 10000 | 1.0,1,1   |                    | 3 | 1    | 300.00 | 300.00    | 1-1 x1.0 @100.00 = 100.00; 2-3 x1 @100.00 = 200.00
     half a penny rounds up for each day, then is multiplied          | 333   | 0.5       |                    | 3 | 1    | 5.01   | 5.01      | 1-3 x0.5 @1.67 = 5.01
     0.5 of a penny is a penny                                        | 1     | 0.5       |                    | 2 | 1    | 0.02   | 0.02      | 1-2 x0.5 @0.01 = 0.02
@@ -187,35 +182,38 @@ describe("modifiers (rules/rates 4.4, 4.5)", () => {
     1.005 as a factor                                                | 100   |           | 1-:1.005           | 1 | 1    | 1.01   | 1.01      | 1-1 x1.0 @1.00 = 1.00
     multiplier first, then factor on its sum: 0.17 x 2 = 0.34, x 0.5 | 33    | 0.5       | 1-:0.5             | 2 | 2    | 0.17   | 0.34      | 1-2 x0.5 @0.17 = 0.34
   `)
-  it.each(table)("%s", (_, price, multipliers = "", factors = "", days, quantity, each, total, lines) => {
-    const modifier_configs = {
-      ...(multipliers === "" ? {} : tiers(...listed(multipliers, (one) => one))),
-      ...(factors === ""
-        ? {}
-        : {
-            factor: {
-              ranges: listed(factors, (one) => {
-                const [, from, to, factor = ""] = /^(\d+)-(\d*):(.+)$/.exec(one)!
-                return { from: Number(from), to: to === "" ? null : Number(to), factor }
-              })
-            }
-          })
+  it.each(table)(
+    "change the price of each unit: %s",
+    (_, price, multipliers = "", factors = "", days, quantity, each, total, lines) => {
+      const modifier_configs = {
+        ...(multipliers === "" ? {} : tiers(...listed(multipliers, (one) => one))),
+        ...(factors === ""
+          ? {}
+          : {
+              factor: {
+                ranges: listed(factors, (one) => {
+                  const [, from, to, factor = ""] = /^(\d+)-(\d*):(.+)$/.exec(one)!
+                  return { from: Number(from), to: to === "" ? null : Number(to), factor }
+                })
+              }
+            })
+      }
+      const answer = breakdown({
+        price: Number(price),
+        quantity: Number(quantity),
+        end: `2026-01-${String(5 + Number(days)).padStart(2, "0")}`,
+        enabled_modifiers: Object.keys(modifier_configs) as RateRequest["enabled_modifiers"],
+        modifier_configs
+      })
+      expect({
+        each: answer.per_unit_subtotal,
+        total: answer.total,
+        lines: drawn(answer.line_items),
+        quantity: answer.quantity,
+        unit_price: answer.unit_price
+      }).toEqual({ each, total, lines, quantity: Number(quantity), unit_price: (Number(price) / 100).toFixed(2) })
     }
-    const answer = breakdown({
-      price: Number(price),
-      quantity: Number(quantity),
-      end: `2026-01-${String(5 + Number(days)).padStart(2, "0")}`,
-      enabled_modifiers: Object.keys(modifier_configs) as RateRequest["enabled_modifiers"],
-      modifier_configs
-    })
-    expect({
-      each: answer.per_unit_subtotal,
-      total: answer.total,
-      lines: drawn(answer.line_items),
-      quantity: answer.quantity,
-      unit_price: answer.unit_price
-    }).toEqual({ each, total, lines, quantity: Number(quantity), unit_price: (Number(price) / 100).toFixed(2) })
-  })
+  )
   it("run once each, in order, and report the price before and after for one item", () => {
     const answer = breakdown({
       end: "2026-01-07",
@@ -229,7 +227,7 @@ describe("modifiers (rules/rates 4.4, 4.5)", () => {
     ])
     expect(answer).toMatchObject({ unit_price: "100.00", per_unit_subtotal: "90.00", total: "180.00" })
   })
-  it("multiply a fixed rate's factor only", () => {
+  it("multiply a fixed rate by its factor", () => {
     const answer = breakdown({
       calculation_strategy: "fixed",
       base_period: null,
@@ -260,7 +258,7 @@ describe("modifiers (rules/rates 4.4, 4.5)", () => {
 })
 
 describe("a hybrid's block and its remainder (rules/rates 4.3)", () => {
-  const table = rows(`
+  const table = tableRows(`
     exactly the block                       | daily   | fixed_charge=20000 fixed_period_units=3                        | 2026-01-05 00:00 | 2026-01-08 00:00 | 1 | 3 | 200.00 | 200.00  | 1-3 x1.0 @200.00 = 200.00
     one minute past the block               | daily   | fixed_charge=20000 fixed_period_units=3                        | 2026-01-05 00:00 | 2026-01-08 00:01 | 2 | 4 | 240.00 | 480.00  | 1-3 x1.0 @200.00 = 200.00; 4-4 x1.0 @40.00 = 40.00
     shorter than a day                      | daily   | fixed_charge=20000 fixed_period_units=3                        | 2026-01-05 00:00 | 2026-01-05 01:00 | 1 | 1 | 200.00 | 200.00  | 1-1 x1.0 @200.00 = 200.00
@@ -276,28 +274,31 @@ describe("a hybrid's block and its remainder (rules/rates 4.3)", () => {
     a charge and a block of nothing         | daily   | fixed_charge=20000 fixed_period_units=0                        | 2026-01-01 | 2026-01-04 | 1 | 3 | 320.00 | 320.00 | 1-3 x1.0 @40.00 = 120.00
     nothing and a block of nothing          | daily   | fixed_charge=0 fixed_period_units=0                            | 2026-01-01 | 2026-01-04 | 1 | 3 | 120.00 | 120.00 | 1-3 x1.0 @40.00 = 120.00
   `)
-  it.each(table)("%s", (_, base_period, config = "", start = "", end = "", quantity, units, each, total, lines) => {
-    const answer = breakdown({
-      calculation_strategy: "hybrid",
-      base_period: base_period as RateRequest["base_period"],
-      strategy_config: options(config),
-      price: 4000,
-      quantity: Number(quantity),
-      start: at(start),
-      end: at(end)
-    })
-    expect({
-      price: answer.unit_price,
-      units: answer.units,
-      each: answer.per_unit_subtotal,
-      total: answer.total,
-      lines: drawn(answer.line_items)
-    }).toEqual({ price: "40.00", units: Number(units), each, total, lines })
-  })
+  it.each(table)(
+    "add up to the price: %s",
+    (_, base_period, config = "", start = "", end = "", quantity, units, each, total, lines) => {
+      const answer = breakdown({
+        calculation_strategy: "hybrid",
+        base_period: base_period as RateRequest["base_period"],
+        strategy_config: options(config),
+        price: 4000,
+        quantity: Number(quantity),
+        start: at(start),
+        end: at(end)
+      })
+      expect({
+        price: answer.unit_price,
+        units: answer.units,
+        each: answer.per_unit_subtotal,
+        total: answer.total,
+        lines: drawn(answer.line_items)
+      }).toEqual({ price: "40.00", units: Number(units), each, total, lines })
+    }
+  )
 })
 
 describe("limits", () => {
-  it("refuse an hourly hire beyond 100000 units, and count one that just fits", () => {
+  it("reject an hourly hire beyond 100000 units, and count one of exactly 100000", () => {
     const start = "2026-01-01T00:00Z"
     expect(breakdown({ base_period: "hourly", start, end: "2037-05-29T16:00Z" }).units).toBe(100_000)
     expect(Result.merge(calculateRate(request({ base_period: "hourly", start, end: "2037-05-29T16:01Z" })))).toEqual({
@@ -329,7 +330,7 @@ describe("limits", () => {
     })
   })
 
-  it("name the field that cannot be priced", () => {
+  it("name the field that makes the price impossible", () => {
     expect(Result.merge(calculateRate(request({ start: "tomorrow" })))).toHaveProperty("start")
     expect(Result.merge(calculateRate(request({ end: "2026-02-30" })))).toHaveProperty("end")
     expect(Result.merge(calculateRate(request({ currency: "XXZ" })))).toHaveProperty("currency")

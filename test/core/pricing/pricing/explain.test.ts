@@ -11,7 +11,7 @@ import { pricedRate } from "./builders.ts"
 const rate = (id: number, over: Partial<PricedRate> = {}) => pricedRate({ id, price: 1000, ...over })
 const question = { transaction_type: "rental", store_id: 2, start: "2026-06-18T09:00:00Z" } as const
 
-describe("which rate won (rules/rates 5)", () => {
+describe("the explanation of the winning rate (rules/rates 5)", () => {
   it.each([
     ["no_rate", "none", []],
     [
@@ -23,10 +23,10 @@ describe("which rate won (rules/rates 5)", () => {
     ["highest_priority", "1", [rate(1, { priority: 5 }), rate(2, { store_id: 2 })]],
     ["own_store", "1", [rate(1, { store_id: 2 }), rate(2)]],
     ["newest", "9", [rate(3), rate(9), rate(4)]]
-  ])("%s: %s", (rule, to, rates) => {
+  ])("names the rule %s and the winner %s", (rule, to, rates) => {
     expect(explainChoice(rates, question)).toMatchObject({ figure: "product_rate_id", rule, to })
   })
-  it("names the winner, the one it beat and the reason", () => {
+  it("names the winner, the rate it beat and the reason", () => {
     expect(
       explainChoice([rate(1, { priority: 5, definition_name: "Daily" }), rate(2, { price: 900 }), rate(3)], question)
         .words
@@ -51,10 +51,10 @@ const request: RateRequest = {
 const rules = (steps: ReadonlyArray<Step>): ReadonlyArray<string> =>
   steps.map(({ figure, rule, to }) => `${figure} ${rule} ${to}`)
 
-describe("a calculation, step by step", () => {
+describe("the steps of a calculation", () => {
   // 14:00 Monday to 08:30 Wednesday; the cut-offs make it 00:00 Monday to 00:00 Wednesday: 2880 minutes, less 15 of
   // leeway.
-  it("shows cut-offs, leeway and rounding of units (rules/rates 4.1)", () => {
+  it("show cut-offs, leeway and rounding of units (rules/rates 4.1)", () => {
     const strategy_config = { first_day_cutoff: "12:00", last_day_cutoff: "09:00", leeway_minutes: 15 }
     expect(rules(explainCalculation({ ...request, strategy_config }))).toEqual([
       "start first_day_cutoff 2026-06-15T00:00:00+01:00",
@@ -67,7 +67,7 @@ describe("a calculation, step by step", () => {
     ])
   })
   // 14:00 to 17:00, 09:00 to 17:00, nothing: 660 minutes.
-  it("shows opening hours and the minimum of one unit", () => {
+  it("show opening hours and the minimum of one unit", () => {
     const strategy_config = {
       day_type: "business",
       business_hours_start: "09:00",
@@ -81,7 +81,7 @@ describe("a calculation, step by step", () => {
     ])
   })
   // 10.01 × 0.333 = 3.33333; 10.01 + 3.33 = 13.34; × 0.95 = 12.673; × 6 = 76.02.
-  it("shows each multiplier, the factor and every rounding (rules/rates 4.4, 4.5)", () => {
+  it("show each multiplier, the factor and every rounding (rules/rates 4.4, 4.5)", () => {
     const steps = explainCalculation({
       ...request,
       enabled_modifiers: ["factor", "multiplier"],
@@ -105,7 +105,7 @@ describe("a calculation, step by step", () => {
       "6 × 12.67 is 76.02 GBP."
     ])
   })
-  it("shows the block of a hybrid and the single price of a fixed rate", () => {
+  it("show the block of a hybrid and the single price of a fixed rate", () => {
     const hybrid = explainCalculation({
       ...request,
       calculation_strategy: "hybrid",
@@ -119,12 +119,12 @@ describe("a calculation, step by step", () => {
       "total quantity 60.06"
     ])
   })
-  it("is empty for a hire that cannot be counted", () => {
+  it("are none for a hire that cannot be counted", () => {
     expect(explainCalculation({ ...request, base_period: "hourly", end: "2056-01-01T00:00:00Z" })).toEqual([])
   })
 })
 
-describe("a line", () => {
+describe("the explanation of a line", () => {
   const line: LineRequest = {
     transaction_type: "rental",
     quantity: "2.50",
@@ -148,7 +148,7 @@ describe("a line", () => {
     return { unit_price, discounted_total: subtotal - discount, tax_rate: "20.0000" }
   }
   // 3 × 9.99 × 2 = 59.94; 12.5 percent is 7.4925, 7.49; 52.45 with tax in it is 43.7083 net.
-  it("with a manual price: full units, days, its own discount, the tax it includes", () => {
+  it("with a manual price shows full units, days, its own discount and the tax it includes", () => {
     const given = facts({ prices_include_tax: true })
     expect(rules(explainLine(given, stored(given)))).toEqual([
       "quantity whole_units 3",
@@ -159,7 +159,7 @@ describe("a line", () => {
       "total tax_included 43.71"
     ])
   })
-  it("with days set on the opportunity, of a sale, without dates", () => {
+  it("shows the days set on the opportunity, no days for a sale, and one day without dates", () => {
     const days = facts({ days: { use_chargeable_days: true, chargeable_days: "3.5" } })
     expect(rules(explainLine(days, stored(days)))).toContain("units chargeable_days 4")
     const sale = facts({ transaction_type: "sale" })
@@ -167,7 +167,7 @@ describe("a line", () => {
     const undated = facts({ starts_at: null })
     expect(rules(explainLine(undated, stored(undated)))).toContain("units at_least_one 1")
   })
-  it("whose price is outdated keeps it, with a note", () => {
+  it("with an outdated price shows that price, with a note", () => {
     const given = facts()
     expect(explainLine(given, { ...stored(given), discounted_total: 5000 })).toEqual([
       {

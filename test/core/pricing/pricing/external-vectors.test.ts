@@ -83,7 +83,7 @@ const table = `
   .split("\n")
   .map((row) => row.trim().split(/\s+/))
 
-describe("the published examples of the engines rates are imported from", () => {
+describe("published prices of the engines that rates are imported from", () => {
   it.each(table)(
     "%s: %s at %s × %s from %s to %s is %s units, %s",
     (_source, name, price, quantity, start, end, units, total) => {
@@ -111,7 +111,7 @@ describe("the published examples of the engines rates are imported from", () => 
       expect([at + 1, Result.getOrThrow(calculateRate(request)).total]).toEqual([at + 1, `${days}.00`])
     })
   })
-  it("differ where length earns a factor: fourteen days at 0.9 are 12.60 there, and here the quantity of one has factor 1", () => {
+  it("differ in factors: fourteen days at 0.9 are 12.60 there, but here a factor depends on the quantity", () => {
     const request = {
       ...method("period", "daily"),
       price: 100,

@@ -11,11 +11,6 @@ export interface GoldenCase<I, E> {
   readonly input: I
   readonly expected: E
 }
-/** What a case expects of a refused request. */
-export interface Refusal {
-  readonly status: 422
-  readonly error_keys: ReadonlyArray<string>
-}
 
 // Whole numbers beyond 2^53 would lose digits in JSON.parse; they are read as text.
 const cases: ReadonlyArray<GoldenCase<unknown, unknown>> = JSON.parse(

@@ -23,7 +23,6 @@ import {
   priceLine,
   type ResolvedTax,
   resolveTax,
-  type TaxedAmount,
   type TransactionType,
   type Window
 } from "../../../../core/pricing/pricing/line.ts"
@@ -31,7 +30,7 @@ import { rollUp, type TotalCost } from "../../../../core/pricing/pricing/totals.
 import { formatDecimal } from "../../../../core/values/decimal.ts"
 import { convertMoney } from "../../../../core/values/currency.ts"
 import { formatMoney, parseMoney } from "../../../../core/values/money.ts"
-import { golden, goldenKinds, type Refusal } from "./golden-file.ts"
+import { golden, goldenKinds } from "./golden-file.ts"
 import { formatTotals } from "./format-totals.ts"
 import { words } from "../../../words.ts"
 
@@ -42,51 +41,49 @@ const withoutDescriptions = (breakdown: RateBreakdown) => ({
   applied_modifiers: breakdown.applied_modifiers.map(withoutDescription)
 })
 
-describe("rate_calculation", () => {
-  it.each(golden<RateRequest, object>("rate_calculation"))("%s", (_, { expected, input }) => {
-    expect(withoutDescriptions(Result.getOrThrow(calculateRate(input)))).toEqual(expected)
-  })
+/** Every case of a kind but T003, which keeps an amount of tax: a lock keeps percentages (ruling tax_locked). */
+const itAgrees = <Input>(kind: string, run: (input: Input) => unknown): void =>
+  it.each(golden<Input, unknown>(kind).filter(([name]) => !name.startsWith("T003")))(
+    `agrees with the golden file on ${kind}: %s`,
+    (_, { expected, input }) => {
+      expect(run(input)).toEqual(expected)
+    }
+  )
+
+describe("the choice and calculation of rates", () => {
+  itAgrees("rate_calculation", (input: RateRequest) => withoutDescriptions(Result.getOrThrow(calculateRate(input))))
+  itAgrees("rate_resolution", (input: RateLookup & { readonly product_rates: ReadonlyArray<ProductRateWindow> }) => ({
+    product_rate_id: resolveProductRate(input.product_rates, input)?.id ?? null
+  }))
+  itAgrees(
+    "rate_overlap",
+    (input: { readonly existing: ReadonlyArray<ProductRateWindow>; readonly saved: ProductRateWindow }) => ({
+      overlapping_rate_ids: overlappingRateIds(input.saved, input.existing)
+    })
+  )
+  itAgrees("chargeable_days", (input: Window & DayOverride) => ({ days: chargeableDays(input, input) }))
 })
 
-describe("rate_resolution", () => {
-  type Input = RateLookup & { readonly product_rates: ReadonlyArray<ProductRateWindow> }
-  it.each(golden<Input, { product_rate_id: number | null }>("rate_resolution"))("%s", (_, { expected, input }) => {
-    expect(resolveProductRate(input.product_rates, input)?.id ?? null).toBe(expected.product_rate_id)
-  })
-})
-
-describe("rate_overlap", () => {
-  type Input = { readonly existing: ReadonlyArray<ProductRateWindow>; readonly saved: ProductRateWindow }
-  it.each(golden<Input, object>("rate_overlap"))("%s", (_, { expected, input }) => {
-    expect({ overlapping_rate_ids: overlappingRateIds(input.saved, input.existing) }).toEqual(expected)
-  })
-})
-
-describe("money_input", () => {
-  type Input = { readonly value: unknown; readonly currency: string }
-  it.each(golden<Input, { minor: number } | Refusal>("money_input"))("%s", (_, { expected, input }) => {
+describe("the handling of money", () => {
+  itAgrees("money_input", (input: { readonly value: unknown; readonly currency: string }) => {
     const read = parseMoney(input.value, input.currency)
-    expect(Result.isSuccess(read) ? { minor: read.success } : { status: 422, error_keys: ["price"] }).toEqual(expected)
+    return Result.isSuccess(read) ? { minor: read.success } : { status: 422, error_keys: ["price"] }
   })
+  itAgrees("money_format", (input: { readonly minor: number | string; readonly currency: string }) => ({
+    text: formatMoney(BigInt(input.minor), input.currency)
+  }))
+  itAgrees(
+    "currency_conversion",
+    (input: { readonly amount: number; readonly from: string; readonly to: string; readonly rate: string }) => ({
+      amount: convertMoney(input.amount, input.from, input.to, input.rate)
+    })
+  )
 })
 
-describe("money_format", () => {
-  type Input = { readonly minor: number | string; readonly currency: string }
-  it.each(golden<Input, { text: string }>("money_format"))("%s", (_, { expected, input }) => {
-    expect(formatMoney(BigInt(input.minor), input.currency)).toBe(expected.text)
-  })
-})
+describe("the calculation of tax", () => {
+  itAgrees("tax_exclusive", (input: { net: number; rate: string }) => exclusiveTax(input.net, input.rate))
+  itAgrees("tax_inclusive", (input: { gross: number; rate: string }) => inclusiveTax(input.gross, input.rate))
 
-describe("tax_exclusive and tax_inclusive", () => {
-  it.each(golden<{ net: number; rate: string }, TaxedAmount>("tax_exclusive"))("%s", (_, { expected, input }) => {
-    expect(exclusiveTax(input.net, input.rate)).toEqual(expected)
-  })
-  it.each(golden<{ gross: number; rate: string }, TaxedAmount>("tax_inclusive"))("%s", (_, { expected, input }) => {
-    expect(inclusiveTax(input.gross, input.rate)).toEqual(expected)
-  })
-})
-
-describe("tax_rule_resolution", () => {
   interface Input {
     readonly rules: ReadonlyArray<{
       organisation_tax_class_id: number
@@ -100,7 +97,7 @@ describe("tax_rule_resolution", () => {
     readonly product_tax_class_id: number | null
     readonly defaults: { readonly organisation: number; readonly product: number } | null
   }
-  it.each(golden<Input, { rate: string | null }>("tax_rule_resolution"))("%s", (_, { expected, input }) => {
+  itAgrees("tax_rule_resolution", (input: Input) => {
     const tax = resolveTax(
       {
         rules: input.rules.map((rule, index) => ({ ...rule, id: index, tax_rate_id: index })),
@@ -116,20 +113,7 @@ describe("tax_rule_resolution", () => {
       input.organisation_tax_class_id,
       input.product_tax_class_id
     )
-    expect(tax.tax_rate_id === null ? null : tax.percentage).toBe(expected.rate)
-  })
-})
-
-describe("currency_conversion", () => {
-  type Input = { readonly amount: number; readonly from: string; readonly to: string; readonly rate: string }
-  it.each(golden<Input, { amount: number }>("currency_conversion"))("%s", (_, { expected, input }) => {
-    expect(convertMoney(input.amount, input.from, input.to, input.rate)).toBe(expected.amount)
-  })
-})
-
-describe("chargeable_days", () => {
-  it.each(golden<Window & DayOverride, { days: number }>("chargeable_days"))("%s", (_, { expected, input }) => {
-    expect(chargeableDays(input, input)).toBe(expected.days)
+    return { rate: tax.tax_rate_id === null ? null : tax.percentage }
   })
 })
 
@@ -210,18 +194,12 @@ const priceGoldenOpportunity = (input: GoldenOpportunity) => {
   }
 }
 
-describe("opportunity_totals", () => {
-  // T003 keeps an amount of tax; a lock keeps percentages (ruling tax_locked).
-  it.each(golden<GoldenOpportunity, object>("opportunity_totals").filter(([name]) => !name.startsWith("T003")))(
-    "%s",
-    (_, { expected, input }) => {
-      expect(priceGoldenOpportunity(input)).toEqual(expected)
-    }
-  )
+describe("the pricing of opportunities", () => {
+  itAgrees("opportunity_totals", priceGoldenOpportunity)
 })
 
 describe("the golden file", () => {
-  it("has no kind of case that is not run here, or through the endpoints in rates.test.ts", () => {
+  it("has no kind of case that neither this file nor rates.test.ts runs", () => {
     const by_endpoints = ["calculate_endpoint", "definition_config", "presets", "schema_sections"]
     expect([...goldenKinds].filter((kind) => !by_endpoints.includes(kind)).sort()).toEqual(
       words(`

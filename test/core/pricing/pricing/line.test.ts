@@ -69,7 +69,7 @@ describe("the price of a line over three days", () => {
       .trim()
       .split("\n")
       .map((row) => [row.trim(), row.trim().split(/\s+/)] as const)
-  )("%s", (_, row) => {
+  )("is as worked out by hand: %s", (_, row) => {
     const [
       source = "",
       type = "",
@@ -119,7 +119,7 @@ describe("the price of a line over three days", () => {
     ]).toEqual([4, 5])
   })
 
-  it("takes the day override for prices by hand only", () => {
+  it("takes the opportunity's chargeable days for manual prices only", () => {
     const days = { use_chargeable_days: true, chargeable_days: "10.0" }
     expect([priced({ days, manual_unit_price: 100 }).units, priced({ days, rate: daily(100) }).units]).toEqual([10, 3])
     const sold = { days, transaction_type: "sale" } as const
@@ -128,7 +128,7 @@ describe("the price of a line over three days", () => {
     ])
   })
 
-  it("passes its minutes, its block and its full pieces to its rate", () => {
+  it("passes its minutes, block charge and whole pieces to its rate", () => {
     const hourly = { ...noRateMethod, base_period: "hourly" as const, strategy_config: { leeway_minutes: 15 } }
     const hours = (end: string) =>
       priced({ rate: { price: 500, method: hourly }, ends_at: `2026-07-01T${end}:00.000Z` }).total
@@ -145,7 +145,7 @@ describe("the price of a line over three days", () => {
     expect([pieces("9.40"), pieces("9.50")]).toEqual([27_000, 15_000])
   })
 
-  it("is refused instead of miscounted when out of range", () => {
+  it("is rejected instead of miscounted when out of range", () => {
     const huge = priceLine(line({ quantity: "99999999.00", manual_unit_price: 2_147_483_647 }))
     expect(Object.keys(Result.merge(huge))).toEqual(["quantity"])
     const hourly = { price: 1, method: { ...noRateMethod, base_period: "hourly" as const } }
@@ -154,7 +154,7 @@ describe("the price of a line over three days", () => {
     ])
   })
 
-  it("may not be pushed beyond the money range by an override", () => {
+  it("is rejected if an override brings it beyond the money range", () => {
     expect(
       overrideErrors(
         2_147_483_647,
@@ -169,25 +169,25 @@ describe("the price of a line over three days", () => {
 
 describe("chargeable days", () => {
   const noOverride = { use_chargeable_days: false, chargeable_days: null }
-  it("are one without dates, and for a window turned round", () => {
+  it("are one without dates, or when the end is before the start", () => {
     expect(chargeableDays({ starts_at: null, ends_at: "2026-07-04T09:00:00Z" }, noOverride)).toBe(1)
     expect(chargeableDays({ starts_at: "2026-07-04T09:00:00Z", ends_at: "2026-07-01T09:00:00Z" }, noOverride)).toBe(1)
   })
-  it("fall back to the window when the override is switched on without a value", () => {
+  it("are those of the dates if the override is switched on without a value", () => {
     const window = { starts_at: "2026-07-01T09:00:00Z", ends_at: "2026-07-04T08:59:00Z" }
     expect(chargeableDays(window, { use_chargeable_days: true, chargeable_days: null })).toBe(2)
     expect(chargeableDays(window, { use_chargeable_days: true, chargeable_days: "0.0" })).toBe(1)
     expect(chargeableDays(window, { use_chargeable_days: true, chargeable_days: "0.4" })).toBe(1)
     expect(chargeableDays(window, { use_chargeable_days: true, chargeable_days: "2.4" })).toBe(2)
   })
-  it("are one where start and end are at once, and go on over a month's end", () => {
+  it("are one if start and end are at once, and continue over a month's end", () => {
     const starts_at = "2026-07-01T09:00:00Z"
     expect(chargeableDays({ starts_at, ends_at: starts_at }, noOverride)).toBe(1)
     expect(chargeableDays({ starts_at, ends_at: "2026-08-01T09:00:00Z" }, noOverride)).toBe(31)
   })
 })
 
-describe("the tax of two classes", () => {
+describe("the tax of a product class and a member class", () => {
   let id = 0
   const rule = (organisation: number, product: number, tax_rate_id: number, over: Partial<TaxRule> = {}): TaxRule => ({
     id: ++id,

@@ -208,7 +208,7 @@ const percentage = fc.integer({ min: 0, max: 1_000_000 }).map((scaled) => (scale
 const amount = fc.integer({ min: -2_147_483_647, max: 2_147_483_647 })
 
 describe("tax", () => {
-  it("and net always make the gross", () => {
+  it("and net always add up to the gross", () => {
     fc.assert(
       fc.property(amount, percentage, (minor, rate) => {
         for (const { gross, net, tax } of [exclusiveTax(minor, rate), inclusiveTax(minor, rate)])
@@ -219,7 +219,7 @@ describe("tax", () => {
     )
   })
 
-  it("mirrors amounts below zero", () => {
+  it("on a negative amount is that of the positive amount, negated", () => {
     fc.assert(
       fc.property(amount, percentage, (minor, rate) => {
         expect(exclusiveTax(-minor, rate).tax + exclusiveTax(minor, rate).tax).toBe(0)
@@ -228,7 +228,7 @@ describe("tax", () => {
     )
   })
 
-  it("taken out of a gross finds the net again that it was put on", () => {
+  it("taken out of a gross leaves the original net, up to one minor unit", () => {
     fc.assert(
       fc.property(amount, percentage, (net, rate) => {
         expect(Math.abs(inclusiveTax(exclusiveTax(net, rate).gross, rate).net - net)).toBeLessThanOrEqual(1)
@@ -236,7 +236,7 @@ describe("tax", () => {
     )
   })
 
-  it("put on a net taken out of a gross finds that gross again, up to the one unit a rate can hide", () => {
+  it("put on a net that was taken out of a gross gives that gross, up to one minor unit", () => {
     fc.assert(
       fc.property(amount, percentage, (gross, rate) => {
         // A net rounded by up to half a unit moves the gross by up to half a unit and the tax on that half.
@@ -441,7 +441,7 @@ describe("all four stages together", () => {
     )
   })
 
-  it("give every line and every total the same, for any order of lines", () => {
+  it("give every line and every total the same price for any order of lines", () => {
     fc.assert(
       fc.property(pipeline, fc.array(fc.nat(), { minLength: 10, maxLength: 10 }), (request, keys) => {
         const one = Result.getOrThrow(priceOpportunity(request))
@@ -459,7 +459,7 @@ describe("all four stages together", () => {
     )
   })
 
-  it("are explained by steps that end at the totals, and whose discounts, surcharges and tax groups add up to them", () => {
+  it("are explained by steps that end at the totals, with discounts, surcharges and tax groups that add up to them", () => {
     fc.assert(
       fc.property(pipeline, fc.boolean(), (open, kept) => {
         const first = Result.getOrThrow(priceOpportunity(open))

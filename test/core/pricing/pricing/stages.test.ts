@@ -60,11 +60,11 @@ describe("a surcharge on 100.00 rental, 50.00 sale and 20.00 sub-rental over fou
     ["exactly what its limits say", { min_amount: 1200, max_amount: 1200 }, [1200]],
     ["at least 12.00 for the days", { calculation_type: "per_day", value: "2.50", min_amount: 1200 }, [1200]],
     ["at most 5.00 a day's charge", { calculation_type: "per_day", value: "2.50", max_amount: 500 }, [500]]
-  ])("%s", (_, over, expected) => {
+  ])("charges %s", (_, over, expected) => {
     expect(charge(over)).toEqual(expected)
   })
 
-  it("is zero on an opportunity without lines", () => {
+  it("is not charged on an opportunity without lines", () => {
     expect(charge({ calculation_type: "fixed_amount", value: "25.00" }, [])).toEqual([])
   })
 })
@@ -81,7 +81,7 @@ describe("surcharge groups", () => {
       applySurcharges({ groups, lines: threeLines, days: 4, currency: "GBP", store_id: 1 }).map(({ net }) => net)
     ).toEqual([1700, 3400])
   })
-  it("do not apply when inactive or of another store", () => {
+  it("are not charged when inactive or of another store", () => {
     expect(
       apply([
         group([surcharge(1)], { is_active: false }),
@@ -90,7 +90,7 @@ describe("surcharge groups", () => {
       ])
     ).toEqual([3])
   })
-  it("and their surcharges are in their own order", () => {
+  it("and their surcharges are charged in their sort order", () => {
     expect(
       apply([
         group([surcharge(1, { sort_order: 2 }), surcharge(2, { sort_order: 1 }), surcharge(3, { sort_order: 1 })], {
@@ -101,7 +101,7 @@ describe("surcharge groups", () => {
       ])
     ).toEqual([4, 2, 3, 1])
   })
-  it("tax costs of the kind Surcharge in their own class", () => {
+  it("give costs of the kind Surcharge, taxed in the surcharge's own class", () => {
     expect(
       applySurcharges({
         groups: [group([surcharge(1, { tax_class_id: 9 })])],
@@ -119,7 +119,7 @@ describe("surcharge groups", () => {
     ["percentage", "101", "must not be greater than 100."],
     ["per_day", 250, "2.50"],
     ["fixed_amount", "-1", "must be at least 0."]
-  ])("contain values: %s %j is %j", (type, value, expected) => {
+  ])("read the value of a %s, %j, as %j", (type, value, expected) => {
     expect(Result.merge(readSurchargeValue(type, value, "GBP"))).toBe(expected)
   })
 })
@@ -175,7 +175,7 @@ describe("the stages of pricing", () => {
     })
   })
 
-  it("leave optional lines out of rules and surcharges", () => {
+  it("leave optional lines out of discount rules and surcharges", () => {
     const answer = price({ lines: [line(11, 6000), line(12, 4000, { is_optional: true })] })
     expect([[...answer.line_discounts], answer.totals.charge_total]).toEqual([
       [
@@ -186,7 +186,7 @@ describe("the stages of pricing", () => {
     ])
   })
 
-  it("pass over rules and surcharges under a deal price", () => {
+  it("skip discount rules and surcharges under a deal price", () => {
     const answer = price({ deal_total: 5000 })
     expect([answer.applied_rules, answer.surcharges]).toEqual([[], []])
     expect(answer.totals).toMatchObject({
@@ -197,18 +197,18 @@ describe("the stages of pricing", () => {
     })
   })
 
-  it("keep the reductions of locked pricing, whatever the rules are now", () => {
+  it("keep the discounts of locked pricing, whatever the rules are now", () => {
     const before = price({})
     const after = price({ locked: before, rules: [], surcharge_groups: [] })
     expect(after.totals).toEqual(before.totals)
     expect(after.applied_rules).toEqual([{ rule_id: 1, name: "Ten", amount: 1000 }])
   })
 
-  it("never let a stored discount exceed a line that shrank since", () => {
+  it("never let a locked discount exceed a line that has shrunk since", () => {
     expect([...price({ locked: price({}), lines: [line(11, 500)] }).line_nets]).toEqual([[11, 0]])
   })
 
-  it("refuse sums that could not be counted exactly", () => {
+  it("reject sums too large to be counted exactly", () => {
     const lines = [line(11, Number.MAX_SAFE_INTEGER), line(12, Number.MAX_SAFE_INTEGER)]
     expect(Object.keys(Result.merge(priceOpportunity(request({ lines, rules: [], surcharge_groups: [] }))))).toEqual([
       "charge_total"

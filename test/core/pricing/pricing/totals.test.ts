@@ -28,8 +28,8 @@ const totals = (over: Partial<TotalsRequest>) =>
     ...over
   })
 
-describe("the roll-up", () => {
-  it("sorts lines by transaction type and costs by their kind", () => {
+describe("the calculation of totals", () => {
+  it("sums lines by transaction type and costs by kind", () => {
     const types: ReadonlyArray<TransactionType> = ["rental", "sale", "service", "sub_rental"]
     const { totals: sums } = totals({
       lines: types.map((transaction_type, index) => line(1000 * (index + 1), null, { transaction_type })),
@@ -89,7 +89,7 @@ describe("the roll-up", () => {
     ).toBe(0)
   })
 
-  it("takes the deal for the net headline, taxed in the default class, also at zero", () => {
+  it("takes the deal price as the net total, taxed in the default class, also at zero", () => {
     const lines = [line(10_000, 2)]
     expect(totals({ lines, deal_total: 7500 }).totals).toMatchObject({
       rental_charge_total: 10_000,

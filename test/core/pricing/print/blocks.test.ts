@@ -34,10 +34,10 @@ describe("a document", () => {
     ],
     ["with blocks too deep", { blocks: nested(6) }, /deep/],
     ["nested without end", { blocks: nested(5_000) }, /deep/]
-  ])("%s is refused", (_what, change, message) => {
+  ])("%s is rejected", (_what, change, message) => {
     expect(failure(change)).toMatch(message)
   })
-  it("names the pictures it needs", () => {
+  it("lists the pictures it needs", () => {
     const sha256 = "a".repeat(64)
     const image = { kind: "image", picture: { sha256 }, alt: "", width_mm: 10 } as const
     const signature = { kind: "signature", label: "", drawn: { sha256: "b".repeat(64) } } as const
@@ -72,13 +72,13 @@ describe("a picture", () => {
     ["a document type", new TextEncoder().encode('<!DOCTYPE svg [<!ENTITY a "b">]><svg></svg>')],
     ["copies of copies", svg('<g id="a"/><use href="#a"/>')],
     ["what is done on a click", svg('<rect onclick="1"/>')]
-  ])("with %s is refused", (_what, bytes) => {
+  ])("with %s is rejected", (_what, bytes) => {
     expect(reading(bytes)).toMatch(/^The SVG picture has/)
   })
-  it("of another kind is refused", () => {
+  it("of another type is rejected", () => {
     expect(reading(new TextEncoder().encode("<html></html>"))).toMatch(/neither PNG nor JPEG nor SVG/)
   })
-  it("of a small file with a huge drawing is refused", () => {
+  it("of a small file with a huge drawing is rejected", () => {
     const png = fadingPng(2, 2)
     png.writeUInt32BE(60_000, 16)
     png.writeUInt32BE(60_000, 20)
@@ -87,7 +87,7 @@ describe("a picture", () => {
 })
 
 describe("the fields of a text", () => {
-  it("are those of the document, or are reported", () => {
+  it("are those of the document, and unknown ones are reported", () => {
     const allowed = ["member.name", "lines.name", "member.custom_fields.*"]
     expect(
       unknownFields(["member", "member.name", "member.nmae", "lines.size", "lines.name", "secret"], allowed)

@@ -25,7 +25,7 @@ describe("a document as HTML", () => {
   it("equals the golden mail", () => {
     golden("quote-mail.html", htmlMail(quote({ lines: 3, currency: "KWD", language: "ar" })))
   })
-  it("escapes user text everywhere", () => {
+  it("escapes all text that users enter", () => {
     const evil = `"><script>alert(1)</script><img src=x onerror='1'>&amp;\u0000`
     const document = of(
       [
@@ -67,10 +67,10 @@ describe("a document as HTML", () => {
     expect(part).toContain('data-title="Amount"')
     expect(part).toMatch(/<th scope="row" class="total_label strong">Total<\/th>/)
   })
-  it("runs from the right in Arabic", () => {
+  it("runs from right to left in Arabic", () => {
     expect(htmlPage(of([], { language: "ar" }))).toContain('<html lang="ar" dir="rtl">')
   })
-  it("shows the picture's words where the picture is missing", () => {
+  it("shows the alternative text where the picture is missing", () => {
     const image: Block = { kind: "image", picture: { sha256: "a".repeat(64) }, alt: "Our logo", width_mm: 10 }
     expect(htmlPart(of([image]))).toContain(">Our logo</div>")
     expect(htmlPart(of([image]), { addressOf: () => "cid:logo" })).toContain('<img src="cid:logo" alt="Our logo"')
