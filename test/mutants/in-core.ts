@@ -53,7 +53,12 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     within: "inOrder",
     find: ".sort()",
     replace: "",
-    killed_by: [{ file: "test/core/kernel/lock-order.test.ts", test: "a writer locks its streams in a fixed order" }]
+    killed_by: [
+      {
+        file: "test/core/kernel/lock-order.test.ts",
+        test: "a writer waits for its first stream without locking the others"
+      }
+    ]
   },
   {
     name: "what was found taken is waited for while other locks are held",
@@ -61,7 +66,12 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     within: "lockIfFree",
     find: "if (wanted === undefined || wanted.waits)",
     replace: "if (wanted !== undefined)",
-    killed_by: [{ file: "test/core/kernel/lock-order.test.ts", test: "two writers each hold a lock the other needs" }]
+    killed_by: [
+      {
+        file: "test/core/kernel/lock-order.test.ts",
+        test: "two writers that need each other's locks do not deadlock: one restarts and waits for both"
+      }
+    ]
   },
   {
     name: "who claims goods does not wait for who claims the same",
@@ -77,7 +87,13 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     within: "authorizeCall",
     find: "yield* checkPermission(endpoint, viewer)",
     replace: "",
-    killed_by: [{ file: engine_test, test: "permission and ability are both needed", engine: "sqlite" }]
+    killed_by: [
+      {
+        file: engine_test,
+        test: "report a missing permission or ability before an invalid body, also to the owner",
+        engine: "sqlite"
+      }
+    ]
   },
   {
     name: "rows that are gone are found by references",
@@ -94,7 +110,12 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     // Any sequence does; the shop of the tests has this one.
     find: "`with head as (update journal_head set position = position + ${count} where id = 1 returning position) ` +",
     replace: "`with head as (select max(nextval('ids_lamps')) as position from generate_series(1, ${count}::int)) ` +",
-    killed_by: [{ file: concurrency_test, test: "a reader who follows positions sees every event of eight writers" }]
+    killed_by: [
+      {
+        file: concurrency_test,
+        test: "a reader that follows positions sees every event of eight writers, and each stream's versions in order"
+      }
+    ]
   },
   {
     name: "two events of one command get one version",
@@ -102,7 +123,13 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     within: "appendInSteps",
     find: "versions.set(event.stream, version)\n    return",
     replace: "return",
-    killed_by: [{ file: engine_test, test: "counts positions from one without a hole", engine: "sqlite" }]
+    killed_by: [
+      {
+        file: engine_test,
+        test: "numbers positions from one without gaps, and versions within each stream",
+        engine: "sqlite"
+      }
+    ]
   },
   {
     name: "erasing a person leaves them in older events",
@@ -164,7 +191,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     find: "update id_sequences set next = next - ? where name = ? and next = ?",
     replace: "update id_sequences set next = next - ? where name = ? and ? > 0",
     killed_by: [
-      { file: "test/core/kernel/ids.test.ts", test: "that are returned are reused only if no later id was allocated" }
+      { file: "test/core/kernel/ids.test.ts", test: "are reused after release only if no later id was allocated" }
     ]
   },
   {
@@ -184,7 +211,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/core/kernel/store/store.test.ts",
-        test: "a row written in a transaction is served as stored",
+        test: "written in a transaction are served from memory until something may have changed them",
         engine: "sqlite"
       }
     ]
@@ -198,7 +225,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/core/kernel/store/batch-writer.test.ts",
-        test: "leaves the same rows as applying them one by one",
+        test: "leave the same rows as changes one by one, existing rows included",
         engine: "sqlite"
       }
     ]
@@ -270,7 +297,7 @@ export const rule_mutants: ReadonlyArray<Mutant> = [
     in_text: true,
     find: "other.${quote(rule.to)} > new.${quote(rule.from)}); end`",
     replace: "other.${quote(rule.to)} >= new.${quote(rule.from)}); end`",
-    killed_by: [{ file: engine_test, test: "windows of one lamp may touch but not overlap", engine: "sqlite" }]
+    killed_by: [{ file: engine_test, test: "let windows of one lamp touch but not overlap", engine: "sqlite" }]
   },
   {
     name: "on Postgres windows that only touch overlap",
@@ -279,7 +306,7 @@ export const rule_mutants: ReadonlyArray<Mutant> = [
     in_text: true,
     find: "tstzrange(${quote(rule.from)}, ${quote(rule.to)}, '[)') with &&",
     replace: "tstzrange(${quote(rule.from)}, ${quote(rule.to)}, '[]') with &&",
-    killed_by: [{ file: engine_test, test: "windows of one lamp may touch but not overlap", engine: "pg" }]
+    killed_by: [{ file: engine_test, test: "let windows of one lamp touch but not overlap", engine: "pg" }]
   },
   {
     name: "the rule does not see who holds a unit",

@@ -325,7 +325,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/core/kernel/store/store.test.ts",
-        test: "images before a change are the rows as they were",
+        test: "have images of their state before a change",
         engine: "sqlite"
       }
     ]

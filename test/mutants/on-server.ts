@@ -396,7 +396,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     within: "redactedValue",
     find: 'return type.kind === "text" ? `withheld ${key}` : -Number(key)',
     replace: 'return type.kind === "text" ? "withheld" : -1',
-    killed_by: [{ file: "test/core/kernel/visibility.test.ts", test: "the parts of it" }]
+    killed_by: [{ file: "test/core/kernel/visibility.test.ts", test: "permissions and columns" }]
   },
   {
     name: "a device is not told when a row was made of which it sees a part",
@@ -417,7 +417,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     within: "hasPermission",
     find: "one.startsWith(area) && one !== `${area}access`",
     replace: "one.startsWith(area)",
-    killed_by: [{ file: "test/core/kernel/visibility.test.ts", test: "the parts of it" }]
+    killed_by: [{ file: "test/core/kernel/visibility.test.ts", test: "permissions and columns" }]
   },
   {
     name: "a permission taken away leaves its reader what it showed",

@@ -30,9 +30,9 @@ describe.each(both_engines)("commands on %s", (engine) => {
     (await shop.call(method, path, body, viewer)).status
   const events = () => shop.run(Effect.flatMap(Store, (store) => store.find(journal, {})))
 
-  describe("are answered in the order 404, 403, 422", () => {
+  describe("refusals", () => {
     const bad = { kind: "nonsense" }
-    it("a missing row comes before a missing permission", async () => {
+    it("report a missing row before a missing permission", async () => {
       const id = await lamp()
       const nobody = viewerWith([], [])
       for (const method of ["PUT", "DELETE"])
@@ -41,7 +41,7 @@ describe.each(both_engines)("commands on %s", (engine) => {
       expect(await statusOf("PUT", `/api/v1/lamps/${id}`, bad, nobody)).toBe(403)
       expect(await statusOf("GET", `/api/v1/lamps/${id}`, undefined, nobody)).toBe(403)
     })
-    it("permission and ability are both needed, the owner's ability too, and all before the body", async () => {
+    it("report a missing permission or ability before an invalid body, also to the owner", async () => {
       const id = await lamp()
       expect(await statusOf("PUT", `/api/v1/lamps/${id}`, bad, viewerWith(all_permissions, ["lamps:read"]))).toBe(403)
       expect(await statusOf("PUT", `/api/v1/lamps/${id}`, bad, viewerWith(["lamps.view"], ["lamps:write"]))).toBe(403)
@@ -55,7 +55,7 @@ describe.each(both_engines)("commands on %s", (engine) => {
       expect(await statusOf("PUT", `/api/v1/lamps/${id}`, bad, everything)).toBe(422)
       expect(await statusOf("PUT", `/api/v1/lamps/${id}`, { name: "Better" }, everything)).toBe(200)
     })
-    it("an invalid row id is 404, whatever it is", async () => {
+    it("are 404 for any invalid id", async () => {
       for (const id of words(
         "0 -1 1.0 01 1e3 abc 9007199254740993 99999999999999999999 %20 %00 1%00 null __proto__ 1;drop"
       )) {
@@ -64,14 +64,14 @@ describe.each(both_engines)("commands on %s", (engine) => {
       expect(await statusOf("GET", "/api/v1/lamps/%ff")).toBe(404)
       expect(await statusOf("GET", "/api/v1/nope")).toBe(404)
     })
-    it("a verb unknown to the path is 405 and lists the known ones", async () => {
+    it("are 405 for an unsupported method, with the supported ones in Allow", async () => {
       const refused = await shop.call("DELETE", "/api/v1/lamps")
       expect([refused.status, refused.headers["allow"]]).toEqual([405, "GET, POST"])
       const id = await lamp()
       expect(await statusOf("PATCH", `/api/v1/lamps/${id}`, { name: "Patched" })).toBe(200)
       expect(await statusOf("HEAD", `/api/v1/lamps/${id}`)).toBe(200)
     })
-    it("literal paths take precedence over ids, and every invalid field is reported", async () => {
+    it("name every invalid field, and never take a literal path for an id", async () => {
       expect((await shop.call("POST", "/api/v1/lamps/many", { count: 1 })).status).toBe(200)
       const { status, body } = await shop.call("POST", "/api/v1/lamps", {
         kind: "x",
@@ -112,7 +112,7 @@ describe.each(both_engines)("commands on %s", (engine) => {
       expect(await statusOf("PUT", `/api/v1/lamps/${id}`, { rack_id: gone })).toBe(422)
       expect((await shop.call("PUT", `/api/v1/lamps/${id}`, { rack_id: null })).body.lamp.rack_id).toBe(null)
     })
-    it("nested bodies arrive completely", async () => {
+    it("are read from nested bodies, with defaults filled in", async () => {
       const rack = (await shop.call("POST", "/api/v1/racks", { name: "R" })).body.rack.id
       const read = await shop.call("POST", `/api/v1/lamps/${await lamp()}/measure`, {
         readings: [{ at: "2026-01-01T10:00+02:00", volts: "12.5", rack: { id: String(rack) } }]
@@ -124,21 +124,21 @@ describe.each(both_engines)("commands on %s", (engine) => {
     })
   })
 
-  describe("that are refused or break leave nothing behind", () => {
+  describe("a command without effect", () => {
     const booking = (from: string, to: string) => ({ starts_at: `2026-07-${from}`, ends_at: `2026-07-${to}` })
     it.each<[string, (id: number) => readonly [path: string, body: unknown], number]>([
-      ["a wrong body", () => ["/api/v1/lamps", { name: "" }], 422],
-      ["a reference to nothing", () => ["/api/v1/lamps", { name: "L", rack_id: 12345 }], 422],
-      ["a number that is taken", () => ["/api/v1/lamps", { name: "L", asset_number: "A-1" }], 422],
-      ["a rule that refuses after drawing many ids", () => ["/api/v1/lamps/many", { count: 20, refuse: true }], 422],
+      ["an invalid body", () => ["/api/v1/lamps", { name: "" }], 422],
+      ["a reference to a missing row", () => ["/api/v1/lamps", { name: "L", rack_id: 12345 }], 422],
+      ["a number that is already used", () => ["/api/v1/lamps", { name: "L", asset_number: "A-1" }], 422],
+      ["a rule's refusal after it allocated many ids", () => ["/api/v1/lamps/many", { count: 20, refuse: true }], 422],
       [
-        "a rule that refuses after drawing a document number",
+        "a rule's refusal after it drew a document number",
         (id) => [`/api/v1/lamps/${id}/number`, { refuse: true }],
         422
       ],
-      ["a refusal once all is recorded", (id) => [`/api/v1/lamps/${id}/crash`, { at: "respond_refusal" }], 422],
-      ["an overlap only the database sees", (id) => [`/api/v1/lamps/${id}/book`, booking("04", "06")], 422]
-    ])("%s", async (_name, asked, status) => {
+      ["a refusal after recording", (id) => [`/api/v1/lamps/${id}/crash`, { at: "respond_refusal" }], 422],
+      ["an overlap that only the database detects", (id) => [`/api/v1/lamps/${id}/book`, booking("04", "06")], 422]
+    ])("leaves nothing behind after %s", async (_name, asked, status) => {
       await shop.call("POST", "/api/v1/lamps", { name: "First", asset_number: "A-1" })
       const id = await lamp()
       await shop.call("POST", `/api/v1/lamps/${id}/book`, booking("01", "05"))
@@ -147,14 +147,14 @@ describe.each(both_engines)("commands on %s", (engine) => {
       expect([refused.status, Object.keys(refused.body)]).toEqual([status, ["message", "errors"]])
       expect(await shop.dump()).toEqual(before)
     })
-    it.each(["facts", "decide", "respond"])("a defect in %s", async (at) => {
+    it.each(["facts", "decide", "respond"])("leaves nothing behind after a defect in %s", async (at) => {
       const id = await lamp()
       const before = await shop.dump()
       await expect(shop.call("POST", `/api/v1/lamps/${id}/crash`, { at })).rejects.toThrow("broken")
       expect(await shop.dump()).toEqual(before)
       expect(await statusOf("PUT", `/api/v1/lamps/${id}`, { label: "still works" })).toBe(200)
     })
-    it("document numbers have no gaps, whatever was refused in between", async () => {
+    it("leaves no gap in document numbers when refused", async () => {
       const id = await lamp()
       const number = async (refuse: boolean) =>
         (await shop.call("POST", `/api/v1/lamps/${id}/number`, { refuse })).body.number
@@ -166,7 +166,7 @@ describe.each(both_engines)("commands on %s", (engine) => {
         first + 2
       ])
     })
-    it("an update without changes records nothing", async () => {
+    it("records nothing if it changes no value", async () => {
       const id = await lamp({ weight: "1.50", tag_list: ["a"] })
       const before = await shop.dump()
       const { body } = await shop.call("PUT", `/api/v1/lamps/${id}`, {
@@ -181,7 +181,7 @@ describe.each(both_engines)("commands on %s", (engine) => {
   })
 
   describe("ids", () => {
-    it("are never given again: not after a deletion, a refusal, a defect, or a rebuild", async () => {
+    it("are never reused after a deletion, refusal, defect or rebuild", async () => {
       const given: Array<number> = []
       const make = async () => {
         given.push(await lamp())
@@ -197,13 +197,13 @@ describe.each(both_engines)("commands on %s", (engine) => {
       await make()
       expect(given).toEqual([...new Set(given)].sort((a, b) => a - b))
     })
-    it("a command that needs many gets them all in one go, in order and without a hole", async () => {
+    it("are allocated together and in order for a command that needs many", async () => {
       const { body } = await shop.call("POST", "/api/v1/lamps/many", { count: 300 })
       expect(new Set(body.ids).size).toBe(300)
       expect(body.ids).toEqual([...body.ids].sort((a, b) => a - b))
       expect(await statusOf("GET", `/api/v1/lamps/${body.ids[299]}`)).toBe(200)
     })
-    it("that were drawn when a command was first decided are used again, and more are drawn when they do not suffice", async () => {
+    it("allocated at the first decision are reused, and more are allocated if they do not suffice", async () => {
       const found = match(shopCatalogue, "POST", "/api/v1/lamps/many")
       if (found instanceof Rejection) throw found
       const call = { ...found, viewer: owner, request: { method: "POST", path: "", query: [], body: { count: 3 } } }
@@ -215,8 +215,8 @@ describe.each(both_engines)("commands on %s", (engine) => {
     })
   })
 
-  describe("constraints of the database", () => {
-    it("a uniqueness violation is reported at its field, on create and on update, the right one of several", async () => {
+  describe("database constraints", () => {
+    it("report a uniqueness violation at its field, on create and on update", async () => {
       const id = await lamp({ asset_number: "U-1", batch: "b", count: 1 })
       const other = await lamp({ asset_number: "U-2", batch: "b", count: 2 })
       ;(await lamp(), await lamp())
@@ -233,7 +233,7 @@ describe.each(both_engines)("commands on %s", (engine) => {
       await shop.call("DELETE", `/api/v1/lamps/${id}`)
       expect(await statusOf("PUT", `/api/v1/lamps/${other}`, { asset_number: "U-1" })).toBe(200)
     })
-    it("windows of one lamp may touch but not overlap", async () => {
+    it("let windows of one lamp touch but not overlap", async () => {
       const [one, other] = [await lamp(), await lamp()]
       const snapshot = (id: number, starts_at: string, ends_at: string) =>
         statusOf("POST", `/api/v1/lamps/${id}/book`, { starts_at, ends_at })
@@ -255,7 +255,7 @@ describe.each(both_engines)("commands on %s", (engine) => {
   })
 
   describe("the journal", () => {
-    it("counts positions from one without a hole, and versions by stream", async () => {
+    it("numbers positions from one without gaps, and versions within each stream", async () => {
       const [one, other] = [await lamp(), await lamp()]
       await Promise.all(
         Array.from({ length: 12 }, (_, at) =>
@@ -276,7 +276,7 @@ describe.each(both_engines)("commands on %s", (engine) => {
         expect([stream, versions]).toEqual([stream, versions.map((_, at) => at + 1)])
       expect(streams.get(`lamp:${one}`)!.length + streams.get(`lamp:${other}`)!.length).toBe(26)
     })
-    it("records user, command and time", async () => {
+    it("records the user, command and time", async () => {
       await shop.call("POST", "/api/v1/lamps", { name: "Signed" }, { ...everything, user_id: 7 })
       const last = (await events()).at(-1)!
       expect([last.actor_id, last.replica_id, last.type, last.data["name"]]).toEqual([
@@ -289,7 +289,7 @@ describe.each(both_engines)("commands on %s", (engine) => {
       const [stored] = await shop.run(Effect.flatMap(Store, (store) => store.find(lamps, { name: "Signed" })))
       expect([stored!.created_at, stored!.updated_at]).toEqual([last.recorded_at, last.recorded_at])
     })
-    it("projected again gives the same tables", async () => {
+    it("projects to the same tables again", async () => {
       const before = await shop.dump()
       await shop.rebuild()
       expect(await shop.dump()).toEqual(before)
@@ -330,7 +330,7 @@ describe.each(both_engines)("the schema on %s", (engine) => {
       )
     )
 
-  it("is created once, however often and by however many processes it is opened", async () => {
+  it("is created once if several processes open it together", async () => {
     const shops = await Promise.all([open(), open(), open()])
     await shops[0]!.call("POST", "/api/v1/lamps", { name: "One" })
     const again = await open()
@@ -340,7 +340,7 @@ describe.each(both_engines)("the schema on %s", (engine) => {
       [2, "Two"]
     ])
   })
-  it("of a newer release is not opened", async () => {
+  it("is not opened if a newer release wrote it", async () => {
     const shop = await open()
     await shop.call("POST", "/api/v1/lamps", { name: "Kept" })
     await shop.run(
@@ -353,7 +353,7 @@ describe.each(both_engines)("the schema on %s", (engine) => {
     for (const catalogue of [shopCatalogue, changed]) await expect(open(catalogue)).rejects.toThrow("schema 99")
     expect(await shop.dump()).toEqual(before)
   })
-  it("of an older release is migrated by projecting the journal, and back again", async () => {
+  it("is migrated from an older release by projecting the journal, and back", async () => {
     const first = await open()
     const ids = await Promise.all(
       ["a", "b", "c"].map(

@@ -4,7 +4,7 @@ import { serve } from "../../server/serving.ts"
 import { conditionSql } from "../../../core/kernel/lists/query.ts"
 import { invoices } from "../../../core/billing/state/tables.ts"
 
-it("a filter for an equal text finds its rows by the index of the folded column", async () => {
+it("an equality filter on text uses the index of the folded column", async () => {
   const server = await serve()
   const values: Array<unknown> = []
   const bound = {

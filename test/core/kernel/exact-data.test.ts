@@ -70,7 +70,7 @@ describe("data that matches its Schema exactly", () => {
   const exact = Object.entries(schemas).flatMap(([name, schema]) =>
     values.filter(isExactly(schema)).map((value) => [name, schema, value] as const)
   )
-  it.each(exact)("%s is decoded to the same", (_name, schema, value) =>
+  it.each(exact)("decodes to itself as %s", (_name, schema, value) =>
     expect(Schema.decodeUnknownSync(schema)(value)).toEqual(value)
   )
   it.each([
@@ -88,7 +88,7 @@ describe("data that matches its Schema exactly", () => {
     ["checked text", "on"],
     ["columns and key", { id: 1, name: "a" }],
     ["row", { id: 1, name: "a" }]
-  ])("%s is recognised without decoding: %j", (name, value) => expect(isExactly(schemas[name]!)(value)).toBe(true))
+  ])("is recognised without decoding: %s %j", (name, value) => expect(isExactly(schemas[name]!)(value)).toBe(true))
   it.each([
     ["integer", 1.5],
     ["integer", 2 ** 60],
@@ -103,7 +103,7 @@ describe("data that matches its Schema exactly", () => {
     // These are left to the decoder.
     ["tuple", [1, "a"]],
     ["transformed", "7"]
-  ])("%s is not taken for it: %j", (name, value) => expect(isExactly(schemas[name]!)(value)).toBe(false))
+  ])("is not assumed without decoding: %s %j", (name, value) => expect(isExactly(schemas[name]!)(value)).toBe(false))
 })
 
 describe("data of stored events", () => {
@@ -118,15 +118,15 @@ describe("data of stored events", () => {
     project: "changes_no_table",
     data: () => Schema.Struct({ id: Schema.Int })
   })
-  it("is not copied where it has its present form", () => {
+  it("is not copied if it has the present form", () => {
     const data = { id: 7 }
     expect(decodeData(plain, data)).toBe(data)
   })
-  it("is decoded after it was brought to the present form, and refused where that is not enough", () => {
+  it("is upcast and then decoded, or rejected if that is not enough", () => {
     expect(decodeData(lit, { id: 7, kilowatts: 2, colour: "red" })).toEqual({ id: 7, watts: 2_000 })
     expect(() => decodeData(lit, { id: 7, kilowatts: "2" })).toThrow(/stored lamp\.lit.*watts/s)
   })
-  it("of earlier releases' journals equals the decoder's result, and is nearly all recognised without decoding", () => {
+  it("of earlier releases' journals equals the decoder's result, and mostly needs no decoding", () => {
     const packed = readFileSync(new URL("../../fixtures/journals/0.1/journal.ndjson.gz", import.meta.url))
     const events = gunzipSync(packed)
       .toString()
@@ -146,8 +146,8 @@ describe("data of stored events", () => {
   })
 })
 
-describe("a kind of event", () => {
-  it("is recorded in the declared or given stream, and fails without one", () => {
+describe("an event type", () => {
+  it("records in the declared or given stream, and fails without one", () => {
     const moved = eventType("lamp.moved", {
       meaning: "A lamp was moved.",
       project: "changes_no_table",
@@ -157,7 +157,7 @@ describe("a kind of event", () => {
     expect(() => moved.make({ lamp_id: 7 })).toThrow("lamp.moved names no stream")
   })
 
-  it("unknown choices are kept: a later release's journal reaches devices of this one", () => {
+  it("keeps unknown choices of a later release", () => {
     const kind = catalogue.events.get("product.updated")
     const data = { id: 1, product_type: "of a later release" }
     expect(kind === undefined ? undefined : decodeData(kind, data)).toEqual(data)

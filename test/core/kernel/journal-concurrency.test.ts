@@ -27,7 +27,7 @@ const pageAfter = (position: number, limit: number) =>
   reader().run(Effect.flatMap(Store, (store) => eventsAfter(store, position, limit)))
 const chance = (max: number): number => Math.floor(Math.random() * (max + 1))
 
-it("a reader who follows positions sees every event of eight writers, and every stream's versions in order", async () => {
+it("a reader that follows positions sees every event of eight writers, and each stream's versions in order", async () => {
   const lamps = await Promise.all(Array.from({ length: 4 }, () => lamp()))
   const seen: Array<StoredEvent> = []
   let writing = true
@@ -81,7 +81,7 @@ it("a reader who follows positions sees every event of eight writers, and every 
   expect(await reader().dump()).toEqual(tables)
 })
 
-it("document numbers drawn by eight writers have no gap and no double", async () => {
+it("document numbers drawn by eight writers have no gap and no duplicate", async () => {
   const id = await lamp()
   const numbers = await Promise.all(
     Array.from(
@@ -96,7 +96,7 @@ it("document numbers drawn by eight writers have no gap and no double", async ()
   expect(given.length).toBe(numbers.filter((_, at) => at % 3 !== 0).length)
 })
 
-it("of many concurrent claims of one asset number exactly one succeeds, and the others are refused at the field", async () => {
+it("exactly one of many concurrent claims of an asset number succeeds; the others are rejected at the field", async () => {
   for (const asset_number of ["A-1", "A-2", "A-3"]) {
     const replies = await Promise.all(
       Array.from({ length: writers_max }, (_, index) =>
@@ -112,7 +112,7 @@ it("of many concurrent claims of one asset number exactly one succeeds, and the 
   }
 })
 
-it("of many concurrent claims of one lamp for one window exactly one succeeds, and adjacent windows are all accepted", async () => {
+it("exactly one of many concurrent bookings of one window succeeds, and adjacent windows all do", async () => {
   const id = await lamp()
   const snapshot = (index: number, from: string, to: string) =>
     writer(index).call("POST", `/api/v1/lamps/${id}/book`, {
@@ -135,7 +135,7 @@ it("of many concurrent claims of one lamp for one window exactly one succeeds, a
   expect((await reader().dump())["bookings"]).toHaveLength(1 + writers_max)
 })
 
-it("writers who lock the same streams in opposite order do not deadlock", async () => {
+it("writers that lock the same streams in opposite order do not deadlock", async () => {
   const [one, other] = [await lamp(), await lamp()]
   const replies = await Promise.all(
     Array.from({ length: writers_max * 3 }, (_, at) =>

@@ -36,7 +36,7 @@ const emptyDatabase = async (engine: Engine): Promise<OwnDatabase> => {
   return { database: { kind: "sqlite", path }, drop: async () => remove() }
 }
 
-describe.each(both_engines)("a database on %s older than some reference data", (engine) => {
+describe.each(both_engines)("a database on %s that is older than some seed data", (engine) => {
   let own: OwnDatabase
   const apps: Array<ServerApp> = []
   beforeEach(async () => {
@@ -86,7 +86,7 @@ describe.each(both_engines)("a database on %s older than some reference data", (
       })
     )
 
-  it("gets the system views with its next start, with their fixed ids, and only once", async () => {
+  it("gets the system views at its next start with their fixed ids, and only once", async () => {
     const first = await start()
     const before = await rows(first, "custom_views")
     expect(before.length).toBeGreaterThan(10)
@@ -106,7 +106,7 @@ describe.each(both_engines)("a database on %s older than some reference data", (
     expect(await rows(third, "custom_views")).toEqual(after)
   })
 
-  it("keeps users' rows under those ids: the system's get others", async () => {
+  it("keeps users' rows, and gives the system's rows other ids", async () => {
     const first = await start()
     const names = (await rows(first, "custom_views")).map((view) => view.name)
     await forgetViews(first)
@@ -122,7 +122,7 @@ describe.each(both_engines)("a database on %s older than some reference data", (
     ).toEqual(after.map((view) => `custom_view:${view.id}`))
   })
 
-  it("gets the rows of a later release once, even from two servers starting at once, and deleted rows stay deleted", async () => {
+  it("gets a later release's rows once from two servers that start together, and deleted ones stay deleted", async () => {
     await start()
     await stop()
     const both = await Promise.all(engine === "pg" ? [start([later]), start([later])] : [start([later])])
@@ -145,7 +145,7 @@ describe.each(both_engines)("a database on %s older than some reference data", (
     expect((await added()).filter((group) => group.deleted_at === null).map((group) => group.name)).toEqual(["Storage"])
   })
 
-  it("that is empty gets all of it at once", async () => {
+  it("gets all seed data at once if it is empty", async () => {
     await own.drop()
     own = await emptyDatabase(engine)
     const app = await start([later])
@@ -160,7 +160,7 @@ describe.each(both_engines)("a database on %s older than some reference data", (
     expect(await journal(await start([later]))).toEqual(events)
   })
 
-  it("keeps a user's row where the seed has the same", async () => {
+  it("keeps a user's row that equals a seed row", async () => {
     const later_currencies: ServerSlice = {
       name: "later_currencies",
       later_seeds: [

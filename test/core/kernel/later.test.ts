@@ -11,7 +11,7 @@ const counted = () => {
   return { rules, times: () => times }
 }
 
-describe("rules that are loaded later", () => {
+describe("lazily loaded rules", () => {
   it("are loaded once, on first use", async () => {
     const { rules, times } = counted()
     expect(times()).toBe(0)
@@ -22,7 +22,7 @@ describe("rules that are loaded later", () => {
     }
     expect(times()).toBe(1)
   })
-  it("are there at once where all were loaded before", async () => {
+  it("are available synchronously after all were loaded", async () => {
     const { rules, times } = counted()
     await Effect.runPromise(loadAll)
     expect(times()).toBe(1)

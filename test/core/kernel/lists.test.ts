@@ -12,7 +12,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
   const get = async (path: string) => (await w.get(path)).body
   const post = (path: string, body: object = {}) => w.must("POST", path, body)
 
-  describe("opportunities by the names of their statuses", () => {
+  describe("opportunities filtered by status name", () => {
     const ids = new Map<string, number>()
     beforeAll(async () => {
       for (const subject of ["draft", "provisional", "reserved", "dead", "active"]) {
@@ -49,10 +49,10 @@ describe.each(both_engines)("lists on %s", (engine) => {
       ["q[state_eq]=quotation", ["provisional", "reserved", "dead"]],
       ["q[state_not_in]=Order,DRAFT", ["provisional", "reserved", "dead"]],
       ["q[state_eq]=Quotation&q[status_not_eq]=Reserved", ["provisional", "dead"]]
-    ])("%s", async (query, subjects) => {
+    ])("are found by %s", async (query, subjects) => {
       expect(await found(query)).toEqual(subjects)
     })
-    it("every status is found by its label", async () => {
+    it("are found by the label of every status", async () => {
       for (const one of Object.values(statuses)) {
         const shown = await get(`/opportunities?q[status_eq]=${encodeURIComponent(statusLabelOf(one))}`)
         for (const row of shown.opportunities) expect([row.state, row.status]).toEqual([one.state, one.status])
@@ -63,7 +63,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
         )
       }
     })
-    it("a saved view filters by a status's name, too", async () => {
+    it("are found through a saved view, too", async () => {
       const { custom_view } = await post("/custom_views", {
         name: "Held back",
         entity_type: "opportunities",
@@ -72,14 +72,14 @@ describe.each(both_engines)("lists on %s", (engine) => {
       })
       expect(await found(`view_id=${custom_view.id}`)).toEqual(["reserved", "dead"])
     })
-    it("more numbers than an expression may be deep are one list", async () => {
+    it("are found by thousands of values in one filter", async () => {
       expect(await found(`q[status_in]=${Array.from({ length: 3_000 }, (_, at) => at + 1).join(",")},Active`)).toEqual([
         "reserved",
         "dead",
         "active"
       ])
     })
-    it("deleted ones are in no list, whatever the filter", async () => {
+    it("include no deleted ones, which the action log still names", async () => {
       const { id } = (await post("/opportunities", { subject: "deleted" })).opportunity
       await w.remove(`/opportunities/${id}`)
       for (const query of ["", "archived=only", "archived=with"]) expect(await found(query)).not.toContain("deleted")
@@ -91,7 +91,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
     })
   })
 
-  it("a preset is found by its slug under its short name", async () => {
+  it("a preset is found by its slug under the short name", async () => {
     expect(
       (await get("/rate_definitions?q[preset_eq]=fixed-rate")).rate_definitions.map(
         (one: { preset_slug: string }) => one.preset_slug
@@ -101,7 +101,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
     expect((await get("/rate_definitions?q[preset_eq]=true")).meta.total).toBe(0)
   })
 
-  it("a product includes its tax classes, groups, origin, rates and accessories' products, each on request", async () => {
+  it("a product includes its tax classes, groups, country of origin, rates and accessories on request", async () => {
     const [[revenue], [cost], [country]] = [
       await w.show("/revenue_groups"),
       await w.show("/cost_groups"),
@@ -175,7 +175,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
     ).toEqual({ id: strap.id, name: "Strap" })
   })
 
-  it("lists of values are available under their second name, for values and writes, too", async () => {
+  it("lists of values answer under their second name, also to writes", async () => {
     for (const path of ["", "/1", "/1/values", "?q[name_eq]=Rating&include=values"])
       expect([path, await get(`/list_of_values${path}`)]).toEqual([path, await get(`/list_names${path}`)])
     const { list_name } = await post("/list_of_values", { name: "Rigging" })
@@ -194,7 +194,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
     expect((await w.post(`/list_of_values/1`)).headers["allow"]).toBe("DELETE, GET, PUT")
   })
 
-  it("every unpaged list has the same meta: one page with all rows", async () => {
+  it("every unpaged list has the meta of one page with all rows", async () => {
     const member = (await post("/members", { name: "Empty", membership_type: "contact" })).member
     const list = (await post("/list_names", { name: "Empty" })).list_name
     const { opportunity } = await post("/opportunities", { subject: "Empty" })
@@ -215,7 +215,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
     }
   })
 
-  it("only lists that declare it return archived rows", async () => {
+  it("archived rows are listed only where declared", async () => {
     expect(catalogue.resources.filter((one) => one.lists_archived).map((one) => one.plural)).toEqual([
       "members",
       "products"

@@ -41,7 +41,7 @@ const somebodyWaits = Effect.gen(function* () {
   for (let looks = 0; looks < 1_000 && (yield* waiting).length === 0; looks++) yield* Effect.promise(() => pause(10))
 })
 
-it("a writer locks its streams in a fixed order: waiting for the first, it holds no lock on the others", () =>
+it("a writer waits for its first stream without locking the others", () =>
   inShop(
     Effect.gen(function* () {
       const { letGo } = yield* holding(lockStreams(["lamp:1"]))
@@ -58,7 +58,7 @@ it("a writer locks its streams in a fixed order: waiting for the first, it holds
     })
   ))
 
-it("two writers each hold a lock the other needs: one releases its locks, restarts and waits for both", () =>
+it("two writers that need each other's locks do not deadlock: one restarts and waits for both", () =>
   inShop(
     Effect.gen(function* () {
       const begun = new Map<string, number>()
@@ -90,7 +90,7 @@ it("two writers each hold a lock the other needs: one releases its locks, restar
     })
   ))
 
-it("readers wait for writers of the same rows, and not for other readers", () =>
+it("readers wait for writers of the same rows, but not for other readers", () =>
   inShop(
     Effect.gen(function* () {
       const { letGo } = yield* holding(lockIfFree(["lamp:1"], { shared: true }))

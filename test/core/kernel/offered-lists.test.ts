@@ -52,7 +52,7 @@ const includeOf = (resource: Resource, name: string): Include | undefined => {
 }
 
 describe("documented list parameters", () => {
-  it.each(Object.entries(offered))("%s: every filter, sort, include and alias is declared", (plural, one) => {
+  it.each(Object.entries(offered))("of %s are all declared: filters, sorts, includes and aliases", (plural, one) => {
     const resource = named.get(plural)!
     const { archived = plural === "products", aliases = {}, filters, includes = [], related = [], sorts = [] } = one
     expect(filters.filter((name) => !resource.filters.includes(name))).toEqual([])
@@ -129,7 +129,7 @@ const rowOf = (table: Table, id: number, nth: 0 | 1, more: AnyRow = {}): AnyRow 
 }
 const insert = (table: Table, row: AnyRow): RowChange => ({ op: "insert", table, row })
 
-describe.each(both_engines)("every list on %s", (engine) => {
+describe.each(both_engines)("lists on %s", (engine) => {
   let app: App
   const context: ViewContext = {
     viewer: owner,
@@ -158,7 +158,7 @@ describe.each(both_engines)("every list on %s", (engine) => {
     return (body[resource.plural] as ReadonlyArray<{ readonly id: number }>).map((row) => row.id)
   }
 
-  it.each(resources)("$plural: a filter keeps rows with its value, under each of its names", async (resource) => {
+  it.each(resources)("filter $plural by value, under each name of a column", async (resource) => {
     const own = resource.filters.filter((name) => name !== "id").map((name) => [name, name] as const)
     for (const [name, column] of [...own, ...Object.entries(resource.aliases)]) {
       const field = resource.table.columns[column]!
@@ -168,7 +168,7 @@ describe.each(both_engines)("every list on %s", (engine) => {
       expect([name, await listed(resource, [[`q[${name}_in][]`, other!]])]).toEqual([name, [800_002]])
     }
   })
-  it.each(resources)("$plural: kinds with names are filtered by them in any spelling", async (resource) => {
+  it.each(resources)("filter $plural by label in any spelling", async (resource) => {
     for (const name of resource.filters) {
       const { type: shape } = resource.table.columns[name]!
       if ((shape.kind !== "code" && shape.kind !== "choice") || hasOneValue(resource.table.columns[name]!)) continue
@@ -191,7 +191,7 @@ describe.each(both_engines)("every list on %s", (engine) => {
       expect(await listed(resource, [[`q[${name}_eq]`, "no such thing"]])).toEqual([])
     }
   })
-  it.each(resources)("$plural: a sort orders, both ways and by every name it has", async (resource) => {
+  it.each(resources)("sort $plural both ways, under each name of a column", async (resource) => {
     for (const name of [
       ...resource.sorts,
       ...Object.keys(resource.aliases).filter((alias) => resource.sorts.includes(resource.aliases[alias]!))
@@ -206,7 +206,7 @@ describe.each(both_engines)("every list on %s", (engine) => {
     }
   })
   it.each(resources.filter((one) => Object.keys(one.related).length > 0))(
-    "$plural: a filter on related rows",
+    "filter $plural by related rows",
     async (resource) => {
       for (const [name, { column, table, via }] of Object.entries(resource.related)) {
         await apply({ op: "delete", table, key: first.get(resource.table)![via] as number })
@@ -217,7 +217,7 @@ describe.each(both_engines)("every list on %s", (engine) => {
     }
   )
   it.each(resources.filter((one) => Object.keys(one.includes).length > 0))(
-    "$plural: an include fills its own key, and no other",
+    "fill one key of $plural for each include, and no other",
     async (resource) => {
       const row = first.get(resource.table)!
       const shown = async (include: string): Promise<{ readonly [key: string]: unknown }> =>

@@ -159,7 +159,7 @@ const inQuery = ({
 const shelve = (rows: ReadonlyArray<LampRow>) =>
   Effect.flatMap(Store, (store) => store.apply([removeWhere(lamps, {}), ...rows.map((row) => insert(lamps, row))]))
 
-it("for any query over any rows, both engines return what the conventions say, in the same order", async () => {
+it("both engines return the rows that the conventions define, in the same order, for any query", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(aRow, { minLength: 1, maxLength: 15 }),

@@ -312,10 +312,10 @@ describe.each(both_engines)("lists on %s", (engine) => {
   const list = async (query: string) => (await shop.call("GET", `/api/v1/lamps?${query}`)).body
 
   describe.each(Object.entries({ text, enums, numbers, times, lists, custom, hostile }))(
-    "filter %s",
+    "filtered by %s",
     (_name, cases) => {
       it.each(cases.map((one) => [one[0].slice(0, 40), String(one[1]).slice(0, 40), one] as const))(
-        "%s = %s",
+        "return the matching rows for %s = %s",
         async (_key, _value, one) => {
           expect(await shop.found(inQuery(one))).toEqual(one[2])
         }
@@ -323,20 +323,20 @@ describe.each(both_engines)("lists on %s", (engine) => {
     }
   )
 
-  it("several filters must all match, also on one field", async () => {
+  it("match all of several filters, also on one field", async () => {
     expect(await shop.found("q[count_gteq]=0&q[count_lt]=10&q[kind_eq]=rental")).toEqual([1, 5])
     expect(await shop.found("q[kind_eq]=rental&q[name_start]=a&q[nonsense_eq]=1")).toEqual([1])
   })
-  it("the last of equal filters applies, and numbered keys are combined", async () => {
+  it("apply the last of equal filters, and combine numbered keys", async () => {
     expect(await shop.found("q[name_eq]=Mike&q[name_eq]=Alpha")).toEqual([1])
     expect(await shop.found("q[name_in][0]=Mike&q[name_in][1]=Alpha")).toEqual([1, 3])
   })
-  it("a malformed filter is ignored", async () => {
+  it("ignore a malformed filter", async () => {
     const filters = "q=name q[]=x q[[name_eq]]=x q[name_eq=x q[name_eq]]=x q[name_eq][x]=x q[]_eq=x q[name][eq]=x"
     for (const query of [...filters.split(" "), "q[name_eq][__proto__]=x", "__proto__[]=x"])
       expect([query, await shop.found(query)]).toEqual([query, everyone])
   })
-  it("a thousand filters at once are answered", async () => {
+  it("answer a thousand filters at once", async () => {
     const names = Array.from({ length: 40 }, (_, at) => [`cf.extra ${at}`, `cf.${200 + at}`]).flat()
     const query = names.flatMap((name): Query => ["null", "blank"].map((predicate) => [`q[${name}_${predicate}]`, "1"]))
     expect(await shop.found(query)).toEqual(everyone)
@@ -344,7 +344,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
     const all = names.flatMap((name): Query => predicates.map((predicate) => [`q[${name}_${predicate}]`, "x"]))
     expect(await shop.found(all)).toEqual([])
   })
-  it("thousands of values in one filter are answered", async () => {
+  it("answer thousands of values in one filter", async () => {
     const many = Array.from({ length: 5_000 }, (_, at) => `t${at}`).join(",")
     expect(await shop.found([["q[tag_list_in]", `${many},red`]])).toEqual([1, 2])
     expect(await shop.found([["q[tag_list_not_in]", `${many},red`]])).toEqual(without(1, 2))
@@ -380,11 +380,11 @@ describe.each(both_engines)("lists on %s", (engine) => {
     ["sort=-seen_at", [3, 5, 6, 7, 8, 9, 10, 2, 1, 4]],
     // Folded, then byte by byte: İ folds to an i with a dot above it, and ä comes after z.
     ["sort=label", [7, 6, 8, 5, 4, 9, 10, 1, 2, 3]]
-  ])("%s", async (query, expected) => {
+  ])("are ordered by %s", async (query, expected) => {
     expect(await shop.found(query)).toEqual(expected)
   })
 
-  it("pages contain every row once, for any sort", async () => {
+  it("contain every row once over all pages, for any sort", async () => {
     for (const sort of ["", "sort=kind", "sort=-kind", "sort=name", "sort=-count"]) {
       const pages = []
       for (let page = 1; page <= 4; page++) pages.push(...(await shop.found(`${sort}&page=${page}&per_page=3`)))
@@ -402,17 +402,17 @@ describe.each(both_engines)("lists on %s", (engine) => {
     ["per_page=-99999999999999999999", { total: 10, per_page: 1, page: 1 }],
     ["page=2&per_page=4", { total: 10, per_page: 4, page: 2 }],
     ["page=2&q[count_eq]=10", { total: 2, per_page: 20, page: 2 }]
-  ])("meta of ?%s", async (query, meta) => {
+  ])("have the right meta for ?%s", async (query, meta) => {
     expect((await list(query)).meta).toEqual(meta)
   })
-  it("a page past the end is empty and still has the total", async () => {
+  it("are empty past the last page, with the total", async () => {
     for (const page of ["4", "999999", "99999999999999999999"]) {
       const body = await list(`page=${page}&per_page=5`)
       expect([page, body.lamps, body.meta.total]).toEqual([page, [], 10])
       expect(body.meta.page).toBeGreaterThan(2)
     }
   })
-  it("includes are accepted in camelCase and snake_case, trimmed, and unknown ones ignored", async () => {
+  it("accept includes in camelCase and snake_case, and ignore unknown ones", async () => {
     for (const include of [
       "homeRack",
       "home_rack",
@@ -427,7 +427,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
     const [, nested] = (await shop.call("GET", "/api/v1/racks?include=lamps.homeRack")).body.racks
     expect(nested.lamps.map((one: any) => [one.id, one.home_rack.name])).toEqual([[2, "Audio"]])
   })
-  it("custom fields are included by name, and list values by theirs", async () => {
+  it("show custom fields and their list values by name", async () => {
     const { lamps } = await list("q[id_in]=1,4")
     expect(lamps.map((lamp: any) => lamp.custom_fields)).toMatchObject([
       {
@@ -443,7 +443,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
     ])
     expect(lamps[0].custom_fields).not.toHaveProperty("old")
   })
-  it("costs are absent from answers to users without the permission", async () => {
+  it("omit costs for users without the permission", async () => {
     const seller = viewerWith(["lamps.view"], ["lamps:read"])
     const { body } = await shop.call("GET", "/api/v1/lamps?q[id_eq]=1", undefined, seller)
     expect(body.lamps[0]).not.toHaveProperty("cost")

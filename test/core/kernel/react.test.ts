@@ -101,7 +101,7 @@ describe.each(both_engines)("reactions on %s", (engine) => {
     )
   }
 
-  it("follow the events of the command in its transaction, round by round", async () => {
+  it("run round by round in the command's transaction", async () => {
     const before = (await shop.dump())["lamps"]!.length
     const { body, status } = await shop.call("POST", "/api/v1/lamps", { name: "Desk" })
     expect(status).toBe(201)
@@ -114,7 +114,7 @@ describe.each(both_engines)("reactions on %s", (engine) => {
       floor: 1
     })
   })
-  it("load their facts once, however many events there are and however often the rule allocates ids", async () => {
+  it("load their facts once, for any number of events and allocated ids", async () => {
     const { events, ids } = await many(3)
     expect(reads).toEqual({ lamps: 1, racks: 1 })
     expect(events.map(({ type }) => type)).toEqual(
@@ -126,11 +126,11 @@ describe.each(both_engines)("reactions on %s", (engine) => {
     expect(ids["racks"]).toEqual(events.slice(3, 6).map(({ data }) => data["id"]))
     expect(events.slice(6).map(({ data }) => data)).toEqual(ids["racks"]!.map((id) => ({ id, floor: 3 })))
   })
-  it("draw the ids again that were drawn when the command was first decided", async () => {
+  it("reuse the ids allocated when the command was first decided", async () => {
     const { events } = await many(2, { lamps: [800_001, 800_002], racks: [800_011, 800_012] })
     expect(events.map(({ data }) => data["id"])).toEqual([800_001, 800_002, 800_011, 800_012, 800_011, 800_012])
   })
-  it("refuse the whole command, given every event decided so far", async () => {
+  it("can reject the whole command, given every event decided so far", async () => {
     const before = await shop.dump()
     const { body, status } = await shop.call("POST", "/api/v1/lamps", { name: "heavy" })
     expect([status, body.errors]).toEqual([422, { name: ["No rack holds it; 2 events were decided."] }])
@@ -138,14 +138,14 @@ describe.each(both_engines)("reactions on %s", (engine) => {
     const { number_sequences: _before, ...kept } = before
     expect(after).toEqual(kept)
   })
-  it("cost nothing without a subscriber, and end when the rule produces no more events", async () => {
+  it("cost nothing without a subscriber, and end once no more events follow", async () => {
     const { body } = await shop.call("POST", "/api/v1/racks", { name: "Alone" })
     expect(reads).toEqual({ lamps: 0, racks: 1 })
     reads.racks = 0
     expect((await shop.call("PUT", `/api/v1/racks/${body.rack.id}`, { name: "Renamed" })).status).toBe(200)
     expect(reads).toEqual({ lamps: 0, racks: 0 })
   })
-  it("that trigger each other for ever are a fault of the catalogue, not of the caller", async () => {
+  it("that trigger each other endlessly fail as a defect", async () => {
     const { body } = await shop.call("POST", "/api/v1/lamps", { name: "Round" })
     await expect(shop.call("PUT", `/api/v1/lamps/${body.lamp.id}`, { label: "endless" })).rejects.toThrow(
       "reactions to lamp.updated come to no end"
@@ -154,8 +154,8 @@ describe.each(both_engines)("reactions on %s", (engine) => {
   })
 })
 
-describe("includes that another slice declares", () => {
-  it("are composed per catalogue: declarations stay unchanged, for answers and for their description", () => {
+describe("includes declared by another slice", () => {
+  it("are composed per catalogue and leave the declarations unchanged", () => {
     const include = { kind: "brief", via: "rack_id", table: racks } as const
     const plain = catalogueOf(shopSlices)
     const adding = catalogueOf([...shopSlices, { name: "one", includes: { lamps: { shelf: include } } }])
@@ -168,7 +168,7 @@ describe("includes that another slice declares", () => {
     expect(shown(adding)).toContain("With include=shelf")
     expect(shown(plain)).not.toContain("include=shelf")
   })
-  it("are refused for an unknown list, and if two slices use one name", () => {
+  it("are rejected for an unknown list and for a name used twice", () => {
     const include = () => ({ kind: "brief", via: "rack_id", table: racks }) as const
     expect(() => catalogueOf([...shopSlices, { name: "one", includes: { lampz: { shelf: include() } } }])).toThrow(
       "no resource lampz"

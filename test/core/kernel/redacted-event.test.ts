@@ -17,7 +17,7 @@ const isWithheld = isWithheldIn(catalogue.tables)
 const left = (change: Parameters<typeof redactedEventData>[1][number], ...rest: [typeof isWithheld] | []): JsonObject =>
   (scrubbed(redactedEventData("member.created", [change], undefined), scrub, ...rest)["changes"] as [JsonObject])[0]
 
-describe("an erasure in an event a reader saw in part", () => {
+describe("erasure in a partly visible event", () => {
   const withheld = { name: redactedValue(members, "name", 7), description: redactedValue(members, "description", 7) }
 
   it("removes data that the reader saw", () => {

@@ -12,10 +12,10 @@ const every = [...catalogue.references.values()].flat()
 const named = ({ column, holder }: (typeof every)[number]): string => `${holder.name}.${column}`
 
 describe("references", () => {
-  it("declare for every column of every table the effect of deleting the target", () => {
+  it("declare for every column the effect of deleting the target", () => {
     expect(every.filter(({ rule }) => rule === undefined).map(named)).toEqual([])
   })
-  it("are declared wherever a column is called after a row elsewhere", () => {
+  it("are declared for every column named like an id", () => {
     const declared = new Set(every.map(named))
     const called = catalogue.tables.flatMap((table) =>
       Object.entries(table.columns)
@@ -35,7 +35,7 @@ describe("references", () => {
     ]
     expect(called.filter((name) => !declared.has(name) && !others.includes(name))).toEqual([])
   })
-  it("are declared for integers of bodies that are named like ids, with few exceptions", () => {
+  it("are declared for body fields named like ids, with few exceptions", () => {
     const unnamed = (fields: Fields, path: string): ReadonlyArray<string> =>
       Object.entries(fields).flatMap(([name, { type: shape }]) => {
         const one = shape.kind === "list" ? shape.of.type : shape
@@ -49,7 +49,7 @@ describe("references", () => {
     expect(found.filter((path) => !/\.(price_category|discount_category|vehicle)_id$/.test(path))).toEqual([])
     expect(found).toContain("members.create.price_category_id")
   })
-  it("to rows that are really deleted are kept only where declared so", () => {
+  it("are kept after a hard delete only where declared", () => {
     const deleted = new Set(
       catalogue.endpoints
         .filter(({ method }) => method === "DELETE")
@@ -92,7 +92,7 @@ describe.each(both_engines)("references on %s", (engine) => {
   }
 
   it.each(["draft", "provisional quotation", "order"])(
-    "a unit allocated to a %s is not deleted; released it is",
+    "keep a unit allocated to a %s until it is released",
     async (state) => {
       const S = await w.store()
       const { id: product, units } = await w.units(S, 2)
@@ -107,7 +107,7 @@ describe.each(both_engines)("references on %s", (engine) => {
       expect((await w.remove(`/stock_levels/${unit}`)).status).toBe(204)
     }
   )
-  it("a unit on a lost quotation may go, and reinstating the quotation drops it", async () => {
+  it("let a unit on a lost quotation be deleted, and drop it when the quotation is reinstated", async () => {
     const S = await w.store()
     const { id: product, units } = await w.units(S, 2)
     const unit = units[0]!
@@ -125,7 +125,7 @@ describe.each(both_engines)("references on %s", (engine) => {
     expect(await dangling()).toEqual([])
     await w.post(`/opportunities/${job}/convert_to_order`)
   })
-  it("a store with an open opportunity cannot be deleted; closed ones lose it, and so do their later clones", async () => {
+  it("keep a store with an open opportunity; closed ones and their clones lose it", async () => {
     const S = await w.store()
     const job = await quote({ store_id: S })
     expect(refused(await w.remove(`/stores/${S}`), "store")).toBe(
@@ -138,7 +138,7 @@ describe.each(both_engines)("references on %s", (engine) => {
     const clone = await w.create(`/opportunities/${job}/clone`)
     expect(clone.store_id).toBeNull()
   })
-  it("a store with an open container is not deleted", async () => {
+  it("keep a store with an open container", async () => {
     const S = await w.store()
     const container = (await w.create("/containers/temporary", { name: "Trunk", barcode: `T-${engine}`, store_id: S }))
       .id
@@ -146,7 +146,7 @@ describe.each(both_engines)("references on %s", (engine) => {
     await w.post(`/containers/${container}/dissolve`)
     expect((await w.remove(`/stores/${S}`)).status).toBe(204)
   })
-  it("a deleted role leaves the views shared with it, which can be saved", async () => {
+  it("to a deleted role vanish from shared views, which can still be saved", async () => {
     const role = (await w.create("/roles", { name: `Night shift ${engine}`, permissions: [] })).id
     const view = await w.create("/custom_views", {
       name: "Ours",
@@ -160,7 +160,7 @@ describe.each(both_engines)("references on %s", (engine) => {
     expect(left.role_ids).toEqual([])
     expect((await w.put(`/custom_views/${view.id}`, { ...left, name: "Still ours" })).status).toBe(200)
   })
-  it("a deleted revenue group leaves the lines booked under it", async () => {
+  it("to a deleted revenue group are cleared on lines", async () => {
     const group = (await w.create("/revenue_groups", { name: "Fairs" })).id
     const { id: product } = await w.bulk(await w.store(), 5)
     const job = await quote()
@@ -170,7 +170,7 @@ describe.each(both_engines)("references on %s", (engine) => {
     expect((await w.remove(`/revenue_groups/${group}`)).status).toBe(204)
     expect(await booked()).toBeNull()
   })
-  it("an activity about a deleted unit loses its subject", async () => {
+  it("to a deleted unit are cleared on activities", async () => {
     const [unit] = (await w.units(1, 1)).units
     const activity = (
       await w.create("/activities", { subject: "Mend it", regarding_type: "StockLevel", regarding_id: unit })
@@ -178,14 +178,14 @@ describe.each(both_engines)("references on %s", (engine) => {
     expect((await w.remove(`/stock_levels/${unit}`)).status).toBe(204)
     expect(await w.show(`/activities/${activity}`)).toMatchObject({ regarding_type: null, regarding_id: null })
   })
-  it("a deleted address leaves the jobs it was to be delivered to", async () => {
+  it("to a deleted address are cleared on opportunities", async () => {
     const member = (await w.create("/members", { name: "Acme", membership_type: "organisation" })).id
     const address = (await w.create(`/members/${member}/addresses`, { street: "1 High Street" })).id
     const job = await quote({ member_id: member, delivery_address_id: address })
     expect((await w.remove(`/members/${member}/addresses/${address}`)).status).toBe(204)
     expect((await w.show(`/opportunities/${job}`)).delivery_address_id).toBeNull()
   })
-  it("the addresses of an anonymised member are removed from their jobs", async () => {
+  it("to an anonymised member's addresses are cleared on opportunities", async () => {
     const member = (await w.create("/members", { name: "Ann", membership_type: "organisation" })).id
     const address = (await w.create(`/members/${member}/addresses`, { street: "2 High Street" })).id
     const job = await quote({ member_id: member, collection_address_id: address })
@@ -193,7 +193,7 @@ describe.each(both_engines)("references on %s", (engine) => {
     expect((await w.show(`/opportunities/${job}`)).collection_address_id).toBeNull()
     expect(await dangling()).toEqual([])
   })
-  it("a list value that custom fields have chosen is not deleted", async () => {
+  it("keep a list value that a custom field uses", async () => {
     const list = (await w.create("/list_names", { name: `Colours ${engine}` })).id
     const value = (await w.create(`/list_names/${list}/values`, { name: "Red" })).id
     await w.post("/custom_fields", { name: "colour", module_type: "Product", field_type: 9, list_name_id: list })
@@ -204,7 +204,7 @@ describe.each(both_engines)("references on %s", (engine) => {
     await w.put(`/products/${product}`, { custom_fields: { colour: null } })
     expect((await w.remove(`/list_names/${list}/values/${value}`)).status).toBe(204)
   })
-  it("a row is not deleted while another command adds a reference to it", async () => {
+  it("cannot be added by a command while the row is deleted", async () => {
     for (let round = 0; round < 8; round++) {
       const S = await w.store()
       const [deleted, made] = await Promise.all([
@@ -218,7 +218,7 @@ describe.each(both_engines)("references on %s", (engine) => {
     }
     expect(await dangling()).toEqual([])
   })
-  it("a row is not deleted while a rule refers to it again", async () => {
+  it("do not dangle if a clone, a new line or a reinstatement races a deletion", async () => {
     const rounds = engine === "pg" ? 6 : 1
     for (let round = 0; round < rounds; round++) {
       const rule = (await w.create("/discount_rules", { ...percent, discount_value: 10 })).id
@@ -252,7 +252,7 @@ describe.each(both_engines)("references on %s", (engine) => {
     }
     expect(await dangling()).toEqual([])
   })
-  it("a list keeps concurrent additions while another id is removed", async () => {
+  it("in a list keep concurrent additions while another id is removed", async () => {
     for (let round = 0; round < (engine === "pg" ? 6 : 1); round++) {
       const rule = async () => (await w.create("/discount_rules", { ...percent, discount_value: 10 })).id as number
       const [gone, one, two] = [await rule(), await rule(), await rule()]
@@ -265,7 +265,7 @@ describe.each(both_engines)("references on %s", (engine) => {
       expect((await w.show(`/opportunities/${job}`)).discount_rule_ids).toEqual([one, two])
     }
   })
-  it("references to a merged stock level follow it", async () => {
+  it("to a merged stock level move to the kept one", async () => {
     const product = async () => (await w.create("/products", { name: "Cable" })).id as number
     const [one, two] = [await product(), await product()]
     const levelOf = async (id: number) =>
@@ -277,7 +277,7 @@ describe.each(both_engines)("references on %s", (engine) => {
     await w.post(`/products/${one}/merge`, { secondary_id: two })
     expect(await w.show(`/activities/${activity}`)).toMatchObject({ regarding_type: "StockLevel", regarding_id: into })
   })
-  it("the walk reports a row that names one that is not there", async () => {
+  it("that dangle are reported by the walk", async () => {
     const group = (await w.create("/revenue_groups", { name: "Ghosts" })).id
     const product = (await w.create("/products", { name: "Haunted", rental_revenue_group_id: group })).id
     const put = (id: number) =>

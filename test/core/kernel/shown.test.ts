@@ -54,7 +54,7 @@ describe("declared answers", () => {
     at: { shelf: 1, value: "2.00" },
     custom: { any: [1, { thing: null }] }
   } as const
-  it("has the types of values in answers: money as text, others as declared", () => {
+  it("have the types of their values: money as text, others as declared", () => {
     expectTypeOf<(typeof shown.Type)["price"]>().toEqualTypeOf<string>()
     expectTypeOf<(typeof shown.Type)["cost"]>().toEqualTypeOf<string | null>()
     expectTypeOf<(typeof shown.Type)["kind"]>().toEqualTypeOf<"pool" | "fixed">()
@@ -64,24 +64,24 @@ describe("declared answers", () => {
     expect(decodingProblem(shown, good)).toBeUndefined()
   })
   it.each<readonly [what: string, wrong: { readonly [key: string]: unknown }]>([
-    ["a key nobody declared", { surprise: 1 }],
+    ["an undeclared key", { surprise: 1 }],
     ["a fraction for a whole number", { count: 1.5 }],
     ["money as a number", { price: 12.5 }],
-    ["a null where none is", { name: null }],
-    ["a value that is none of the choices", { kind: "other" }],
-    ["a code without a name", { method: 2 }],
-    ["more decimals than there are", { weight: "1.255" }],
-    ["a key nobody declared further in", { at: { shelf: 1, value: "2.00", more: 1 } }],
-    ["no JSON in a free document", { custom: { any: Number.NaN } }]
-  ])("refuses %s", (_what, wrong) => {
+    ["null for a field that is not nullable", { name: null }],
+    ["an unknown choice", { kind: "other" }],
+    ["an unknown code", { method: 2 }],
+    ["too many decimals", { weight: "1.255" }],
+    ["an undeclared nested key", { at: { shelf: 1, value: "2.00", more: 1 } }],
+    ["NaN in a free document", { custom: { any: Number.NaN } }]
+  ])("reject %s", (_what, wrong) => {
     expect(decodingProblem(shown, { ...good, ...wrong })).toBeTypeOf("string")
   })
-  it("refuses missing keys, but not optional ones", () => {
+  it("reject missing keys, but not optional ones", () => {
     const { name: _name, ...nameless } = good
     expect(decodingProblem(shown, nameless)).toContain("name")
     expect(decodingProblem(Shown.keys(counted), { lamps: 1, last: null })).toBeUndefined()
   })
-  it("builds nothing until it is used", () => {
+  it("are built on first use", () => {
     let made = 0
     const lazy = Shown.named("Lazy", () => {
       made++
@@ -95,7 +95,7 @@ describe("declared answers", () => {
 })
 
 describe("answers of an endpoint", () => {
-  it("has the type that is declared", () => {
+  it("have the declared type", () => {
     const endpoint = get("/api/v1/lamps/count", {
       ...draft,
       answer: counted,
@@ -119,7 +119,7 @@ describe("answers of an endpoint", () => {
       run: () => Effect.succeed({ status: 409, body: { held_by: "Ann" } })
     })
   })
-  it("is built from a result that matches the type of its Schema", () => {
+  it("are built from a result that matches its Schema", () => {
     const result = Shown.keys({ ids: list(integer()) })
     const base = { ...draft, answer: { lamps: integer() }, facts: () => Effect.void } as const
     const endpoint = command("POST", "/api/v1/lamps/many", {
@@ -146,7 +146,7 @@ describe("answers of an endpoint", () => {
     // Stored data of an earlier release with additional keys is still read.
     expect(Schema.decodeUnknownSync(usual.result)({ id: 7, meta: null })).toEqual({ id: 7 })
   })
-  it("may be added to without losing its type", () => {
+  it("keep their type when extended", () => {
     const more = withMore(ok({ lamps: 1 }), { told: "one" })
     expectTypeOf(more.body!.told).toEqualTypeOf<"one">()
     expect(more).toEqual({ status: 200, body: { lamps: 1, told: "one" } })

@@ -31,7 +31,7 @@ const named = (holders: Audience): ReadonlyArray<string> => (holders === "everyo
 
 describe("visibility of a table's rows", () => {
   it.each(catalogue.tables.map((one) => [one.name, one] as const))(
-    "%s declares it, with existing permissions and columns",
+    "is declared for %s, with existing permissions and columns",
     (_, { columns, visibility }) => {
       expect(visibility).toBeDefined()
       const { by_row, granted_columns = [], all_columns } = visibility!
@@ -44,7 +44,7 @@ describe("visibility of a table's rows", () => {
     }
   )
 
-  it("a user whom an endpoint shows a row of its path sees that table's rows in full", () => {
+  it("covers the whole row for users whom a show endpoint admits", () => {
     const shown = catalogue.endpoints.filter(
       (one) => one.kind === "query" && one.name.endsWith(".show") && one.permission !== null
     )
@@ -62,7 +62,7 @@ describe("visibility of a table's rows", () => {
     expect(narrow).toEqual([])
   })
 
-  it("partly visible rows never claim to be the only one of their kind", () => {
+  it("never shows the columns of a partial unique index without its condition", () => {
     const clashing = catalogue.tables.flatMap((one) =>
       (one.visibility?.granted_columns ?? [])
         .flatMap(({ to }) => named(to).map((key) => key.replace(".*", ".view")))
@@ -85,7 +85,7 @@ describe("visibility of a table's rows", () => {
     expect(clashing).toEqual([])
   })
 
-  it("every column of every table can hold a value, on both engines", () => {
+  it("has a storable placeholder for every column, on both engines", () => {
     for (const one of catalogue.tables) {
       for (const dialect of ["sqlite", "pg"] as const) {
         const row = Object.fromEntries(
@@ -99,7 +99,7 @@ describe("visibility of a table's rows", () => {
   })
 })
 
-describe("the parts of it", () => {
+describe("permissions and columns", () => {
   it.each([
     [["members.view"], "members.*", true],
     [["members.access"], "members.*", false],
@@ -107,7 +107,7 @@ describe("the parts of it", () => {
     [["membership.view"], "members.*", false],
     [[], "members.*", false],
     [["costs.view"], "costs.view", true]
-  ] as const)("%j contains %s: %s", (held, wanted, expected) => {
+  ] as const)("%j include %s: %s", (held, wanted, expected) => {
     expect(hasPermission(viewerWith(held, ["*"]), wanted)).toBe(expected)
   })
 
@@ -139,7 +139,7 @@ describe("the parts of it", () => {
     const seen = visibleColumnsOf(lamps, viewerWith(held, ["*"]))
     expect(typeof seen === "object" ? [...seen] : seen).toEqual(expected)
   })
-  it("a table without visibility is for users who may read everything", () => {
+  it("a table without visibility is readable only by users who may read everything", () => {
     const safes = table("safes", { name: text() })
     expect(
       visibleColumnsOf(
@@ -178,7 +178,7 @@ describe("the parts of it", () => {
     ["count", 3],
     ["tags", []],
     ["seen_at", "1970-01-01T00:00:00.000Z"]
-  ])("%s has %j", (column, expected) => {
+  ])("a withheld %s is stored as %j", (column, expected) => {
     const racks = table(
       "racks",
       {

@@ -89,7 +89,7 @@ const possible = (changes: ReadonlyArray<RowChange>): ReadonlyArray<RowChange> =
   })
 }
 
-describe.each(both_engines)("carrying out row changes together on %s", (engine) => {
+describe.each(both_engines)("batched row changes on %s", (engine) => {
   const opening = openShop(engine)
   afterAll(async () => (await opening).close())
 
@@ -114,7 +114,7 @@ describe.each(both_engines)("carrying out row changes together on %s", (engine) 
       })
     )
 
-  it("leaves the same rows as applying them one by one, existing ones included", async () => {
+  it("leave the same rows as changes one by one, existing rows included", async () => {
     const lists = fc.tuple(fc.array(change, { maxLength: 20 }), fc.array(change, { maxLength: 30 }))
     await fc.assert(
       fc.asyncProperty(lists, async ([first, second]) => {
@@ -126,7 +126,7 @@ describe.each(both_engines)("carrying out row changes together on %s", (engine) 
       { numRuns: engine === "sqlite" ? 300 : 60, seed: 4480 }
     )
   })
-  it("applies many similar row changes exactly, in few statements", async () => {
+  it("equal single changes for 150 similar updates", async () => {
     const [table] = tables
     const rows = Array.from({ length: 150 }, (_, at) => ({ id: at + 1, name: `Row ${at}` }))
     const changes = rows.map(({ id }): RowChange => ({
@@ -141,7 +141,7 @@ describe.each(both_engines)("carrying out row changes together on %s", (engine) 
     const fill = rows.map((row): RowChange => ({ op: "insert", table: table!, row }))
     expect(await left([fill, changes])).toEqual(await left([fill, ...changes.map((one) => [one])]))
   })
-  it("keeps the order of changes separated by a constraint", async () => {
+  it("keep the order of changes that a constraint separates", async () => {
     const seated = (id: number, place: number): RowChange => ({ op: "update", table: seats, key: id, set: { place } })
     const named = (id: number, name: string): RowChange => ({ op: "update", table: seats, key: id, set: { name } })
     const rows = await (
@@ -169,7 +169,7 @@ describe.each(both_engines)("carrying out row changes together on %s", (engine) 
       { id: 2, place: 1, name: "Bob" }
     ])
   })
-  it("refuses a second row of one key, and leaves none of them", async () => {
+  it("reject a second row of one key, and leave none", async () => {
     const [table] = tables
     const twice = [
       { id: 999, name: "one" },

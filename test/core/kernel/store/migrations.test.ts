@@ -140,14 +140,14 @@ describe.each(both_engines)("a table outside the journal on %s", (engine) => {
           )
     )
 
-  it("has its present form when created, and its migrations count as done", async () => {
+  it("is created in its present form, with its migrations marked as done", async () => {
     await start(third)
     expect(await run(done)).toEqual(["1 uses_of_crates", "2 weight_of_crates", "3 colour_of_crates"])
     expect(await run(rows("crates"))).toEqual([])
     await start(third)
     expect(await run(done)).toHaveLength(3)
   })
-  it("is altered step by step if it exists, for any skipped releases, and equals a new one", async () => {
+  it("is altered step by step across skipped releases, and equals a new one", async () => {
     await start(first)
     await run(fill)
     const as_made = await run(form("crates"))
@@ -195,7 +195,7 @@ describe.each(both_engines)("a table outside the journal on %s", (engine) => {
     expect(await run(done)).toHaveLength(3)
     expect(await run(rows("crates"))).toMatchObject([{ uses: 7 }, { uses: 4 }])
   })
-  it("is not opened by a release that does not know all of its migrations", async () => {
+  it("is not opened by a release that lacks one of its migrations", async () => {
     await start(third)
     const refused = await run(Effect.flip(ensureSchema(second, "server")))
     expect(refused).toMatchObject({ _tag: "NewerSchema" })
@@ -206,7 +206,7 @@ describe.each(both_engines)("a table outside the journal on %s", (engine) => {
   })
 })
 
-it("two migrations of one id are refused", () => {
+it("migrations with the same id are rejected", () => {
   expect(() => migrationsOf({ slices: [{ migrations: [counted] }, { migrations: [{ ...weighed, id: 1 }] }] })).toThrow(
     "two migrations have the id 1"
   )

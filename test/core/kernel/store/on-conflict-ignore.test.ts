@@ -15,11 +15,11 @@ const notes = plainTable(
 ) as unknown as Table
 const noted = (id: number, note: string): RowChange => ({ op: "insert", table: notes, row: { id, note } })
 
-describe.each(both_engines)("a table where the first row of a key wins, on %s", (engine) => {
+describe.each(both_engines)("a table with on_conflict_ignore on %s", (engine) => {
   const opening = openShop(engine)
   afterAll(async () => (await opening).close())
 
-  it("keeps the existing row when it is inserted again, in one batch or later", async () => {
+  it("keeps the first row of a key, in one batch or later", async () => {
     const shop = await opening
     const rows = await shop.run(
       Effect.gen(function* () {
@@ -37,7 +37,7 @@ describe.each(both_engines)("a table where the first row of a key wins, on %s", 
       [3, "first"]
     ])
   })
-  it("reverting a change restores the existing row", async () => {
+  it("reports the existing row as the image before a repeated insert", async () => {
     const shop = await opening
     const images = await shop.run(
       Effect.flatMap(Store, (store) => Effect.forEach([noted(1, "later"), noted(9, "new")], store.imagesBefore))

@@ -37,18 +37,18 @@ const notFound = (
   among: typeof letters
 ) => among.filter((sign) => !found(`ab${as(sign)}cd`).includes(letters.indexOf(sign)))
 
-describe("the index of SQLite", () => {
+describe("the search index of SQLite", () => {
   it("finds every letter of Latin, Greek and Cyrillic in either case", () => {
     const found = indexOf(true)
     expect(letters.length).toBeGreaterThan(1_300)
     expect(notFound(found, (sign) => sign, letters)).toEqual([])
     expect(notFound(found, (sign) => foldCase(sign), letters)).toEqual([])
   })
-  it("finds them without their accents, but for polytonic Greek", () => {
+  it("finds letters without their accents, except polytonic Greek", () => {
     const modern = letters.filter((sign) => !is_polytonic.test(sign.normalize("NFC")))
     expect(notFound(indexOf(true), foldForSearch, modern)).toEqual([])
   })
-  it("takes accents off capitals, too, in columns that have no folded one beside them", () => {
+  it("ignores accents of capitals in columns without a folded copy", () => {
     const accented = letters.filter(
       (sign) => sign.normalize("NFC") === sign && !is_polytonic.test(sign) && foldForSearch(sign) !== foldCase(sign)
     )

@@ -107,19 +107,19 @@ describe.each(both_engines)("rows on %s", (engine) => {
       ]
     ],
     ["tags", [[], ["a", "a", ""], ["null", "[]", '"']]]
-  ])("a column of kind %s returns the stored value", async (name, values) => {
+  ])("keep every value of a column of kind %s", async (name, values) => {
     expect(await column(name, ...values)).toEqual(values)
   })
-  it("gives the result of work that is rolled back, and commits results that were asked for", async () => {
+  it("return the result of rolled-back work, and commit it on request", async () => {
     const work = (id: number) =>
       withStore((store) => store.rolledBack(Effect.as(store.apply([cell({ id })]), id), (result) => result === 2))
     expect([await work(1), await work(2), (await found()).map((row) => row["id"])]).toEqual([1, 2, [2]])
   })
-  it("ids up to 2^53 - 1 are kept", async () => {
+  it("keep ids up to 2^53 - 1", async () => {
     await apply(cell({ id: Number.MAX_SAFE_INTEGER }), cell({ id: 1 }))
     expect((await found()).map((row) => row["id"])).toEqual([1, Number.MAX_SAFE_INTEGER])
   })
-  it("absent values are the default, or null", async () => {
+  it("take the default or null for absent values", async () => {
     await apply(cell({ id: 1 }))
     expect(await found()).toEqual([
       {
@@ -142,15 +142,12 @@ describe.each(both_engines)("rows on %s", (engine) => {
     ["text", ["b", "B", null, "a"], [2, 4, 1, 3], [3, 1, 4, 2]],
     ["flag", [true, null, false, true], [3, 1, 4, 2], [2, 1, 4, 3]],
     ["fine", ["10.000000", "9.000000", null, "-10.000000"], [4, 2, 1, 3], [3, 1, 2, 4]]
-  ])(
-    "rows sort by %s with null last, first when descending, equals by key",
-    async (name, values, upwards, downwards) => {
-      await column(name, ...values)
-      expect((await found([name])).map((row) => row["id"])).toEqual(upwards)
-      expect((await found([`-${name}`])).map((row) => row["id"])).toEqual(downwards)
-    }
-  )
-  it("changes are carried out in order, whatever their tables and numbers", async () => {
+  ])("sort by %s with null last, first when descending, equals by key", async (name, values, upwards, downwards) => {
+    await column(name, ...values)
+    expect((await found([name])).map((row) => row["id"])).toEqual(upwards)
+    expect((await found([`-${name}`])).map((row) => row["id"])).toEqual(downwards)
+  })
+  it("change in the order given, over many keys and conditions", async () => {
     const many = Array.from({ length: 300 }, (_, at) => cell({ id: at + 1, amount: at }))
     await apply(
       ...many,
@@ -174,7 +171,7 @@ describe.each(both_engines)("rows on %s", (engine) => {
       { id: 2 }
     ])
   })
-  it("images before a change are the rows as they were", async () => {
+  it("have images of their state before a change", async () => {
     await apply(cell({ id: 1, amount: 1 }), cell({ id: 2, amount: 1 }), cell({ id: 3 }))
     const images = (change: RowChange) =>
       withStore((store) =>
@@ -188,7 +185,7 @@ describe.each(both_engines)("rows on %s", (engine) => {
     expect(await images(remove(cells as unknown as Table, 4))).toEqual([])
     expect(await images(cell({ id: 4, amount: 4 }))).toEqual([[4, undefined]])
   })
-  it("a row written in a transaction is served as stored, until something else may have changed it", async () => {
+  it("written in a transaction are served from memory until something may have changed them", async () => {
     const values: Cell = {
       id: 1,
       text: "Ä",
@@ -242,7 +239,7 @@ describe.each(both_engines)("rows on %s", (engine) => {
     expect(written.map(([known]) => known?.amount)).toEqual([-5, 12, 12, 1, 1, 1, 1, 4, 4, 5, 3, undefined])
     expect(written.map(([known]) => known?.text).slice(3, 9)).toEqual(words("Ä once alone within within within"))
   })
-  it("rows are looked up by many keys at once, each once", async () => {
+  it("are looked up by many keys at once, each once", async () => {
     await apply(...Array.from({ length: 20 }, (_, at) => cell({ id: at + 1 })))
     const keys = [...Array.from({ length: 12_000 }, (_, at) => at + 10), 3, 3]
     const ids = await withStore((store) =>
@@ -251,7 +248,7 @@ describe.each(both_engines)("rows on %s", (engine) => {
     expect(ids).toEqual([3, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20])
     expect(await withStore((store) => store.getMany(cells, []))).toEqual([])
   })
-  it("a condition on a column that is not there is a defect, not a guess", async () => {
+  it("cannot be filtered by an unknown column", async () => {
     await expect(withStore((store) => store.find(cells, { nonsense: 1 }))).rejects.toThrow("no column nonsense")
   })
 })
