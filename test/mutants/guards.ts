@@ -179,10 +179,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     find: "!hasOnePermission(input.viewer, key)",
     replace: "false",
     killed_by: [
-      {
-        file: "test/core/people/users/rights.test.ts",
-        test: "can %s where they hold all permissions involved, and nowhere else"
-      }
+      { file: "test/core/people/users/rights.test.ts", test: "can %s with all permissions involved, and not otherwise" }
     ]
   },
   {
@@ -205,10 +202,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     find: "!hasOnePermission(viewer, permission)",
     replace: "permission === undefined",
     killed_by: [
-      {
-        file: "test/core/people/users/rights.test.ts",
-        test: "can %s where they hold all permissions involved, and nowhere else"
-      }
+      { file: "test/core/people/users/rights.test.ts", test: "can %s with all permissions involved, and not otherwise" }
     ]
   }
 ]

@@ -140,7 +140,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/core/people/members/personal-data.test.ts",
-        test: "erasing a person empties the record",
+        test: "is erased from the record, its contacts and every older event, also of merged duplicates",
         engine: "sqlite"
       }
     ]
@@ -154,7 +154,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/core/people/members/personal-data.test.ts",
-        test: "erasing a person empties the record",
+        test: "is erased from the record, its contacts and every older event, also of merged duplicates",
         engine: "sqlite"
       }
     ]
@@ -168,7 +168,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/core/people/members/personal-data.test.ts",
-        test: "personal custom fields are cleared",
+        test: "in custom fields is erased if they are personal or deleted, and stays otherwise",
         engine: "sqlite"
       }
     ]
@@ -180,7 +180,11 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     find: "if (user?.is_active === true)",
     replace: "if (user?.is_active === undefined && user !== undefined)",
     killed_by: [
-      { file: "test/core/people/members/personal-data.test.ts", test: "an account in use is refused", engine: "sqlite" }
+      {
+        file: "test/core/people/members/personal-data.test.ts",
+        test: "of an account in use is not erased; once deactivated, the user loses name and address, too",
+        engine: "sqlite"
+      }
     ]
   },
   {

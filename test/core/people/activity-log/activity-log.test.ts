@@ -17,7 +17,7 @@ const stored = (position: number, type: string, data: JsonObject): StoredEvent =
 })
 
 describe("changes of an event", () => {
-  it("an event that carries both sides is taken at its word", () => {
+  it("are taken from an event that carries both sides", () => {
     const moved = stored(7, "opportunity.status_changed", {
       id: 1,
       set: { status: 1 },
@@ -29,7 +29,7 @@ describe("changes of an event", () => {
       new_values: { status: 1, reason: "deposit paid" }
     })
   })
-  it("an event of a special type shows its data", () => {
+  it("are the data of an event of a special type", () => {
     expect(
       changesOf([stored(7, "opportunity.cloned", { id: 1, source_opportunity_id: 3 })], new Set([7])).get(7)
     ).toEqual({ old_values: {}, new_values: { source_opportunity_id: 3 } })
@@ -61,7 +61,7 @@ describe.each(both_engines)("the action log on %s", (engine) => {
   })
   afterAll(() => app.close())
 
-  it("shows newest first who changed which field from what to what", async () => {
+  it("shows the user, the old and the new value of each changed field, newest first", async () => {
     const { actions, meta } = await log(`q[auditable_type_eq]=member&q[auditable_id_eq]=${member}`)
     expect(actions.map((one: { action: string }) => one.action)).toEqual([
       "member.updated",
@@ -87,12 +87,12 @@ describe.each(both_engines)("the action log on %s", (engine) => {
     expect(actions[4]).toMatchObject({ old_values: {}, new_values: { name: "Acme", membership_type: "organisation" } })
     expect(meta).toEqual({ total: 5, per_page: 20, page: 1 })
   })
-  it("old values are the same on a separate page", async () => {
+  it("shows the same old values on a separate page", async () => {
     const { actions, meta } = await log(`q[auditable_type_eq]=Member&q[auditable_id_eq]=${member}&per_page=1`)
     expect(actions).toMatchObject([{ old_values: { name: "Acme Ltd", rating: 1 } }])
     expect(meta.total).toBe(5)
   })
-  it("filters by action, type, id, person and time, alone and together", async () => {
+  it("filters by action, type, id, user and time, alone and together", async () => {
     const total = async (query: string) => (await log(query)).meta.total
     expect(await total("q[action_eq]=member.updated")).toBe(2)
     expect(await total("q[action_in]=member.updated,address.created")).toBe(3)
@@ -106,14 +106,14 @@ describe.each(both_engines)("the action log on %s", (engine) => {
     expect(await total("q[created_at_lt]=2001-01-01")).toBe(0)
     expect(await total("q[ip_address_eq]=x")).toBe(await total(""))
   })
-  it("pages do not overlap and can be turned round", async () => {
+  it("pages without overlap, in either direction", async () => {
     const ids = async (query: string) => (await log(query)).actions.map((one: { id: number }) => one.id)
     const [first, second] = [await ids("per_page=3"), await ids("per_page=3&page=2")]
     expect(new Set([...first, ...second]).size).toBe(6)
     expect(Math.min(...first)).toBeGreaterThan(Math.max(...second))
     expect(await ids("sort=created_at&per_page=2")).toEqual([1, 2])
   })
-  it("costs are visible only to users who may see them", async () => {
+  it("hides costs from users without the permission", async () => {
     const query = "q[action_eq]=product.updated"
     expect((await log(query)).actions[0]).toMatchObject({
       old_values: { purchase_price: 5000, sku: null },
@@ -126,7 +126,7 @@ describe.each(both_engines)("the action log on %s", (engine) => {
     })
     expect(JSON.stringify(await log("per_page=100", auditor))).not.toContain("purchase_price")
   })
-  it("reading it needs action-log.view and action-log:read", async () => {
+  it("requires action-log.view and action-log:read", async () => {
     const status = async (permissions: ReadonlyArray<string>, abilities: ReadonlyArray<string>) =>
       (await app.call("GET", "/api/v1/actions", undefined, viewerWith(permissions, abilities))).status
     expect(await status(["action-log.view"], ["action-log:read"])).toBe(200)
@@ -135,8 +135,8 @@ describe.each(both_engines)("the action log on %s", (engine) => {
   })
 })
 
-describe.each(both_engines)("a value overwritten later, on %s", (engine) => {
-  it("a value overwritten by a later change is shown in the activity with theirs and both people's names", async () => {
+describe.each(both_engines)("the log of a value overwritten later, on %s", (engine) => {
+  it("shows both changes with their users", async () => {
     const app = await openApp(engine)
     try {
       const someone = async (name: string): Promise<typeof owner> => ({

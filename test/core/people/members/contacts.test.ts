@@ -83,7 +83,7 @@ describe.each(engines)("contact records on %s", (engine) => {
     expect((await w.post(path(999_999, kind), body)).status).toBe(404)
     expect((await w.get(path(one, kind))).body.meta.total).toBe(1)
   })
-  it("invalid records are refused by field", async () => {
+  it("are rejected by field if invalid", async () => {
     const member = await make("Careful")
     const errors = async (kind: string, body: object) =>
       Object.keys((await w.post(path(member, kind), body)).body.errors ?? {})
@@ -104,7 +104,7 @@ describe.each(engines)("contact records on %s", (engine) => {
     expect(await errors("links", { url: "nowhere" })).toEqual(["url"])
     expect(await errors("links", { url: `https://example.com/${"x".repeat(2048)}` })).toEqual(["url"])
   })
-  it("a new primary record replaces the old one; the first is not primary by default", async () => {
+  it("have one primary record of a kind, the last one marked, and none by default", async () => {
     const member = await make("Prime")
     const add = async (street: string, is_primary?: boolean) =>
       await w.create(path(member, "addresses"), { street, ...(is_primary === undefined ? {} : { is_primary }) })
@@ -121,7 +121,7 @@ describe.each(engines)("contact records on %s", (engine) => {
     ])
     expect(await w.show(`/members/${member}`)).toMatchObject({ primary_address: null, addresses: [] })
   })
-  it("one side of a relationship is a contact, none a user, and a pair is joined once in either direction", async () => {
+  it("join a contact with a member that is no user, once in either direction", async () => {
     const [company, hall, ann, bob] = [
       await make("Company"),
       await make("Hall", "venue"),
@@ -191,7 +191,7 @@ describe.each(engines)("contact records on %s", (engine) => {
     await w.remove(`/members/${bob}`)
     expect((await w.show(`/members/${ann}?include=organisations`)).parent_members).toEqual([])
   })
-  it("a contact becomes something else only if none of its relationships prevents it; deleting them allows it", async () => {
+  it("keep a contact's type while a relationship needs it", async () => {
     const [company, hall, ann, bob] = [
       await make("Company"),
       await make("Hall", "venue"),
@@ -233,7 +233,7 @@ describe.each(engines)("contact records on %s", (engine) => {
       expect.stringContaining(`Relationship ${related[2]} joins this member with the organisation Ann`)
     ])
   })
-  it("of two related contacts only one can change its type, even concurrently", async () => {
+  it("let only one of two related contacts change its type, even concurrently", async () => {
     for (let round = 0; round < 5; round++) {
       const pair = [await make("One", "contact"), await make("Other", "contact")]
       await w.post(path(pair[0]!, "relationships"), { related_member_id: pair[1] })
@@ -241,7 +241,7 @@ describe.each(engines)("contact records on %s", (engine) => {
       expect(got.map(({ status }) => status).toSorted()).toEqual([200, 422])
     }
   })
-  it("looking needs members.view, changing members.edit", async () => {
+  it("require members.view to read and members.edit to change", async () => {
     const member = await make("Guarded")
     const reader = viewerWith(["members.view"], ["members:read", "members:write"])
     expect((await w.get(path(member, "emails"), reader)).status).toBe(200)
@@ -257,7 +257,7 @@ describe.each(engines)("contact records on %s", (engine) => {
       ).status
     ).toBe(201)
   })
-  it("a deleted list value is cleared from the contact records that used it", async () => {
+  it("lose a list value that is deleted", async () => {
     const list = await w.create("/list_names", { name: "Own types" })
     const value = await w.create(`/list_names/${list.id}/values`, { name: "Shed" })
     const member = await make("Typed")

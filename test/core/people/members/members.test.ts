@@ -9,7 +9,7 @@ describe.each(engines)("members on %s", (engine) => {
     await w.create("/members", { name: "Acme", membership_type: "organisation", ...body })
   const show = async (id: number, query = "") => await w.show(`/members/${id}${query}`)
 
-  it("a new organisation has every key, costs at zero and empty lists", async () => {
+  it("have every key, costs of zero and empty lists when new", async () => {
     const made = await w.post("/members", { name: "Acme Events", membership_type: "organisation" })
     expect(made.status).toBe(201)
     expect(made.body.member).toEqual({
@@ -86,7 +86,7 @@ describe.each(engines)("members on %s", (engine) => {
       updated_at: expect.any(String)
     })
   })
-  it("includes the names of referenced rows, and costs in its own currency", async () => {
+  it("include the names of referenced rows, and costs in their own currency", async () => {
     const member = await make({
       default_currency_code: "jpy",
       day_cost: 1500,
@@ -112,7 +112,7 @@ describe.each(engines)("members on %s", (engine) => {
       department: "Sound"
     })
   })
-  it("invalid bodies are refused by field", async () => {
+  it("are rejected by field if invalid", async () => {
     const errors = async (body: object) => Object.keys((await w.post("/members", body)).body.errors ?? {})
     expect(await errors({})).toEqual(["name", "membership_type"])
     expect(await errors({ name: "x", membership_type: "robot" })).toEqual(["membership_type"])
@@ -150,7 +150,7 @@ describe.each(engines)("members on %s", (engine) => {
     await w.remove(`/members/${archived.id}`)
     expect(await errors({ name: "x", membership_type: "venue", owned_by: archived.id })).toEqual(["owned_by"])
   })
-  it("null keeps, an empty text clears, and output is valid input", async () => {
+  it("keep values on null, clear them on empty text, and accept their own output as input", async () => {
     const member = await make({ description: "Good payer", mapping_id: "M-1", day_cost: 1250 })
     const path = `/members/${member.id}`
     expect(await w.update(path, { description: null, mapping_id: "" })).toMatchObject({
@@ -162,7 +162,7 @@ describe.each(engines)("members on %s", (engine) => {
     expect({ ...again.body.member, updated_at: "" }).toEqual({ ...(await show(member.id)), updated_at: "" })
     expect(again.body.member.day_cost).toBe("12.50")
   })
-  it("a user's name, type and activity are not changed here", async () => {
+  it("keep a user's name, type and activity", async () => {
     const user = await w.create("/users", { name: "Uma", email: `uma-${engine}@example.com`, active: true })
     const path = `/members/${user.member_id}`
     expect(
@@ -183,7 +183,7 @@ describe.each(engines)("members on %s", (engine) => {
     )
     expect((await w.update(`/members/${contact.id}`, { membership_type: "venue" })).membership_type).toBe("venue")
   })
-  it("deleting archives, restoring brings back, and both are found by their filters", async () => {
+  it("are archived when deleted, and can be restored", async () => {
     const member = await make({ name: "Archive me" })
     const path = `/members/${member.id}`
     expect((await w.remove(path)).status).toBe(204)
@@ -201,7 +201,7 @@ describe.each(engines)("members on %s", (engine) => {
     expect((await w.post("/members/999999/restore")).status).toBe(404)
     expect(await found("&archived=with")).toHaveLength(1)
   })
-  it("lists filter by type in any spelling and by activity under both names", async () => {
+  it("are filtered by type in any spelling, and by activity under both names", async () => {
     await make({ name: "Hall", membership_type: "venue", is_active: false })
     const names = async (query: string) =>
       (await w.show(`/members?per_page=100&${query}`)).map((one: { name: string }) => one.name)
@@ -210,7 +210,7 @@ describe.each(engines)("members on %s", (engine) => {
     expect(await names("q[membership_type_eq]=robot")).toEqual([])
     expect(await names("q[name_cont]=HAL&sort=-name")).toEqual(["Hall"])
   })
-  it("merging moves contacts, relationships and missing values, and archives the secondary", async () => {
+  it("get contacts, relationships and missing values of a merged member, which is archived", async () => {
     await w.post("/custom_fields", { name: "vat_checked", module_type: "Member", field_type: 0 })
     await w.post("/custom_fields", { name: "region", module_type: "Member", field_type: 0 })
     const primary = await make({ name: "Primary", custom_fields: { region: "North" }, tag_list: ["a"] })
@@ -261,7 +261,7 @@ describe.each(engines)("members on %s", (engine) => {
       name: "Primary"
     })
   })
-  it("an invalid merge is refused at secondary_id, and nothing is archived", async () => {
+  it("are not archived by an invalid merge, which is rejected at secondary_id", async () => {
     const [one, other, contact, archived] = [
       await make(),
       await make(),
@@ -285,7 +285,7 @@ describe.each(engines)("members on %s", (engine) => {
     expect((await w.post(`/members/${archived.id}/merge`, { secondary_id: other.id })).status).toBe(404)
     for (const { id } of [one, other, contact]) expect((await show(id)).is_active).toBe(true)
   })
-  it("reading needs members.view, changing the matching permission, merging members.delete", async () => {
+  it("require members.view to read, a permission for each change, and members.delete to merge", async () => {
     const member = await make()
     const path = `/members/${member.id}`
     const reader = viewerWith(["members.view", "members.edit"], ["members:read", "members:write"])

@@ -29,7 +29,7 @@ describe.each(engines)("personal data on %s", (engine) => {
     "///pretty"
   ]
 
-  it("erasing a person empties the record, its contacts and every older event, also of doubles merged into it", async () => {
+  it("is erased from the record, its contacts and every older event, also of merged duplicates", async () => {
     await post("custom_fields", { name: "insured", module_type: "Member", field_type: 3 })
     const person = {
       name: "Florence Keller",
@@ -97,7 +97,7 @@ describe.each(engines)("personal data on %s", (engine) => {
     const again = await post(`members/${id}/anonymise`)
     expect([again.status, again.body.member.name]).toEqual([200, "Anonymised Member"])
   })
-  it("data added after an erasure is removed by the next one", async () => {
+  it("added after an erasure is removed by the next one", async () => {
     const id = (await post("members", { name: "Otto", membership_type: "contact" })).body.member.id as number
     await post(`members/${id}/anonymise`)
     await post(`members/${id}/phones`, { number: "555-2368" })
@@ -105,7 +105,7 @@ describe.each(engines)("personal data on %s", (engine) => {
     await post(`members/${id}/anonymise`)
     expect(await journal()).not.toContain("555-2368")
   })
-  it("data moved by a merge is erased with the person it was recorded for, restored or not", async () => {
+  it("moved by a merge is erased with the person it was recorded for, restored or not", async () => {
     const member = async (name: string) =>
       (await post("members", { name, membership_type: "contact" })).body.member.id as number
     const [kept, person] = [await member("Kept"), await member("Wrongly Merged")]
@@ -123,7 +123,7 @@ describe.each(engines)("personal data on %s", (engine) => {
     expect(await contacts()).toEqual(["555-0001"])
     expect(await journal()).not.toMatch(/555-0002|moved@person/)
   })
-  it("users cannot erase their own record; archived and unknown ones are not found", async () => {
+  it("of oneself cannot be erased; archived and unknown members are not found", async () => {
     const user = (await post("users", { name: "Self", email: `self-${engine}@example.com`, active: true })).body.user
     const refused = await w.post(`/members/${user.member_id}/anonymise`, undefined, {
       ...owner,
@@ -137,7 +137,7 @@ describe.each(engines)("personal data on %s", (engine) => {
     expect((await post(`members/${archived}/anonymise`)).status).toBe(404)
     expect((await post("members/999999/anonymise")).status).toBe(404)
   })
-  it("an account in use is refused, untouched, with the way out; deactivated, the user loses name and address with the record", async () => {
+  it("of an account in use is not erased; once deactivated, the user loses name and address, too", async () => {
     const user = (await post("users", { name: "Leaver", email: `leaver-${engine}@example.com`, active: true })).body
       .user
     const before = await journal()
@@ -164,7 +164,7 @@ describe.each(engines)("personal data on %s", (engine) => {
     expect(after).not.toContain("Leaver")
     expect(after).not.toContain(`leaver-${engine}@`)
   })
-  it("personal custom fields are cleared, including those of deleted definitions; the others stay", async () => {
+  it("in custom fields is erased if they are personal or deleted, and stays otherwise", async () => {
     const define = async (name: string, more: object) =>
       (await post("custom_fields", { name, module_type: "Member", field_type: 0, ...more })).body
     await define("next_of_kin", { is_personal: true })

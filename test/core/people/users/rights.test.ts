@@ -164,7 +164,7 @@ describe("a user who manages users and roles", () => {
     return (await create("sync/replicas", { name: "van", public_key: publicKeyOf(newSeed()) }, "replica", token)).id
   }
 
-  it.each(acts)("can %s where they hold all permissions involved, and nowhere else", async (_, act) => {
+  it.each(acts)("can %s with all permissions involved, and not otherwise", async (_, act) => {
     const wrong: Array<string> = []
     for (const [held, actor] of actors) {
       for (const theirs of sets) {
@@ -176,7 +176,7 @@ describe("a user who manages users and roles", () => {
     }
     expect(wrong).toEqual([])
   })
-  it("can change neither the owner nor users of a higher system role", async () => {
+  it("cannot change the owner or users of a higher system role", async () => {
     const [most] = [...actors].filter(([set]) => set.length === others.length)
     for (const target of [1, ...(await Promise.all(systemRoles.map(({ name }) => userWith([name]))))]) {
       const { id } = await tokenOf(target)

@@ -11,8 +11,8 @@ import { words } from "../../../words.ts"
 
 const role = permissionsOfRole
 
-describe("the roles that are there from the start", () => {
-  it("Admin may everything, Operations Manager everything but settings, users and roles", () => {
+describe("the initial roles", () => {
+  it("permit everything to Admin, and all but settings, users and roles to Operations Manager", () => {
     const without = role("Admin").filter((key) => !role("Operations Manager").includes(key))
     expect(without.map((key) => key.split(".")[0]).filter((area, at, all) => all.indexOf(area) === at)).toEqual([
       "settings",
@@ -27,7 +27,7 @@ describe("the roles that are there from the start", () => {
       expect(role("Operations Manager")).toContain(key)
     }
   })
-  it("Sales sells", () => {
+  it("permit opportunities, activities, invoices and members to Sales", () => {
     expect([...role("Sales")].sort()).toEqual(
       [
         ...["access", "view", "create", "edit", "delete", "fulfil"].map((one) => `opportunities.${one}`),
@@ -47,7 +47,7 @@ describe("the roles that are there from the start", () => {
       ].sort()
     )
   })
-  it("Warehouse handles stock", () => {
+  it("permit stock, products and containers to Warehouse", () => {
     expect([...role("Warehouse")].sort()).toEqual(
       [
         ...["access", "view", "adjust", "transfer"].map((one) => `stock.${one}`),
@@ -71,13 +71,13 @@ describe("the roles that are there from the start", () => {
       ].sort()
     )
   })
-  it("Read Only sees everything except costs, and changes nothing", () => {
+  it("permit reading everything except costs to Read Only", () => {
     expect(role("Read Only")).toEqual(
       expect.arrayContaining(["members.view", "opportunities.access", "purchase_orders.view", "settings.view"])
     )
     expect(role("Read Only").filter((key) => !/\.(view|access)$/.test(key) || key === "costs.view")).toEqual([])
   })
-  it("every permission used by an endpoint can be granted to roles", () => {
+  it("can hold every permission that an endpoint requires", () => {
     const asked = catalogue.endpoints.flatMap(({ name, permission }) =>
       (permission === null ? [] : [permission].flat())
         .filter((key: string) => !catalogue.permissions.some((one) => one.key === key))
@@ -107,7 +107,7 @@ describe.each(engines)("users and roles on %s", (engine) => {
     )
   }
 
-  it("inviting creates a user and their member", async () => {
+  it("are created with their member by an invitation", async () => {
     const made = await invite({ name: "Sam", email: "Sam@Example.com", active: undefined })
     expect(made.status).toBe(201)
     expect(made.body.user).toMatchObject({
@@ -134,7 +134,7 @@ describe.each(engines)("users and roles on %s", (engine) => {
     })
     expect((await w.show(`/users/${active.body.user.id}?include=member`)).member).toMatchObject({ name: "Pat" })
   })
-  it("invalid invitations are refused by field", async () => {
+  it("are rejected by field for an invalid invitation", async () => {
     const errors = async (body: object) => Object.keys((await w.post("/users", body)).body.errors ?? {})
     expect(await errors({})).toEqual(["name", "email"])
     expect(await errors({ name: "x", email: "nobody", roles: "Sales" })).toEqual(["email", "roles"])
@@ -142,7 +142,7 @@ describe.each(engines)("users and roles on %s", (engine) => {
     expect(await errors({ name: "x", email: "sam@example.COM" })).toEqual(["email"])
     expect((await w.get("/members?q[name_eq]=x")).body.meta.total).toBe(0)
   })
-  it("only lower roles can be granted or revoked", async () => {
+  it("get only roles lower than those of the granting user", async () => {
     const admin = await viewerFor("Admin")
     expect((await invite({ roles: ["Operations Manager"] }, admin)).status).toBe(201)
     expect((await invite({ roles: ["Admin"] }, admin)).body.errors).toHaveProperty("roles")
@@ -158,7 +158,7 @@ describe.each(engines)("users and roles on %s", (engine) => {
     expect((await w.put(`/users/${sales.id}`, { roles: ["Admin"] }, admin)).body.errors).toHaveProperty("roles")
     expect((await w.put(`/users/${admin.user_id}`, { roles: [] }, admin)).body.errors).toHaveProperty("roles")
   })
-  it("a change of name updates the member; higher users cannot be changed", async () => {
+  it("pass a change of name on to the member, and cannot be changed by lower users", async () => {
     const { user } = (await invite({ roles: ["Operations Manager"] })).body
     const renamed = await w.put(`/users/${user.id}`, { name: "Robin", roles: null })
     expect(renamed.body.user).toMatchObject({ name: "Robin", email: user.email, roles: ["Operations Manager"] })
@@ -172,7 +172,7 @@ describe.each(engines)("users and roles on %s", (engine) => {
       "name"
     )
   })
-  it("deleting deactivates, activating brings back, owners and oneself stay", async () => {
+  it("are deactivated by deletion and can be reactivated, but not delete themselves", async () => {
     const { user } = (await invite()).body
     const path = `/users/${user.id}`
     expect((await w.remove(path)).status).toBe(204)
@@ -193,7 +193,7 @@ describe.each(engines)("users and roles on %s", (engine) => {
     expect((await w.remove(`/users/${admin.user_id}`, admin)).body.errors).toHaveProperty("user")
     expect((await w.remove("/users/999999")).status).toBe(404)
   })
-  it("a viewer has the permissions of all their roles; a token narrows abilities, not permissions", async () => {
+  it("have the permissions of all their roles; a token narrows abilities, not permissions", async () => {
     const viewer = await viewerFor("Sales", "Read Only")
     expect(hasOnePermission(viewer, "invoices.issue")).toBe(true)
     expect(hasOnePermission(viewer, "settings.view")).toBe(true)
@@ -207,7 +207,7 @@ describe.each(engines)("users and roles on %s", (engine) => {
       abilities: new Set(["members:read"])
     })
   })
-  it("the first owner is a user and a member", () => {
+  it("begin with an owner who is a user and a member", () => {
     const [member, user] = ownerEvents(
       { name: "Olu", email: "olu@example.com" },
       { user_id: 1, member_id: 1 },
@@ -224,7 +224,7 @@ describe.each(engines)("users and roles on %s", (engine) => {
       data: { email: "olu@example.com", is_owner: true, is_active: true, member_id: 1 }
     })
   })
-  it("system roles keep name and level; custom roles can be created and deleted", async () => {
+  it("include system roles with a fixed name and level, and custom ones that can be deleted", async () => {
     const { body } = await w.get("/roles")
     expect(
       body.roles.map((one: { name: string; level: number; cost_visibility: boolean }) => [
@@ -264,7 +264,7 @@ describe.each(engines)("users and roles on %s", (engine) => {
     await w.put(`/users/${user.id}`, { roles: [] })
     expect((await w.remove(`/roles/${id}`)).status).toBe(204)
   })
-  it("users cannot grant more than they hold, nor change roles that hold more or rank as high", async () => {
+  it("cannot grant more than they hold, nor change roles that hold more or rank as high", async () => {
     const keeper = { ...(await viewerFor("Sales")), permissions: new Set(["roles.manage", "members.view"]) }
     const held = [...(await viewerFor("Warehouse")).permissions, ...(await viewerFor("Sales")).permissions]
     const fuller = { ...keeper, permissions: new Set([...held, "roles.manage"]) }
@@ -277,13 +277,13 @@ describe.each(engines)("users and roles on %s", (engine) => {
     expect((await w.put("/roles/4", { description: "theirs" }, fuller)).status).toBe(200)
     expect((await w.put("/roles/3", { description: "theirs" }, fuller)).body.errors).toHaveProperty("role")
   })
-  it("permissions and abilities for roles and tokens are listed", async () => {
+  it("are offered the permissions and abilities for roles and tokens", async () => {
     const listed = (await w.get("/permissions")).body
     expect(listed.permissions).toContainEqual({ key: "invoices.issue", area: "invoices", action: "issue" })
     expect(listed.meta.total).toBe(listed.permissions.length)
     expect(await w.show("/abilities")).toContainEqual({ key: "credit-notes:read" })
   })
-  it("users need users.*, roles roles.*", async () => {
+  it("require users.* for users and roles.* for roles", async () => {
     const { user } = (await invite()).body
     const nobody = viewerWith([], ["*"])
     for (const [method, path] of [
