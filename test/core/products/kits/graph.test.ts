@@ -28,7 +28,7 @@ describe("compositions", () => {
     ["8>1 9>8", 1, 2, 3],
     ["8>1 2>3 3>4", 1, 2, 4],
     ["8>1 7>8 9>1 2>3 2>4 4>5", 1, 2, 5]
-  ])("%j: a step from %i to %i lies on a chain of %i", (text, parent, component, expected) => {
+  ])("%j: a step from %i to %i is on a chain of %i", (text, parent, component, expected) => {
     expect(depthThrough(edges(text), parent, component)).toBe(expected)
   })
 })

@@ -16,7 +16,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
   const isKit = async (product: number) => (await w.show(`/products/${product}`)).is_kit
 
   describe("components", () => {
-    it("G1: the first makes the product a kit, removing the last makes it none", async () => {
+    it("make the product a kit with the first and none without the last (case G1)", async () => {
       const K = await made(),
         C = await made({ name: "Cable" })
       const first = await add(K, C, { quantity: 2, binding: "pool" })
@@ -35,7 +35,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
       expect((await w.remove(`/products/${K}/components/${first.body.component.id}`)).status).toBe(204)
       expect(await isKit(K)).toBe(false)
     })
-    it("G3: a kit cannot contain itself, at any depth", async () => {
+    it("cannot include the kit itself at any depth (case G3)", async () => {
       const [A, B, C] = [await made(), await made(), await made()] as const
       await refused(add(A, A), "component_product_id")
       await add(A, B)
@@ -44,7 +44,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
       await refused(add(C, A), "component_product_id")
       await refused(add(A, B), "component_product_id")
     })
-    it("G5: three levels pass, a fourth does not, whichever end it is added to", async () => {
+    it("may be three levels deep, not four, whichever end they are added to (case G5)", async () => {
       const [A, B, C, D, E] = [await made(), await made(), await made(), await made(), await made()] as const
       for (const [up, down] of [
         [A, B],
@@ -56,7 +56,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
       await refused(add(E, A), "component_product_id")
       expect((await add(E, B)).status).toBe(201)
     })
-    it("G7: quantity, binding and order can be changed, the product cannot", async () => {
+    it("can change quantity, binding and order, not the product (case G7)", async () => {
       const K = await made(),
         C = await made(),
         other = await made()
@@ -74,7 +74,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
       expect((await w.patch(`/products/${other}/components/${id}`, {})).status).toBe(404)
       expect((await w.remove(`/products/${other}/components/${id}`)).status).toBe(404)
     })
-    it("G9: need their own abilities and permissions; are listed by order, then id", async () => {
+    it("require their own abilities and permissions, and are listed by order, then id (case G9)", async () => {
       const K = await made(),
         first = await made(),
         second = await made()
@@ -90,20 +90,20 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
       expect((await w.post(path, {}, viewerWith(["kits.manage"], ["kits:write"]))).status).toBe(422)
     })
     it.each([
-      ["nothing", {}, ["component_product_id"]],
+      ["an empty body", {}, ["component_product_id"]],
       ["an unknown product", { component_product_id: 99_999 }, ["component_product_id"]],
       [
-        "words",
+        "words as ids and numbers",
         { component_product_id: "x", quantity: "y", binding: "z", sort_order: -1 },
         ["binding", "component_product_id", "quantity", "sort_order"]
       ],
-      ["less than one", { component_product_id: 1, quantity: 0.5 }, ["quantity"]]
-    ])("%s is refused", async (_, body, keys) => {
+      ["a quantity below one", { component_product_id: 1, quantity: 0.5 }, ["quantity"]]
+    ])("are rejected for %s", async (_, body, keys) => {
       const K = await made()
       expect(errorKeys(await w.post(`/products/${K}/components`, body))).toEqual([422, keys])
       expect(await isKit(K)).toBe(false)
     })
-    it("an archived product is no component; a deleted kit is not found", async () => {
+    it("cannot be archived products, and are 404 for a deleted kit", async () => {
       const K = await made(),
         C = await made()
       await w.remove(`/products/${C}`)
@@ -117,7 +117,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
       await w.show(`/availability?product_id=${product_id}&store_id=${S}&from=2026-${from}&to=2026-${to}`)
     const point = async (product_id: number, date: string) =>
       await w.show(`/availability?product_id=${product_id}&store_id=${S}&date=2026-${date}`)
-    it("G11: at one moment its stock is what its parts allow, with no demand; over days it has none", async () => {
+    it("has stock at one moment as its parts allow, and none over days (case G11)", async () => {
       const A = await w.bulk(S, 5),
         B = await w.bulk(S, 8),
         K = await made()
@@ -132,7 +132,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
         ...{ slots: [{ ...whole, total_stock: 0 }], calculated_at: null }
       })
     })
-    it("a deleted part is left out, and a kit of fixed parts only has no slots", async () => {
+    it("omits a deleted part, and has no slots for fixed parts only", async () => {
       const A = await w.bulk(S, 5),
         B = await w.bulk(S, 1),
         K = await made()
@@ -150,7 +150,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
 
   describe("accessories", () => {
     const path = (product: number) => `/products/${product}/accessories`
-    it("are created with defaults, with names, listed in order", async () => {
+    it("are created with defaults, returned with names, and listed in order", async () => {
       const P = await made(),
         A = await made({ name: "Hook Clamp" }),
         B = await made()
@@ -181,7 +181,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
       const shown = await w.get(`/products/${P}?include=accessories`)
       expect(shown.body.product.accessories.length).toBe(2)
     })
-    it("I15: can be changed, and are not found under another product", async () => {
+    it("can be changed, and are 404 under another product (case I15)", async () => {
       const P = await made(),
         A = await made(),
         other = await made()
@@ -194,7 +194,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
       expect((await w.remove(`${path(P)}/${id}`)).status).toBe(204)
       expect(await w.show(path(P))).toEqual([])
     })
-    it("I17: a pair is unique, a product is no accessory of itself", async () => {
+    it("are unique for a pair, and never the product itself (case I17)", async () => {
       const P = await made(),
         A = await made(),
         B = await made()
@@ -204,7 +204,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
       await refused(w.post(path(P), { accessory_product_id: P }), "accessory_product_id")
       await refused(w.put(`${path(P)}/${second}`, { accessory_product_id: A }), "accessory_product_id")
     })
-    it("invalid input is refused by field, a viewer changes nothing", async () => {
+    it("are rejected by field if invalid, and require products.edit to change", async () => {
       const P = await made()
       await refused(w.post(path(P), {}), "accessory_product_id")
       await refused(
@@ -225,7 +225,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
       expect((await w.post(path(P), {}, viewerWith(["products.edit"], ["products:read"]))).status).toBe(403)
       expect((await w.get(path(P), viewerWith(["products.view"], ["products:read"]))).status).toBe(200)
     })
-    it("are recorded as an update of the product when they change", async () => {
+    it("are recorded as an update of the product", async () => {
       const P = await made(),
         A = await made()
       const types = async () =>
@@ -246,7 +246,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
 
   describe("the container template", () => {
     const path = (product: number) => `/products/${product}/container_template`
-    it("starts empty and keeps absent fields", async () => {
+    it("starts empty, and keeps absent fields", async () => {
       const P = await made({ stock_method: 2 }),
         A = await made(),
         B = await made()
@@ -309,22 +309,22 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
     })
     it.each([
       ["an unknown product", { slots: [{ product_id: 99_999 }] }, ["slots.0.product_id"]],
-      ["a slot of nothing", { slots: [{ quantity: 1 }] }, ["slots.0.product_id"]],
-      ["less than one", { slots: [{ product_id: 1, quantity: 0 }] }, ["slots.0.quantity"]],
+      ["a slot without a product", { slots: [{ quantity: 1 }] }, ["slots.0.product_id"]],
+      ["a quantity below one", { slots: [{ product_id: 1, quantity: 0 }] }, ["slots.0.quantity"]],
       ["a product twice", { slots: [{ product_id: 1 }, { product_id: 1 }] }, ["slots.1.product_id"]],
       [
         "unknown words",
         { availability_mode: "box", checkin_mode: "none", is_containerable: "x", max_nesting_depth: 0 },
         ["availability_mode", "checkin_mode", "is_containerable", "max_nesting_depth"]
       ],
-      ["more than fits", { slots: [{ product_id: 1, quantity: 3 }], max_items: 2 }, ["max_items"]],
+      ["more than max_items", { slots: [{ product_id: 1, quantity: 3 }], max_items: 2 }, ["max_items"]],
       ["slots that are no list", { slots: "all" }, ["slots"]]
-    ])("%s is refused", async (_, body, keys) => {
+    ])("is rejected for %s", async (_, body, keys) => {
       await made()
       const P = await made()
       expect(errorKeys(await w.put(path(P), body))).toEqual([422, keys])
     })
-    it("needs kits.view and kits:read, kits.manage and kits:write", async () => {
+    it("requires kits.view and kits:read to read, kits.manage and kits:write to change", async () => {
       const P = await made()
       expect((await w.get(path(P), viewerWith(["kits.view"], ["products:read"]))).status).toBe(403)
       expect((await w.get(path(P), viewerWith(["kits.view"], ["kits:read"]))).status).toBe(200)

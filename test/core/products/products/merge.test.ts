@@ -14,7 +14,7 @@ describe.each(engines)("merging products on %s", (engine) => {
   const merge = (primary: number, secondary_id: unknown) => w.post(`/products/${primary}/merge`, { secondary_id })
   const list = async (path: string, key: string) => (await w.get(`/${path}`)).body[key]
 
-  it("I9: the other must be another active product of the same kind", async () => {
+  it("requires another active product of the same kind (case I9)", async () => {
     const P = await made(),
       sale = await made({ product_type: "sale" }),
       bulk = await made({ stock_method: 1 }),
@@ -26,7 +26,7 @@ describe.each(engines)("merging products on %s", (engine) => {
       403
     )
   })
-  it("units, their ledger and their demands move; the other product is archived", async () => {
+  it("moves units, their ledger and their demands, and archives the other product", async () => {
     const P = await w.units(S, 1),
       Q = await w.units(S, 2)
     await demandOver(w.app, Q.id, S, 1, "09-01", "09-02", { asset_id: Q.units[0]! })
@@ -41,7 +41,7 @@ describe.each(engines)("merging products on %s", (engine) => {
     const { body } = await w.get(`/availability?product_id=${P.id}&store_id=${S}&date=2026-09-01`)
     expect(body.availability).toMatchObject({ total_stock: 3, total_demanded: 1, available: 2 })
   })
-  it("where both have a bulk level at a store one remains, with both ledgers", async () => {
+  it("leaves one bulk level per store, with both ledgers", async () => {
     const P = await w.bulk(S, 4),
       Q = await w.bulk(S, 3)
     const T = await w.store()
@@ -56,7 +56,7 @@ describe.each(engines)("merging products on %s", (engine) => {
     const ledger = await list(`products/${P.id}/stock_levels/${P.level}/stock_transactions`, "stock_transactions")
     expect(ledger.map((one: any) => one.quantity_move).sort()).toEqual(["3.0", "4.0"])
   })
-  it("accessories and components move from both sides; doubles and links to itself go", async () => {
+  it("moves accessories and components of both sides, without duplicates and links to itself", async () => {
     const [P, Q, A, B, outer] = [await made(), await made(), await made(), await made(), await made()] as const
     const accessory = (of: number, accessory_product_id: number) =>
       w.must("POST", `/products/${of}/accessories`, { accessory_product_id })
@@ -84,7 +84,7 @@ describe.each(engines)("merging products on %s", (engine) => {
     expect([await accessories(P), await accessories(outer)]).toEqual([[A, B], [P]])
     expect([await components(P), await components(outer)]).toEqual([[A], [P]])
   })
-  it("products with another kit between them stay separate; one that contains the other directly does not", async () => {
+  it("is rejected with another kit between the two, and allowed for a direct part", async () => {
     const [P, X, Q] = [await made(), await made(), await made()] as const
     await w.create(`/products/${P}/components`, { component_product_id: X })
     await w.create(`/products/${X}/components`, { component_product_id: Q })
@@ -95,7 +95,7 @@ describe.each(engines)("merging products on %s", (engine) => {
       Q
     ])
   })
-  it("I11: custom field values fill the gaps of the primary only", async () => {
+  it("fills gaps in the kept product's custom fields only (case I11)", async () => {
     for (const name of ["shared_ref", "unique_note"]) {
       await w.create("/custom_fields", { name, module_type: "Product", field_type: 0 })
     }
@@ -103,7 +103,7 @@ describe.each(engines)("merging products on %s", (engine) => {
       Q = await made({ custom_fields: { shared_ref: "Q", unique_note: "note" } })
     expect((await merge(P, Q)).body.product.custom_fields).toMatchObject({ shared_ref: "P", unique_note: "note" })
   })
-  it("packed units stay packed", async () => {
+  it("keeps packed units packed", async () => {
     const box = await made(),
       P = await w.units(S, 0),
       Q = await w.units(S, 1)
@@ -117,7 +117,7 @@ describe.each(engines)("merging products on %s", (engine) => {
     await w.create(`/containers/${id}/unpack`, { serialised_item_id: Q.units[0] })
     expect((await w.show(`/availability?product_id=${P.id}&store_id=${S}&date=2026-09-01`)).available).toBe(1)
   })
-  it("templates of cases name the remaining product, once", async () => {
+  it("names the kept product once in container templates", async () => {
     const [box, P, Q, other] = [await made(), await made(), await made(), await made()] as const
     const template = `/products/${box}/container_template`
     const slots = [
@@ -132,7 +132,7 @@ describe.each(engines)("merging products on %s", (engine) => {
       { product_id: other, quantity: 4 }
     ])
   })
-  it("a product that is no case becomes the merged product's case, with its contents", async () => {
+  it("makes a case of the kept product, with the merged one's contents", async () => {
     const P = await made(),
       Q = await made(),
       inside = await w.units(S, 1)
@@ -148,7 +148,7 @@ describe.each(engines)("merging products on %s", (engine) => {
     })
     expect(await w.show(`/containers/${id}`)).toMatchObject({ product_id: P, availability_mode: "kit" })
   })
-  it("cases get the primary's mode: it decides whether their content is reserved", async () => {
+  it("gives cases the kept product's mode, which decides whether their content is reserved", async () => {
     const P = await made(),
       Q = await made(),
       inside = await w.units(S, 1),
@@ -170,7 +170,7 @@ describe.each(engines)("merging products on %s", (engine) => {
     expect((await merge(P, Q)).status).toBe(200)
     expect(await free(inside.id)).toBe(0)
   })
-  it("kits stay as deep as they may be", async () => {
+  it("is rejected if kits would become too deep", async () => {
     const [a, b, P, Q, c, d] = [
       await made(),
       await made(),

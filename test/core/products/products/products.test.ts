@@ -5,7 +5,7 @@ import { appHouse, itFoldsAgain, refused } from "../../../app-house.ts"
 describe.each(engines)("products on %s", (engine) => {
   const w = appHouse(engine)
 
-  it("a bulk product gets an empty stock level at the default store", async () => {
+  it("get an empty stock level at the default store if bulk", async () => {
     const made = await w.post("/products", { name: "New Speaker", product_type: "rental", replacement_charge: 10000 })
     expect(made.status).toBe(201)
     expect(made.body.product).toMatchObject({
@@ -18,15 +18,15 @@ describe.each(engines)("products on %s", (engine) => {
     const shown = await w.get(`/products/${made.body.product.id}?include=stock_levels,secretRelation`)
     expect(shown.body.product.stock_levels).toMatchObject([{ store_id: 1, quantity_held: "0.00" }])
   })
-  it("a missing name is refused at its field", async () => {
+  it("are rejected without a name, at its field", async () => {
     await refused(w.post("/products", { stock_method: 7 }), "name", "stock_method")
   })
-  it("an empty text clears, null keeps", async () => {
+  it("clear values on empty text, and keep them on null", async () => {
     const { body } = await w.post("/products", { name: "A", sku: "S-1", description: "d" })
     const cleared = await w.put(`/products/${body.product.id}`, { sku: "", description: null })
     expect(cleared.body.product).toMatchObject({ sku: null, description: "d" })
   })
-  it("a percent sign in a filter is literal", async () => {
+  it("treat a percent sign in a filter literally", async () => {
     for (const name of ["50% off", "500"]) await w.post("/products", { name })
     const found = await w.get("/products?q[name_cont]=50%25")
     expect(found.body.products.map((one: { name: string }) => one.name)).toEqual(["50% off"])

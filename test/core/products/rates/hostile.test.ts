@@ -6,7 +6,7 @@ import { explainCalculation } from "../../../../core/pricing/explain/explain.ts"
 import { engines } from "../../../app.ts"
 import { appHouse } from "../../../app-house.ts"
 
-describe.each(engines)("hostile prices on %s", (engine) => {
+describe.each(engines)("extreme prices on %s", (engine) => {
   const w = appHouse(engine)
   let hourly: number, daily: number, job: number
   beforeAll(async () => {
@@ -38,14 +38,14 @@ describe.each(engines)("hostile prices on %s", (engine) => {
       ...body
     })
 
-  it("ten years by the hour and the full calendar by the hour are refused as too long", async () => {
+  it("are rejected for a hire of more than a hundred thousand hours", async () => {
     // 87,648 hours are within the hundred thousand; eleven and a half years are not.
     expect((await ask(hourly, { end: "2036-01-01T00:00:00Z" })).body.rate_breakdown).toMatchObject({ units: 87_648 })
     expect(refused(await ask(hourly, { end: "2037-07-01T00:00:00Z" }))).toEqual([422, "end"])
     expect(refused(await ask(hourly, { start: "0001-01-01", end: "2199-01-01" }))).toEqual([422, "end"])
     expect(refused(await ask(daily, { start: "0001-01-01", end: "9999-12-31" }))).toEqual([422, "end"])
   })
-  it("a price beyond all money is exact to the penny", async () => {
+  it("are exact to the penny beyond any real amount", async () => {
     // 21,474,836.47 × 802,803 days × 2,147,483,647 pieces. Years 1 to 2198 have 549 - 21 + 5 leap days; later than 2199
     // no time goes.
     const reply = await ask(daily, {
@@ -75,7 +75,7 @@ describe.each(engines)("hostile prices on %s", (engine) => {
     [true],
     [[]],
     [{}]
-  ])("a price of %j is refused wherever money is taken", async (price) => {
+  ])("of %j are rejected wherever money is entered", async (price) => {
     const rate = await w.post(`/products/${daily}/rates`, {
       rate_definition_id: 2,
       transaction_type: "rental",
@@ -104,13 +104,13 @@ describe.each(engines)("hostile prices on %s", (engine) => {
       )
     ).toEqual([422, "discount_value"])
   })
-  it("an exponent that is a plain amount is that amount", async () => {
+  it("may have an exponent if they are a plain amount", async () => {
     const { id } = await w.opportunity()
     expect(
       (await w.create(`/opportunities/${id}/items`, { name: "X", quantity: 1, unit_price: "1.25e1" })).charge_total
     ).toBe("12.50")
   })
-  it.each([["XXX"], ["GB"], ["POUNDS"], [""], ["£"], [826]])("the currency %j is refused", async (currency) => {
+  it.each([["XXX"], ["GB"], ["POUNDS"], [""], ["£"], [826]])("in the currency %j are rejected", async (currency) => {
     expect(
       refused(
         await w.post(`/products/${daily}/rates`, {
@@ -125,7 +125,7 @@ describe.each(engines)("hostile prices on %s", (engine) => {
     if (currency !== "")
       expect(refused(await w.post("/opportunities", { subject: "X", currency }))).toEqual([422, "currency"])
   })
-  it("a line whose price exceeds the range is refused and changes nothing", async () => {
+  it("are rejected on a line beyond the range, without a change", async () => {
     const { id } = await w.opportunity({ starts_at: "2026-01-01T00:00:00Z", ends_at: "2027-01-01T00:00:00Z" })
     expect(
       refused(await w.post(`/opportunities/${id}/items`, { name: "X", item_id: daily, quantity: "1000000000" }))
@@ -140,7 +140,7 @@ describe.each(engines)("hostile prices on %s", (engine) => {
 
   const tiers = (count: number) =>
     Array.from({ length: count }, (_, at) => ({ multiplier: (1 - at / 100_000).toFixed(5) }))
-  it("ten thousand tiers and ranges are stored and priced", async () => {
+  it("are calculated with ten thousand tiers and ranges", async () => {
     const definition = await w.create("/rate_definitions", {
       name: "Many",
       calculation_strategy: "period",
@@ -198,7 +198,7 @@ describe("the work of a price", () => {
     start: "0001-01-01T00:00:00Z",
     end
   })
-  it("grows with the tiers, once through, and not with the length of the hire", () => {
+  it("grows with the tiers, and not with the length of the hire", () => {
     const looksAt = (count: number, end: string): number => {
       const { list, looks } = watched(Array.from({ length: count }, (_, at) => ({ multiplier: String(at % 7) })))
       Result.getOrThrow(calculateRateMinor(request(list, end)))
@@ -213,7 +213,7 @@ describe("the work of a price", () => {
     expect(long).toBe(small)
     expect(large).toBe(small * 100)
   })
-  it("creates no more lines, nor steps to explain, than there are tiers", () => {
+  it("creates no more lines, nor explained steps, than there are tiers", () => {
     const list = Array.from({ length: 50 }, (_, at) => ({ multiplier: String(at) }))
     const asked = request(list, "9999-12-31T00:00:00Z")
     expect(Result.getOrThrow(calculateRateMinor(asked)).lines).toHaveLength(50)

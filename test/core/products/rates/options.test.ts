@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest"
 import { appHouse } from "../../../app-house.ts"
 
-describe("The options of a definition (rules/rates 4)", () => {
+describe("the options of a rate definition (rules/rates 4)", () => {
   const w = appHouse("sqlite", "2026-06-18T12:00:00Z")
   let definitions = 0
   /** A product with one rate in minor units. */
@@ -139,7 +139,7 @@ describe("The options of a definition (rules/rates 4)", () => {
     ],
     ["tiers as numbers", tiers(1.0, 0.5), "2026-01-05", "2026-01-08", "1-1 x1 @100.00; 2-3 x0.5 @50.00", "400.00"],
     ["both modifiers", modified(both), "2026-01-05", "2026-01-07", "1-2 x0.5 @50.00", "100.00"]
-  ])("%s", async (_, definition, start, end, lines, total) => {
+  ])("give the price of %s", async (_, definition, start, end, lines, total) => {
     const id = await priced(10_000, {}, definition)
     const got = await calculate(id, { quantity: 2, start, end })
     expect(got.status, JSON.stringify(got.body)).toBe(200)
@@ -157,7 +157,7 @@ describe("The options of a definition (rules/rates 4)", () => {
     const { rate_breakdown } = (await calculate(id, { quantity: 3, start: "2026-01-05", end: "2026-01-06" })).body
     expect(rate_breakdown).toMatchObject({ currency, per_unit_subtotal: each, total })
   })
-  it("count up to 100000 half hours, and are refused beyond", async () => {
+  it("count up to 100,000 half hours, and are rejected beyond", async () => {
     const id = await priced(100, {}, period({}, "half_hourly"))
     const until = (end: string) => calculate(id, { quantity: 1, start: "2026-01-01T00:00:00Z", end })
     const { body } = await until("2031-09-15T08:00:00Z")

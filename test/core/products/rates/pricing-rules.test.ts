@@ -14,7 +14,7 @@ describe.each(engines)("discount rules on %s", (engine) => {
   const ten = { name: "Ten off", discount_type: "percentage", discount_value: 10, criteria: {} }
   const make = (over: object = {}) => w.create(path, { ...ten, ...over })
 
-  it("a rule has its defaults and its value as a decimal string", async () => {
+  it("have defaults, and their value as a decimal string", async () => {
     expect(await make()).toMatchObject({
       name: "Ten off",
       description: null,
@@ -72,11 +72,11 @@ describe.each(engines)("discount rules on %s", (engine) => {
     [{ ...ten, valid_from: "2026-02-02", valid_to: "2026-02-01" }, ["valid_to"]],
     [{ ...ten, store_id: 999 }, ["store_id"]],
     [{ ...ten, max_discount_amount: -5 }, ["max_discount_amount"]]
-  ])("%j is refused", async (body, errors) => {
+  ])("are rejected: %j", async (body, errors) => {
     const refused = await w.post(path, body)
     expect([refused.status, Object.keys(refused.body.errors)]).toEqual([422, errors])
   })
-  it("criteria are returned as sent, in either form", async () => {
+  it("return criteria as sent, in either form", async () => {
     const structured = {
       match: "any",
       conditions: [
@@ -87,7 +87,7 @@ describe.each(engines)("discount rules on %s", (engine) => {
     expect((await make({ criteria: structured })).criteria).toEqual(structured)
     expect((await make({ criteria: { member_id: 5 } })).criteria).toEqual({ member_id: 5 })
   })
-  it("an update is validated together with stored values", async () => {
+  it("are validated on update together with stored values", async () => {
     const { id } = await make({ discount_value: "15.5", valid_from: "2026-03-01" })
     const put = (body: object) => w.put(`${path}/${id}`, body)
     expect((await put({ priority: 5 })).body.discount_rule).toMatchObject({ priority: 5, discount_value: "15.50" })
@@ -101,7 +101,7 @@ describe.each(engines)("discount rules on %s", (engine) => {
     expect((await w.remove(`${path}/${id}`)).status).toBe(204)
     expect((await w.get(`${path}/${id}`)).status).toBe(404)
   })
-  it("are listed by name, type and priority", async () => {
+  it("are filtered and sorted by name, type and priority", async () => {
     await make({ name: "Zebra week", priority: 9, auto_apply: true })
     expect((await w.get(`${path}?q[auto_apply_true]=1`)).body).toMatchObject({
       discount_rules: [{ name: "Zebra week" }],
@@ -110,7 +110,7 @@ describe.each(engines)("discount rules on %s", (engine) => {
     expect((await w.get(`${path}?sort=-priority&per_page=1`)).body.discount_rules[0].name).toBe("Zebra week")
     expect((await w.get(`${path}?q[discount_type_eq]=Percentage&q[name_cont]=zebra`)).body.meta.total).toBe(1)
   })
-  it("pricing takes them as they are stored", async () => {
+  it("are applied by pricing as they are stored", async () => {
     const rules = await w.app.run(discountFacts(null))
     expect(rules[0]).toMatchObject({ name: "Zebra week", discount_value: "10.00" })
     const facts = { member_id: null } as never
@@ -125,7 +125,7 @@ describe.each(engines)("discount rules on %s", (engine) => {
       }).line_discounts
     ).toEqual([1000])
   })
-  it("one permission for looking and changing, the token's abilities apart", async () => {
+  it("require pricing.manage, and separate abilities to read and to write", async () => {
     expect((await w.get(path, manager("pricing:read"))).status).toBe(200)
     expect((await w.post(path, ten, manager("pricing:read"))).status).toBe(403)
     expect((await w.post(path, ten, manager("pricing:write"))).status).toBe(201)
@@ -143,7 +143,7 @@ describe.each(engines)("discount rules on %s", (engine) => {
     }
     const perDay = { name: "Driver", calculation_type: "per_day", value: 12000, applies_to: "rental", tax_class_id: 1 }
 
-    it("a group is created with its surcharges in order", async () => {
+    it("are created with their surcharges in order", async () => {
       const made = await w.post(groups, { name: "Extras", surcharges: [insurance, perDay] })
       expect(made.status).toBe(201)
       expect(made.body.surcharge_group).toMatchObject({
@@ -181,7 +181,7 @@ describe.each(engines)("discount rules on %s", (engine) => {
       )
       expect((await w.get(groups)).body.surcharge_groups).toEqual([made.body.surcharge_group])
     })
-    it("sent surcharges replace the set, known ids stay, an absent list changes nothing", async () => {
+    it("replace their surcharges by those sent, and keep them if absent", async () => {
       const group = await w.create(groups, { name: "Fees", surcharges: [insurance, perDay] })
       const [first, second] = group.surcharges
       const put = (body: object) => w.update(`${groups}/${group.id}`, body)
@@ -211,11 +211,11 @@ describe.each(engines)("discount rules on %s", (engine) => {
       [{ name: "x", surcharges: [{ ...insurance, min_amount: 600, max_amount: 500 }] }, ["surcharges.0.max_amount"]],
       [{ name: "x", surcharges: [{ ...insurance, tax_class_id: 99 }] }, ["surcharges.0.tax_class_id"]],
       [{ name: "x", surcharges: [{ ...insurance, id: 1 }] }, ["surcharges.0.id"]]
-    ])("%j is refused", async (body, errors) => {
+    ])("are rejected: %j", async (body, errors) => {
       const refused = await w.post(groups, body)
       expect([refused.status, Object.keys(refused.body.errors)]).toEqual([422, errors])
     })
-    it("a deleted group takes its surcharges with it, a deleted tax class leaves them", async () => {
+    it("are deleted with their surcharges, and survive a deleted tax class", async () => {
       const tax_class_id = (await w.create("/product_tax_classes", { name: "Fuel" })).id
       const group = await w.create(groups, { name: "Fuel", surcharges: [{ ...perDay, tax_class_id }] })
       await w.remove(`/product_tax_classes/${tax_class_id}`)
@@ -225,7 +225,7 @@ describe.each(engines)("discount rules on %s", (engine) => {
         expect.objectContaining({ surcharge_group_id: group.id })
       )
     })
-    it("a deleted store's rules go, its groups fall out of use", async () => {
+    it("are switched off with a deleted store, whose discount rules are deleted", async () => {
       const store_id = (await w.create("/stores", { name: "Derby" })).id
       const group = await w.create(groups, { name: "Derby", store_id, default_enabled: true })
       const rule = await make({ store_id })
@@ -236,7 +236,7 @@ describe.each(engines)("discount rules on %s", (engine) => {
       expect(await w.show(`${groups}/${group.id}`)).toMatchObject({ is_active: false, store_id: null })
       expect(await w.app.run(surchargeFacts([group.id]))).toMatchObject([{ id: group.id, surcharges: [] }])
     })
-    it("a group an opportunity has switched on stays until it is switched off there", async () => {
+    it("stay while an opportunity uses them", async () => {
       const group = await w.create(groups, { name: "Worn", surcharges: [insurance] })
       const member = await w.create("/members", { name: "Hire Co", membership_type: "organisation" })
       const made = await w.post("/opportunities", {

@@ -26,7 +26,7 @@ describe.each(engines)("golden rates on %s", (engine) => {
   })
   const define = (body: object) => w.post("/rate_definitions", { name: "Golden", ...body })
 
-  describe("definition_config", () => {
+  describe("a rate definition", () => {
     interface Input extends JsonObject {
       readonly existing?: JsonObject & { readonly is_preset?: boolean; readonly in_use?: boolean }
       readonly update?: JsonObject
@@ -53,13 +53,16 @@ describe.each(engines)("golden rates on %s", (engine) => {
           ? w.post(`${path}/duplicate`)
           : w.put(path, update)
     }
-    it.each(golden<Input, Expected>("definition_config"))("%s", async (_, { expected, input }) => {
-      const reply = await run(input)
-      expect(asExpected(reply, expected, reply.body?.rate_definition ?? {})).toEqual(expected)
-    })
+    it.each(golden<Input, Expected>("definition_config"))(
+      "matches the golden case: %s",
+      async (_, { expected, input }) => {
+        const reply = await run(input)
+        expect(asExpected(reply, expected, reply.body?.rate_definition ?? {})).toEqual(expected)
+      }
+    )
   })
 
-  describe("calculate_endpoint", () => {
+  describe("calculate_rate", () => {
     interface Rate {
       readonly id: number
       readonly rate_definition_id: number
@@ -70,29 +73,35 @@ describe.each(engines)("golden rates on %s", (engine) => {
       readonly product_rates?: ReadonlyArray<Rate>
       readonly request: JsonObject
     }
-    it.each(golden<Input, Expected>("calculate_endpoint"))("%s", async (_, { expected, input }) => {
-      // The cases at hand that are answered have no rates; one with rates would need its ids turned into those made
-      // here.
-      expect(input.product_rates ?? []).toEqual([])
-      const { body } = await w.post("/products", { name: "Unpriced" })
-      const reply = await w.post(`/products/${body.product.id}/calculate_rate`, input.request)
-      expect(asExpected(reply, expected, reply.body)).toEqual(expected)
-    })
+    it.each(golden<Input, Expected>("calculate_endpoint"))(
+      "matches the golden case: %s",
+      async (_, { expected, input }) => {
+        // The cases at hand that are answered have no rates; one with rates would need its ids turned into those made
+        // here.
+        expect(input.product_rates ?? []).toEqual([])
+        const { body } = await w.post("/products", { name: "Unpriced" })
+        const reply = await w.post(`/products/${body.product.id}/calculate_rate`, input.request)
+        expect(asExpected(reply, expected, reply.body)).toEqual(expected)
+      }
+    )
   })
 
-  it.each(golden<object, { presets: ReadonlyArray<object> }>("presets"))("%s", async (_, { expected }) => {
-    const { body } = await w.get("/rate_engine/presets")
-    expect(
-      body.presets.map(({ description, ...preset }: { description: string }) => {
-        expect(description).not.toBe("")
-        return preset
-      })
-    ).toEqual(expected.presets)
-  })
+  it.each(golden<object, { presets: ReadonlyArray<object> }>("presets"))(
+    "match the golden presets: %s",
+    async (_, { expected }) => {
+      const { body } = await w.get("/rate_engine/presets")
+      expect(
+        body.presets.map(({ description, ...preset }: { description: string }) => {
+          expect(description).not.toBe("")
+          return preset
+        })
+      ).toEqual(expected.presets)
+    }
+  )
 
-  describe("schema_sections", () => {
+  describe("the schema's sections", () => {
     type Input = { readonly strategy?: string; readonly modifiers?: ReadonlyArray<string> }
-    it.each(golden<Input, Expected>("schema_sections"))("%s", async (_, { expected, input }) => {
+    it.each(golden<Input, Expected>("schema_sections"))("match the golden case: %s", async (_, { expected, input }) => {
       const query = new URLSearchParams(input.strategy === undefined ? {} : { strategy: input.strategy })
       for (const name of input.modifiers ?? []) query.append("modifiers[]", name)
       const reply = await w.get(`/rate_engine/schema?${query}`)
@@ -105,7 +114,7 @@ describe.each(engines)("golden rates on %s", (engine) => {
     })
   })
 
-  it("strategies and modifiers are listed as they run", async () => {
+  it("list strategies and modifiers as they run", async () => {
     expect((await w.get("/rate_engine/strategies")).body.strategies).toEqual([
       {
         identifier: "period",
@@ -141,7 +150,7 @@ describe.each(engines)("golden rates on %s", (engine) => {
   })
 
   describe("rate definitions", () => {
-    it("start with the eleven presets, seeded once", async () => {
+    it("begin with the eleven presets", async () => {
       const { body } = await w.get("/rate_definitions?q[is_preset_true]=1&per_page=100")
       expect(body.meta.total).toBe(11)
       expect(body.rate_definitions[1]).toMatchObject({
@@ -160,7 +169,7 @@ describe.each(engines)("golden rates on %s", (engine) => {
         product_rates: null
       })
     })
-    it("a preset can be edited and copied and stays a preset; a copy can be deleted, and its own copies stay", async () => {
+    it("can be edited and copied as presets, and deleted as copies", async () => {
       const edited = await w.put("/rate_definitions/2", {
         strategy_config: { leeway_minutes: "60" },
         enabled_modifiers: ["multiplier", "factor"],
@@ -191,7 +200,7 @@ describe.each(engines)("golden rates on %s", (engine) => {
       expect((await w.show(`/rate_definitions/${again.id}`)).cloned_from_id).toBeNull()
       expect((await w.post(`/rate_definitions/${copy.id}/duplicate`)).status).toBe(404)
     })
-    it("a new one is no preset, whatever is sent, and has its labels", async () => {
+    it("are never presets when new, whatever is sent", async () => {
       const sent = { is_preset: true, preset_slug: "daily-rate", cloned_from_id: 1 }
       const own = { is_preset: false, preset_slug: null, cloned_from_id: null }
       expect(
@@ -203,7 +212,7 @@ describe.each(engines)("golden rates on %s", (engine) => {
         calculation_strategy_name: "Fixed"
       })
     })
-    it("an empty description clears, null keeps; configs are replaced completely", async () => {
+    it("clear the description on empty text, keep it on null, and replace configs completely", async () => {
       const { id } = (
         await define({
           description: "d",
@@ -231,11 +240,11 @@ describe.each(engines)("golden rates on %s", (engine) => {
       [{}, ["name", "calculation_strategy"]],
       [{ name: null, calculation_strategy: null }, ["name", "calculation_strategy"]],
       [{ name: "x".repeat(256), calculation_strategy: "weekly" }, ["name", "calculation_strategy"]]
-    ])("%j is refused", async (body, errors) => {
+    ])("are rejected: %j", async (body, errors) => {
       const refused = await w.post("/rate_definitions", body)
       expect([refused.status, Object.keys(refused.body.errors)]).toEqual([422, errors])
     })
-    it("an empty list counts as an empty object", async () => {
+    it("read an empty list as an empty object", async () => {
       const made = await define({
         calculation_strategy: "period",
         base_period: "daily",
@@ -244,7 +253,7 @@ describe.each(engines)("golden rates on %s", (engine) => {
       })
       expect(made.body.rate_definition).toMatchObject({ strategy_config: {}, modifier_configs: {} })
     })
-    it("are also filtered by their older names, in any case", async () => {
+    it("are filtered by their older names as well, in any case", async () => {
       const found = async (query: string) =>
         (await w.get(`/rate_definitions?${query}&q[is_preset_true]=1&per_page=100`)).body.meta.total
       expect([
@@ -258,7 +267,7 @@ describe.each(engines)("golden rates on %s", (engine) => {
       const sorted = await w.get("/rate_definitions?sort=-name&q[is_preset_true]=1&per_page=1")
       expect(sorted.body.rate_definitions[0].name).toBe("Weekly Rate")
     })
-    it("permissions and abilities are both needed", async () => {
+    it("require both permission and ability", async () => {
       const viewer = viewerWith(["rates.view"], ["rates:read", "rates:write"])
       expect((await w.get("/rate_definitions/1", viewer)).status).toBe(200)
       expect((await w.post("/rate_definitions", { name: "x" }, viewer)).status).toBe(403)

@@ -64,7 +64,7 @@ const recording =
     Result.map(productStocked.decideOn(all, find(stores, {}), context), (events) => ({ events, result: {} }))
 
 describe("a new bulk product", () => {
-  it("gets an empty level at the default store, else at the first one, else none", () => {
+  it("gets an empty level at the default store, else at the first, else none", () => {
     given(store(1), store(2, true))
       .when(recording(product(5, bulk)))
       .thenEvents(level(5, 2))
@@ -75,7 +75,7 @@ describe("a new bulk product", () => {
       .when(recording(product(5, bulk)))
       .thenNothing()
   })
-  it("gets none if the command gives it stock at any store; others of the command do", () => {
+  it("gets no level if its command gives it stock, unlike others of the command", () => {
     given(store(1), store(2, true))
       .when(recording(product(5, bulk), level(5, 1, 900), product(6, bulk), product(7, bulk)))
       .thenEvents(level(6, 2), level(7, 2, 1_002))

@@ -11,7 +11,7 @@ describe.each(engines)("stock on %s", (engine) => {
   const ledgerOf = (product: number, level: number) => `/products/${product}/stock_levels/${level}/stock_transactions`
   const held = async (level: number) => (await w.show(`/stock_levels/${level}`)).quantity_held
 
-  it("a bulk level takes its category from the product and opens its ledger", async () => {
+  it("has the product's category and an opening balance on a bulk level", async () => {
     const { id, level } = await w.bulk(S, 10)
     const shown = await w.get(`/stock_levels/${level}`)
     expect(shown.body.stock_level).toMatchObject({
@@ -33,7 +33,7 @@ describe.each(engines)("stock on %s", (engine) => {
     ])
     expect(ledger.body.meta).toEqual({ total: 1, per_page: 20, page: 1 })
   })
-  it("ignores the sent category: a unit stays a unit", async () => {
+  it("ignores the category sent for a unit", async () => {
     const product = (await w.create("/products", { name: "Camera", stock_method: 2 })).id
     const made = await w.post("/stock_levels", {
       product_id: product,
@@ -45,7 +45,7 @@ describe.each(engines)("stock on %s", (engine) => {
     expect(made.status).toBe(201)
     expect(made.body.stock_level).toMatchObject({ stock_category: 50, quantity_held: "1.00", asset_number: "CAM-1" })
   })
-  it("a bulk product has one level per store", async () => {
+  it("has one level per store for a bulk product", async () => {
     const { id } = await w.bulk(S, 1)
     await refused(w.post("/stock_levels", { product_id: id, store_id: S }), "product_id")
     const other = await w.store()
@@ -53,7 +53,7 @@ describe.each(engines)("stock on %s", (engine) => {
     const at = (await w.show(`/stock_levels?q[product_id_eq]=${id}&q[store_id_eq]=${other}`))[0].id
     await refused(w.put(`/stock_levels/${at}`, { store_id: S }), "store_id")
   })
-  it("asset and serial numbers are unique, barcodes are not", async () => {
+  it("has unique asset and serial numbers, but not barcodes", async () => {
     const product = (await w.create("/products", { name: "Lens", stock_method: 2 })).id
     const row = { product_id: product, store_id: S, barcode: "B" }
     await w.create("/stock_levels", { ...row, asset_number: "A-1", serial_number: "S-1" })
@@ -61,7 +61,7 @@ describe.each(engines)("stock on %s", (engine) => {
     await refused(w.post("/stock_levels", { ...row, serial_number: "S-1" }), "serial_number")
     expect((await w.post("/stock_levels", row)).status).toBe(201)
   })
-  it("invalid input is refused by field", async () => {
+  it("is rejected by field if invalid", async () => {
     await refused(w.post("/stock_levels", {}), "product_id", "store_id")
     const bad = await w.post("/stock_levels", {
       product_id: 99_999,
@@ -80,14 +80,14 @@ describe.each(engines)("stock on %s", (engine) => {
       "ends_at"
     )
   })
-  it("an update sets the quantity without a line in the ledger; null keeps, an empty text clears", async () => {
+  it("takes a quantity on update without a ledger entry, keeps text on null and clears it if empty", async () => {
     const { id, level } = await w.bulk(S, 3)
     await w.put(`/stock_levels/${level}`, { location: "A1", item_name: "Cable" })
     const put = await w.put(`/stock_levels/${level}`, { quantity_held: 8, location: "", item_name: null })
     expect(put.body.stock_level).toMatchObject({ quantity_held: "8.00", location: null, item_name: "Cable" })
     expect((await w.get(ledgerOf(id, level))).body.meta.total).toBe(1)
   })
-  it("the last level of a bulk product stays; a unit is deleted with its ledger", async () => {
+  it("keeps the last level of a bulk product, and deletes a unit with its ledger", async () => {
     const { level } = await w.bulk(S, 3)
     const at = (await w.show(`/stock_levels/${level}`)).product_id
     const first = (await w.show(`/stock_levels?q[product_id_eq]=${at}&q[store_id_eq]=1`))[0].id
@@ -98,7 +98,7 @@ describe.each(engines)("stock on %s", (engine) => {
     expect((await w.get(`/stock_levels/${units[0]}`)).status).toBe(404)
     expect((await w.get(ledgerOf(id, units[0]!))).status).toBe(404)
   })
-  it("a purchase adds stock, its deletion reverses it", async () => {
+  it("changes with each transaction, and back when that is deleted", async () => {
     const { id, level } = await w.bulk(S, 0)
     const bought = await w.post(ledgerOf(id, level), { transaction_type: 4, quantity: "10.0" })
     expect(bought.status).toBe(201)
@@ -118,7 +118,7 @@ describe.each(engines)("stock on %s", (engine) => {
     expect(await held(level)).toBe("10.00")
     expect((await w.get(`${ledgerOf(id, level)}/${off.body.stock_transaction.id}`)).status).toBe(404)
   })
-  it("the ledger is listed newest first", async () => {
+  it("lists the ledger newest first", async () => {
     const { id, level } = await w.bulk(S, 0)
     for (const transaction_at of ["2026-01-02", "2026-01-03", "2026-01-01"])
       await w.post(ledgerOf(id, level), { transaction_type: 5, quantity: 1, transaction_at })
@@ -134,15 +134,15 @@ describe.each(engines)("stock on %s", (engine) => {
     ["a system type", { transaction_type: 1, quantity: 1 }, "transaction_type"],
     ["no type", { quantity: 1 }, "transaction_type"],
     ["a fraction", { transaction_type: 4, quantity: 2.5 }, "quantity"],
-    ["nothing", { transaction_type: 4, quantity: 0 }, "quantity"],
+    ["a quantity of zero", { transaction_type: 4, quantity: 0 }, "quantity"],
     ["no quantity", { transaction_type: 4 }, "quantity"],
-    ["a date that is none", { transaction_type: 4, quantity: 1, transaction_at: "soon" }, "transaction_at"]
-  ])("%s is refused", async (_, body, key) => {
+    ["an invalid date", { transaction_type: 4, quantity: 1, transaction_at: "soon" }, "transaction_at"]
+  ])("rejects a transaction with %s", async (_, body, key) => {
     const { id, level } = await w.bulk(S, 0)
     await refused(w.post(ledgerOf(id, level), body), key)
     expect(await held(level)).toBe("0.00")
   })
-  it("a unit moves by exactly one; written off it is no stock, taken back it is", async () => {
+  it("moves a unit by exactly one, out by a write-off and back by its deletion", async () => {
     const { id, units } = await w.units(S, 2)
     await refused(w.post(ledgerOf(id, units[0]!), { transaction_type: 6, quantity: 2 }), "quantity")
     const total = async () => (await w.show(`/availability?product_id=${id}&store_id=${S}&date=2026-07-02`)).total_stock
@@ -151,7 +151,7 @@ describe.each(engines)("stock on %s", (engine) => {
     await w.remove(`${ledgerOf(id, units[0]!)}/${off.body.stock_transaction.id}`)
     expect(await total()).toBe(2)
   })
-  it("a level of another product and a line of another level are not found", async () => {
+  it("is 404 for a level of another product and an entry of another level", async () => {
     const one = await w.bulk(S, 1),
       other = await w.bulk(S, 1)
     expect((await w.get(ledgerOf(other.id, one.level))).status).toBe(404)
@@ -161,10 +161,10 @@ describe.each(engines)("stock on %s", (engine) => {
     expect((await w.get(`${ledgerOf(other.id, other.level)}/${line}`)).status).toBe(404)
     expect((await w.remove(`${ledgerOf(other.id, other.level)}/${line}`)).status).toBe(404)
   })
-  describe("a unit that changes its store", () => {
+  describe("moving a unit to another store", () => {
     const next_year = { starts_at: "2099-07-01T09:00:00Z", ends_at: "2099-07-02T09:00:00Z" }
     const moved = (unit: number, store_id: number) => w.put(`/stock_levels/${unit}`, { store_id })
-    it("leaves one store and enters the other in its ledger", async () => {
+    it("records a transfer out and a transfer in", async () => {
       const { id, units } = await w.units(S, 1)
       const other = await w.store()
       const reply = await moved(units[0]!, other)
@@ -187,7 +187,7 @@ describe.each(engines)("stock on %s", (engine) => {
       const errors = await refused(moved(units[0]!, S), "store_id")
       expect(errors.store_id[0]).toContain("It is out with")
     })
-    it("that orders at its store rely on warns, is refused or succeeds, by the store's shortage policy", async () => {
+    it("warns, is rejected or succeeds by the shortage policy if orders at its store need it", async () => {
       const store = await w.store({ name: "Depot" })
       const { id, units } = await w.units(store, 2)
       const order = await w.order(id, 1, { store_id: store, ...next_year })
@@ -204,13 +204,13 @@ describe.each(engines)("stock on %s", (engine) => {
       await w.must("PUT", `/stores/${store}`, { shortage_policy: "allow" })
       expect((await moved(units[0]!, S)).body.meta).toBeUndefined()
     })
-    it("is also checked for orders that accept any unit", async () => {
+    it("counts orders that accept any unit, too", async () => {
       const { id, units } = await w.units(S, 2)
       await w.order(id, 2, { store_id: S, ...next_year })
       expect((await moved(units[1]!, 1)).body.meta.warnings).toHaveLength(1)
     })
   })
-  it("looking needs stock.view and stock:read, changing stock.adjust and stock:write", async () => {
+  it("requires stock.view and stock:read to read, stock.adjust and stock:write to change", async () => {
     const { id, level } = await w.bulk(S, 1)
     const looker = viewerWith(["stock.view"], ["stock:read"])
     expect((await w.get("/stock_levels", looker)).status).toBe(200)

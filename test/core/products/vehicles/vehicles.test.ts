@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest"
 import { permissionsOfArea } from "../../../../core/kernel/endpoints/endpoint.ts"
 import { grantToSystemRoles } from "../../../../core/people/users/decide.ts"
 import { engines, type Reply, viewerWith } from "../../../app.ts"
-import { appHouse } from "../../../app-house.ts"
+import { appHouse, itFoldsAgain } from "../../../app-house.ts"
 import { serverOfSuite } from "../../../sync/opening.ts"
 
 const path = "/vehicles"
@@ -20,7 +20,7 @@ describe.each(engines)("vehicles on %s", (engine) => {
   const names = async (query: string): Promise<ReadonlyArray<string>> =>
     (await w.show(`${path}?${query}`)).map(({ name }: { readonly name: string }) => name)
 
-  it("are vans in use by default, and show the entered values", async () => {
+  it("are vans in use by default, and return the entered values", async () => {
     const plain = await make({ name: "Old faithful" })
     expect(plain).toEqual({
       id: plain.id,
@@ -68,11 +68,11 @@ describe.each(engines)("vehicles on %s", (engine) => {
     ["load_volume_m3", { name: "V", load_volume_m3: "1.2345" }],
     ["seats", { name: "V", seats: 2.5 }],
     ["inspection_due_on", { name: "V", inspection_due_on: "2027-02-29" }]
-  ])("refuse %s in %j", async (field, body) => {
+  ])("are rejected at %s: %j", async (field, body) => {
     expect(refusedOn(await w.post(path, body))).toEqual([422, [field]])
   })
 
-  it("have a unique plate among those in use, however it is written", async () => {
+  it("have a unique plate among those in use, in any spelling", async () => {
     const first = await make({ name: "First", registration: "KA-RL 123" })
     expect(refusedOn(await w.post(path, { name: "Second", registration: "ka rl-123" }))).toEqual([
       422,
@@ -90,7 +90,7 @@ describe.each(engines)("vehicles on %s", (engine) => {
     for (const registration of [null, "", " - "]) await make({ name: "Trailer", registration })
   })
 
-  it("have a unique plate even when many are entered concurrently", async () => {
+  it("have a unique plate even if many are entered concurrently", async () => {
     const got = await Promise.all(
       Array.from({ length: 5 }, (_, at) => w.post(path, { name: `Race ${at}`, registration: "RA 1" }))
     )
@@ -114,7 +114,7 @@ describe.each(engines)("vehicles on %s", (engine) => {
     expect((await w.show(`${path}/${van.id}`)).store_id).toBeNull()
   })
 
-  it("are visible by permission and ability", async () => {
+  it("require permission and ability", async () => {
     const van = await make({ name: "Guarded" })
     const asked = async (held: ReadonlyArray<string>, abilities: ReadonlyArray<string>): Promise<unknown> => {
       const viewer = viewerWith(held, abilities)
@@ -131,7 +131,7 @@ describe.each(engines)("vehicles on %s", (engine) => {
     expect(await asked([], ["*"])).toEqual([403, 403, 403])
   })
 
-  it("are granted to the system roles, and a role takes their permissions", async () => {
+  it("are granted to the system roles, and to custom roles by permission", async () => {
     const { roles } = (await w.get("/roles")).body
     const held = (name: string): ReadonlyArray<string> =>
       roles
@@ -147,7 +147,7 @@ describe.each(engines)("vehicles on %s", (engine) => {
     expect(refusedOn(unknown)).toEqual([422, ["permissions.0"]])
   })
 
-  it("grants are added once to a role's present permissions", async () => {
+  it("are granted once to a role's present permissions", async () => {
     const sales = (await w.show("/roles?q[name_eq]=Sales"))[0]
     await w.put(`/roles/${sales.id}`, { permissions: ["members.view"] })
     const seed = grantToSystemRoles({ Sales: ["vehicles.view", "members.view"], Nobody: ["vehicles.edit"] })
@@ -159,17 +159,13 @@ describe.each(engines)("vehicles on %s", (engine) => {
     expect(await w.app.run(seed("2026-06-18T12:00:00.000Z"))).toEqual([])
   })
 
-  it("projecting the journal again gives the same rows", async () => {
-    const before = await w.app.dump()
-    await w.app.rebuild()
-    expect(await w.app.dump()).toEqual(before)
-  })
+  itFoldsAgain(w)
 })
 
-describe.each(engines)("vehicles entered without the server, on %s,", (engine) => {
+describe.each(engines)("vehicles entered offline, on %s", (engine) => {
   const server = serverOfSuite(engine)
 
-  it("keep their ids, and one whose plate was taken meanwhile is a conflict", async () => {
+  it("keep their ids; one whose plate was taken meanwhile is a conflict", async () => {
     const yard = await server.enrol()
     const kept = await yard.create(path, { name: "Kept", registration: "KEPT 1" })
     await yard.must("PUT", `${path}/${kept.id}`, { seats: 3 })
