@@ -275,7 +275,7 @@ export const rule_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/core/orders/demands/overlap.test.ts",
-        test: "rejects overlapping claims of one unit",
+        test: "rejects overlapping demands of one unit, and no others",
         engine: "sqlite"
       }
     ]
@@ -289,7 +289,7 @@ export const rule_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/core/orders/demands/overlap.test.ts",
-        test: "rejects moving a claim into a taken window",
+        test: "rejects moving or reactivating a demand in a taken window",
         engine: "sqlite"
       }
     ]
@@ -321,7 +321,7 @@ export const rule_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/core/orders/opportunities/units/allocation.test.ts",
-        test: "a unit reserved by another order at that time is refused with the order's name (scenario 99)",
+        test: "is rejected for a unit that another order reserved, naming it (scenario 99)",
         engine: "sqlite"
       }
     ]
@@ -406,7 +406,7 @@ export const rule_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/core/orders/opportunities/units/allocation.test.ts",
-        test: "a unit of a kit is out with one order at a time",
+        test: "lets a unit of a kit be out with one order at a time, although only its parts are reserved",
         engine: "sqlite"
       }
     ]

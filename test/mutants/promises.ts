@@ -17,43 +17,43 @@ export const promise_mutants: ReadonlyArray<Mutant> = [
     "lines that had the old dates stay behind when a hire is extended",
     "lineDates",
     { find: goes_along, replace: 'goes === "named"' },
-    "moves header, lines that had the old end"
+    "moves the header, lines with the old end, charge dates, price and demands together"
   ),
   plan(
     "lines with an end of their own are extended along",
     "lineDates",
     { find: goes_along, replace: "own !== undefined" },
-    "moves header, lines that had the old end"
+    "moves the header, lines with the old end, charge dates, price and demands together"
   ),
   decide(
     "a hire is extended, and what it claims of stock is not",
     "extendHire",
     { find: "{ priced: repriced, demanded }", replace: "{ priced: repriced }" },
-    "moves header, lines that had the old end"
+    "moves the header, lines with the old end, charge dates, price and demands together"
   ),
   plan(
     "what a hire was agreed to end at is lost with its second extension",
     "agreedDates",
     { find: "|| (agreed !== null && agreed !== set[bound])", replace: "" },
-    "keeps the dates first agreed"
+    "keeps the first agreed dates over any number of extensions, and shows them in the activity"
   ),
   decide(
     "a hire is extended over a unit that is promised to somebody, as far as the database lets it",
     "requireUnits",
     { find: "if (held.length === 0) return", replace: "if (held.length >= 0) return" },
-    "names the order to which a unit is promised"
+    "is rejected if another order holds a unit, naming that order"
   ),
   decide(
     "a hire is extended where the store's policy is to refuse a shortage",
     "gate",
     { find: 'policy.effective === "block"', replace: "policy.store === policy.effective && short.length > 1_000" },
-    "warns of a shortage with the holder of the goods"
+    "warns of a shortage and its holder, or is rejected, by the store's policy"
   ),
   planned(
     "the charge ends when it did before a hire was extended",
     "headerDates",
     { find: "&& goes_along", replace: "&& !goes_along" },
-    "moves a charge end that equalled the hire's end"
+    "moves a charge end equal to the hire's end"
   ),
   planned(
     "lines that were to stay go along, as they have no dates of their own",
@@ -77,19 +77,19 @@ export const promise_mutants: ReadonlyArray<Mutant> = [
     "a hire is extended and charged as before",
     "isRepriced",
     { find: "if (plan.lines.has(id)) return true", replace: "if (plan.lines.has(id)) return false" },
-    "moves header, lines that had the old end",
-    "shortens as well: the price falls, the goods are released"
+    "moves the header, lines with the old end, charge dates, price and demands together",
+    "shortens a hire as well, with a lower price and its stock released"
   ),
   faultsIn("core/orders/opportunities/extension/facts.ts", standing_test, "sqlite")(
     "who owes too much may not bring a hire to an earlier end",
     "extendHire",
     { find: "isLonger(plan, header)", replace: "plan.kept.length >= 0" },
-    "counts open invoices, orders not invoiced and this one"
+    "count open invoices, unbilled orders and this one against the credit limit"
   ),
   faultsIn("core/orders/opportunities/state/policies.ts", standing_test, "sqlite")(
     "an order is made for a customer whose standing refuses it",
     "requireStanding",
     { find: "blocked.length > 0", replace: "blocked.length > 1_000" },
-    "warns of a customer on stop at every step"
+    "name a customer on stop at every step, and block if that is the policy"
   )
 ]

@@ -3,8 +3,8 @@ import { faultsIn, type Mutant } from "./mutant.ts"
 
 const fault = (file: string) => faultsIn(file, "test/core/orders/opportunities/shortages/one-answer.test.ts")
 const moved = fault("core/orders/opportunities/shortages/reactions.ts")
-const one_answer = "are the same in every answer"
-const follows = "follow others' demands and returns"
+const one_answer = "agree after every step of random world %i"
+const follows = "follow other orders' demands and cancellations, for an order as for a draft"
 
 export const shortage_mutants: ReadonlyArray<Mutant> = [
   moved(

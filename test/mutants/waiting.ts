@@ -5,7 +5,7 @@ const queue = faultsIn(
   "core/orders/opportunities/waiting/decide.ts",
   "test/core/orders/opportunities/waiting/queue.test.ts"
 )
-const table = "goods in stock, reserved by others, and waiting lines"
+const table = "lines that wait for stock"
 
 export const waiting_mutants: ReadonlyArray<Mutant> = [
   queue("both of two lines are told of one piece", "looksAt", { find: "now.add(demands)", replace: "" }, table),

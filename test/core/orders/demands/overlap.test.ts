@@ -48,7 +48,7 @@ describe.each(both_engines)("the database of %s", (engine) => {
       )
     )
 
-  it("rejects overlapping claims of one unit, and no others", async () => {
+  it("rejects overlapping demands of one unit, and no others", async () => {
     expect(await apply(demand(1, 7, 10, 15))).toBe("done")
     for (const [from, to] of [
       [10, 15],
@@ -69,7 +69,7 @@ describe.each(both_engines)("the database of %s", (engine) => {
     ).toBe("done")
   })
 
-  it("rejects moving a claim into a taken window, and reactivating one there", async () => {
+  it("rejects moving or reactivating a demand in a taken window", async () => {
     expect(await apply(update(demands, 2, { buffered_starts_at: at(14) }))).toBe("overlap")
     expect(await apply(update(demands, 4, { asset_id: 7 }))).toBe("overlap")
     expect(await apply(update(demands, 6, { is_active: true }))).toBe("overlap")

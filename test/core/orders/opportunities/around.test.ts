@@ -4,7 +4,7 @@ import { appHouse, itFoldsAgain, refused } from "../../../app-house.ts"
 import { hire_dates, fifty_each } from "../../../rental-house.ts"
 import { words } from "../../../words.ts"
 
-describe.each(engines)("around opportunities on %s", (engine) => {
+describe.each(engines)("details of opportunities on %s", (engine) => {
   const w = appHouse(engine)
 
   const organisation = (body: object = {}) =>
@@ -19,7 +19,7 @@ describe.each(engines)("around opportunities on %s", (engine) => {
       .map((one) => one.key)
   const always = ["unlock_locks", "clone", "delete"]
 
-  it("a customer is a member that is there, and an organisation after a change, too", async () => {
+  it("require an existing member as customer, and an organisation on update", async () => {
     const gone = await organisation()
     await w.remove(`/members/${gone.id}`)
     for (const member_id of [gone.id, 99_999])
@@ -27,7 +27,7 @@ describe.each(engines)("around opportunities on %s", (engine) => {
     const { id } = await w.opportunity()
     await refused(w.put(`/opportunities/${id}`, { member_id: await w.contact() }), "member_id")
   })
-  it("addresses must be the customer's, and are returned in full on request (scenarios 3, 13)", async () => {
+  it("accept the customer's addresses only, and return them in full on request (scenarios 3, 13)", async () => {
     const [mine, other] = [await organisation(), await organisation({ name: "Other" })]
     const address = await w.create(`/members/${mine.id}/addresses`, { street: "1 Road", city: "Leeds" })
     const foreign = await w.create(`/members/${other.id}/addresses`, { street: "2 Road" })
@@ -50,7 +50,7 @@ describe.each(engines)("around opportunities on %s", (engine) => {
       owner: null
     })
   })
-  it("a new customer changes the tax at once, unless it is locked", async () => {
+  it("follow a new customer's tax at once, unless it is locked", async () => {
     const [taxed, untaxed] = [await organisation({ sale_tax_class_id: 1 }), await organisation()]
     const product = await w.product({ tax_class_id: 1 })
     const { id } = await w.deal({ ...hire_dates, member_id: untaxed.id }, { ...fifty_each, item_id: product })
@@ -61,7 +61,7 @@ describe.each(engines)("around opportunities on %s", (engine) => {
     await w.post(`/opportunities/${id}/lock_locks`)
     expect((await w.update(`/opportunities/${id}`, { member_id: untaxed.id })).tax_total).toBe("80.00")
   })
-  it("another currency needs a known rate, which is stored (rules/rates 9.5)", async () => {
+  it("keep the exchange rate of another currency, which must be known (rules/rates 9.5)", async () => {
     await refused(w.post("/opportunities", { subject: "x", currency: "EUR" }), "currency")
     const yen = { source_currency_code: "JPY", target_currency_code: "GBP", rate: "0.0053" }
     await w.create("/exchange_rates", { ...yen, effective_at: "2020-01-01" })
@@ -74,7 +74,7 @@ describe.each(engines)("around opportunities on %s", (engine) => {
     })
     await refused(w.post(`/opportunities/${id}/costs`, { description: "Van", amount: "10.50" }), "amount")
   })
-  it("costs are changed, made optional and removed, on their own opportunity", async () => {
+  it("include costs that are changed, made optional and removed", async () => {
     const misc = await w.opportunity()
     const first = await w.create(`/opportunities/${misc.id}/costs`, { description: "Sundries", amount: "50.00" })
     expect(first.costs[0]).toMatchObject({ transaction_type_label: "Service", quantity: "1.00", currency_code: "GBP" })
@@ -94,7 +94,7 @@ describe.each(engines)("around opportunities on %s", (engine) => {
       "quantity"
     )
   })
-  it("participants are members, each once", async () => {
+  it("list participants, each member once", async () => {
     const member_id = await w.contact()
     const { id } = await w.opportunity()
     const made = await w.create(`/opportunities/${id}/participants`, { member_id, role: "Rigger" })
@@ -103,7 +103,7 @@ describe.each(engines)("around opportunities on %s", (engine) => {
       await refused(w.post(`/opportunities/${id}/participants`, { member_id: again }), "member_id")
     expect((await w.amend(`/opportunities/${id}/participants/${made.id}`, { role: null })).role).toBeNull()
   })
-  it("a clone is a separate draft, with manual prices and paths without gaps (scenario 57)", async () => {
+  it("are cloned as a separate draft, with manual prices and paths without gaps (scenario 57)", async () => {
     const { id } = await w.opportunity({
       ...hire_dates,
       subject: "Original",
@@ -145,7 +145,7 @@ describe.each(engines)("around opportunities on %s", (engine) => {
       "opportunity.cloned"
     ])
   })
-  it("activity shows old and new values, newest first, to users who may read it (scenario 125)", async () => {
+  it("show old and new values in the activity, newest first, to users with the right (scenario 125)", async () => {
     const { id } = await w.opportunity({ subject: "Old", reference: "same" })
     await w.put(`/opportunities/${id}`, { subject: "New", reference: "same" })
     const [line] = (await w.create(`/opportunities/${id}/items`, fifty_each)).items
@@ -175,7 +175,7 @@ describe.each(engines)("around opportunities on %s", (engine) => {
     const reader = viewerWith(["opportunities.view", "action-log.view"], ["opportunities:read"])
     expect((await w.get(`/opportunities/${id}/activity`, reader)).status).toBe(403)
   })
-  it("an update that changes nothing is recorded with empty values, and leaves the row as it was (rules/opportunities 4)", async () => {
+  it("record an update without changes with empty values, and keep the row (rules/opportunities 4)", async () => {
     const { id, reference, updated_at } = await w.opportunity({ reference: "same" })
     for (const body of [{}, { reference }, { unheard_of: 1, number: "7" }, { custom_fields: null }]) {
       const unchanged = await w.put(`/opportunities/${id}`, body)
@@ -195,7 +195,7 @@ describe.each(engines)("around opportunities on %s", (engine) => {
     await refused(w.put(`/opportunities/${id}`, {}), "state")
     expect((await w.show(`/opportunities/${id}/activity`))[0].action).toBe("opportunity.status_changed")
   })
-  it("activity shows the full cost before and after a change, not only the changed fields (rules/opportunities 15)", async () => {
+  it("show the full cost before and after a change in the activity (rules/opportunities 15)", async () => {
     const { id } = await w.opportunity()
     const [cost] = (
       await w.create(`/opportunities/${id}/costs`, { description: "Van", cost_type: 0, amount: "20.00", quantity: 2 })
@@ -235,7 +235,7 @@ describe.each(engines)("around opportunities on %s", (engine) => {
       new_values: { description: "Lorry", amount: 2500, is_optional: true }
     })
   })
-  it("available actions follow the status (scenarios 47, 49, 51)", async () => {
+  it("offer actions by status (scenarios 47, 49, 51)", async () => {
     const draft = await w.opportunity()
     const shape = await w.show(`/opportunities/${draft.id}/available_actions`)
     expect(shape.map((one: { key: string }) => one.key)).toEqual(
@@ -277,7 +277,7 @@ describe.each(engines)("around opportunities on %s", (engine) => {
       .available_actions
     expect(new Set(seen.map((one: { code: string }) => one.code))).toEqual(new Set(["permission_denied"]))
   })
-  it("after a merge the primary member is the customer", async () => {
+  it("name the kept member as customer after a merge", async () => {
     const [primary, double] = [await organisation(), await organisation({ name: "Acme Ltd" })]
     const { id } = await w.opportunity({ member_id: double.id, owned_by: double.id })
     expect((await w.post(`/members/${primary.id}/merge`, { secondary_id: double.id })).status).toBe(200)
@@ -286,7 +286,7 @@ describe.each(engines)("around opportunities on %s", (engine) => {
       owned_by: primary.id
     })
   })
-  it("custom fields are stored by name, validated, and searchable (rules/conventions 3)", async () => {
+  it("store custom fields by name, validated and searchable (rules/conventions 3)", async () => {
     await w.create("/custom_fields", {
       name: "po_reference",
       module_type: "Opportunity",

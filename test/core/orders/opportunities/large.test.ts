@@ -12,7 +12,7 @@ import { engines } from "../../../app.ts"
 import { appHouse, itFoldsAgain } from "../../../app-house.ts"
 import { hire_dates, fifty_each } from "../../../rental-house.ts"
 
-describe.each(engines)("large deals on %s", (engine) => {
+describe.each(engines)("large opportunities on %s", (engine) => {
   const w = appHouse(engine)
   const events = async (id: number, type: string) =>
     (
@@ -21,7 +21,7 @@ describe.each(engines)("large deals on %s", (engine) => {
   const stored = (id: number) =>
     w.app.run(Effect.flatMap(Store, (store) => store.find(opportunity_items, { opportunity_id: id })))
 
-  it("changes of lines read the active version's lines only, changes of versions read all", async () => {
+  it("read the active version's lines to change lines, and all lines to change versions", async () => {
     const { id } = await w.deal(hire_dates)
     await w.post(`/opportunities/${id}/convert_to_quotation`)
     await w.create(`/opportunities/${id}/versions`, {})
@@ -41,7 +41,7 @@ describe.each(engines)("large deals on %s", (engine) => {
     expect(await read(true)).toEqual([true])
     expect((await read(false)).toSorted()).toEqual([false, true])
   })
-  it("lines, totals and the other version stay correct when a line is added to one version", async () => {
+  it("keep the totals of both versions when a line is added to one", async () => {
     const { id } = await w.deal(hire_dates)
     await w.post(`/opportunities/${id}/convert_to_quotation`)
     const first = await w.create(`/opportunities/${id}/versions`, {})
@@ -55,7 +55,7 @@ describe.each(engines)("large deals on %s", (engine) => {
       items: [{ total: "400.00" }]
     })
   })
-  it("reordering lines writes those that moved, and records the complete order", async () => {
+  it("write only moved lines when reordered, and record the complete order", async () => {
     const { id } = await w.deal(hire_dates)
     for (const name of ["B", "C"]) await w.post(`/opportunities/${id}/items`, { ...fifty_each, name })
     const before = (await stored(id)).toSorted((one, other) => (one.path < other.path ? -1 : 1))
@@ -71,7 +71,7 @@ describe.each(engines)("large deals on %s", (engine) => {
       moved: [nodes[1]!.id, nodes[2]!.id]
     })
   })
-  it("demands that only enter another phase are recorded once for all lines", async () => {
+  it("record a common change of phase once for all lines", async () => {
     const bulk = await w.product(),
       serial = await w.serialised()
     const unit = await w.unit(serial)

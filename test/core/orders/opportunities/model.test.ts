@@ -298,7 +298,7 @@ describe("an opportunity and its model", () => {
   })
   afterAll(() => app.close())
 
-  it("agree after every step, and the journal folds to the same tables after every run", async () => {
+  it("agree after every random step, and the journal projects to the same tables", async () => {
     const real: Real = { app, steps: 0 }
     const commands = fc.commands(
       [

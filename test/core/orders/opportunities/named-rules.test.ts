@@ -5,7 +5,7 @@ import { appHouse, itFoldsAgain } from "../../../app-house.ts"
 import { hire_dates, fifty_each } from "../../../rental-house.ts"
 import { words } from "../../../words.ts"
 
-describe.each(engines)("rules and surcharges named on an opportunity on %s", (engine) => {
+describe.each(engines)("discount rules and surcharge groups of an opportunity on %s", (engine) => {
   const w = appHouse(engine)
   const rule = (body: object = {}) =>
     w.create("/discount_rules", { name: "Ten", discount_type: "percentage", discount_value: 10, criteria: {}, ...body })
@@ -17,7 +17,7 @@ describe.each(engines)("rules and surcharges named on an opportunity on %s", (en
     Object.keys(reply.body.errors ?? {})
   ]
 
-  it("are set on create and update, returned by show, kept if absent, and cleared by null", async () => {
+  it("are set on create and update, kept if absent, and cleared by null", async () => {
     const [one, two] = [await rule(), await rule({ name: "Other" })],
       extras = await group([fee])
     const { id } = await w.opportunity({ discount_rule_ids: [one.id], surcharge_group_ids: [extras.id] })
@@ -39,14 +39,14 @@ describe.each(engines)("rules and surcharges named on an opportunity on %s", (en
     ["discount_rule_ids", ["x"], "discount_rule_ids.0"],
     ["surcharge_group_ids", [1.5], "surcharge_group_ids.0"],
     ["discount_rule_ids", [-1], "discount_rule_ids.0"]
-  ])("%s of %j are refused under %s, on create and update", async (field, value, key) => {
+  ])("are rejected: %s of %j at %s, on create and update", async (field, value, key) => {
     expect(refused(await w.post("/opportunities", { subject: "X", [field]: value }))).toEqual([422, [key]])
     const { id } = await w.opportunity()
     expect(refused(await w.put(`/opportunities/${id}`, { [field]: value }))).toEqual([422, [key]])
   })
   // 2 × 50.00 × 4 days is 400.00; the lone rule that is best for the customer is taken, in its dates, store and
   // currency only.
-  it("apply within their dates, store and currency, the best of those that do not stack", async () => {
+  it("apply within their dates, store and currency, and the best of those that do not stack", async () => {
     const [ten, twenty] = [
       await rule(),
       await rule({ name: "Twenty", discount_value: 20, valid_from: "2026-09-01", valid_to: "2026-09-01" })
@@ -67,65 +67,58 @@ describe.each(engines)("rules and surcharges named on an opportunity on %s", (en
   })
   it.each([
     ["by name", (id: number) => ({ discount_rule_ids: [id] }), {}],
-    ["by itself", () => ({}), { auto_apply: true, criteria: { product_id: 1 } }]
-  ] as const)(
-    "that are deleted after being applied %s keep their reductions, whatever changes afterwards",
-    async (how, header, of_rule) => {
-      const product = how === "by name" ? undefined : await w.create("/products", { name: "Ruled" })
-      const gone = await rule({
-        ...of_rule,
-        ...(product === undefined ? {} : { criteria: { product_id: product.id } })
+    ["automatically", () => ({}), { auto_apply: true, criteria: { product_id: 1 } }]
+  ] as const)("keep their reductions after deletion if they were applied %s", async (how, header, of_rule) => {
+    const product = how === "by name" ? undefined : await w.create("/products", { name: "Ruled" })
+    const gone = await rule({ ...of_rule, ...(product === undefined ? {} : { criteria: { product_id: product.id } }) })
+    const line = product === undefined ? fifty_each : { name: "Ruled", item_id: product.id, quantity: 2 }
+    // 2 × 50.00 × 4 days by hand, 2 × 40.00 × 5 days by the rate: 400.00, less 10 per cent.
+    if (product !== undefined)
+      await w.create(`/products/${product.id}/rates`, {
+        rate_definition_id: 1,
+        transaction_type: "rental",
+        price: "40.00",
+        currency: "GBP"
       })
-      const line = product === undefined ? fifty_each : { name: "Ruled", item_id: product.id, quantity: 2 }
-      // 2 × 50.00 × 4 days by hand, 2 × 40.00 × 5 days by the rate: 400.00, less 10 per cent.
-      if (product !== undefined)
-        await w.create(`/products/${product.id}/rates`, {
-          rate_definition_id: 1,
-          transaction_type: "rental",
-          price: "40.00",
-          currency: "GBP"
+    const { id, line: first } = await w.deal({ ...hire_dates, ...header(gone.id) }, line)
+    const shown = async () => (await w.get(`/opportunities/${id}?include=items&explain=1`)).body
+    const before = (await shown()).opportunity
+    expect(before.items[0].total).toBe("360.00")
+    expect((await w.remove(`/discount_rules/${gone.id}`)).status).toBe(204)
+    expect((await shown()).opportunity).toMatchObject({ charge_total: "360.00", discount_rule_ids: [] })
+    // A cost, another line, the quantity: each works the totals out again. What is new is not discounted any more.
+    expect((await w.create(`/opportunities/${id}/costs`, { description: "Van", amount: "10" })).charge_total).toBe(
+      "370.00"
+    )
+    expect((await w.create(`/opportunities/${id}/items`, line)).charge_total).toBe("770.00")
+    expect((await w.amend(`/opportunities/${id}/items/${first.id}`, { quantity: 3 })).charge_total).toBe("950.00")
+    expect((await w.amend(`/opportunities/${id}/items/${first.id}`, { quantity: 2 })).charge_total).toBe("770.00")
+    // Optional lines, a deal price and a lock are set and cleared, and leave it unchanged.
+    await w.patch(`/opportunities/${id}/items/${first.id}`, { is_optional: true })
+    expect((await w.amend(`/opportunities/${id}/items/${first.id}`, { is_optional: false })).charge_total).toBe(
+      "770.00"
+    )
+    await w.post(`/opportunities/${id}/deal_price`, { deal_total: "350" })
+    expect((await w.remove(`/opportunities/${id}/deal_price`)).body.opportunity.charge_total).toBe("770.00")
+    const { explanation } = await shown()
+    expect(explanation).toContainEqual(
+      expect.objectContaining({ rule: "discount_rule", words: expect.stringContaining("deleted since") })
+    )
+    // The header as it was read can be sent again.
+    const { opportunity } = await shown()
+    expect(
+      (
+        await w.put(`/opportunities/${id}`, {
+          subject: opportunity.subject,
+          discount_rule_ids: opportunity.discount_rule_ids
         })
-      const { id, line: first } = await w.deal({ ...hire_dates, ...header(gone.id) }, line)
-      const shown = async () => (await w.get(`/opportunities/${id}?include=items&explain=1`)).body
-      const before = (await shown()).opportunity
-      expect(before.items[0].total).toBe("360.00")
-      expect((await w.remove(`/discount_rules/${gone.id}`)).status).toBe(204)
-      expect((await shown()).opportunity).toMatchObject({ charge_total: "360.00", discount_rule_ids: [] })
-      // A cost, another line, the quantity: each works the totals out again. What is new is not discounted any more.
-      expect((await w.create(`/opportunities/${id}/costs`, { description: "Van", amount: "10" })).charge_total).toBe(
-        "370.00"
-      )
-      expect((await w.create(`/opportunities/${id}/items`, line)).charge_total).toBe("770.00")
-      expect((await w.amend(`/opportunities/${id}/items/${first.id}`, { quantity: 3 })).charge_total).toBe("950.00")
-      expect((await w.amend(`/opportunities/${id}/items/${first.id}`, { quantity: 2 })).charge_total).toBe("770.00")
-      // Optional lines, a deal price and a lock are set and cleared, and leave it unchanged.
-      await w.patch(`/opportunities/${id}/items/${first.id}`, { is_optional: true })
-      expect((await w.amend(`/opportunities/${id}/items/${first.id}`, { is_optional: false })).charge_total).toBe(
-        "770.00"
-      )
-      await w.post(`/opportunities/${id}/deal_price`, { deal_total: "350" })
-      expect((await w.remove(`/opportunities/${id}/deal_price`)).body.opportunity.charge_total).toBe("770.00")
-      const { explanation } = await shown()
-      expect(explanation).toContainEqual(
-        expect.objectContaining({ rule: "discount_rule", words: expect.stringContaining("deleted since") })
-      )
-      // The header as it was read can be sent again.
-      const { opportunity } = await shown()
-      expect(
-        (
-          await w.put(`/opportunities/${id}`, {
-            subject: opportunity.subject,
-            discount_rule_ids: opportunity.discount_rule_ids
-          })
-        ).status
-      ).toBe(200)
-      const by_hand = (await w.amend(`/opportunities/${id}/items/${first.id}`, { discount_percent: "1" })).items[0]
-        .total
-      // Automatic rules skip manual prices; named rules do not.
-      expect(by_hand).toBe(how === "by name" ? "356.40" : "396.00")
-    }
-  )
-  it("that are deleted still apply to existing lines of every version, and to their copies", async () => {
+      ).status
+    ).toBe(200)
+    const by_hand = (await w.amend(`/opportunities/${id}/items/${first.id}`, { discount_percent: "1" })).items[0].total
+    // Automatic rules skip manual prices; named rules do not.
+    expect(by_hand).toBe(how === "by name" ? "356.40" : "396.00")
+  })
+  it("still apply after deletion to existing lines of every version, and to their copies", async () => {
     const gone = await rule()
     const { id } = await w.deal({ ...hire_dates, discount_rule_ids: [gone.id] })
     await w.post(`/opportunities/${id}/convert_to_quotation`)
@@ -167,7 +160,7 @@ describe.each(engines)("rules and surcharges named on an opportunity on %s", (en
       "230.00"
     )
   })
-  it("surcharges are costs of the kind Surcharge that only pricing writes", async () => {
+  it("add surcharges as costs that only pricing writes", async () => {
     const extras = await group([
       fee,
       { name: "Share", calculation_type: "percentage", value: "5", max_amount: "15", sort_order: 2 }
@@ -189,7 +182,7 @@ describe.each(engines)("rules and surcharges named on an opportunity on %s", (en
       costs: []
     })
   })
-  it("groups that are on by default apply to new opportunities of their store, unless others are named", async () => {
+  it("apply by default to new opportunities of their store, unless others are named", async () => {
     const extras = await group([fee], { default_enabled: true, store_id: 1 })
     expect((await w.opportunity()).surcharge_group_ids).toEqual([extras.id])
     expect((await w.opportunity({ surcharge_group_ids: [] })).surcharge_group_ids).toEqual([])
@@ -197,7 +190,7 @@ describe.each(engines)("rules and surcharges named on an opportunity on %s", (en
     await w.put(`/surcharge_groups/${extras.id}`, { default_enabled: false })
     expect((await w.opportunity()).surcharge_group_ids).toEqual([])
   })
-  it("amounts in the base currency are converted at the opportunity's own rate", async () => {
+  it("are converted at the opportunity's exchange rate", async () => {
     const yen = { source_currency_code: "JPY", target_currency_code: "GBP", rate: "0.005" }
     await w.create("/exchange_rates", { ...yen, effective_at: "2020-01-01T00:00:00Z" })
     const capped = await rule({ discount_value: 50, applies_to: "total", max_discount_amount: "2.00" })

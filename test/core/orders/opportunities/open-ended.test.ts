@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest"
 import { engines } from "../../../app.ts"
 import { appHouse } from "../../../app-house.ts"
 
-describe.each(engines)("an order that begins and has no end, on %s", (engine) => {
+describe.each(engines)("an order without an end, on %s", (engine) => {
   const w = appHouse(engine, undefined, "2026-06-18T12:00:00.000Z")
 
-  it("claims its stock for good and is charged as one day until it ends (A15)", async () => {
+  it("takes its stock indefinitely, and is charged for one day until it ends (case A15)", async () => {
     const { product } = (await w.post("/products", { name: "Barrier" })).body
     const levels = await w.show(`/stock_levels?q[product_id_eq]=${product.id}`)
     await w.post(`/products/${product.id}/stock_levels/${levels[0].id}/stock_transactions`, {

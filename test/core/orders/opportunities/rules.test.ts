@@ -33,7 +33,7 @@ const expected: { readonly [M in Transition]?: { readonly [S in StatusName]?: St
   }
 }
 
-describe("the table of moves", () => {
+describe("the table of status moves", () => {
   it("permits only the transitions in the rules", () => {
     for (const [move, ends] of Object.entries(expected) as ReadonlyArray<
       [Transition, { readonly [S in StatusName]?: StatusName }]
@@ -48,7 +48,7 @@ describe("the table of moves", () => {
       }
     }
   })
-  it("closed statuses accept no edit, no unit and no other status; open ones do", () => {
+  it("permits edits, units and other statuses in open statuses only", () => {
     const closed = ["lost", "dead", "complete", "cancelled"]
     for (const move of ["edit", "allocate", "check_in", "change_status"] as const) {
       expect(names.filter((name) => transitions[name][move] === "refused")).toEqual(closed)
@@ -82,30 +82,30 @@ const opportunity = (lines: ReadonlyArray<ItemRow>, unit_statuses: ReadonlyArray
 const bulk = (dispatched: string, returned: string): ItemRow =>
   line(1, { dispatched_quantity: dispatched, returned_quantity: returned })
 
-describe("an order's status follows its dispatched and returned units (rules/opportunities 9.4)", () => {
+describe("an order's status (rules/opportunities 9.4)", () => {
   it.each([
-    ["nothing ever left", opportunity([line(1)], [0, 1]), undefined],
-    ["one out, one to go", opportunity([line(1)], [2, 0]), 1],
-    ["one back, one to go", opportunity([line(1)], [5, 1]), 1],
-    ["all out", opportunity([line(1)], [2, 3]), 2],
-    ["one out, one back", opportunity([line(1)], [3, 4]), 2],
-    ["all back, one unchecked", opportunity([line(1)], [4, 5]), 3],
-    ["all checked", opportunity([line(1)], [5, 5]), 4],
-    ["some of a bulk line out", opportunity([bulk("3.00", "0.00")]), 2],
-    ["all of a bulk line back", opportunity([bulk("3.00", "3.00")]), 4],
+    ["nothing was dispatched", opportunity([line(1)], [0, 1]), undefined],
+    ["one is out, one to go", opportunity([line(1)], [2, 0]), 1],
+    ["one is back, one to go", opportunity([line(1)], [5, 1]), 1],
+    ["all are out", opportunity([line(1)], [2, 3]), 2],
+    ["one is out, one back", opportunity([line(1)], [3, 4]), 2],
+    ["all are back, one unchecked", opportunity([line(1)], [4, 5]), 3],
+    ["all are checked", opportunity([line(1)], [5, 5]), 4],
+    ["some of a bulk line is out", opportunity([bulk("3.00", "0.00")]), 2],
+    ["all of a bulk line is back", opportunity([bulk("3.00", "3.00")]), 4],
     ["an untouched bulk line does not hold it back", opportunity([line(1), line(2)], [5]), 4],
     ["lines of other versions do not count", opportunity([line(1, { is_live: false })], [2]), undefined]
-  ])("%s", (_words, given, status) => expect(derivedStatus(given)).toBe(status))
+  ])("is derived from its units: %s", (_words, given, status) => expect(derivedStatus(given)).toBe(status))
 })
 
 describe("positions of lines", () => {
   const group = line(1, { item_type: "group" })
-  it("new lines come last below their parent, after any gaps", () => {
+  it("are last below the parent for new lines, after any gaps", () => {
     const lines = [group, line(3, { path: "00010007" }), line(4, { path: "0009" })]
     expect(Result.getOrThrow(nextPath(lines, "product", null))).toBe("0010")
     expect(Result.getOrThrow(nextPath(lines, "text", "0001"))).toBe("00010008")
   })
-  it("accessories are below products only, groups at most five deep", () => {
+  it("are below products for accessories, and at most five deep for groups", () => {
     const product = line(2, { path: "0002" })
     expect(Result.isFailure(nextPath([group], "accessory", "0001"))).toBe(true)
     expect(Result.getOrThrow(nextPath([product], "accessory", "0002"))).toBe("00020001")
@@ -114,7 +114,7 @@ describe("positions of lines", () => {
     expect(Result.isFailure(nextPath([deep], "group", deep.path))).toBe(true)
     expect(Result.isSuccess(nextPath([deep], "product", deep.path))).toBe(true)
   })
-  it("depths are cut to one below the row before, and every level counts from one", () => {
+  it("are cut to one level below the row before, and count from one on every level", () => {
     const lines = new Map([group, line(2), line(3, { item_type: "group" }), line(4)].map((one) => [one.id, one]))
     const nodes = [
       { id: 1, depth: 3 },

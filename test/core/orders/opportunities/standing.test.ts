@@ -5,7 +5,7 @@ import { appHouse, refused } from "../../../app-house.ts"
 const hire = { starts_at: "2026-09-01T09:00:00Z", ends_at: "2026-09-05T09:00:00Z" }
 const on_stop = "Acme is on stop: agree with whoever keeps the account before anything is promised."
 
-describe.each(engines)("warnings before more is promised, on %s", (engine) => {
+describe.each(engines)("warnings before an order, on %s", (engine) => {
   const w = appHouse(engine)
 
   const customer = (set: object): Promise<{ readonly id: number }> =>
@@ -18,7 +18,7 @@ describe.each(engines)("warnings before more is promised, on %s", (engine) => {
   const converted = (id: number) => w.post(`/opportunities/${id}/convert_to_order`, {})
   const policy = (set: object) => w.put("/settings/opportunities", { settings: set })
 
-  it("warns of a customer on stop at every step, and refuses where the policy is to block", async () => {
+  it("name a customer on stop at every step, and block if that is the policy", async () => {
     const { id: member_id } = await customer({ is_on_stop: true })
     const made = await w.post("/opportunities", { subject: "Gala", member_id })
     expect(made.body.meta).toEqual({ can_edit: true, can_destroy: true, warnings: [on_stop] })
@@ -36,7 +36,7 @@ describe.each(engines)("warnings before more is promised, on %s", (engine) => {
     const taken = await w.put(`/opportunities/${other.id}`, { member_id })
     expect(taken.body.meta.warnings).toEqual([on_stop])
   })
-  it("counts open invoices, orders not invoiced and this one against the limit", async () => {
+  it("count open invoices, unbilled orders and this one against the credit limit", async () => {
     const { id: member_id } = await customer({ credit_limit: "1000.00" })
     const first = await quoted(member_id)
     expect((await converted(first)).body.meta.warnings).toEqual([expect.stringMatching(/^Untaxed: /)])
@@ -61,7 +61,7 @@ describe.each(engines)("warnings before more is promised, on %s", (engine) => {
     expect((await w.post(`/opportunities/${third}/extend`, { ends_at: "2026-09-04T09:00:00Z" })).status).toBe(200)
     await policy({ credit_limit_policy: "warn" })
   })
-  it("warns of a short line where the store's policy is to warn", async () => {
+  it("name a short line if the store's policy is to warn", async () => {
     const staff = viewerWith(["opportunities.view", "opportunities.edit"], ["*"])
     const product = await w.product({ name: "Fresnel", tax_class_id: 1 })
     const { id } = await w.opportunity({ ...hire, member_id: await w.customer({ sale_tax_class_id: 1 }) })

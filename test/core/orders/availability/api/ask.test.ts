@@ -3,7 +3,7 @@ import { engines, viewerWith } from "../../../../app.ts"
 import { appHouse, errorKeys, itFoldsAgain } from "../../../../app-house.ts"
 import { demandOver } from "../../../stock-demands.ts"
 
-describe.each(engines)("availability on %s", (engine) => {
+describe.each(engines)("availability requests on %s", (engine) => {
   const w = appHouse(engine, "2026-06-18T12:00:00.000Z")
   let S: number
   beforeAll(async () => {
@@ -19,7 +19,7 @@ describe.each(engines)("availability on %s", (engine) => {
     (await ask({ product_id, store_id, from, to })).body.availability
 
   describe("at one moment", () => {
-    it("a plain date is the day of the store, an instant is an instant", async () => {
+    it("read a plain date as the store's day, and an instant as an instant", async () => {
       const york = await w.store({ timezone: "America/New_York" })
       const P = await w.bulk(york, 10)
       await demandOver(w.app, P.id, york, 4, "2026-07-02T04:00:00.000Z", "2026-07-03T04:00:00.000Z")
@@ -28,7 +28,7 @@ describe.each(engines)("availability on %s", (engine) => {
       expect(await point(P.id, "2026-07-03T03:59:00Z", york)).toMatchObject({ date: "2026-07-02", available: 6 })
       expect(await point(P.id, "2026-07-02T03:59:00Z", york)).toMatchObject({ date: "2026-07-01", available: 10 })
     })
-    it("of a deleted product nothing is counted on the flat path, and its own path is 404", async () => {
+    it("count nothing for a deleted product on the flat path, and are 404 on its own", async () => {
       const P = await w.bulk(S, 10)
       await w.remove(`/products/${P.id}`)
       expect(await point(P.id, "2026-07-02")).toMatchObject({ total_stock: 0, total_demanded: 0, available: 0 })
@@ -37,7 +37,7 @@ describe.each(engines)("availability on %s", (engine) => {
   })
 
   describe("over a range", () => {
-    it("a product this store once promised is found although the claim is outside the range", async () => {
+    it("find a product that this store once reserved, although the demand is outside the range", async () => {
       const T = await w.store()
       const P = await w.bulk(S, 5)
       await demandOver(w.app, P.id, T, 1, "06-20", "06-21")
@@ -45,7 +45,7 @@ describe.each(engines)("availability on %s", (engine) => {
         0, 0
       ])
     })
-    it("a product whose last stock level was deleted or moved is 0 of 0 at its former stores, and unknown elsewhere", async () => {
+    it("return 0 of 0 at former stores of a product without stock levels, and nothing elsewhere", async () => {
       const [T, U] = [await w.store(), await w.store()]
       const P = await w.units(T, 1),
         Q = await w.units(T, 1)
@@ -102,7 +102,7 @@ describe.each(engines)("availability on %s", (engine) => {
       )
       w.app.setClock("2026-06-18T12:00:00.000Z")
     })
-    it("history of a merged product counts as the primary's own", async () => {
+    it("count the history of a merged product as that of the kept one", async () => {
       const T = await w.store()
       const P = await w.units(S, 1),
         Q = await w.units(T, 1)
@@ -112,9 +112,9 @@ describe.each(engines)("availability on %s", (engine) => {
     })
   })
 
-  describe("refuses", () => {
+  describe("invalid availability requests", () => {
     it.each([
-      ["nothing at all", {}, ["date", "product_id", "store_id"]],
+      ["no parameters", {}, ["date", "product_id", "store_id"]],
       ["a range without its end", { product_id: 1, store_id: 1, from: "2026-07-01" }, ["to"]],
       ["a range without its start", { product_id: 1, store_id: 1, to: "2026-07-01" }, ["from"]],
       [
@@ -123,21 +123,21 @@ describe.each(engines)("availability on %s", (engine) => {
         ["from", "to"]
       ],
       ["a date with half a range", { product_id: 1, store_id: 1, date: "2026-07-01", to: "2026-07-02" }, ["to"]],
-      ["a range reversed", { product_id: 1, store_id: 1, from: "2026-07-02", to: "2026-07-01" }, ["to"]],
-      ["words", { product_id: "x", store_id: "y", date: "soon" }, ["date", "product_id", "store_id"]],
+      ["a reversed range", { product_id: 1, store_id: 1, from: "2026-07-02", to: "2026-07-01" }, ["to"]],
+      ["words as ids and dates", { product_id: "x", store_id: "y", date: "soon" }, ["date", "product_id", "store_id"]],
       ["unknown ids", { product_id: 99_999, store_id: 99_999, date: "2026-07-01" }, ["product_id", "store_id"]],
       ["a day that does not exist", { product_id: 1, store_id: 1, from: "2026-02-30", to: "2026-03-01" }, ["from"]],
       ["empty values", { product_id: "", store_id: "", date: "" }, ["date", "product_id", "store_id"]]
-    ])("%s", async (_, query, keys) => {
+    ])("are rejected for %s", async (_, query, keys) => {
       if ((query as any).product_id === 1) await w.bulk(S, 1)
       expect(errorKeys(await ask(query))).toEqual([422, keys])
     })
-    it("an unknown product in the path is refused before anything else", async () => {
+    it("are 404 for an unknown product in the path, before any other check", async () => {
       const nobody = viewerWith([], [])
       expect((await w.get("/products/99999/availability", nobody)).status).toBe(404)
       expect((await w.get("/products/x/available-assets", nobody)).status).toBe(404)
     })
-    it("users without the permission or the ability, before it checks the dates", async () => {
+    it("are 403 without the permission or the ability, before dates are checked", async () => {
       const P = await w.bulk(S, 1)
       for (const path of ["/availability", `/products/${P.id}/availability`, `/products/${P.id}/available-assets`]) {
         expect((await w.get(path, viewerWith(["availability.view"], ["stock:read"]))).status).toBe(403)
@@ -147,24 +147,24 @@ describe.each(engines)("availability on %s", (engine) => {
     })
   })
 
-  describe("of single units", () => {
+  describe("free units of a product", () => {
     const free = async (product: number, query: object) =>
       ask({ store_id: S, ...query }, `/products/${product}/available-assets`)
     const ids = (reply: { body: any }) => reply.body.available_assets.map((one: any) => one.id)
 
-    it("E2: is listed by page", async () => {
+    it("are listed by page (case E2)", async () => {
       const P = await w.units(S, 3)
       const second = await free(P.id, { from: "2026-07-10", to: "2026-07-12", per_page: 1, page: 2 })
       expect([ids(second), second.body.meta]).toEqual([[P.units[1]], { total: 3, per_page: 1, page: 2 }])
     })
     it.each([
-      ["nothing given", {}, ["from", "store_id", "to"]],
-      ["a window reversed", { from: "2026-07-02", to: "2026-07-01" }, ["to"]],
-      ["a plain date against an instant before it", { from: "2026-07-02", to: "2026-07-01T23:00:00Z" }, ["to"]],
+      ["no parameters", {}, ["from", "store_id", "to"]],
+      ["a reversed window", { from: "2026-07-02", to: "2026-07-01" }, ["to"]],
+      ["an instant before the plain date", { from: "2026-07-02", to: "2026-07-01T23:00:00Z" }, ["to"]],
       ["pages out of range", { from: "2026-07-01", to: "2026-07-02", per_page: 101, page: 0 }, ["page", "per_page"]],
-      ["no rows a page", { from: "2026-07-01", to: "2026-07-02", per_page: 0 }, ["per_page"]],
-      ["words", { from: "x", to: "y", store_id: "z" }, ["from", "store_id", "to"]]
-    ])("%s is refused", async (_, query, keys) => {
+      ["zero rows per page", { from: "2026-07-01", to: "2026-07-02", per_page: 0 }, ["per_page"]],
+      ["words as ids and dates", { from: "x", to: "y", store_id: "z" }, ["from", "store_id", "to"]]
+    ])("are rejected for %s", async (_, query, keys) => {
       const P = await w.units(S, 1)
       const asked = keys.includes("store_id") ? query : { store_id: S, ...query }
       expect(errorKeys(await ask(asked, `/products/${P.id}/available-assets`))).toEqual([422, keys])

@@ -37,7 +37,7 @@ describe("the first window in which a list is free", () => {
     expect(earliestFit(given, asked("07-01", "07-20", 2))).toEqual(window("07-04", "07-06"))
     expect(earliestFit(given, asked("07-01", "07-20", 3))).toEqual(window("07-09", "07-12"))
   })
-  it("includes each product's own preparation and turnaround", () => {
+  it("includes each product's preparation and turnaround", () => {
     const given = snapshot({
       stock: [bulk(1)],
       products: [product(P, { before_minutes: 1440, after_minutes: 2880 })],
@@ -57,7 +57,7 @@ describe("the first window in which a list is free", () => {
       bottleneck: { product_id: P, product_name: "Product 100", needed_quantity: 6, most_available: 5, lines: [0, 1] }
     })
   })
-  it("needs all products at the same time, and names the longest blocker", () => {
+  it("has all products free at the same time, or names the longest blocker", () => {
     const Q = 101
     const given = snapshot({
       stock: [bulk(1), bulk(1, { product_id: Q })],
@@ -76,7 +76,7 @@ describe("the first window in which a list is free", () => {
       bottleneck: { product_id: Q, lines: [1] }
     })
   })
-  it("is none where the search is shorter than the hire", () => {
+  it("does not exist if the search is shorter than the hire", () => {
     expect(earliestFit(snapshot({ stock: [bulk(1)] }), asked("07-01", "07-03", 3))).toEqual({
       window: null,
       reason: "window_too_short",
@@ -86,7 +86,7 @@ describe("the first window in which a list is free", () => {
       earliestFit(snapshot({ stock: [bulk(1)] }), asked("07-01T12:00", "07-04", 3, { align: "day" }))
     ).toMatchObject({ reason: "window_too_short" })
   })
-  it("a kit without parts is never available, an untracked product always is", () => {
+  it("never exists for a kit without parts, and is immediate for an untracked product", () => {
     const kit = product(9, { is_kit: true })
     expect(earliestFit(snapshot({ products: [kit] }), asked("07-01", "07-05", 1, lines([9, 1])))).toMatchObject({
       reason: "not_enough",
@@ -96,7 +96,7 @@ describe("the first window in which a list is free", () => {
       earliestFit(snapshot({ products: [product(P, { track_availability: false })] }), asked("07-01", "07-05", 1))
     ).toEqual(window("07-01", "07-02"))
   })
-  it("begins at a permitted time: with a slot, a day of the store, or at any moment", () => {
+  it("starts with a slot, with a day of the store, or at any moment", () => {
     const given = snapshot({
       resolution: "hourly",
       zone: "Asia/Kathmandu",
@@ -118,12 +118,12 @@ describe("the first window in which a list is free", () => {
       )
     ).toEqual(window("07-01T08:20", "07-01T09:05"))
   })
-  it("uses days of the store's clock", () => {
+  it("counts days by the store's clock", () => {
     const given = snapshot({ zone: "Europe/London", stock: [bulk(1)] })
     expect(earliestFit(given, asked("03-28", "04-09", 2))).toEqual(window("03-28", "03-29T23:00"))
   })
 
-  it("is the one that trying every slot finds", () => {
+  it("equals the one found by trying every slot", () => {
     const zones = ["UTC", "Europe/London", "America/New_York", "Asia/Kathmandu", "Australia/Lord_Howe"]
     const hours = (max: number) => fc.integer({ min: 0, max })
     fc.assert(
@@ -219,7 +219,7 @@ describe.each(engines)("the first free window on %s", (engine) => {
   })
   const ask = (body: object, viewer?: Parameters<App["call"]>[3]) => w.post("/availability/earliest_fit", body, viewer)
 
-  it("is found on the store's calendar, and planning it shows no shortage", async () => {
+  it("is found by the store's calendar, and planning it shows no shortage", async () => {
     const P = await w.bulk(S, 2),
       Q = await w.bulk(S, 1)
     await demandOver(w.app, P.id, S, 1, "07-01T04:00", "07-03T04:00")
@@ -257,7 +257,7 @@ describe.each(engines)("the first free window on %s", (engine) => {
     ).body.earliest_fit
     expect([window, reason, bottleneck.product_id]).toEqual([null, "no_common_window", P.id])
   })
-  it("invalid values are refused at their field", async () => {
+  it("is rejected for invalid values, at their field", async () => {
     const P = await w.bulk(S, 1)
     const good = {
       store_id: S,

@@ -17,7 +17,7 @@ describe.each(engines)("kits in calendars and charts on %s", (engine) => {
     return K
   }
 
-  it("a kit is omitted unless included, and then each day is the lowest its parts allow", async () => {
+  it("appear on request, with the lowest that their parts allow each day", async () => {
     const T = await w.store()
     const A = await w.bulk(T, 6),
       B = await w.bulk(T, 9)
@@ -36,7 +36,7 @@ describe.each(engines)("kits in calendars and charts on %s", (engine) => {
     expect(figures(await calendar(T, "&include_kits=0"))).toEqual(figures(await calendar(T)))
     expect(figures(await calendar(T, `&include_kits=1&product_ids[]=${K}`))).toEqual([[K, true, 3, 1, 0]])
   })
-  it("a kit is judged slot by slot: parts that are short on different days do not add up", async () => {
+  it("are judged slot by slot: shortages of different parts on different days do not add up", async () => {
     const T = await w.store()
     const A = await w.bulk(T, 1),
       B = await w.bulk(T, 1)
@@ -50,7 +50,7 @@ describe.each(engines)("kits in calendars and charts on %s", (engine) => {
       { date: "2026-07-03", available: 0, has_shortage: false, pending_checkin: 0 }
     ])
   })
-  it("kits within kits appear where their parts are, and nowhere else", async () => {
+  it("appear where their nested parts are in stock, and nowhere else", async () => {
     const T = await w.store(),
       elsewhere = await w.store()
     const A = await w.bulk(T, 9)
@@ -63,7 +63,7 @@ describe.each(engines)("kits in calendars and charts on %s", (engine) => {
     ])
     expect(figures(await calendar(elsewhere, "&include_kits=1"))).toEqual([])
   })
-  it("a container product counts its cases, a catalogue kit without pool parts has no figure", async () => {
+  it("count cases for a container product, and have no figure without pool parts", async () => {
     const T = await w.store()
     const H = await w.units(T, 2),
       A = await w.bulk(T, 5)
@@ -76,7 +76,7 @@ describe.each(engines)("kits in calendars and charts on %s", (engine) => {
       [A.id, false, 5, 5, 5]
     ])
   })
-  it("include_kits must be true or false", async () => {
+  it("require include_kits to be true or false", async () => {
     const T = await w.store()
     await refused(
       w.get(`/availability/calendar?store_id=${T}&from=2026-07-01&to=2026-07-03&include_kits=perhaps`),
@@ -84,7 +84,7 @@ describe.each(engines)("kits in calendars and charts on %s", (engine) => {
     )
   })
 
-  it("the chart of a kit shows on request what its parts allow each day and who claims them", async () => {
+  it("show on request what their parts allow each day, and the demands on them", async () => {
     const T = await w.store()
     const A = await w.bulk(T, 6, { name: "Lamp" }),
       B = await w.bulk(T, 4, { name: "Stand" })

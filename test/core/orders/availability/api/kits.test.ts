@@ -22,7 +22,7 @@ const free = (given: ReturnType<typeof snapshot>, product_id: number, from = "07
 describe("a catalogue kit", () => {
   const oneAndTwo = product(kit, { is_kit: true, parts: [pool(A, 1), pool(B, 2)] })
 
-  it("G11: has the availability of its scarcest part, day by day", () => {
+  it("has the availability of its scarcest part, day by day (case G11)", () => {
     const given = snapshot({
       products: [oneAndTwo],
       stock: [bulk(5, { product_id: A }), bulk(8, { product_id: B })],
@@ -54,7 +54,7 @@ describe("a catalogue kit", () => {
     })
   })
 
-  it("G13: nested, 9 leaves at 2 each make 4", () => {
+  it("divides through nested kits: 9 parts at 2 each make 4 (case G13)", () => {
     const given = snapshot({
       products: [
         product(kit, { is_kit: true, parts: [pool(inner, 1)] }),
@@ -67,16 +67,16 @@ describe("a catalogue kit", () => {
 
   //  parts                              stock of A, B   free
   it.each<[string, StockedProduct["parts"], number, number, ReadonlyArray<number>]>([
-    ["a part overbooked", [pool(A, 1), pool(B, 1)], -2, 5, [0]],
+    ["an overbooked part", [pool(A, 1), pool(B, 1)], -2, 5, [0]],
     ["a part the store never had", [pool(A, 1), pool(99, 1)], 5, 5, [0]],
     ["a part of quantity 0", [pool(A, 1), pool(B, 0)], 5, 0, [5]],
-    ["a fixed part that is missing", [pool(A, 1), fixed(B, 1)], 5, 0, [5]],
-    ["a fraction of a part", [pool(A, 0.1), pool(B, 2.5)], 3, 20, [8]],
-    ["thirty from three tenths", [pool(A, 0.1)], 3, 0, [30]],
+    ["a missing fixed part", [pool(A, 1), fixed(B, 1)], 5, 0, [5]],
+    ["fractional parts", [pool(A, 0.1), pool(B, 2.5)], 3, 20, [8]],
+    ["three parts at a tenth each", [pool(A, 0.1)], 3, 0, [30]],
     ["only fixed parts", [fixed(A, 1)], 5, 0, []],
     ["only a part of quantity 0", [pool(A, 0)], 5, 0, []],
-    ["no part", [], 5, 0, []]
-  ])("with %s", (_, parts, a, b, expected) => {
+    ["no parts", [], 5, 0, []]
+  ])("is counted with %s", (_, parts, a, b, expected) => {
     const given = snapshot({
       products: [product(kit, { is_kit: true, parts })],
       stock: [bulk(a, { product_id: A }), bulk(b, { product_id: B })]
@@ -107,7 +107,7 @@ describe("a catalogue kit", () => {
   })
 })
 
-describe("a case that is hired with its contents", () => {
+describe("a case hired with its contents", () => {
   const caseOf = (mode: "kit" | "hybrid", parts: StockedProduct["parts"]) =>
     product(H, { is_serialised: true, is_kit: true, container_mode: mode, parts })
   /** Case 20x holds the given units, packed on 1 June; each has its container claim, as packing writes it. */
@@ -128,7 +128,7 @@ describe("a case that is hired with its contents", () => {
   const cases = (count: number) => Array.from({ length: count }, (_, place) => unit(201 + place, { product_id: H }))
   const units = (...ids: ReadonlyArray<number>) => ids.map((id) => unit(id, { product_id: F }))
 
-  it("is free when its fixed slots are filled, and not when they are empty", () => {
+  it("is free once its fixed slots are filled", () => {
     const products = [caseOf("kit", [fixed(F, 2)])]
     const stock = [...cases(1), ...units(301, 302)]
     const full = snapshot({
@@ -154,11 +154,11 @@ describe("a case that is hired with its contents", () => {
   it.each<[string, ReturnType<typeof snapshot>, ReadonlyArray<number>]>([
     ["is not free once its own housing is booked", filled(2, [[301], [302]], booked(1)), [1, 2]],
     ["is counted by its own contents", filled(3, [[301, 302], []]), [1, 1]],
-    ["is not taken off twice, unfilled and out", filled(2, [[301]], booked(1, { asset_id: 202 })), [1, 1]],
-    ["is overbooked when more are promised than are fit", filled(2, [[301]], booked(2)), [-1, 1]]
+    ["is not deducted twice if unfilled and out", filled(2, [[301]], booked(1, { asset_id: 202 })), [1, 1]],
+    ["is overbooked if more are booked than are filled", filled(2, [[301]], booked(2)), [-1, 1]]
   ])("%s", (_, given, expected) => expect(free(given, H, "07-01", "07-03")).toEqual(expected))
 
-  it("is unaffected by bookings of other units of a fixed part; its own unit counts, on that day only", () => {
+  it("ignores bookings of other units of a fixed part, and counts its own unit's on that day only", () => {
     const base = {
       products: [caseOf("kit", [fixed(F, 1)])],
       stock: [...cases(1), ...units(301, 302)],
@@ -174,7 +174,7 @@ describe("a case that is hired with its contents", () => {
     expect(free(snapshot({ ...base, demands: own }), H, "07-01", "07-03")).toEqual([0, 1])
   })
 
-  it("is blocked by any claim of its contents, for the longest of them", () => {
+  it("is blocked while any of its contents is booked", () => {
     const base = {
       products: [caseOf("kit", [fixed(F, 1)])],
       stock: [...cases(1), ...units(301)],
@@ -188,7 +188,7 @@ describe("a case that is hired with its contents", () => {
     expect(free(snapshot({ ...base, demands: [packingDemand(301), taken("07-01", "07-02", 5301)] }), H)).toEqual([0])
   })
 
-  it("is free from the day it is packed on", () => {
+  it("is free from the day it is packed", () => {
     const given = snapshot({
       products: [caseOf("kit", [fixed(F, 1)])],
       stock: [...cases(1), ...units(301)],
@@ -198,7 +198,7 @@ describe("a case that is hired with its contents", () => {
     expect(free(given, H, "07-01", "07-04")).toEqual([0, 1, 1])
   })
 
-  it("G19: a hybrid is limited by its pool parts too", () => {
+  it("is limited by its pool parts as well, as a hybrid (case G19)", () => {
     const five = { stock: cases(5), containers: [201, 202, 203, 204, 205].map((id) => packed(id, [id + 100])) }
     const contents = units(301, 302, 303, 304, 305)
     const demands = [301, 302, 303, 304, 305].map((id) => packingDemand(id))
@@ -220,7 +220,7 @@ describe("a case that is hired with its contents", () => {
     expect(free(gone, H, "07-01", "07-03")).toEqual([3, 0])
   })
 
-  it("a transport box is a plain product", () => {
+  it("counts as a plain product if it is a transport box", () => {
     const given = snapshot({ products: [product(H, { container_mode: "transport" })], stock: cases(2) })
     expect(range(given, H, "07-01", "07-02").slots).toMatchObject([{ total_stock: 2, available: 2 }])
     // Whatever it is meant to be filled with: what goes into it are units of their own.
@@ -231,7 +231,7 @@ describe("a case that is hired with its contents", () => {
     expect(range(listed, H, "07-01", "07-02").slots).toMatchObject([{ total_stock: 2, available: 2 }])
   })
 
-  it("why: says of each case whether it is here, claimed or not filled, and what is missing", () => {
+  it("is explained case by case: booked, not filled, and what is missing", () => {
     const given = snapshot({
       products: [caseOf("kit", [fixed(F, 2)]), product(F)],
       stock: [...cases(3), ...units(301, 302, 303)],

@@ -131,7 +131,7 @@ const law = <A>(drawn: fc.Arbitrary<A>, holds: (drawn: A, where: Where) => void)
   fc.assert(fc.property(drawn, setting, holds), { numRuns: 80, seed: 620 })
 
 describe("laws of availability, kits and cases included", () => {
-  it("another claim never increases availability, and reduces it by at most its quantity", () => {
+  it("another demand never increases availability, and reduces it by at most its quantity", () => {
     law(fc.tuple(someDemands, someDemand), ([demands, one], where) => {
       const before = figures(demands, where),
         after = figures([...demands, one], where)
@@ -144,7 +144,7 @@ describe("laws of availability, kits and cases included", () => {
       )
     })
   })
-  it("the order in which claims and stock arrive does not matter", () => {
+  it("availability does not depend on the order of demands and stock", () => {
     law(
       someDemands.chain((demands) =>
         fc.tuple(fc.constant(demands), fc.shuffledSubarray(demands, { minLength: demands.length }))
@@ -156,7 +156,7 @@ describe("laws of availability, kits and cases included", () => {
       }
     )
   })
-  it("a claim split at the start of a slot counts the same", () => {
+  it("a demand split at the start of a slot counts the same", () => {
     law(someDemands, (demands, where) => {
       const bounds = slotBounds(start, end, where.resolution, where.zone)
       const at = iso(bounds[Math.floor(bounds.length / 2)]!)
@@ -171,7 +171,7 @@ describe("laws of availability, kits and cases included", () => {
       expect(figures(cut, where)).toEqual(figures(demands, where))
     })
   })
-  it("a week later the same claims weigh the same on the same days of the week", () => {
+  it("the same demands a week later give the same availability", () => {
     const week = 7 * day
     law(someDemands, (demands, where) => {
       // None of the zones changes its clock between mid-June and mid-July.
@@ -192,7 +192,7 @@ describe("laws of availability, kits and cases included", () => {
       expect(shifted).toEqual(figures(demands, where))
     })
   })
-  it("two stores that swap all they have swap their answers", () => {
+  it("two stores that swap their stock and demands swap their availability", () => {
     law(fc.tuple(someDemands, someDemands), ([here, there], where) => {
       const at = <Row extends { readonly store_id: number }>(store_id: number, rows: ReadonlyArray<Row>) =>
         rows.map((row) => ({ ...row, store_id }))
@@ -256,7 +256,7 @@ describe("laws of availability, kits and cases included", () => {
       )
     })
   })
-  it("a hire split at the start of a slot is the same hire; an empty one is none", () => {
+  it("sub-hired stock split at the start of a slot counts the same, and with an empty window counts nothing", () => {
     law(fc.tuple(someDemands, someHired), ([demands, hired], where) => {
       const bounds = slotBounds(start, end, where.resolution, where.zone)
       const at = iso(bounds[Math.floor(bounds.length / 2)]!)
@@ -277,7 +277,7 @@ describe("laws of availability, kits and cases included", () => {
       expect(figures(demands, where, { stock: [...stock, ...hiredLevels(nothing)] })).toEqual(figures(demands, where))
     })
   })
-  it("the shortage of a planned line equals that of the ordered line, with sub-hired goods as well", () => {
+  it("a planned line has the shortage of the same line once ordered", () => {
     law(
       fc.tuple(someDemands, someHired, fc.constantFrom(...all), fc.integer({ min: 1, max: 8 })),
       ([demands, hired, product_id, quantity], where) => {

@@ -82,13 +82,13 @@ describe("the phase of an opportunity", () => {
     [2, 4, "closed", "closed", false, true],
     [2, 5, "closed", "void", false, false],
     [2, 6, "void", "void", false, false]
-  ])("state %d, status %d is %s; its claims are %s", (state, status, phase, demandPhase, active, buffered) => {
+  ])("of state %d, status %d is %s, with demands %s", (state, status, phase, demandPhase, active, buffered) => {
     expect(phaseOf(state, status)).toBe(phase)
     const found = demandPhaseOf(state, status)
     expect([found, holdsStock(found), takesBuffers(found)]).toEqual([demandPhase, active, buffered])
   })
 
-  it("F11: a returned order still reserves stock only where the check releases it", () => {
+  it("stays on hire for a returned order only if the check releases stock (case F11)", () => {
     expect((["off_hired", "returned", "checked"] as const).map((point) => demandPhaseOf(2, 3, point))).toEqual([
       "closed",
       "closed",
@@ -97,13 +97,13 @@ describe("the phase of an opportunity", () => {
     expect(demandPhaseOf(2, 4, "checked")).toBe("closed")
   })
 
-  it("refuses a status the state does not have", () => {
+  it("is rejected for a status that the state does not have", () => {
     expect(() => phaseOf(0, 1)).toThrow(RangeError)
   })
 })
 
-describe("the claims of a line", () => {
-  it("is one quantity claim for bulk, at the deal's dates and store, with the product's buffers", () => {
+describe("the demands of a line", () => {
+  it("are one quantity for bulk, with the hire's dates and store and the product's buffers", () => {
     const buffered = product(P, { before_minutes: 120, after_minutes: 240 })
     expect(demands(line(4), opportunity(), [buffered])).toEqual([
       {
@@ -129,7 +129,7 @@ describe("the claims of a line", () => {
     ])
   })
 
-  it("F5: is inactive as draft and provisional quotation, active as order; a postponed one has no buffers", () => {
+  it("are inactive for drafts and provisional quotations, and without buffers if postponed (case F5)", () => {
     const buffered = [product(P, { before_minutes: 120, after_minutes: 240 })]
     const as = (state: number, status: number) =>
       demands(line(1), opportunity({ state, status }), buffered).map((row) => [
@@ -147,18 +147,18 @@ describe("the claims of a line", () => {
 
   //  case                     quantity dispatched returned  claimed
   it.each<[string, number, number, number, ReadonlyArray<[number, boolean]>]>([
-    ["F9 40 of 100 back", 100, 60, 40, [[60, true]]],
-    ["A13 2 of 6 back", 6, 6, 2, [[4, true]]],
-    ["all back", 6, 6, 6, []],
-    ["a fraction rounds", 2.5, 0, 0, [[3, false]]],
-    ["all of a fraction back", 2.5, 2.5, 2.5, []],
+    ["40 of 60 dispatched are back (case F9)", 100, 60, 40, [[60, true]]],
+    ["2 of 6 are back (case A13)", 6, 6, 2, [[4, true]]],
+    ["all are back", 6, 6, 6, []],
+    ["a fraction is rounded", 2.5, 0, 0, [[3, false]]],
+    ["a fraction is all back", 2.5, 2.5, 2.5, []],
     ["at least one", 0.2, 0, 0, [[1, false]]]
-  ])("%s", (_, quantity, dispatched_quantity, returned_quantity, claimed) => {
+  ])("are the quantity not yet returned: %s", (_, quantity, dispatched_quantity, returned_quantity, claimed) => {
     const found = demands(line(quantity, { dispatched_quantity, returned_quantity }), opportunity({ status: 2 }))
     expect(found.map((row) => [row.quantity, row.out])).toEqual(claimed)
   })
 
-  it("do not exist without a product or a store; the line's dispatch store takes precedence", () => {
+  it("require a product and a store; the line's dispatch store takes precedence", () => {
     expect(demands(line(1, { product_id: null }))).toEqual([])
     expect(demands(line(1), opportunity({ store_id: null }))).toEqual([])
     expect(
@@ -167,11 +167,11 @@ describe("the claims of a line", () => {
     expect(demands(line(1, { dispatch_store_id: 3 })).map((row) => row.store_id)).toEqual([3])
   })
 
-  it("is void for a line of a superseded version", () => {
+  it("are void for a line of a superseded version", () => {
     expect(demands(line(1, { is_live: false })).map((row) => [row.phase, row.is_active])).toEqual([["void", false]])
   })
 
-  it("F7: is one per allocated unit and one for the rest", () => {
+  it("are one for each allocated unit and one for the rest (case F7)", () => {
     const rows = (quantity: number, units: ReadonlyArray<AllocatedUnit>) =>
       demands(line(quantity, { units }), opportunity(), [serialised]).map((row) => [row.asset_id, row.quantity])
     expect(rows(2, [])).toEqual([[null, 2]])
@@ -199,18 +199,18 @@ describe("the claims of a line", () => {
     ],
     ["dispatched late", allocated(1, 3, { dispatched_at: at("08-02") }), { starts_at: at("08-01"), out: true }],
     [
-      "B11 checked in",
+      "checked in (case B11)",
       allocated(1, 4, { returned_at: at("08-02T10:00") }),
       { phase: "closed", is_active: false, ends_at: at("08-02T10:00"), pending_checkin: true, out: false }
     ],
-    ["back late", allocated(1, 4, { returned_at: at("08-09") }), { ends_at: at("08-09"), is_active: false }],
+    ["returned late", allocated(1, 4, { returned_at: at("08-09") }), { ends_at: at("08-09"), is_active: false }],
     [
-      "back before the start",
+      "returned before the start",
       allocated(1, 4, { returned_at: at("07-31") }),
       { starts_at: at("07-31"), ends_at: at("07-31"), is_active: false }
     ],
     [
-      "out and back before it",
+      "out and back before the start",
       allocated(1, 4, { dispatched_at: at("07-29"), returned_at: at("07-31") }),
       { starts_at: at("07-29"), ends_at: at("07-31") }
     ],
@@ -224,13 +224,13 @@ describe("the claims of a line", () => {
       allocated(1, 5, { returned_at: at("08-02") }),
       { pending_checkin: false, ends_at: at("08-02"), is_active: false }
     ]
-  ])("of a unit %s", (_, held, expected) => {
+  ])("follow a unit that is %s", (_, held, expected) => {
     const [found, ...rest] = demands(line(1, { units: [held] }), opportunity({ status: 2 }), [serialised])
     expect(found).toMatchObject({ asset_id: 1, quantity: 1, ...expected })
     expect(rest).toEqual([])
   })
 
-  it("F11: keep a returned unit until its check, where the check releases stock", () => {
+  it("keep a returned unit until its check, if the check releases stock (case F11)", () => {
     const back = line(1, { units: [allocated(1, 4, { returned_at: at("08-02") })] })
     const [found] = demands(back, opportunity({ status: 3 }), [serialised], { release_point: "checked" })
     expect(found).toMatchObject({ phase: "on_hire", is_active: true, out: true, pending_checkin: true })
@@ -240,7 +240,7 @@ describe("the claims of a line", () => {
     })
   })
 
-  it("G15: of a kit are its parts', rounded up, none for the kit", () => {
+  it("are those of a kit's pool parts, not of the kit (case G15)", () => {
     const products = [
       product(P, { is_kit: true, parts: [pool(1, 2), pool(2, 3), fixed(3, 1)] }),
       product(1, { before_minutes: 60 }),
@@ -255,7 +255,7 @@ describe("the claims of a line", () => {
     ])
   })
 
-  it("multiplies through nested kits, leaves out deleted parts, and rounds once, at the leaf", () => {
+  it("multiply through nested kits, skip deleted parts, and round once at the leaf", () => {
     const products = [
       product(P, { is_kit: true, parts: [pool(11, 3), pool(98, 1)] }),
       product(11, { is_kit: true, parts: [pool(1, 2), pool(2, 1.1)] }),
@@ -286,7 +286,7 @@ describe("the claims of a line", () => {
     ).toEqual([])
   })
 
-  it("G17: of a hybrid are the case and its pool parts, of a kit case the case alone", () => {
+  it("of a hybrid are the case and its pool parts, of a kit case the case alone (case G17)", () => {
     const of = (container_mode: "kit" | "hybrid") =>
       demands(line(2), opportunity(), [
         product(P, { is_kit: true, is_serialised: true, container_mode, parts: [pool(1, 2), fixed(2, 1)] }),
@@ -319,7 +319,7 @@ describe("the claims of a line", () => {
     leaf
   ]
 
-  it("claims each product once, however many ways lead to it", () => {
+  it("add up each product once over all paths to it", () => {
     // 30 kits of 30 kits: 900 ways to the leaf, two of each on either level.
     expect(demands(line(1), opportunity(), woven(3, 30)).map((one) => [one.product_id, one.quantity])).toEqual([
       [9_000, 3_600]
@@ -329,7 +329,7 @@ describe("the claims of a line", () => {
       demands(line(1), opportunity(), woven(8, 30), { kit_nesting_max_depth: 20 }).map((one) => one.quantity)
     ).toEqual([60 ** 7])
   })
-  it("claims an allocated unit of such a product once", () => {
+  it("count an allocated unit once, however often its product is nested", () => {
     const leaf = product(9_000, { is_serialised: true })
     const units = [allocated(7, 0, { product_id: leaf.id })]
     expect(
@@ -339,7 +339,7 @@ describe("the claims of a line", () => {
       [null, 3]
     ])
   })
-  it("finds the longest way into a kit that is used at several depths", () => {
+  it("measure nesting by the longest path to a kit", () => {
     const products = [
       product(P, { is_kit: true, parts: [pool(2, 1), pool(3, 1)] }),
       product(2, { is_kit: true, parts: [pool(9, 1)] }),
@@ -352,7 +352,7 @@ describe("the claims of a line", () => {
       2
     ])
   })
-  it("refuses a kit of more different products than can be written down", () => {
+  it("are rejected for a kit of too many different products", () => {
     const leaves = (count: number) => Array.from({ length: count }, (_, at) => product(10_000 + at))
     const kit = (count: number) => [
       product(P, { is_kit: true, parts: leaves(count).map((leaf) => pool(leaf.id, 1)) }),
@@ -361,7 +361,7 @@ describe("the claims of a line", () => {
     expect(demands(line(1), opportunity(), kit(kit_products_max))).toHaveLength(kit_products_max)
     expect(() => demands(line(1), opportunity(), kit(kit_products_max + 1))).toThrow(KitTooLarge)
   })
-  it("refuses a kit nested in itself", () => {
+  it("are rejected for a kit nested in itself", () => {
     expect(() => demands(line(1), opportunity(), [product(P, { is_kit: true, parts: [pool(P, 1)] })])).toThrow(
       KitNestedTooDeep
     )
@@ -370,37 +370,25 @@ describe("the claims of a line", () => {
 
 describe("the window of a line", () => {
   const charged = opportunity({ charge_starts_at: at("08-02"), charge_ends_at: null })
-  it.each([
-    [
-      "its own dates",
-      line(1, { starts_at: at("08-03"), ends_at: at("08-04") }),
-      opportunity(),
-      "operational" as const,
-      at("08-03"),
-      at("08-04")
-    ],
-    ["else the deal's", line(1), opportunity(), "operational" as const, at("08-01"), at("08-05")],
-    [
-      "else from now, no end",
-      line(1),
-      opportunity({ starts_at: null, ends_at: null }),
-      "operational" as const,
-      at("06-18T12:00"),
-      openEnd
-    ],
-    ["or the dates charged", line(1, { starts_at: at("08-03") }), charged, "charge" as const, at("08-02"), at("08-05")]
+  const undated = opportunity({ starts_at: null, ends_at: null })
+  const own = { starts_at: at("08-03"), ends_at: at("08-04") }
+  it.each<[string, Partial<LineFacts>, OpportunityFacts, DemandSettings["demand_date_source"], string, string]>([
+    ["its own dates", own, opportunity(), "operational", at("08-03"), at("08-04")],
+    ["the hire's dates otherwise", {}, opportunity(), "operational", at("08-01"), at("08-05")],
+    ["from now without end if undated", {}, undated, "operational", settings.now, openEnd],
+    ["the charge dates by setting", { starts_at: at("08-03") }, charged, "charge", at("08-02"), at("08-05")]
   ])("is %s", (_, asked, of, demand_date_source, starts_at, ends_at) => {
-    expect(lineWindow(asked, of, { demand_date_source, now: settings.now })).toEqual({ starts_at, ends_at })
+    expect(lineWindow(line(1, asked), of, { demand_date_source, now: settings.now })).toEqual({ starts_at, ends_at })
   })
 
-  it("never buffers an open end", () => {
+  it("has no buffer after an open end", () => {
     const [found] = demands(line(1), opportunity({ ends_at: null }), [product(P, { after_minutes: 240 })])
     expect([found!.ends_at, found!.buffered_ends_at]).toEqual([openEnd, openEnd])
   })
 })
 
-describe("the claim of a packed unit", () => {
-  it("runs from packing on, without buffers or end", () => {
+describe("the demand of a packed unit", () => {
+  it("starts at packing, without buffers or end", () => {
     const packed = { container_id: 3, container_item_id: 31, stock_level_id: 7, product_id: P, packed_at: at("07-01") }
     expect(demandOfPackedUnit(packed, S)).toMatchObject({
       asset_id: 7,

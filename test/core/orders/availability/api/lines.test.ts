@@ -13,7 +13,7 @@ const line = (quantity: number, from: string, to: string, more: { id?: number; p
 })
 
 describe("availability for a line", () => {
-  it("F1: 4 of 5 are claimed by others, so a line of 3 is short of 2", () => {
+  it("excludes the line's own demand: 4 of 5 booked leave a line of 3 short of 2 (case F1)", () => {
     const given = snapshot({
       stock: [bulk(5)],
       demands: [demand(4, "08-01T09:00", "08-03T17:00"), demand(3, "08-01T09:00", "08-03T17:00", { source_id: 900 })]
@@ -31,7 +31,7 @@ describe("availability for a line", () => {
     })
   })
 
-  it("B5: another order's turnaround takes the day after", () => {
+  it("is reduced by another order's turnaround on the day after (case B5)", () => {
     const other = demand(3, "04-13", "04-15", { buffers: { before_minutes: 0, after_minutes: 1440 } })
     const given = snapshot({ stock: [bulk(3)], demands: [other], now: "04-01" })
     expect(lineAvailability(given, line(1, "04-15", "04-16")).available_for_item).toBe(0)
@@ -40,28 +40,28 @@ describe("availability for a line", () => {
 
   //  case                                   stock claimed                quantity  from     to            requested free short
   it.each<[string, number, ReturnType<typeof demand>, number, string, string, number, number, number]>([
-    ["the lowest slot decides", 5, demand(4, "07-03", "07-04"), 2, "07-01", "07-06", 2, 1, 1],
-    ["free units may be fewer than none", 5, demand(7, "07-03", "07-04"), 2, "07-01", "07-06", 2, -2, 4],
-    ["dates the wrong way round are swapped", 5, demand(4, "07-03", "07-04"), 2, "07-06", "07-01", 2, 1, 1],
-    ["a line asks for at least one", 5, demand(5, "07-03", "07-04"), 0, "07-03", "07-04", 1, 0, 1],
-    ["halves round up", 5, demand(1, "07-03", "07-04"), 2.5, "07-03", "07-04", 3, 4, 0],
-    ["an end beyond the horizon, open", 5, demand(4, "07-03", null), 2, "07-01", "2199-01-01", 2, 1, 1],
-    ["wholly beyond the horizon, open", 5, demand(4, "07-03", null), 2, "2040-01-01", "2199-01-01", 2, 1, 1],
-    ["wholly beyond the horizon, closed", 5, demand(4, "2040-01-03", null), 2, "2040-01-01", "2040-01-05", 2, 1, 1],
-    ["touching is not meeting", 5, demand(4, "07-03", "07-04"), 2, "07-04", "07-05", 2, 5, 0]
+    ["is that of the lowest slot", 5, demand(4, "07-03", "07-04"), 2, "07-01", "07-06", 2, 1, 1],
+    ["may be negative", 5, demand(7, "07-03", "07-04"), 2, "07-01", "07-06", 2, -2, 4],
+    ["swaps dates in the wrong order", 5, demand(4, "07-03", "07-04"), 2, "07-06", "07-01", 2, 1, 1],
+    ["is requested for at least one", 5, demand(5, "07-03", "07-04"), 0, "07-03", "07-04", 1, 0, 1],
+    ["rounds halves up", 5, demand(1, "07-03", "07-04"), 2.5, "07-03", "07-04", 3, 4, 0],
+    ["covers an end beyond the horizon", 5, demand(4, "07-03", null), 2, "07-01", "2199-01-01", 2, 1, 1],
+    ["covers open dates beyond it", 5, demand(4, "07-03", null), 2, "2040-01-01", "2199-01-01", 2, 1, 1],
+    ["covers closed dates beyond it", 5, demand(4, "2040-01-03", null), 2, "2040-01-01", "2040-01-05", 2, 1, 1],
+    ["ignores a demand that only touches it", 5, demand(4, "07-03", "07-04"), 2, "07-04", "07-05", 2, 5, 0]
   ])("%s", (_, stock, other, quantity, from, to, requested_quantity, available_for_item, shortage_quantity) => {
     expect(
       lineAvailability(snapshot({ stock: [bulk(stock)], demands: [other] }), line(quantity, from, to))
     ).toMatchObject({ requested_quantity, available_for_item, shortage_quantity, has_shortage: shortage_quantity > 0 })
   })
 
-  it("judges an open-ended hourly line without counting two centuries", () => {
+  it("is computed for an open-ended hourly line without walking two centuries", () => {
     const given = snapshot({ stock: [bulk(5)], demands: [demand(4, "07-03", "07-04")], resolution: "hourly" })
     expect(lineAvailability(given, line(2, "2019-01-01", "2199-01-01")).available_for_item).toBe(1)
     expect(lineAvailability(given, line(2, "2019-01-01", "2198-01-01")).available_for_item).toBe(1)
   })
 
-  it("judges a kit line as a kit, without its own parts' claims", () => {
+  it("is the kit's for a kit line, without the line's own demands", () => {
     const given = snapshot({
       products: [product(10, { is_kit: true, parts: [pool(P, 2)] })],
       stock: [bulk(10)],
@@ -74,7 +74,7 @@ describe("availability for a line", () => {
     })
   })
 
-  it("is never short of a product that is not tracked", () => {
+  it("is never short for an untracked product", () => {
     const given = snapshot({ products: [product(P, { track_availability: false })], stock: [bulk(1)] })
     expect(lineAvailability(given, line(5, "07-01", "07-04"))).toMatchObject({
       available_for_item: 1,
@@ -83,7 +83,7 @@ describe("availability for a line", () => {
     })
   })
 
-  it("reports a shortage with what remains of it, with availability at least zero", () => {
+  it("reports a shortage with its remainder, and availability of at least zero", () => {
     const given = snapshot({
       products: [product(P, { name: "Wedge", is_serialised: true })],
       stock: [unit(1), unit(2)],
@@ -119,7 +119,7 @@ describe("free units", () => {
   const listed = (given: ReturnType<typeof snapshot>, from: string, to: string) =>
     availableAssets(given, P, window(from, to)).map((asset) => asset.id)
 
-  it("E4, E6: lists this store's units of this product without claims, by id", () => {
+  it("are this store's units of the product without demands, by id (cases E4, E6)", () => {
     const given = snapshot({
       stock: [
         unit(3, { item_name: "Blue", barcode: "B3", asset_number: "A3", location: "Rack 2" }),
@@ -162,15 +162,15 @@ describe("free units", () => {
       "07-06",
       [2]
     ],
-    ["not held by a quantity claim", demand(2, "07-02", "07-05"), "07-04", "07-06", [1, 2]],
+    ["not held by a quantity", demand(2, "07-02", "07-05"), "07-04", "07-06", [1, 2]],
     ["not held by a draft", demand(1, "07-02", "07-05", { asset_id: 1, phase: "draft" }), "07-04", "07-06", [1, 2]],
-    ["an empty window is an instant", demand(1, "07-02", "07-05", { asset_id: 1 }), "07-02", "07-02", [2]],
-    ["the instant of the end is free", demand(1, "07-02", "07-05", { asset_id: 1 }), "07-05", "07-05", [1, 2]]
-  ])("unit 1 of two: %s", (_, held, from, to, expected) => {
+    ["held at an instant of the booking", demand(1, "07-02", "07-05", { asset_id: 1 }), "07-02", "07-02", [2]],
+    ["free at the instant of its end", demand(1, "07-02", "07-05", { asset_id: 1 }), "07-05", "07-05", [1, 2]]
+  ])("have unit 1 of two %s", (_, held, from, to, expected) => {
     expect(listed(snapshot({ stock: [unit(1), unit(2)], demands: [held] }), from, to)).toEqual(expected)
   })
 
-  it("leaves out a unit whose booking overlaps the new hire's preparation", () => {
+  it("exclude a unit whose booking overlaps the new hire's preparation", () => {
     const given = snapshot({
       products: [product(P, { before_minutes: 120, after_minutes: 60 })],
       stock: [unit(1), unit(2)],
@@ -181,7 +181,7 @@ describe("free units", () => {
     expect(listed(given, "07-02T11:00", "07-05T12:00")).toEqual([1])
   })
 
-  it("lists a sub-hired unit only for hires inside its window", () => {
+  it("include a sub-hired unit only for hires inside its window", () => {
     const given = snapshot({ stock: [unit(1, { starts_at: at("07-01"), ends_at: at("07-08") })] })
     expect([listed(given, "07-01", "07-08"), listed(given, "07-05", "07-09")]).toEqual([[1], []])
   })

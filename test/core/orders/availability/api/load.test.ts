@@ -10,7 +10,7 @@ import { at, ms } from "./fixtures.ts"
 
 const context = { settings: {}, now: at("06-18T12:00") }
 
-describe.each(both_engines)("books loaded on %s", (engine) => {
+describe.each(both_engines)("availability snapshots loaded on %s", (engine) => {
   const w = appHouse(engine)
   let S: number
   beforeAll(async () => {
@@ -44,7 +44,7 @@ describe.each(both_engines)("books loaded on %s", (engine) => {
       })
     )
 
-  it("contain exactly the claims in the window, overdue and waiting ones", async () => {
+  it("contain the demands in the window, overdue ones and returns awaiting a check", async () => {
     const P = await w.units(S, 3)
     const source = async (from: string, to: string | null, more = {}) => demandOver(w.app, P.id, S, 1, from, to, more)
     const [asset, late, back] = P.units as [number, number, number]

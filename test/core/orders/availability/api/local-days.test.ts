@@ -36,7 +36,7 @@ describe("the clock of a zone", () => {
     )
   })
 
-  it.each(zones)("tiles time into days in %s: each day starts where the one before ends", (zone) => {
+  it.each(zones)("starts each day in %s where the day before ends", (zone) => {
     fc.assert(
       fc.property(fc.integer({ min: -631_152_000, max: 2_208_988_800 }), (second) => {
         const date = dayOf(second * 1000, zone)
@@ -53,7 +53,7 @@ describe("the clock of a zone", () => {
     expect(iso(instantOfWall(Date.parse("2026-03-29T01:30Z"), "Europe/London"))).toBe("2026-03-29T01:00")
   })
 
-  it("recognises names of zones; blank is UTC", () => {
+  it("accepts known zone names, and UTC for a blank one", () => {
     expect([isZone("Europe/London"), isZone("Mars/Olympus")]).toEqual([true, false])
     expect([zoneOf(null), zoneOf(" "), zoneOf("Asia/Tokyo")]).toEqual(["UTC", "UTC", "Asia/Tokyo"])
   })
@@ -80,7 +80,7 @@ describe("a store-local day", () => {
     expect([iso(day!.from), (day!.to - day!.from) / 3_600_000]).toEqual([starts, hours])
   })
 
-  it("does not exist when the zone skipped it", () => {
+  it("does not exist if the zone skipped it", () => {
     expect(localDays("2011-12-29", "2011-12-31", "Pacific/Apia").map((day) => day.date)).toEqual([
       "2011-12-29",
       "2011-12-31"
@@ -95,19 +95,19 @@ describe("a store-local day", () => {
   })
 })
 
-describe("a moment as written", () => {
+describe("a date or time as text", () => {
   it.each([
     ["2026-07-02", "America/New_York", "2026-07-02T04:00", "2026-07-02"],
     ["2026-07-02", "Asia/Tokyo", "2026-07-01T15:00", "2026-07-02"],
     ["2026-07-02T01:00:00.000Z", "America/New_York", "2026-07-02T01:00", "2026-07-01"],
     ["2026-07-02T01:00:00+02:00", "UTC", "2026-07-01T23:00", "2026-07-01"]
-  ])("%s in %s is %sZ, on %s", (text, zone, instant, date) => {
+  ])("is read: %s in %s is %sZ, on %s", (text, zone, instant, date) => {
     const moment = momentOf(text, zone)!
     expect([iso(moment.at), dayOfMoment(moment, zone)]).toEqual([instant, date])
   })
 
   it.each(["", "tomorrow", "2026-02-30", "2026-13-01", "2026-07-02T25:00:00Z", "20260702"])(
-    "%j is not a date",
+    "is rejected: %j",
     (text) => {
       expect(momentOf(text, "UTC")).toBeUndefined()
     }

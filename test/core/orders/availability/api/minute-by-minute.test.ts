@@ -106,10 +106,10 @@ const countedOf = (now: number, { demands, stock }: ReturnType<typeof rowsOf>) =
   }))
 })
 
-describe("every slot is the sum of its minutes", () => {
+describe("availability", () => {
   const zones = changes.flatMap(([zone, ...starts]) => starts.map((from) => [zone, from!] as const))
   const cases = zones.flatMap(([zone, from]) => resolutions.map((resolution) => [zone, from, resolution] as const))
-  it.each(cases)("%s from %s, %s", (zone, from, resolution) => {
+  it.each(cases)("adds up the minutes of every slot in %s from %s, %s", (zone, from, resolution) => {
     const start = Date.parse(from),
       end = start + window_minutes * minute,
       now = start + 720 * minute
@@ -142,7 +142,7 @@ describe("every slot is the sum of its minutes", () => {
     )
   })
 
-  it("a calendar day is the lowest of its slots", () => {
+  it("is the lowest slot of the day in a calendar", () => {
     const start = Date.parse("2026-06-29T00:00Z")
     const moment = (date: string) => ({ at: start, date })
     fc.assert(
@@ -164,13 +164,13 @@ describe("every slot is the sum of its minutes", () => {
   })
 })
 
-describe.each<Resolution>([...resolutions])("tested through the API, %s", (resolution) => {
+describe.each<Resolution>([...resolutions])("availability through the API, %s", (resolution) => {
   const opened: Array<App> = []
   afterAll(async () => {
     for (const app of opened) await app.close()
   })
 
-  it("stores in eight zones answer the sum of their minutes, and the calendar a day's lowest", async () => {
+  it("adds up the minutes of every slot at stores in eight zones, and is a day's lowest in the calendar", async () => {
     const app = await openApp("sqlite")
     opened.push(app)
     app.setClock("2026-06-18T12:00:00.000Z")

@@ -20,7 +20,7 @@ describe.each(engines)("availability over many days on %s", (engine) => {
     )
 
   describe("the calendar", () => {
-    it("shows a deleted product, without a name, only where it is still claimed", async () => {
+    it("shows a deleted product, without a name, only where it still has demands", async () => {
       const T = await w.store()
       const P = await w.bulk(T, 3)
       await demandOver(w.app, P.id, T, 1, "07-01", "07-02")
@@ -31,7 +31,7 @@ describe.each(engines)("availability over many days on %s", (engine) => {
   })
 
   describe("the chart", () => {
-    it("sorts unit claims by unit; asset_ids keeps only those units", async () => {
+    it("sorts unit demands by unit, and filters them by asset_ids", async () => {
       const P = await w.units(S, 2)
       for (const asset_id of [...P.units].reverse()) await demandOver(w.app, P.id, S, 1, "07-05", "07-06", { asset_id })
       const rows = (found: any) => found.demands.map((one: any) => one.asset_id)
@@ -40,8 +40,8 @@ describe.each(engines)("availability over many days on %s", (engine) => {
     })
   })
 
-  describe("the sweep", () => {
-    it("lists days short by page, of the stores that count by default unless one is named", async () => {
+  describe("the list of shortages", () => {
+    it("lists short days by page, of the default stores unless one is named", async () => {
       const [A, B, C] = [await w.store(), await w.store(), await w.store({ include_in_default_queries: false })]
       const P = await w.bulk(A, 1)
       await demandOver(w.app, P.id, A, 3, "09-01", "09-02")
@@ -60,21 +60,21 @@ describe.each(engines)("availability over many days on %s", (engine) => {
     })
   })
 
-  describe("refuses", () => {
+  describe("invalid requests", () => {
     const days = "&from=2026-01-01&to=2026-01-02"
     it.each<readonly [string, string, ReadonlyArray<string>]>([
-      ["a chart of nothing", "P/gantt", ["from", "store_id", "to"]],
-      ["why of nothing", "why", ["date", "product_id", "store_id"]],
-      ["a calendar reversed", "calendar?store_id=1&from=2026-02-01&to=2026-01-01", ["to"]],
-      ["products that are no ids", `calendar?store_id=1${days}&product_ids=5,x`, ["product_ids.1"]],
-      ["products that are no integers", `calendar?store_id=1${days}&product_ids[]=x`, ["product_ids.0"]],
-      ["a sweep of an unknown store", `shortages?store_id=99999${days}`, ["store_id"]],
-      ["too many rows a page", `shortages?per_page=201${days}`, ["per_page"]]
-    ])("%s", async (_, path, fields) => {
+      ["a chart without parameters", "P/gantt", ["from", "store_id", "to"]],
+      ["an explanation without parameters", "why", ["date", "product_id", "store_id"]],
+      ["a reversed calendar", "calendar?store_id=1&from=2026-02-01&to=2026-01-01", ["to"]],
+      ["a comma-separated product id that is a word", `calendar?store_id=1${days}&product_ids=5,x`, ["product_ids.1"]],
+      ["a repeated product id that is a word", `calendar?store_id=1${days}&product_ids[]=x`, ["product_ids.0"]],
+      ["shortages of an unknown store", `shortages?store_id=99999${days}`, ["store_id"]],
+      ["too many rows per page", `shortages?per_page=201${days}`, ["per_page"]]
+    ])("are rejected for %s", async (_, path, fields) => {
       const product = await w.serialised()
       await refused(w.get(`/availability/${path.replace("P", String(product))}`), ...fields)
     })
-    it("users without the permission or the ability", async () => {
+    it("are 403 without the permission or the ability", async () => {
       const P = await w.units(S, 0)
       for (const path of ["calendar", "shortages", `${P.id}/gantt`, "why"]) {
         const get = (viewer: ReturnType<typeof viewerWith>) => w.get(`/availability/${path}`, viewer)
@@ -84,7 +84,7 @@ describe.each(engines)("availability over many days on %s", (engine) => {
       }
     })
   })
-  it("the longest calendar, chart, sweep or plan is a setting, effective at once", async () => {
+  it("limits the span of calendars, charts, shortages and plans by a setting, effective at once", async () => {
     const P = await w.units(S, 1)
     const set = (span_max_days: unknown) => w.put("/settings/availability", { settings: { span_max_days } })
     const line = { product_id: P.id }

@@ -49,7 +49,7 @@ describe.each(engines)("availability as of an earlier time, on %s", (engine) => 
     return { id: id as number, items }
   }
 
-  it("every step of a history is reproduced", async () => {
+  it("reproduces the availability after every step of a history", async () => {
     const A = await w.bulk(S, 10, { post_rent_unavailability: 600 }),
       B = await w.bulk(S, 8),
       U = await w.units(S, 3)
@@ -145,7 +145,7 @@ describe.each(engines)("availability as of an earlier time, on %s", (engine) => 
     }
     expect(told.at(-1)![2].filter((answer) => answer === "gone")).toEqual([])
   })
-  it("a plain date is the morning of the store's day", async () => {
+  it("reads a plain date as the start of the store's day", async () => {
     const P = await w.bulk(S, 1)
     w.app.setClock("2026-06-10T23:30:00.000Z")
     await moved(P.id, P.level, { transaction_type: 4, quantity: 1 })
@@ -159,7 +159,7 @@ describe.each(engines)("availability as of an earlier time, on %s", (engine) => 
     expect(await believed("2026-06-11")).toEqual(["2026-06-10T23:00:00.000Z", 1])
     expect(await believed("2026-06-11T00:30:00%2B01:00")).toEqual(["2026-06-10T23:30:00.000Z", 2])
   })
-  it("a time before the journal, or in the future, is refused at its field", async () => {
+  it("is rejected before the journal begins and in the future", async () => {
     const P = await w.bulk(S, 1)
     const refused = async (as_of: string) => {
       const { body, status } = await w.get(
@@ -174,7 +174,7 @@ describe.each(engines)("availability as of an earlier time, on %s", (engine) => 
     expect(await refused("2099-01-01")).toEqual([422, { as_of: ["The as of field must not be in the future."] }])
     expect((await refused("yesterday"))[0]).toBe(422)
   })
-  it("the events that are read leave the rows that all events leave", async () => {
+  it("reads every event that its tables depend on", async () => {
     const tables = [products, product_components, stock_levels, demands, containers, container_items]
     const [events, there] = await w.app.run(
       Effect.gen(function* () {

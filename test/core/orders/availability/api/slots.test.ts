@@ -9,7 +9,7 @@ import {
 const iso = (instant: number): string => new Date(instant).toISOString().slice(0, 16)
 const ms = (text: string): number => Date.parse(text.length === 10 ? `${text}T00:00Z` : text)
 
-describe("the slot an instant lies in", () => {
+describe("the slot of an instant", () => {
   it.each<[Resolution, string, string, string]>([
     ["daily", "America/New_York", "2026-03-02T02:00Z", "2026-03-01T05:00"],
     ["half_daily", "UTC", "2026-03-02T14:30Z", "2026-03-02T12:00"], // A17
@@ -21,7 +21,7 @@ describe("the slot an instant lies in", () => {
     ["daily", "America/Sao_Paulo", "2018-11-04T02:59Z", "2018-11-03T03:00"],
     ["daily", "America/Sao_Paulo", "2018-11-04T03:00Z", "2018-11-04T03:00"],
     ["daily", "UTC", "1969-12-31T23:59Z", "1969-12-31T00:00"]
-  ])("%s in %s: %s lies in %sZ", (resolution, zone, instant, start) => {
+  ])("is found: %s in %s, %s is in the slot from %sZ", (resolution, zone, instant, start) => {
     expect(slotBounds(ms(instant), ms(instant), resolution, zone).slice(0, 1).map(iso)).toEqual([start])
   })
 })
@@ -46,7 +46,7 @@ describe("the slots of a window", () => {
     ["empty window, one slot", "daily", "UTC", "2026-07-01T12:00Z", "2026-07-01T12:00Z", [24]],
     ["empty window on a bound", "daily", "UTC", "2026-07-01T00:00Z", "2026-07-01T00:00Z", [24]],
     ["an end inside a slot", "daily", "UTC", "2026-07-01T23:00Z", "2026-07-02T00:01Z", [24, 24]]
-  ])("%s, %s in %s", (_, resolution, zone, from, to, hours) => {
+  ])("have the hours of the local clock: %s, %s in %s", (_, resolution, zone, from, to, hours) => {
     const bounds = slotBounds(ms(from), ms(to), resolution, zone)
     expect(bounds.slice(1).map((bound, slot) => (bound - bounds[slot]!) / 3_600_000)).toEqual(hours)
     expect(bounds[0]!).toBeLessThanOrEqual(ms(from))
@@ -60,7 +60,7 @@ describe("the slots of a window", () => {
     expect(hours).toEqual(new Set([4, 5]))
   })
 
-  it("are 50,000 at most", () => {
+  it("are limited to 50,000", () => {
     const from = ms("2026-01-01")
     expect(slotBounds(from, from + 50_000 * 3_600_000, "hourly", "UTC")).toHaveLength(50_001)
     expect(() => slotBounds(from, from + 50_001 * 3_600_000, "hourly", "UTC")).toThrow(TooManySlots)

@@ -18,7 +18,7 @@ describe.each(engines)("planning without an order, on %s", (engine) => {
     ...more
   })
 
-  it("counts the list in addition to existing bookings, and writes nothing", async () => {
+  it("adds the list to existing bookings, and writes nothing", async () => {
     const P = await w.bulk(S, 10, { name: "Lamp" })
     await demandOver(w.app, P.id, S, 4, "07-01", "07-03")
     const before = await w.app.dump()
@@ -59,7 +59,7 @@ describe.each(engines)("planning without an order, on %s", (engine) => {
     ])
     expect(await w.app.dump()).toEqual(before)
   })
-  it("the answer is that of an order with the same lines", async () => {
+  it("answers like an order with the same lines", async () => {
     const P = await w.bulk(S, 5, { post_rent_unavailability: 1440, buffer_before_minutes: 60 }),
       A = await w.bulk(S, 20),
       B = await w.bulk(S, 7)
@@ -93,7 +93,7 @@ describe.each(engines)("planning without an order, on %s", (engine) => {
       expect(timeline.slots.map((slot: any) => slot.available)).toEqual(range.slots.map((slot: any) => slot.available))
     }
   })
-  it("lines of several stores are each judged at theirs, dates on its clock", async () => {
+  it("judges lines of several stores each at its store, with dates by its clock", async () => {
     const NY = await w.store({ timezone: "America/New_York" })
     const P = await w.bulk(S, 1)
     await w.create("/stock_levels", { product_id: P.id, store_id: NY, quantity_held: 3 })
@@ -108,7 +108,7 @@ describe.each(engines)("planning without an order, on %s", (engine) => {
       [1, S, "2026-07-01T00:00:00.000Z", 1]
     ])
   })
-  it("lines beyond the horizon are checked, though slots are omitted", async () => {
+  it("checks lines beyond the horizon, although their slots are omitted", async () => {
     const P = await w.bulk(S, 1)
     const { body } = await ask({
       store_id: S,
@@ -116,7 +116,7 @@ describe.each(engines)("planning without an order, on %s", (engine) => {
     })
     expect([body.what_if.lines[0].shortage_quantity, body.what_if.timelines[0].slots]).toEqual([1, []])
   })
-  it("invalid values are refused with their position", async () => {
+  it("rejects invalid values at their position", async () => {
     const P = await w.bulk(S, 1)
     const good = line(P.id, 1, "07-01", "07-02")
     await refused(ask({}), "lines")
@@ -135,7 +135,7 @@ describe.each(engines)("planning without an order, on %s", (engine) => {
     await refused(ask({ store_id: 999_999, lines: [good] }), "store_id")
     await refused(ask({ store_id: S, lines: "all" }), "lines")
   })
-  it("needs the permissions for reading availability", async () => {
+  it("requires the permissions for reading availability", async () => {
     const P = await w.bulk(S, 1)
     const body = { store_id: S, lines: [line(P.id, 1, "07-01", "07-02")] }
     expect((await ask(body, viewerWith(["availability.view"], ["availability:read"]))).status).toBe(200)

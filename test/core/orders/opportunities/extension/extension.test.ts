@@ -33,7 +33,7 @@ describe.each(engines)("extending a hire on %s", (engine) => {
   const shown = async (id: number): Promise<any> => await w.show(`/opportunities/${id}?include=items,items.assets`)
   const extend = (id: number, body: object) => w.post(`/opportunities/${id}/extend`, body)
 
-  it("moves header, lines that had the old end, charge dates, price and claims in one go", async () => {
+  it("moves the header, lines with the old end, charge dates, price and demands together", async () => {
     const product = await stocked(4)
     const order = await ordered(
       [
@@ -61,7 +61,7 @@ describe.each(engines)("extending a hire on %s", (engine) => {
     )
     expect(free.body.availability.min_available).toBe(0)
   })
-  it("keeps the dates first agreed through any number of extensions, and shows them in the activity", async () => {
+  it("keeps the first agreed dates over any number of extensions, and shows them in the activity", async () => {
     const order = await ordered([{ name: "Lamp" }])
     await extend(order.id, { ends_at: later, reason: "Rain" })
     const again = await extend(order.id, { ends_at: "2026-09-10T09:00:00Z" })
@@ -73,7 +73,7 @@ describe.each(engines)("extending a hire on %s", (engine) => {
       new_values: { ends_at: later, reason: "Rain", lines_followed: [order.items[0].id], lines_kept: [] }
     })
   })
-  it("moves only the named lines, and none if they are pinned", async () => {
+  it(`moves the named lines only, and none with lines "keep"`, async () => {
     const order = await ordered([{ name: "A" }, { name: "B", ends_at: "2026-09-03T09:00:00Z" }, { name: "C" }])
     const [a, b, c] = order.items
     const named = await extend(order.id, { ends_at: later, lines: [b.id, c.id] })
@@ -105,7 +105,7 @@ describe.each(engines)("extending a hire on %s", (engine) => {
     await w.post(`/opportunities/${order.id}/change_status`, { status: 6 })
     expect(Object.keys(await wrong({ ends_at: later }))).toEqual(["state"])
   })
-  it("refuses instants outside the calendar's range, in previews as well", async () => {
+  it("rejects dates before 1900, in previews as well", async () => {
     const order = await ordered([{ name: "A" }])
     for (const [field, at] of [
       ["starts_at", "0001-01-01T00:00:00Z"],
@@ -119,7 +119,7 @@ describe.each(engines)("extending a hire on %s", (engine) => {
     }
     expect(await shown(order.id)).toEqual(order)
   })
-  it("names the order to which a unit is promised, and changes nothing", async () => {
+  it("is rejected if another order holds a unit, naming that order", async () => {
     const product = await w.serialised({ name: "Desk" })
     const desk = await w.unit(product, 1, { item_name: "Desk 1" })
     const first = await ordered([{ item_id: product, name: "Desk" }, { name: "Cable" }])
@@ -137,7 +137,7 @@ describe.each(engines)("extending a hire on %s", (engine) => {
     expect(await shown(first.id)).toEqual(before)
     expect((await extend(first.id, { ends_at: later, lines: [first.items[1].id] })).status).toBe(200)
   })
-  it("warns of a shortage with the holder of the goods, or refuses it, by the store's policy", async () => {
+  it("warns of a shortage and its holder, or is rejected, by the store's policy", async () => {
     const product = await stocked(4, "Fresnel")
     const first = await ordered([{ item_id: product, name: "Fresnel", quantity: 3 }])
     const next = await ordered([{ item_id: product, name: "Fresnel", quantity: 2 }], {
@@ -167,7 +167,7 @@ describe.each(engines)("extending a hire on %s", (engine) => {
     const { activity } = (await w.get(`/opportunities/${first.id}/activity`)).body
     expect(activity[0]).toMatchObject({ action: "shortage.acknowledged", new_values: { policy_at_time: "warn" } })
   })
-  it("no longer charges returned lines, and says which are partly returned", async () => {
+  it("no longer charges returned lines, and names partly returned ones", async () => {
     const product = await stocked(10, "Cable")
     const order = await ordered([
       { item_id: product, name: "All back", quantity: 2 },
@@ -185,7 +185,7 @@ describe.each(engines)("extending a hire on %s", (engine) => {
       "1 of 2 Half back came back; the line is charged in full for the new dates."
     ])
   })
-  it("shortens as well: the price falls, the goods are released", async () => {
+  it("shortens a hire as well, with a lower price and its stock released", async () => {
     const product = await stocked(1, "Desk")
     const order = await ordered([{ item_id: product, name: "Desk" }])
     const { body } = await extend(order.id, { ends_at: "2026-09-03T09:00:00Z" })
@@ -199,7 +199,7 @@ describe.each(engines)("extending a hire on %s", (engine) => {
     )
     expect(free.body.availability.min_available).toBe(1)
   })
-  it("lists unchanged parts: a deal price, locked tax, an invoice, the times of collection", async () => {
+  it("warns that a deal price and the collection times stay", async () => {
     const { id } = await w.opportunity({ ...hire, collect_starts_at: "2026-09-05T10:00:00Z" })
     await line(id, { name: "Lamp" })
     await w.create(`/opportunities/${id}/deal_price`, { deal_total: "30.00" })
@@ -230,7 +230,7 @@ describe.each(engines)("extending a hire on %s", (engine) => {
     expect(await warned(before)).toEqual([ends])
     expect((await extend(order.id, before)).body.meta.warnings).toEqual([ends])
   })
-  it("refuses a hire without dates, and says where to set them", async () => {
+  it("is rejected for a hire without dates, naming where to set them", async () => {
     const { id } = await w.opportunity({ starts_at: undefined, ends_at: undefined })
     const before = await shown(id)
     const refused = {
@@ -246,7 +246,7 @@ describe.each(engines)("extending a hire on %s", (engine) => {
     await w.put(`/opportunities/${id}`, { starts_at: hire.starts_at })
     expect((await extend(id, { ends_at: later })).body.opportunity.ends_at).toBe(later)
   })
-  it("moves lines without their own dates with the hire, or pins them where requested", async () => {
+  it("is suggested by a plain change of the end, which leaves lines at their dates", async () => {
     const order = await ordered([{ name: "A" }])
     const [a] = order.items
     const told = ({ body }: { readonly body?: any }) =>

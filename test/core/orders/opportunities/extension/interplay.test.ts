@@ -9,7 +9,7 @@ vi.setConfig({ testTimeout: 300_000 })
 const hire = { starts_at: "2026-09-01T09:00:00Z", ends_at: "2026-09-05T09:00:00Z" }
 const later = "2026-09-08T09:00:00.000Z"
 
-describe.each(engines)("extending a hire on %s", (engine) => {
+describe.each(engines)("extensions on %s", (engine) => {
   const w = appHouse(engine)
 
   const ordered = async (line: object, header: object = hire) => {
@@ -20,7 +20,7 @@ describe.each(engines)("extending a hire on %s", (engine) => {
   const extend = (path: string, body: object) => w.post(`${path}/extend`, body)
 
   it.each(engine === "sqlite" ? [301, 302, 303] : [304])(
-    "matches its preview, refusals included, in every order of world %i",
+    "match their preview, rejections included, in random world %i",
     async (seed) => {
       const random = randomFrom(seed)
       const choose: Choose = (choices) => choices[Math.floor(random() * choices.length)]!
@@ -60,7 +60,7 @@ describe.each(engines)("extending a hire on %s", (engine) => {
     }
   )
 
-  it("leaves a sealed case sealed, and keeps the units in it for the longer hire", async () => {
+  it("leave a sealed case sealed, and keep its units for the longer hire", async () => {
     const product_id = await w.serialised({ name: "Mic" })
     const unit = await w.unit(product_id)
     const container = await w.create("/containers/temporary", { name: "Case", barcode: `CASE-${engine}`, store_id: 1 })
@@ -79,7 +79,7 @@ describe.each(engines)("extending a hire on %s", (engine) => {
     expect(refused.body.message).toMatch(/is held by "A job"/)
   })
 
-  it("warns that the supplier's hire ends earlier, and does not change the purchase order", async () => {
+  it("warn that the supplier's hire ends earlier, and leave the purchase order unchanged", async () => {
     const product_id = await w.product({ name: "Truss" })
     const supplier = await w.create("/members", { name: "Rental Partner", membership_type: "organisation" })
     const order = await ordered({ name: "Truss", item_id: product_id, quantity: 2 })
@@ -96,7 +96,7 @@ describe.each(engines)("extending a hire on %s", (engine) => {
     expect(await w.show("/purchase_orders?per_page=100")).toEqual(before)
   })
 
-  it("warns that the difference of an invoiced order is not billed yet", async () => {
+  it("warn that the difference of an invoiced order is not billed yet", async () => {
     const member = await w.create("/members", { name: "Acme", membership_type: "organisation" })
     const order = await ordered({ name: "Lamp", quantity: 1, unit_price: "10.00" }, { ...hire, member_id: member.id })
     const invoice = await w.create("/invoices", {
@@ -118,7 +118,7 @@ describe.each(engines)("extending a hire on %s", (engine) => {
     ["25 hours in autumn", "2026-10-24T07:00:00Z", "2026-10-25T08:00:00Z", "2026-10-26T08:00:00.000Z", "20.00"],
     ["23 hours in spring", "2027-03-27T08:00:00Z", "2027-03-28T07:00:00Z", "2027-03-29T07:00:00.000Z", "10.00"],
     ["24 hours", "2026-11-03T08:00:00Z", "2026-11-04T08:00:00Z", "2026-11-05T08:00:00.000Z", "20.00"]
-  ])("charges elapsed days where a day of the store has %s", async (what, starts_at, ends_at, longer, charge_total) => {
+  ])("charge elapsed days where a day of the store has %s", async (what, starts_at, ends_at, longer, charge_total) => {
     const store = await w.create("/stores", { name: `Berlin ${what}`, timezone: "Europe/Berlin" })
     const order = await ordered(
       { name: "Lamp", quantity: 1, unit_price: "10.00" },

@@ -37,7 +37,7 @@ const dated = (id: number, set: JsonObject, was: JsonObject) => ({
   data: { id: opportunity_id, item_id: id, set, was, also: { total: 0 } }
 })
 
-describe("a hire that gets another end", () => {
+describe("a hire with a new end", () => {
   it("moves the lines that ended with it, and no others", () => {
     given(hire(), line(plain), line({ ...plain, id: 71, path: "0002", ends_at: sooner }))
       .when(extended({ ends_at: later }))
@@ -46,7 +46,7 @@ describe("a hire that gets another end", () => {
         dated(line_id, { ends_at: later }, { ends_at })
       )
   })
-  it("moves a charge end that equalled the hire's end", () => {
+  it("moves a charge end equal to the hire's end", () => {
     given(hire({ charge_ends_at: ends_at }))
       .when(extended({ ends_at: later }))
       .thenEvents(header({ charge_ends_at: later, ends_at: later }, { charge_ends_at: ends_at, ends_at }, []))
@@ -63,7 +63,7 @@ describe("a hire that gets another end", () => {
         dated(line_id, { starts_at: begins }, { starts_at })
       )
   })
-  it("pins lines without their own dates to the old end, where requested", () => {
+  it("pins lines without their own dates to the old end on request", () => {
     given(hire(), line({ ...plain, starts_at: null, ends_at: null }))
       .when(extended({ ends_at: later }, "keep"))
       .thenEvents(
@@ -71,7 +71,7 @@ describe("a hire that gets another end", () => {
         dated(line_id, { ends_at }, { ends_at: null })
       )
   })
-  it("stores an order's agreed dates once", () => {
+  it("stores an order's first agreed dates once", () => {
     given(opportunity({ state: 2, status: 0 }))
       .when(extended({ ends_at: later }))
       .thenEvents(header({ ends_at: later, original_ends_at: ends_at }, { ends_at, original_ends_at: null }, []))
@@ -82,7 +82,7 @@ describe("a hire that gets another end", () => {
   it("changes nothing if it has that end already", () => {
     given(hire(), line(plain)).when(extended({ ends_at })).thenNothing()
   })
-  it("is refused if it is closed, ends before it starts, or names lines without dates", () => {
+  it("is rejected if it is closed, for a named group, and without a date", () => {
     given(opportunity({ state: 2, status: 6 }))
       .when(extended({ ends_at: later }))
       .thenRefused({ state: ["This order is cancelled. It can no longer be changed."] })

@@ -7,7 +7,7 @@ import { appHouse, itFoldsAgain, refused } from "../../../../app-house.ts"
 
 describe.each(engines)("opportunity headers on %s", (engine) => {
   const w = appHouse(engine)
-  it("the journal keeps a new header without stamps: they follow from when the event was recorded", async () => {
+  it("are recorded without timestamps, which follow from the event", async () => {
     const made = await w.opportunity({})
     const cloned = await w.post(`/opportunities/${made.id}/clone`, {})
     const events = await w.app.run(
@@ -22,7 +22,7 @@ describe.each(engines)("opportunity headers on %s", (engine) => {
       expect(columns.filter((name) => /^(created|updated|deleted)_at$/.test(name))).toEqual([])
     }
   })
-  it("invalid values are refused field by field, and nothing is stored", async () => {
+  it("are rejected field by field if invalid, and nothing is stored", async () => {
     const before = (await w.get("/opportunities")).body.meta.total
     await refused(
       w.post("/opportunities", {
@@ -42,7 +42,7 @@ describe.each(engines)("opportunity headers on %s", (engine) => {
     )
     expect((await w.get("/opportunities")).body.meta.total).toBe(before)
   })
-  it("an update with null clears clearable fields", async () => {
+  it("clear clearable fields by null on update", async () => {
     const { id } = await w.opportunity({ reference: "PO-KEEP", rating: 3, tag_list: ["keep"], starts_at: "2026-03-01" })
     const nulls = { reference: null, rating: null, tag_list: null, starts_at: null, store_id: null }
     const kept = { starts_at: "2026-03-01T00:00:00.000Z", store_id: 1 }
@@ -50,7 +50,7 @@ describe.each(engines)("opportunity headers on %s", (engine) => {
     await refused(w.put(`/opportunities/${id}`, { ends_at: "2026-02-01" }), "ends_at")
     expect((await w.put(`/opportunities/${id}`, {})).status).toBe(200)
   })
-  it("lists filter and sort (scenario 11)", async () => {
+  it("are filtered and sorted in lists (scenario 11)", async () => {
     const draft = await w.opportunity({ subject: "Zebra crossing", charge_total: "999.99" })
     await w.post(`/opportunities/${draft.id}/convert_to_quotation`)
     const found = await w.get(`/opportunities?q[state_eq]=1&q[subject_cont]=ZEBRA&sort=-charge_total`)

@@ -28,12 +28,12 @@ describe.each(engines)("lines of opportunities on %s", (engine) => {
     return product
   }
 
-  it("without dates a line is charged for one day, and gets a day from now (scenario 67)", async () => {
+  it("are charged for one day from now without dates (scenario 67)", async () => {
     const { items, charge_total } = await w.deal()
     expect([charge_total, items[0].charge_period_label, items[0].tax_rate]).toEqual(["100.00", "Day", "0.00"])
     expect(Date.parse(items[0].ends_at) - Date.parse(items[0].starts_at)).toBe(86_400_000)
   })
-  it("a rate rounds days up where a manual price rounds them down", async () => {
+  it("round days up for a rate, and down for a manual price", async () => {
     const product = await dailyRate("10.00", null)
     const opportunity = await w.deal(hire_dates, { name: "Desk", item_id: product })
     expect(opportunity.items[0].total).toBe("50.00")
@@ -46,7 +46,7 @@ describe.each(engines)("lines of opportunities on %s", (engine) => {
     })
     expect(again.body.opportunity.items[0].total).toBe("50.00")
   })
-  it("prices that include tax are stored net", async () => {
+  it("are stored net if prices include tax", async () => {
     const product = await w.product({ tax_class_id: 1 })
     const opportunity = await w.deal(
       { member_id: customer.id, prices_include_tax: true },
@@ -59,12 +59,12 @@ describe.each(engines)("lines of opportunities on %s", (engine) => {
     })
     expect(opportunity.items[0].total).toBe("100.00")
   })
-  it("groups are neither charged nor priced", async () => {
+  it("are neither charged nor priced as groups", async () => {
     const group = await w.deal({}, { item_type: "group", name: "Sound" })
     expect(group.line).toMatchObject({ total: "0.00", quantity: "1.00", starts_at: null, tax_rate: null })
     expect((await w.patch(`/opportunities/${group.id}/items/${group.line.id}`, { unit_price: 5 })).status).toBe(422)
   })
-  it("included accessories may be free of charge, and go with their product (scenario 83)", async () => {
+  it("may be free as included accessories, and are removed with their product (scenario 83)", async () => {
     const [desk, gel] = [await w.serialised(), await w.serialised()]
     const free = { quantity: "0.5", included: true, zero_priced: true }
     await w.create(`/products/${desk}/accessories`, { accessory_product_id: gel, ...free })
@@ -85,7 +85,7 @@ describe.each(engines)("lines of opportunities on %s", (engine) => {
       })
       return product
     }
-    it("follows the product's type, and goods for sale and services are priced by their own rates", async () => {
+    it("follows the product's type, and goods for sale and services have rates of their own", async () => {
       const { id } = await w.opportunity(hire_dates)
       await w.create(`/opportunities/${id}/items`, { name: "Tape", item_id: await rated("sale", "3.00"), quantity: 4 })
       const opportunity = await w.create(`/opportunities/${id}/items`, {
@@ -118,13 +118,13 @@ describe.each(engines)("lines of opportunities on %s", (engine) => {
       const { items } = await w.deal(hire_dates, { name: "Fog", item_id: fog })
       expect(items[1]).toMatchObject({ transaction_type_label: "Sale", total: "3.00" })
     })
-    it("a service takes no stock", async () => {
+    it("takes no stock for a service", async () => {
       const product = await rated("service", "40.00")
       const { id } = await w.deal(hire_dates, { name: "Delivery", item_id: product })
       expect(await w.confirm(id)).toMatchObject({ has_shortage: false })
       expect((await w.show(`/opportunities/${id}/shortages`)).length).toBe(0)
     })
-    it("a line that costs 0.00 unintentionally gives a warning", async () => {
+    it("gives a warning for an unintended price of 0.00", async () => {
       const { id } = await w.opportunity({ ...hire_dates, member_id: await w.customer({ sale_tax_class_id: 1 }) })
       const item_id = await w.product({ name: "Delivery", product_type: "service", tax_class_id: 1 })
       const warnings = async (body: object) =>
@@ -150,7 +150,7 @@ describe.each(engines)("lines of opportunities on %s", (engine) => {
       )
     })
   })
-  it("a manual total is for the full line, to the penny, and ends with a manual price or a rate", async () => {
+  it("keep a manual total to the penny, until a manual price or a rate replaces it", async () => {
     const product = await dailyRate("10.00", null)
     const { id, line } = await w.deal(hire_dates, {
       name: "Desk",
@@ -173,12 +173,12 @@ describe.each(engines)("lines of opportunities on %s", (engine) => {
     expect(await amended({ line_total: null })).toMatchObject({ total: "500.00", unit_price: "10.00" })
     await refused(w.patch(path, { line_total: "1.00", unit_price: "1.00" }), "line_total")
   })
-  it("a line takes stock of its opportunity's store only", async () => {
+  it("take stock of their opportunity's store only", async () => {
     const { id } = await w.opportunity(hire_dates)
     expect((await w.post(`/opportunities/${id}/items`, { ...fifty_each, store_id: 1 })).status).toBe(201)
     await refused(w.post(`/opportunities/${id}/items`, { ...fifty_each, store_id: await w.store() }), "store_id")
   })
-  it("a manual price is charged once if the charge period is fixed, whatever the days", async () => {
+  it("charge a manual price once if the charge period is fixed", async () => {
     const charged = async (charge_period: unknown) =>
       (await w.deal(hire_dates, { ...fifty_each, charge_period })).charge_total
     expect([await charged(undefined), await charged("Week"), await charged("fixed")]).toEqual([
@@ -191,7 +191,7 @@ describe.each(engines)("lines of opportunities on %s", (engine) => {
       "charge_period"
     )
   })
-  it("a tree is reordered completely or not at all", async () => {
+  it("are reordered completely or not at all", async () => {
     const { id } = await w.opportunity()
     await w.create(`/opportunities/${id}/items`, { item_type: "group", name: "G" })
     const [group, line] = (await w.create(`/opportunities/${id}/items`, fifty_each)).items
@@ -205,7 +205,7 @@ describe.each(engines)("lines of opportunities on %s", (engine) => {
     const pruned = await nest([{ id: group.id, depth: 1 }], { prune_orphans: true })
     expect(pruned.body.opportunity).toMatchObject({ charge_total: "0.00", items: [{ id: group.id }] })
   })
-  it("bad lines are refused by field", async () => {
+  it("are rejected by field if invalid", async () => {
     const { id } = await w.opportunity(hire_dates)
     const keys = async (body: object) => {
       const reply = await w.post(`/opportunities/${id}/items`, body)
@@ -227,7 +227,7 @@ describe.each(engines)("lines of opportunities on %s", (engine) => {
     expect(await keys({ name: "x", currency: "EUR", unit_price: "1.00" })).toEqual([422, "currency"])
     expect((await w.post(`/opportunities/999999/items`, fifty_each)).status).toBe(404)
   })
-  it("eight concurrent edits lose nothing", async () => {
+  it("are all kept when eight are added concurrently", async () => {
     const opportunity = await w.opportunity()
     const replies = await Promise.all(
       Array.from({ length: 8 }, (_, at) =>

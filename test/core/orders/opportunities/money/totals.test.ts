@@ -107,7 +107,7 @@ const steps: fc.Arbitrary<ReadonlyArray<Step>> = fc.array(
   { minLength: 3, maxLength: 14 }
 )
 
-describe("the sums of an opportunity", () => {
+describe("the totals of an opportunity", () => {
   const w = appHouse()
   let customer: number, group: number, named: number
   /** Tax classes of customers: taxed, and at 0 %. */
@@ -358,7 +358,7 @@ describe("the sums of an opportunity", () => {
   const totalsOf = (opportunity: any, scale: number): { readonly [name: string]: bigint } =>
     Object.fromEntries(totalNames.map((name) => [name, minorOf(opportunity[name], scale)]))
 
-  it("are the fold of its lines, costs and rules after every step, in every scale, with and without tax in the prices", async () => {
+  it("equal those computed from its lines, costs and rules after every step, in every currency scale", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom<Code>("GBP", "JPY", "KWD"),
@@ -465,7 +465,7 @@ describe("the sums of an opportunity", () => {
     )
   }, 240_000)
 
-  it("are computed in the same transaction as the change: no reader sees one without the other", async () => {
+  it("are recorded in the same command as the change", async () => {
     const { id } = await w.opportunity({ ...hire_dates, member_id: customer })
     await w.post(`/opportunities/${id}/items`, { name: "Hire", item_id: products[0]!.id, quantity: 2 })
     await w.put(`/opportunities/${id}`, { surcharge_group_ids: [group] })

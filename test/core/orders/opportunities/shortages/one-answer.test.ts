@@ -12,7 +12,7 @@ vi.setConfig({ testTimeout: 300_000 })
 describe.each(engines)("shortages in all answers on %s", (engine) => {
   const w = appHouse(engine)
 
-  it("follow others' demands and returns, for an order as for a draft", async () => {
+  it("follow other orders' demands and cancellations, for an order as for a draft", async () => {
     const { products } = await buildWorld(w)
     const line = { name: "Line", item_id: products[0]?.id, quantity: 4 }
     const july = { starts_at: "2026-07-01T09:00:00Z", ends_at: "2026-07-02T17:00:00Z" }
@@ -83,7 +83,7 @@ describe.each(engines)("shortages in all answers on %s", (engine) => {
     })
   })
 
-  it("leave out returned units, although others of their line are out or pending", async () => {
+  it("omit returned units while others of their line are out or pending", async () => {
     const product_id = await w.serialised({ name: "Camera" })
     const units = [await w.labelled(product_id), await w.labelled(product_id), await w.labelled(product_id)]
     const order = async (quantity: number, days: { readonly starts_at: string; readonly ends_at: string }) => {
@@ -112,7 +112,7 @@ describe.each(engines)("shortages in all answers on %s", (engine) => {
     expect(await said()).toEqual([2, 1, [1]])
   })
 
-  it("list replacements in the list of all as in that of one order", async () => {
+  it("list replacements in the list of all orders as in that of one", async () => {
     const unit_product = await w.serialised({ name: "Lens" })
     const [broken] = [await w.labelled(unit_product), await w.labelled(unit_product)]
     const none = await w.product({ name: "None held" })
@@ -137,7 +137,7 @@ describe.each(engines)("shortages in all answers on %s", (engine) => {
   })
 
   const seeds = engine === "sqlite" ? [101, 105, 106, 118] : [107]
-  it.each(seeds)("are the same in every answer, after every step of world %i", async (seed) => {
+  it.each(seeds)("agree after every step of random world %i", async (seed) => {
     const random = randomFrom(seed)
     const choose: Choose = (choices) => choices[Math.floor(random() * choices.length)]!
     const world = await buildWorld(w)

@@ -66,7 +66,7 @@ describe.each(engines)("shortages of one opportunity on %s", (engine) => {
       meta: { total: 0, per_page: 0, page: 1 }
     })
   })
-  it("are acknowledged with a snapshot, and only where there are any", async () => {
+  it("are acknowledged with a snapshot, and only if there are any", async () => {
     const { id } = await shortOpportunity()
     const made = await w.post(`/opportunities/${id}/shortages/acknowledge`, { notes: "Borrowing two" })
     expect(made.status).toBe(201)
@@ -88,7 +88,7 @@ describe.each(engines)("shortages of one opportunity on %s", (engine) => {
     await refused(w.post(`/opportunities/${id}/shortages/acknowledge`, { notes: "x".repeat(2001) }), "notes")
     expect((await w.post(`/opportunities/99999/shortages/acknowledge`)).status).toBe(404)
   })
-  it("are flagged on a copy from its first moment (rules/availability 6.8)", async () => {
+  it("are flagged on a clone at once (rules/availability 6.8)", async () => {
     const { id, product } = await shortOpportunity()
     const copy = await w.create(`/opportunities/${id}/clone`)
     expect(copy).toMatchObject({ state: 0, has_shortage: true })
@@ -102,7 +102,7 @@ describe.each(engines)("shortages of one opportunity on %s", (engine) => {
     expect(lost.has_shortage).toBe(false)
     expect((await w.create(`/opportunities/${id}/clone`)).has_shortage).toBe(true)
   })
-  it("are recomputed where the header's store or dates change the demand, and no stock is claimed otherwise (rules/opportunities 4)", async () => {
+  it("follow the header's store and dates, and reserve nothing (rules/opportunities 4)", async () => {
     const { id, product } = await shortOpportunity()
     const claimed = async () => (await w.app.dump())["claims"]
     const before = await claimed()
@@ -119,7 +119,7 @@ describe.each(engines)("shortages of one opportunity on %s", (engine) => {
     expect(await header({ store_id: 1 })).toBe(true)
     expect(await claimed()).toEqual(before)
   })
-  it("need the right to see them and the right to deal with them", async () => {
+  it("require one right to see them, and another to acknowledge them", async () => {
     const { id } = await shortOpportunity()
     const sees = viewerWith(["shortages.view"], ["opportunities:read", "opportunities:write"])
     expect((await w.get(`/opportunities/${id}/shortages`, sees)).status).toBe(200)

@@ -67,11 +67,11 @@ const deleted = (facts: Facts) => deleteOpportunity(stateOf(facts), facts.contex
 const restored = (facts: Facts) => restoreOpportunity(stateOf(facts), facts.context)
 
 describe("a draft", () => {
-  it("becomes a provisional quotation: no line, date or customer is needed", () =>
+  it("becomes a provisional quotation without a line, date or customer", () =>
     given(draft())
       .when(asked(convertToQuotation))
       .thenEvents(changed("quoted", { state: 1, status: 0 }, { state: 0, status: 0 })))
-  it("is no order yet, and cannot be reinstated or reopened", () => {
+  it("cannot become an order, and cannot be reinstated or reopened", () => {
     const refusal = (words: string) => ({ state: [`This draft is open. ${words}`] })
     given(draft(), service)
       .when(asked(convertToOrder))
@@ -84,7 +84,7 @@ describe("a draft", () => {
 })
 
 describe("a quotation", () => {
-  it("becomes an active order: locked, and ordered now", () =>
+  it("becomes an active order with locked rates and the time of ordering", () =>
     given(quotation(), service)
       .when(asked(convertToOrder))
       .thenEvents(
@@ -95,7 +95,7 @@ describe("a quotation", () => {
         ),
         ratesKept
       ))
-  it("keeps the time at which it was ordered before, and may have been postponed", () =>
+  it("keeps an earlier time of ordering, also if it was postponed", () =>
     given(quotation(4, { ordered_at: "2026-05-01T00:00:00.000Z" }), service)
       .when(asked(convertToOrder))
       .thenEvents(
@@ -106,7 +106,7 @@ describe("a quotation", () => {
         ),
         ratesKept
       ))
-  it("keeps the rates it was locked at before", () =>
+  it("keeps rates that were locked before", () =>
     given(quotation(0, locked), service)
       .when(asked(convertToOrder))
       .thenEvents(
@@ -116,11 +116,11 @@ describe("a quotation", () => {
           { state: 1, status: 0, ...locked, ordered_at: null }
         )
       ))
-  it("is no order without a line", () =>
+  it("cannot become an order without a line", () =>
     given(quotation())
       .when(asked(convertToOrder))
       .thenRefused({ state: ["The quotation has no lines yet; add one before it becomes an order."] }))
-  it("takes stock from then on", () =>
+  it("reserves stock once it is an order", () =>
     given(quotation(), line(), demand(9, { quantity: 2 }))
       .when(asked(convertToOrder))
       .thenEvents(
@@ -132,7 +132,7 @@ describe("a quotation", () => {
         ratesKept,
         demandsSet(demandOf(9, { quantity: 2, phase: "reserved", is_active: true }))
       ))
-  it("returns to a draft only from Provisional, with the given reason", () => {
+  it("reverts to a draft only from Provisional, with the given reason", () => {
     given(quotation())
       .when(asked(revertToDraft, "wrong customer"))
       .thenEvents(
@@ -144,7 +144,7 @@ describe("a quotation", () => {
         state: ["This quotation is reserved. Only a provisional quotation can go back to being a draft."]
       })
   })
-  it("is reinstated as Provisional from Lost, Dead and Postponed, and its locks stay", () => {
+  it("is reinstated as Provisional from Lost, Dead and Postponed, with its locks", () => {
     for (const from of [2, 3, 4]) {
       given(quotation(from, locked))
         .when(asked(reinstate))
@@ -154,7 +154,7 @@ describe("a quotation", () => {
 })
 
 describe("an order", () => {
-  it("becomes a quotation again: its locks are released, its stock is free", () =>
+  it("reverts to a quotation, releasing its locks and its stock", () =>
     given(order(0, locked), line(), demand(9, { quantity: 2, phase: "reserved", is_active: true }))
       .when(asked(revertToQuotation, "customer hesitates"))
       .thenEvents(
@@ -166,7 +166,7 @@ describe("an order", () => {
         ),
         demandsSet(demandOf(9, { quantity: 2, phase: "draft", is_active: false }))
       ))
-  it("stays one once anything has left, even if all of it is back", () => {
+  it("cannot revert to a quotation once anything was dispatched, even if all of it is back", () => {
     const refusal = {
       state: ["Units of this order were dispatched already, so it cannot go back to being a quotation."]
     }
@@ -177,7 +177,7 @@ describe("an order", () => {
       .when(asked(revertToQuotation))
       .thenRefused(refusal)
   })
-  it("is reopened as Active where it was complete, and reinstated where it was cancelled", () => {
+  it("is reopened as Active if complete, and reinstated if cancelled", () => {
     given(order(5))
       .when(asked(reopen, "one more day"))
       .thenEvents(changed("reopened", { state: 2, status: 0 }, { state: 2, status: 5 }, { reason: "one more day" }))
@@ -188,7 +188,7 @@ describe("an order", () => {
       .when(asked(reopen))
       .thenRefused({ state: ["This order is cancelled. Only a complete order can be reopened."] })
   })
-  it("loses units that were deleted while it was closed: allocated ones go, returned ones are done with", () =>
+  it("drops allocated units deleted while it was closed, and finalises returned ones", () =>
     given(order(6), service, lamp(3), unit(1), unit(2, { status: 4 }), unit(3))
       .when(asked(reinstate))
       .thenEvents(
@@ -217,8 +217,8 @@ describe("an order", () => {
       ))
 })
 
-describe("another status of the same state", () => {
-  it("may be any, without steps between", () => {
+describe("a change to another status of the same state", () => {
+  it("may skip steps", () => {
     given(order())
       .when(status(4))
       .thenEvents(changed("status_changed", { status: 4 }, { status: 0 }))
@@ -226,8 +226,8 @@ describe("another status of the same state", () => {
       .when(status(4))
       .thenEvents(changed("status_changed", { status: 4 }, { status: 0 }))
   })
-  it("changes nothing if it is the same", () => given(order(2)).when(status(2)).thenNothing())
-  it("must be one of the state, and the opportunity open", () => {
+  it("records nothing for the present status", () => given(order(2)).when(status(2)).thenNothing())
+  it("requires a status of the state, and an open opportunity", () => {
     given(quotation())
       .when(status(6))
       .thenRefused({ status: ["Status 6 does not exist in this state."] })
@@ -237,7 +237,7 @@ describe("another status of the same state", () => {
         state: ["This quotation is lost. Its status can no longer be changed; reinstate or reopen it first."]
       })
   })
-  it("releases stock when the opportunity is lost, and records only its phase when nothing else changes", () => {
+  it("releases stock if the opportunity is lost, and records only its phase if nothing else changes", () => {
     given(quotation(1), line(), demand(9, { quantity: 2, phase: "held", is_active: true }))
       .when(status(2))
       .thenEvents(
@@ -253,10 +253,10 @@ describe("another status of the same state", () => {
       })
   })
   it.each([
-    ["a unit that is dispatched", unit(1, { status: 2 })],
+    ["a dispatched unit", unit(1, { status: 2 })],
     ["a unit on hire", unit(1, { status: 3 })],
-    ["a quantity that is out", line({ dispatched_quantity: "2.00", returned_quantity: "1.00" })]
-  ])("is not Cancelled or Complete with %s", (_what, out) => {
+    ["a dispatched quantity", line({ dispatched_quantity: "2.00", returned_quantity: "1.00" })]
+  ])("to Cancelled or Complete is rejected with %s", (_what, out) => {
     given(order(2), service, out)
       .when(status(6))
       .thenRefused({ state: ["Units are still out; check them in before it is cancelled."] })
@@ -264,7 +264,7 @@ describe("another status of the same state", () => {
       .when(status(5))
       .thenRefused({ state: ["Units are still out or unchecked; check them in before the order is complete."] })
   })
-  it("is Cancelled, yet not Complete, with a unit that waits for its check; allocated ones hinder neither", () => {
+  it("allows Cancelled, but not Complete, with a unit that awaits its check; allocated units hinder neither", () => {
     const waiting = unit(1, { status: 4 })
     given(order(3), service, waiting)
       .when(status(6))
@@ -289,7 +289,7 @@ describe("locks", () => {
       .when(unlock)
       .thenEvents(changed("locks_released", unlocked, { ...unlocked, tax_locked: true }, { reason: "rates fell" }))
   })
-  it("are not set twice, nor beside a deal price, and not released where none is set", () => {
+  it("cannot be set twice or with a deal price, nor released if none is set", () => {
     given(order(0, { ...unlocked, tax_locked: true }))
       .when(lock)
       .thenRefused({ state: ["Exchange rate and tax are locked already."] })
@@ -302,9 +302,9 @@ describe("locks", () => {
   })
 })
 
-describe("a deleted opportunity", () => {
+describe("deleting an opportunity", () => {
   const gone = { stream, type: "opportunity.deleted", data: { id: opportunity_id } }
-  it("takes no stock, and takes it again once it is restored", () => {
+  it("releases its stock until it is restored", () => {
     const held = demand(9, { quantity: 2, phase: "reserved", is_active: true })
     given(order(), line(), held).when(deleted).thenEvents(demandsSet(), gone)
     given(order(0, { deleted_at: decided_at }), line())
@@ -314,11 +314,11 @@ describe("a deleted opportunity", () => {
         demandsSet(demandOf(1_001, { quantity: 2, phase: "reserved", is_active: true }))
       )
   })
-  it("is none while units are out", () =>
+  it("is rejected while units are out", () =>
     given(order(1), service, unit(1, { status: 2 }))
       .when(deleted)
       .thenRefused({ state: ["Units are still out; check them in before deleting."] }))
-  it("is restored unchanged; one that is not deleted is left alone", () => {
+  it("is reverted by restoring, which ignores one that is not deleted", () => {
     given(order(), gone)
       .when(restored)
       .thenEvents(changed("restored", { deleted_at: null }, { deleted_at: "2026-06-01T09:00:00.000Z" }))

@@ -3,7 +3,7 @@ import { engines } from "../../../../app.ts"
 import { appHouse, itFoldsAgain, refused } from "../../../../app-house.ts"
 import { hire_dates, fifty_each } from "../../../../rental-house.ts"
 
-describe.each(engines)("moves of opportunities on %s", (engine) => {
+describe.each(engines)("statuses of opportunities on %s", (engine) => {
   const w = appHouse(engine)
 
   const move = (id: number, name: string, body: object = {}) => w.post(`/opportunities/${id}/${name}`, body)
@@ -24,7 +24,7 @@ describe.each(engines)("moves of opportunities on %s", (engine) => {
       ? `${reply.body.opportunity.state}.${reply.body.opportunity.status}`
       : Object.keys(reply.body.errors).join()
   }
-  it("closed opportunities refuse edits, lines and costs (scenarios 29, 59, 89)", async () => {
+  it("reject edits, lines and costs if closed (scenarios 29, 59, 89)", async () => {
     const id = await order()
     const line = (await w.show(`/opportunities/${id}?include=items`)).items[0].id
     const cost = (await w.create(`/opportunities/${id}/costs`, { description: "Van", amount: "10.00" })).costs[0].id
@@ -46,7 +46,7 @@ describe.each(engines)("moves of opportunities on %s", (engine) => {
     )
     expect((await w.get(`/opportunities/${id}`)).body.meta).toEqual({ can_edit: false, can_destroy: true })
   })
-  it("deal price and locks exclude each other (scenarios 61, 63)", async () => {
+  it("allow a deal price or locks, not both (scenarios 61, 63)", async () => {
     const { id } = await w.deal(hire_dates)
     const opportunity = await w.post(`/opportunities/${id}/deal_price`, { deal_total: "75.00" })
     expect(opportunity.body.opportunity).toMatchObject({

@@ -15,7 +15,7 @@ describe.each(engines)("allocating units on %s", (engine) => {
   const demandsOf = (opportunity: { id: number }) =>
     w.app.run(Effect.flatMap(Store, (store) => store.find(demands, { opportunity_id: opportunity.id })))
 
-  it("a unit of a kit is out with one order at a time, though only its parts are claimed", async () => {
+  it("lets a unit of a kit be out with one order at a time, although only its parts are reserved", async () => {
     const [kit, part] = [await w.serialised(), await w.product()]
     const unit = await w.labelled(kit)
     const dates = (day: string) => ({ starts_at: `2031-06-${day}T09:00:00Z`, ends_at: `2031-06-${day}T17:00:00Z` })
@@ -33,7 +33,7 @@ describe.each(engines)("allocating units on %s", (engine) => {
     await w.post(`/opportunities/${first.id}/quick_check_in`, { asset_ids: [assetOf(one)] })
     expect((await bookOut(second, assetOf(other))).status).toBe(200)
   })
-  it("allocated units claim themselves, the rest of the line stays one claim", async () => {
+  it("gives each unit a demand of its own, and the rest of the line one", async () => {
     const product = await w.serialised()
     const [a, b] = [await w.labelled(product), await w.labelled(product)]
     const opportunity = await order(product, 3)
@@ -64,7 +64,7 @@ describe.each(engines)("allocating units on %s", (engine) => {
     const listed = await w.get(`/opportunities/${opportunity.id}/assets?q[stock_level_id_eq]=${a.id}`)
     expect(listed.body).toMatchObject({ assets: [{ stock_level_id: a.id }], meta: { total: 1 } })
   })
-  it("a unit reserved by another order at that time is refused with the order's name (scenario 99)", async () => {
+  it("is rejected for a unit that another order reserved, naming it (scenario 99)", async () => {
     const product = await w.serialised()
     const unit = await w.unit(product, 1, { item_name: "Desk 1" })
     await w.unit(product)
@@ -80,7 +80,7 @@ describe.each(engines)("allocating units on %s", (engine) => {
     const later = await order(product, 1, { starts_at: "2031-05-05T17:00:00Z", ends_at: "2031-05-09T10:00:00Z" })
     expect((await w.allocate(later, unit)).status).toBe(200)
   })
-  it("too many, the wrong product, bulk stock and duplicate units are refused, and nothing is allocated (scenario 99)", async () => {
+  it("is rejected as a whole for too many, foreign, bulk or duplicate units (scenario 99)", async () => {
     const [product, other] = [await w.serialised(), await w.serialised()]
     const bulk = await w.product()
     const [a, b, c] = [await w.unit(product), await w.unit(product), await w.unit(product)]
@@ -101,7 +101,7 @@ describe.each(engines)("allocating units on %s", (engine) => {
     expect((await w.allocate(opportunity, a)).status).toBe(200)
     expect(await keys(a)).toEqual(["allocations.0.stock_level_id"])
   })
-  it("a draft may allocate a unit, but cannot become an order once another order has it", async () => {
+  it("is possible on a draft, which cannot become an order once another order has the unit", async () => {
     const product = await w.serialised()
     const unit = await w.unit(product)
     await w.unit(product)
@@ -112,14 +112,14 @@ describe.each(engines)("allocating units on %s", (engine) => {
     await w.post(`/opportunities/${draft.id}/convert_to_quotation`)
     await refused(w.post(`/opportunities/${draft.id}/convert_to_order`), "state")
   })
-  it("an opportunity without a store takes from the store of its first unit", async () => {
+  it("takes the first unit's store for an opportunity without one", async () => {
     const product = await w.serialised()
     const unit = await w.unit(product)
     const opportunity = await w.deal({ ...may, store_id: null }, { name: "Unit", item_id: product })
     expect((await w.allocate({ id: opportunity.id, line: opportunity.items[0] }, unit)).status).toBe(200)
     expect(await demandsOf(opportunity)).toMatchObject([{ asset_id: unit, store_id: 1 }])
   })
-  it("a short order says so, and its store may refuse it (scenario 115)", async () => {
+  it("reports a short order, which its store's policy may block (scenario 115)", async () => {
     const store = await w.create("/stores", { name: "Strict", shortage_policy: "block" })
     const product = await w.product()
     await w.create("/stock_levels", { product_id: product, store_id: store.id, quantity_held: 5 })
@@ -142,10 +142,10 @@ describe.each(engines)("allocating units on %s", (engine) => {
   itFoldsAgain(w)
 })
 
-describe.each(both_engines)("allocating at once on %s", (engine) => {
+describe.each(both_engines)("concurrent allocation on %s", (engine) => {
   const w = appHouse(engine)
 
-  it("of two concurrent allocations of one unit exactly one succeeds, the other is refused with the holder's name", async () => {
+  it("of one unit succeeds once, and is rejected with the holder's name for the other", async () => {
     const product = await w.serialised()
     const unit = await w.unit(product)
     await w.unit(product)

@@ -7,7 +7,7 @@ import { appHouse, itFoldsAgain, refused } from "../../../../app-house.ts"
 
 const may = { starts_at: "2031-05-01T09:00:00Z", ends_at: "2031-05-05T17:00:00Z" }
 
-describe.each(engines)("gear out and back on %s", (engine) => {
+describe.each(engines)("dispatch and return on %s", (engine) => {
   const w = appHouse(engine)
 
   /** An order of one line with `units` units allocated; `at` is the path of the line. */
@@ -55,7 +55,7 @@ describe.each(engines)("gear out and back on %s", (engine) => {
       .filter((demand) => demand.is_active)
       .reduce((sum, demand) => sum + demand.quantity, 0)
 
-  it("units are prepared once (scenario 101)", async () => {
+  it("prepare units once (scenario 101)", async () => {
     const { id, asset_ids } = await orderWith(2)
     const prepared_at = "2031-04-30T08:00:00.000Z"
     const reply = await quick(id, "prepare", { asset_ids, prepared_at })
@@ -66,7 +66,7 @@ describe.each(engines)("gear out and back on %s", (engine) => {
     expect((await quick(id, "prepare", { asset_ids: [asset_ids[0], asset_ids[0]] })).status).toBe(422)
     expect((await quick(id, "prepare", {})).status).toBe(422)
   })
-  it("an order with dispatched units is returned, checked and completed", async () => {
+  it("take an order to returned, checked and complete", async () => {
     const { id, asset_ids, at, assets } = await orderWith(2)
     expect((await quick(id, "book_out", { asset_ids })).body.opportunity.availability_phase).toBe("on_hire")
     expect((await quick(id, "check_in", { asset_ids })).body.opportunity.status).toBe(3)
@@ -84,7 +84,7 @@ describe.each(engines)("gear out and back on %s", (engine) => {
     })
     expect((await w.post(`/opportunities/${id}/change_status`, { status: 5 })).status).toBe(200)
   })
-  it("a unit is deallocated, substituted and assigned to a case, each only where allowed", async () => {
+  it("deallocate, substitute and pack a unit only where allowed", async () => {
     const { id, ids, asset_ids, at } = await orderWith(2, 3)
     const act = (body: object) => w.patch(`${at}/assets/${asset_ids[0]}`, body)
     await refused(act({ action: "substitute" }), "stock_level_id")
@@ -109,13 +109,13 @@ describe.each(engines)("gear out and back on %s", (engine) => {
     const other = await orderWith(1)
     expect((await w.patch(`${at}/assets/${other.asset_ids[0]}`, { action: "prepare" })).status).toBe(404)
   })
-  it("lines with units cannot lose their quantity, their product or themselves", async () => {
+  it("keep the quantity and product of lines with units", async () => {
     const { at } = await orderWith(2)
     await refused(w.patch(at, { quantity: 1 }), "quantity")
     await refused(w.patch(at, { item_id: null }), "item_id")
     await refused(w.remove(at), "item")
   })
-  it("a bulk line moves by no more than there is, and its price follows its quantity", async () => {
+  it("move a bulk line by no more than its quantity, and its price follows", async () => {
     const { fulfil } = await bulkOrder(50)
     await fulfil({ action: "dispatch", quantity: 30 })
     await refused(fulfil({ action: "dispatch", quantity: 21 }), "quantity")
@@ -126,13 +126,13 @@ describe.each(engines)("gear out and back on %s", (engine) => {
     expect((await fulfil({ action: "dispatch", quantity: "0.001" })).status).toBe(422)
     await refused(fulfil({}), "action")
   })
-  it("all that is out of a bulk line, back, means checked", async () => {
+  it("check a bulk line once all that was dispatched is back", async () => {
     const { id, fulfil } = await bulkOrder(100)
     await fulfil({ action: "dispatch", quantity: 60 })
     await fulfil({ action: "return", quantity: 60 })
     expect(await statusOf(id)).toBe(4)
   })
-  it("serialised lines are not moved by quantity; foreign lines are not found", async () => {
+  it("reject quantities for serialised lines, and do not find other orders' lines", async () => {
     const { at, line } = await orderWith(0, 1)
     await refused(w.patch(`${at}/fulfilment`, { action: "dispatch", quantity: 1 }), "item")
     const { id } = await w.opportunity()
@@ -140,7 +140,7 @@ describe.each(engines)("gear out and back on %s", (engine) => {
       (await w.patch(`/opportunities/${id}/items/${line.id}/fulfilment`, { action: "dispatch", quantity: 1 })).status
     ).toBe(404)
   })
-  it("without the permission no unit moves", async () => {
+  it("are 403 without the permission", async () => {
     const { id, asset_ids, at } = await orderWith(1)
     const viewer = viewerWith(["opportunities.view"], ["*"])
     for (const reply of [
@@ -151,7 +151,7 @@ describe.each(engines)("gear out and back on %s", (engine) => {
     ])
       expect(reply.status).toBe(403)
   })
-  it("a unit checked in and allocated elsewhere concurrently has correct counts", async () => {
+  it("count a unit correctly that is checked in and allocated elsewhere concurrently", async () => {
     const { id, asset_ids, product, ids } = await orderWith(1)
     await quick(id, "book_out", { asset_ids })
     const later = await w.deal({ starts_at: "2031-07-01", ends_at: "2031-07-03" }, { name: "Unit", item_id: product })

@@ -71,19 +71,19 @@ const promised = (quantity_allocated: "0.00" | "1.00"): NewEvent => ({
 })
 
 describe("a unit on an order", () => {
-  it("is prepared", () =>
+  it("is prepared at the given time", () =>
     given(order(), line(), lamp(1), allocated)
       .when(moved(withoutDemands, [1], preparing(at)))
       .thenEvents(unitEvent("asset_prepared", { status: 1, prepared_at: at }, { status: 0, prepared_at: null })))
 
-  it("is only allocated again, and loses the time at which it was prepared", () =>
+  it("loses its preparation time when it is only allocated again", () =>
     given(order(), line(), lamp(1), prepared)
       .when(moved(withoutDemands, [1], unpreparing))
       .thenEvents(
         unitEvent("asset_preparation_reverted", { status: 0, prepared_at: null }, { status: 1, prepared_at: earlier })
       ))
 
-  it("is dispatched, and as the only one takes the order straight to On Hire", () =>
+  it("takes the order straight to On Hire if it is dispatched as the only one", () =>
     given(order(), line(), lamp(1), prepared)
       .when(moved(withoutDemands, [1], dispatching(at, about)))
       .thenEvents(
@@ -91,7 +91,7 @@ describe("a unit on an order", () => {
         promoted(0, 2)
       ))
 
-  it("leaves the order Dispatched while another one is still to go", () =>
+  it("leaves the order Dispatched while another unit is to go", () =>
     given(order(), line(), lamp(1), lamp(2), allocated, unit(2))
       .when(moved(withoutDemands, [1], dispatching(at, about)))
       .thenEvents(
@@ -99,12 +99,12 @@ describe("a unit on an order", () => {
         promoted(0, 1)
       ))
 
-  it("goes on hire without a separate time; the order's status stays", () =>
+  it("goes on hire without a time of its own, and the order's status stays", () =>
     given(order(2), line(), lamp(1), dispatched)
       .when(moved(withoutDemands, [1], goingOnHire(at)))
       .thenEvents(unitEvent("asset_on_hire", { status: 3 }, { status: 2 }, { on_hire_at: at })))
 
-  it("is returned, and available to other orders only after its check", () =>
+  it("is returned, which releases it and promotes the order", () =>
     given(order(2), line(), lamp(1), on_hire)
       .when(moved(withoutDemands, [1], returning(at, back)))
       .thenEvents(
@@ -113,7 +113,7 @@ describe("a unit on an order", () => {
         promised("0.00")
       ))
 
-  it("records on its line the store it came back to, the first time only", () => {
+  it("records its return store on the line, the first time only", () => {
     const to_store = { ...back, return_store_id: 2 }
     given(order(2), line(), lamp(1), dispatched)
       .when(moved(withoutDemands, [1], returning(at, to_store)))
@@ -137,7 +137,7 @@ describe("a unit on an order", () => {
       )
   })
 
-  it("is checked, with its condition and damage", () =>
+  it("is checked with its condition and damage", () =>
     given(order(3), line(), lamp(1), checked_in)
       .when(moved(withoutDemands, [1], checking(at, { condition: 1, checked_by: 3, damage_notes: "cracked lens" })))
       .thenEvents(
@@ -150,7 +150,7 @@ describe("a unit on an order", () => {
         promoted(3, 4)
       ))
 
-  it("is returned and checked in one request: two events, and one change of the order's status", () =>
+  it("is returned and checked in one request with two events, and one change of the order's status", () =>
     given(order(2), line(), lamp(1), on_hire)
       .when(moved(withoutDemands, [1], returning(at, back), checking(at, sound)))
       .thenEvents(
@@ -165,7 +165,7 @@ describe("a unit on an order", () => {
         promised("0.00")
       ))
 
-  it("never completes the order automatically, and a complete order accepts no step", () =>
+  it("cannot be checked in on a complete order", () =>
     given(order(5), line(), lamp(1), checked_in)
       .when(moved(withoutDemands, [1], checking(at, sound)))
       .thenRefused({ state: ["This order is complete. Nothing can be checked in on it."] }))
@@ -183,12 +183,12 @@ describe("a unit on an order", () => {
       .thenRefused({ "asset_ids.0": [words] })
   )
 
-  it("moves with all others of its request or not at all: the refusal names the unit at fault", () =>
+  it("moves with all others of its request or not at all, naming the unit at fault", () =>
     given(order(), line(), lamp(1), lamp(2), allocated, unit(2, { status: 3 }))
       .when(moved(withoutDemands, [1, 2], dispatching(at, about)))
       .thenRefused({ "asset_ids.1": ["Lamp 2 is on hire and cannot be dispatched."] }))
 
-  it("cannot be dispatched for an inactive version, but can be returned", () => {
+  it("of an inactive version cannot be dispatched, but can be returned", () => {
     const other_version = line({ version_id: 9, is_live: false })
     given(order(), other_version, lamp(1), allocated)
       .when(moved(withoutDemands, [1], dispatching(at, about)))
@@ -216,7 +216,7 @@ describe("a unit's demand", () => {
     data: { source_type: "opportunity_item", source_id: line_id, claims }
   })
 
-  it("begins when it leaves, before its time, and keeps its id", () =>
+  it("starts with an early dispatch, and keeps its id", () =>
     given(order(), line({ quantity: "1.00" }), lamp(1), allocated, demand(9, reserved))
       .when(moved(stateOf, [1], dispatching(at, about)))
       .thenEvents(
@@ -225,7 +225,7 @@ describe("a unit's demand", () => {
         demandsSet(demandOf(9, out))
       ))
 
-  it("ends when it is returned before its time; its check is pending", () => {
+  it("ends with an early return, with its check pending", () => {
     const returned_at = "2026-06-18T11:00:00.000Z"
     given(order(2), line({ quantity: "1.00" }), lamp(1), unit(1, { status: 3, dispatched_at: at }), demand(9, out))
       .when(moved(stateOf, [1], returning(returned_at, back)))
@@ -248,7 +248,7 @@ describe("a unit's demand", () => {
       )
   })
 
-  it("is unchanged while the unit is prepared, and so is that of the unallocated quantity", () =>
+  it("stays unchanged while the unit is prepared, and so does that of the unallocated quantity", () =>
     given(order(), line(), lamp(1), allocated, demand(9, reserved), demand(10, { ...reserved, asset_id: null }))
       .when(moved(stateOf, [1], preparing(at)))
       .thenEvents(unitEvent("asset_prepared", { status: 1, prepared_at: at }, { status: 0, prepared_at: null })))
@@ -259,7 +259,7 @@ describe("a unit reverted to an earlier status", () => {
     revertUnit(withoutDemands(facts), unitIn(facts, 1), status, "typed wrong", facts.context)
   const reason = { reason: "typed wrong" }
 
-  it("loses the times of the undone steps, and keeps when it was prepared; the order is active again", () =>
+  it("loses the times of the undone steps, and its order is active again", () =>
     given(order(2), line(), lamp(1), unit(1, { status: 2, prepared_at: earlier, dispatched_at: earlier }))
       .when(reverted(1))
       .thenEvents(
@@ -299,7 +299,7 @@ describe("a unit reverted to an earlier status", () => {
         promoted(4, 3)
       ))
 
-  it("cannot be reverted to its own status, or after deletion", () => {
+  it("cannot be reverted to its present status, or after deletion", () => {
     given(order(2), line(), lamp(1), dispatched)
       .when(reverted(2))
       .thenRefused({ status: ["Lamp 1 is dispatched; it can only go back to an earlier status."] })
@@ -313,7 +313,7 @@ describe("a unit's case", () => {
   const cased = (container_stock_level_id: number | null) => (facts: Facts) =>
     setContainer(withoutDemands(facts), unitIn(facts, 1), container_stock_level_id)
 
-  it("is noted and cleared, and stock does not change", () => {
+  it("is set and cleared without a change of stock", () => {
     given(order(), line(), lamp(1), allocated)
       .when(cased(900))
       .thenEvents(
@@ -325,7 +325,7 @@ describe("a unit's case", () => {
         unitEvent("asset_container_cleared", { container_stock_level_id: null }, { container_stock_level_id: 900 })
       )
   })
-  it("is another unit; clearing it without one is refused", () => {
+  it("cannot be the unit itself, and cannot be cleared if none is set", () => {
     given(order(), line(), lamp(1), allocated)
       .when(cased(501))
       .thenRefused({ container_stock_level_id: ["A unit cannot travel in itself."] })

@@ -4,7 +4,7 @@ import { engines } from "../../../../app.ts"
 import { appHouse } from "../../../../app-house.ts"
 import { type ScanFixture, scanFixture, dates, day } from "../../../warehouse/scanning/fixture.ts"
 
-describe.each(engines)("a check-in that is taken back, on %s", (engine) => {
+describe.each(engines)("reverting a check-in, on %s", (engine) => {
   const w = appHouse(engine)
   const s = scanFixture(w)
 
@@ -21,7 +21,7 @@ describe.each(engines)("a check-in that is taken back, on %s", (engine) => {
     })
   }
 
-  it("a unit that is out with another order is not out with this one again", async () => {
+  it("is rejected while the unit is out with another order", async () => {
     const [product, unit] = await s.heads(1)
     const lines = [{ item_id: product.id, quantity: 1 }]
     const [first, second] = [await s.order(lines), await s.order(lines, dates(10, 12))]
@@ -42,7 +42,7 @@ describe.each(engines)("a check-in that is taken back, on %s", (engine) => {
     await done(revert(first, unit!.id, 2))
   })
 
-  it("a damaged unit that was replaced does not return to its line beside the replacement", async () => {
+  it("is rejected for a damaged unit that was replaced on its line", async () => {
     const [product, a, b, c] = await s.heads(3)
     const gig = await s.order([{ item_id: product.id, quantity: 2 }])
     for (const one of [a, b]) await s.done(gig, "out", one!.asset_number)

@@ -25,7 +25,7 @@ describe.each(engines)("versions of a quote on %s", (engine) => {
       .filter((demand) => demand.is_active)
       .reduce((sum, demand) => sum + demand.quantity, 0)
 
-  it("the first adopts the lines there are and is active", async () => {
+  it("adopt the existing lines as the first, which is active", async () => {
     const { id, line } = await quote()
     expect(await shown(id)).toMatchObject({
       active_version_id: 0,
@@ -67,7 +67,7 @@ describe.each(engines)("versions of a quote on %s", (engine) => {
       versions: [{ id: v1, items: [{ id: line.id }] }]
     })
   })
-  it("a revision supersedes its source, and has its own lines", async () => {
+  it("supersede their source as revisions, with lines of their own", async () => {
     const { id, line } = await quote()
     const v1 = await make(id)
     const v2 = await make(id, { version_type: 0 })
@@ -85,7 +85,7 @@ describe.each(engines)("versions of a quote on %s", (engine) => {
     })
     expect(after.items[0].id).not.toBe(line.id)
   })
-  it("a revision leaves accepted and declined versions unchanged", async () => {
+  it("stay accepted or declined beside a later revision", async () => {
     const { id } = await quote()
     const v1 = await make(id)
     await act(id, v1.id, "decline")
@@ -95,7 +95,7 @@ describe.each(engines)("versions of a quote on %s", (engine) => {
       { status: 0, parent_version_id: v1.id }
     ])
   })
-  it("each keeps its own lines and totals; activating restores lines, totals and demands", async () => {
+  it("keep their own lines and totals; activation restores lines, totals and demands", async () => {
     const product = await w.product()
     const { id } = await quote({ name: "Cable", item_id: product, quantity: 2, unit_price: "50.00" })
     await w.post(`/opportunities/${id}/change_status`, { status: 1 })
@@ -141,7 +141,7 @@ describe.each(engines)("versions of a quote on %s", (engine) => {
       net_change: "-640.00"
     })
   })
-  it("accepted wins: an order uses the accepted version, the others are superseded (scenario 123)", async () => {
+  it("become the order if accepted, and supersede the others (scenario 123)", async () => {
     const { id } = await quote()
     const v1 = await make(id)
     const v2 = await make(id, { version_type: 1 })
@@ -156,7 +156,7 @@ describe.each(engines)("versions of a quote on %s", (engine) => {
     await refused(w.post(`/opportunities/${id}/versions`), "state")
     await refused(act(id, v2.id, "activate"), "state")
   })
-  it("without an accepted one the active version is the order", async () => {
+  it("become the order if active and none is accepted", async () => {
     const { id } = await quote()
     const v1 = await make(id)
     const v2 = await make(id, { version_type: 1 })
@@ -228,7 +228,7 @@ describe.each(engines)("versions of a quote on %s", (engine) => {
     })
     expect((await make(id)).version_number).toBe(3)
   })
-  it("are limited in number", async () => {
+  it("are limited to 20, and alternatives to five", async () => {
     const { id } = await quote()
     await make(id)
     for (let at = 0; at < 5; at++) await make(id, { version_type: 1 })
@@ -256,7 +256,7 @@ describe.each(engines)("versions of a quote on %s", (engine) => {
     await w.post(`/opportunities/${one.id}/change_status`, { status: 2 })
     await refused(w.post(`/opportunities/${one.id}/versions`), "state")
   })
-  it("a clone copies the active version's lines alone", async () => {
+  it("are cloned as the active one's lines alone", async () => {
     const { id } = await quote()
     await make(id)
     await make(id, { version_type: 1 })

@@ -149,8 +149,8 @@ const cases: ReadonlyArray<readonly [number, number, ReadonlyArray<Asked>, objec
   [2, 0, [{ wants: 9, gone: true }, { wants: 2 }], { 1: "left", 2: "matched" }]
 ]
 
-describe("goods in stock, reserved by others, and waiting lines", () => {
-  it.each(cases)("%i, %i, %o: %o", (stock, others, all, expected) => {
+describe("lines that wait for stock", () => {
+  it.each(cases)("settle by stock, quantity reserved and queue: %i, %i, %o: %o", (stock, others, all, expected) => {
     expect(outcome(stock, others, all)).toEqual(expected)
   })
   it("show how much is free for each, from the start of the queue", () => {
