@@ -13,7 +13,7 @@ export const purchase_order_mutants: ReadonlyArray<Mutant> = [
     find: 'yield* draftOnly(row, "sent")',
     replace: "",
     killed_by: [
-      { file: orders_test, test: "is refused, and so is its deletion and sending it" },
+      { file: orders_test, test: "that is %s is rejected, like its deletion and sending" },
       { file: "test/api/purchase-races.test.ts", test: "send it once" }
     ]
   },
@@ -31,7 +31,9 @@ export const purchase_order_mutants: ReadonlyArray<Mutant> = [
     within: "windowed",
     find: 'row.po_type !== "sub_hire"',
     replace: 'row.po_type !== "purchase"',
-    killed_by: [{ file: orders_test, test: "needs a window on the order or on each line" }]
+    killed_by: [
+      { file: orders_test, test: "requires a window on a sub-hire or on each of its lines, and none on a purchase" }
+    ]
   },
   {
     name: "an inactive supplier is sent an order",
@@ -39,7 +41,7 @@ export const purchase_order_mutants: ReadonlyArray<Mutant> = [
     within: "sendPurchaseOrder",
     find: "!supplier.is_active",
     replace: "supplier.id < 0",
-    killed_by: [{ file: orders_test, test: "to an archived or inactive supplier, is refused" }]
+    killed_by: [{ file: orders_test, test: "is rejected without lines, and for an archived or inactive supplier" }]
   },
   {
     name: "a line is for another opportunity than its order",
@@ -47,7 +49,7 @@ export const purchase_order_mutants: ReadonlyArray<Mutant> = [
     within: "checkRow",
     find: "facts.opportunity_of.get(line) !== header.opportunity_id",
     replace: "header.opportunity_id < 0",
-    killed_by: [{ file: orders_test, test: "takes no line for a line of another opportunity" }]
+    killed_by: [{ file: orders_test, test: "is rejected with a line for another opportunity's line" }]
   },
   {
     name: "lines keep the tax of the supplier they were ordered from before",
@@ -63,7 +65,7 @@ export const purchase_order_mutants: ReadonlyArray<Mutant> = [
     within: "newLevel",
     find: "...windowOf(order, item)",
     replace: "starts_at: windowOf(order, item).starts_at",
-    killed_by: [{ file: goods_test, test: "goods count within their hire" }]
+    killed_by: [{ file: goods_test, test: "count within their hire, until its new end if it is extended" }]
   },
   {
     name: "more is received than was ordered",
@@ -71,7 +73,7 @@ export const purchase_order_mutants: ReadonlyArray<Mutant> = [
     within: "receivedRows",
     find: "quantity.greaterThan(left)",
     replace: "quantity.greaterThan(item.quantity)",
-    killed_by: [{ file: goods_test, test: "no more is received than was ordered" }]
+    killed_by: [{ file: goods_test, test: "are received up to the ordered quantity" }]
   },
   {
     name: "a unit goes back while it is packed",
@@ -79,7 +81,7 @@ export const purchase_order_mutants: ReadonlyArray<Mutant> = [
     within: "heldUnit",
     find: "holds.has(unit.id)",
     replace: "unit.id < 0",
-    killed_by: [{ file: goods_test, test: "a unit that is packed does not go back" }]
+    killed_by: [{ file: goods_test, test: "are not returned while the unit is packed" }]
   },
   {
     name: "two units have one serial number",
@@ -87,7 +89,7 @@ export const purchase_order_mutants: ReadonlyArray<Mutant> = [
     within: "serialsRefusal",
     find: "serials.find((serial) => taken_serials.has(serial))",
     replace: "serials.find((serial) => taken_serials.has(`${serial}-`))",
-    killed_by: [{ file: goods_test, test: "a serial number is on one unit" }]
+    killed_by: [{ file: goods_test, test: "have each serial number on one unit only" }]
   },
   {
     name: "the stock of a hire that is extended is gone at its old end",
@@ -95,6 +97,6 @@ export const purchase_order_mutants: ReadonlyArray<Mutant> = [
     within: "hireExtended",
     find: "{ ends_at: data.ends_at }",
     replace: "{}",
-    killed_by: [{ file: goods_test, test: "goods count within their hire" }]
+    killed_by: [{ file: goods_test, test: "count within their hire, until its new end if it is extended" }]
   }
 ]

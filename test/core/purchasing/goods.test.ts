@@ -46,7 +46,7 @@ describe.each(engines)("goods of suppliers on %s", (engine) => {
   }
   const refusal = (reply: { status: number; body: any }) => [reply.status, Object.keys(reply.body.errors ?? {})]
 
-  it("no more is received than was ordered", async () => {
+  it("are received up to the ordered quantity", async () => {
     const { id, items } = await ordered({ product_id: await product(1), quantity: "3" })
     const item_id = items[0].id
     expect((await post(id, "receive", { lines: [{ item_id, quantity: "2" }] })).status).toBe(200)
@@ -57,7 +57,7 @@ describe.each(engines)("goods of suppliers on %s", (engine) => {
     const twice = [1, 2].map(() => ({ item_id, quantity: "1" }))
     expect(refusal(await post(id, "receive", { lines: twice }))).toEqual([422, ["lines.1.quantity"]])
   })
-  it("a serial number is on one unit", async () => {
+  it("have each serial number on one unit only", async () => {
     const product_id = await product(2)
     const { id, items } = await ordered({ product_id, quantity: "3" })
     const take = (quantity: string, ...serial_numbers: ReadonlyArray<string>) =>
@@ -66,7 +66,7 @@ describe.each(engines)("goods of suppliers on %s", (engine) => {
     expect(refusal(await take("1", "ONE"))).toEqual([422, ["lines.0.serial_numbers"]])
     expect(refusal(await take("2", "TWO", "TWO"))).toEqual([422, ["lines.0.serial_numbers"]])
   })
-  it("goods count within their hire, until its new end where it is extended", async () => {
+  it("count within their hire, until its new end if it is extended", async () => {
     for (const stock_method of [1, 2] as const) {
       const product_id = await product(stock_method)
       const { id, items } = await ordered({ product_id, quantity: "2" })
@@ -76,7 +76,7 @@ describe.each(engines)("goods of suppliers on %s", (engine) => {
       expect(await totals(product_id)).toEqual([0, 2, 2, 2, 2, 0])
     }
   })
-  it("a unit that is packed does not go back", async () => {
+  it("are not returned while the unit is packed", async () => {
     const product_id = await product(2)
     const { id, items } = await ordered({ product_id, quantity: "1" })
     await post(id, "receive", { lines: [{ item_id: items[0].id, quantity: "1" }] })
@@ -89,7 +89,7 @@ describe.each(engines)("goods of suppliers on %s", (engine) => {
     ["receive", "purchase_orders.receive", { lines: [{ item_id: 1, quantity: "1" }] }],
     ["return", "purchase_orders.receive", {}],
     ["extend", "purchase_orders.edit", { ends_at: later }]
-  ] as const)("%s needs %s, and the ability to write", async (what, permission, body) => {
+  ] as const)("are limited: %s requires %s and the write ability", async (what, permission, body) => {
     const { id, items } = await ordered({ product_id: await product(1), quantity: "1" })
     const sent = "lines" in body ? { lines: [{ ...body.lines[0], item_id: items[0].id }] } : body
     if (what === "return") await post(id, "receive", { lines: [{ item_id: items[0].id, quantity: "1" }] })
@@ -114,7 +114,7 @@ describe.each(engines)("goods of suppliers on %s", (engine) => {
     ["shortages.resolve", false],
     ["purchase_orders.create", false],
     ["opportunities.edit", true]
-  ])("to resolve a shortage without %s is refused", async (permission, sub_rental) => {
+  ])("are not ordered for a shortage without %s", async (permission, sub_rental) => {
     const product_id = await product(1)
     const window = { starts_at: "2026-06-21T08:00:00Z", ends_at: "2026-06-22T08:00:00Z" }
     const { id } = await made("opportunities", { subject: "Job", store_id: 1, ...window }, "opportunity")
@@ -142,7 +142,7 @@ describe.each(engines)("goods of suppliers on %s", (engine) => {
     fc.record({ does: fc.constant("cancel" as const) }),
     fc.record({ does: fc.constant("extend" as const), ends_at: fc.constantFrom(hire.ends_at, later) })
   )
-  it("in any sequence, received goods become stock, no more than ordered, and none is left once returned", async () => {
+  it("become stock as received, never more than ordered, and none once returned, in any sequence", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 10 }), async (steps) => {
         const ids = [await product(1), await product(2)]

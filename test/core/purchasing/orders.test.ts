@@ -77,7 +77,7 @@ const made_line = {
 }
 const van = { product_id: null, name: "Van", quantity: "1.00", unit_cost: 5_000, cost_group_id: null }
 
-describe("an order to a supplier", () => {
+describe("a purchase order", () => {
   it("is created with all its columns and lines, without a number offline", () => {
     const lamp = product({ sub_rental_price: 1_250, purchase_tax_class_id: 1, sub_rental_cost_group_id: 4 })
     given()
@@ -126,7 +126,7 @@ describe("an order to a supplier", () => {
         }
       })
   })
-  it("is refused to an archived supplier, a venue and a user", () => {
+  it("is rejected for an archived supplier, a venue and a user", () => {
     const archived = "The supplier is archived; restore the member or name another one."
     given()
       .when(create({}, { supplier: supplier({ deleted_at: decided_at }) }))
@@ -139,7 +139,7 @@ describe("an order to a supplier", () => {
         .when(create({}, { supplier: supplier({ membership_type }) }))
         .thenRefused({ supplier_id: [`A ${membership_type} is no supplier; name an organisation or a contact.`] })
   })
-  it("is refused in a currency that is not enabled, or without a rate, or without a store", () => {
+  it("is rejected without an enabled currency, an exchange rate or a store", () => {
     given()
       .when(create({}, { currency: { code: "JPY", is_enabled: false } }))
       .thenRefused({ currency: ["JPY is not enabled; enable it first (PUT /api/v1/currencies/JPY)."] })
@@ -150,7 +150,7 @@ describe("an order to a supplier", () => {
       .when(create({}, { default_store_id: null }))
       .thenRefused({ store_id: ["The store id field is required: there is no default store."] })
   })
-  it("reports each line's errors", () => {
+  it("is rejected with the errors of each line", () => {
     given()
       .when(
         create({ items: [sent({ unit_cost: 1 }), sent({ name: "x", unit_cost: -1 }), sent({ name: "y", id: 99 })] })
@@ -161,7 +161,7 @@ describe("an order to a supplier", () => {
         "items.2.id": ["The order has no such line left; leave the id out to add one."]
       })
   })
-  it("takes no line for a line of another opportunity", () => {
+  it("is rejected with a line for another opportunity's line", () => {
     const items = [sent({ name: "x", opportunity_item_id: 5 })]
     given()
       .when(create({ items }))
@@ -174,7 +174,7 @@ describe("an order to a supplier", () => {
   })
 })
 
-describe("a change of an order", () => {
+describe("a change of a purchase order", () => {
   it("of its subject records the earlier value", () => {
     given(...rowsOf(header(), line()))
       .when(update({ subject: "Rig" }, { subject: "Rig" }))
@@ -231,7 +231,7 @@ describe("a change of an order", () => {
     ["received", "received"],
     ["cancelled", "cancelled"]
   ]
-  it.each(closed)("that is %s is refused, and so is its deletion and sending it", (status, words) => {
+  it.each(closed)("that is %s is rejected, like its deletion and sending", (status, words) => {
     const order = rowsOf(header({ status }), line())
     const refusal = (done: string) => ({ status: [`The order is ${words}; only a draft can be ${done}.`] })
     given(...order)
@@ -246,8 +246,8 @@ describe("a change of an order", () => {
   })
 })
 
-describe("sending", () => {
-  it("marks the order as sent, and mails it to the known address", () => {
+describe("sending a purchase order", () => {
+  it("marks it as sent, and mails it to the known address", () => {
     const when = given(...rowsOf(header(), line())).when(send({ known: "bills@rig.example" }))
     when.thenEvents({
       stream,
@@ -262,7 +262,7 @@ describe("sending", () => {
       sender_user_id: 1
     })
   })
-  it("prefers the address that is given, and does without any", () => {
+  it("prefers a given address, and is possible without any", () => {
     const result = { purchase_order_id: 1, sent_at: decided_at, message: "Quick", sender_user_id: 1 }
     given(...rowsOf(header(), line()))
       .when(send({ known: "bills@rig.example" }, { email: "ann@rig.example", message: "Quick" }))
@@ -271,7 +271,7 @@ describe("sending", () => {
       .when(send({}, { message: "Quick" }))
       .thenResult({ ...result, to: null })
   })
-  it("without lines, or to an archived or inactive supplier, is refused", () => {
+  it("is rejected without lines, and for an archived or inactive supplier", () => {
     given(...rowsOf(header()))
       .when(send())
       .thenRefused({ items: ["An order without lines cannot be sent; add at least one."] })
@@ -282,7 +282,7 @@ describe("sending", () => {
       .when(send({ supplier: supplier({ deleted_at: decided_at }) }))
       .thenRefused({ supplier_id: ["The supplier is archived; restore the member or name another one."] })
   })
-  it("of a sub-hire needs a window on the order or on each line; a purchase needs none", () => {
+  it("requires a window on a sub-hire or on each of its lines, and none on a purchase", () => {
     const open = { starts_at: null, ends_at: null }
     const needed = (name: string) => [
       `The ${name} field is required to send a sub-hire: give it to the order or to each line.`
@@ -300,8 +300,8 @@ describe("sending", () => {
   })
 })
 
-describe("cancelling", () => {
-  it.each(["draft", "sent"] as const)("a %s order keeps its reason", (status) => {
+describe("cancelling a purchase order", () => {
+  it.each(["draft", "sent"] as const)("that is a %s keeps the reason", (status) => {
     given(...rowsOf(header({ status }), line()))
       .when(cancel("No job"))
       .thenEvents({
@@ -318,7 +318,7 @@ describe("cancelling", () => {
     ["partially_received", "partially received"],
     ["received", "received"],
     ["cancelled", "cancelled"]
-  ] as const)("an order that is %s is refused", (status, words) => {
+  ] as const)("that is %s is rejected", (status, words) => {
     given(...rowsOf(header({ status }), line()))
       .when(cancel())
       .thenRefused({ status: [`The order is ${words}; only a draft or a sent order can be cancelled.`] })
@@ -330,7 +330,7 @@ describe("cancelling", () => {
   })
 })
 
-it("the outstanding quantity of a line is never negative", () => {
+it("the outstanding quantity of a purchase order's line is never negative", () => {
   expect(outstandingOf({ quantity: "3.00", received_quantity: "1.25" })).toBe("1.75")
   expect(outstandingOf({ quantity: "3.00", received_quantity: "4.00" })).toBe("0.00")
 })
