@@ -351,7 +351,11 @@ export const rule_mutants: ReadonlyArray<Mutant> = [
     replace:
       "Result.succeed(Result.getOrElse(moveUnits(placed.after, [{ unit: placed.unit, field: wanted.field }], [preparingUnprepared(wanted.at), out], context), () => ({ events: [], result: { id: 0, assignment_id: null, _meta: null } })))",
     killed_by: [
-      { file: "test/core/warehouse/scanning/scan.test.ts", test: "a scan on it leaves no allocation", engine: "sqlite" }
+      {
+        file: "test/core/warehouse/scanning/scan.test.ts",
+        test: "sends nothing on a quotation, and leaves no allocation",
+        engine: "sqlite"
+      }
     ]
   },
   {
@@ -363,10 +367,13 @@ export const rule_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/core/warehouse/scanning/cases.test.ts",
-        test: "breaking the seal is recorded, and the case lacks it",
+        test: "requires confirmation for a unit in a sealed case, and records the broken seal",
         engine: "sqlite"
       },
-      { file: "test/core/warehouse/containers/reactions.test.ts", test: "a unit leaving a sealed box breaks its seal" }
+      {
+        file: "test/core/warehouse/containers/reactions.test.ts",
+        test: "breaks the seal of a box that a unit leaves, and names the order"
+      }
     ]
   },
   {
@@ -378,7 +385,7 @@ export const rule_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/core/warehouse/scanning/cases.test.ts",
-        test: "a unit in a sealed case needs confirmation",
+        test: "requires confirmation for a unit in a sealed case, and records the broken seal",
         engine: "sqlite"
       }
     ]
@@ -392,7 +399,7 @@ export const rule_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/core/warehouse/scanning/scan.test.ts",
-        test: "a kit's serialised part is scanned onto the kit's line",
+        test: "counts a kit's serialised part on the kit's line once, and finds it again on return",
         engine: "sqlite"
       }
     ]

@@ -10,25 +10,25 @@ export const scanning_mutants: ReadonlyArray<Mutant> = [
     "a unit is taken out of a sealed case without a question",
     "takingOut",
     { find: "sealed.length > 0 && !break_seal", replace: "sealed.length > 1_000 && !break_seal" },
-    "a unit in a sealed case needs confirmation"
+    "requires confirmation for a unit in a sealed case, and records the broken seal"
   ),
   within("unit-out", cases)(
     "a unit leaves the kit that holds it, and its seal is not said to be broken",
     "takingOut",
     { find: "...sealed.map((one) => sealBroken(one, reason, context)),", replace: "" },
-    "a unit reserved by a kit is taken out when the seal is broken"
+    "takes a unit reserved by a kit out once the seal is broken"
   ),
   within("unit-out")(
     "a unit that is out with another order is scanned out again, as far as later rules let it",
     "unitOut",
     { find: "if (holder !== undefined)", replace: "if (holder === null)" },
-    "a refused scan changes nothing"
+    "changes nothing if rejected, not even the unit's allocation"
   ),
   within("cases", cases)(
     "an open case goes out whole",
     "caseOut",
     { find: 'container.status !== "sealed"', replace: 'container.status === "returned"' },
-    "a case with content the order does not need stays complete"
+    "rejects a case with content that the order does not need, and an open case"
   ),
   within("cases", cases)(
     "a case goes out with what the order does not ask for left behind in it",
@@ -37,25 +37,25 @@ export const scanning_mutants: ReadonlyArray<Mutant> = [
       find: "if (line === undefined) return yield* reject(",
       replace: "if (line === undefined) continue; else if (level.id < 0) return yield* reject("
     },
-    "a case with content the order does not need stays complete"
+    "rejects a case with content that the order does not need, and an open case"
   ),
   within("lines")(
     "every unit goes to the first line, which refuses what it has no room for",
     "lineFor",
     { find: "lines.find((line) => hasRoom(known, line, product_id, depth, given)) ?? lines[0]", replace: "lines[0]" },
-    "a unit goes to the first line that still needs one"
+    "assigns a unit to the first line that needs one, and rejects it once all are complete"
   ),
   within("lines")(
     "more of a bulk product moves than was counted",
     "spread",
     { find: "rest -= part", replace: "rest -= 0" },
-    "a quantity of a bulk product is spread at once over the lines that need it"
+    "spreads a bulk quantity over the lines that need it"
   ),
   within("coming-in", cases)(
     "a case is checked in on an order that has not got it",
     "caseIn",
     { find: "known !== undefined && container.opportunity_id !== known.opportunity.header.id", replace: "false" },
-    "a case that is out with one order is not checked in on another"
+    "rejects the return of a case on another order than it went out with"
   ),
   within("codes")(
     "a code that several units have names the first",
@@ -67,18 +67,18 @@ export const scanning_mutants: ReadonlyArray<Mutant> = [
     "a quantity before the code is passed over",
     "readCode",
     { find: "after?.[2] ?? before?.[1]", replace: "after?.[2]" },
-    "a quantity of a bulk product is spread at once over the lines that need it"
+    "spreads a bulk quantity over the lines that need it"
   ),
   within("gs1")(
     "trade numbers are looked for only as they are long",
     "tradeNumbers",
     { find: "[13, 12, 8]", replace: "[8]" },
-    "a quantity of a bulk product is spread at once over the lines that need it"
+    "spreads a bulk quantity over the lines that need it"
   ),
   faultsIn("core/orders/opportunities/state/pieces.ts", scans, "sqlite")(
     "a kit is out with the first of its parts, however many it takes",
     "piecesOfLine",
     { find: "Math.floor(has(product_id, status) / per_kit)", replace: "has(product_id, status) * per_kit * 2" },
-    "a kit's serialised part is scanned onto the kit's line"
+    "counts a kit's serialised part on the kit's line once, and finds it again on return"
   )
 ]

@@ -8,42 +8,42 @@ export const service_mutants: ReadonlyArray<Mutant> = [
     "a unit out of service is allocated",
     "allocationRefusal",
     { find: "if (out !== undefined)", replace: "if (out === null)" },
-    "is never allocated nor booked out"
+    "keeps a unit from allocation and dispatch, and names the order it leaves short"
   ),
   fault("core/orders/opportunities/units/lifecycle.ts")(
     "a unit out of service is booked out",
     "isInService",
     { find: "return out === undefined", replace: "return out !== null" },
-    "is never allocated nor booked out"
+    "keeps a unit from allocation and dispatch, and names the order it leaves short"
   ),
   fault("core/orders/availability/rules/snapshot.ts")(
     "what is out of service counts as free",
     "demandOf",
     { find: "is_active: true", replace: "is_active: false" },
-    "removes a unit from rentable stock until it is released"
+    "takes a unit out of rentable stock until it is released, and keeps the history"
   ),
   fault("core/warehouse/workshop/decide.ts")(
     "a release ends nothing",
     "release",
     { find: "[...without(open, record), ...left]", replace: "open" },
-    "removes a unit from rentable stock until it is released"
+    "takes a unit out of rentable stock until it is released, and keeps the history"
   ),
   fault("core/products/stock/schema.ts")(
     "a unit that is overdue from its repair counts as free",
     "outOfServicePeriod",
     { find: "is_overdue ? openEndMillis : Math.max(from, expected)", replace: "Math.max(from, expected)" },
-    "without an end once that day passed"
+    "counts a unit again from the day it is expected back, unless that day has passed"
   ),
   fault("core/warehouse/workshop/reactions.ts")(
     "what is checked in damaged stays in service",
     "isUnfit",
     { find: "condition === damaged", replace: "condition === null" },
-    "puts units checked in damaged in quarantine"
+    "puts damaged returns in quarantine and missing ones among the lost, in the same command"
   ),
   fault("core/kernel/runtime/prepare.ts")(
     "whoever sees no stock charges its records",
     "authorizeCall",
     { find: "endpoint.permission !== null", replace: "endpoint.permission === null" },
-    "creates no record for users who edit orders but may not see stock"
+    "hides a record from users without stock rights, and charges nothing for them"
   )
 ]

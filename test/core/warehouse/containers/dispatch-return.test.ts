@@ -37,7 +37,7 @@ describe.each(engines)("containers on orders on %s", (engine) => {
   const out = (kit: { id: number }, opportunity_id: unknown, more: object = {}) =>
     w.act(kit.id, "dispatch", { opportunity_id, ...more })
 
-  it("goes out on the line for it, and returns with everything inside", async () => {
+  it("go out on their line, and return with everything inside", async () => {
     const kit = await sealed()
     const id = await order(kit.product)
     const gone = await out(kit, id, { dispatched_at: "2026-06-18T08:00:00Z" })
@@ -72,7 +72,7 @@ describe.each(engines)("containers on orders on %s", (engine) => {
     expect(await w.free(kit.inside.product, "2026-06-25")).toBe(0)
     await refused(w.act(kit.id, "return"), "container")
   })
-  it("its condition on return checks the case at once", async () => {
+  it("are checked at once by a condition on return", async () => {
     const kit = await sealed()
     const id = await order(kit.product)
     await out(kit, id)
@@ -80,14 +80,14 @@ describe.each(engines)("containers on orders on %s", (engine) => {
     await w.act(kit.id, "return", { condition: 1 })
     expect(await assets(id)).toMatchObject([{ status: 5, condition_on_return: 1 }])
   })
-  it("an allocated case goes out where it was allocated", async () => {
+  it("go out where they were allocated", async () => {
     const kit = await sealed()
     const id = await order(kit.product)
     await allocate(id, kit.housing)
     expect((await out(kit, id)).status).toBe(200)
     expect(await assets(id)).toMatchObject([{ stock_level_id: kit.housing, status: 2 }])
   })
-  it("on an order without a line for it, the case itself is claimed until its return", async () => {
+  it("are reserved until their return on an order without a line for them", async () => {
     const kit = await sealed("hybrid")
     const id = await order()
     expect(await w.free(kit.product, "2026-06-20")).toBe(1)
@@ -104,14 +104,14 @@ describe.each(engines)("containers on orders on %s", (engine) => {
     await w.act(kit.id, "return")
     expect(await w.free(kit.product, "2026-06-20")).toBe(1)
   })
-  it("only sealed kits and hybrids go out as one piece", async () => {
+  it("go out whole only as sealed kits and hybrids", async () => {
     const id = await order()
     const open = await w.container("kit"),
       box = await sealed("transport")
     const crate = await w.create("/containers/temporary", { name: "Crate", barcode: "OUT-1", store_id: w.S })
     for (const one of [open, box, crate]) await refused(out(one, id), "container")
   })
-  it("only open orders at the same store take them", async () => {
+  it("go out only on open orders at their store", async () => {
     const kit = await sealed()
     const quotation = await deal()
     await w.create(`/opportunities/${quotation}/convert_to_quotation`)
@@ -120,7 +120,7 @@ describe.each(engines)("containers on orders on %s", (engine) => {
       await refused(out(kit, id), "opportunity_id")
     expect((await w.box(kit.id)).status).toBe("sealed")
   })
-  it("a case claimed by another order stays here", async () => {
+  it("stay if another order has them allocated", async () => {
     const kit = await sealed()
     const first = await order(kit.product),
       second = await order(kit.product)
@@ -128,7 +128,7 @@ describe.each(engines)("containers on orders on %s", (engine) => {
     await refused(out(kit, second), "opportunity_id")
     await refused(out(kit, await order()), "opportunity_id")
   })
-  it("an order later on does not keep it here", async () => {
+  it("go out despite an order later on", async () => {
     const kit = await sealed()
     const later = await order(kit.product, { starts_at: "2026-09-18T09:00:00Z", ends_at: "2026-09-22T17:00:00Z" })
     await allocate(later, kit.housing)
@@ -141,7 +141,7 @@ describe.each(engines)("containers on orders on %s", (engine) => {
     ]).toEqual([0, 1, 0])
     expect((await w.act(kit.id, "return")).status).toBe(200)
   })
-  it.each(["kit", "transport"] as const)("one packed in a %s goes out with it or not at all", async (mode) => {
+  it.each(["kit", "transport"] as const)("packed in a %s go out with it or not at all", async (mode) => {
     const outer = await w.container(mode),
       inner = await sealed()
     expect((await w.pack(outer.id, inner.housing)).status).toBe(201)
@@ -149,7 +149,7 @@ describe.each(engines)("containers on orders on %s", (engine) => {
     await w.act(outer.id, "unpack", { serialised_item_id: inner.housing })
     expect((await out(inner, await order())).status).toBe(200)
   })
-  it("H8: a unit packed in a kit cannot be allocated to an order", async () => {
+  it("keep a unit packed in a kit from being allocated (case H8)", async () => {
     const kit = await sealed()
     const id = await order(kit.inside.product)
     const [line] = (await w.show(`/opportunities/${id}?include=items`)).items
@@ -166,7 +166,7 @@ describe.each(engines)("containers on orders on %s", (engine) => {
     const memberships = async (container: number) =>
       (await w.show(`/containers?q[id_eq]=${container}&include=container_items`))[0].container_items
 
-    it("units booked out of a box leave it; the last one dissolves the box", async () => {
+    it("takes units out of a box, and dissolves it with the last one", async () => {
       const box = await w.container("transport")
       const part = await w.units(w.S, 2)
       for (const unit of part.units) await w.pack(box.id, unit)
@@ -182,7 +182,7 @@ describe.each(engines)("containers on orders on %s", (engine) => {
       expect((await memberships(box.id)).map((item: any) => item.unpacked_reason)).toEqual(["dispatch", "dispatch"])
       expect((await w.show(`/stock_levels/${part.units[0]}`)).container_stock_level_id).toBe(null)
     })
-    it("a sealed kit goes out and returns with its case", async () => {
+    it("takes a sealed kit out and back with its case", async () => {
       const kit = await sealed()
       const id = await order(kit.product)
       await allocate(id, kit.housing)
@@ -203,7 +203,7 @@ describe.each(engines)("containers on orders on %s", (engine) => {
 
     const recorded = (where: { readonly stream?: string; readonly type?: string }) =>
       w.app.run(Effect.flatMap(Store, (store) => store.find(journal, where)))
-    it("several containers are processed in id order, whichever is booked", async () => {
+    it("processes several containers in id order", async () => {
       const first = await w.container("transport"),
         second = await w.container("transport")
       const { product, unit } = await w.gear()
@@ -226,7 +226,7 @@ describe.each(engines)("containers on orders on %s", (engine) => {
         `container:${second.id}`
       ])
     })
-    it("a unit booked out while its box is dissolved leaves it once", async () => {
+    it("unpacks a unit once if its box is dissolved concurrently", async () => {
       for (let round = 0; round < 5; round++) {
         const box = await w.container("transport")
         const { product, unit } = await w.gear()
@@ -244,7 +244,7 @@ describe.each(engines)("containers on orders on %s", (engine) => {
         expect(types.filter((type) => type === "container.dissolved").length).toBe(1)
       }
     })
-    it("a box ends dissolved and empty when its case is booked out while a unit is packed", async () => {
+    it("leaves a box dissolved and empty if its case goes out while a unit is packed", async () => {
       for (let round = 0; round < 5; round++) {
         const box = await w.container("transport")
         const { unit } = await w.gear()
@@ -261,8 +261,8 @@ describe.each(engines)("containers on orders on %s", (engine) => {
     })
   })
 
-  describe("check-in", () => {
-    it("reports what is missing and what does not belong, scan by scan", async () => {
+  describe("check-in of a container", () => {
+    it("reports missing and unexpected units, scan by scan", async () => {
       const kit = await w.container("kit")
       const one = await w.gear(),
         two = await w.gear(),
@@ -296,7 +296,7 @@ describe.each(engines)("containers on orders on %s", (engine) => {
       })
       expect((await w.box(kit.id)).status).toBe("returned")
     })
-    it("where each unit is scanned, the last one brings the container back", async () => {
+    it("returns it with the last unit where each is scanned", async () => {
       const kit = await sealed("kit", { checkin_mode: "individual" })
       const id = await order(kit.product)
       await out(kit, id)
@@ -310,7 +310,7 @@ describe.each(engines)("containers on orders on %s", (engine) => {
   })
 
   describe("repacking after a return", () => {
-    it("checks the content, unit by unit", async () => {
+    it("confirms the content unit by unit", async () => {
       const kit = await sealed()
       const extra = await w.gear()
       await out(kit, await order(kit.product))

@@ -48,7 +48,7 @@ const sealed = (id: number, sealed_at = given_at, more: JsonObject = {}): NewEve
     ...more
   })
 
-describe("sealing", () => {
+describe("sealing a container", () => {
   const sealing =
     (notes: string | null = null, nested: ReadonlyArray<number> = [], product?: ContainerFacts["product"]) =>
     (facts: Facts) =>
@@ -59,15 +59,15 @@ describe("sealing", () => {
         facts.context
       )
 
-  it("records time and user, and that no repacking is in progress", () => {
+  it("records time and user, and ends repacking", () => {
     given(container(7), item(1, 7)).when(sealing()).thenEvents(sealed(7, decided_at))
   })
-  it("also changes notes, if given", () => {
+  it("also changes given notes", () => {
     given(container(7), item(1, 7))
       .when(sealing("checked twice"))
       .thenEvents(sealed(7, decided_at, { notes: "checked twice" }))
   })
-  it("is refused for an empty one, and for one emptied since", () => {
+  it("is rejected for an empty container, also one emptied since", () => {
     const errors = { container: ["The container is empty; pack something first."] }
     given(container(7)).when(sealing()).thenRefused(errors)
     const unpacked = happened(7, "container.item.unpacked", {
@@ -80,12 +80,12 @@ describe("sealing", () => {
     })
     given(container(7), item(1, 7), unpacked).when(sealing()).thenRefused(errors)
   })
-  it("is refused a second time", () => {
+  it("is rejected a second time", () => {
     given(container(7), item(1, 7), sealed(7))
       .when(sealing())
       .thenRefused({ container: ["The container is sealed already."] })
   })
-  it("is refused while one inside is open, and not once that is sealed", () => {
+  it("is rejected while a nested container is open", () => {
     const nest = [container(7), item(1, 7), container(8, { name: "Inner" })]
     given(...nest)
       .when(sealing(null, [8]))
@@ -94,7 +94,7 @@ describe("sealing", () => {
       .when(sealing(null, [8]))
       .thenResult({ id: 7 })
   })
-  it("of a strict one is refused while a slot lacks something, has too much, or a stray is inside", () => {
+  it("of a strict container is rejected while its content differs from the template", () => {
     const strict = container(7, { scan_mode: "strict" })
     given(strict, item(1, 7))
       .when(sealing(null, [], slots([50, 2])))
@@ -111,7 +111,7 @@ describe("sealing", () => {
   })
 })
 
-describe("unsealing", () => {
+describe("unsealing a container", () => {
   const unsealing = (facts: Facts) => unsealContainer(target(facts, 7), [], facts.context)
 
   it("records time and user", () => {
@@ -121,35 +121,35 @@ describe("unsealing", () => {
         happened(7, "container.unsealed", { status: "open", unsealed_at: decided_at, unsealed_by_user_id: 1 })
       )
   })
-  it("is refused for one that is open", () => {
+  it("is rejected for an open container", () => {
     given(container(7))
       .when(unsealing)
       .thenRefused({ container: ["The container is open; only sealed ones can be unsealed."] })
   })
-  it("is refused while an order has it", () => {
+  it("is rejected while an order has the container", () => {
     given(container(7, { opportunity_id: 77 }), sealed(7))
       .when(unsealing)
       .thenRefused({ container: ["The container is committed to opportunity 77."] })
   })
-  it("is refused inside one that is closed", () => {
+  it("is rejected inside a sealed container", () => {
     given(container(6, { name: "Outer" }), container(7, { parent_container_id: 6 }), sealed(7), sealed(6))
       .when(unsealing)
       .thenRefused({ container: ["The container is inside Outer, which is sealed."] })
   })
 })
 
-describe("changing", () => {
+describe("changing a container", () => {
   it("records the changed fields", () => {
     given(container(7))
       .when(({ get }) => changeContainer(get(containers, 7)!, { name: "Rack", notes: null }, undefined))
       .thenEvents(happened(7, "container.updated", { name: "Rack" }))
   })
-  it("to the present values does nothing", () => {
+  it("records nothing for the present values", () => {
     given(container(7))
       .when(({ get }) => changeContainer(get(containers, 7)!, { name: "Case 7" }, undefined))
       .thenNothing()
   })
-  it("of the scan mode is for open ones that are not temporary", () => {
+  it("of the scan mode is rejected for sealed and temporary containers", () => {
     const free = (facts: Facts) => changeContainer(facts.get(containers, 7)!, { scan_mode: "strict" }, undefined)
     given(container(7), sealed(7))
       .when(free)
@@ -160,10 +160,10 @@ describe("changing", () => {
   })
 })
 
-describe("dissolving", () => {
+describe("dissolving a container", () => {
   const dissolving = (facts: Facts) => dissolveContainer(target(facts, 7), [], undefined, "manual", facts.context)
 
-  it("an empty one ends it alone", () => {
+  it("records time, user and reason", () => {
     given(container(7))
       .when(dissolving)
       .thenEvents(
@@ -177,7 +177,7 @@ describe("dissolving", () => {
         })
       )
   })
-  it("is refused while it is out, and once it has been", () => {
+  it("is rejected while it is out, and a second time", () => {
     given(container(7, { status: "dispatched" }))
       .when(dissolving)
       .thenRefused({ container: ["The container is out; it has to come back first."] })
@@ -187,7 +187,7 @@ describe("dissolving", () => {
   })
 })
 
-describe("repacking", () => {
+describe("repacking a container", () => {
   const repacking = (facts: Facts) =>
     startRepack(
       facts.get(containers, 7)!,
@@ -196,7 +196,7 @@ describe("repacking", () => {
       facts.context
     )
 
-  it("opens a returned one", () => {
+  it("opens a returned container", () => {
     given(
       container(7),
       happened(7, "container.returned", {
@@ -209,7 +209,7 @@ describe("repacking", () => {
       .when(repacking)
       .thenEvents(happened(7, "container.repack.started", { status: "open", repack_started_at: decided_at }))
   })
-  it("is refused for one that never left", () => {
+  it("is rejected for a container that never left", () => {
     given(container(7))
       .when(repacking)
       .thenRefused({

@@ -24,12 +24,12 @@ describe.each(engines)("packing on %s", (engine) => {
       expect(full).toMatchObject({ product: { id: kit.product }, store: { id: w.S } })
       expect((await w.box(kit.id)).items).toMatchObject([{ serialised_item_id: unit }])
     })
-    it("are strict where the product has a template; the store is that of the case", async () => {
+    it("are strict if the product has a template, at the store of the case", async () => {
       const { product } = await w.gear()
       const kit = await w.container("kit", { template: { slots: [{ product_id: product }] } })
       expect(await w.box(kit.id)).toMatchObject({ scan_mode: "strict", store_id: w.S, items: [] })
     })
-    it("the case must be a serialised unit of the product, at the store, and the product a case", async () => {
+    it("require a serialised unit of a case product at the store", async () => {
       const { product, unit } = await w.gear()
       const other = await w.caseProduct(),
         elsewhere = await w.store()
@@ -44,7 +44,7 @@ describe.each(engines)("packing on %s", (engine) => {
       expect(await make({ product_id: bulk.id, serialised_item_id: bulk.level })).toEqual([422, ["serialised_item_id"]])
       expect(await make({ product_id: other, serialised_item_id: housing })).toEqual([201, []])
     })
-    it("invalid input is refused by field", async () => {
+    it("are rejected by field if invalid", async () => {
       await refused(w.post("/containers", {}), "name")
       await refused(
         w.post("/containers", { name: "x".repeat(256), product_id: 99_999, store_id: "x", scan_mode: "individual" }),
@@ -55,7 +55,7 @@ describe.each(engines)("packing on %s", (engine) => {
       )
       await refused(w.post("/containers/temporary", {}), "barcode", "name", "store_id")
     })
-    it("a temporary container's barcode is unique while it is in use", async () => {
+    it("have a unique barcode while in use, if temporary", async () => {
       const make = () =>
         w.post("/containers/temporary", { name: "Crate", barcode: "T-1", store_id: w.S, notes: "blue" })
       const made = await make()
@@ -83,7 +83,7 @@ describe.each(engines)("packing on %s", (engine) => {
   })
 
   describe("pack and unpack", () => {
-    it("H5: a free unit is packed; a kit removes it from stock from now on, until it is unpacked", async () => {
+    it("reserves a unit in a kit from packing until unpacking (case H5)", async () => {
       const kit = await w.container("kit")
       const { product, unit } = await w.gear()
       expect(await w.free(product)).toBe(1)
@@ -104,7 +104,7 @@ describe.each(engines)("packing on %s", (engine) => {
         expect(await w.free(product)).toBe(0)
       }
     })
-    it("claims on a quantity, claims gone by and quotations do not count; a unit overdue does", async () => {
+    it("ignores quantity, past and draft demands, but not an overdue unit", async () => {
       const kit = await w.container("kit")
       const { product, unit } = await w.gear()
       await demandOver(w.app, product, w.S, 1, "07-01", "07-03")
@@ -116,7 +116,7 @@ describe.each(engines)("packing on %s", (engine) => {
       for (const { id } of [kit, await w.container("transport")])
         await refused(w.pack(id, late.unit), "serialised_item_id")
     })
-    it("H9: only open containers are packed and unpacked, checked before anything about the unit", async () => {
+    it("requires an open container, before anything about the unit (case H9)", async () => {
       const kit = await w.container("kit")
       const first = await w.gear(),
         elsewhere = await w.gear(await w.store())
@@ -125,7 +125,7 @@ describe.each(engines)("packing on %s", (engine) => {
       await refused(w.pack(kit.id, elsewhere.unit), "container")
       await refused(w.act(kit.id, "unpack", { serialised_item_id: elsewhere.unit }), "container")
     })
-    it("H11: units of other stores, bulk levels, units packed or written off are refused", async () => {
+    it("rejects units of other stores, bulk levels, and units packed or written off (case H11)", async () => {
       const kit = await w.container("kit"),
         other = await w.container("transport")
       const elsewhere = await w.gear(await w.store()),
@@ -143,18 +143,18 @@ describe.each(engines)("packing on %s", (engine) => {
       await refused(w.pack(other.id, inside.unit), "serialised_item_id")
     })
     it.each([
-      ["nothing", {}, ["serialised_item_id"]],
+      ["an empty body", {}, ["serialised_item_id"]],
       ["an unknown unit", { serialised_item_id: 99_999 }, ["serialised_item_id"]],
       [
-        "words",
+        "words as ids",
         { serialised_item_id: "x", position: "p".repeat(256), notes: 5 },
         ["notes", "position", "serialised_item_id"]
       ]
-    ])("%s cannot be packed", async (_, body, keys) => {
+    ])("rejects %s", async (_, body, keys) => {
       const kit = await w.container("kit")
       expect(errorKeys(await w.act(kit.id, "pack", body))).toEqual([422, keys])
     })
-    it("units committed elsewhere cannot become fixed, nor their box a kit", async () => {
+    it("keeps units booked elsewhere from becoming fixed parts or content of a kit", async () => {
       const hybrid = await w.container("hybrid")
       const part = await w.gear()
       const { id } = await w.create(`/products/${hybrid.product}/components`, {
@@ -170,7 +170,7 @@ describe.each(engines)("packing on %s", (engine) => {
       )
       expect((await w.show(`/products/${hybrid.product}/components`))[0].binding).toBe("pool")
     })
-    it("a box that becomes a kit reserves its content", async () => {
+    it("reserves the content of a box that becomes a kit", async () => {
       const box = await w.container("transport")
       const { product, unit } = await w.gear()
       await w.pack(box.id, unit)
@@ -179,7 +179,7 @@ describe.each(engines)("packing on %s", (engine) => {
       await w.put(`/products/${box.product}/container_template`, { availability_mode: "kit" })
       expect(await seen()).toEqual([0, "kit"])
     })
-    it("a packed unit can neither be deleted nor moved to another store", async () => {
+    it("keeps a packed unit from deletion and from another store", async () => {
       const kit = await w.container("kit")
       const { unit } = await w.gear()
       await w.pack(kit.id, unit)
@@ -189,7 +189,7 @@ describe.each(engines)("packing on %s", (engine) => {
         await refused(w.put(`/stock_levels/${id}`, { store_id: other }), "store_id")
       }
     })
-    it("a strict container takes no more than its template allows", async () => {
+    it("fills a strict container only up to its template", async () => {
       const part = await w.units(w.S, 2)
       const kit = await w.container("kit", { template: { slots: [{ product_id: part.id }], max_items: 1 } })
       await w.pack(kit.id, part.units[0]!)
@@ -198,7 +198,7 @@ describe.each(engines)("packing on %s", (engine) => {
   })
 
   describe("nesting", () => {
-    it("two levels are allowed, three are not; a nested one knows its parent", async () => {
+    it("allows two levels and not three, and records the parent", async () => {
       const [outer, middle, inner] = [
         await w.container("kit"),
         await w.container("kit"),
@@ -213,14 +213,14 @@ describe.each(engines)("packing on %s", (engine) => {
       // The subtree counts: middle now brings a level of its own.
       await refused(w.pack(outer.id, middle.housing), "serialised_item_id")
     })
-    it("a deeper limit allows more", async () => {
+    it("allows more levels with a higher limit", async () => {
       const deep = await w.container("kit", { template: { max_nesting_depth: 3 } })
       const [one, two, three] = [await w.container("kit"), await w.container("kit"), await w.container("kit")] as const
       expect((await w.pack(deep.id, one.housing)).status).toBe(201)
       expect((await w.pack(one.id, two.housing)).status).toBe(201)
       await refused(w.pack(two.id, three.housing), "serialised_item_id")
     })
-    it("a case goes neither into itself nor into its own content", async () => {
+    it("rejects a case in itself and in its own content", async () => {
       const outer = await w.container("transport", { template: { max_nesting_depth: 5 } }),
         inner = await w.container("transport", { template: { max_nesting_depth: 5 } })
       await refused(w.pack(outer.id, outer.housing), "serialised_item_id")
@@ -229,19 +229,19 @@ describe.each(engines)("packing on %s", (engine) => {
     })
   })
 
-  it("of many concurrent packings of one unit, one succeeds", async () => {
+  it("packs a unit once of many concurrent attempts", async () => {
     const cases = [await w.container("kit"), await w.container("transport"), await w.container("kit")]
     const { unit } = await w.gear()
     const replies = await Promise.all(cases.map((one) => w.pack(one.id, unit)))
     expect(replies.map((reply) => reply.status).sort()).toEqual([201, 422, 422])
   })
-  it("of two cases packed into each other concurrently, one succeeds", async () => {
+  it("packs one of two cases into the other concurrently", async () => {
     const one = await w.container("transport"),
       two = await w.container("transport")
     const replies = await Promise.all([w.pack(one.id, two.housing), w.pack(two.id, one.housing)])
     expect(replies.map((reply) => reply.status).sort()).toEqual([201, 422])
   })
-  it("a unit packed and allocated concurrently ends up in one place", async () => {
+  it("packs or allocates a unit, not both, concurrently", async () => {
     const kit = await w.container("kit")
     const { product, unit } = await w.gear()
     const july = { store_id: w.S, starts_at: "2026-07-01", ends_at: "2026-07-03" }

@@ -92,7 +92,7 @@ const dissolved = (id: number): NewEvent => ({
   }
 })
 
-describe("units booked out and in", () => {
+describe("dispatching and returning units", () => {
   const at = "2026-06-17T08:00:00.000Z"
   const order = 12
   const moved =
@@ -147,17 +147,17 @@ describe("units booked out and in", () => {
       unsealed_reason: `unit scanned out to order 0000000012: ${unit_name}`
     }
   })
-  it("one of two leaves its box, which stays", () => {
+  it("takes one of two units out of its box, which stays", () => {
     packed()
       .when(booking(of("transport"), out(501)))
       .thenEvents(...left(1, 7))
   })
-  it("a unit leaving a sealed box breaks its seal, which is recorded with the order", () => {
+  it("breaks the seal of a box that a unit leaves, and names the order", () => {
     packed({ status: "sealed" })
       .when(booking(of("transport"), out(501)))
       .thenEvents(broken(7, "unit 501"), ...left(1, 7))
   })
-  it("the last of a box ends it, also where all leave at once", () => {
+  it("dissolves a box with its last unit, also if all leave together", () => {
     given(container(7), item(1, 7), unit(1))
       .when(booking(of(null), out(501)))
       .thenEvents(...left(1, 7), dissolved(7))
@@ -165,7 +165,7 @@ describe("units booked out and in", () => {
       .when(booking(of("transport"), out(502), out(501)))
       .thenEvents(...left(1, 7), ...left(2, 7), dissolved(7))
   })
-  it("a box whose case goes out is dissolved with all its content, an empty one too", () => {
+  it("dissolves a box whose case goes out, with all its content or empty", () => {
     packed()
       .when(booking(of("transport"), out(housing)))
       .thenEvents(...left(1, 7), ...left(2, 7), dissolved(7))
@@ -173,7 +173,7 @@ describe("units booked out and in", () => {
       .when(booking(of("transport"), out(housing)))
       .thenEvents(dissolved(7))
   })
-  it("a returned unit, and one outside containers, change nothing", () => {
+  it("leaves containers unchanged for a returned unit and for one outside them", () => {
     packed()
       .when(booking(of("transport"), back(501)))
       .thenNothing()
@@ -186,7 +186,7 @@ describe("units booked out and in", () => {
     type: "container.dispatched",
     data: { id: 7, status: "dispatched", opportunity_id: order, dispatched_at: at, returned_at: null }
   }
-  it("a sealed kit goes out complete with its case; an open one is unchanged", () => {
+  it("takes a sealed kit out with its case, and leaves an open one", () => {
     packed({ status: "sealed" })
       .when(booking(of("kit"), out(housing)))
       .thenEvents(sent)
@@ -194,7 +194,7 @@ describe("units booked out and in", () => {
       .when(booking(of("kit"), out(housing)))
       .thenNothing()
   })
-  it("units reserved by a kit cannot leave it; other units of a hybrid can, and neither is dissolved when empty", () => {
+  it("keeps units reserved by a kit, and lets others of a hybrid go without dissolving it", () => {
     packed({ status: "sealed" })
       .when(booking(of("kit"), out(501)))
       .thenNothing()
@@ -205,7 +205,7 @@ describe("units booked out and in", () => {
       .when(booking(of("hybrid", [51]), out(502)))
       .thenEvents(broken(7), ...left(2, 7))
   })
-  it("a kit returns with its case from its own order only", () => {
+  it("returns a kit with its case from its own order only", () => {
     const away: Partial<ContainerRow> = { status: "dispatched", opportunity_id: order, dispatched_at: given_at }
     packed(away)
       .when(booking(of("kit"), back(housing)))
@@ -223,7 +223,7 @@ describe("units booked out and in", () => {
   })
 })
 
-describe("a case changed", () => {
+describe("changing a case product", () => {
   const product = (mode: ContainerMode | null): GivenRow =>
     row(products, {
       ...initialRow(products, products.columns),
@@ -305,7 +305,7 @@ describe("a case changed", () => {
     }))
   const box = [container(7), item(1, 7), item(2, 7)]
 
-  it("a box that becomes a kit reserves all its content from then on", () => {
+  it("reserves all content of a box that becomes a kit", () => {
     given(product("transport"), ...box, unit(1), unit(2))
       .when(changing(mode("kit")))
       .thenEvents(
@@ -315,12 +315,12 @@ describe("a case changed", () => {
         changed(2, { container_mode: "kit" })
       )
   })
-  it("a kit that becomes a box releases its reserved content; the rest stays free", () => {
+  it("releases the reserved content of a kit that becomes a box", () => {
     given(product("kit"), ...box, unit(1, { container_mode: "kit" }), unit(2), held(1))
       .when(changing(mode(null)))
       .thenEvents(released(1, 7), changed(1, { container_mode: "transport" }))
   })
-  it("a part that becomes fixed is reserved in a hybrid, and free once drawn from the pool or removed", () => {
+  it("reserves a part of a hybrid that becomes fixed, and frees one drawn from the pool or removed", () => {
     const units = [unit(1, { container_mode: "hybrid" }), unit(2, { container_mode: "hybrid" })]
     given(product("hybrid"), ...box, ...units)
       .when(changing(partEvent("created", 1, { ...part(1) } as JsonObject)))
@@ -333,12 +333,12 @@ describe("a case changed", () => {
     fixed.when(changing(partEvent("deleted", 1))).thenEvents(released(1, 7))
     fixed.when(changing(partEvent("updated", 1, { quantity: "2.0000" }))).thenNothing()
   })
-  it("to a temporary container clears the case: its units carry no mode", () => {
+  it("reserves units in a container without a case, and sets no mode on them", () => {
     given(product("transport"), container(7, { serialised_item_id: null }), item(1, 7), unit(1))
       .when(changing(mode("kit")))
       .thenEvents(nowHeld(1))
   })
-  it("is refused at the field to blame if another order demands a unit to be reserved", () => {
+  it("is rejected at the field to blame if another order has a unit booked", () => {
     const booked: NewEvent = {
       stream: "opportunity:12",
       type: "claims.set",
@@ -362,9 +362,9 @@ describe("a case changed", () => {
   })
 })
 
-describe("a unit moved to another store", () => {
+describe("moving a unit to another store", () => {
   const move = changed(1, { store_id: 2 })
-  it("is refused while it is in a container, and otherwise does not affect containers", () => {
+  it("is rejected while it is in a container", () => {
     given(unit(1))
       .when(decide(unitsStay, [move], () => true))
       .thenRefused({ store_id: ["The unit belongs to a container; unpack it or dissolve the container first."] })

@@ -7,7 +7,7 @@ import { caseHouse } from "./fixtures.ts"
 describe.each(engines)("states of containers on %s", (engine) => {
   const w = caseHouse(engine)
   describe("seal and unseal", () => {
-    it("a strict one is sealed only when every slot is filled and nothing else is inside; a free one always", async () => {
+    it("seals a strict container only if every slot is filled and nothing else is inside", async () => {
       const part = await w.units(w.S, 3),
         stray = await w.gear()
       const kit = await w.container("kit", { template: { slots: [{ product_id: part.id, quantity: 2 }] } })
@@ -19,7 +19,7 @@ describe.each(engines)("states of containers on %s", (engine) => {
       await w.amend(`/containers/${kit.id}`, { scan_mode: "free" })
       expect((await seal()).status).toBe(200)
     })
-    it("the inner one is closed first and opened last", async () => {
+    it("seals the inner container first, and opens it last", async () => {
       const outer = await w.container("kit"),
         inner = await w.container("kit")
       const { unit } = await w.gear()
@@ -35,7 +35,7 @@ describe.each(engines)("states of containers on %s", (engine) => {
     it.each([
       ["now", "06-18", "06-20"],
       ["later on", "09-18", "09-20"]
-    ])("one whose case is on an order %s stays closed", async (_, from, to) => {
+    ])("keeps a container sealed whose case is on an order %s", async (_, from, to) => {
       const kit = await w.container("kit")
       await w.pack(kit.id, (await w.gear()).unit)
       await w.act(kit.id, "seal")
@@ -45,7 +45,7 @@ describe.each(engines)("states of containers on %s", (engine) => {
   })
 
   describe("transfer", () => {
-    it("closes the old rows and starts new ones; reservations follow the container", async () => {
+    it("ends the old rows and starts new ones, with reservations by the new container", async () => {
       const kit = await w.container("kit"),
         box = await w.container("transport")
       const one = await w.gear(),
@@ -81,7 +81,7 @@ describe.each(engines)("states of containers on %s", (engine) => {
         container_mode: "kit"
       })
     })
-    it("refuses invalid transfers, all or nothing", async () => {
+    it("rejects invalid transfers as a whole", async () => {
       const kit = await w.container("kit"),
         box = await w.container("transport"),
         closed = await w.container("kit")
@@ -110,7 +110,7 @@ describe.each(engines)("states of containers on %s", (engine) => {
         await refused(w.act(from, "transfer", { serialised_item_ids, target_container_id }), ...fields)
       expect((await w.box(kit.id)).items.length).toBe(1)
     })
-    it("a nested container moves with its case", async () => {
+    it("moves a nested container with its case", async () => {
       const one = await w.container("transport"),
         two = await w.container("transport"),
         inner = await w.container("kit")
@@ -121,7 +121,7 @@ describe.each(engines)("states of containers on %s", (engine) => {
   })
 
   describe("dissolve", () => {
-    it("may hand its contents on; nested containers are named", async () => {
+    it("hands its contents to another container on request, and names nested ones", async () => {
       const from = await w.container("transport"),
         to = await w.container("kit"),
         inner = await w.container("kit", { body: { name: "Inner" } })
@@ -138,7 +138,7 @@ describe.each(engines)("states of containers on %s", (engine) => {
       expect((await w.box(inner.id)).parent_container_id).toBe(to.id)
       expect(await w.free(product)).toBe(0)
     })
-    it("a nested container becomes independent", async () => {
+    it("makes a nested container independent", async () => {
       const outer = await w.container("kit"),
         inner = await w.container("kit", { body: { name: "Inner" } })
       await w.pack(outer.id, inner.housing)
@@ -195,7 +195,7 @@ describe.each(engines)("states of containers on %s", (engine) => {
   })
 
   describe("repacking", () => {
-    it("a dissolved container is followed by a new one", async () => {
+    it("follows a dissolved container with a new one", async () => {
       const kit = await w.container("kit")
       const { unit } = await w.gear()
       await w.pack(kit.id, unit)
@@ -241,7 +241,7 @@ describe.each(engines)("states of containers on %s", (engine) => {
     ["dispatch", "dispatch"],
     ["return", "dispatch"],
     ["verify-checkin", "repack"]
-  ])("%s needs containers.%s and containers:write", async (verb, permission) => {
+  ])("allow %s with containers.%s and containers:write only", async (verb, permission) => {
     const kit = await w.container("kit")
     const others = "view pack seal transfer dissolve repack dispatch".split(" ").filter((one) => one !== permission)
     const status = async (permissions: ReadonlyArray<string>, ability: string) => {

@@ -8,7 +8,7 @@ describe.each(engines)("scanning cases on %s", (engine) => {
   const w = appHouse(engine)
   const s = scanFixture(w)
 
-  it("a unit in a sealed case needs confirmation; breaking the seal is recorded, and the case lacks it", async () => {
+  it("requires confirmation for a unit in a sealed case, and records the broken seal", async () => {
     const [product, a, b] = await s.heads(2)
     const gig = await s.order([{ item_id: product.id, quantity: 2 }])
     const packed = await s.box([a!, b!])
@@ -33,7 +33,7 @@ describe.each(engines)("scanning cases on %s", (engine) => {
     expect((await w.create(`/containers/${packed.id}/seal`)).unsealed_reason).toBeNull()
   })
 
-  it("a unit in an open box is taken out of it with a message; booking it out otherwise breaks a seal as well", async () => {
+  it("takes a unit out of an open box with a message, and breaks a seal if booked out otherwise", async () => {
     const [product, a, b, c] = await s.heads(3)
     const gig = await s.order([{ item_id: product.id, quantity: 3 }])
     const open = await s.box([a!, b!], { sealed: false })
@@ -54,7 +54,7 @@ describe.each(engines)("scanning cases on %s", (engine) => {
     })
   })
 
-  it("a sealed case goes out by its code with all content, and returns by it", async () => {
+  it("sends a sealed case out and back by its code, with all its content", async () => {
     const [product, a, b] = await s.heads(2)
     const gig = await s.order([{ item_id: product.id, quantity: 2 }])
     const packed = await s.box([a!, b!])
@@ -80,7 +80,7 @@ describe.each(engines)("scanning cases on %s", (engine) => {
     expect((await s.units(gig)).map(([, status]: [number, string]) => status)).toEqual(["Checked In", "Checked In"])
   })
 
-  it("a case with content the order does not need stays complete; an open one is not dispatched", async () => {
+  it("rejects a case with content that the order does not need, and an open case", async () => {
     const [product, a] = await s.heads(1)
     const [, stranger] = await s.heads(1)
     const gig = await s.order([{ item_id: product.id, quantity: 1 }])
@@ -96,7 +96,7 @@ describe.each(engines)("scanning cases on %s", (engine) => {
     expect(await s.units(gig)).toEqual([])
   })
 
-  it("a box is back with the last of its units checked in alone", async () => {
+  it("returns a box with the last of its units", async () => {
     const [product, a, b] = await s.heads(2)
     const gig = await s.order([{ item_id: product.id, quantity: 2 }])
     const packed = await s.box([a!, b!])
@@ -120,7 +120,7 @@ describe.each(engines)("scanning cases on %s", (engine) => {
     return { a, flight, housing, kit, product }
   }
 
-  it("a kit's case goes out by its own code, as by the dispatch of containers", async () => {
+  it("sends a kit out and back by its case's own code", async () => {
     const { a, flight, housing, kit, product } = await flightCase()
     const gig = await s.order([{ item_id: flight, quantity: 1 }])
     const other = await s.order([{ item_id: product.id, quantity: 1 }])
@@ -136,7 +136,7 @@ describe.each(engines)("scanning cases on %s", (engine) => {
     expect((await s.containerAt(kit)).status).toBe("returned")
   })
 
-  it("a unit reserved by a kit is taken out when the seal is broken, and is free for the order", async () => {
+  it("takes a unit reserved by a kit out once the seal is broken", async () => {
     const { a, kit, product } = await flightCase()
     const gig = await s.order([{ item_id: product.id, quantity: 1 }])
     await s.done(gig, "out", a!.asset_number, { break_seal: true })
@@ -147,7 +147,7 @@ describe.each(engines)("scanning cases on %s", (engine) => {
     })
   })
 
-  it.each(["transport", "kit"])("a %s case in quarantine stays here until it is released", async (mode) => {
+  it.each(["transport", "kit"])("rejects a %s case in quarantine until it is released", async (mode) => {
     const { housing, kit, product } = await flightCase(mode)
     const gig = await s.order([{ item_id: product.id, quantity: 1 }])
     expect((await w.post(`/stock_levels/${housing.id}/quarantine`)).status).toBe(200)
@@ -166,7 +166,7 @@ describe.each(engines)("scanning cases on %s", (engine) => {
     await s.done(gig, "out", `container:${kit.id}`)
   })
 
-  it("a case that is out with one order is not checked in on another", async () => {
+  it("rejects the return of a case on another order than it went out with", async () => {
     const [product, ...units] = await s.heads(1)
     const lines = [{ item_id: product.id, quantity: 1 }]
     const [first, second] = [await s.order(lines), await s.order(lines)]
@@ -180,7 +180,7 @@ describe.each(engines)("scanning cases on %s", (engine) => {
     await s.done(first, "in", barcode)
   })
 
-  it("a returned case goes out again by the steps that its refusals name", async () => {
+  it("sends a returned case out again by the steps that its rejections name", async () => {
     const [product, unit] = await s.heads(1)
     const { barcode, id: container_id } = await s.box([unit!])
     const gig = await s.order([{ item_id: product.id, quantity: 1 }])
@@ -204,7 +204,7 @@ describe.each(engines)("scanning cases on %s", (engine) => {
   })
 
   it.each(["another", "the same"])(
-    "a unit returned without its case goes out on %s order while the case is away",
+    "sends a unit returned without its case out on %s order while the case is away",
     async (order) => {
       const [product, a, b] = await s.heads(2)
       const gig = await s.order([{ item_id: product.id, quantity: 2 }], dates(20, 22))

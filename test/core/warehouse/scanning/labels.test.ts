@@ -40,7 +40,7 @@ describe.each(engines)("codes on labels and documents on %s", (engine) => {
     return body.search.total
   }
 
-  it("those of a pick list go out, or the scanner says why not; the order's own is recognised as its number", async () => {
+  it("of a pick list go out or are rejected with the reason; the order's own is known as its number", async () => {
     const codes = [...new Set(codesIn(await paperOf(w.app, house.order, "pick_list")))]
     expect(codes.length).toBeGreaterThan(5)
     const [number, ...goods] = codes
@@ -59,7 +59,7 @@ describe.each(engines)("codes on labels and documents on %s", (engine) => {
     expect(gone).toBeGreaterThan(2)
   })
 
-  it("those of a delivery note and a return note name the goods beside them", async () => {
+  it("of a delivery note and a return note name the goods beside them", async () => {
     for (const kind of ["delivery_note", "return_note"] as const)
       for (const code of new Set(codesIn(await paperOf(w.app, house.order, kind)))) {
         const { ok, says } = await scan("in", code)
@@ -67,7 +67,7 @@ describe.each(engines)("codes on labels and documents on %s", (engine) => {
       }
   })
 
-  it("those on labels of units, cases and products are recognised, with any prefix, URL or GS1 elements", async () => {
+  it("on units, cases and products are recognised with any prefix, URL or GS1 elements", async () => {
     const { made, post } = callsTo(w.app)
     const product_id = await made("/products", { name: "Lamp", sku: "LAMP", barcode: "5012345678900", stock_method: 2 })
     const unit = await made("/stock_levels", {
@@ -110,7 +110,7 @@ describe.each(engines)("codes on labels and documents on %s", (engine) => {
       expect([code, (await find(code)) > 0]).toEqual([code, true])
   })
 
-  it("those of invoices and links are recognised as such", async () => {
+  it("of invoices and links are recognised as such", async () => {
     const payment = ["BCD", "002", "1", "SCT", "", "Rentals", "DE02120300000000202051", "EUR12.50"].join("\n")
     expect((await scan("out", payment)).says).toContain("payment code")
     expect((await scan("in", "https://house.example/d/NoSuchThingAtAll")).says).toContain("this is an address")

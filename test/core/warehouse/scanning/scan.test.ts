@@ -8,7 +8,7 @@ describe.each(engines)("scanning on %s", (engine) => {
   const w = appHouse(engine)
   const s = scanFixture(w)
 
-  it("a unit is allocated, prepared and booked out by one code, counted, and checked in without naming the order", async () => {
+  it("allocates, prepares and dispatches a unit by one code, and checks it in without the order", async () => {
     const [product, a] = await s.heads(1)
     const gig = await s.order([{ item_id: product.id, quantity: 2 }])
     expect(await s.done(gig, "out", ` ${a!.asset_number} `)).toMatchObject({
@@ -32,7 +32,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     ])
   })
 
-  it("an unchecked return is checked by the same scan with a condition, and refused with that advice without one", async () => {
+  it("checks an unchecked return with a condition, and is rejected with that advice without one", async () => {
     const [product, ...made] = await s.heads(2)
     const at = await s.order([{ item_id: product.id, quantity: 2 }])
     for (const { asset_number } of made)
@@ -50,7 +50,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     expect(checked.status).toBe(422)
   })
 
-  it("a refused scan changes nothing, not even the allocation its unit would have needed", async () => {
+  it("changes nothing if rejected, not even the unit's allocation", async () => {
     const [product, a] = await s.heads(1)
     const [first, second] = [
       await s.order([{ item_id: product.id, quantity: 1 }], dates(1, 5)),
@@ -67,7 +67,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     expect(await s.units(second)).toEqual([])
   })
 
-  it("a damaged return makes room for another unit, and the line's counts stay correct", async () => {
+  it("takes another unit in place of a damaged return, with correct counts", async () => {
     const [product, a, b, c] = await s.heads(3)
     const gig = await s.order([{ item_id: product.id, quantity: 2 }])
     for (const one of [a, b]) await s.done(gig, "out", one!.asset_number)
@@ -90,7 +90,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     expect(pieces).toMatchObject({ wanted: 2, packed: 2, out: 0, back: 2 })
   })
 
-  it("a unit returned from the order goes out on it again, unless it is out of service or reserved", async () => {
+  it("sends a returned unit out again, unless it is out of service", async () => {
     const [product, a, b] = await s.heads(2)
     const gig = await s.order([{ item_id: product.id, quantity: 2 }])
     for (const one of [a, b]) await s.done(gig, "out", one!.asset_number)
@@ -111,7 +111,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     expect(await w.app.dump()).toEqual(before)
   })
 
-  it("another unit replaces one that is allocated and out of service, with a message", async () => {
+  it("replaces an allocated unit that is out of service, with a message", async () => {
     const [product, a, b] = await s.heads(2)
     const gig = await s.order([{ item_id: product.id, quantity: 1 }])
     const item = `/opportunities/${gig.id}/items/${gig.items[0].id}`
@@ -124,7 +124,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     expect(await s.units(gig)).toEqual([[b!.id, "Dispatched"]])
   })
 
-  it("a quotation allocates units, but sends none: a scan on it leaves no allocation", async () => {
+  it("sends nothing on a quotation, and leaves no allocation", async () => {
     const [product, a] = await s.heads(1)
     const quote = await w.deal({ subject: "Quote", ...dates() }, { name: "Line", item_id: product.id, quantity: 1 })
     await w.post(`/opportunities/${quote.id}/convert_to_quotation`)
@@ -133,7 +133,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     expect(await w.app.dump()).toEqual(before)
   })
 
-  it("an unrequested unit, an unknown and an ambiguous code are refused with the scanned code and the nearest match", async () => {
+  it("rejects an unrequested unit, an unknown and an ambiguous code, naming the nearest match", async () => {
     const [, a] = await s.heads(1)
     const [other] = await s.heads(1)
     const gig = await s.order([{ item_id: other.id, quantity: 1 }])
@@ -151,7 +151,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     )
   })
 
-  it("a return marked as missing is reported as lost, and more out than the store holds is a warning", async () => {
+  it("reports a missing return as lost, and warns if more is out than the store holds", async () => {
     const sku = `CABLE-${s.next()}`
     const cable = await w.product({ sku })
     await w.hold(cable, 10)
@@ -169,7 +169,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     expect(back.body.meta).toBeUndefined()
   })
 
-  it("a code in another letter case matches a single code that differs only in case", async () => {
+  it("matches a code in another letter case if it is the only one", async () => {
     const product = await w.serialised()
     for (const asset_number of ["Mixed-1", "Twin-1", "TWIN-1"]) await w.unit(product, 1, { asset_number })
     const at = await s.order([{ item_id: product, quantity: 3 }])
@@ -179,7 +179,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     expect(refused.body.errors.code[0]).toMatch(/The nearest: TWIN-1, Twin-1/)
   })
 
-  it("a quantity of a bulk product is spread at once over the lines that need it", async () => {
+  it("spreads a bulk quantity over the lines that need it", async () => {
     const cable = await w.show(
       `/products/${await w.product({ sku: `CABLE-${s.next()}`, barcode: `0501234567${100 + s.next()}` })}`
     )
@@ -206,7 +206,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     ).toBe(422)
   })
 
-  it("a counted product in a kit is refused with how to scan the kit", async () => {
+  it("rejects a counted product of a kit, naming how to scan the kit", async () => {
     const [kit_sku, sku] = [`KIT-${s.next()}`, `XLR-${s.next()}`]
     const [kit, cable] = [await w.product({ name: "Stage kit", sku: kit_sku }), await w.product({ name: "XLR", sku })]
     const part = { component_product_id: cable, quantity: 3 }
@@ -229,7 +229,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     ])
   })
 
-  it("a kit's serialised part is scanned onto the kit's line, once, and found again on return", async () => {
+  it("counts a kit's serialised part on the kit's line once, and finds it again on return", async () => {
     const kit = await w.product({ name: "Camera kit" })
     const [camera, a, b, c] = await s.heads(3)
     await w.create(`/products/${kit}/components`, { component_product_id: camera.id, quantity: 1 })
@@ -254,7 +254,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     expect(await free()).toBe(3)
   })
 
-  it("eight devices that scan two units at once book each unit out once", async () => {
+  it("books two units out once each by eight concurrent scans", async () => {
     const [product, ...made] = await s.heads(2)
     const gigs = []
     for (let n = 0; n < 4; n++)
@@ -265,7 +265,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     expect(out.map(([id]: [number, string]) => id).sort()).toEqual(made.map(({ id }) => id).sort())
   })
 
-  it("a unit goes to the first line that still needs one, and is refused once all are complete", async () => {
+  it("assigns a unit to the first line that needs one, and rejects it once all are complete", async () => {
     const [product, ...units] = await s.heads(3)
     const gig = await s.order([1, 1].map((quantity) => ({ item_id: product.id, quantity })))
     const went = []
@@ -276,7 +276,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     expect(went).toEqual([...gig.items.map(({ id }) => id), 422])
   })
 
-  it("a unit's code in another letter case is not taken for a product, and a quantity of five changes nothing", async () => {
+  it("takes no unit's code for a product in another letter case, and no quantity for a unit", async () => {
     const product = await w.serialised()
     const unit = await w.unit(product, 1, { asset_number: "a-11" })
     const gig = await s.order([{ item_id: product, quantity: 5 }])
@@ -291,14 +291,14 @@ describe.each(engines)("scanning on %s", (engine) => {
     }
   })
 
-  it("five of a counted product are five in another letter case, too, although a unit's code is closer", async () => {
+  it("reads a bulk code with a quantity in another letter case, although a unit's code is closer", async () => {
     const cable = await w.product({ sku: "cab-9" })
     await w.unit(await w.serialised(), 1, { asset_number: "Cab-9" })
     const gig = await s.order([{ item_id: cable, quantity: 5 }])
     expect((await s.scan(gig, "out", "CAB-9*5")).body.scan).toMatchObject({ kind: "bulk", quantity: 5 })
   })
 
-  it("a sold unit's label names its successor", async () => {
+  it("finds the successor by a sold unit's label", async () => {
     const product = await w.serialised()
     const barcode = `LABEL-${s.next()}`
     const old = await w.unit(product, 1, { asset_number: `U-${s.next()}`, barcode })
@@ -309,7 +309,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     expect([status, body.scan?.stock_level_id], JSON.stringify(body)).toEqual([200, unit])
   })
 
-  it("a returned unit recorded as lost gives a warning, and one checked as missing does not", async () => {
+  it("warns of a returned unit recorded as lost, but not of one checked as missing", async () => {
     const [product, a, b] = await s.heads(2)
     const gig = await s.order([{ item_id: product.id, quantity: 2 }])
     for (const one of [a, b]) await s.done(gig, "out", one!.asset_number)
@@ -321,7 +321,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     expect((await s.scan(gig, "in", b!.asset_number, { condition: 2 })).body.meta).toBeUndefined()
   })
 
-  it("a supplier's piece received a second time is scanned by its serial number", async () => {
+  it("finds a supplier's piece received a second time by its serial number", async () => {
     w.app.setClock(`${day(1)}T06:00:00.000Z`)
     const product = await w.serialised()
     const { id: supplier_id } = await w.create("/members", { name: "Lender", membership_type: "organisation" })

@@ -4,11 +4,11 @@ import { engines } from "../../../app.ts"
 import { appHouse, refused } from "../../../app-house.ts"
 import { dates, type ScanFixture, scanFixture } from "./fixture.ts"
 
-describe.each(engines)("reported times of scans, on %s", (engine) => {
+describe.each(engines)("times and units sent with a scan, on %s", (engine) => {
   const w = appHouse(engine)
   const s = scanFixture(w)
 
-  it("a scan is of now or of the last year, and a unit is not back before it went out", async () => {
+  it("must be within the last year, and not before the unit went out", async () => {
     const [product, a, b] = await s.heads(2)
     const gig = await s.order([{ item_id: product.id, quantity: 2 }])
     const at = await s.clockOf(gig)
@@ -48,7 +48,7 @@ describe.each(engines)("reported times of scans, on %s", (engine) => {
     ])
   })
 
-  it("a unit cannot go out before its last return, nor be checked before its return", async () => {
+  it("must not be before the unit's last return, nor a check before its return", async () => {
     const [product, unit] = await s.heads(1)
     const lines = [{ item_id: product.id, quantity: 1 }]
     const [first, second] = [await s.order(lines), await s.order(lines, dates(10, 12))]
@@ -81,7 +81,7 @@ describe.each(engines)("reported times of scans, on %s", (engine) => {
     expect(await times(second)).toEqual([[at(-60).scanned_at, null, null]])
   })
 
-  it("a case cannot go out before its content was returned", async () => {
+  it("must not be before the return of a case's content", async () => {
     const [product, ...units] = await s.heads(1)
     const lines = [{ item_id: product.id, quantity: 1 }]
     const [first, second] = [await s.order(lines), await s.order(lines, dates(10, 12))]
@@ -93,7 +93,7 @@ describe.each(engines)("reported times of scans, on %s", (engine) => {
     await s.done(second, "out", barcode, at(-30))
   })
 
-  it("a case is not back before it went out, either", async () => {
+  it("must not be before the case went out", async () => {
     const [product, ...units] = await s.heads(2)
     const gig = await s.order([{ item_id: product.id, quantity: 2 }])
     const { barcode } = await s.box(units)
@@ -103,7 +103,7 @@ describe.each(engines)("reported times of scans, on %s", (engine) => {
     await s.done(gig, "in", barcode, at(-62))
   })
 
-  it("a code and a unit that are sent together must be of one unit", async () => {
+  it("must be of one unit if a code and an id are sent", async () => {
     const [product, a, b] = await s.heads(2)
     const gig = await s.order([{ item_id: product.id, quantity: 2 }])
     const before = await w.app.dump()

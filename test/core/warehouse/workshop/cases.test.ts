@@ -9,7 +9,7 @@ describe.each(engines)("cases with stock out of service on %s", (engine) => {
   const move = (id: number, name: string) => w.post(`/stock_levels/${id}/${name}`, {})
   const manifest = async (id: number) => await w.show(`/containers/${id}/compliance`)
 
-  it("are not packed with it, not sealed and not dispatched; the manifest names it", async () => {
+  it("are not packed, sealed or dispatched with it, and the manifest names it", async () => {
     const box = await w.container("kit")
     const gear = await w.gear()
     await move(gear.unit, "quarantine")
@@ -42,7 +42,7 @@ describe.each(engines)("cases with stock out of service on %s", (engine) => {
     expect(no_dispatch.body.message).toContain("is in repair since")
   })
 
-  it("keep their packed units at their store, and the case itself", async () => {
+  it("keep their packed units, and themselves, at their store", async () => {
     const gear = await w.units(w.S, 1)
     const box = await w.container("hybrid")
     await w.pack(box.id, gear.units[0]!)
@@ -52,7 +52,7 @@ describe.each(engines)("cases with stock out of service on %s", (engine) => {
     await refused(w.put(`/stock_levels/${box.housing}`, { store_id: other }), "store_id")
   })
 
-  it("are not free while a fixed part of theirs, or the case itself, is out of service", async () => {
+  it("are not free while a fixed part or the case itself is out of service", async () => {
     const part = await w.units(w.S, 2)
     const product = await w.caseProduct({ availability_mode: "kit" })
     await w.post(`/products/${product}/components`, { component_product_id: part.id, quantity: 1, binding: "fixed" })
@@ -69,7 +69,7 @@ describe.each(engines)("cases with stock out of service on %s", (engine) => {
     expect(await w.free(product)).toBe(1)
   })
 
-  it("count kits by the parts that are in service", async () => {
+  it("count kits by their parts in service", async () => {
     const part = await w.units(w.S, 2)
     const kit = await w.bulk(w.S, 0, { is_kit: true })
     await w.post(`/products/${kit.id}/components`, { component_product_id: part.id, quantity: 1 })
