@@ -6,7 +6,10 @@ const payments_test = "test/core/billing/payments/payments.test.ts"
 const credits = "core/billing/credits/decide.ts"
 const credits_test = "test/core/billing/credits/credits.test.ts"
 const left = "core/billing/state/credited.ts"
-const histories = { file: "test/core/billing/histories.test.ts", test: "every sum stays exact" }
+const histories = {
+  file: "test/core/billing/histories.test.ts",
+  test: "keeps every sum exact in any order of payments, refunds, credits and voids"
+}
 
 export const billing_mutants: ReadonlyArray<Mutant> = [
   {
@@ -16,7 +19,7 @@ export const billing_mutants: ReadonlyArray<Mutant> = [
     find: "billing.own <= leftToBill(billing.others)",
     replace: "billing.own <= billing.others.total",
     killed_by: [
-      { file: "test/core/billing/invoices/issue.test.ts", test: "is refused, naming billed and remaining amounts" }
+      { file: "test/core/billing/invoices/issue.test.ts", test: "is rejected, naming billed and remaining amounts" }
     ]
   },
   {
@@ -25,7 +28,7 @@ export const billing_mutants: ReadonlyArray<Mutant> = [
     within: "recordPayment",
     find: "amount > invoice.amount_outstanding",
     replace: "amount > invoice.total",
-    killed_by: [{ file: payments_test, test: "above the outstanding amount by one unit is refused" }, histories]
+    killed_by: [{ file: payments_test, test: "one unit above the outstanding amount" }, histories]
   },
   {
     name: "more is given back than was paid",
@@ -33,7 +36,7 @@ export const billing_mutants: ReadonlyArray<Mutant> = [
     within: "recordRefund",
     find: "amount > invoice.amount_paid",
     replace: "amount > invoice.total",
-    killed_by: [{ file: payments_test, test: "of one unit more than is paid" }, histories]
+    killed_by: [{ file: payments_test, test: "one unit above what is paid" }, histories]
   },
   {
     name: "an amount is credited beyond the invoice",
@@ -41,7 +44,7 @@ export const billing_mutants: ReadonlyArray<Mutant> = [
     within: "byAmount",
     find: "amount > most",
     replace: "amount > invoice.total",
-    killed_by: [{ file: credits_test, test: "of one unit above the remainder" }, histories]
+    killed_by: [{ file: credits_test, test: "one unit above the remainder" }, histories]
   },
   {
     name: "rows are credited beyond the invoice",
@@ -49,7 +52,13 @@ export const billing_mutants: ReadonlyArray<Mutant> = [
     within: "byItems",
     find: "sum > most",
     replace: "sum > invoice.total * 9",
-    killed_by: [{ file: credits_test, test: "of a deduction alone is refused" }, histories]
+    killed_by: [
+      {
+        file: credits_test,
+        test: "is rejected for a deduction alone, and above the invoice's total with its deductions"
+      },
+      histories
+    ]
   },
   {
     name: "a row is credited beyond its quantity",
@@ -57,7 +66,7 @@ export const billing_mutants: ReadonlyArray<Mutant> = [
     within: "takenOf",
     find: "quantity > row.quantity",
     replace: "quantity > hundredths(row.item.quantity)",
-    killed_by: [{ file: credits_test, test: "of more than the remaining quantity is refused at its position" }]
+    killed_by: [{ file: credits_test, test: "is rejected above the remaining quantity, at the row's position" }]
   },
   {
     name: "a row is credited beyond the money that is left of it",
@@ -65,7 +74,7 @@ export const billing_mutants: ReadonlyArray<Mutant> = [
     within: "ofQuantity",
     find: "isWithin(due.net, left.net) && isWithin(due.tax, left.tax)",
     replace: "isWithin(0, left.net)",
-    killed_by: [{ file: credits_test, test: "after a credit by amount is limited" }]
+    killed_by: [{ file: credits_test, test: "is limited by the row's remaining amount after a credit by amount" }]
   },
   {
     name: "the last of a row takes its proportion and not the remainder",
@@ -73,7 +82,9 @@ export const billing_mutants: ReadonlyArray<Mutant> = [
     within: "ofQuantity",
     find: "quantity === row.quantity",
     replace: "quantity > row.quantity",
-    killed_by: [{ file: credits_test, test: "the last of a row the remainder" }]
+    killed_by: [
+      { file: credits_test, test: "takes net and tax in proportion, and the last part of a row its remainder" }
+    ]
   },
   {
     name: "the odd units of an amount are lost",

@@ -44,8 +44,8 @@ const sums = (posted: { readonly postings: ReadonlyArray<{ readonly debit: numbe
   posted.postings.reduce((sum, { credit }) => sum + credit, 0)
 ]
 
-describe("postings", () => {
-  it("balance, whatever rows, rates and deductions there are, and a void takes all of it back", () => {
+describe("accounting postings", () => {
+  it("balance debits and credits for any rows, and a void reverses every account", () => {
     const row = fc.record({
       subtotal: fc.integer({ min: -5_000_000, max: 5_000_000 }),
       tax_total: fc.integer({ min: -1_000_000, max: 1_000_000 }),
@@ -71,7 +71,7 @@ describe("postings", () => {
       })
     )
   })
-  it("of an invoice owe its total, and of its credit take it back from the same accounts", () => {
+  it("debit the invoice's total to receivables; a full credit note reverses the same accounts", () => {
     const { invoice, items } = invoiceSample({ lines: 9, currency: "EUR", language: "en", with_deposit: true })
     const grouped = items.map((item, at) => ({ ...item, revenue_group_id: at % 2 === 0 ? 1 : null }))
     const posted = postedInvoice(invoice, grouped, accounts)
@@ -81,7 +81,7 @@ describe("postings", () => {
     const credited = postedCreditNote(sample.credit_note, sample.items, invoice, groups, accounts)
     expect(credited.postings).toEqual(posted.postings.map((one) => ({ ...one, debit: one.credit, credit: one.debit })))
   })
-  it("of a payment move money to its account, and of a refund back", () => {
+  it("debit the payment account for a payment and credit it for a refund", () => {
     const { invoice } = invoiceSample({ lines: 1, currency: "EUR", language: "en" })
     const [paid, refunded] = (["payment", "refund"] as const).map((kind) =>
       postedPayment({ ...payment, kind }, invoice, accounts)
@@ -97,13 +97,13 @@ describe("postings", () => {
   })
 })
 
-describe("files", () => {
+describe("accounting export files", () => {
   const options = { locale: "en-GB", cell: (text: string) => text }
   const { invoice, items } = invoiceSample({ lines: 2, currency: "EUR", language: "en" })
   const shown = (id: number) =>
     shownPosted(postedInvoice({ ...invoice, id }, items, accounts), { name: 'Ann, "Ltd"', email: null }, "UTC")
   const paid = shownPosted(postedPayment(payment, invoice, accounts), { name: "Ann", email: null }, "UTC")
-  it("of Xero have 500 invoices at most, with amounts that add up to the total", () => {
+  it("hold at most 500 invoices each for Xero, with amounts that add up to the total", () => {
     const files = exportFiles([...Array.from({ length: 501 }, (_, id) => shown(id + 1)), paid], "xero", options)
     expect(files.map(({ name }) => name)).toEqual(["xero-invoices-1.csv", "xero-invoices-2.csv", "xero-payments.csv"])
     expect(files[1]?.text.split("\r\n").slice(0, 2)).toEqual([
@@ -112,7 +112,7 @@ describe("files", () => {
     ])
     expect(files[2]?.text.split("\r\n")[1]).toBe("01/12/2026,12.34,Ann,Invoice 0000000042,bank-1,1010,EUR")
   })
-  it("of QuickBooks have 100 invoices at most", () => {
+  it("hold at most 100 invoices each for QuickBooks", () => {
     const files = exportFiles(
       Array.from({ length: 101 }, (_, id) => shown(id + 1)),
       "quickbooks",
@@ -120,7 +120,7 @@ describe("files", () => {
     )
     expect(files.map(({ text }) => text.split("\r\n").length)).toEqual([202, 4])
   })
-  it("of any program have a row for each posting", () => {
+  it("have a row for each posting as plain CSV", () => {
     const [file] = exportFiles([shown(7), paid], "csv", options)
     expect(file?.text.split("\r\n").slice(1, 4)).toEqual([
       '2026-11-22,invoices,0000000042,,"Ann, ""Ltd""",1100,,481.24,0.00,EUR,1.00000000,PO 4711',

@@ -107,12 +107,12 @@ describe("a full credit note", () => {
         }
       })
   })
-  it("has no number yet where none are given", () => {
+  it("has no number until one is assigned", () => {
     const history = after(of120(), (facts) => issueCreditNote(creditFactsIn(facts), {}, facts.context))
     if (history._tag === "Failure") throw history.failure
     expect(after([...of120(), ...history.success.events], (facts) => notesIn(facts)[0]?.number)).toBeNull()
   })
-  it("of a paid invoice leaves the customer's credit as a negative balance", () => {
+  it("leaves a paid invoice with a negative balance", () => {
     const paid = { status: "paid", amount_paid: 12_000, amount_outstanding: 0, paid_at: given_at } as const
     expect(endOf(credited(of120(paid), {}))).toEqual({
       status: "credited",
@@ -120,12 +120,12 @@ describe("a full credit note", () => {
       amount_outstanding: -12_000
     })
   })
-  it("is refused the second time", () => {
+  it("is rejected if the invoice is credited in full already", () => {
     given(...credited(of120(), {}))
       .when(credit({}))
       .thenRefused({ invoice: ["Invoice 0000000001 is credited already; nothing is left to credit."] })
   })
-  it("takes the remainder of earlier credits", () => {
+  it("covers what earlier credit notes left", () => {
     const history = credited(of120(), { items: [{ invoice_item_id: 11, quantity: "1.00" }] }, {})
     expect(rowsOf(history)).toEqual([
       [11, "1.00", -2_500, -2_500, -500, -3_000],
@@ -135,8 +135,8 @@ describe("a full credit note", () => {
   })
 })
 
-describe("a credit of rows", () => {
-  it("takes the proportion of net and tax, and the last of a row the remainder", () => {
+describe("a credit note for chosen rows", () => {
+  it("takes net and tax in proportion, and the last part of a row its remainder", () => {
     const one = { items: [{ invoice_item_id: 11, quantity: "1.00" }] }
     const history = credited(issued([{ quantity: "3.00", amount: 1_000 }]).rows, one, one, one)
     expect(rowsOf(history)).toEqual([
@@ -146,7 +146,7 @@ describe("a credit of rows", () => {
     ])
     expect(endOf(history)).toEqual({ status: "credited", amount_credited: 1_200, amount_outstanding: 0 })
   })
-  it("never takes more than the row has, however often its proportion is rounded up", () => {
+  it("never takes more than the row has, even if each part rounds up", () => {
     const tenth = { items: [{ invoice_item_id: 11, quantity: "1.00" }] }
     const history = credited(
       issued([
@@ -157,7 +157,7 @@ describe("a credit of rows", () => {
     )
     expect(rowsOf(history).map((row) => row[3])).toEqual([-1, -1, -1, -1, -1, -0, -0, -0, -0, -0].map((one) => one + 0))
   })
-  it("of more than the remaining quantity is refused at its position", () => {
+  it("is rejected above the remaining quantity, at the row's position", () => {
     given(...credited(of120(), { items: [{ invoice_item_id: 11, quantity: "1.50" }] }))
       .when(
         credit({
@@ -169,19 +169,19 @@ describe("a credit of rows", () => {
       )
       .thenRefused({ "items.1.quantity": [`Of "Heads" 0.50 are left to credit; 0.51 are too many.`] })
   })
-  it("of another invoice's row is refused at its position", () => {
+  it("is rejected for another invoice's row, at its position", () => {
     given(...of120())
       .when(credit({ items: [{ invoice_item_id: 99, quantity: "1.00" }] }))
       .thenRefused({ "items.0.invoice_item_id": ["Invoice 0000000001 has no such row; name one of its own."] })
   })
-  it("without a quantity credits all that is left", () => {
+  it("without a quantity credits all that is left of a row", () => {
     const all = [{ invoice_item_id: 11, quantity: null }]
     expect(rowsOf(credited(of120(), { amount: 3_000 }, { items: all }))).toEqual([
       [11, "1.00", -2_500, -2_500, -500, -3_000],
       [11, "1.00", -7_500, -7_500, -1_500, -9_000]
     ])
   })
-  it("after a credit by amount is limited by the row's remaining amount", () => {
+  it("is limited by the row's remaining amount after a credit by amount", () => {
     const history = credited(of120(), { amount: 6_001 })
     given(...history)
       .when(credit({ items: [{ invoice_item_id: 11, quantity: "2.00" }] }))
@@ -192,7 +192,7 @@ describe("a credit of rows", () => {
       })
     expect(endOf(credited(history, { items: [{ invoice_item_id: 11, quantity: "1.00" }] })).amount_credited).toBe(9_001)
   })
-  it("of a deduction alone is refused, and so is more than the invoice's total with its deductions", () => {
+  it("is rejected for a deduction alone, and above the invoice's total with its deductions", () => {
     const { rows } = issued([
       { quantity: "1.00", amount: 10_000 },
       { name: "Deposit", quantity: "1.00", amount: -4_000 }
@@ -221,7 +221,7 @@ describe("a credit of rows", () => {
   })
 })
 
-describe("a credit of an amount", () => {
+describe("a credit note for an amount", () => {
   const two = issued([
     { quantity: "1.00", amount: 10_000 },
     { quantity: "1.00", amount: 5_000, tax: taxed("5.0000", 2) }
@@ -242,7 +242,7 @@ describe("a credit of an amount", () => {
       ]
     })
   })
-  it("of the full remainder takes the full rows", () => {
+  it("takes the full rows if it covers the full remainder", () => {
     const history = credited(two, { amount: 1_001 }, { amount: 333 }, { amount: 17_250 - 1_334 })
     const left = after(history, (facts) => facts.find(credit_note_items, {}))
     const sum = (id: number, column: "subtotal" | "tax_total"): number =>
@@ -252,7 +252,7 @@ describe("a credit of an amount", () => {
     ])
     expect(endOf(history)).toEqual({ status: "credited", amount_credited: 17_250, amount_outstanding: 0 })
   })
-  it("of one unit above the remainder is refused", () => {
+  it("is rejected one unit above the remainder", () => {
     given(...credited(of120(), { amount: 2_000 }))
       .when(credit({ amount: 10_001 }))
       .thenRefused({
@@ -261,7 +261,7 @@ describe("a credit of an amount", () => {
         ]
       })
   })
-  it("of zero is refused", () => {
+  it("is rejected for zero", () => {
     given(...of120())
       .when(credit({ amount: 0 }))
       .thenRefused({ amount: ["The amount field must be greater than 0."] })
@@ -272,12 +272,12 @@ describe("a credit note", () => {
   it.each([
     ["draft", "Invoice 0000000001 is a draft; issue it before a credit note is recorded."],
     ["voided", "Invoice 0000000001 was voided, so it takes no credit note."]
-  ] as const)("of an invoice that is %s is refused", (status, text) => {
+  ] as const)("is rejected for a %s invoice", (status, text) => {
     given(...of120({ status }))
       .when(credit({}))
       .thenRefused({ status: [text] })
   })
-  it("of a proforma is refused", () => {
+  it("is rejected for a proforma", () => {
     given(...of120({ type: "proforma" }))
       .when(credit({}))
       .thenRefused({ type: ["A proforma asks for no money, so it takes no credit note; issue an invoice instead."] })

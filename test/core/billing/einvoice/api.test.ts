@@ -43,7 +43,7 @@ describe.each(engines)("e-invoices on %s", (engine) => {
     return id
   }
 
-  it("names everything that is missing, each with the setting or field that mends it", async () => {
+  it("are rejected with every missing setting and field named", async () => {
     const id = await issued()
     const refused = await there.get(`/invoices/${id}/xml`)
     expect(refused.status).toBe(422)
@@ -62,7 +62,7 @@ describe.each(engines)("e-invoices on %s", (engine) => {
     await made("PUT", `/api/v1/members/${member_id}`, { peppol_id: "0009:12345678900012", tax_number: "FR12345678901" })
     expect((await fetched(`/api/v1/invoices/${id}/xml`)).status).toBe(200)
   })
-  it("are carried by the invoice's PDF with format=facturx, and refused for the same reasons as the XML", async () => {
+  it("are embedded in the PDF with format=facturx, and rejected for the same reasons as the XML", async () => {
     const drawn = await fetched(`/api/v1/invoices/${await issued()}/pdf?format=facturx`)
     expect([drawn.status, drawn.headers.get("content-type")]).toEqual([200, "application/pdf"])
     const bytes = Buffer.from(await drawn.arrayBuffer()).toString("latin1")
@@ -71,7 +71,7 @@ describe.each(engines)("e-invoices on %s", (engine) => {
     const refused = await there.get(`/invoices/${await draft()}/pdf?format=facturx`)
     expect([refused.status, Object.keys(refused.body.errors)]).toEqual([422, ["status"]])
   })
-  it("are files of XML that break no rule, in either form", async () => {
+  it("break no EN 16931 rule in UBL or CII", async () => {
     const id = await issued()
     const { number, tax_total, total } = (await made("GET", `/api/v1/invoices/${id}`)).invoice
     for (const [query, form] of [
@@ -97,7 +97,7 @@ describe.each(engines)("e-invoices on %s", (engine) => {
       })
     }
   })
-  it("are refused for drafts, voids, proformas and unknown formats", async () => {
+  it("are rejected for drafts, voided invoices, proformas and unknown formats", async () => {
     const errorsOf = async (id: number, query = "") =>
       Object.keys((await there.get(`/invoices/${id}/xml${query}`)).body.errors)
     const one = await draft()
@@ -109,7 +109,7 @@ describe.each(engines)("e-invoices on %s", (engine) => {
     expect(await errorsOf(voided)).toEqual(["status"])
     expect((await there.get("/invoices/999999/xml")).status).toBe(404)
   })
-  it("give the reason for rates without VAT, by rate", async () => {
+  it("state the exemption reason of a tax rate without VAT", async () => {
     const rate = (body: object) => there.put("/tax_rates/3", body)
     expect((await rate({ vat_category: "standard" })).body.errors).toHaveProperty("vat_category")
     expect((await there.put("/tax_rates/1", { vat_category: "exempt" })).body.errors).toHaveProperty("vat_category")
@@ -123,7 +123,7 @@ describe.each(engines)("e-invoices on %s", (engine) => {
     expect(brokenRules(read)).toEqual([])
     expect(read.vat).toMatchObject([{ category: "E", tax: "0.00", reason: "Insurance is exempt" }])
   })
-  it("give the reason for untaxed rows without a rate, by a setting", async () => {
+  it("state the configured reason on rows without a tax rate", async () => {
     const { member } = await made("POST", "/api/v1/members", {
       name: "Untaxed",
       membership_type: "organisation",
@@ -150,7 +150,7 @@ describe.each(engines)("e-invoices on %s", (engine) => {
       { category: "E", reason: "Small business" }
     ])
   })
-  it("are unchanged by later changes of rates and settings, and so are their credit notes", async () => {
+  it("stay the same when tax rates and settings change, and so do their credit notes", async () => {
     const { tax_rate } = await made("POST", "/api/v1/tax_rates", {
       name: "Export",
       rate: "0",
@@ -176,7 +176,7 @@ describe.each(engines)("e-invoices on %s", (engine) => {
     ])
     expect(readInvoice(await text(`invoices/${await issued(sold)}`)).vat).toMatchObject([{ category: "Z" }])
   })
-  it("are unchanged by later changes of names, accounts, clocks, the hire and the customer", async () => {
+  it("stay the same when names, accounts, time zones, hire dates or the customer change", async () => {
     await made("PUT", "/api/v1/settings/einvoice", { settings: { legal_name: "Bright Hire Ltd" } })
     await made("PUT", "/api/v1/settings/invoicing", { settings: { iban: "GB82 WEST 1234 5698 7654 32" } })
     const { opportunity } = await made("POST", "/api/v1/opportunities", {
@@ -209,7 +209,7 @@ describe.each(engines)("e-invoices on %s", (engine) => {
     expect(await text(`credit_notes/${credit_note.id}/xml`)).toContain("Bright Hire Ltd")
     expect(await text(`invoices/${await issued()}/xml`)).toContain("Dark Hire Ltd")
   })
-  it("exist for credit notes, naming the credited invoice, in part and in full", async () => {
+  it("name the credited invoice on partial and full credit notes", async () => {
     const id = await issued()
     const { number } = (await made("GET", `/api/v1/invoices/${id}`)).invoice
     const credited = async (body: object) => {
@@ -226,7 +226,7 @@ describe.each(engines)("e-invoices on %s", (engine) => {
     const [rest, rest_noted] = await credited({})
     expect(rest).toBe(rest_noted)
   })
-  it("are the same text from a device without a network", async () => {
+  it("are the same text on a device without a network", async () => {
     const id = await issued()
     const device = await there.enrol("van")
     await device.sync()

@@ -28,15 +28,15 @@ const errorsOf = (source: Source, form: EInvoiceForm = "ubl"): { readonly [field
 }
 const hire: Sold = { name: "Lamp", price: 1_000 }
 
-describe.each(forms)("as %s", (form) => {
-  it.each(Object.keys(documents))("writes the document %s as on file and breaks no rule", (name) => {
+describe.each(forms)("an e-invoice as %s", (form) => {
+  it.each(Object.keys(documents))("matches the stored file %s and breaks no EN 16931 rule", (name) => {
     const text = textOf(documents[name] ?? invoiceOf({ sold: [] }), form)
     const path = join(import.meta.dirname, `../../../fixtures/golden/einvoice/${name}.${form}.xml`)
     if (process.env["UPDATE_GOLDEN"] === "1") writeFileSync(path, text)
     expect(text).toBe(readFileSync(path, "utf8"))
     expect(brokenRules(readInvoice(text))).toEqual([])
   })
-  it("has the same sums for any invoice and its credit, and breaks no rule", () => {
+  it("has the totals of any invoice and its credit note, and breaks no rule", () => {
     fc.assert(
       fc.property(anyInvoice, (invoice) => {
         for (const source of [invoice, creditOf(invoice)]) {
@@ -52,7 +52,7 @@ describe.each(forms)("as %s", (form) => {
       })
     )
   })
-  it("keeps any text, without what XML cannot contain", () => {
+  it("keeps any text except characters that XML cannot contain", () => {
     fc.assert(
       fc.property(anyCharacters({ minLength: 1 }), (words) => {
         const text = textOf(invoiceOf({ sold: [hire], notes: [`a${words}z`] }), form)
@@ -83,8 +83,8 @@ const anyInvoice = fc
   })
   .map((given) => invoiceOf({ ...given, exchange_rate: "0.0052000000" }))
 
-describe("tax of a group", () => {
-  it("is its net times its rate, to the minor unit, where prices are without tax", () => {
+describe("tax of a VAT group", () => {
+  it("equals net times rate to the minor unit if prices exclude tax", () => {
     fc.assert(
       fc.property(fc.array(anySold, { minLength: 1, maxLength: 12 }), (sold) => {
         const { vat } = readInvoice(textOf(invoiceOf({ sold }), "ubl"))
@@ -92,7 +92,7 @@ describe("tax of a group", () => {
       })
     )
   })
-  it("is the billed tax where prices include it, off by at most a minor unit", () => {
+  it("equals the billed tax within a minor unit if prices include tax", () => {
     fc.assert(
       fc.property(fc.array(anySold, { minLength: 1, maxLength: 12 }), (sold) => {
         const { vat } = readInvoice(textOf(invoiceOf({ sold, prices_include_tax: true }), "ubl"))
@@ -102,21 +102,21 @@ describe("tax of a group", () => {
   })
 })
 
-describe("content of an electronic invoice", () => {
+describe("content of an e-invoice", () => {
   const read = (source: Source) => readInvoice(textOf(source, "cii"))
-  it("is a prepayment for a deposit, with the hire it is for", () => {
+  it("is a prepayment for a deposit, with the hire period", () => {
     expect(read(documents["deposit"] ?? invoiceOf({ sold: [] }))).toMatchObject({
       code: "386",
       period: { first: "2026-03-02", last: "2026-03-06" }
     })
   })
-  it("takes a deposit off as a row with a quantity below zero, and names the deposit's invoice", () => {
+  it("deducts a deposit as a row of negative quantity, and names the deposit's invoice", () => {
     const { due, lines, preceding, without_vat } = read(documents["final"] ?? invoiceOf({ sold: [] }))
     expect(lines[1]).toMatchObject({ quantity: "-1", price: "500.00", net: "-500.00" })
     expect(preceding).toEqual([{ number: "0000000031", date: "2026-02-01" }])
     expect([without_vat, due]).toEqual(["700.00", "840.00"])
   })
-  it("is positive on a credit note, which names the credited invoice and no account to pay to", () => {
+  it("is positive on a credit note, which names the credited invoice and no account", () => {
     expect(read(creditOf(invoiceOf({ sold: [hire] })))).toMatchObject({
       code: "381",
       with_vat: "12.00",
@@ -124,14 +124,14 @@ describe("content of an electronic invoice", () => {
       account: undefined
     })
   })
-  it("counts days by the store's clock: a hire ending at midnight ends the day before", () => {
+  it("counts days in the store's time zone: a hire ending at midnight ends the day before", () => {
     const days = ["2026-07-01T23:30:00.000Z", "2026-07-03T23:00:00.000Z"] as const
     expect(read(invoiceOf({ sold: [{ ...hire, days }] })).period).toEqual({ first: "2026-07-02", last: "2026-07-03" })
   })
   it("uses the issue date as the delivery date when the hire dates are unknown", () => {
     expect(read(invoiceOf({ sold: [hire] }))).toMatchObject({ delivery_date: "2026-03-09", period: undefined })
   })
-  it("has the net price behind the row's net, for the full quantity if no unit price is exact", () => {
+  it("states the net unit price, or the price of the full quantity if no unit price is exact", () => {
     const inclusive = { prices_include_tax: true, sold: [{ name: "Seats", quantity: "99999.99", price: 1_234_567 }] }
     const [line] = read(invoiceOf(inclusive)).lines
     expect(Number(line?.price) * Number(line?.quantity)).toBeCloseTo(Number(line?.net), 1)
@@ -140,21 +140,21 @@ describe("content of an electronic invoice", () => {
       net: "25.00"
     })
   })
-  it("leaves rows of words out of the rows and among the notes", () => {
+  it("moves text rows to the notes", () => {
     const invoice = invoiceOf({ sold: [hire] })
     const words = { ...invoice.rows[0]!, item_type: "text", name: "Mind the step", subtotal: 0, tax_total: 0 }
     const text = textOf({ ...invoice, rows: [...invoice.rows, words] }, "ubl")
     expect(readInvoice(text).lines).toHaveLength(1)
     expect(text).toContain("Spring tour\nMind the step")
   })
-  it("puts rows without money and rate with the others", () => {
+  it("gives rows without money and rate the VAT category of the others", () => {
     const invoice = invoiceOf({ sold: [hire] })
     const free = { ...invoice.rows[0]!, name: "Included", unit_price: 0, subtotal: 0, tax_total: 0 }
     const { lines, vat } = read({ ...invoice, rows: [...invoice.rows, { ...free, tax_rate: null, tax_rate_id: null }] })
     expect(lines[1]).toMatchObject({ category: "S", rate: "20", net: "0.00" })
     expect(vat).toHaveLength(1)
   })
-  it("joins the reasons of rates that are exempt for different ones", () => {
+  it("joins the reasons of different exempt rates", () => {
     const rates = new Map([
       [3, { name: "Training", category: "E" as const, reason: "Education" }],
       [4, { name: "Insurance", category: "E" as const, reason: "Insurance" }]
@@ -167,9 +167,9 @@ describe("content of an electronic invoice", () => {
   })
 })
 
-describe("a gap in an electronic invoice is reported with advice", () => {
+describe("an incomplete e-invoice", () => {
   const sold = [hire]
-  it("of the seller: name, country, VAT id", () => {
+  it("reports the seller's missing name, country and VAT id", () => {
     const nameless = { ...seller, name: "", country_code: null, tax_number: null, registration_number: null }
     expect(Object.keys(errorsOf(invoiceOf({ sold, seller: nameless })))).toEqual([
       "company.name",
@@ -177,19 +177,19 @@ describe("a gap in an electronic invoice is reported with advice", () => {
       "company.tax_number"
     ])
   })
-  it("of the seller: a registration where the tax number is no VAT id", () => {
+  it("reports a missing registration number if the seller's tax number is no VAT id", () => {
     const local = { ...seller, tax_number: "12/345/67890", registration_number: null }
     expect(Object.keys(errorsOf(invoiceOf({ sold, seller: local })))).toEqual(["company.registration_number"])
     expect(errorsOf(invoiceOf({ sold, seller: { ...local, registration_number: "HRB 1" } }))).toEqual({})
   })
-  it("of the buyer: country, and with reverse charge a VAT id", () => {
+  it("reports the buyer's missing country, and with reverse charge the VAT id", () => {
     const unknown = { ...buyer, country_code: null, tax_number: null, registration_number: null }
     expect(Object.keys(errorsOf(invoiceOf({ sold: [{ ...hire, rate: 5 }], buyer: unknown })))).toEqual([
       "member.country_id",
       "member.tax_number"
     ])
   })
-  it("of both: an address in the network, which CII does without", () => {
+  it("reports missing network addresses in UBL and invalid ones in CII", () => {
     const invoice = invoiceOf({
       sold,
       seller: { ...seller, peppol_id: null, email: null },
@@ -201,13 +201,13 @@ describe("a gap in an electronic invoice is reported with advice", () => {
       "member.peppol_id"
     ])
   })
-  it("of rows: the reason of exemption, and no exempt rows beside ones not subject to VAT", () => {
+  it("reports a missing exemption reason, rows outside VAT beside taxed ones, and no rows", () => {
     const rates = new Map([[4, { name: "Insurance", category: "E" as const, reason: " " }]])
     expect(errorsOf(invoiceOf({ sold: [{ ...hire, rate: 4 }], rates }))).toHaveProperty(["items.0.tax_rate_id"])
     expect(errorsOf(invoiceOf({ sold: [hire, { ...hire, rate: 6 }] }))).toHaveProperty(["items"])
     expect(errorsOf(invoiceOf({ sold: [] }))).toHaveProperty(["items"])
   })
-  it("of the tax: by the rates, regardless of agreed amounts", () => {
+  it("reports tax that differs from the rates by one unit of the currency", () => {
     const invoice = invoiceOf({ sold: [hire] })
     const taxed = (more: number): Source => ({
       ...invoice,
@@ -217,13 +217,13 @@ describe("a gap in an electronic invoice is reported with advice", () => {
     expect(errorsOf(taxed(99))).toEqual({})
     expect(errorsOf(taxed(100))).toHaveProperty(["tax_total"])
   })
-  it("of the currency: amounts in thousandths cannot be written", () => {
+  it("reports amounts in thousandths, which cannot be written", () => {
     const thousandths = invoiceOf({ currency_code: "KWD", sold: [{ ...hire, price: 1_001 }] })
     expect(errorsOf(thousandths)).toHaveProperty(["currency_code"])
   })
 })
 
-it("detects a document that breaks rules", () => {
+it("the rule checker finds broken rules and malformed XML", () => {
   const text = textOf(invoiceOf({ sold: [hire] }), "ubl")
   const wrong = text.replace(">12.00</cbc:TaxInclusiveAmount>", ">12.01</cbc:TaxInclusiveAmount>")
   expect(brokenRules(readInvoice(wrong))).toEqual(["BR-CO-15", "BR-CO-16"])

@@ -61,7 +61,7 @@ describe.skipIf(tools === undefined)("golden e-invoices", () => {
   })
   afterAll(() => rmSync(work, { recursive: true, force: true }))
 
-  it("are valid by the schema of CII, which rejects an invalid one", async () => {
+  it("are valid by the CII schema, which rejects an invalid file", async () => {
     const [first = ""] = filesOf("cii")
     expect(await judged(...filesOf("cii"))).toEqual({ code: 0, out: "" })
     const wrong = join(work, "wrong.xml")

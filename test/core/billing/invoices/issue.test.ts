@@ -86,7 +86,7 @@ const issuedWith = (set: object, was: object = {}) => ({
 })
 
 describe("issuing a draft", () => {
-  it("assigns its number, its due date by its terms, and the names it keeps", () => {
+  it("assigns the number and the due date, and freezes the names of both parties", () => {
     given(...draft())
       .when(issue())
       .thenEvents(issuedWith({}))
@@ -96,12 +96,12 @@ describe("issuing a draft", () => {
       .when(issue({}, {}, { number: () => null }))
       .thenEvents(issuedWith({ number: null }))
   })
-  it("at a time that is past counts its terms from then", () => {
+  it("counts the payment terms from a past issue date", () => {
     given(...draft())
       .when(issue({ issued_at: "2026-06-01T08:00:00.000Z" }))
       .thenEvents(issuedWith({ issued_at: "2026-06-01T08:00:00.000Z", due_at: "2026-06-15T08:00:00.000Z" }))
   })
-  it("in the future is refused; clocks may be minutes apart, as for payments", () => {
+  it("rejects an issue date more than 5 minutes in the future", () => {
     given(...draft())
       .when(issue({ issued_at: "2026-06-18T12:05:00.001Z" }))
       .thenRefused({ issued_at: ["The issued at field must not be in the future."] })
@@ -118,7 +118,7 @@ describe("issuing a draft", () => {
       .when(issue({ due_at: "2026-07-09T00:00:00.000Z" }))
       .thenEvents(issuedWith({ due_at: "2026-07-09T00:00:00.000Z" }, { due_at: own }))
   })
-  it("that is due before the day it is issued on is refused; any instant of that day will do", () => {
+  it("rejects a due date before the day of issue, and accepts any instant of that day", () => {
     const today = "2026-06-18T00:00:00.000Z"
     given(...draft())
       .when(issue({ due_at: today }))
@@ -127,19 +127,19 @@ describe("issuing a draft", () => {
       .when(issue({ due_at: "2026-06-17T23:59:59.999Z" }))
       .thenRefused({ due_at: ["The due at field must not be before the day of issue; send a later due_at."] })
   })
-  it("of zero is paid at once", () => {
+  it("marks an invoice of zero as paid at once", () => {
     const nothing = { subtotal: 0, tax_total: 0, total: 0, amount_outstanding: 0 }
     given(...draft(nothing))
       .when(issue())
       .thenEvents(issuedWith({ status: "paid", amount_outstanding: 0, paid_at: decided_at }, { amount_outstanding: 0 }))
   })
-  describe("that bills more than is left of its opportunity", () => {
+  describe("above what is left of its opportunity", () => {
     const [item] = issued(sold).items
     const earlier = { invoice: header({ id: 2, number: "0000000006" }), item: item!, quantity: 100, tax: 0 }
     const beside = (net: number): Partial<IssueFacts> => ({
       billing: { own: 10_000, others: { total: 15_000, currency_code: "GBP", rows: [{ ...earlier, net }], drafts: [] } }
     })
-    it("is refused, naming billed and remaining amounts", () => {
+    it("is rejected, naming billed and remaining amounts", () => {
       given(...draft())
         .when(issue({}, beside(5_001)))
         .thenRefused({
@@ -149,7 +149,7 @@ describe("issuing a draft", () => {
           ]
         })
     })
-    it("is issued where that is allowed, which the activity keeps", () => {
+    it("is allowed by allow_overbilling, which the event records only where it mattered", () => {
       const also = { also: { allow_overbilling: true } }
       const event = issuedWith({})
       given(...draft())
@@ -163,32 +163,32 @@ describe("issuing a draft", () => {
   it.each<[string, Partial<InvoiceRow>, Partial<IssueFacts>, object]>([
     ["without rows", {}, { items: 0 }, { items: ["An invoice without rows cannot be issued."] }],
     [
-      "below nothing",
+      "with a total below zero",
       { total: -1 },
       {},
       { total: ["The total is below zero; take deductions off, or issue a credit note instead."] }
     ],
     [
-      "to an archived customer",
+      "for an archived customer",
       {},
       { member: { ...member, deleted_at: given_at } },
       { member_id: ["The customer is archived; restore the member or name another one."] }
     ],
     [
-      "to a user",
+      "for a user",
       {},
       { member: { ...member, membership_type: "user" } },
       { member_id: ["A user cannot be billed; name an organisation, a contact or a venue."] }
     ],
     [
-      "that takes off a deposit twice",
+      "with a deposit that is deducted already",
       {},
       { spent_deposits: ["deposit 0000000003"] },
       { items: ["Take off the deduction of deposit 0000000003: it was deducted or undone."] }
     ],
-    ["that was issued", { status: "issued" }, {}, { status: ["The invoice is issued; only a draft can be issued."] }],
-    ["that was voided", { status: "voided" }, {}, { status: ["The invoice is voided; only a draft can be issued."] }]
-  ])("%s is refused", (_, set, facts, errors) => {
+    ["once issued", { status: "issued" }, {}, { status: ["The invoice is issued; only a draft can be issued."] }],
+    ["once voided", { status: "voided" }, {}, { status: ["The invoice is voided; only a draft can be issued."] }]
+  ])("is rejected %s", (_, set, facts, errors) => {
     given(...draft(set))
       .when(issue({}, facts))
       .thenRefused({ ...errors })
@@ -212,12 +212,12 @@ describe("voiding an invoice", () => {
       was: { ...was, voided_at: null, void_reason: null }
     }
   })
-  it("leaves nothing outstanding, and keeps its number", () => {
+  it("leaves nothing outstanding and keeps the number", () => {
     given(...of120())
       .when(undo())
       .thenEvents(voided({ status: "issued", amount_outstanding: 12_000, paid_at: null }))
   })
-  it("of zero, which was paid on issuing, is allowed", () => {
+  it("is allowed for an invoice of zero, which was paid on issue", () => {
     given(...of120({ total: 0, status: "paid", paid_at: given_at, amount_outstanding: 0 }))
       .when(undo())
       .thenEvents(voided({ status: "paid", amount_outstanding: 0, paid_at: given_at }))
@@ -225,20 +225,20 @@ describe("voiding an invoice", () => {
   it.each<[string, Partial<InvoiceRow>, Partial<VoidFacts>, string]>([
     ["a draft", { status: "draft" }, {}, "The invoice is a draft; delete it instead."],
     [
-      "one with money on it",
+      "an invoice with payments",
       { status: "partially_paid", amount_paid: 1 },
       {},
       "The invoice has payments; refund them first, or issue a credit note."
     ],
-    ["one with a credit note", {}, { credit_notes: 1 }, "The invoice has a credit note and cannot be voided."],
-    ["one that was voided", { status: "voided" }, {}, "The invoice is voided and cannot be voided."],
+    ["an invoice with a credit note", {}, { credit_notes: 1 }, "The invoice has a credit note and cannot be voided."],
+    ["a voided invoice", { status: "voided" }, {}, "The invoice is voided and cannot be voided."],
     [
-      "a deposit that another takes off",
+      "a deposit that another invoice deducts",
       { type: "deposit" },
       { deducted_by: ["invoice 0000000009"] },
       "The deposit is taken off by invoice 0000000009; void that first."
     ]
-  ])("refuses %s", (_, set, facts, text) => {
+  ])("rejects %s", (_, set, facts, text) => {
     given(...of120(set))
       .when(undo(facts))
       .thenRefused({ status: [text] })

@@ -19,27 +19,27 @@ const codesOf = (blocks: ReadonlyArray<Block>): ReadonlyArray<string> =>
   )
 const plain = { lines: 3, currency: "EUR", language: "en-GB" }
 
-describe("a document", () => {
+describe("an invoice document", () => {
   it.each([
     ["EUR in German", { ...plain, language: "de" }],
     ["JPY", { ...plain, currency: "JPY" }],
     ["KWD to an Arabic name", { ...plain, currency: "KWD", buyer: "شركة الأضواء للفعاليات" }],
     ["1,000 lines", { ...plain, lines: 1_000, with_discount: true, with_deposit: true }],
     ["no lines", { ...plain, lines: 0 }]
-  ])("survives storage and reading: %s", (_what, sample) => {
+  ])("is readable after storage: %s", (_what, sample) => {
     for (const document of [invoiceDocument(invoiceSample(sample)), creditNoteDocument(creditNoteSample(sample))])
       expect(Result.isSuccess(readDocument(JSON.parse(JSON.stringify(document))))).toBe(true)
   })
-  it("shows amounts at the scale of the currency, in the customer's language", () => {
+  it("shows amounts at the currency's scale, in the customer's language", () => {
     expect(textOf({ ...plain, language: "de" })).toContain("2.018,13\u00a0€")
     expect(textOf({ ...plain, currency: "JPY" })).toContain("1,694")
     expect(textOf({ ...plain, currency: "KWD" })).toContain("KD\u00a01,694.190")
   })
-  it("states the tax in the currency it is accounted for in", () => {
+  it("states the tax in the accounting currency", () => {
     expect(textOf({ ...plain, currency: "KWD" })).toContain("at the rate of 0.9123.")
     expect(textOf(plain)).not.toContain("at the rate")
   })
-  it("shows paid and outstanding amounts, and how to pay", () => {
+  it("shows paid and outstanding amounts, and a bank code for the rest", () => {
     const { invoice } = invoiceSample(plain)
     const left = invoice.total - 1_000
     const open = { status: "partially_paid", amount_paid: 1_000, amount_outstanding: left } as const
@@ -60,7 +60,7 @@ describe("a document", () => {
       "0000000042"
     ])
   })
-  it("for a proforma says that it is no invoice and what will be due, and no way to pay", () => {
+  it("states on a proforma that it is no invoice, and no way to pay", () => {
     const proforma = (language: string, status: "issued" | "voided" = "issued") =>
       textOf({ ...plain, language, invoice: { type: "proforma", status } })
     expect(codesOf(invoiceDocument(invoiceSample({ ...plain, invoice: { type: "proforma" } })).blocks)).toEqual([])
@@ -70,7 +70,7 @@ describe("a document", () => {
     expect(proforma("de")).toContain("Mit der Rechnung werden 2.018,13\u00a0€ fällig.")
     expect(proforma("en-GB", "voided")).not.toContain("will be due")
   })
-  it("asks for no payment once paid, voided or still a draft", () => {
+  it("has no bank code once paid or voided, or as a draft", () => {
     for (const invoice of [
       { status: "paid", amount_outstanding: 0 },
       { status: "voided" },
@@ -80,14 +80,14 @@ describe("a document", () => {
   })
 })
 
-describe("ways to pay", () => {
-  it("require an account with valid check digits", () => {
+describe("payment details", () => {
+  it("require an IBAN with valid check digits", () => {
     expect(isIban("GB82 WEST 1234 5698 7654 32")).toBe(true)
     expect(isIban("GB82 WEST 1234 5698 7654 33")).toBe(false)
     expect(isIban("GB82")).toBe(false)
     expect(spacedIban("de02120300000000202051")).toBe("DE02 1203 0000 0000 2020 51")
   })
-  it("are the banks' code for euros alone", () => {
+  it("include the EPC bank code for amounts in euros only", () => {
     const of = { iban: "DE02120300000000202051", bic: null, holder: "Ä".repeat(80), text: "7", amount_minor: 1 }
     expect(epcCode({ ...of, currency: "GBP" })).toBeUndefined()
     expect(epcCode({ ...of, currency: "EUR", amount_minor: 0 })).toBeUndefined()
@@ -95,7 +95,7 @@ describe("ways to pay", () => {
     expect(new TextEncoder().encode(code).length).toBeLessThanOrEqual(331)
     expect(code.split("\n").slice(4, 8)).toEqual(["", "Ä".repeat(35), "DE02120300000000202051", "EUR0.01"])
   })
-  it("require an address template of number, amount and currency", () => {
+  it("accept a payment link with https and known fields only", () => {
     const values = { number: "R/7&x", amount: "10.00", currency: "EUR" }
     expect(paymentLink("https://pay.example/{number}?a={amount}{currency}", values)).toBe(
       "https://pay.example/R%2F7%26x?a=10.00EUR"

@@ -47,7 +47,7 @@ const event = (type: string, set: object, was: object, payment: object) => ({
 const refunded20 = { status: "partially_paid", amount_paid: 10_000, amount_outstanding: 2_000, paid_at: null } as const
 
 describe("a payment", () => {
-  it("of a part leaves the rest outstanding", () => {
+  it("in part leaves the rest outstanding", () => {
     given(...of120())
       .when(pay({ amount: 5_000, method: "cash", reference: "Till 1" }))
       .thenEvents(
@@ -71,24 +71,24 @@ describe("a payment", () => {
         )
       )
   })
-  it("above the outstanding amount by one unit is refused, with that amount", () => {
+  it("is rejected one unit above the outstanding amount, naming that amount", () => {
     given(...of120(half_paid))
       .when(pay({ amount: 7_001 }))
       .thenRefused({
         amount: ["The payment of 70.01 GBP is more than the 70.00 GBP that are outstanding; record that much or less."]
       })
   })
-  it("of zero is refused", () => {
+  it("is rejected for zero", () => {
     given(...of120())
       .when(pay({ amount: 0 }))
       .thenRefused({ amount: ["The amount field must be greater than 0."] })
   })
-  it("in another currency is refused", () => {
+  it("is rejected in another currency", () => {
     given(...of120())
       .when(pay({ amount: 100, currency: "EUR" }))
       .thenRefused({ currency: ["The invoice is in GBP; a payment of it is in the same currency."] })
   })
-  it("in the future is refused; clocks may be minutes apart", () => {
+  it("is rejected more than 5 minutes in the future", () => {
     given(...of120())
       .when(pay({ amount: 100, paid_at: "2026-06-18T12:05:00.001Z" }))
       .thenRefused({ paid_at: ["The paid at field must not be in the future."] })
@@ -101,12 +101,12 @@ describe("a payment", () => {
     ["voided", "Invoice 0000000001 was voided, so it takes no payment."],
     ["paid", "Invoice 0000000001 is paid already; nothing is outstanding."],
     ["credited", "Invoice 0000000001 is credited already; nothing is outstanding."]
-  ] as const)("of an invoice that is %s is refused", (status, text) => {
+  ] as const)("is rejected for a %s invoice", (status, text) => {
     given(...of120({ status }))
       .when(pay({ amount: 100 }))
       .thenRefused({ status: [text] })
   })
-  it("of a proforma is refused, issued or not", () => {
+  it("is rejected for a proforma, issued or not", () => {
     for (const status of ["draft", "issued"] as const)
       given(...of120({ type: "proforma", status }))
         .when(pay({ amount: 100 }))
@@ -115,12 +115,12 @@ describe("a payment", () => {
 })
 
 describe("a refund", () => {
-  it("opens a paid invoice again", () => {
+  it("reopens a paid invoice", () => {
     given(...of120(paid))
       .when(refund({ amount: 2_000, reason: "Broken lamp" }))
       .thenEvents(event("refunded", refunded20, paid, row("refund", 2_000, { reason: "Broken lamp" })))
   })
-  it("of all payments reopens the invoice", () => {
+  it("of all payments leaves the invoice issued and unpaid", () => {
     given(...of120(paid))
       .when(refund({ amount: 12_000 }))
       .thenEvents(
@@ -132,7 +132,7 @@ describe("a refund", () => {
         )
       )
   })
-  it("of a credited invoice pays out the customer's credit, and it stays credited", () => {
+  it("of a credited invoice pays out the customer's credit and leaves the status credited", () => {
     given(
       ...of120({ ...paid, status: "credited", amount_credited: 12_000, amount_outstanding: -12_000, paid_at: null })
     )
@@ -146,7 +146,7 @@ describe("a refund", () => {
         )
       )
   })
-  it("names its payment, and is limited to its remainder", () => {
+  it("is limited to what is left of the payment it names", () => {
     const payment: PaymentRow = { ...row("payment", 5_000), method: "other", id: 21, ...stamps }
     given(...of120(paid))
       .when(refund({ amount: 2_000, payment_id: 21 }, { payment, refunded: 3_000 }))
@@ -163,14 +163,14 @@ describe("a refund", () => {
         .when(refund({ amount: 1, payment_id: 21 }, { payment: other, refunded: 0 }))
         .thenRefused({ payment_id: ["Invoice 0000000001 has no payment 21; name one of its own, or none."] })
   })
-  it("of one unit more than is paid is refused", () => {
+  it("is rejected one unit above what is paid", () => {
     given(...of120(half_paid))
       .when(refund({ amount: 5_001 }))
       .thenRefused({
         amount: ["The refund of 50.01 GBP is more than the 50.00 GBP that are paid; refund that much or less."]
       })
   })
-  it("is refused without a payment", () => {
+  it("is rejected without a payment", () => {
     given(...of120())
       .when(refund({ amount: 1 }))
       .thenRefused({ amount: ["Nothing is paid on invoice 0000000001, so nothing can be refunded."] })
@@ -178,7 +178,7 @@ describe("a refund", () => {
   it.each([
     ["draft", "Invoice 0000000001 is a draft; issue it before a refund is recorded."],
     ["voided", "Invoice 0000000001 was voided, so it takes no refund."]
-  ] as const)("of an invoice that is %s is refused", (status, text) => {
+  ] as const)("is rejected for a %s invoice", (status, text) => {
     given(...of120({ status }))
       .when(refund({ amount: 100 }))
       .thenRefused({ status: [text] })
