@@ -32,18 +32,18 @@ const tableOf = (blocks: ReadonlyArray<Block>): Table => {
 const golden = (name: string, document: unknown) =>
   expect(`${JSON.stringify(document, null, 1)}\n`).toMatchFileSnapshot(`goldens/${name}.json`)
 
-describe("golden documents", () => {
-  it("a quotation", () => golden("quotation", quoted(plain, { intro: "Thank you.", terms: "Pay first." })))
-  it("a quotation in German at an agreed price", () =>
+describe("document content, equal to its golden file", () => {
+  it("renders a quotation", () => golden("quotation", quoted(plain, { intro: "Thank you.", terms: "Pay first." })))
+  it("renders a quotation in German at an agreed price", () =>
     golden("quotation-deal", quoted({ ...plain, lines: 3, language: "de", header: { deal_total: 123_456 } })))
-  it("a quotation with lines only", () =>
+  it("renders a quotation with lines only", () =>
     golden("quotation-bare", quoted({ ...plain, lines: 2, currency: "JPY", language: "en-US", is_bare: true })))
-  it("an order confirmation in French, tax in the prices", () =>
+  it("renders an order confirmation in French with tax in the prices", () =>
     golden(
       "order_confirmation",
       quoted({ ...plain, lines: 4, currency: "KWD", language: "fr", type: "order_confirmation", inclusive: true })
     ))
-  it("a purchase order", () =>
+  it("renders a purchase order", () =>
     golden("purchase_order", purchaseDocument(purchaseSample({ lines: 9, currency: "EUR" }), sampleOptions("en-GB"))))
 })
 
@@ -51,7 +51,7 @@ describe.each([
   ["EUR", 2],
   ["JPY", 0],
   ["KWD", 3]
-] as const)("sums in %s", (currency, scale) => {
+] as const)("amounts of a document in %s", (currency, scale) => {
   const minor = (text: string): number => {
     const digits = Number(text.replace(/[^\d.-]/g, ""))
     return Math.round(digits * 10 ** scale)
@@ -59,7 +59,7 @@ describe.each([
   it.each([
     ["without tax", false],
     ["with tax", true]
-  ])("of lines %s are the total's", (_what, inclusive) => {
+  ])("add up to the total for prices %s, by line and by group", (_what, inclusive) => {
     const paper = salesSample({ ...plain, currency, lines: 60, inclusive })
     const document = salesDocument(paper, sampleOptions("en-GB"))
     const { rows } = tableOf(document.blocks)
@@ -75,14 +75,14 @@ describe.each([
 })
 
 describe("a document", () => {
-  it.each([1, 40, 1_000])("of %i lines survives storage and reading", (lines) => {
+  it.each([1, 40, 1_000])("of %i lines is readable after storage", (lines) => {
     for (const document of [
       quoted({ ...plain, lines }),
       purchaseDocument(purchaseSample({ lines, currency: "KWD" }), sampleOptions("de"))
     ])
       expect(Result.isSuccess(readDocument(JSON.parse(JSON.stringify(document))))).toBe(true)
   })
-  it("marks voided documents VOID, but not drafts or quotations", () => {
+  it("is marked VOID for a lost quotation, and unmarked for a draft", () => {
     expect(quoted({ ...plain, header: { state: 1, status: 2 } }).watermark).toBe("VOID")
     expect(quoted({ ...plain, header: { state: 0, status: 0 } }).watermark).toBeUndefined()
   })
@@ -90,14 +90,14 @@ describe("a document", () => {
     const signs = (sample: SalesSample) => flat(quoted(sample).blocks).some(({ kind }) => kind === "signature")
     expect([signs(plain), signs({ ...plain, type: "order_confirmation" })]).toEqual([true, false])
   })
-  it("of an order to a supplier is marked while it is a draft and once it is cancelled", () => {
+  it("is marked DRAFT for a draft purchase order, and VOID for a cancelled one", () => {
     const markOf = (status: "draft" | "sent" | "cancelled") =>
       purchaseDocument(purchaseSample({ lines: 1, currency: "EUR", order: { status } }), sampleOptions("en")).watermark
     expect([markOf("draft"), markOf("sent"), markOf("cancelled")]).toEqual(["DRAFT", undefined, "VOID"])
   })
 })
 
-describe("fields", () => {
+describe("template fields", () => {
   const namesIn = (data: { readonly [key: string]: unknown }): ReadonlyArray<string> =>
     Object.entries(data).flatMap(([key, value]) => {
       const [one] = Array.isArray(value) ? value : [value]
@@ -109,11 +109,11 @@ describe("fields", () => {
     for (const value of Object.values(data).flatMap((one) => (Array.isArray(one) ? one : [one])))
       for (const field of Object.values(value)) expect(["string", "boolean"]).toContain(typeof field)
   }
-  it("on offer all have a value, and no others exist: quotations", () => same(salesGroups, salesSample(plain)))
-  it("on offer all have a value, and no others exist: purchase orders", () =>
+  it("of quotations all have a value, and no value is unlisted", () => same(salesGroups, salesSample(plain)))
+  it("of purchase orders all have a value, and no value is unlisted", () =>
     same(purchaseGroups, purchaseSample({ lines: 2, currency: "EUR" })))
   it.each(Object.keys(document_types) as ReadonlyArray<DocumentType>)(
-    "of %s are named once, as they are checked",
+    "of a %s are listed once, and equal the accepted paths",
     (type) => {
       const offered = fieldsOfType(type).flatMap(({ fields }) => fields)
       expect(new Set(offered.map(({ name }) => name)).size).toBe(offered.length)
@@ -123,7 +123,7 @@ describe("fields", () => {
       expect(checked.sort()).toEqual([...pathsOfType(type)].sort())
     }
   )
-  it("are written as the document writes them", () => {
+  it("format dates and amounts as the document does", () => {
     const data = dataOf(salesGroups, salesSample({ ...plain, language: "de" }), {
       language: "de",
       zone: "Europe/Berlin",
@@ -132,7 +132,7 @@ describe("fields", () => {
     expect(data["opportunity"]).toMatchObject({ starts_at: "1. Dezember 2026", customer_collecting: false })
     expect(JSON.stringify(data["items"])).toContain("36,00\u00a0€")
   })
-  it("of the warehouse show no price", () => {
+  it("of warehouse documents include no amounts of money", () => {
     for (const type of ["pick_list", "delivery_note", "return_note"] as const)
       expect(
         fieldsOfType(type)
@@ -140,7 +140,7 @@ describe("fields", () => {
           .filter((one) => one.type === "currency")
       ).toEqual([])
   })
-  it("without a type are those shared by every type", () => {
+  it("without a document type are those that every type has", () => {
     expect(pathsOfType(null)).toContain("store.name")
     expect(pathsOfType(null)).not.toContain("opportunity.subject")
   })
@@ -163,7 +163,7 @@ describe("a layout", () => {
     { ...none, store_id: 1, document_type: null, intro: "store", footer: "store" },
     { ...none, store_id: 1, document_type: "quotation", intro: "both" }
   ] as const
-  it("takes each field from the narrowest level that has it", () => {
+  it("takes each field from the most specific level that sets it", () => {
     const said = { accent: "#000001", terms: "type", footer: "store", intro: "both" }
     expect(narrowest(all, "quotation", 1)).toEqual(said)
     expect(narrowest(all.toReversed(), "quotation", 1)).toEqual(said)

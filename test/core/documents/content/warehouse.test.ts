@@ -36,7 +36,7 @@ describe.each(engines)("warehouse documents on %s", (engine) => {
       .split("\n")
       .find((line) => line.includes(name))!
 
-  it("equal the golden trees before anything is dispatched", async () => {
+  it("equal their golden files before anything is dispatched", async () => {
     for (const kind of kinds) {
       const document = await paper(kind)
       golden(`${kind}.json`, `${JSON.stringify(document, null, 1)}\n`)
@@ -50,7 +50,7 @@ describe.each(engines)("warehouse documents on %s", (engine) => {
       expect(sides, kind).not.toContain("end start")
     }
   })
-  it("follow the warehouse: cases first, then locations, A-2 before A-10, no location last", async () => {
+  it("list cases first, then locations in walking order, and items without a location last", async () => {
     expect(sketch(await paper("pick_list")).match(/^== .*?(?= ·)/gm)).toEqual([
       "== Case Box 3",
       "== A-2",
@@ -60,7 +60,7 @@ describe.each(engines)("warehouse documents on %s", (engine) => {
       "== No place recorded"
     ])
   })
-  it("tick prepared units, and show how many are still to be picked and where others are", async () => {
+  it("tick prepared units, and show what is still to pick and where else it is", async () => {
     expect(await row("pick_list", "A-2 · S/N SN-1002")).toContain("[x]")
     expect(await row("pick_list", "still to pick")).toBe(
       "Mac Aura (AURA / Spots first / 1 still to pick / also at A-10) · 2 · 13 kg · "
@@ -76,27 +76,27 @@ describe.each(engines)("warehouse documents on %s", (engine) => {
     expect(text).toContain("  [ ] Stand (STAND · C-1) · 4 ·  · ")
     expect(text).toContain("  [ ] Cable 10 m (CAB-10 · B-10) · 6 ·  · ")
   })
-  it("sum pieces and kilograms, and count pieces of unknown weight", async () => {
+  it("add up pieces and kilograms, and count pieces of unknown weight", async () => {
     const document = await paper("pick_list")
     expect(sketch(document)).toContain("-- Pieces: 31\n-- Total weight: 100.8 kg")
     expect(JSON.stringify(document)).toContain("Without a recorded weight: 3 pieces")
   })
-  it("show neither prices nor costs nor services", async () => {
+  it("show no prices, costs or services", async () => {
     for (const kind of kinds) {
       const text = JSON.stringify(await paper(kind))
       expect(text).not.toMatch(/999|50[.,]00|£|GBP|Crew/)
     }
   })
-  it("show sub-hire and internal notes to staff, not to the customer", async () => {
+  it("show sub-hires and internal notes to staff only", async () => {
     expect(sketch(await paper("pick_list"))).toMatch(/Sub-rental/)
     const delivery = sketch(await paper("delivery_note"))
     expect(delivery).not.toMatch(/Sub-rental|Hired in|Spots first/)
     expect(delivery).toContain("Black")
   })
-  it("list all serial numbers of a line in one row of a delivery", async () => {
+  it("list all serial numbers of a line in one row of the delivery note", async () => {
     expect(await row("delivery_note", "SN-1002")).toBe("Mac Aura (A-2 · S/N SN-1002, A-3 / AURA) · 3 · 19.5 kg")
   })
-  it("show where to deliver and when, whom to call, and the order's code for the scanner", async () => {
+  it("show the delivery address, times, phone number and a scannable order number", async () => {
     const text = JSON.stringify((await paper("pick_list")).blocks.slice(0, 3))
     for (const said_there of [
       "Olympia Hall",
@@ -109,10 +109,10 @@ describe.each(engines)("warehouse documents on %s", (engine) => {
     expect(text).toContain(`"kind":"code","symbology":"code128","value":"0000000001"`)
     expect(text).toContain("31/08/2026 07:00 – 09:00")
   })
-  it("have an empty return note while nothing is out", async () => {
+  it("include an empty return note while nothing is out", async () => {
     expect(JSON.stringify(await paper("return_note"))).toContain("There is nothing on it.")
   })
-  it("are in the company's language for staff, and in the customer's language for customers", async () => {
+  it("are in the company's language for staff, and in the customer's for customers", async () => {
     await callsTo(app).put("/settings/company", { settings: { locale: "de-DE" } })
     try {
       expect((await paper("pick_list")).title).toBe("Packliste 0000000001")
@@ -125,7 +125,7 @@ describe.each(engines)("warehouse documents on %s", (engine) => {
       await callsTo(app).put("/members/" + String(await customerOf(app, house.order)), { locale: "en-GB" })
     }
   })
-  it("carry the number that the office gave, in their names as well", async () => {
+  it("name their file by the document number, and include the layout's texts", async () => {
     const prepared = await app.run(
       Effect.gen(function* () {
         return yield* warehousePaper(
@@ -145,12 +145,12 @@ describe.each(engines)("warehouse documents on %s", (engine) => {
       /Mind the step.*As agreed/s
     )
   })
-  it("do not exist for an unknown order or another type", async () => {
+  it("do not exist for an unknown order or another document type", async () => {
     await expect(paperOf(app, 4_711, "pick_list")).rejects.toThrow("no such paper")
     await expect(paperOf(app, house.order, "quotation")).rejects.toThrow("no such paper")
   })
 
-  it("show dispatched, remaining and returned pieces", async () => {
+  it("show dispatched, remaining and returned quantities", async () => {
     const { assignmentOf, lines, order, patch, post } = house
     const ids = await Promise.all(["A-1", "A-2", "A-3", "FC-7"].map(assignmentOf))
     await post(`/opportunities/${order}/quick_book_out`, { asset_ids: ids })
@@ -171,7 +171,7 @@ describe.each(engines)("warehouse documents on %s", (engine) => {
     expect(after).toMatch(/\[x\] A-1 · S\/N SN-1001 · [ ·]*$/m)
     expect(after).toMatch(/\[ \] A-2 · S\/N SN-1002.*\|A-2\|/)
   })
-  it("list damaged and lost units", async () => {
+  it("mark damaged and missing units on the return note", async () => {
     const { assignmentOf, lines, order, patch, post } = house
     const [first, second] = [await assignmentOf("A-1"), await assignmentOf("A-2")]
     await post(`/opportunities/${order}/quick_check_in`, { asset_ids: [second] })
@@ -191,7 +191,7 @@ describe.each(engines)("warehouse documents on %s", (engine) => {
 const customerOf = async (app: App, order: number): Promise<number> =>
   (await app.call("GET", `/api/v1/opportunities/${order}`)).body.opportunity.member_id
 
-it("a case on the order is listed with all its content, ticked once sealed", async () => {
+it("a case on the order lists all its content, ticked once sealed", async () => {
   const app = await openApp()
   const { made, post, put } = callsTo(app)
   const [rack, wireless] = [
@@ -241,7 +241,7 @@ it("a case on the order is listed with all its content, ticked once sealed", asy
   await app.close()
 })
 
-it("a thousand lines take as many queries as one", async () => {
+it("a pick list of 1,000 lines takes as many queries as one of three", async () => {
   const app = await openApp()
   const asked = async (order: number): Promise<number> =>
     app.run(
@@ -277,7 +277,7 @@ it("a thousand lines take as many queries as one", async () => {
   await app.close()
 })
 
-describe("codes", () => {
+describe("printed codes", () => {
   const unit = (id: number, barcode: string | null, asset_number: string | null, serial_number: string | null) => ({
     id,
     barcode,
@@ -285,23 +285,23 @@ describe("codes", () => {
     serial_number
   })
   const among = (...units: ReadonlyArray<ReturnType<typeof unit>>) => codesAmong(units, [], { units: [], products: [] })
-  it("are accepted by a scanner for exactly that unit", () => {
+  it("identify exactly one unit to a scanner", () => {
     const codes = among(unit(1, "X", "A-1", null), unit(2, "X", "A-2", null), unit(3, "A-2", null, "S-3"))
     expect([1, 2, 3].map((id) => codes.ofUnit(id)?.value)).toEqual(["A-1", "unit:2", "A-2"])
   })
-  it("are no bare number for units without another name", () => {
+  it("fall back to a prefixed id for a unit without another code", () => {
     expect(among(unit(1, null, null, null), unit(2, "1", null, null)).ofUnit(1)?.value).toBe("unit:1")
   })
-  it("are not read as quantities, nor cut at their ends", () => {
+  it("avoid texts that a scanner reads as a quantity or trims", () => {
     expect(among(unit(1, "CASE*5", " A-1", "S-1")).ofUnit(1)?.value).toBe("S-1")
     expect(among(unit(1, "5 x CASE", "]C1A-1", "S-1")).ofUnit(1)?.value).toBe("S-1")
   })
-  it("are for a camera where a laser could not read them", () => {
+  it("are QR codes if the text is too long for Code 128 or not ASCII", () => {
     expect(among(unit(1, "Kiste Ä", null, null)).ofUnit(1)).toEqual({ symbology: "qr", value: "Kiste Ä" })
     expect(among(unit(1, "A".repeat(40), null, null)).ofUnit(1)?.symbology).toBe("qr")
     expect(among(unit(1, "A-1", null, null)).ofUnit(1)?.symbology).toBe("code128")
   })
-  it("of counted products include full quantities, and no zero", () => {
+  it("of counted products include a quantity if it is whole, above zero and not huge", () => {
     const codes = codesAmong([], [{ id: 1, sku: "CAB", barcode: null }], { units: [], products: [] })
     expect(["5", "0", "2.5", "1234567"].map((count) => codes.ofProduct(1, count)?.value)).toEqual([
       "CAB*5",
@@ -312,7 +312,7 @@ describe("codes", () => {
   })
 })
 
-it("locations are sorted by their numbers", () => {
+it("locations are sorted by the numbers in them", () => {
   expect(["B-1", "A-10", "A-2", "", "a-2", "A-2-1"].toSorted(inWalkingOrder)).toEqual([
     "",
     "A-2",
@@ -323,7 +323,7 @@ it("locations are sorted by their numbers", () => {
   ])
 })
 
-it("a kit scanned out by its units includes its bulk parts on delivery and return notes", async () => {
+it("delivery and return notes list the bulk parts of a kit that was scanned out by its units", async () => {
   const app = await openApp()
   const { made, post } = callsTo(app)
   const [camera, tripod, kit] = [
