@@ -35,66 +35,66 @@ export const undo_mutants: ReadonlyArray<Mutant> = [
     "an undo forgets which values it would overwrite",
     "putBack",
     { find: ".flatMap((name) => watchedOf(row, name))", replace: ".slice(changed.length)" },
-    "restores what it sent and nothing else"
+    "restores the values that it sent and no others, and expects them unchanged"
   ),
   common(
     "a row is made again without what went with it",
     "makeAgain",
     { find: "with_it.length > 0", replace: "with_it.length > 1_000" },
-    "are created again with their values"
+    "creates deleted rows again, unless other rows were deleted with them"
   ),
   common(
     "what was made is deleted whoever worked on it",
     "deleteMade",
     { find: "{ untouched: [made] }", replace: "{}" },
-    "is deleted unless somebody else has changed it"
+    "deletes a created row unless somebody else changed it"
   ),
   kinds(
     "a secret that devices never saw is set to nothing",
     "settingsBefore",
     { find: "|| fields[key].secret", replace: "" },
-    "of settings restores those it sent"
+    "of settings restores those that it sent, but none that devices do not have"
   ),
   kinds(
     "somebody who could not log in before is let in",
     "reactivated",
     { find: '?.before?.["is_active"] === true', replace: "?.before !== null" },
-    "an account is reactivated if it had been active"
+    "reactivates an account that had been active"
   ),
   kinds(
     "what was written off is back in service without its stock",
     "inServiceAgain",
     { find: '|| done.body["write_off"] === true', replace: "" },
-    "a unit is back in service by its own record"
+    "releases a unit by its own service record, unless stock was written off or an earlier record changed"
   ),
   orders(
     "a closed order is given its status without being opened",
     "statusBefore",
     { find: "(state === 2 && is === cancelled) ||", replace: "" },
-    "is set again, and a closed order opened before"
+    "sets the earlier status, and opens a closed order before"
   ),
   orders(
     "a line's parts are added before the line they stand in",
     "removedLine",
     { find: "pathOf(one).localeCompare(pathOf(other))", replace: "pathOf(other).localeCompare(pathOf(one))" },
-    "are restored with their lines in order"
+    "restores deleted lines in order, each at its place"
   ),
   units(
     "units that are out are taken off without coming back",
     "unitBack",
     { find: "statusOf(set) > 1", replace: "statusOf(set) > 1_000" },
-    "go back to where they stood before they are taken off"
+    "reverts a unit's status before it removes the unit"
   ),
   units(
     "what went out is counted back before what came back of it",
     "countedBack",
     { find: "counted.toReversed()", replace: "counted" },
-    "are reversed in the opposite order"
+    "reverts returns before dispatches"
   ),
   scans(
     "a seal that was broken for a scan stays broken",
     "backInCases",
     { find: 'before?.["status"] === "sealed"', replace: 'before?.["status"] === "open"' },
-    "are restored with the seal broken for them"
+    "seals a case that was opened for them, and is impossible if a case moved"
   )
 ]

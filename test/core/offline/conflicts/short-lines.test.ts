@@ -38,12 +38,12 @@ const facts =
 const quantities = async (...given: Parameters<typeof facts>) =>
   (await shortLines(facts(...given), 1)).lines.map((one) => [one.opportunity_item_id, one.quantity])
 
-it("skips a line covered by goods on order for it", async () => {
+it("a short line is skipped if goods on order cover it", async () => {
   expect(await quantities([short(1, 1, 0)], [line(1, 3, 2, early), line(2, 2, 2, late)])).toEqual([])
 })
-it("takes nothing from other lines for goods on order for one", async () => {
+it("goods on order for one line take nothing from other lines", async () => {
   expect(await quantities([short(1, 3, 0)], [line(1, 3, 0, early), line(2, 2, 2, early)])).toEqual([])
 })
-it("distributes available goods in line order", async () => {
+it("available goods are distributed in line order", async () => {
   expect(await quantities([], [line(1, 2, 3, early), line(2, 2, 3, early), line(3, 2, 3, late)])).toEqual([[2, 1]])
 })

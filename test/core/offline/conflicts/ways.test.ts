@@ -4,7 +4,7 @@ import { daysInWords } from "../../../../core/offline/conflicts/intent.ts"
 import { type AskFacts, tradeWays } from "../../../../core/offline/conflicts/ways.ts"
 
 describe("other dates for a short order", () => {
-  it("are days later by the store's clock, from and to the same times of day, also where the clocks change", async () => {
+  it("are whole days later by the store's clock, at the same times of day, across a clock change", async () => {
     const asked: Array<{ readonly from: string; readonly duration_minutes: number }> = []
     const free_from = Date.parse("2027-03-13T12:00:00Z")
     const facts: AskFacts = async ({ body, path }) => {
@@ -45,7 +45,7 @@ describe("days of a hire in words", () => {
     ["2026-12-31T09:00:00Z", "2027-01-02T17:00:00Z", "31 Dec 2026 – 2 Jan 2027"],
     ["2027-12-03T09:00:00Z", "2027-12-03T17:00:00Z", "3 Dec 2027"],
     ["2026-12-03T09:00:00Z", null, "from 3 Dec on"]
-  ])("%s to %s", (from, to, words) => {
+  ])("are %s to %s: %s", (from, to, words) => {
     expect(daysInWords(from, to, "UTC", "2026-11-23T09:00:00Z")).toBe(words)
   })
 })

@@ -30,8 +30,8 @@ const asked = (undoing: Undoing): unknown =>
     ? undoing
     : undoing.requests.map(({ body, name, params }) => (body === undefined ? [name, params] : [name, params, body]))
 
-describe("an update", () => {
-  it("restores what it sent and nothing else, and expects its values to be unchanged", () => {
+describe("undoing an update", () => {
+  it("restores the values that it sent and no others, and expects them unchanged", () => {
     const undoing = takenBack("products.update", {
       params: { id: "7" },
       body: { name: "Lantern", weight: "2" },
@@ -50,11 +50,11 @@ describe("an update", () => {
       ]
     })
   })
-  it("of a row that no longer exists cannot be undone", () => {
+  it("is impossible for a row that no longer exists", () => {
     const undoing = takenBack("products.update", { params: { id: "7" }, body: { name: "Lantern" } })
     expect(undoing).toMatchObject({ kind: "cannot" })
   })
-  it("of settings restores those it sent, and none that devices do not have", () => {
+  it("of settings restores those that it sent, but none that devices do not have", () => {
     const secret =
       Object.entries(catalogue.settings).flatMap(([group, fields]) =>
         Object.entries(fields).flatMap(([key, field]) => (field.secret ? [[group, key] as const] : []))
@@ -72,8 +72,8 @@ describe("an update", () => {
   })
 })
 
-describe("created or deleted rows", () => {
-  it("is deleted unless somebody else has changed it", () => {
+describe("undoing a creation or deletion", () => {
+  it("deletes a created row unless somebody else changed it", () => {
     const undoing = takenBack("opportunities.add_cost", {
       params: { id: "3" },
       rows: [changed("opportunities", 3, { before: {} }), made("opportunity_costs", 9)]
@@ -81,7 +81,7 @@ describe("created or deleted rows", () => {
     expect(asked(undoing)).toEqual([["opportunities.remove_cost", { id: "3", cost: 9 }]])
     expect(undoing).toMatchObject({ untouched: [{ table: "opportunity_costs", key: 9 }] })
   })
-  it("are created again with their values, unless other rows were deleted with them", () => {
+  it("creates deleted rows again, unless other rows were deleted with them", () => {
     const email = gone("emails", 4, { id: 4, member_id: 2, address: "ann@example.com", type_id: null })
     const params = { member: "2", id: "4" }
     const remade = takenBack("members.emails.delete", { params, rows: [email] })
@@ -89,7 +89,7 @@ describe("created or deleted rows", () => {
     const with_it = [email, gone("phones", 5, { id: 5 })]
     expect(takenBack("members.emails.delete", { params, rows: with_it })).toMatchObject({ kind: "cannot" })
   })
-  it("are restored with their lines in order, each in its place", () => {
+  it("restores deleted lines in order, each at its place", () => {
     const line = (key: number, path: string, name: string) =>
       gone("opportunity_items", key, { path, name, quantity: "1.00", item_type: "product", manual_unit_price: null })
     const undoing = takenBack("opportunities.remove_item", {
@@ -107,8 +107,8 @@ describe("created or deleted rows", () => {
   })
 })
 
-describe("a line's price", () => {
-  it("is the total by hand again that it was, or the price", () => {
+describe("undoing a line's price", () => {
+  it("restores its manual total or its price", () => {
     const before = { manual_unit_price: 16_667, manual_total: 150_000 }
     const row = (was: JsonObject) =>
       changed("opportunity_items", 10, { before: was, set: { manual_unit_price: 500, manual_total: null } })
@@ -123,20 +123,20 @@ describe("a line's price", () => {
   })
 })
 
-describe("a status", () => {
+describe("undoing a status", () => {
   const statusSet = (state: number, was: number, is: number) =>
     takenBack("opportunities.change_status", {
       params: { id: "3" },
       rows: [changed("opportunities", 3, { before: { state, status: was }, set: { status: is }, now: { status: is } })]
     })
   const to = (status: number) => ["opportunities.change_status", { id: "3" }, { status }]
-  it("is set again, and a closed order opened before", () => {
+  it("sets the earlier status, and opens a closed order before", () => {
     expect(asked(statusSet(2, 0, 4))).toEqual([to(0)])
     expect(asked(statusSet(2, 4, 6))).toEqual([["opportunities.reinstate", { id: "3" }], to(4)])
     expect(asked(statusSet(2, 0, 5))).toEqual([["opportunities.reopen", { id: "3" }]])
     expect(asked(statusSet(1, 4, 2))).toEqual([["opportunities.reinstate", { id: "3" }], to(4)])
   })
-  it("is reverted only in the same state, since status numbers differ by state", () => {
+  it("is limited to the same state, since status numbers differ by state", () => {
     const row = { table: "opportunities", key: 3 }
     expect(statusSet(1, 0, 1)).toMatchObject({
       expects: [
@@ -147,12 +147,12 @@ describe("a status", () => {
   })
 })
 
-describe("an opposite", () => {
+describe("an opposite command", () => {
   const expectsOf = (undoing: Undoing) => (undoing.kind === "cannot" ? undoing : undoing.expects)
   const path = (table: string, id: number, set: JsonObject, before: JsonObject = {}) => [
     changed(table, id, { before, set, now: { ...before, ...set } })
   ]
-  it("is applied if the command's values are unchanged", () => {
+  it("applies only if the command's values are unchanged", () => {
     const params = { id: "3" }
     const rows = path("opportunities", 3, { state: 1, status: 0 })
     expect(expectsOf(takenBack("opportunities.convert_to_quotation", { params, rows }))).toMatchObject([
@@ -164,7 +164,7 @@ describe("an opposite", () => {
     const restored = takenBack("members.restore", { params, rows: path("members", 3, { deleted_at: null }) })
     expect(restored).toMatchObject({ requests: [{ name: "members.delete" }], untouched: [{ key: 3 }] })
   })
-  it("of a version or a seal does not undo what others chose or wrote since", () => {
+  it("of a version or a seal keeps what others chose or wrote since", () => {
     const versions = [
       ...path("opportunity_versions", 1, { is_active: true }, { is_active: false }),
       ...path("opportunity_versions", 2, { is_active: false }, { is_active: true })
@@ -183,7 +183,7 @@ describe("an opposite", () => {
   })
 })
 
-describe("units and counts", () => {
+describe("undoing moves of units and quantities", () => {
   const unit = (standing: number, more: JsonObject = {}) => ({
     opportunity_id: 3,
     opportunity_item_id: 10,
@@ -194,13 +194,13 @@ describe("units and counts", () => {
   })
   const place = { id: 3, item: 10 }
   const scanned = (rows: ReadonlyArray<ChangedRow>) => takenBack("opportunities.scan", { params: { id: "3" }, rows })
-  it("go back to where they stood before they are taken off", () => {
+  it("reverts a unit's status before it removes the unit", () => {
     expect(asked(scanned([made("asset_assignments", 8, unit(2))]))).toEqual([
       ["opportunities.move_asset", { ...place, asset: 8 }, { action: "revert_status", status: 0 }],
       ["opportunities.deallocate_asset", { ...place, asset: 8 }]
     ])
   })
-  it("are allocated again, and taken on to where they were with the times they had", () => {
+  it("allocates a removed unit again, and repeats its steps at their times", () => {
     const before = unit(2, { prepared_at: "2026-06-18T12:00:00.000Z", dispatched_at: "2026-06-18T13:00:00.000Z" })
     const undoing = takenBack("opportunities.deallocate_asset", {
       params: { id: "3", item: "10", asset: "8" },
@@ -217,7 +217,7 @@ describe("units and counts", () => {
       ]
     ])
   })
-  it("are reversed in the opposite order: returns before dispatches", () => {
+  it("reverts returns before dispatches", () => {
     const before = { opportunity_id: 3, dispatched_quantity: "2.00", returned_quantity: "0.00" }
     const set = { dispatched_quantity: "5.00", returned_quantity: "1.00" }
     expect(asked(scanned([changed("opportunity_items", 10, { before, set })]))).toEqual([
@@ -225,7 +225,7 @@ describe("units and counts", () => {
       ["opportunities.fulfil_item", place, { action: "revert_dispatch", quantity: "3.00" }]
     ])
   })
-  it("are expected where the command left them", () => {
+  it("expects units where the command left them", () => {
     const row = { table: "asset_assignments", key: 8 }
     const prepared = changed("asset_assignments", 8, { before: unit(0), set: { status: 1 }, now: unit(1) })
     expect(scanned([prepared])).toMatchObject({ expects: [{ ...row, column: "status" }] })
@@ -233,7 +233,7 @@ describe("units and counts", () => {
       expects: ["status", "stock_level_id", "container_stock_level_id"].map((column) => ({ ...row, column }))
     })
   })
-  it("keeps the status others gave a substituted unit, which may not have been moved since", () => {
+  it("swaps a substituted unit back and keeps its later status, if it has not moved since", () => {
     const substituted = changed("asset_assignments", 8, {
       before: unit(0),
       set: { stock_level_id: 6 },
@@ -244,12 +244,12 @@ describe("units and counts", () => {
     ])
     expect(scanned([substituted])).toMatchObject({ expects: [{ column: "status" }, { column: "stock_level_id" }] })
   })
-  it("are the subject of a return scan, which names no order", () => {
+  it("describes a return scan, which names no order", () => {
     const row = changed("asset_assignments", 8, { before: unit(2), set: { status: 3 }, now: unit(3) })
     const undoing = takenBack("scans.check_in", { params: {}, rows: [row] })
     expect(undoing).toMatchObject({ kind: "requests", says: expect.stringMatching(/^\w.* as before\.$/) })
   })
-  it("are restored with the seal broken for them, and not at all if a case moved", () => {
+  it("seals a case that was opened for them, and is impossible if a case moved", () => {
     const opened = changed("containers", 6, { before: { status: "sealed" }, set: { status: "open" } })
     const undoing = asked(scanned([made("asset_assignments", 8, unit(0)), opened]))
     expect(undoing).toEqual([
@@ -259,7 +259,7 @@ describe("units and counts", () => {
     const moved = changed("containers", 6, { before: { status: "sealed" }, set: { opportunity_id: 3 } })
     expect(scanned([moved])).toMatchObject({ kind: "cannot" })
   })
-  it("are packed again before their case is sealed, into one like it where it ended", () => {
+  it("packs units again before their case is sealed, in a new case if it was dissolved", () => {
     const item = changed("container_items", 4, {
       before: { container_id: 6, serialised_item_id: 5, position: "A1", notes: null, unpacked_at: null },
       set: { unpacked_at: "2026-06-18T12:00:00.000Z" }
@@ -273,7 +273,7 @@ describe("units and counts", () => {
       ["containers.seal", { container }]
     ])
   })
-  it("that came back damaged are out again, and counted quantities released, unless the workshop continued", () => {
+  it("reverts damaged returns and releases counted quantities, unless the workshop continued", () => {
     const row = changed("asset_assignments", 8, { before: unit(2), set: { status: 5 }, now: unit(5) })
     const level = (stock_category: number, service_state = "quarantine") =>
       changed("stock_levels", 7, { before: { stock_category }, now: { service_state } })
@@ -292,8 +292,8 @@ describe("units and counts", () => {
   })
 })
 
-describe("cases, people and the workshop", () => {
-  it("a unit taken out of a case is packed again in its place, unless the case came back from an order", () => {
+describe("undoing with cases, accounts and the workshop", () => {
+  it("packs an unpacked unit in its place, unless the case came back from an order", () => {
     const taken = (returned_from_opportunity_id: number | null) =>
       takenBack("containers.unpack", {
         params: { container: "6" },
@@ -308,26 +308,26 @@ describe("cases, people and the workshop", () => {
     expect(asked(taken(null))).toEqual([["containers.pack", { container: "6" }, body]])
     expect(taken(3)).toMatchObject({ kind: "cannot" })
   })
-  it("an account is reactivated if it had been active", () => {
+  it("reactivates an account that had been active", () => {
     const deactivated = (is_active: boolean) =>
       asked(takenBack("users.delete", { params: { id: "2" }, rows: [changed("users", 2, { before: { is_active } })] }))
     expect(deactivated(true)).toEqual([["users.activate", { id: "2" }]])
     expect(deactivated(false)).toEqual([])
   })
-  it("a unit is back in service by its own record, but not if stock was written off or an earlier record changed", () => {
+  it("releases a unit by its own service record, unless stock was written off or an earlier record changed", () => {
     const out = (body: JsonObject, ...more: ReadonlyArray<ChangedRow>) =>
       takenBack("stock_levels.lost", { params: { id: "5" }, body, rows: [made("service_records", 1), ...more] })
     expect(asked(out({}))).toEqual([["stock_levels.release", { id: "5" }, { service_record_id: 1 }]])
     expect(out({ write_off: true })).toMatchObject({ kind: "cannot" })
     expect(out({}, changed("service_records", 2, { before: {} }))).toMatchObject({ kind: "cannot" })
   })
-  it("issued, paid and sent ones cannot be undone", () => {
+  it("is impossible for issued, paid and sent documents", () => {
     for (const name of ["invoices.issue", "invoices.pay", "invoices.credit", "purchase_orders.send"])
       expect(takenBack(name, { params: { id: "1" } }), name).toMatchObject({ kind: "cannot" })
   })
 })
 
-describe("dates of a hire", () => {
+describe("undoing an extension", () => {
   const [old, later] = ["2026-09-05T09:00:00.000Z", "2026-09-08T09:00:00.000Z"]
   const extended = (line: JsonObject, ...more: ReadonlyArray<ChangedRow>) =>
     takenBack("opportunities.extend", {
@@ -338,13 +338,13 @@ describe("dates of a hire", () => {
         ...more
       ]
     })
-  it("are restored for lines that moved along, and by hand for lines with their own dates", () => {
+  it("restores lines that moved along, and is impossible for lines with their own dates", () => {
     expect(asked(extended({ ends_at: old }))).toEqual([
       ["opportunities.extend", { id: "3" }, { ends_at: old, lines: [10] }]
     ])
     expect(extended({ ends_at: "2026-09-03T09:00:00.000Z" })).toMatchObject({ kind: "cannot" })
   })
-  it("skip lines removed since, and keep the dates of lines changed by others", () => {
+  it("skips lines removed since, and expects the remaining dates unchanged", () => {
     const removed = { ...gone("opportunity_items", 11, { ends_at: old }), set: { ends_at: later } }
     const undoing = extended({ ends_at: old }, removed)
     expect(asked(undoing)).toEqual([["opportunities.extend", { id: "3" }, { ends_at: old, lines: [10] }]])
