@@ -1,9 +1,11 @@
 /** Sends rows to an import, and reads the verdicts on them. */
 import { Effect } from "effect"
+import { expect, it } from "vitest"
 import { lastPosition } from "../../../core/kernel/events/journal.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import type { Viewer } from "../../../core/kernel/fields/rejection.ts"
 import type { App, Reply } from "../../app.ts"
+import { words } from "../../words.ts"
 
 export interface Verdict {
   readonly row: number
@@ -52,4 +54,59 @@ export const importing = (app: () => App, what: "members" | "products" | "rate_d
     },
     head: () => app().run(Effect.flatMap(Store, lastPosition))
   }
+}
+
+/** A dry run of these rows, and the import itself with these verdicts. */
+export const itRehearses = (
+  { head, send }: Importing,
+  dump: () => Promise<object>,
+  rows: ReadonlyArray<object>,
+  statuses: string
+): void => {
+  it("gives the same verdicts in a dry run, which writes nothing", async () => {
+    const [before, position] = [await dump(), await head()]
+    const dry = (await send(rows, { dry_run: true })).body
+    expect([await dump(), await head()]).toEqual([before, position])
+    const wet = (await send(rows)).body
+    expect(dry.results).toEqual(
+      wet.results.map((verdict) => (verdict.status === "created" ? { ...verdict, id: null } : verdict))
+    )
+    expect(wet.results.map(({ status }) => status)).toEqual(words(statuses))
+    expect(dry.meta).toEqual({ ...wet.meta, dry_run: true })
+  })
+}
+
+/** `counted`: how many records there are of a batch. */
+export const itTakesBatches = (
+  { send, sendBody }: Importing,
+  batches: {
+    readonly rowOf: (batch: string, at: number) => object
+    readonly counted: (batch: string) => Promise<number>
+  }
+): void => {
+  const batch = (name: string, size: number) => Array.from({ length: size }, (_, at) => batches.rowOf(name, at))
+  it("rejects a body without rows or with more than 500", async () => {
+    for (const body of [{}, { rows: {} }, { rows: Array.from({ length: 501 }, () => ({})) }]) {
+      const refused = await sendBody(body)
+      expect([refused.status, Object.keys(refused.body.errors)]).toEqual([422, ["rows"]])
+    }
+  })
+  it("imports 500 rows at once, and changes nothing the second time", async () => {
+    const rows = batch("Bulk", 500)
+    expect((await send(rows)).body.meta).toMatchObject({ created: 500, rejected: 0 })
+    expect((await send(rows)).body.meta).toMatchObject({ unchanged: 500 })
+    expect(await batches.counted("Bulk")).toBe(500)
+  })
+  it("creates each record once if two imports run together", async () => {
+    const rows = batch("Twice", 20)
+    const metas = (await Promise.all([send(rows), send(rows)])).map(({ body: { meta } }) => [
+      meta.created,
+      meta.unchanged
+    ])
+    expect(metas.sort()).toEqual([
+      [0, 20],
+      [20, 0]
+    ])
+    expect(await batches.counted("Twice")).toBe(20)
+  })
 }

@@ -1,8 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest"
 import { engines, viewerWith } from "../../app.ts"
 import { appHouse, itFoldsAgain } from "../../app-house.ts"
-import { importing } from "./importing.ts"
-import { words } from "../../words.ts"
+import { importing, itRehearses, itTakesBatches } from "./importing.ts"
 
 describe.each(engines)("importing products on %s", (engine) => {
   const w = appHouse(engine)
@@ -11,7 +10,8 @@ describe.each(engines)("importing products on %s", (engine) => {
     depot = (await w.create("/stores", { name: "Depot" })).id
   })
 
-  const { head, one, send, sendBody, verdicts } = importing(() => w.app, "products")
+  const sending = importing(() => w.app, "products")
+  const { head, one, send, sendBody, verdicts } = sending
   const product = async (id: number | null) => await w.show(`/products/${id}?include=stockLevels`)
   const rates = async (id: number | null) => await w.show(`/products/${id}/rates`)
   const ledger = async (id: number, level: number) =>
@@ -32,7 +32,7 @@ describe.each(engines)("importing products on %s", (engine) => {
     rate: { preset: "daily-rate", price: "35.00" }
   }
 
-  it("creates the product, its groups, its stock and its rate", async () => {
+  it("creates a product with its groups, stock and rate", async () => {
     const { status, body } = await send([rig])
     expect(status).toBe(200)
     const id = Number(body.results[0]?.id)
@@ -83,14 +83,14 @@ describe.each(engines)("importing products on %s", (engine) => {
     ])
   })
 
-  it("changes nothing the second time, and records no event", async () => {
+  it("changes nothing and records no event on a second import", async () => {
     const before = await head()
     const { body } = await send([rig])
     expect(body.meta).toEqual({ created: 0, updated: 0, unchanged: 1, rejected: 0, dry_run: false })
     expect(await head()).toBe(before)
   })
 
-  it("updates differing values: the quantity through the ledger, the price of the same rate", async () => {
+  it("updates differing values: quantities through the ledger, the price of the same rate", async () => {
     const before = await head()
     const { id, status } = await one({
       sku: "MH-1",
@@ -119,13 +119,13 @@ describe.each(engines)("importing products on %s", (engine) => {
     expect(await rates(id)).toMatchObject([{ price: "40.00" }])
   })
 
-  it("an empty cell changes nothing", async () => {
+  it("ignores empty cells", async () => {
     expect((await one({ sku: "MH-1", name: " ", barcode: "", description: null, stock: "", rate: null })).status).toBe(
       "unchanged"
     )
   })
 
-  it("a rate for other conditions is a separate rate", async () => {
+  it("adds a separate rate for other conditions", async () => {
     const row = {
       sku: "MH-1",
       rate: [
@@ -155,7 +155,7 @@ describe.each(engines)("importing products on %s", (engine) => {
     expect((await one(row)).status).toBe("unchanged")
   })
 
-  it("goods for sale are charged once by default, and a time-based rate gives a warning", async () => {
+  it("charges goods for sale once by default, and warns about a time-based rate", async () => {
     const sold = { product_type: "sale", rate: { price: "0.62" } }
     const made = await one({ sku: "TAPE", name: "Tape", ...sold })
     expect(made).toMatchObject({ status: "created" })
@@ -163,7 +163,7 @@ describe.each(engines)("importing products on %s", (engine) => {
     const daily = await one({ sku: "CELL", name: "Cell", ...sold, rate: { preset: "daily-rate", price: "0.62" } })
     expect(daily.warnings).toEqual(["Daily Rate charges for time, also when goods are sold; fixed-rate charges once."])
   })
-  it("a usage-based engine becomes the daily rate, and says so", async () => {
+  it("maps a usage-based engine to the daily rate with a warning", async () => {
     const made = await one({ sku: "USED", name: "Hazer", rate: { preset: "Days Used Rate", price: 100 } })
     expect(made).toMatchObject({ status: "created", warnings: [expect.stringContaining("Days Used Rate")] })
     expect(await rates(made.id)).toMatchObject([{ rate_definition: { name: "Daily Rate" } }])
@@ -172,7 +172,7 @@ describe.each(engines)("importing products on %s", (engine) => {
     ).not.toHaveProperty("warnings")
   })
 
-  it("an invalid row changes nothing and does not stop others", async () => {
+  it("rejects an invalid row without stopping the others", async () => {
     const before = (await w.app.dump())["product_groups"]
     const { body } = await send([
       { name: "Good", sku: "G-1" },
@@ -245,7 +245,7 @@ describe.each(engines)("importing products on %s", (engine) => {
     [{ custom_fields: { shoe_size: 42 } }, ["shoe_size", "custom_fields.shoe_size"]],
     [{ stock_method: 7 }, ["stock_method"]],
     [{ name: "x".repeat(256) }, ["name"]]
-  ])("%j is refused by its column", async (cells, errors) => {
+  ])("rejects %j at its column", async (cells, errors) => {
     const verdict = await one({ name: "New", sku: "NEW", ...cells })
     expect([verdict.status, Object.keys(verdict.errors ?? {})]).toEqual([
       "rejected",
@@ -253,7 +253,7 @@ describe.each(engines)("importing products on %s", (engine) => {
     ])
   })
 
-  it("names every unknown column once", async () => {
+  it("warns about each unknown column once", async () => {
     const results = await verdicts([
       { sku: "G-1", Colour: "red" },
       { sku: "G-2", Colour: "blue", Size: "L" }
@@ -266,7 +266,7 @@ describe.each(engines)("importing products on %s", (engine) => {
     expect(results[1]?.warnings?.[0]).toContain("Size")
   })
 
-  it("reads the formats of spreadsheets: headings, words and spread columns", async () => {
+  it("reads spreadsheet formats: headings, words and spread columns", async () => {
     const row = {
       "Product Name": "Cable",
       SKU: 1001,
@@ -298,7 +298,7 @@ describe.each(engines)("importing products on %s", (engine) => {
     expect((await one(row)).status).toBe("unchanged")
   })
 
-  it("a row without a sku is recognised by its name, and says so", async () => {
+  it("finds a product without a SKU by its name, with a warning", async () => {
     const made = await one({ name: "Ladder" })
     expect(made).toMatchObject({ status: "created", key: "Ladder", warnings: [expect.stringContaining("name")] })
     expect(await one({ name: "Ladder", barcode: "77" })).toMatchObject({ status: "updated", id: made.id })
@@ -308,14 +308,14 @@ describe.each(engines)("importing products on %s", (engine) => {
       errors: { name: [expect.stringContaining("2 products")] }
     })
   })
-  it("a sku several products share is refused", async () => {
+  it("rejects a SKU that several products share", async () => {
     for (const name of ["One", "Two"]) await w.post("/products", { name, sku: "SHARED" })
     expect(await one({ sku: "SHARED", barcode: "1" })).toMatchObject({
       status: "rejected",
       errors: { sku: [expect.stringContaining("2 products")] }
     })
   })
-  it("a duplicate row in a batch is refused, however it names the product", async () => {
+  it("rejects a second row for the same product, by SKU or by name", async () => {
     const results = await verdicts([{ name: "Truss", sku: "T-1" }, { name: "Truss 2", sku: "T-1" }, { name: "Truss" }])
     expect(results.map(({ status, errors }) => [status, Object.keys(errors ?? {})])).toEqual([
       ["created", []],
@@ -328,7 +328,7 @@ describe.each(engines)("importing products on %s", (engine) => {
     ])
     expect(again.map(({ status }) => status)).toEqual(["updated", "rejected"])
   })
-  it("groups created by one row are available to the next; a single name is found at any level", async () => {
+  it("offers groups created by one row to the next, and finds a single name at any level", async () => {
     await verdicts([
       { name: "S1", sku: "S-1", group: "Sound / Speakers" },
       { name: "S2", sku: "S-2", group: "sound / Consoles" },
@@ -373,7 +373,7 @@ describe.each(engines)("importing products on %s", (engine) => {
         ]
       )
 
-    it("are created once, each with its opening", async () => {
+    it("are created once, each with an opening transaction", async () => {
       const made = await one(radio)
       expect(made.status).toBe("created")
       expect((await units(made.id)).sort()).toEqual(
@@ -390,7 +390,7 @@ describe.each(engines)("importing products on %s", (engine) => {
       expect((await one(radio)).status).toBe("unchanged")
       expect(await head()).toBe(before)
     })
-    it("get the numbers a row adds, and stay where they are", async () => {
+    it("take missing numbers from a row, and stay at their store", async () => {
       const { id, status, warnings } = await one({
         sku: "R-1",
         stock: { Depot: [{ asset_number: "RA-2", serial_number: "SN2" }] }
@@ -401,7 +401,7 @@ describe.each(engines)("importing products on %s", (engine) => {
       )
       expect(unit).toMatchObject({ serial_number: "SN2", store_id: 1 })
     })
-    it("given as a count are created up to it, never removed", async () => {
+    it("are created up to a given count, and never removed", async () => {
       const made = await one({ name: "Headset", sku: "H-1", stock_method: 2, stock: { "Main Warehouse": 3 } })
       expect((await units(made.id)).length).toBe(3)
       expect((await one({ sku: "H-1", stock: 5 })).status).toBe("updated")
@@ -412,7 +412,7 @@ describe.each(engines)("importing products on %s", (engine) => {
       })
       expect((await units(made.id)).length).toBe(5)
     })
-    it("that were written off stay so", async () => {
+    it("stay written off", async () => {
       const { id } = await one({ name: "Torch", sku: "TO-1", stock_method: 2, stock: { Depot: ["TO-A"] } })
       const level = (await product(id)).stock_levels[0]
       await w.post(`/products/${id}/stock_levels/${level.id}/stock_transactions`, { transaction_type: 6, quantity: 1 })
@@ -428,18 +428,18 @@ describe.each(engines)("importing products on %s", (engine) => {
       [[{ serial_number: "SN1" }], ["stock.Depot.0.serial_number"]],
       [[{ asset_number: "x".repeat(256) }], ["stock.Depot.0.asset_number"]],
       [[true], ["stock.Depot.0"]]
-    ])("%j is refused", async (list, errors) => {
+    ])("are rejected as %j", async (list, errors) => {
       const verdict = await one({ name: "Other", sku: "O-1", stock_method: 2, stock: { Depot: list } })
       expect([verdict.status, Object.keys(verdict.errors ?? {})]).toEqual(["rejected", errors])
     })
-    it("with one number in two rows go to the first", async () => {
+    it("go to the first of two rows with the same number", async () => {
       const results = await verdicts([
         { name: "P", sku: "P-1", stock_method: 2, stock: { Depot: ["DUP-1"] } },
         { name: "Q", sku: "Q-1", stock_method: 2, stock: { Depot: ["DUP-1"] } }
       ])
       expect(results.map(({ status }) => status)).toEqual(["created", "rejected"])
     })
-    it("an import does not change how stock is tracked", async () => {
+    it("reject a change of how stock is tracked", async () => {
       expect(await one({ sku: "R-1", stock_method: 1 })).toMatchObject({
         status: "rejected",
         errors: { stock_method: [expect.any(String)] }
@@ -457,7 +457,7 @@ describe.each(engines)("importing products on %s", (engine) => {
       ]
     }
     const parts = async (id: number | null) => await w.show(`/products/${id}/components`)
-    it("are created from parts in rows above them", async () => {
+    it("are created from parts in rows above", async () => {
       const results = await verdicts([{ name: "Part", sku: "PART-1" }, kit])
       expect(results.map(({ status }) => status)).toEqual(["created", "created"])
       const id = results[1]!.id
@@ -481,11 +481,11 @@ describe.each(engines)("importing products on %s", (engine) => {
       [{ sku: "KIT-2", components: [{ sku: "MH-1", quantity: 0 }] }, ["components.0.quantity"]],
       [{ sku: "KIT-2", components: [{ sku: "MH-1" }, { sku: "MH-1" }] }, ["components.1.sku"]],
       [{ sku: "KIT-2", components: { sku: "MH-1" } }, ["components"]]
-    ])("%j is refused", async (row, errors) => {
+    ])("are rejected as %j", async (row, errors) => {
       const verdict = await one({ name: "Kit", ...row })
       expect([verdict.status, Object.keys(verdict.errors ?? {})]).toEqual(["rejected", errors])
     })
-    it("a cycle over two rows of one batch is refused", async () => {
+    it("are rejected for a cycle across two rows of a batch", async () => {
       await verdicts([
         { name: "X", sku: "X-1" },
         { name: "Y", sku: "Y-1" }
@@ -498,71 +498,37 @@ describe.each(engines)("importing products on %s", (engine) => {
     })
   })
 
-  it("a dry run gives the same verdicts and writes nothing", async () => {
-    const rows = [
+  itRehearses(
+    sending,
+    () => w.app.dump(),
+    [
       { name: "Dry", sku: "D-1", group: "Dry goods", stock: { Depot: 2 }, rate: { preset: "daily-rate", price: 100 } },
       { name: "Dry kit", sku: "D-2", components: "D-1 x 2" },
       { sku: "G-1", name: "Better" },
       { sku: "G-2" },
       { name: "" },
       { name: "Dry" }
-    ]
-    const before = await w.app.dump()
-    const position = await head()
-    const dry = (await send(rows, { dry_run: true })).body
-    expect(await head()).toBe(position)
-    expect(await w.app.dump()).toEqual(before)
-    const wet = (await send(rows)).body
-    expect(dry.results).toEqual(
-      wet.results.map((verdict) => (verdict.status === "created" ? { ...verdict, id: null } : verdict))
-    )
-    expect(dry.meta).toEqual({ ...wet.meta, dry_run: true })
-    expect(wet.results.map((verdict) => verdict.status)).toEqual(
-      words("created created updated unchanged rejected rejected")
-    )
+    ],
+    "created created updated unchanged rejected rejected"
+  )
+  it("rejects an unknown value of dry_run", async () => {
+    expect((await sendBody({ rows: [], dry_run: "maybe" })).body.errors).toHaveProperty("dry_run")
+  })
+  itTakesBatches(sending, {
+    rowOf: (batch, at) => ({
+      name: `${batch} ${at}`,
+      sku: `${batch}-${at}`,
+      group: `${batch} / Group ${at % 7}`,
+      stock: { "Main Warehouse": at, Depot: 1 },
+      rate: { preset: "daily-rate", price: at }
+    }),
+    counted: async (batch) => {
+      expect((await w.get(`/product_groups?q[name_eq]=${batch}`)).body.meta.total).toBe(1)
+      return (await w.get(`/products?q[sku_start]=${batch}-`)).body.meta.total
+    }
   })
 
-  it.each([
-    [{}, ["rows"]],
-    [{ rows: {} }, ["rows"]],
-    [{ rows: Array.from({ length: 501 }, () => ({})) }, ["rows"]],
-    [{ rows: [], dry_run: "maybe" }, ["dry_run"]]
-  ])("a body that is no batch is refused", async (body, errors) => {
-    const refused = await sendBody(body)
-    expect([refused.status, Object.keys(refused.body.errors)]).toEqual([422, errors])
-  })
-  it("five hundred rows go in at once, and again without a change", async () => {
-    const rows = Array.from({ length: 500 }, (_, index) => ({
-      name: `Item ${index}`,
-      sku: `BULK-${index}`,
-      group: `Bulk / Group ${index % 7}`,
-      stock: { "Main Warehouse": index, Depot: 1 },
-      rate: { preset: "daily-rate", price: index }
-    }))
-    expect((await send(rows)).body.meta).toMatchObject({ created: 500, rejected: 0 })
-    expect((await send(rows)).body.meta).toMatchObject({ unchanged: 500 })
-    expect((await w.get("/products?q[sku_start]=BULK-")).body.meta.total).toBe(500)
-  })
-
-  it("two imports of one catalogue at once make it once", async () => {
-    const rows = Array.from({ length: 20 }, (_, index) => ({
-      name: `Twice ${index}`,
-      sku: `TW-${index}`,
-      group: "Twice",
-      stock: 5
-    }))
-    const metas = (await Promise.all([send(rows), send(rows)])).map(({ body }) => [
-      body.meta.created,
-      body.meta.unchanged
-    ])
-    expect(metas.sort()).toEqual([
-      [0, 20],
-      [20, 0]
-    ])
-    expect((await w.get("/product_groups?q[name_eq]=Twice")).body.meta.total).toBe(1)
-  })
-
-  it("needs products.create, and for stock, rates and components their own permissions", async () => {
+  it("requires products.create, and separate permissions for stock, rates and components", async () => {
     const row = [{ name: "P", sku: "PERM", stock: 1, rate: { preset: "daily-rate", price: 1 }, components: "MH-1" }]
     const ask = (permissions: ReadonlyArray<string>, ability = "products:write") =>
       sendBody({ rows: row, dry_run: true }, viewerWith(permissions, [ability]))

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest"
 import { engines, viewerWith } from "../../app.ts"
 import { appHouse, itFoldsAgain } from "../../app-house.ts"
-import { importing } from "./importing.ts"
+import { importing, itRehearses } from "./importing.ts"
 import { words } from "../../words.ts"
 
 const engineNames = [
@@ -21,11 +21,12 @@ const engineNames = [
 
 describe.each(engines)("importing rate definitions on %s", (engine) => {
   const w = appHouse(engine)
-  const { head, one, send: sent, sendBody } = importing(() => w.app, "rate_definitions")
+  const sending = importing(() => w.app, "rate_definitions")
+  const { head, one, send: sent, sendBody } = sending
   const send = async (rows: ReadonlyArray<unknown>, more: object = {}) => (await sent(rows, more)).body
   const shown = async (id: number | null) => await w.show(`/rate_definitions/${id}`)
 
-  it("the other system's twelve engines map to presets, with a warning only for the usage-based one", async () => {
+  it("maps the other system's twelve engines to presets, with a warning for the usage-based one only", async () => {
     const before = await head()
     const { results, meta } = await send(engineNames.map((name) => ({ name })))
     expect(meta).toEqual({ created: 0, updated: 0, unchanged: 12, rejected: 0, dry_run: false })
@@ -46,7 +47,7 @@ describe.each(engines)("importing rate definitions on %s", (engine) => {
     description: "Cheaper after day three",
     modifier_configs: { multiplier: { tiers: [{ multiplier: "1.0" }, { multiplier: "0.5" }] } }
   }
-  it("a custom definition takes its engine's method, and is found again by its name", async () => {
+  it("creates a custom definition by its engine's method, and finds it again by name", async () => {
     const made = await one(own)
     expect(made).toMatchObject({ row: 1, status: "created", key: "Festival week" })
     expect(await shown(made.id)).toMatchObject({
@@ -72,7 +73,7 @@ describe.each(engines)("importing rate definitions on %s", (engine) => {
       enabled_modifiers: ["multiplier", "factor"]
     })
   })
-  it("a preset is found by its slug and may be edited, not created", async () => {
+  it("finds a preset by its slug and may edit it, but creates none", async () => {
     expect(await one({ preset_slug: "weekly-rate", "strategy_config.rental_days_per_week": "5" })).toMatchObject({
       status: "updated",
       key: "weekly-rate"
@@ -88,7 +89,7 @@ describe.each(engines)("importing rate definitions on %s", (engine) => {
       errors: { preset: [expect.any(String)] }
     })
   })
-  it("a usage-based definition becomes a daily one with its own name, with a warning", async () => {
+  it("turns a usage-based definition into a daily one of the same name, with a warning", async () => {
     const made = await one({ name: "Generator hours", rate_engine: "Days Used Rate" })
     expect(made).toMatchObject({ status: "created", warnings: [expect.stringContaining("Days Used Rate")] })
     expect(await shown(made.id)).toMatchObject({
@@ -98,7 +99,7 @@ describe.each(engines)("importing rate definitions on %s", (engine) => {
       preset_slug: null
     })
   })
-  it("reads cells of text: words, lists and JSON", async () => {
+  it("reads text cells: words, lists and JSON", async () => {
     const row = {
       Name: "Bulk days",
       "Calculation Strategy": "Period-based",
@@ -129,11 +130,11 @@ describe.each(engines)("importing rate definitions on %s", (engine) => {
     [{ name: "New", engine: "Fixed Rate", enabled_modifiers: ["multiplier"] }, ["enabled_modifiers"]],
     [{ name: "x".repeat(256), engine: "Fixed Rate" }, ["name"]],
     [{ name: "New", engine: "Fixed Rate", strategy_config: "{broken" }, ["strategy_config"]]
-  ])("%j is refused", async (row, errors) => {
+  ])("rejects %j", async (row, errors) => {
     const verdict = await one(row)
     expect([verdict.status, Object.keys(verdict.errors ?? {})]).toEqual(["rejected", errors])
   })
-  it("two names of one preset must not contradict each other", async () => {
+  it("rejects another row for the same preset", async () => {
     const { results } = await send([
       { name: "Daily Rate", description: "One" },
       { name: "Days Used Rate", description: "Two" },
@@ -141,31 +142,25 @@ describe.each(engines)("importing rate definitions on %s", (engine) => {
     ])
     expect(results.map(({ status }) => status)).toEqual(["updated", "rejected", "rejected"])
   })
-  it("several definitions of one name are refused", async () => {
+  it("rejects a name that several definitions share", async () => {
     for (const _ of [1, 2]) await w.post("/rate_definitions", { name: "Twin", calculation_strategy: "fixed" })
     expect(await one({ name: "Twin", description: "x" })).toMatchObject({
       status: "rejected",
       errors: { name: [expect.any(String)] }
     })
   })
-  it("a dry run gives the same verdicts and writes nothing", async () => {
-    const rows = [
+  itRehearses(
+    sending,
+    () => w.app.dump(),
+    [
       { name: "Dry", engine: "Weekly Rate" },
       { name: "Generator hours", description: "By the hour" },
       { name: "Weekly Rate" },
       { name: "Bad" }
-    ]
-    const [before, position] = [await w.app.dump(), await head()]
-    const dry = await send(rows, { dry_run: true })
-    expect([await w.app.dump(), await head()]).toEqual([before, position])
-    const wet = await send(rows)
-    expect(dry.results).toEqual(
-      wet.results.map((verdict) => (verdict.status === "created" ? { ...verdict, id: null } : verdict))
-    )
-    expect(wet.results.map(({ status }) => status)).toEqual(["created", "updated", "unchanged", "rejected"])
-    expect(dry.meta).toEqual({ ...wet.meta, dry_run: true })
-  })
-  it("needs rates.create and rates:write", async () => {
+    ],
+    "created updated unchanged rejected"
+  )
+  it("requires rates.create and rates:write", async () => {
     const ask = async (permission: string, ability: string) =>
       (await sendBody({ rows: [] }, viewerWith([permission], [ability]))).status
     expect([
