@@ -50,7 +50,7 @@ export const notification_mutants: ReadonlyArray<Mutant> = [
     within: "changePreferences",
     find: "before !== undefined && says_nothing",
     replace: "before === undefined && says_nothing",
-    killed_by: [{ file: decide_test, test: "is taken away by null" }]
+    killed_by: [{ file: decide_test, test: "is removed by null channels, but kept if muted" }]
   },
   {
     name: "a setting is recorded although it says nothing new",
@@ -59,7 +59,7 @@ export const notification_mutants: ReadonlyArray<Mutant> = [
     find: "now.is_enabled === was.is_enabled && sameJson(now.channels, was.channels)",
     replace: "now.is_enabled === was.is_enabled && now.channels === was.channels",
     killed_by: [
-      { file: decide_test, test: "repeated changes nothing" },
+      { file: decide_test, test: "changes nothing if repeated" },
       { file: api_test, test: "are not recorded without a change", engine: "sqlite" }
     ]
   },

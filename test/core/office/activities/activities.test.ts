@@ -13,7 +13,7 @@ describe.each(engines)("activities on %s", (engine) => {
   const member = async (name: string) => (await w.create("/members", { name, membership_type: "contact" })).id as number
   const type = async (name: string) => (await w.show(`/list_names/12/values?q[name_eq]=${name}`))[0].id as number
 
-  it("a bare subject creates a scheduled task of normal priority, owned by its creator", async () => {
+  it("are scheduled tasks of normal priority, owned by their creator, by default", async () => {
     const made = await w.post("/activities", { subject: "Ring back" }, { ...owner, user_id: pat.id })
     expect(made.status).toBe(201)
     expect(made.body.activity).toEqual({
@@ -46,7 +46,7 @@ describe.each(engines)("activities on %s", (engine) => {
       updated_at: expect.any(String)
     })
   })
-  it("has a subject and participants", async () => {
+  it("refer to a record and have participants, both replaceable", async () => {
     const [ann, bob, carl] = [await member("Ann"), await member("Bob"), await member("Carl")]
     const product = (await w.create("/products", { name: "Desk" })).id
     const job = (await w.create("/opportunities", { subject: "Gig" })).id
@@ -93,7 +93,7 @@ describe.each(engines)("activities on %s", (engine) => {
       participants: []
     })
   })
-  it("invalid activities are refused by field", async () => {
+  it("are rejected with every invalid field named", async () => {
     const errors = async (body: object) =>
       Object.keys((await w.post("/activities", { subject: "x", ...body })).body.errors ?? {})
     expect(await errors({ subject: "" })).toEqual(["subject"])
@@ -126,11 +126,11 @@ describe.each(engines)("activities on %s", (engine) => {
     const activity = await make({ starts_at: "2026-07-01T10:00" })
     await refused(w.put(`/activities/${activity.id}`, { ends_at: "2026-06-30" }), "ends_at")
   })
-  it("custom kinds have no code", async () => {
+  it("of a custom kind have no type code", async () => {
     const value = await w.create("/list_names/12/values", { name: "Site visit" })
     expect(await make({ type_id: value.id })).toMatchObject({ type_code: null, activity_type_name: "Site visit" })
   })
-  it("completing sets status and mark, any number of times; the mark alone keeps the status", async () => {
+  it("are completed repeatably by the action; the completed flag alone keeps the status", async () => {
     const { id } = await make()
     expect(await w.update(`/activities/${id}`, { completed: true })).toMatchObject({ completed: true, status_id: 2001 })
     for (let turn = 0; turn < 2; turn++) {
@@ -139,7 +139,7 @@ describe.each(engines)("activities on %s", (engine) => {
     }
     expect((await w.post("/activities/999999/complete")).status).toBe(404)
   })
-  it("lists filter by subject, person, time and state, and sort", async () => {
+  it("are filtered by subject, person, time and state, and sorted", async () => {
     const ann = await member("Filtered Ann")
     await make({
       subject: "Late",
@@ -167,7 +167,7 @@ describe.each(engines)("activities on %s", (engine) => {
     const included = await w.get(`/activities?q[subject_eq]=Late&include=type,owner,participants.member`)
     expect(included.body.activities[0].type).toEqual({ id: await type("Task"), name: "Task" })
   })
-  it("merging members moves their activities", async () => {
+  it("move to the kept member when members are merged", async () => {
     const [primary, secondary] = [await member("One"), await member("Two")]
     const { id } = await make({
       regarding_type: "Member",
@@ -184,7 +184,7 @@ describe.each(engines)("activities on %s", (engine) => {
       { member_id: primary, member_name: "One" }
     ])
   })
-  it("deleting is for good", async () => {
+  it("are deleted permanently, with their participants", async () => {
     const { id } = await make({ participants: [{ member_id: pat.member_id }] })
     expect((await w.remove(`/activities/${id}`)).status).toBe(204)
     expect((await w.get(`/activities/${id}`)).status).toBe(404)
@@ -192,7 +192,7 @@ describe.each(engines)("activities on %s", (engine) => {
       (await w.app.dump())["activity_participants"]!.some((one) => (one as { activity_id: number }).activity_id === id)
     ).toBe(false)
   })
-  it("each action needs its own permission", async () => {
+  it("require a separate permission for each action", async () => {
     const { id } = await make()
     const reader = viewerWith(["activities.view"], ["activities:read", "activities:write"])
     expect((await w.get(`/activities/${id}`, reader)).status).toBe(200)
@@ -208,7 +208,7 @@ describe.each(engines)("activities on %s", (engine) => {
     expect((await w.post(`/activities/${id}/complete`, undefined, completer)).status).toBe(200)
   })
 
-  it("the calendar has activities from a year ago on, of one user or of everybody", async () => {
+  it("of the last year and later are in the calendar feed, of one user or of all", async () => {
     await make({ subject: "Long ago", starts_at: "2001-01-01T10:00" })
     await make({ subject: "No time" })
     await make({ subject: "Pat, far off", starts_at: "2199-01-01T00:00", owned_by: pat.id })
@@ -229,7 +229,7 @@ describe.each(engines)("activities on %s", (engine) => {
     expect((await feed("?user_id=me")).status).toBe(422)
     expect((await w.get("/calendar_feeds/export", viewerWith([], ["*"]))).status).toBe(403)
   })
-  it("an activity spans full days by the company's clock", async () => {
+  it("span whole days in the feed by the company's time zone", async () => {
     await make({ subject: "All day", starts_at: "2190-07-01T22:00:00Z" })
     const lines = async () => (await w.get("/calendar_feeds/export")).body.split("\r\n") as Array<string>
     expect(await lines()).toContain("DTSTART:21900701T220000Z")

@@ -53,7 +53,7 @@ describe.each(engines)("attachments on %s", (engine) => {
     return got.body.attachments.map((one: any) => one.original_name)
   }
 
-  it("F1: a member's file is stored unchanged, with its sender and a URL for an hour", async () => {
+  it("keep a member's file unchanged, with its uploader and an expiring URL (case F1)", async () => {
     const id = await member("One")
     const got = await attach(
       { type: "Member", id },
@@ -86,7 +86,7 @@ describe.each(engines)("attachments on %s", (engine) => {
     expect((await get(`attachments/${got.body.attachment.id}`)).body.attachment.original_name).toBe("Front ü.png")
   })
 
-  it("F2: a missing file, a missing subject and overlong texts are each refused at their field", async () => {
+  it("are rejected for a missing file or subject and overlong texts, each at its field (case F2)", async () => {
     const id = await member("Two")
     expect(
       (await server.ask("/api/v1/attachments", { json: { attachable_type: "Member", attachable_id: id } })).body.errors
@@ -105,7 +105,7 @@ describe.each(engines)("attachments on %s", (engine) => {
     expect(await names(`members/${id}/attachments`)).toEqual([])
   })
 
-  it("F3: a type without attachments is refused, and valid ones are accepted in any case", async () => {
+  it("are rejected for a type without attachments, and accept type names in any case (case F3)", async () => {
     const id = await member("Three")
     for (const type of ["Nope", "App\\Models\\Member", ""]) {
       await refused(attach({ type, id }), "attachable_type")
@@ -116,14 +116,14 @@ describe.each(engines)("attachments on %s", (engine) => {
       expect((await attach({ type, id: unit.id })).body.attachment.attachable_type).toBe("StockLevel")
   })
 
-  it("F4: a missing or archived subject is 404 once the rest is valid", async () => {
+  it("are 404 for a missing or archived subject once the rest is valid (case F4)", async () => {
     expect((await attach({ type: "Member", id: 999_999 })).status).toBe(404)
     const id = await member("Four")
     await remove(`members/${id}`)
     expect((await attach({ type: "Member", id })).status).toBe(404)
   })
 
-  it("F5: a deleted attachment is gone, with its file", async () => {
+  it("are deleted with their file (case F5)", async () => {
     const id = await member("Five")
     const { attachment } = (await attach({ type: "member", id })).body
     expect((await remove(`attachments/${attachment.id}`)).status).toBe(204)
@@ -132,7 +132,7 @@ describe.each(engines)("attachments on %s", (engine) => {
     expect((await server.ask(attachment.url.slice("https://rent.example".length), { token: null })).status).toBe(404)
   })
 
-  it("of 20 MB are taken, and not with a byte more", async () => {
+  it("are accepted up to 20 MB", async () => {
     const id = await member("Full")
     const full = await attach({ type: "Member", id }, { content: Buffer.alloc(upload_bytes_max) })
     expect(full.body.attachment?.file_size, full.text).toBe(upload_bytes_max)
@@ -141,7 +141,7 @@ describe.each(engines)("attachments on %s", (engine) => {
     expect(await names(`members/${id}/attachments`)).toHaveLength(1)
   })
 
-  it("are listed by kind of file, category and name, sorted and paged, oldest first", async () => {
+  it("are filtered by file type, category and name, sorted and paged, oldest first", async () => {
     const id = await member("Listed")
     await attach(
       { type: "Member", id },
@@ -199,7 +199,7 @@ describe.each(engines)("attachments on %s", (engine) => {
     expect(await server.run(danglingReferences(catalogue.references, catalogue.table))).toEqual([])
   })
 
-  it("move with members and products that are merged", async () => {
+  it("move to the kept record when members or products are merged", async () => {
     const [one, other] = [await member("Kept"), await member("Double")]
     await attach({ type: "Member", id: other }, { name: "moved.png" })
     await server.ask(`/api/v1/members/${one}/merge`, { json: { secondary_id: other } })
@@ -211,7 +211,7 @@ describe.each(engines)("attachments on %s", (engine) => {
     expect(await names(`products/${first.id}/attachments`)).toEqual(["manual.png"])
   })
 
-  it("are erased with their person, including a merged member, and their names are removed from the journal", async () => {
+  it("are erased with their person, merged members included, and from the journal", async () => {
     const [one, other] = [await member("Erased"), await member("Erased too")]
     const { attachment } = (await attach({ type: "Member", id: one }, { name: "Zork.png" })).body
     await attach({ type: "Member", id: other }, { name: "Zork junior.png" })
@@ -235,7 +235,7 @@ describe.each(engines)("attachments on %s", (engine) => {
     expect(await names(`members/${kept}/attachments`)).toEqual(["own.png"])
   })
 
-  it("are for users who may see and change their subject, by permission and by ability", async () => {
+  it("are limited to users who may read or edit their subject", async () => {
     const id = await member("Guarded")
     const product = await make("products", { name: "Guarded" })
     const { attachment } = (await attach({ type: "Member", id }, { name: "secret.png" })).body
@@ -263,7 +263,7 @@ describe.each(engines)("attachments on %s", (engine) => {
     expect((await get("attachments", nobody)).status).toBe(403)
   })
 
-  it("keep only the base name of a file, and no path", async () => {
+  it("keep only the base name of a file", async () => {
     const id = await member("Tricks")
     for (const [sent, kept] of [
       ["../../etc/passwd", "passwd"],

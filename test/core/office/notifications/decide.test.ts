@@ -62,16 +62,16 @@ const updated = (channels: ReadonlyArray<string> | null, is_muted = false) => ({
 const no_flag = { flag: undefined }
 const no_channels = { channels: undefined }
 
-describe("a preference", () => {
+describe("a notification preference", () => {
   it("starts from the type's default channels", () =>
     given()
       .when(prefer(change({ channels: { broadcast: true }, ...no_flag })))
       .thenEvents(made(["database", "email", "broadcast"])))
-  it("starts from the company's channels where it set some", () =>
+  it("starts from the company's channels if it set some", () =>
     given(setting())
       .when(prefer(change({ channels: { email: true }, ...no_flag })))
       .thenEvents(made(["email", "broadcast"])))
-  it("starts from the company's channels, not from none, where the company disabled the type", () =>
+  it("starts from the company's channels even if the company disabled the type", () =>
     given(setting({ is_enabled: false }))
       .when(prefer(change({ channels: { email: true }, ...no_flag })))
       .thenEvents(made(["email", "broadcast"])))
@@ -79,7 +79,7 @@ describe("a preference", () => {
     given()
       .when(prefer(change({ channels: { database: true }, ...no_flag })))
       .thenEvents(made(["database", "email"])))
-  it("keeps channels omitted from the request, whatever the company changes later", () =>
+  it("keeps channels omitted from the request", () =>
     given(setting(), preference())
       .when(prefer(change({ channels: { database: true }, ...no_flag })))
       .thenEvents(updated(["database", "email"])))
@@ -87,7 +87,7 @@ describe("a preference", () => {
     given(preference())
       .when(prefer(change({ channels: { email: false }, ...no_flag })))
       .thenEvents(updated([])))
-  it("keeps its channels while muted; muted without channels of its own it follows the company's once unmuted", () => {
+  it("keeps its channels while muted; without own channels it follows the company's once unmuted", () => {
     given(preference())
       .when(prefer(change({ ...no_channels, flag: true })))
       .thenEvents(updated(["email"], true))
@@ -98,7 +98,7 @@ describe("a preference", () => {
       .when(prefer(change({ ...no_channels, flag: false })))
       .thenEvents({ stream, type: "notification_preference.deleted", data: { id: 3 } })
   })
-  it("is taken away by null; a muted one stays muted", () => {
+  it("is removed by null channels, but kept if muted", () => {
     given(preference())
       .when(prefer(change({ channels: null, ...no_flag })))
       .thenEvents({ stream, type: "notification_preference.deleted", data: { id: 3 } })
@@ -107,11 +107,11 @@ describe("a preference", () => {
       .thenEvents(updated(null, true))
   })
   it.each([
-    ["the channels it has", { channels: { email: true, database: false }, ...no_flag }],
+    ["the same channels", { channels: { email: true, database: false }, ...no_flag }],
     ["no channels", { channels: {}, ...no_flag }],
-    ["that it is not muted", { ...no_channels, flag: false }],
+    ["not muted", { ...no_channels, flag: false }],
     ["nothing", { ...no_channels, ...no_flag }]
-  ])("repeated changes nothing: %s", (_case, said) =>
+  ])("changes nothing if repeated: %s", (_case, said) =>
     given(preference())
       .when(prefer(change(said)))
       .thenNothing()
@@ -119,13 +119,13 @@ describe("a preference", () => {
   it.each([
     ["null", { channels: null, ...no_flag }],
     ["no channels", { channels: {}, ...no_flag }],
-    ["that it is not muted", { ...no_channels, flag: false }]
+    ["not muted", { ...no_channels, flag: false }]
   ])("is not created from an empty request: %s", (_case, said) =>
     given()
       .when(prefer(change(said)))
       .thenNothing()
   )
-  it("is created for each named type only", () =>
+  it("is created for the named types only", () =>
     given(preference())
       .when(
         prefer(
@@ -146,7 +146,7 @@ describe("a company notification setting", () => {
     type: "notification_setting.changed",
     data: { notification_type: overdue, channels, is_enabled }
   })
-  it("starts from the type's channels", () =>
+  it("starts from the type's default channels", () =>
     given()
       .when(set(change({ channels: { email: false }, ...no_flag })))
       .thenEvents(changed(["database"])))
@@ -154,7 +154,7 @@ describe("a company notification setting", () => {
     given()
       .when(set(change({ channels: { email: false, database: false }, ...no_flag })))
       .thenEvents(changed([])))
-  it("is disabled and enabled with the channels it has", () => {
+  it("keeps its channels when disabled and enabled", () => {
     given(setting())
       .when(set(change({ ...no_channels, flag: false })))
       .thenEvents(changed(["broadcast"], false))
@@ -162,11 +162,11 @@ describe("a company notification setting", () => {
       .when(set(change({ ...no_channels, flag: true })))
       .thenEvents(changed(null))
   })
-  it("is the type's again by null", () =>
+  it("returns to the type's channels by null", () =>
     given(setting())
       .when(set(change({ channels: null, ...no_flag })))
       .thenEvents(changed(null)))
-  it("repeated changes nothing", () => {
+  it("changes nothing if repeated", () => {
     given(setting())
       .when(set(change({ channels: { broadcast: true, email: false }, flag: true })))
       .thenNothing()
@@ -176,7 +176,7 @@ describe("a company notification setting", () => {
   })
 })
 
-describe("content of a body", () => {
+describe("entries of a request", () => {
   const problems = entryProblems("preferences")
   const errorsOf = (...preferences: ReadonlyArray<any>): object => problems({}, { preferences })
   it.each<[string, ReadonlyArray<object>, object]>([
@@ -184,7 +184,7 @@ describe("content of a body", () => {
     ["null channels", [{ notification_type: overdue, channels: null }], {}],
     ["muted alone", [{ notification_type: overdue, is_muted: true }], {}],
     [
-      "neither",
+      "neither channels nor is_muted",
       [{ notification_type: overdue }],
       { "preferences.0.channels": ["The channels field is required where is_muted is left out."] }
     ],
@@ -198,12 +198,12 @@ describe("content of a body", () => {
       }
     ],
     [
-      "a channel there is not",
+      "an unknown channel",
       [{ notification_type: overdue, channels: { email: true, sms: true } }],
       { "preferences.0.channels.sms": ["invoice.overdue has no such channel: it has database, email, broadcast."] }
     ],
     [
-      "a channel the type does not have",
+      "a channel that the type lacks",
       [{ notification_type: "system.test_email", channels: { database: false } }],
       {
         "preferences.0.notification_type": [
@@ -221,8 +221,8 @@ describe("content of a body", () => {
       ],
       { "preferences.2.notification_type": ["invoice.overdue stands at preferences.0 already: name each type once."] }
     ]
-  ])("is checked against the types: %s", (_case, entries, errors) => expect(errorsOf(...entries)).toEqual(errors))
-  it("distinguishes null channels from absent ones", () => {
+  ])("are checked against the types: %s", (_case, entries, errors) => expect(errorsOf(...entries)).toEqual(errors))
+  it("distinguish null channels from absent ones", () => {
     const entries = [{ notification_type: overdue }, { notification_type: "payment.recorded" }]
     const body = {
       preferences: [{ notification_type: overdue, channels: null }, { notification_type: "payment.recorded" }]

@@ -61,7 +61,7 @@ describe("the effective channels of a user", () => {
   // A type without broadcast, whatever settings and preferences of another release say.
   const narrow: NotificationType = { ...typeOf("invoice.overdue"), available_channels: ["database", "email"] }
   for (const type of [...notificationTypes, narrow])
-    it(`${type.key} of ${type.available_channels.length} channels, in ${settings.length * preferences.length} combinations`, () => {
+    it(`follow setting and preference for ${type.key} with ${type.available_channels.length} channels, in ${settings.length * preferences.length} combinations`, () => {
       for (const setting of settings)
         for (const preference of preferences)
           expect(
@@ -74,7 +74,7 @@ describe("the effective channels of a user", () => {
 describe("a member's list", () => {
   const shown = (key: string, setting: TypeSetting | undefined, preference: TypePreference | undefined) =>
     shownPreferences(7, rulesOf(key, setting, preference)).find((one) => one.notification_type === key)!
-  it("shows the effective channels; of a muted type its unmuted ones, and that it is muted", () => {
+  it("shows the effective channels, and for a muted type those once unmuted", () => {
     for (const type of notificationTypes)
       for (const setting of settings)
         for (const preference of preferences) {
@@ -87,22 +87,22 @@ describe("a member's list", () => {
         }
   })
   it.each([
-    ["nobody said anything", undefined, undefined, "default"],
-    ["the house did", { channels: ["email"], is_enabled: true }, undefined, "setting"],
-    ["the person did", undefined, { channels: ["email"], is_muted: false }, "preference"],
-    ["the person is not to be told", undefined, { channels: null, is_muted: true }, "preference"],
-    ["both did", { channels: [], is_enabled: true }, { channels: ["email"], is_muted: false }, "preference"],
+    ["no setting and no preference", undefined, undefined, "default"],
+    ["a company setting", { channels: ["email"], is_enabled: true }, undefined, "setting"],
+    ["a user's preference", undefined, { channels: ["email"], is_muted: false }, "preference"],
+    ["a muted preference", undefined, { channels: null, is_muted: true }, "preference"],
     [
-      "the house disabled it",
-      { channels: null, is_enabled: false },
+      "a setting and a preference",
+      { channels: [], is_enabled: true },
       { channels: ["email"], is_muted: false },
-      "setting"
-    ]
-  ] as const)("names the deciding level where %s: %o, %o: %s", (_case, setting, preference, source) => {
+      "preference"
+    ],
+    ["a disabled setting", { channels: null, is_enabled: false }, { channels: ["email"], is_muted: false }, "setting"]
+  ] as const)("names the deciding level with %s: %o, %o: %s", (_case, setting, preference, source) => {
     expect(shown("invoice.overdue", setting, preference).source).toBe(source)
     expect(shown("password.reset", setting, preference).source).toBe("default")
   })
-  it("names every type once, as the list of types does", () => {
+  it("lists every type once, in the order of the types", () => {
     const rows = shownPreferences(7, rulesOf("", undefined, undefined))
     expect(rows.map((one) => one.notification_type)).toEqual(notificationTypes.map(({ key }) => key))
     expect(rows.filter((one) => one.is_system).map((one) => one.notification_type)).toEqual([
@@ -113,7 +113,7 @@ describe("a member's list", () => {
 })
 
 describe("the company's settings", () => {
-  it("shows the channels without preferences: all off where the type is disabled", () => {
+  it("show the channels without preferences, all off if the type is disabled", () => {
     for (const type of notificationTypes)
       for (const setting of settings) {
         const row = shownSettings(rulesOf(type.key, setting, undefined)).find(
