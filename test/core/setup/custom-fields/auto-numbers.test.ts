@@ -33,28 +33,25 @@ describe.each(engines)("auto numbers on %s", (engine) => {
     return made.body[key]
   }
 
-  it("every module that lists offer is tried here", () => {
+  it("are tested for every module that has custom fields", () => {
     const shown = new Set(catalogue.resources.flatMap((one) => one.custom_module ?? []))
     expect([...shown].toSorted()).toEqual(Object.keys(makers).toSorted())
   })
-  it.each(Object.entries(makers))(
-    "%s: new rows are numbered from 1 on, and keep their number",
-    async (module, [path, key]) => {
-      expect((await define(module, "serial")).status).toBe(201)
-      const [first, second] = [await make(module), await make(module, { custom_fields: { serial: "mine" } })]
-      expect([first.custom_fields.serial, second.custom_fields.serial]).toEqual(["1", "2"])
-      const changed = await w.put(`/${path}/${first.id}`, { custom_fields: { serial: "mine" } })
-      expect([changed.status, changed.body[key].custom_fields.serial]).toEqual([200, "1"])
-      expect(
-        (await w.put(`/${path}/${first.id}`, { custom_fields: { serial: null } })).body[key].custom_fields.serial
-      ).toBe("1")
-      const listed = await w.get(`/${path}?q[cf.serial_eq]=2`)
-      expect(
-        Object.values(listed.body as { [plural: string]: ReadonlyArray<{ id: number }> })[0]!.map((one) => one.id)
-      ).toEqual([second.id])
-    }
-  )
-  it("numbers start and are formatted as the field's settings say, and several fields count separately", async () => {
+  it.each(Object.entries(makers))("start at 1 for a new %s, and never change", async (module, [path, key]) => {
+    expect((await define(module, "serial")).status).toBe(201)
+    const [first, second] = [await make(module), await make(module, { custom_fields: { serial: "mine" } })]
+    expect([first.custom_fields.serial, second.custom_fields.serial]).toEqual(["1", "2"])
+    const changed = await w.put(`/${path}/${first.id}`, { custom_fields: { serial: "mine" } })
+    expect([changed.status, changed.body[key].custom_fields.serial]).toEqual([200, "1"])
+    expect(
+      (await w.put(`/${path}/${first.id}`, { custom_fields: { serial: null } })).body[key].custom_fields.serial
+    ).toBe("1")
+    const listed = await w.get(`/${path}?q[cf.serial_eq]=2`)
+    expect(
+      Object.values(listed.body as { [plural: string]: ReadonlyArray<{ id: number }> })[0]!.map((one) => one.id)
+    ).toEqual([second.id])
+  })
+  it("follow the field's settings, and count separately for each field", async () => {
     const prefixed = (await define("Product", "asset_code", { settings: { prefix: "AV-", pad: 5, start: 100 } })).body
       .custom_field
     expect((await make("Product")).custom_fields).toMatchObject({ asset_code: "AV-00100", serial: "3" })
@@ -80,11 +77,11 @@ describe.each(engines)("auto numbers on %s", (engine) => {
     [{ pad: "3" }],
     [{ start: 0 }],
     [{ start: 1.5 }]
-  ])("the settings %j are refused", async (settings) => {
+  ])("are rejected with the settings %j", async (settings) => {
     const refused = await define("Product", "bad", { settings })
     expect([refused.status, Object.keys(refused.body.errors)]).toEqual([422, ["settings"]])
   })
-  it("rows created along with others are numbered, too: a bulk product's first level, an invited user's member, imported rows", async () => {
+  it("are given to rows created along with others: first levels, invited users' members, imported rows", async () => {
     const {
       product: { id }
     } = (await w.post("/products", { name: "Bulk" })).body
@@ -109,12 +106,12 @@ describe.each(engines)("auto numbers on %s", (engine) => {
       ["8", ["5"]]
     ])
   })
-  it("a clone gets its own number", async () => {
+  it("are new on a clone", async () => {
     const source = await make("Opportunity")
     const clone = await w.create(`/opportunities/${source.id}/clone`)
     expect([source.custom_fields.serial, clone.custom_fields.serial]).toEqual(["3", "4"])
   })
-  it("refused commands use up no number, and many concurrent ones get one each without a gap", async () => {
+  it("are not used up by rejected commands, and have no gap between concurrent ones", async () => {
     expect((await w.post("/members", { name: "" })).status).toBe(422)
     const numbers = await Promise.all(
       Array.from({ length: 8 }, async () => (await make("Member")).custom_fields.serial)
@@ -124,7 +121,7 @@ describe.each(engines)("auto numbers on %s", (engine) => {
   itFoldsAgain(w)
 })
 
-describe("auto numbers without the server", () => {
+describe("auto numbers offline", () => {
   const server = serverOfSuite()
   it("are empty until the server assigns them, and are reported like a document number", async () => {
     const field = { module_type: "Member", name: "serial", field_type: 11, settings: { prefix: "C", pad: 3 } }

@@ -9,7 +9,7 @@ describe.each(engines)("custom fields and lists on %s", (engine) => {
   const define = async (body: object) => await w.create("/custom_fields", { module_type: "Product", ...body })
   const product = async (body: object) => await w.post("/products", { name: "P", stock_method: 2, ...body })
 
-  it("twelve system lists are there from the start, each with values", async () => {
+  it("begin with twelve system lists, each with values", async () => {
     const { body } = await w.get("/list_names?per_page=100&q[is_system_true]=1&include=values")
     expect(names(body.list_names)).toEqual([
       "Address Type",
@@ -50,7 +50,7 @@ describe.each(engines)("custom fields and lists on %s", (engine) => {
       [1007, "Letter"]
     ])
   })
-  it("system lists and values cannot be deleted, nor system lists renamed; custom ones can", async () => {
+  it("protect system lists and values from deletion and renaming, but not custom ones", async () => {
     expect((await w.remove("/list_names/1")).status).toBe(422)
     expect((await w.remove("/list_names/1/values/1")).status).toBe(422)
     expect((await w.put("/list_names/1", { name: "Other" })).body.errors).toHaveProperty("name")
@@ -69,7 +69,7 @@ describe.each(engines)("custom fields and lists on %s", (engine) => {
     expect((await w.remove(`/list_names/${list.id}`)).status).toBe(204)
     expect((await w.get(`/list_names/${list.id}/values`)).status).toBe(404)
   })
-  it("a free-text field of members comes with a note on erasure; is_personal is for members only", async () => {
+  it("hint at is_personal for free texts of members, and allow it for members only", async () => {
     const answer = (body: object) => w.post("/custom_fields", { module_type: "Member", ...body })
     const offered = await answer({ name: "allergies", field_type: 0 })
     expect([offered.status, offered.body.custom_field.is_personal, offered.body.meta]).toEqual([
@@ -89,11 +89,11 @@ describe.each(engines)("custom fields and lists on %s", (engine) => {
     ).toEqual({ is_personal: ["Only custom fields of members describe a person."] })
     expect(names(await w.show("/custom_fields?q[is_personal_true]=1"))).toEqual(["allergies", "allergy_note"])
   })
-  it("a list's name is taken once", async () => {
+  it("reject a list name that is used already", async () => {
     expect((await w.post("/list_names", { name: "Rating" })).body.errors).toHaveProperty("name")
     expect((await w.post("/list_names", {})).body.errors).toHaveProperty("name")
   })
-  it("a value's parent is of the same list and never below it", async () => {
+  it("take a value's parent from the same list, and never from below it", async () => {
     const list = await w.create("/list_names", { name: "Places", is_hierarchical: true })
     const path = `/list_names/${list.id}/values`
     const top = await w.create(path, { name: "Europe" })
@@ -105,7 +105,7 @@ describe.each(engines)("custom fields and lists on %s", (engine) => {
     expect((await w.remove(`${path}/${top.id}`)).status).toBe(204)
     expect(await w.show(path)).toMatchObject([{ name: "Spain", parent_id: null }])
   })
-  it("a definition is unique by name in its module and keeps module and type", async () => {
+  it("keep a definition's module and type, and its name unique within the module", async () => {
     const field = await define({ name: "po_reference", field_type: 0, is_searchable: true })
     expect(field).toMatchObject({
       module_type: "Product",
@@ -129,7 +129,7 @@ describe.each(engines)("custom fields and lists on %s", (engine) => {
     expect((await w.update(`/custom_fields/${field.id}`, { display_name: null })).display_name).toBeNull()
     expect((await w.put(`/custom_fields/${field.id}`, { name: "po_reference" })).status).toBe(200)
   })
-  it("bad definitions are refused by field", async () => {
+  it("reject invalid definitions by field", async () => {
     const errors = async (body: object) => Object.keys((await w.post("/custom_fields", body)).body.errors ?? {})
     expect(await errors({})).toEqual(["name", "module_type", "field_type"])
     expect(await errors({ name: "a", module_type: "Spaceship", field_type: 0 })).toEqual(["module_type"])
@@ -159,7 +159,7 @@ describe.each(engines)("custom fields and lists on %s", (engine) => {
       })
     ).toEqual(["visibility_rules"])
   })
-  it("values are checked by kind, stored under their field and shown by name, null when unset", async () => {
+  it("check values by kind, and return them by name, null when unset", async () => {
     const list = await w.create("/list_names", { name: "Colours" })
     const path = `/list_names/${list.id}/values`
     const red = await w.create(path, { name: "Red" })
@@ -197,7 +197,7 @@ describe.each(engines)("custom fields and lists on %s", (engine) => {
     const kept = await w.put(`/products/${made.body.product.id}`, { custom_fields: { code: "CD" } })
     expect(kept.body.product.custom_fields).toMatchObject({ colour: "Red", code: "CD" })
   })
-  it("cf filters work on searchable fields only, by name or id of the field and of the list value", async () => {
+  it("are filtered by if searchable, by name or id of the field and of the list value", async () => {
     await product({ name: "Blue one", custom_fields: { colour: "Blue", colours: ["Blue"], length_m: 3, code: "EF" } })
     const field = (await w.show("/custom_fields?q[name_eq]=colour"))[0]
     const total = async (query: string) => (await w.get(`/products?${query}`)).body.meta.total
@@ -213,7 +213,7 @@ describe.each(engines)("custom fields and lists on %s", (engine) => {
     expect(await total("q[cf.code_eq]=EF")).toBe(all)
     expect(await total("q[cf.unheard_of_eq]=EF")).toBe(all)
   })
-  it("required fields and defaults apply on creation; inactive fields are hidden", async () => {
+  it("apply required fields and defaults on creation, and hide inactive fields", async () => {
     const required = await define({ name: "inspector", field_type: 0, is_required: true })
     await define({ name: "power", field_type: 18, default_value: "12.5" })
     expect((await product({})).body.errors).toHaveProperty("inspector")
@@ -238,36 +238,30 @@ describe.each(engines)("custom fields and lists on %s", (engine) => {
     ["a choice", { field_type: 9, list_name_id: 8 }, ["", " ", null], "1 Star"],
     ["choices", { field_type: 10, list_name_id: 8 }, ["", [], null], ["1 Star"]],
     ["a document", { field_type: 16 }, ["", {}, [], null], { a: null }]
-  ])(
-    "%s that is required refuses blanks on creation and change, and accepts values that only look blank",
-    async (_, body, blanks, good) => {
-      const field = await define({ name: "must", is_required: true, ...body })
-      const { id } = (await product({ custom_fields: { must: good } })).body.product
-      for (const blank of blanks) {
-        for (const refused of [
-          await product({ custom_fields: { must: blank } }),
-          await w.put(`/products/${id}`, { custom_fields: { must: blank } })
-        ]) {
-          expect([blank, refused.status, refused.body.errors]).toEqual([
-            blank,
-            422,
-            { must: ["The must field is required."], "custom_fields.must": ["The must field is required."] }
-          ])
-        }
-      }
-      expect((await product({})).status).toBe(422)
-      expect((await w.put(`/products/${id}`, { name: "Renamed" })).status).toBe(200)
-      expect((await w.put(`/products/${id}`, { custom_fields: null })).status).toBe(200)
-      await w.put(`/custom_fields/${field.id}`, { is_required: false })
-      for (const blank of blanks)
-        expect([blank, (await w.put(`/products/${id}`, { custom_fields: { must: blank } })).status]).toEqual([
+  ])("reject blanks for %s that is required, and accept values that only look blank", async (_, body, blanks, good) => {
+    const field = await define({ name: "must", is_required: true, ...body })
+    const { id } = (await product({ custom_fields: { must: good } })).body.product
+    for (const blank of blanks) {
+      for (const refused of [
+        await product({ custom_fields: { must: blank } }),
+        await w.put(`/products/${id}`, { custom_fields: { must: blank } })
+      ]) {
+        expect([blank, refused.status, refused.body.errors]).toEqual([
           blank,
-          200
+          422,
+          { must: ["The must field is required."], "custom_fields.must": ["The must field is required."] }
         ])
-      expect((await w.remove(`/custom_fields/${field.id}`)).status).toBe(204)
+      }
     }
-  )
-  it("a required field's default is not blank, and no longer applies once removed from its list", async () => {
+    expect((await product({})).status).toBe(422)
+    expect((await w.put(`/products/${id}`, { name: "Renamed" })).status).toBe(200)
+    expect((await w.put(`/products/${id}`, { custom_fields: null })).status).toBe(200)
+    await w.put(`/custom_fields/${field.id}`, { is_required: false })
+    for (const blank of blanks)
+      expect([blank, (await w.put(`/products/${id}`, { custom_fields: { must: blank } })).status]).toEqual([blank, 200])
+    expect((await w.remove(`/custom_fields/${field.id}`)).status).toBe(204)
+  })
+  it("reject a blank default of a required field, and drop a default removed from its list", async () => {
     const list = await w.create("/list_names", { name: "Grades" })
     const value = await w.create(`/list_names/${list.id}/values`, { name: "A" })
     const problems = async (more: object) =>
@@ -289,11 +283,11 @@ describe.each(engines)("custom fields and lists on %s", (engine) => {
     expect((await product({})).body.errors).toHaveProperty("grade")
     await w.remove(`/custom_fields/${field.id}`)
   })
-  it("a list a field chooses from stays", async () => {
+  it("keep a list that a field chooses from", async () => {
     const list = (await w.show("/list_names?q[name_eq]=Colours"))[0]
     expect((await w.remove(`/list_names/${list.id}`)).body.errors).toHaveProperty("list_name")
   })
-  it("a group shows its fields; deleting it frees them", async () => {
+  it("show a group with its fields, which survive its deletion", async () => {
     const group = await w.create("/custom_field_groups", { name: "Safety" })
     const field = await define({ name: "pat_tested", field_type: 3, custom_field_group_id: group.id })
     expect(names((await w.show(`/custom_field_groups/${group.id}`)).custom_fields)).toEqual(["pat_tested"])
@@ -301,7 +295,7 @@ describe.each(engines)("custom fields and lists on %s", (engine) => {
     expect((await w.remove(`/custom_field_groups/${group.id}`)).status).toBe(204)
     expect((await w.show(`/custom_fields/${field.id}`)).custom_field_group_id).toBeNull()
   })
-  it("definitions need custom-fields.*, lists list-values.* and static-data", async () => {
+  it("require custom-fields.* for definitions, list-values.* and static-data for lists", async () => {
     const reader = viewerWith(["custom-fields.view", "list-values.view"], ["custom-fields:read", "static-data:read"])
     expect((await w.get("/custom_fields", reader)).status).toBe(200)
     expect((await w.get("/list_names/1/values", reader)).status).toBe(200)

@@ -1,15 +1,12 @@
-import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
-import { demands } from "../../../../core/orders/demands/schema.ts"
-import { insert } from "../../../../core/kernel/tables/table.ts"
-import { Store } from "../../../../core/kernel/store/store.ts"
 import { engines, viewerWith } from "../../../app.ts"
 import { appHouse, itFoldsAgain } from "../../../app-house.ts"
+import { demandOver, setDemands } from "../../stock-demands.ts"
 
 describe.each(engines)("settings on %s", (engine) => {
   const w = appHouse(engine)
 
-  it("a group shows its defaults", async () => {
+  it("show the defaults of a group", async () => {
     const company = await w.get("/settings/company")
     expect(company.status).toBe(200)
     expect(company.body.settings).toMatchObject({ base_currency: "GBP", timezone: "UTC", fiscal_year_start: 1 })
@@ -31,7 +28,7 @@ describe.each(engines)("settings on %s", (engine) => {
     })
     expect(await w.show("/settings/api")).toMatchObject({ rate_limit: 600, token_expiration_days: 0 })
   })
-  it("the list contains every group and counts them", async () => {
+  it("list every group", async () => {
     const { body } = await w.get("/settings")
     const groups = body.settings.map((one: { group: string }) => one.group)
     expect(groups).toEqual(
@@ -39,7 +36,7 @@ describe.each(engines)("settings on %s", (engine) => {
     )
     expect(body.meta).toEqual({ total: groups.length, per_page: groups.length, page: 1 })
   })
-  it("a change keeps absent keys, drops unknown ones and is effective at once", async () => {
+  it("change at once, keep absent keys and drop unknown ones", async () => {
     const changed = await w.put("/settings/company", {
       settings: { timezone: "Europe/London", base_currency: "eur", nonsense: 1 }
     })
@@ -56,7 +53,7 @@ describe.each(engines)("settings on %s", (engine) => {
     expect(product.body.product.replacement_charge).toBe("0.05")
     await w.put("/settings/company", { settings: { base_currency: "GBP" } })
   })
-  it("an invalid value is refused at its key with a fixed message, and nothing of the request is kept", async () => {
+  it("reject an invalid value at its key with a fixed message, and store nothing of the request", async () => {
     const refused = await w.put("/settings/company", {
       settings: { timezone: "Mars/Olympus", fiscal_year_start: 13, name: "Kept?" }
     })
@@ -74,54 +71,23 @@ describe.each(engines)("settings on %s", (engine) => {
     expect((await w.put("/settings/api", { settings: "x" })).status).toBe(422)
     expect((await w.put("/settings/company", { settings: { base_currency: null, timezone: "" } })).status).toBe(422)
   })
-  it("an unknown group is 404, also one named like a property of every object", async () => {
+  it("are 404 for an unknown group, also one named like a property of every object", async () => {
     for (const group of ["nope", "constructor", "__proto__"]) {
       expect((await w.get(`/settings/${group}`)).status).toBe(404)
       expect((await w.put(`/settings/${group}`, { settings: {} })).status).toBe(404)
     }
   })
-  it("the resolution is free until stock is booked; then only the same value is accepted", async () => {
+  it("accept another resolution only until stock is booked", async () => {
     expect((await w.put("/settings/availability", { settings: { resolution: "hourly" } })).status).toBe(200)
-    const at = "2026-07-01T00:00:00.000Z"
-    await w.app.run(
-      Effect.flatMap(Store, (store) =>
-        store.apply([
-          insert(demands, {
-            id: 1,
-            product_id: 1,
-            store_id: 1,
-            asset_id: null,
-            quantity: 1,
-            starts_at: at,
-            ends_at: at,
-            buffered_starts_at: at,
-            buffered_ends_at: at,
-            source_type: "opportunity_item",
-            source_id: 1,
-            phase: "reserved",
-            is_active: true,
-            out: false,
-            pending_checkin: false,
-            returned_at: null,
-            checked_at: null,
-            opportunity_id: null,
-            container_id: null,
-            created_at: at,
-            updated_at: at,
-            reaches_to: at,
-            deleted_at: null
-          })
-        ])
-      )
-    )
+    const source = await demandOver(w.app, 1, 1, 1, "07-01", "07-01")
     const refused = await w.put("/settings/availability", { settings: { resolution: "daily" } })
     expect(refused.status).toBe(422)
     expect(refused.body.errors).toHaveProperty("resolution")
     const same = await w.put("/settings/availability", { settings: { resolution: "hourly", release_point: "checked" } })
     expect(same.body.settings).toMatchObject({ resolution: "hourly", release_point: "checked" })
-    await w.app.run(Effect.flatMap(Store, (store) => store.apply([{ op: "delete", table: demands, key: 1 }])))
+    await setDemands(w.app, "opportunity_item", source, [])
   })
-  it("reading needs settings.view and settings:read, changing settings.manage and settings:write", async () => {
+  it("require settings.view to read and settings.manage to change", async () => {
     const reader = viewerWith(["settings.view"], ["settings:read"])
     expect((await w.get("/settings/company", reader)).status).toBe(200)
     expect((await w.put("/settings/company", { settings: { name: "X" } }, reader)).status).toBe(403)

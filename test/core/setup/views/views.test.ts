@@ -55,7 +55,7 @@ describe.each(engines)("saved views on %s", (engine) => {
       description: "For the desk"
     })
   })
-  it("need the abilities of views; applying one needs only those of its list", async () => {
+  it("require the abilities of views; applying one requires only those of its list", async () => {
     const { id } = await made({ visibility: "shared", role_ids: [3] })
     const calls = [
       ["GET", path, 200],
@@ -108,11 +108,11 @@ describe.each(engines)("saved views on %s", (engine) => {
       ["filters.1.field"]
     ],
     [{ filters: [{ field: "name", predicate: "eq", value: "x", logic: "xor" }] }, ["filters.0.logic"]]
-  ])("refuse %j", async (body, fields) => {
+  ])("reject %j", async (body, fields) => {
     expect(await refused(body)).toEqual(fields)
   })
 
-  it("show their columns only, of the rows they are for", async () => {
+  it("show their columns only, of the rows that match", async () => {
     const view = await made({
       name: "Companies",
       columns: ["name", "created_at"],
@@ -214,10 +214,10 @@ describe.each(engines)("saved views on %s", (engine) => {
       ],
       ["Ann", "Town Hall", "Audio Ltd"]
     ],
-    ["the first one's logic said nothing", [["membership_type", "eq", "venue", "nor"]], ["Town Hall"]],
+    ["without the first one's logic", [["membership_type", "eq", "venue", "nor"]], ["Town Hall"]],
     ["commas in one text", [["membership_type", "in", "contact,venue"]], ["Ann", "Town Hall"]],
     [
-      "what the list does not offer passed over",
+      "without unknown fields",
       [
         ["shoe_size", "eq", 42],
         ["membership_type", "eq", "venue", "or"]
@@ -290,7 +290,7 @@ describe.each(engines)("saved views on %s", (engine) => {
     expect(Object.keys(found[0])).toEqual(["id", ...columns])
     if (entity_type === "product_groups") expect(found.at(-1).products_count).toBe(1)
   })
-  it("hide columns their reader may not see", async () => {
+  it("hide columns that the reader may not see", async () => {
     await w.post("/products", { name: "Dear", purchase_price: 9900 })
     const without = { ...viewerWith(["products.view"], ["products:read", ...abilities]) }
     expect(await refused({ entity_type: "products", columns: ["purchase_price"] })).toEqual(["columns"])
@@ -315,7 +315,7 @@ describe.each(engines)("saved views on %s", (engine) => {
       "status"
     ])
   })
-  it("are not found when unknown, of another list, or not for this person", async () => {
+  it("are 404 if unknown, of another list, or not for this user", async () => {
     const products = await made({ entity_type: "products" })
     const hidden = await made({}, keeper)
     for (const view of [products.id, hidden.id, 999_999, "abc", "1.5", "-1", "%00", "99999999999999999999"]) {
@@ -323,7 +323,7 @@ describe.each(engines)("saved views on %s", (engine) => {
     }
     expect((await w.get("/members?view_id=")).body.meta.view).toBeUndefined()
   })
-  it("are not found by lists that no view is of", async () => {
+  it("are 404 on lists that have no views", async () => {
     const view = await made({ name: "Of members" })
     const product = await w.create("/products", { name: "Lamp", product_type: "rental" })
     const opportunity = await w.create("/opportunities", {
@@ -374,7 +374,7 @@ describe.each(engines)("saved views on %s", (engine) => {
     expect((await w.get(`${path}/${own.id}`, keeper)).status).toBe(200)
     expect((await w.post(`${path}/${own.id}/clone`, {}, bert)).status).toBe(404)
   })
-  it("are changed by their owner, or with settings.manage", async () => {
+  it("can be changed by their owner, or with settings.manage", async () => {
     const own = await made({ name: "Own", per_page: 50 }, anna)
     const put = (id: number, body: object, viewer: Viewer) => w.put(`${path}/${id}`, body, viewer)
     expect(
@@ -398,7 +398,7 @@ describe.each(engines)("saved views on %s", (engine) => {
       user_id: null
     })
   })
-  it("are deleted by their owner or with settings.manage, never the system's", async () => {
+  it("can be deleted by their owner or with settings.manage, but not the system's", async () => {
     const remove = async (id: number, viewer: Viewer) => w.remove(`${path}/${id}`, viewer)
     const own = await made({}, anna),
       shared = await made({ visibility: "shared" }, anna)
@@ -421,7 +421,7 @@ describe.each(engines)("saved views on %s", (engine) => {
       ).status
     ).toBe(404)
   })
-  it("are copied for oneself", async () => {
+  it("are cloned as personal views", async () => {
     const copied = await w.post(`${path}/2/clone`, {}, anna)
     expect(copied.status).toBe(201)
     const { id: _a, created_at: _b, updated_at: _c, ...original } = await w.show(`${path}/2`)
@@ -435,7 +435,7 @@ describe.each(engines)("saved views on %s", (engine) => {
     const long = await made({ name: "x".repeat(255) })
     expect((await w.create(`${path}/${long.id}/clone`, {})).name).toHaveLength(255)
   })
-  it("of the system work", async () => {
+  it("of the system select the rows they are named after", async () => {
     const custom_views = await w.show(`${path}?entity_type=opportunities`)
     expect(custom_views.filter((one: any) => one.visibility === "system").map((one: any) => one.name)).toEqual([
       "All",
