@@ -323,7 +323,7 @@ describe.each(share(engines))("any request on %s", (engine) => {
   }
   let made = 0
 
-  it("is answered or refused", async () => {
+  it("is answered or rejected, never with a fault", async () => {
     const faults: Array<{ readonly request: string; readonly body: unknown; readonly fault: string }> = []
     const statuses = new Map<number, number>()
     const seed = Number(process.env["ANY_REQUEST_SEED"] ?? 4480)
@@ -356,7 +356,7 @@ describe.each(share(engines))("any request on %s", (engine) => {
     // A walk on which nothing ever succeeds would prove little.
     expect((statuses.get(201) ?? 0) + (statuses.get(200) ?? 0)).toBeGreaterThan(drawn.length / 10)
   })
-  it("sends no costs to users who may not see them", async () => {
+  it("leaves no costs visible to users without the permission", async () => {
     const guarded = catalogue.tables.flatMap((table) =>
       Object.entries(table.columns)
         .filter(([, field]) => field.visible_to !== undefined)
@@ -373,7 +373,7 @@ describe.each(share(engines))("any request on %s", (engine) => {
       [...new Set(leaks)]
     ]).toEqual([true, true, []])
   })
-  it("leaves a journal that folds into the same tables", async () => {
+  it("leaves a journal that projects to the same tables", async () => {
     const before = await app.dump()
     await app.rebuild()
     expect(await app.dump()).toEqual(before)

@@ -30,7 +30,7 @@ describe("the list of events", () => {
   it(`matches the generated documentation (${update})`, () =>
     expect(readFileSync(page_file, "utf8")).toBe(eventsPage(kinds, recordedCatalogue.tables)))
 
-  it("does not let an event or a field change or go, nor a new field be required", () => {
+  it("rejects changed and removed events and fields, and new required fields", () => {
     const before: EventList = {
       events: { "lamp.lit": { id: "integer", watts: "integer" }, "lamp.out": { id: "integer" } },
       columns: { lamps: { name: "text" } }
@@ -46,7 +46,7 @@ describe("the list of events", () => {
     ])
     expect(brokenPromises(before, before)).toEqual([])
   })
-  it("allows a choice to gain values, and not to lose any", () => {
+  it("lets a choice gain values, but not lose any", () => {
     const lamps = (kind: string): EventList => ({ events: {}, columns: { lamps: { kind } } })
     expect(brokenPromises(lamps('"spot" or "wash"'), lamps('"spot" or "beam" or "wash"'))).toEqual([])
     expect(brokenPromises(lamps('"spot" or "wash"'), lamps('"spot"'))).toEqual([
@@ -57,7 +57,7 @@ describe("the list of events", () => {
 })
 
 describe("a declared event", () => {
-  it("has a meaning that reads as one sentence", () => {
+  it("has a meaning of one sentence", () => {
     for (const { meaning, type } of kinds) expect(meaning, type).toMatch(/^[A-Z][^\n]{8,160}\.$/)
   })
   it("is declared once", () => {
@@ -74,11 +74,11 @@ describe("a declared event", () => {
   })
   it("belongs to the stream of its subject", () =>
     expect(lit.make({ id: 7, watts: 60 })).toEqual({ stream: "lamp:7", type: "lamp.lit", data: { id: 7, watts: 60 } }))
-  it("reads events of an earlier release in their present form", () =>
+  it("is read from an earlier release in its present form", () =>
     expect(decodeData(lit, { id: 7, kilowatts: 2 })).toEqual({ id: 7, watts: 2_000 }))
-  it("passes over fields of a later release", () =>
+  it("is read without fields of a later release", () =>
     expect(decodeData(lit, { id: 7, watts: 60, colour: "red" })).toEqual({ id: 7, watts: 60 }))
-  it("refuses data that does not match its declaration, naming the event and the field", () => {
+  it("is rejected if its data does not match, naming the event and the field", () => {
     expect(() => decodeData(lit, { id: 7, watts: "60" })).toThrow(/stored lamp\.lit.*watts/s)
     expect(() => decodeData(lit, { watts: 60 })).toThrow(/id/)
   })

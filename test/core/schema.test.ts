@@ -10,7 +10,7 @@ import { serve } from "../server/serving.ts"
 const update = "UPDATE_SCHEMA=1 npx vitest run test/core/schema.test.ts"
 const fileOf = (engine: Engine): string => fileURLToPath(new URL(`../fixtures/schema/${engine}.sql`, import.meta.url))
 
-it.each(both_engines)("the schema on %s is the one on file", async (engine) => {
+it.each(both_engines)("the schema on %s equals the stored file", async (engine) => {
   const server = await serve(engine)
   const statements = await server.run(statementsOf)
   await server.close()

@@ -17,19 +17,19 @@ export const search_mutants: ReadonlyArray<Mutant> = [
     "a telephone number is found only as it was written",
     "soughtIn",
     { find: "digits.slice(-phone_digits_told_by)", replace: "digits" },
-    "finds members by address and by telephone number"
+    "finds members by e-mail address and by telephone number in any format"
   ),
   faultsIn("core/values/text.ts", words, "sqlite")(
     "a document's number is found only with its zeros",
     "zeroForms",
     { find: '"0".repeat(zeros) + digits', replace: "digits" },
-    "finds orders by number with zeros and without"
+    "finds orders by number with or without zeros, by subject, and by customer while they are open"
   ),
   within("find")(
     "a customer's open orders are not found with the customer",
     "findAll",
     { find: "people !== undefined && orders !== undefined", replace: "people !== undefined && orders === undefined" },
-    "finds orders by number with zeros and without"
+    "finds orders by number with or without zeros, by subject, and by customer while they are open"
   ),
   within("matches")(
     "the newest comes before the very code that was looked for",
@@ -41,13 +41,13 @@ export const search_mutants: ReadonlyArray<Mutant> = [
     "what is deleted is found",
     "notDeleted",
     { find: "table.soft_delete", replace: "table.soft_delete && table.key === table.name" },
-    "follows a change of name, a deletion and an erasure"
+    "follows a change of name and a deletion at once, and finds the same after a rebuild"
   ),
   faultsIn("core/kernel/store/search-index.ts", "test/core/overview/search/edges.test.ts")(
     "deleted rows take the place of older ones that hold the words",
     "matchSql",
     { find: 'table.soft_delete ? ` and exists (${own})` : ""', replace: '""' },
-    "finds rows behind more deleted rows than are examined"
+    "finds rows behind more deleted rows than it examines"
   ),
   within("rows")(
     "short words find nothing",
@@ -59,25 +59,25 @@ export const search_mutants: ReadonlyArray<Mutant> = [
     "a unit that is out is said to be on its shelf",
     "placeOf",
     { find: "held?.status === dispatched || held?.status === on_hire ||", replace: "" },
-    "says where a unit is"
+    "shows a unit on its shelf, then out with its order and customer"
   ),
   where(
     "an order is named to whoever sees none",
     "shownOrder",
     { find: 'sees("subject")', replace: "id > 0" },
-    "says only that it is out for users who see no orders"
+    "names no order to users who see none"
   ),
   where(
     "a customer is named to whoever sees none",
     "shownOrder",
     { find: "sees_customer ?", replace: "id > 0 ?" },
-    "names the order for users who see orders"
+    "names the order to users who see orders, and its customer to users who see customers"
   ),
   within("steps", beyond_sight)(
     "a unit that is out is said to be put aside for its next order",
     "telling",
     { find: "in_order.indexOf(one.status) - in_order.indexOf(other.status)", replace: "0" },
-    "follows its furthest step"
+    "is the order it is out with, although another one has it allocated"
   ),
   where(
     "a part of a kit that went out is said to be here",

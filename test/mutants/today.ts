@@ -34,7 +34,7 @@ export const today_mutants: ReadonlyArray<Mutant> = [
     "a hire without an end is late",
     "returning",
     { find: "and not open_ended_rental", replace: "", in_text: true },
-    "lists what is due back separately from what is overdue"
+    "lists returns that are due apart from overdue ones, and drops them once returned"
   ),
   within("today", lists)(
     "whoever sees orders sees what customers owe",
@@ -46,19 +46,19 @@ export const today_mutants: ReadonlyArray<Mutant> = [
     "what is due later today is late",
     "dayIn",
     { find: "on === today ? now_millis", replace: "on === today ? start(1)" },
-    "lists what is due back separately from what is overdue"
+    "lists returns that are due apart from overdue ones, and drops them once returned"
   ),
   within("day", lists)(
     "shortages of next month are shown",
     "short_days",
     { find: "short_days = 7", replace: "short_days = 40" },
-    "leaves out shortages that are more than a week away"
+    "omits shortages more than a week away"
   ),
   faultsIn("core/orders/opportunities/state/pieces.ts", lists, "sqlite")(
     "what is allocated counts as packed",
     "piecesOfLine",
     { find: "of(prepared)", replace: "of(0)" },
-    "counts units by progress"
+    "counts allocated units as not packed"
   ),
   within("papers", lists)(
     "proformas are owed",

@@ -5,6 +5,7 @@ import { type FeedActivity, type FeedFacts, calendarFeed, feedStart } from "../.
 import { feedHeaders, feedName } from "../../../../core/overview/calendar/kinds.ts"
 import { uidHost } from "../../../../core/overview/calendar/api.ts"
 import { anyCharacters } from "../../../any-characters.ts"
+import { tableRows } from "../../../words.ts"
 
 const facts: FeedFacts = {
   generated_at: "2026-06-18T12:00:00.000Z",
@@ -34,7 +35,7 @@ const parsed = (text: string): ReadonlyArray<ICAL.Component> =>
   new ICAL.Component(ICAL.parse(text) as ConstructorParameters<typeof ICAL.Component>[0]).getAllSubcomponents("vevent")
 
 describe("a calendar feed", () => {
-  it("writes the properties of an event in their order, every line ended by CRLF", () => {
+  it("writes the properties of an event in order, with every line ended by CRLF", () => {
     const text = feed([
       activity({
         location: "Hall 3, Dock B",
@@ -72,18 +73,8 @@ describe("a calendar feed", () => {
     )
   })
 
-  it("without activities is a calendar without events", () => {
-    expect(feed([]).split("\r\n")).toEqual([
-      "BEGIN:VCALENDAR",
-      "VERSION:2.0",
-      "PRODID:-//Flightcase//Calendar//EN",
-      "CALSCALE:GREGORIAN",
-      "X-WR-CALNAME:Flightcase — All Activities",
-      "REFRESH-INTERVAL;VALUE=DURATION:PT1H",
-      "URL:https://hire.example:8443",
-      "END:VCALENDAR",
-      ""
-    ])
+  it("contains no events without activities", () => {
+    expect(property(feed([]), "BEGIN")).toEqual(["BEGIN:VCALENDAR"])
     expect(parsed(feed([]))).toEqual([])
   })
 
@@ -92,12 +83,12 @@ describe("a calendar feed", () => {
     [2002, 1, ["STATUS:CONFIRMED", "X-COMPLETED:TRUE", "TRANSP:OPAQUE"]],
     [2003, 0, ["STATUS:CANCELLED", "TRANSP:TRANSPARENT"]],
     [2004, 0, ["STATUS:CONFIRMED", "TRANSP:TRANSPARENT"]]
-  ])("status %d with time status %d", (status_id, time_status, expected) => {
+  ])("writes status %d with time status %d", (status_id, time_status, expected) => {
     const lines = unfolded(feed([activity({ status_id, time_status })]))
     expect(lines.filter((line) => /^(STATUS|X-COMPLETED|TRANSP)/.test(line))).toEqual(expected)
   })
 
-  it("covers one year back, without end, by start; activities without a start never appear", () => {
+  it("starts a year back and has no end, by start, without activities that have none", () => {
     const text = feed([
       activity({ id: 1, starts_at: "2031-01-01T09:00:00.000Z", ends_at: null }),
       activity({ id: 2, starts_at: "2025-06-18T11:59:59.999Z" }),
@@ -111,20 +102,20 @@ describe("a calendar feed", () => {
     expect(feedStart("2029-02-28T08:00:00.000Z")).toBe("2028-02-28T08:00:00.000Z")
   })
 
-  it("leaves out blank locations, blank texts and owners without an address", () => {
+  it("omits blank locations, blank texts and owners without an address", () => {
     const text = feed([activity({ location: " ", description: "", owner: { name: "Ann", email: null } })])
     expect([...property(text, "LOCATION"), ...property(text, "DESCRIPTION"), ...property(text, "ORGANIZER")]).toEqual(
       []
     )
   })
 
-  it("always quotes the organiser's name", () => {
+  it("quotes the organiser's name", () => {
     expect(property(feed([activity({ owner: { name: "Ann", email: "ann@hire.example" } })]), "ORGANIZER")).toEqual([
       'ORGANIZER;CN="Ann":mailto:ann@hire.example'
     ])
   })
 
-  it("escapes texts within their line", () => {
+  it("keeps hostile texts within their line", () => {
     const hostile = "x\r\nATTENDEE:mailto:evil@example.com"
     const text = feed(
       [
@@ -149,118 +140,28 @@ describe("a calendar feed", () => {
 })
 
 describe("the time of an event", () => {
-  //  case                           zone                 starts                        ends                          DTSTART              DTEND
-  it.each<[string, string, string, string | null, string, string]>([
-    ["timed", "UTC", "2026-07-01T09:00:00.000Z", "2026-07-01T10:30:00.000Z", ":20260701T090000Z", ":20260701T103000Z"],
-    ["no end: half an hour", "UTC", "2026-07-01T09:00:00.000Z", null, ":20260701T090000Z", ":20260701T093000Z"],
-    [
-      "ends as it starts",
-      "UTC",
-      "2026-07-01T09:00:00.000Z",
-      "2026-07-01T09:00:00.000Z",
-      ":20260701T090000Z",
-      ":20260701T093000Z"
-    ],
-    [
-      "fractions are cut",
-      "UTC",
-      "2026-07-01T09:00:00.700Z",
-      "2026-07-01T10:00:00.200Z",
-      ":20260701T090000Z",
-      ":20260701T100000Z"
-    ],
-    ["a day, no end", "UTC", "2026-07-01T00:00:00.000Z", null, ";VALUE=DATE:20260701", ";VALUE=DATE:20260702"],
-    [
-      "a day, to midnight",
-      "UTC",
-      "2026-07-01T00:00:00.000Z",
-      "2026-07-02T00:00:00.000Z",
-      ";VALUE=DATE:20260701",
-      ";VALUE=DATE:20260702"
-    ],
-    [
-      "a day, to 23:59",
-      "UTC",
-      "2026-07-01T00:00:00.000Z",
-      "2026-07-01T23:59:00.000Z",
-      ";VALUE=DATE:20260701",
-      ";VALUE=DATE:20260702"
-    ],
-    [
-      "a day, to 23:59:59",
-      "UTC",
-      "2026-07-01T00:00:00.000Z",
-      "2026-07-01T23:59:59.000Z",
-      ";VALUE=DATE:20260701",
-      ";VALUE=DATE:20260702"
-    ],
-    [
-      "three days, to midnight",
-      "UTC",
-      "2026-07-01T00:00:00.000Z",
-      "2026-07-04T00:00:00.000Z",
-      ";VALUE=DATE:20260701",
-      ";VALUE=DATE:20260704"
-    ],
-    [
-      "three days, to 23:59",
-      "UTC",
-      "2026-07-01T00:00:00.000Z",
-      "2026-07-03T23:59:00.000Z",
-      ";VALUE=DATE:20260701",
-      ";VALUE=DATE:20260704"
-    ],
-    ["over the month", "UTC", "2026-12-31T00:00:00.000Z", null, ";VALUE=DATE:20261231", ";VALUE=DATE:20270101"],
-    [
-      "midnight to noon is timed",
-      "UTC",
-      "2026-07-01T00:00:00.000Z",
-      "2026-07-01T12:00:00.000Z",
-      ":20260701T000000Z",
-      ":20260701T120000Z"
-    ],
-    [
-      "a second late is timed",
-      "UTC",
-      "2026-07-01T00:00:01.000Z",
-      "2026-07-02T00:00:00.000Z",
-      ":20260701T000001Z",
-      ":20260702T000000Z"
-    ],
-    [
-      "a day of summer in London",
-      "Europe/London",
-      "2026-06-30T23:00:00.000Z",
-      "2026-07-01T22:59:00.000Z",
-      ";VALUE=DATE:20260701",
-      ";VALUE=DATE:20260702"
-    ],
-    [
-      "the same is timed in UTC",
-      "UTC",
-      "2026-06-30T23:00:00.000Z",
-      "2026-07-01T22:59:00.000Z",
-      ":20260630T230000Z",
-      ":20260701T225900Z"
-    ],
-    [
-      "a day of 23 hours",
-      "America/New_York",
-      "2026-03-08T05:00:00.000Z",
-      "2026-03-09T04:00:00.000Z",
-      ";VALUE=DATE:20260308",
-      ";VALUE=DATE:20260309"
-    ],
-    [
-      "a day that begins at 01:00",
-      "America/Santiago",
-      "2026-09-06T04:00:00.000Z",
-      "2026-09-07T03:00:00.000Z",
-      ";VALUE=DATE:20260906",
-      ";VALUE=DATE:20260907"
-    ]
-  ])("%s", (_, zone, starts_at, ends_at, start, end) => {
-    const text = feed([activity({ starts_at, ends_at })], { zone })
+  // for, zone, starts, ends, DTSTART and DTEND
+  const table = tableRows(`
+    a timed activity                     | UTC              | 2026-07-01T09:00:00Z     | 2026-07-01T10:30:00Z     | :20260701T090000Z    | :20260701T103000Z
+    no end, as half an hour              | UTC              | 2026-07-01T09:00:00Z     | -                        | :20260701T090000Z    | :20260701T093000Z
+    an end equal to the start            | UTC              | 2026-07-01T09:00:00Z     | 2026-07-01T09:00:00Z     | :20260701T090000Z    | :20260701T093000Z
+    fractions of a second, which are cut | UTC              | 2026-07-01T09:00:00.700Z | 2026-07-01T10:00:00.200Z | :20260701T090000Z    | :20260701T100000Z
+    a day without an end                 | UTC              | 2026-07-01T00:00:00Z     | -                        | ;VALUE=DATE:20260701 | ;VALUE=DATE:20260702
+    a day to midnight                    | UTC              | 2026-07-01T00:00:00Z     | 2026-07-02T00:00:00Z     | ;VALUE=DATE:20260701 | ;VALUE=DATE:20260702
+    a day to 23:59                       | UTC              | 2026-07-01T00:00:00Z     | 2026-07-01T23:59:00Z     | ;VALUE=DATE:20260701 | ;VALUE=DATE:20260702
+    a day to 23:59:59                    | UTC              | 2026-07-01T00:00:00Z     | 2026-07-01T23:59:59Z     | ;VALUE=DATE:20260701 | ;VALUE=DATE:20260702
+    three days to midnight               | UTC              | 2026-07-01T00:00:00Z     | 2026-07-04T00:00:00Z     | ;VALUE=DATE:20260701 | ;VALUE=DATE:20260704
+    three days to 23:59                  | UTC              | 2026-07-01T00:00:00Z     | 2026-07-03T23:59:00Z     | ;VALUE=DATE:20260701 | ;VALUE=DATE:20260704
+    the last day of a year               | UTC              | 2026-12-31T00:00:00Z     | -                        | ;VALUE=DATE:20261231 | ;VALUE=DATE:20270101
+    midnight to noon, as timed           | UTC              | 2026-07-01T00:00:00Z     | 2026-07-01T12:00:00Z     | :20260701T000000Z    | :20260701T120000Z
+    a start a second late, as timed      | UTC              | 2026-07-01T00:00:01Z     | 2026-07-02T00:00:00Z     | :20260701T000001Z    | :20260702T000000Z
+    a summer day in London               | Europe/London    | 2026-06-30T23:00:00Z     | 2026-07-01T22:59:00Z     | ;VALUE=DATE:20260701 | ;VALUE=DATE:20260702
+    the same day in UTC, as timed        | UTC              | 2026-06-30T23:00:00Z     | 2026-07-01T22:59:00Z     | :20260630T230000Z    | :20260701T225900Z
+    a day of 23 hours                    | America/New_York | 2026-03-08T05:00:00Z     | 2026-03-09T04:00:00Z     | ;VALUE=DATE:20260308 | ;VALUE=DATE:20260309
+    a day that begins at 01:00           | America/Santiago | 2026-09-06T04:00:00Z     | 2026-09-07T03:00:00Z     | ;VALUE=DATE:20260906 | ;VALUE=DATE:20260907
+  `)
+  it.each(table)("is written for %s", (_, zone = "UTC", starts_at = "", ends_at = "", start, end) => {
+    const text = feed([activity({ starts_at, ends_at: ends_at === "-" ? null : ends_at })], { zone })
     expect([...property(text, "DTSTART"), ...property(text, "DTEND")]).toEqual([`DTSTART${start}`, `DTEND${end}`])
   })
 })
@@ -268,7 +169,7 @@ describe("the time of an event", () => {
 describe("the lines of a feed", () => {
   const octets = (line: string): number => new TextEncoder().encode(line).length
 
-  it("are at most 75 octets, folded as late as full characters allow", () => {
+  it("are at most 75 octets, folded as late as whole characters allow", () => {
     const lines = feed([activity({ subject: "x".repeat(200), description: "é".repeat(100) })]).split("\r\n")
     const start = lines.findIndex((line) => line.startsWith("SUMMARY"))
     expect(lines.slice(start, start + 3).map(octets)).toEqual([75, 75, 8 + 200 - 75 - 74 + 1])
@@ -276,7 +177,7 @@ describe("the lines of a feed", () => {
     expect(lines.slice(accented, accented + 3).map(octets)).toEqual([74, 75, 12 + 200 - 74 - 74 + 1])
   })
 
-  it("read back as written, whatever the text, and never split a character", () => {
+  it("read back as written for any text, and never split a character", () => {
     const text = anyCharacters({ maxLength: 300 })
     fc.assert(
       fc.property(text, text, text, (subject, location, description) => {
@@ -316,8 +217,8 @@ describe("the lines of a feed", () => {
   })
 })
 
-describe("name of a feed", () => {
-  it("names everybody's calendar and one person's", () => {
+describe("the name of a feed", () => {
+  it("names one person's calendar or everybody's", () => {
     expect([feedName(null), feedName("Ann O'Neil")]).toEqual(["Flightcase — All Activities", "Flightcase — Ann O'Neil"])
     expect(feedHeaders).toEqual({
       "content-type": "text/calendar; charset=utf-8",
@@ -325,7 +226,7 @@ describe("name of a feed", () => {
     })
   })
 
-  it("takes the host of the configured address, or a fixed word", () => {
+  it("takes its host from the configured address, or a fixed word", () => {
     expect([uidHost("https://hire.example:8443/app"), uidHost("not an address"), uidHost("")]).toEqual([
       "hire.example",
       "flightcase",

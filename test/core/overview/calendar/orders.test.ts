@@ -57,7 +57,7 @@ const events = (row: OpportunityRow, kinds = ["orders", "dispatch", "returns"], 
 }
 
 describe("an order in a calendar", () => {
-  it("has its hire, dispatch and return, each with its own UID, as ical.js reads them", () => {
+  it("has its hire, dispatch and return, each with its own UID", () => {
     const description = "Order 12\nCustomer: Acme Events"
     expect(events(order())).toEqual({
       "order-9@hire.example": {
@@ -93,14 +93,14 @@ describe("an order in a calendar", () => {
       }
     })
   })
-  it("of full days fills them on the store's clock", () => {
+  it("fills whole days by the store's clock", () => {
     const days = order({ starts_at: "2026-06-30T23:00:00.000Z" })
     expect(events(days, ["orders"])["order-9@hire.example"]).toMatchObject({ starts: "2026-07-01", ends: "2026-07-04" })
     expect(events(days, ["orders"], { ...names, zone: "UTC" })["order-9@hire.example"]).toMatchObject({
       starts: "2026-06-30T23:00:00Z"
     })
   })
-  it("has planned dispatch and return times, else those of the hire", () => {
+  it("has planned dispatch and return times, or those of the hire", () => {
     const planned = events(
       order({
         deliver_starts_at: "2026-06-30T14:00:00.000Z",
@@ -122,7 +122,7 @@ describe("an order in a calendar", () => {
       starts: "2026-06-30T10:00:00Z"
     })
   })
-  it("is fetched and brought at the store where the customer does that", () => {
+  it("is dispatched and returned at the store if the customer collects and returns", () => {
     const own = events(order({ customer_collecting: true, customer_returning: true }))
     expect(own["order-9-dispatch@hire.example"]).toMatchObject({ location: "Leeds" })
     expect(own["order-9-return@hire.example"]).toMatchObject({ location: "Leeds" })
@@ -136,7 +136,7 @@ describe("an order in a calendar", () => {
     [4, "CONFIRMED", [null, "TRUE", "TRUE"]],
     [5, "CONFIRMED", ["TRUE", "TRUE", "TRUE"]],
     [6, "CANCELLED", [null, null, null]]
-  ])("of status %d is %s", (status, said, done) => {
+  ])("with status %d is %s", (status, said, done) => {
     const shown = Object.values(events(order({ status })))
     expect(shown.map((one) => one.status)).toEqual([said, said, said])
     expect(
@@ -145,7 +145,7 @@ describe("an order in a calendar", () => {
       )
     ).toEqual(done)
   })
-  it("is absent without dates, or if over for more than a year; a long hire has its full length", () => {
+  it("is absent without dates and if over for more than a year, and has its full length otherwise", () => {
     expect(events(order({ starts_at: null, ends_at: null }))).toEqual({})
     expect(events(order({ starts_at: "2025-01-01T09:00:00.000Z", ends_at: "2025-12-01T09:00:00.000Z" }))).toEqual({})
     expect(Object.keys(events(order({ starts_at: "2025-01-01T09:00:00.000Z" })))).toEqual([
@@ -157,7 +157,7 @@ describe("an order in a calendar", () => {
       "order-9-dispatch@hire.example"
     ])
   })
-  it("leaves out what its reader may not see or what is missing", () => {
+  it("omits names its reader may not see and missing values", () => {
     const none = {
       customer: null,
       venue: null,
@@ -175,7 +175,7 @@ describe("an order in a calendar", () => {
 })
 
 describe("content of a calendar", () => {
-  it("is activities unless something is chosen, in one order and spelling", () => {
+  it("is activities unless others are chosen, in a fixed order and spelling", () => {
     expect(chosenKinds(undefined)).toEqual(["activities"])
     expect(chosenKinds([])).toEqual(["activities"])
     expect(chosenKinds(["returns", "orders", "returns"])).toEqual(["orders", "returns"])

@@ -4,7 +4,7 @@ import { engines, viewerWith } from "../../../app.ts"
 import { appHouse } from "../../../app-house.ts"
 import { dates, scanFixture } from "../../warehouse/scanning/fixture.ts"
 
-describe.each(engines)("where a found unit is, on %s", (engine) => {
+describe.each(engines)("the location of a found unit, on %s", (engine) => {
   const w = appHouse(engine)
   const s = scanFixture(w)
   let gala: number
@@ -25,7 +25,7 @@ describe.each(engines)("where a found unit is, on %s", (engine) => {
     return units[0].where
   }
 
-  it("names the order for users who see orders, and its customer for users who see customers", async () => {
+  it("names the order to users who see orders, and its customer to users who see customers", async () => {
     expect(await whereIs("CAM-ALONE", ["stock.view", "opportunities.view", "members.view"])).toMatchObject({
       place: "out",
       order: { id: gala, subject: "Gala", member_name: "Acme" }
@@ -36,12 +36,12 @@ describe.each(engines)("where a found unit is, on %s", (engine) => {
       order: { id: gala, subject: "Gala", member_name: null }
     })
   })
-  it("says only that it is out for users who see no orders", async () => {
+  it("names no order to users who see none", async () => {
     const where = await whereIs("CAM-ALONE", ["stock.view"])
     expect(where).toMatchObject({ place: "out", order: null })
     expect(where.text).not.toContain("Gala")
   })
-  it("follows its furthest step: out with one order, although allocated to another", async () => {
+  it("is the order it is out with, although another one has it allocated", async () => {
     const product = await w.serialised({ name: "Tripod" })
     const unit = await w.unit(product, 1, { asset_number: "TRI-1" })
     const ordered = (subject: string, month: string) => {
@@ -66,7 +66,7 @@ describe.each(engines)("where a found unit is, on %s", (engine) => {
       order: { subject: "Shoot" }
     })
   })
-  it("that is packed is named with its case, out or returned", async () => {
+  it("names the case of a packed unit, out or returned", async () => {
     expect(await whereIs("CAM-PACKED", ["stock.view", "opportunities.view"])).toMatchObject({
       place: "out",
       container: { name: "Box" },
@@ -90,7 +90,7 @@ describe.each(engines)("where a found unit is, on %s", (engine) => {
     expect((await w.post(`/containers/${id}/seal`)).status).toBe(200)
     return { id: id as number, flight, housing, product }
   }
-  it("is back from its latest order, even if an earlier return was never checked", async () => {
+  it("is back from the latest order, even if an earlier return was never checked", async () => {
     const product = await w.serialised({ name: "Hazer" })
     const unit = await w.unit(product, 1, { asset_number: "HAZ-1" })
     for (const [subject, more] of [
@@ -108,7 +108,7 @@ describe.each(engines)("where a found unit is, on %s", (engine) => {
     expect((await w.post(`/stock_levels/${unit}/quarantine`, { reason: "Leaks" })).status).toBe(200)
     expect(await whereIs("HAZ-1", everything)).toMatchObject({ place: "quarantine", order: { subject: "Third" } })
   })
-  it("is out with the order its case went to, though the case itself is put aside for a later one", async () => {
+  it("is out with the order its case went to, although a later one has the case allocated", async () => {
     const { flight, housing, id, product } = await flightCase("transport", "TRU-1", "FAD-1", "Trunk")
     const goes = await onOrder("Goes", product, 1)
     const hire = { starts_at: "2031-09-01T09:00:00Z", ends_at: "2031-09-05T17:00:00Z" }
@@ -121,7 +121,7 @@ describe.each(engines)("where a found unit is, on %s", (engine) => {
     // A case that is back keeps no order; it has not come back from the one it is put aside for.
     expect(await whereIs("TRU-1", everything)).toMatchObject({ place: "returned", order: null })
   })
-  it("is back from no order that it is only allocated to", async () => {
+  it("names no order that a unit in quarantine is only allocated to", async () => {
     const product = await w.serialised({ name: "Dimmer" })
     const unit = await w.unit(product, 1, { asset_number: "DIM-1" })
     const { id, items } = await onOrder("Planned", product, 1)
@@ -132,7 +132,7 @@ describe.each(engines)("where a found unit is, on %s", (engine) => {
     expect(where).toMatchObject({ place: "quarantine", order: null })
     expect(where.text).not.toContain("back from")
   })
-  it("is here once returned alone, while its case is out with the rest, and the case says with whom", async () => {
+  it("is the store for a unit returned alone, while its case is out with the rest", async () => {
     const product = await w.serialised({ name: "Movers" })
     const movers = [
       await w.labelled(product, { asset_number: "MOV-1" }),

@@ -12,7 +12,7 @@ import { appHouse } from "../../../app-house.ts"
 
 const now = "2026-06-18T12:00:00.000Z"
 
-describe.each(engines)("searching edge cases, on %s", (engine) => {
+describe.each(engines)("search edge cases on %s", (engine) => {
   const w = appHouse(engine, now, now)
   beforeAll(async () => {
     await w.put("/stores/1", { timezone: "Europe/London" })
@@ -50,7 +50,7 @@ describe.each(engines)("searching edge cases, on %s", (engine) => {
     const id = await member(name)
     for (const words of typed) expect(ids((await search(words)).members), words).toContain(id)
   })
-  it("finds a part of a code in the middle, and treats operators as text", async () => {
+  it("finds a code by a part in its middle, and treats operators as text", async () => {
     const product = await w.serialised()
     const unit = await w.unit(product, 1, { asset_number: "RACK-7781-B", serial_number: "SN/0099-XQ" })
     for (const words of ["781", "7781-b", "rack", "099-xq", "/0099"])
@@ -58,7 +58,7 @@ describe.each(engines)("searching edge cases, on %s", (engine) => {
     for (const words of ["rack OR nothing", "NEAR(rack xq)", "rack NOT xq", "r*ck", "rack^", "%781%", "_781"])
       expect(ids((await search(words)).units), words).toEqual([])
   })
-  it("finds names by one or two letters at the start, and complete codes of two", async () => {
+  it("finds names by their first one or two letters, and complete codes of two", async () => {
     const xu = await member("Xu & Partners")
     const product = await w.serialised({ sku: "Q7" })
     expect(ids((await search("x")).members)).toContain(xu)
@@ -66,7 +66,7 @@ describe.each(engines)("searching edge cases, on %s", (engine) => {
     expect(ids((await search("q7")).products)).toEqual([product])
     expect((await search("q7")).products[0].is_exact).toBe(true)
   })
-  it("finds rows behind more deleted rows than are examined", async () => {
+  it("finds rows behind more deleted rows than it examines", async () => {
     const kept = await member("Verdigris Stages")
     const row = await w.app.run(Effect.flatMap(Store, (store) => store.get(members, kept)))
     if (row === undefined) throw new Error("the member is not there")
@@ -78,7 +78,7 @@ describe.each(engines)("searching edge cases, on %s", (engine) => {
     expect(ids(answer.members)).toEqual([kept])
     expect(answer.more).toEqual([])
   })
-  it("returns at most the requested number, says that there are more, and includes the exact match", async () => {
+  it("returns the requested number with the exact match, and reports that there are more", async () => {
     for (let n = 0; n < 20; n++) await w.post("/members", { name: `Bulk Crowd ${n}`, membership_type: "contact" })
     const exact = await member("Crowd")
     const answer = await search("crowd", "&limit=7")
@@ -89,7 +89,7 @@ describe.each(engines)("searching edge cases, on %s", (engine) => {
     for (const limit of ["0", "101", "x"])
       expect((await w.get(`/search?q=crowd&limit=${limit}`)).body.errors, limit).toHaveProperty("limit")
   })
-  it("finds neither archived or deleted rows nor erased members", async () => {
+  it("finds no archived or deleted rows and no erased members", async () => {
     const [erased, kept] = [await member("Forgettable Person"), await member("Memorable Person")]
     const product = await w.serialised({ name: "Obsolete Widget" })
     expect(ids((await search("widget")).products)).toEqual([product])
@@ -102,7 +102,7 @@ describe.each(engines)("searching edge cases, on %s", (engine) => {
     expect(ids((await search("forgettable")).members)).toEqual([])
     expect(ids((await search("widget")).products)).toEqual([])
   })
-  it("shows a unit in quarantine with reason and end, in repair, lost, found again and sold", async () => {
+  it("shows a unit in quarantine with reason and end, in repair, lost, found and sold", async () => {
     const product = await w.serialised({ name: "Fresnel" })
     const unit = await w.unit(product, 1, { asset_number: "FR-1", location: "Rack 3" })
     const move = async (name: string, body: object = {}) => {
@@ -136,7 +136,7 @@ describe.each(engines)("searching edge cases, on %s", (engine) => {
     await w.post(`/stock_levels/${level.id}/quarantine`, { quantity: 3, reason: "bent" })
     expect(await where("clamps")).toMatchObject({ place: "in_store", text: "Main Warehouse, 3 in quarantine (bent)" })
   })
-  it("shows the supplier and return date of a sub-hired unit, for users who see purchases", async () => {
+  it("shows the supplier and return date of a sub-hired unit to users who see purchases", async () => {
     const supplier_id = await member("Rig Hire")
     const product = await w.serialised({ name: "Hoist" })
     const { id, items } = await w.create("/purchase_orders?include=items", {
@@ -162,7 +162,7 @@ describe.each(engines)("searching edge cases, on %s", (engine) => {
       { where: { place: "given_back", text: "given back to Rig Hire" } }
     ])
   })
-  it("shows a unit returned damaged as in quarantine, with its customer", async () => {
+  it("shows a unit returned damaged in quarantine, with its order", async () => {
     const product = await w.serialised({ name: "Projector" })
     const unit = await w.unit(product, 1, { asset_number: "PJ-1" })
     const hire = { subject: "Fair", starts_at: "2026-06-18T09:00:00Z", ends_at: "2026-06-19T17:00:00Z" }
@@ -186,7 +186,7 @@ describe.each(engines)("searching edge cases, on %s", (engine) => {
   })
 })
 
-describe("where a unit is", () => {
+describe("the place of a unit", () => {
   const unit = { given_back_at: null, is_gone: false, starts_at: null, stock_category: 50, service_state: "in_service" }
   const place = (set: object, state?: "quarantine" | "in_repair" | "lost", status?: number) =>
     placeOf({ ...unit, ...set } as never, state, status === undefined ? undefined : { status }, undefined, now)
@@ -203,7 +203,7 @@ describe("where a unit is", () => {
     expect(place({}, undefined, 1)).toBe("prepared")
     expect(place({ starts_at: "2026-07-01T00:00:00.000Z" })).toBe("not_here_yet")
   })
-  it("uses the clock of its store, and omits the date on the same day", () => {
+  it("is written by its store's clock, without the date on the same day", () => {
     const at: Whereabouts = {
       place: "out",
       store_id: 1,

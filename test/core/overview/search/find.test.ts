@@ -7,7 +7,7 @@ const all_lists = words(`
   members.view opportunities.view products.view stock.view containers.view invoices.view purchase_orders.view
 `)
 
-describe.each(both_engines)("searching by words and codes, on %s", (engine) => {
+describe.each(both_engines)("search by words and codes, on %s", (engine) => {
   const w = appHouse(engine)
   const made: { [name: string]: number } = {}
   const make = async (path: string, body: object, noun: string): Promise<number> => {
@@ -47,15 +47,15 @@ describe.each(both_engines)("searching by words and codes, on %s", (engine) => {
     )
   }, 60_000)
 
-  it("finds members by words in any order, without case and accents", async () => {
+  it("finds members by words in any order, ignoring case and accents", async () => {
     for (const words of ["zurcher", "ZÜRCHER", "technik zür", "buhnen"])
       expect(ids((await find(words)).members), words).toEqual([made.acme])
   })
-  it("finds members by address and by telephone number in any format", async () => {
+  it("finds members by e-mail address and by telephone number in any format", async () => {
     for (const words of ["ann.lee@example", "07700900123", "+44 7700 900123", "900-123"])
       expect(ids((await find(words)).members), words).toEqual([made.ann])
   })
-  it("takes an account number for a code of its member", async () => {
+  it("finds a member by account number as an exact code", async () => {
     const id = await make(
       "members",
       { name: "Numbered Ltd", membership_type: "organisation", account_number: "10001" },
@@ -64,7 +64,7 @@ describe.each(both_engines)("searching by words and codes, on %s", (engine) => {
     expect((await find("10001")).members).toMatchObject([{ id, is_exact: true }])
     expect(ids(await w.show("/members?q[account_number_eq]=10001"))).toEqual([id])
   })
-  it("ranks full words before parts, items in use before others, and goods before their cases", async () => {
+  it("ranks whole words before parts, items in use before others, and goods before their cases", async () => {
     const lamp = await make("products", { name: "Quasar Aura", stock_method: 2 }, "product")
     const old = await make("products", { name: "Quasar Beam", is_active: false }, "product")
     const part = await make("products", { name: "Quasarian lens" }, "product")
@@ -79,14 +79,14 @@ describe.each(both_engines)("searching by words and codes, on %s", (engine) => {
   it("finds nothing if one of the words has no match", async () => {
     expect((await find("zurcher nowhere")).total).toBe(0)
   })
-  it("finds products by part of a name and by code, and the exact code first", async () => {
+  it("finds products by a part of their name, and the exact code first", async () => {
     const other = await make("products", { name: "Case for CAM-FX9", sku: "CASE-FX9" }, "product")
     expect(ids((await find("amer")).products)).toContain(made.camera)
     const { products } = await find("cam-fx9")
     expect(ids(products)).toEqual([made.camera, other])
     expect(products.map((one: { is_exact: boolean }) => one.is_exact)).toEqual([true, false])
   })
-  it("finds orders by number with zeros and without, by subject, and by their customer while they are open", async () => {
+  it("finds orders by number with or without zeros, by subject, and by customer while they are open", async () => {
     await w.post(`/opportunities/${made.order}/items`, { item_id: made.camera, name: "FX9", quantity: "1" })
     await w.confirm(made.order!)
     const { number } = await w.show(`/opportunities/${made.order}`)
@@ -94,7 +94,7 @@ describe.each(both_engines)("searching by words and codes, on %s", (engine) => {
     for (const words of [number, number.replace(/^0+/, ""), number.replace(/^0+/, "#"), "festi som", "zurcher"])
       expect(ids((await find(words)).orders), words).toContain(made.order)
   })
-  it("says where a unit is: on its shelf, then out with a customer and until when", async () => {
+  it("shows a unit on its shelf, then out with its order and customer", async () => {
     const [before] = (await find("a-0042")).units
     expect(before).toMatchObject({
       id: made.unit,
@@ -119,7 +119,7 @@ describe.each(both_engines)("searching by words and codes, on %s", (engine) => {
     for (const label of ["https://example.com/c/A-0042", "(21)SN-771-004", "]C1A-0042"])
       expect(ids((await find(label)).units), label).toEqual([made.unit])
   })
-  it("follows a change of name, a deletion and an erasure at once, and a rebuild finds the same", async () => {
+  it("follows a change of name and a deletion at once, and finds the same after a rebuild", async () => {
     const id = await make("members", { name: "Passing Stranger", membership_type: "contact" }, "member")
     await w.put(`/members/${id}`, { name: "Quokka Rentals" })
     expect(ids((await find("stranger")).members)).toEqual([])
@@ -140,7 +140,7 @@ describe.each(both_engines)("searching by words and codes, on %s", (engine) => {
     expect(await sees(["members.view"])).toEqual(["members"])
     expect(await sees(all_lists, ["orders:read"])).toEqual([])
   })
-  it("finds short words at the start of a name, and refuses an empty search", async () => {
+  it("finds short words at the start of a name, and rejects an empty search", async () => {
     expect(ids((await find("so")).products)).toContain(made.camera)
     const refused = await w.get("/search?q=%20")
     expect(refused.status).toBe(422)

@@ -5,7 +5,7 @@ import { appHouse } from "../../../app-house.ts"
 
 const now = "2026-10-25T12:00:00.000Z"
 
-describe.each(engines)("the edges of a day, on %s", (engine) => {
+describe.each(engines)("the day's lists at the edges of a day, on %s", (engine) => {
   const w = appHouse(engine, now, now)
   let bulk: number
   const stores: { [name: string]: number } = {}
@@ -46,7 +46,7 @@ describe.each(engines)("the edges of a day, on %s", (engine) => {
   }
   const subjects = (list: { orders: ReadonlyArray<{ subject: string }> }) => list.orders.map((one) => one.subject)
 
-  it("given a day of 25 hours, a dispatch in the last hour is of that day, and one an hour later is not", async () => {
+  it("contain a dispatch in the last hour of a 25-hour day, and not one an hour later", async () => {
     await order("25th, 23:30", "London", "2026-10-25T23:30:00Z", "2026-10-30T12:00:00Z")
     await order("26th, 00:30", "London", "2026-10-26T00:30:00Z", "2026-10-30T12:00:00Z")
     expect(subjects((await today("London")).going_out)).toEqual(["25th, 23:30"])
@@ -54,14 +54,14 @@ describe.each(engines)("the edges of a day, on %s", (engine) => {
       "26th, 00:30"
     )
   })
-  it("given a day of 23 hours, a dispatch at 00:30 of the next day is of the next", async () => {
+  it("put a dispatch at 00:30 after a 23-hour day on the next day", async () => {
     // The clock goes from 01:00 to 02:00: the 28th of March 2027 ends at 23:00 UTC.
     await order("28 Mar, 23:30", "London", "2027-03-28T22:30:00Z", "2027-04-02T12:00:00Z")
     await order("29 Mar, 00:30", "London", "2027-03-28T23:30:00Z", "2027-04-02T12:00:00Z")
     expect(subjects((await today("London", "2027-03-28")).going_out)).toEqual(["28 Mar, 23:30"])
     expect(subjects((await today("London", "2027-03-29")).going_out)).toEqual(["28 Mar, 23:30", "29 Mar, 00:30"])
   })
-  it("given stores a day apart, each order is on its own store's day", async () => {
+  it("put each order on its own store's day, for stores a day apart", async () => {
     // 12:00 UTC is 01:00 on the 26th in Auckland and 02:00 on the 25th in Honolulu.
     await order("Kiwi", "Auckland", "2026-10-26T08:00:00Z", "2026-10-29T08:00:00Z")
     await order("Aloha", "Honolulu", "2026-10-26T08:00:00Z", "2026-10-29T08:00:00Z")
@@ -73,7 +73,7 @@ describe.each(engines)("the edges of a day, on %s", (engine) => {
     expect(kiwi).toMatchObject({ timezone: "Pacific/Auckland", store_name: "Auckland" })
     expect(subjects((await today("Honolulu", "2026-10-24")).going_out)).toEqual([])
   })
-  it("given a return at midnight, it is due on the day that begins then, and late a moment after", async () => {
+  it("put a return at midnight on the day that begins then, and make it late a moment after", async () => {
     const due = await order("Midnight", "Honolulu", "2026-10-20T08:00:00Z", "2026-10-26T10:00:00Z")
     await moved(due, "dispatch", 12)
     expect(subjects((await today("Honolulu", "2026-10-25")).coming_back)).toEqual([])
@@ -84,7 +84,7 @@ describe.each(engines)("the edges of a day, on %s", (engine) => {
     expect(subjects((await today("Honolulu")).late)).toEqual(["Midnight"])
     w.app.setClock(now)
   })
-  it("given a part is back, the rest is still late, until all of it is back", async () => {
+  it("keep the rest of an order late after a partial return, until all of it is back", async () => {
     const late = await order("In parts", "London", "2026-10-20T08:00:00Z", "2026-10-25T10:00:00Z")
     await moved(late, "dispatch", 12)
     await moved(late, "return", 5)
@@ -93,7 +93,7 @@ describe.each(engines)("the edges of a day, on %s", (engine) => {
     await moved(late, "return", 7)
     expect((await today("London")).late.orders).toEqual([])
   })
-  it("given fractions, it counts full pieces: one is dispatched when nothing of it remains", async () => {
+  it("count whole pieces of a fraction, dispatched once nothing of it remains", async () => {
     const cable = await order("Metres", "London", "2026-10-25T15:00:00Z", "2026-10-29T10:00:00Z", { quantity: 2.5 })
     const counts = async () =>
       (await today("London")).going_out.orders.find((one: any) => one.subject === "Metres")?.out
@@ -103,7 +103,7 @@ describe.each(engines)("the edges of a day, on %s", (engine) => {
     // All of it has gone: it is on the list no longer.
     expect(await counts()).toBeUndefined()
   })
-  it("given a kit of tracked parts, it is packed and out as they are, and gone once they all are", async () => {
+  it("count a kit of tracked parts by its parts, and drop it once all are dispatched", async () => {
     const kit = await w.product({ name: "Camera kit" })
     const [camera, tripod] = [await w.serialised(), await w.serialised()]
     const codes: Array<string> = []
@@ -131,7 +131,7 @@ describe.each(engines)("the edges of a day, on %s", (engine) => {
     expect(await counts()).toBe("gone")
     expect(subjects((await today("London", "2026-10-29")).coming_back)).toContain("Shoot")
   })
-  it("given credit notes, it counts the outstanding amount, and nothing if fully credited", async () => {
+  it("count the outstanding amount of partly credited invoices, and omit fully credited ones", async () => {
     const member_id = (await w.create("/members", { name: "Acme", membership_type: "organisation" })).id
     const issued = async (subject: string, unit_price: string) => {
       const items = [{ name: "Lamp", quantity: "1", unit_price }]
@@ -152,7 +152,7 @@ describe.each(engines)("the edges of a day, on %s", (engine) => {
     if (outstanding !== undefined) expect(unpaid.invoices[0].outstanding).toBe(outstanding)
     expect(unpaid.totals[0].outstanding).toBe(unpaid.invoices[0].outstanding)
   })
-  it("given sub-hired goods, they are due in until received, and due back until returned", async () => {
+  it("show sub-hired goods due in until received, and due back until returned", async () => {
     const supplier = (await w.create("/members", { name: "Rig Hire", membership_type: "organisation" })).id
     const rig = await w.product()
     const { id, items } = await w.create("/purchase_orders", {
@@ -183,7 +183,7 @@ describe.each(engines)("the edges of a day, on %s", (engine) => {
     await w.post(`${path}/return`)
     expect((await today("London", "2026-10-26")).sub_hire_back.count).toBe(0)
   })
-  it("given an empty store, every list is empty; given no store, the field is named", async () => {
+  it("are empty for an empty store, and reject an unknown one", async () => {
     const empty = await today("Empty")
     for (const list of ["going_out", "coming_back", "late", "to_prepare", "short"])
       expect(empty[list], list).toEqual({ count: 0, more: false, orders: [] })
@@ -191,7 +191,7 @@ describe.each(engines)("the edges of a day, on %s", (engine) => {
     const refused = await w.get("/today?store_id=4711")
     expect([refused.status, Object.keys(refused.body.errors ?? {})]).toEqual([422, ["store_id"]])
   })
-  it("given the rights of a role, it leaves out the parts that are not for it", async () => {
+  it("omit the parts that a role may not see", async () => {
     const parts = (day: any) => [day.unpaid !== null, day.sub_hire_back !== null, day.sub_hire_in !== null]
     const seen = async (permissions: ReadonlyArray<string>, abilities: ReadonlyArray<string> = ["*"]) =>
       parts(await today("London", undefined, viewerWith(permissions, abilities)))

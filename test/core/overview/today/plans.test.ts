@@ -29,8 +29,8 @@ const expectIndexes = async (server: Serving, readings: { readonly [what: string
   }
 }
 
-describe.each(both_engines)("on %s", (engine) => {
-  it("no table is gone through for a day, nor for words, parts of words, codes or numbers", async () => {
+describe.each(both_engines)("queries on %s", (engine) => {
+  it("scan no table for the day's lists, or for words, parts of words, codes or numbers", async () => {
     const server = await serve(engine)
     const readings = {
       "today at all stores": todayFor({ ...asked, store_id: undefined, date: undefined }),
@@ -42,7 +42,7 @@ describe.each(both_engines)("on %s", (engine) => {
   })
 })
 
-it("a table of which SQLite knows that its rows have no references is not gone through for a code", async () => {
+it("a search by code scans no table although SQLite's statistics call the indexes useless", async () => {
   const server = await serve("sqlite")
   // As `analyze` leaves it of 100,000 rows of which all have the same in every column: nothing, say.
   const analyzed = Effect.gen(function* () {
