@@ -220,6 +220,7 @@ describe.each(engines)("importing products on %s", (engine) => {
       { store_id: 1, quantity_held: "3.00" }
     ])
   })
+  const daily = { preset: "daily-rate", price: 1 }
   it.each([
     [{ rate: { price: 1 } }, ["rate.preset"]],
     [{ rate: { preset: "daily-rate" } }, ["rate.price"]],
@@ -228,15 +229,7 @@ describe.each(engines)("importing products on %s", (engine) => {
     [{ rate: "daily-rate" }, ["rate"]],
     [{ rate: { preset: "daily-rate", price: 1, valid_from: "2026-02-02", valid_to: "2026-02-01" } }, ["rate.valid_to"]],
     [{ rate: { preset: "daily-rate", price: 1, currency: "ZZZ" } }, ["rate.currency"]],
-    [
-      {
-        rate: [
-          { preset: "daily-rate", price: 1 },
-          { preset: "weekly-rate", price: 2 }
-        ]
-      },
-      ["rate.1"]
-    ],
+    [{ rate: [daily, { preset: "weekly-rate", price: 2 }] }, ["rate.1"]],
     [{ stock: "many" }, ["stock.Main Warehouse"]],
     [{ stock: { "main warehouse": 1, "Main Warehouse": 2 } }, ["stock.Main Warehouse"]],
     [{ stock: [{ asset_number: "A" }] }, ["stock.Main Warehouse"]],

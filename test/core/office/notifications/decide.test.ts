@@ -179,54 +179,46 @@ describe("a company notification setting", () => {
 describe("entries of a request", () => {
   const problems = entryProblems("preferences")
   const errorsOf = (...preferences: ReadonlyArray<any>): object => problems({}, { preferences })
+  const of = (notification_type: string, more: object = {}): object => ({ notification_type, ...more })
+  const always_sent = (type: string) => [
+    `${type} is a system type: it is always sent, and nothing of it can be changed.`
+  ]
   it.each<[string, ReadonlyArray<object>, object]>([
-    ["a preference", [{ notification_type: overdue, channels: { email: true } }], {}],
-    ["null channels", [{ notification_type: overdue, channels: null }], {}],
-    ["muted alone", [{ notification_type: overdue, is_muted: true }], {}],
+    ["a preference", [of(overdue, { channels: { email: true } })], {}],
+    ["null channels", [of(overdue, { channels: null })], {}],
+    ["muted alone", [of(overdue, { is_muted: true })], {}],
     [
       "neither channels nor is_muted",
-      [{ notification_type: overdue }],
+      [of(overdue)],
       { "preferences.0.channels": ["The channels field is required where is_muted is left out."] }
     ],
     [
       "a system type",
-      [{ notification_type: " password.reset ", is_muted: true }],
-      {
-        "preferences.0.notification_type": [
-          "password.reset is a system type: it is always sent, and nothing of it can be changed."
-        ]
-      }
+      [of(" password.reset ", { is_muted: true })],
+      { "preferences.0.notification_type": always_sent("password.reset") }
     ],
     [
       "an unknown channel",
-      [{ notification_type: overdue, channels: { email: true, sms: true } }],
+      [of(overdue, { channels: { email: true, sms: true } })],
       { "preferences.0.channels.sms": ["invoice.overdue has no such channel: it has database, email, broadcast."] }
     ],
     [
       "a channel that the type lacks",
-      [{ notification_type: "system.test_email", channels: { database: false } }],
+      [of("system.test_email", { channels: { database: false } })],
       {
-        "preferences.0.notification_type": [
-          "system.test_email is a system type: it is always sent, and nothing of it can be changed."
-        ],
+        "preferences.0.notification_type": always_sent("system.test_email"),
         "preferences.0.channels.database": ["system.test_email has no such channel: it has email."]
       }
     ],
     [
       "a type twice",
-      [
-        { notification_type: overdue, is_muted: true },
-        { notification_type: "payment.recorded", is_muted: true },
-        { notification_type: overdue, is_muted: false }
-      ],
+      [of(overdue, { is_muted: true }), of("payment.recorded", { is_muted: true }), of(overdue, { is_muted: false })],
       { "preferences.2.notification_type": ["invoice.overdue stands at preferences.0 already: name each type once."] }
     ]
   ])("are checked against the types: %s", (_case, entries, errors) => expect(errorsOf(...entries)).toEqual(errors))
   it("distinguish null channels from absent ones", () => {
     const entries = [{ notification_type: overdue }, { notification_type: "payment.recorded" }]
-    const body = {
-      preferences: [{ notification_type: overdue, channels: null }, { notification_type: "payment.recorded" }]
-    }
+    const body = { preferences: [{ ...entries[0], channels: null }, { ...entries[1] }] }
     expect(changesIn(entries, body, "preferences", () => undefined).map(({ channels }) => channels)).toEqual([
       null,
       undefined

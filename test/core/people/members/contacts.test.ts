@@ -9,50 +9,17 @@ describe.each(engines)("contact records on %s", (engine) => {
   const path = (member: number, kind: string, id?: number) =>
     `/members/${member}/${kind}${id === undefined ? "" : `/${id}`}`
 
+  const street = { street: "1 High St", latitude: "53.8007554" }
+  const sent = { ...street, city: "Leeds", postcode: "LS1", country_id: 1, type_id: 1, longitude: -1.5490774 }
+  const kept = { ...street, county: null, what3words: null, longitude: "-1.5490774", is_primary: false }
+  const email = { address: "a@example.com" }
+  const phone = { number: "+44 113 000", country_code: "GB" }
+  const link = { url: "https://example.com/x", name: "Site" }
   const kinds = [
-    [
-      "addresses",
-      "address",
-      {
-        street: "1 High St",
-        city: "Leeds",
-        postcode: "LS1",
-        country_id: 1,
-        type_id: 1,
-        latitude: "53.8007554",
-        longitude: -1.5490774
-      },
-      {
-        street: "1 High St",
-        county: null,
-        what3words: null,
-        latitude: "53.8007554",
-        longitude: "-1.5490774",
-        is_primary: false
-      },
-      { city: "York" }
-    ],
-    [
-      "emails",
-      "email",
-      { address: "a@example.com", type_id: 7 },
-      { address: "a@example.com", is_primary: false },
-      { address: "b@example.com" }
-    ],
-    [
-      "phones",
-      "phone",
-      { number: "+44 113 000", country_code: "GB" },
-      { number: "+44 113 000", country_code: "GB", type_id: null },
-      { number: "1" }
-    ],
-    [
-      "links",
-      "link",
-      { url: "https://example.com/x", name: "Site" },
-      { url: "https://example.com/x", name: "Site" },
-      { name: "Shop" }
-    ]
+    ["addresses", "address", sent, kept, { city: "York" }],
+    ["emails", "email", { ...email, type_id: 7 }, { ...email, is_primary: false }, { address: "b@example.com" }],
+    ["phones", "phone", phone, { ...phone, type_id: null }, { number: "1" }],
+    ["links", "link", link, link, { name: "Shop" }]
   ] as const
   it.each(kinds)(
     "%s are created, listed, changed and deleted under their member",

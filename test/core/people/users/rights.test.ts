@@ -24,6 +24,7 @@ describe("a user who manages users and roles", () => {
   let server: Serving
   const actors = new Map<ReadonlyArray<string>, Actor>()
   let made = 0
+  const email = () => `person-${++made}@example.com`
   const ask = async (method: string, path: string, json?: unknown, by?: Pick<Actor, "secret">) =>
     await server.ask(`/api/v1/${path}`, {
       method,
@@ -38,7 +39,7 @@ describe("a user who manages users and roles", () => {
   const roleWith = async (permissions: ReadonlyArray<string>): Promise<{ id: number; name: string }> =>
     await create("roles", { name: `Role ${++made}`, permissions }, "role")
   const userWith = async (roles: ReadonlyArray<string>): Promise<number> =>
-    (await create("users", { name: "Somebody", email: `person-${++made}@example.com`, roles, active: true }, "user")).id
+    (await create("users", { name: "Somebody", email: email(), roles, active: true }, "user")).id
   const tokenOf = async (user_id: number): Promise<{ id: number; secret: string }> =>
     await create("tokens", { name: "t", abilities: ["*"], user_id }, "token")
   beforeAll(async () => {
@@ -51,124 +52,59 @@ describe("a user who manages users and roles", () => {
   })
   afterAll(() => server.close())
 
-  /** Actions on a holder of `theirs`, each on its own rows. Returns the status. */
-  const acts: ReadonlyArray<readonly [string, (theirs: ReadonlyArray<string>, actor: Actor) => Promise<number>]> = [
-    [
-      "change somebody's e-mail address",
-      async (theirs, actor) =>
-        (
-          await ask(
-            "PUT",
-            `users/${await userWith([(await roleWith(theirs)).name])}`,
-            { email: `taken-${++made}@example.com` },
-            actor
-          )
-        ).status
-    ],
-    [
-      "deactivate somebody",
-      async (theirs, actor) =>
-        (await ask("DELETE", `users/${await userWith([(await roleWith(theirs)).name])}`, undefined, actor)).status
-    ],
-    [
-      "bring somebody back",
-      async (theirs, actor) => {
-        const id = await userWith([(await roleWith(theirs)).name])
-        await ask("DELETE", `users/${id}`)
-        return (await ask("POST", `users/${id}/activate`, undefined, actor)).status
-      }
-    ],
-    [
-      "take a role from somebody",
-      async (theirs, actor) =>
-        (await ask("PUT", `users/${await userWith([(await roleWith(theirs)).name])}`, { roles: [] }, actor)).status
-    ],
+  const roleNamed = async (permissions: ReadonlyArray<string>) => (await roleWith(permissions)).name
+  const role = async (theirs: ReadonlyArray<string>) => `roles/${(await roleWith(theirs)).id}`
+  const holderOf = async (theirs: ReadonlyArray<string>) => await userWith([await roleNamed(theirs)])
+  const holder = async (theirs: ReadonlyArray<string>) => `users/${await holderOf(theirs)}`
+  const deactivated = async (theirs: ReadonlyArray<string>) => {
+    const path = await holder(theirs)
+    await ask("DELETE", path)
+    return path
+  }
+  const device = async (theirs: ReadonlyArray<string>) => {
+    const token = await tokenOf(await holderOf(theirs))
+    const body = { name: "van", public_key: publicKeyOf(newSeed()) }
+    return `sync/replicas/${(await create("sync/replicas", body, "replica", token)).id}`
+  }
+  /** Requests on a holder of `theirs`, each on its own rows. */
+  type Asked = readonly [method: string, path: string, json?: object]
+  const acts: ReadonlyArray<readonly [string, (theirs: ReadonlyArray<string>, actor: Actor) => Promise<Asked>]> = [
+    ["change somebody's e-mail address", async (theirs) => ["PUT", await holder(theirs), { email: email() }]],
+    ["deactivate somebody", async (theirs) => ["DELETE", await holder(theirs)]],
+    ["bring somebody back", async (theirs) => ["POST", `${await deactivated(theirs)}/activate`]],
+    ["take a role from somebody", async (theirs) => ["PUT", await holder(theirs), { roles: [] }]],
     [
       "give a role to somebody",
-      async (theirs, actor) =>
-        (await ask("PUT", `users/${await userWith([])}`, { roles: [(await roleWith(theirs)).name] }, actor)).status
+      async (theirs) => ["PUT", `users/${await userWith([])}`, { roles: [await roleNamed(theirs)] }]
     ],
     [
       "give a role to themselves",
-      async (theirs, actor) => {
-        const { status } = await ask(
-          "PUT",
-          `users/${actor.user_id}`,
-          { roles: [actor.role, (await roleWith(theirs)).name] },
-          actor
-        )
-        if (status < 300) await ask("PUT", `users/${actor.user_id}`, { roles: [actor.role] })
-        return status
-      }
+      async (theirs, actor) => ["PUT", `users/${actor.user_id}`, { roles: [actor.role, await roleNamed(theirs)] }]
     ],
     [
       "invite somebody with a role",
-      async (theirs, actor) =>
-        (
-          await ask(
-            "POST",
-            "users",
-            { name: "New", email: `new-${++made}@example.com`, roles: [(await roleWith(theirs)).name] },
-            actor
-          )
-        ).status
+      async (theirs) => ["POST", "users", { name: "New", email: email(), roles: [await roleNamed(theirs)] }]
     ],
-    [
-      "make a role",
-      async (theirs, actor) =>
-        (await ask("POST", "roles", { name: `Role ${++made}`, permissions: theirs }, actor)).status
-    ],
-    [
-      "rename a role",
-      async (theirs, actor) =>
-        (await ask("PUT", `roles/${(await roleWith(theirs)).id}`, { description: "theirs" }, actor)).status
-    ],
-    [
-      "empty a role",
-      async (theirs, actor) =>
-        (await ask("PUT", `roles/${(await roleWith(theirs)).id}`, { permissions: [] }, actor)).status
-    ],
-    [
-      "fill a role",
-      async (theirs, actor) =>
-        (await ask("PUT", `roles/${(await roleWith([])).id}`, { permissions: theirs }, actor)).status
-    ],
-    [
-      "delete a role",
-      async (theirs, actor) => (await ask("DELETE", `roles/${(await roleWith(theirs)).id}`, undefined, actor)).status
-    ],
+    ["make a role", async (theirs) => ["POST", "roles", { name: `Role ${++made}`, permissions: theirs }]],
+    ["rename a role", async (theirs) => ["PUT", await role(theirs), { description: "theirs" }]],
+    ["empty a role", async (theirs) => ["PUT", await role(theirs), { permissions: [] }]],
+    ["fill a role", async (theirs) => ["PUT", await role([]), { permissions: theirs }]],
+    ["delete a role", async (theirs) => ["DELETE", await role(theirs)]],
     [
       "take somebody's token away",
-      async (theirs, actor) =>
-        (
-          await ask(
-            "DELETE",
-            `tokens/${(await tokenOf(await userWith([(await roleWith(theirs)).name]))).id}`,
-            undefined,
-            actor
-          )
-        ).status
+      async (theirs) => ["DELETE", `tokens/${(await tokenOf(await holderOf(theirs))).id}`]
     ],
-    [
-      "rename somebody's device",
-      async (theirs, actor) =>
-        (await ask("PUT", `sync/replicas/${await deviceOf(theirs)}`, { name: "mine" }, actor)).status
-    ],
-    [
-      "revoke somebody's device",
-      async (theirs, actor) => (await ask("DELETE", `sync/replicas/${await deviceOf(theirs)}`, undefined, actor)).status
-    ]
+    ["rename somebody's device", async (theirs) => ["PUT", await device(theirs), { name: "mine" }]],
+    ["revoke somebody's device", async (theirs) => ["DELETE", await device(theirs)]]
   ]
-  const deviceOf = async (theirs: ReadonlyArray<string>): Promise<number> => {
-    const token = await tokenOf(await userWith([(await roleWith(theirs)).name]))
-    return (await create("sync/replicas", { name: "van", public_key: publicKeyOf(newSeed()) }, "replica", token)).id
-  }
 
   it.each(acts)("can %s with all permissions involved, and not otherwise", async (_, act) => {
     const wrong: Array<string> = []
     for (const [held, actor] of actors) {
       for (const theirs of sets) {
-        const status = await act(theirs, actor)
+        const [method, path, json] = await act(theirs, actor)
+        const { status } = await ask(method, path, json, actor)
+        if (path === `users/${actor.user_id}`) await ask("PUT", path, { roles: [actor.role] })
         const may = theirs.every((one) => held.includes(one))
         if (may ? status >= 300 : status !== 403 && status !== 422)
           wrong.push(`with ${shown(held)}, where ${shown(theirs)} is held: ${status}`)
@@ -181,7 +117,7 @@ describe("a user who manages users and roles", () => {
     for (const target of [1, ...(await Promise.all(systemRoles.map(({ name }) => userWith([name]))))]) {
       const { id } = await tokenOf(target)
       const tries = [
-        await ask("PUT", `users/${target}`, { email: `x-${++made}@example.com` }, most![1]),
+        await ask("PUT", `users/${target}`, { email: email() }, most![1]),
         await ask("PUT", `users/${target}`, { roles: [] }, most![1]),
         await ask("DELETE", `users/${target}`, undefined, most![1]),
         await ask("DELETE", `tokens/${id}`, undefined, most![1])

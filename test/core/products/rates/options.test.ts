@@ -28,120 +28,74 @@ describe("the options of a rate definition (rules/rates 4)", () => {
   })
   const tiers = (...all: ReadonlyArray<string | number>): object => modified({ multiplier: multiplier(...all) })
   const both = { factor: factor(1, "0.5"), multiplier: multiplier("0.5") }
-  // Two pieces at 100.00.
-  it.each<readonly [string, object, string, string, string, string]>([
-    ["leeway", period({ leeway_minutes: 30 }), "2026-01-12T08:00Z", "2026-01-13T08:30Z", "1-1 x1.0 @100.00", "200.00"],
-    ["no leeway", period({}), "2026-01-12T08:00Z", "2026-01-13T08:01Z", "1-2 x1.0 @100.00", "400.00"],
-    [
-      "a first day cut-off",
-      period({ first_day_cutoff: "00:00" }),
-      "2026-01-12T00:01Z",
-      "2026-01-13T00:01Z",
-      "1-2 x1.0 @100.00",
-      "400.00"
-    ],
+  // Two pieces at 100.00, in January 2026.
+  it.each<readonly [string, object, string]>([
+    ["leeway", period({ leeway_minutes: 30 }), "12T08:00Z to 13T08:30Z: 1-1 x1.0 @100.00 = 200.00"],
+    ["no leeway", period({}), "12T08:00Z to 13T08:01Z: 1-2 x1.0 @100.00 = 400.00"],
+    ["a first day cut-off", period({ first_day_cutoff: "00:00" }), "12T00:01Z to 13T00:01Z: 1-2 x1.0 @100.00 = 400.00"],
     [
       "a last day cut-off",
       period({ last_day_cutoff: "09:00" }),
-      "2026-01-12T00:00Z",
-      "2026-01-14T08:59:59Z",
-      "1-2 x1.0 @100.00",
-      "400.00"
+      "12T00:00Z to 14T08:59:59Z: 1-2 x1.0 @100.00 = 400.00"
     ],
     [
       "a last day cut-off in the offset that is sent",
       period({ last_day_cutoff: "09:00" }),
-      "2026-01-13T00:00:00-05:00",
-      "2026-01-14T08:30:00-05:00",
-      "1-1 x1.0 @100.00",
-      "200.00"
+      "13T00:00:00-05:00 to 14T08:30:00-05:00: 1-1 x1.0 @100.00 = 200.00"
     ],
     [
       "half hours, which no cut-off shortens",
       period({ first_day_cutoff: "08:00", last_day_cutoff: "23:00" }, "half_hourly"),
-      "2026-01-12T09:00Z",
-      "2026-01-12T10:01Z",
-      "1-3 x1.0 @100.00",
-      "600.00"
+      "12T09:00Z to 12T10:01Z: 1-3 x1.0 @100.00 = 600.00"
     ],
     [
       "a five day week and its leeway",
       period({ rental_days_per_week: 5, leeway_minutes: 60 }, "weekly"),
-      "2026-01-12T00:00Z",
-      "2026-01-17T01:01Z",
-      "1-2 x1.0 @100.00",
-      "400.00"
+      "12T00:00Z to 17T01:01Z: 1-2 x1.0 @100.00 = 400.00"
     ],
-    ["months", period({}, "monthly"), "2026-01-01T00:00Z", "2026-01-31T08:00Z", "1-2 x1.0 @100.00", "400.00"],
-    [
-      "business hours",
-      period(working, "hourly"),
-      "2026-01-16T15:00Z",
-      "2026-01-19T11:00Z",
-      "1-20 x1.0 @100.00",
-      "4000.00"
-    ],
+    ["months", period({}, "monthly"), "01T00:00Z to 31T08:00Z: 1-2 x1.0 @100.00 = 400.00"],
+    ["business hours", period(working, "hourly"), "16T15:00Z to 19T11:00Z: 1-20 x1.0 @100.00 = 4000.00"],
     [
       "hours of the clock, which are not narrowed by business hours",
       period({ ...working, day_type: "clock" }, "hourly"),
-      "2026-01-12T00:00Z",
-      "2026-01-13T00:00Z",
-      "1-24 x1.0 @100.00",
-      "4800.00"
+      "12T00:00Z to 13T00:00Z: 1-24 x1.0 @100.00 = 4800.00"
     ],
     [
       "business hours and a first day cut-off",
       period({ ...working, first_day_cutoff: "11:00" }),
-      "2026-01-12T12:00Z",
-      "2026-01-15T09:01Z",
-      "1-2 x1.0 @100.00",
-      "400.00"
+      "12T12:00Z to 15T09:01Z: 1-2 x1.0 @100.00 = 400.00"
     ],
     [
       "a block and what is left over",
       hybrid(block),
-      "2026-01-05T00:00Z",
-      "2026-01-08T00:01Z",
-      "1-3 x1.0 @200.00; 4-4 x1.0 @100.00",
-      "600.00"
+      "05T00:00Z to 08T00:01Z: 1-3 x1.0 @200.00; 4-4 x1.0 @100.00 = 600.00"
     ],
     [
       "a block of business hours",
       hybrid({ ...working, ...block, fixed_period_units: 2 }),
-      "2026-01-05T09:00Z",
-      "2026-01-13T17:00Z",
-      "1-2 x1.0 @200.00; 3-3 x1.0 @100.00",
-      "600.00"
+      "05T09:00Z to 13T17:00Z: 1-2 x1.0 @200.00; 3-3 x1.0 @100.00 = 600.00"
     ],
     [
       "a block without a charge",
       hybrid({ fixed_period_units: 2 }),
-      "2026-01-05",
-      "2026-01-10",
-      "1-2 x1.0 @0.00; 3-5 x1.0 @100.00",
-      "600.00"
+      "05 to 10: 1-2 x1.0 @0.00; 3-5 x1.0 @100.00 = 600.00"
     ],
     [
       "a fixed rate and its factor",
       { calculation_strategy: "fixed", ...modified({ factor: factor(2, "0.9") }) },
-      "2026-01-05",
-      "2026-01-25",
-      "1-1 x1.0 @100.00",
-      "180.00"
+      "05 to 25: 1-1 x1.0 @100.00 = 180.00"
     ],
     [
       "tiers as text, kept as written",
       tiers("1.0", "1", "0.5"),
-      "2026-01-05",
-      "2026-01-08",
-      "1-1 x1.0 @100.00; 2-2 x1 @100.00; 3-3 x0.5 @50.00",
-      "500.00"
+      "05 to 08: 1-1 x1.0 @100.00; 2-2 x1 @100.00; 3-3 x0.5 @50.00 = 500.00"
     ],
-    ["tiers as numbers", tiers(1.0, 0.5), "2026-01-05", "2026-01-08", "1-1 x1 @100.00; 2-3 x0.5 @50.00", "400.00"],
-    ["both modifiers", modified(both), "2026-01-05", "2026-01-07", "1-2 x0.5 @50.00", "100.00"]
-  ])("give the price of %s", async (_, definition, start, end, lines, total) => {
+    ["tiers as numbers", tiers(1.0, 0.5), "05 to 08: 1-1 x1 @100.00; 2-3 x0.5 @50.00 = 400.00"],
+    ["both modifiers", modified(both), "05 to 07: 1-2 x0.5 @50.00 = 100.00"]
+  ])("give the price of %s", async (_, definition, expected) => {
+    const [, start, end, lines, total] = /^(\S+) to (\S+): (.*) = (.*)$/.exec(expected)!
     const id = await priced(10_000, {}, definition)
-    const got = await calculate(id, { quantity: 2, start, end })
+    const got = await calculate(id, { quantity: 2, start: `2026-01-${start}`, end: `2026-01-${end}` })
     expect(got.status, JSON.stringify(got.body)).toBe(200)
     const { rate_breakdown: answer } = got.body
     const drawn = answer.line_items.map(
@@ -156,12 +110,5 @@ describe("the options of a rate definition (rules/rates 4)", () => {
     const id = await priced(price, { currency }, tiers("0.5"))
     const { rate_breakdown } = (await calculate(id, { quantity: 3, start: "2026-01-05", end: "2026-01-06" })).body
     expect(rate_breakdown).toMatchObject({ currency, per_unit_subtotal: each, total })
-  })
-  it("count up to 100,000 half hours, and are rejected beyond", async () => {
-    const id = await priced(100, {}, period({}, "half_hourly"))
-    const until = (end: string) => calculate(id, { quantity: 1, start: "2026-01-01T00:00:00Z", end })
-    const { body } = await until("2031-09-15T08:00:00Z")
-    expect(body.rate_breakdown).toMatchObject({ units: 100_000, total: "100000.00" })
-    expect((await until("2031-09-15T08:01:00Z")).status).toBe(422)
   })
 })

@@ -49,6 +49,8 @@ describe.each(engines)("discount rules on %s", (engine) => {
       })
     ).toMatchObject({ discount_value: "1.234", max_discount_amount: "5.000" })
   })
+  const colour = { field: "colour", operator: "eq", value: 1 }
+  const member = { field: "member_id", operator: "is", value: 1 }
   it.each([
     [{}, ["name", "discount_type", "criteria", "discount_value"]],
     [{ ...ten, name: "x".repeat(256) }, ["name"]],
@@ -58,15 +60,7 @@ describe.each(engines)("discount rules on %s", (engine) => {
     [{ ...ten, applies_to: "order" }, ["applies_to"]],
     [{ ...ten, criteria: [] }, ["criteria"]],
     [
-      {
-        ...ten,
-        criteria: {
-          conditions: [
-            { field: "colour", operator: "eq", value: 1 },
-            { field: "member_id", operator: "is", value: 1 }
-          ]
-        }
-      },
+      { ...ten, criteria: { conditions: [colour, member] } },
       ["criteria.conditions.0.field", "criteria.conditions.1.operator"]
     ],
     [{ ...ten, valid_from: "2026-02-02", valid_to: "2026-02-01" }, ["valid_to"]],

@@ -213,22 +213,14 @@ describe.each(engines)("reference data on %s", (engine) => {
       expect((await w.remove(path)).status).toBe(204)
     })
 
+    const rate = { source_currency_code: "GBP", target_currency_code: "EUR", rate: 1 }
     it.each([
-      [{ source_currency_code: "GBP", target_currency_code: "GBP", rate: 1 }, ["target_currency_code"]],
-      [{ source_currency_code: "GBP", target_currency_code: "ZZZ", rate: 1 }, ["target_currency_code"]],
-      [{ source_currency_code: "GBP", target_currency_code: "EUR", rate: 0 }, ["rate"]],
-      [{ source_currency_code: "GBP", target_currency_code: "EUR", rate: "-1" }, ["rate"]],
-      [{ source_currency_code: "GBP", target_currency_code: "EUR", rate: 1, source: "x".repeat(51) }, ["source"]],
-      [
-        {
-          source_currency_code: "GBP",
-          target_currency_code: "EUR",
-          rate: 1,
-          effective_at: "2026-02-01",
-          expires_at: "2026-02-01"
-        },
-        ["expires_at"]
-      ],
+      [{ ...rate, target_currency_code: "GBP" }, ["target_currency_code"]],
+      [{ ...rate, target_currency_code: "ZZZ" }, ["target_currency_code"]],
+      [{ ...rate, rate: 0 }, ["rate"]],
+      [{ ...rate, rate: "-1" }, ["rate"]],
+      [{ ...rate, source: "x".repeat(51) }, ["source"]],
+      [{ ...rate, effective_at: "2026-02-01", expires_at: "2026-02-01" }, ["expires_at"]],
       [{}, ["source_currency_code", "target_currency_code", "rate"]]
     ])("reject the exchange rate %j", async (body, errors) => {
       const refused = await w.post("/exchange_rates", body)

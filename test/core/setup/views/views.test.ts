@@ -82,6 +82,7 @@ describe.each(engines)("saved views on %s", (engine) => {
     ])
     expect(await statuses({ ...owner, abilities: new Set(abilities) })).toEqual(calls.map(([, , status]) => status))
   })
+  const named = { field: "name", predicate: "null" }
   it.each<[object, ReadonlyArray<string>]>([
     [{ per_page: 0 }, ["per_page"]],
     [{ name: "" }, ["name"]],
@@ -98,15 +99,7 @@ describe.each(engines)("saved views on %s", (engine) => {
     [{ role_ids: [99] }, ["role_ids.0"]],
     [{ filters: [{ field: "name", predicate: "like", value: "x" }] }, ["filters.0.predicate"]],
     [{ filters: [{ field: "name", predicate: "eq" }] }, ["filters.0.value"]],
-    [
-      {
-        filters: [
-          { field: "name", predicate: "null" },
-          { predicate: "eq", value: 1 }
-        ]
-      },
-      ["filters.1.field"]
-    ],
+    [{ filters: [named, { predicate: "eq", value: 1 }] }, ["filters.1.field"]],
     [{ filters: [{ field: "name", predicate: "eq", value: "x", logic: "xor" }] }, ["filters.0.logic"]]
   ])("reject %j", async (body, fields) => {
     expect(await refused(body)).toEqual(fields)
@@ -166,74 +159,32 @@ describe.each(engines)("saved views on %s", (engine) => {
       "Audio Ltd"
     ])
   })
-  it.each<
-    [
-      string,
-      ReadonlyArray<readonly [field: string, predicate: string, value: unknown, logic?: string]>,
-      ReadonlyArray<string>
-    ]
-  >([
-    [
-      "and",
-      [
-        ["membership_type", "eq", "organisation"],
-        ["is_active", "true", null]
-      ],
-      ["Stage Hire"]
-    ],
-    [
-      "or",
-      [
-        ["membership_type", "eq", "venue"],
-        ["name", "cont", "ann", "or"]
-      ],
-      ["Ann", "Town Hall"]
-    ],
+  const where = (field: string, predicate: string, value: unknown, logic?: string) => ({
+    field,
+    predicate,
+    value,
+    ...(logic === undefined ? {} : { logic })
+  })
+  const type_is = (value: string, logic?: string) => where("membership_type", "eq", value, logic)
+  it.each<[string, ReadonlyArray<object>, ReadonlyArray<string>]>([
+    ["and", [type_is("organisation"), where("is_active", "true", null)], ["Stage Hire"]],
+    ["or", [type_is("venue"), where("name", "cont", "ann", "or")], ["Ann", "Town Hall"]],
     [
       "and before or",
-      [
-        ["membership_type", "eq", "contact"],
-        ["name", "cont", "stage", "or"],
-        ["is_active", "false", null, "and"]
-      ],
+      [type_is("contact"), where("name", "cont", "stage", "or"), where("is_active", "false", null, "and")],
       ["Ann"]
     ],
     [
       "nand",
-      [
-        ["membership_type", "in", ["organisation", "venue"]],
-        ["is_active", "true", null, "nand"]
-      ],
+      [where("membership_type", "in", ["organisation", "venue"]), where("is_active", "true", null, "nand")],
       ["Town Hall", "Audio Ltd"]
     ],
-    [
-      "nor",
-      [
-        ["membership_type", "eq", "contact"],
-        ["is_active", "true", null, "nor"]
-      ],
-      ["Ann", "Town Hall", "Audio Ltd"]
-    ],
-    ["without the first one's logic", [["membership_type", "eq", "venue", "nor"]], ["Town Hall"]],
-    ["commas in one text", [["membership_type", "in", "contact,venue"]], ["Ann", "Town Hall"]],
-    [
-      "without unknown fields",
-      [
-        ["shoe_size", "eq", 42],
-        ["membership_type", "eq", "venue", "or"]
-      ],
-      ["Town Hall"]
-    ]
+    ["nor", [type_is("contact"), where("is_active", "true", null, "nor")], ["Ann", "Town Hall", "Audio Ltd"]],
+    ["without the first one's logic", [type_is("venue", "nor")], ["Town Hall"]],
+    ["commas in one text", [where("membership_type", "in", "contact,venue")], ["Ann", "Town Hall"]],
+    ["without unknown fields", [where("shoe_size", "eq", 42), type_is("venue", "or")], ["Town Hall"]]
   ])("join filters: %s", async (_what, filters, expected) => {
-    const view = await made({
-      columns: ["name"],
-      filters: filters.map(([field, predicate, value, logic]) => ({
-        field,
-        predicate,
-        value,
-        ...(logic === undefined ? {} : { logic })
-      }))
-    })
+    const view = await made({ columns: ["name"], filters })
     expect(names((await listed("members", view.id, "&q[membership_type_not_eq]=user")).members)).toEqual(expected)
   })
   it("have a value for every column of members", async () => {

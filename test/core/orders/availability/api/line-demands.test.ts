@@ -189,34 +189,27 @@ describe("the demands of a line", () => {
     expect(pointAvailability(given, P, ms("08-02")).available).toBe(0)
   })
 
-  //  case                       unit                                                                                          claim
+  const days = (from: string, to: string) => ({ starts_at: at(from), ends_at: at(to) })
+  const back = (returned: string, more: object = {}) => allocated(1, 4, { returned_at: at(returned), ...more })
   it.each<[string, AllocatedUnit, object]>([
-    ["allocated", allocated(1), { starts_at: at("08-01"), ends_at: at("08-05"), out: false, is_active: true }],
+    ["allocated", allocated(1), { ...days("08-01", "08-05"), out: false, is_active: true }],
     [
       "dispatched early",
       allocated(1, 2, { dispatched_at: at("07-30T15:00") }),
-      { starts_at: at("07-30T15:00"), ends_at: at("08-05"), out: true }
+      { ...days("07-30T15:00", "08-05"), out: true }
     ],
     ["dispatched late", allocated(1, 3, { dispatched_at: at("08-02") }), { starts_at: at("08-01"), out: true }],
     [
       "checked in (case B11)",
-      allocated(1, 4, { returned_at: at("08-02T10:00") }),
+      back("08-02T10:00"),
       { phase: "closed", is_active: false, ends_at: at("08-02T10:00"), pending_checkin: true, out: false }
     ],
-    ["returned late", allocated(1, 4, { returned_at: at("08-09") }), { ends_at: at("08-09"), is_active: false }],
-    [
-      "returned before the start",
-      allocated(1, 4, { returned_at: at("07-31") }),
-      { starts_at: at("07-31"), ends_at: at("07-31"), is_active: false }
-    ],
-    [
-      "out and back before the start",
-      allocated(1, 4, { dispatched_at: at("07-29"), returned_at: at("07-31") }),
-      { starts_at: at("07-29"), ends_at: at("07-31") }
-    ],
+    ["returned late", back("08-09"), { ends_at: at("08-09"), is_active: false }],
+    ["returned before the start", back("07-31"), { ...days("07-31", "07-31"), is_active: false }],
+    ["out and back before the start", back("07-31", { dispatched_at: at("07-29") }), days("07-29", "07-31")],
     [
       "checked",
-      allocated(1, 4, { returned_at: at("08-02"), checked_at: at("08-03") }),
+      back("08-02", { checked_at: at("08-03") }),
       { pending_checkin: false, checked_at: at("08-03"), is_active: false }
     ],
     [

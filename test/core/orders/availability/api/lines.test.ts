@@ -137,24 +137,14 @@ describe("free units", () => {
     ])
   })
 
-  //  case                                        claim on unit 1                                                        window           free
+  const booked = (more: Parameters<typeof demand>[3] = {}, to: string | null = "07-05") =>
+    demand(1, "07-02", to, { asset_id: 1, ...more })
+  const turnaround = { buffers: { before_minutes: 0, after_minutes: 60 } }
   it.each<[string, ReturnType<typeof demand>, string, string, ReadonlyArray<number>]>([
-    ["held by a booking", demand(1, "07-02", "07-05", { asset_id: 1 }), "07-04", "07-06", [2]],
-    ["free where the booking ends", demand(1, "07-02", "07-05", { asset_id: 1 }), "07-05", "07-06", [1, 2]],
-    [
-      "held through the turnaround",
-      demand(1, "07-02", "07-05", { asset_id: 1, buffers: { before_minutes: 0, after_minutes: 60 } }),
-      "07-05",
-      "07-06",
-      [2]
-    ],
-    [
-      "held for good once packed",
-      demand(1, "07-02", null, { asset_id: 1, source_type: "container" }),
-      "2030-01-01",
-      "2030-01-02",
-      [2]
-    ],
+    ["held by a booking", booked(), "07-04", "07-06", [2]],
+    ["free where the booking ends", booked(), "07-05", "07-06", [1, 2]],
+    ["held through the turnaround", booked(turnaround), "07-05", "07-06", [2]],
+    ["held for good once packed", booked({ source_type: "container" }, null), "2030-01-01", "2030-01-02", [2]],
     [
       "held while overdue",
       demand(1, "06-01", "06-05", { asset_id: 1, phase: "on_hire", out: true }),
@@ -163,9 +153,9 @@ describe("free units", () => {
       [2]
     ],
     ["not held by a quantity", demand(2, "07-02", "07-05"), "07-04", "07-06", [1, 2]],
-    ["not held by a draft", demand(1, "07-02", "07-05", { asset_id: 1, phase: "draft" }), "07-04", "07-06", [1, 2]],
-    ["held at an instant of the booking", demand(1, "07-02", "07-05", { asset_id: 1 }), "07-02", "07-02", [2]],
-    ["free at the instant of its end", demand(1, "07-02", "07-05", { asset_id: 1 }), "07-05", "07-05", [1, 2]]
+    ["not held by a draft", booked({ phase: "draft" }), "07-04", "07-06", [1, 2]],
+    ["held at an instant of the booking", booked(), "07-02", "07-02", [2]],
+    ["free at the instant of its end", booked(), "07-05", "07-05", [1, 2]]
   ])("have unit 1 of two %s", (_, held, from, to, expected) => {
     expect(listed(snapshot({ stock: [unit(1), unit(2)], demands: [held] }), from, to)).toEqual(expected)
   })

@@ -60,81 +60,52 @@ describe.each(engines)("availability as of an earlier time, on %s", (engine) => 
       F = await w.units(S, 2, { name: "Fixed" })
     await w.must("PUT", `/products/${H.id}/container_template`, { is_containerable: true, availability_mode: "kit" })
     const products = [A.id, B.id, U.id, twin.id, lone.id, K, H.id, F.id]
-    let booked: Awaited<ReturnType<typeof order>>,
-      second: Awaited<ReturnType<typeof order>>,
-      component: number,
-      box: number,
-      assets: Array<number> = []
-    const steps: ReadonlyArray<readonly [what: string, step: () => Promise<unknown>]> = [
-      [
-        "an order",
-        async () => {
-          booked = await order("2026-03-10T09:00:00Z", "2026-03-14T17:00:00Z", [A.id, 4], [U.id, 2])
-        }
-      ],
-      [
-        "a kit is put together",
-        async () => {
-          component = (await w.create(`/products/${K}/components`, { component_product_id: A.id, quantity: 2 })).id
-          await w.create(`/products/${K}/components`, { component_product_id: B.id })
-        }
-      ],
-      [
-        "the kit is ordered",
-        async () => {
-          second = await order("2026-03-28", "2026-03-31", [K, 3], [twin.id, 2])
-        }
-      ],
-      ["stock is bought", () => moved(A.id, A.level, { transaction_type: 4, quantity: 5 })],
-      [
-        "a line is changed",
-        () => w.must("PUT", `/opportunities/${booked.id}/items/${booked.items[0]}`, { quantity: 6 })
-      ],
-      [
-        "units are allocated",
-        async () => {
-          const line = { id: booked.items[1]! }
-          const { opportunity } = (await w.allocate({ id: booked.id, line }, U.units[0]!, U.units[1]!)).body
-          assets = opportunity.items.find((item: any) => item.id === line.id).assets.map((one: any) => one.id)
-        }
-      ],
-      [
-        "a case is filled",
-        async () => {
-          await w.create(`/products/${H.id}/components`, { component_product_id: F.id, quantity: 2, binding: "fixed" })
-          const housing = { product_id: H.id, serialised_item_id: H.units[0], store_id: S }
-          box = (await w.create("/containers", { name: "Box", ...housing })).id
-          for (const serialised_item_id of F.units) await w.create(`/containers/${box}/pack`, { serialised_item_id })
-        }
-      ],
-      ["a unit is written off", () => moved(U.id, U.units[2]!, { transaction_type: 6, quantity: 1 })],
-      ["the kit takes more", () => w.must("PATCH", `/products/${K}/components/${component}`, { quantity: 3 })],
-      [
-        "one product is merged into another",
-        () => w.must("POST", `/products/${B.id}/merge`, { secondary_id: twin.id })
-      ],
-      [
-        "a unit is taken out of the case",
-        () => w.must("POST", `/containers/${box}/unpack`, { serialised_item_id: F.units[0] })
-      ],
-      ["units go out", () => w.must("POST", `/opportunities/${booked.id}/quick_book_out`, { asset_ids: assets })],
-      [
-        "they are overdue, one comes back",
-        () => w.must("POST", `/opportunities/${booked.id}/quick_check_in`, { asset_ids: [assets[0]] })
-      ],
-      ["a line is removed", () => w.must("DELETE", `/opportunities/${second.id}/items/${second.items[0]}`)],
-      ["a stock level is deleted", () => w.must("DELETE", `/stock_levels/${lone.units[0]}`)],
-      ["an order is cancelled", () => w.must("POST", `/opportunities/${second.id}/change_status`, { status: 6 })],
-      ["a product is deleted", () => w.must("DELETE", `/products/${A.id}`)]
-    ]
     const told: Array<readonly [what: string, at: string, answers: ReadonlyArray<unknown>]> = []
-    for (const [index, [what, step]] of steps.entries()) {
-      const at = `2026-03-${String(index + 2).padStart(2, "0")}T08:30:00.000Z`
+    const after = async <A>(what: string, step: () => Promise<A>): Promise<A> => {
+      const at = `2026-03-${String(told.length + 2).padStart(2, "0")}T08:30:00.000Z`
       w.app.setClock(at)
-      await step()
+      const made = await step()
       told.push([what, at, await asked(products)])
+      return made
     }
-    expect(new Set(told.map(([, , answers]) => JSON.stringify(answers))).size).toBe(steps.length)
+    const booked = await after("an order", () =>
+      order("2026-03-10T09:00:00Z", "2026-03-14T17:00:00Z", [A.id, 4], [U.id, 2])
+    )
+    const component = await after("a kit is put together", async () => {
+      const { id } = await w.create(`/products/${K}/components`, { component_product_id: A.id, quantity: 2 })
+      await w.create(`/products/${K}/components`, { component_product_id: B.id })
+      return id
+    })
+    const second = await after("the kit is ordered", () => order("2026-03-28", "2026-03-31", [K, 3], [twin.id, 2]))
+    await after("stock is bought", () => moved(A.id, A.level, { transaction_type: 4, quantity: 5 }))
+    const ordered = `/opportunities/${booked.id}`
+    await after("a line is changed", () => w.must("PUT", `${ordered}/items/${booked.items[0]}`, { quantity: 6 }))
+    const assets: ReadonlyArray<number> = await after("units are allocated", async () => {
+      const line = { id: booked.items[1]! }
+      const { opportunity } = (await w.allocate({ id: booked.id, line }, U.units[0]!, U.units[1]!)).body
+      return opportunity.items.find((item: any) => item.id === line.id).assets.map((one: any) => one.id)
+    })
+    const box = await after("a case is filled", async () => {
+      await w.create(`/products/${H.id}/components`, { component_product_id: F.id, quantity: 2, binding: "fixed" })
+      const housing = { product_id: H.id, serialised_item_id: H.units[0], store_id: S }
+      const { id } = await w.create("/containers", { name: "Box", ...housing })
+      for (const serialised_item_id of F.units) await w.create(`/containers/${id}/pack`, { serialised_item_id })
+      return id
+    })
+    const moves: ReadonlyArray<readonly [what: string, method: string, path: string, body?: object]> = [
+      ["the kit takes more", "PATCH", `/products/${K}/components/${component}`, { quantity: 3 }],
+      ["one product is merged into another", "POST", `/products/${B.id}/merge`, { secondary_id: twin.id }],
+      ["a unit is taken out of the case", "POST", `/containers/${box}/unpack`, { serialised_item_id: F.units[0] }],
+      ["units go out", "POST", `${ordered}/quick_book_out`, { asset_ids: assets }],
+      ["they are overdue, one comes back", "POST", `${ordered}/quick_check_in`, { asset_ids: [assets[0]] }],
+      ["a line is removed", "DELETE", `/opportunities/${second.id}/items/${second.items[0]}`],
+      ["a stock level is deleted", "DELETE", `/stock_levels/${lone.units[0]}`],
+      ["an order is cancelled", "POST", `/opportunities/${second.id}/change_status`, { status: 6 }],
+      ["a product is deleted", "DELETE", `/products/${A.id}`]
+    ]
+    await after("a unit is written off", () => moved(U.id, U.units[2]!, { transaction_type: 6, quantity: 1 }))
+    for (const [what, method, path, body] of moves) await after(what, () => w.must(method, path, body))
+    expect(new Set(told.map(([, , answers]) => JSON.stringify(answers))).size).toBe(told.length)
     w.app.setClock("2026-05-01T12:00:00.000Z")
     for (const [what, at, answers] of told) {
       const again = await asked(products, at)

@@ -3,33 +3,15 @@ import { describe, expect, it } from "vitest"
 import type { Demand } from "../../../../../core/orders/availability/rules/demand.ts"
 import { lookAtQueue, type Queued, settleQueue } from "../../../../../core/orders/opportunities/waiting/decide.ts"
 import type { WaitRow } from "../../../../../core/orders/opportunities/tables/lines.ts"
-import { bulk, product, snapshot } from "../../availability/api/fixtures.ts"
+import { bulk, demand, product, snapshot } from "../../availability/api/fixtures.ts"
 
 const now = "2031-05-01T09:00:00.000Z"
 const june = { starts_at: "2031-06-01T09:00:00.000Z", ends_at: "2031-06-05T17:00:00.000Z" }
 const july = { starts_at: "2031-07-01T09:00:00.000Z", ends_at: "2031-07-05T17:00:00.000Z" }
 type Window = typeof june
 
-const demand = (source_id: number, quantity: number, window: Window = june): Demand => ({
-  id: source_id,
-  product_id: 5,
-  store_id: 1,
-  asset_id: null,
-  quantity,
-  ...window,
-  buffered_starts_at: null,
-  buffered_ends_at: null,
-  source_type: "opportunity_item",
-  source_id,
-  phase: "reserved",
-  is_active: true,
-  out: false,
-  pending_checkin: false,
-  returned_at: null,
-  checked_at: null,
-  opportunity_id: source_id,
-  container_id: null
-})
+const claimOf = (id: number, quantity: number, { ends_at, starts_at }: Window = june): Demand =>
+  demand(quantity, starts_at, ends_at, { id, source_id: id, product_id: 5, opportunity_id: id })
 
 interface Asked {
   readonly wants: number
@@ -63,7 +45,7 @@ const queued = (id: number, { as = "order", gone = false, wanted, wants, when = 
     line: gone ? undefined : { id, product_id: 5, store_id: 1, quantity: wants, ...when },
     gone: "closed",
     holds: as === "order",
-    demands: gone ? [] : [demand(id, wants, when)]
+    demands: gone ? [] : [claimOf(id, wants, when)]
   }
 }
 
@@ -74,7 +56,7 @@ const look = (stock: number, others: number, all: ReadonlyArray<Asked>) => {
     stock: [bulk(stock, { product_id: 5 })],
     products: [product(5)],
     demands: [
-      ...(others === 0 ? [] : [demand(99, others)]),
+      ...(others === 0 ? [] : [claimOf(99, others)]),
       ...queue.filter(({ holds }) => holds).flatMap(({ demands }) => demands)
     ]
   })
@@ -89,64 +71,25 @@ const outcome = (stock: number, others: number, all: ReadonlyArray<Asked>): { re
     ])
   )
 
+const line = (wants: number, as: Asked["as"] = "order", more: Partial<Asked> = {}): Asked => ({ wants, as, ...more })
 const cases: ReadonlyArray<readonly [number, number, ReadonlyArray<Asked>, object]> = [
-  [2, 2, [{ wants: 2 }], {}],
-  [2, 0, [{ wants: 2 }], { 1: "matched" }],
-  [2, 1, [{ wants: 2 }], {}],
-  [1, 0, [{ wants: 1 }, { wants: 1 }], { 1: "matched" }],
-  [2, 0, [{ wants: 1 }, { wants: 1 }], { 1: "matched", 2: "matched" }],
-  [
-    1,
-    0,
-    [
-      { wants: 1, as: "told quote" },
-      { wants: 1, as: "quote" }
-    ],
-    {}
-  ],
-  [
-    2,
-    0,
-    [
-      { wants: 1, as: "told quote" },
-      { wants: 1, as: "quote" }
-    ],
-    { 2: "matched" }
-  ],
-  [
-    1,
-    0,
-    [
-      { wants: 1, as: "told quote" },
-      { wants: 1, as: "order" }
-    ],
-    { 2: "matched" }
-  ],
-  [
-    1,
-    0,
-    [
-      { wants: 1, as: "quote" },
-      { wants: 1, as: "order" }
-    ],
-    { 2: "matched" }
-  ],
-  [3, 2, [{ wants: 3 }, { wants: 1 }], {}],
-  [3, 2, [{ wants: 3, when: july }, { wants: 1 }], { 1: "matched", 2: "matched" }],
-  [
-    3,
-    2,
-    [
-      { wants: 3, as: "quote" },
-      { wants: 1, as: "quote" }
-    ],
-    {}
-  ],
-  [1, 1, [{ wants: 1 }], {}],
+  [2, 2, [line(2)], {}],
+  [2, 0, [line(2)], { 1: "matched" }],
+  [2, 1, [line(2)], {}],
+  [1, 0, [line(1), line(1)], { 1: "matched" }],
+  [2, 0, [line(1), line(1)], { 1: "matched", 2: "matched" }],
+  [1, 0, [line(1, "told quote"), line(1, "quote")], {}],
+  [2, 0, [line(1, "told quote"), line(1, "quote")], { 2: "matched" }],
+  [1, 0, [line(1, "told quote"), line(1)], { 2: "matched" }],
+  [1, 0, [line(1, "quote"), line(1)], { 2: "matched" }],
+  [3, 2, [line(3), line(1)], {}],
+  [3, 2, [line(3, "order", { when: july }), line(1)], { 1: "matched", 2: "matched" }],
+  [3, 2, [line(3, "quote"), line(1, "quote")], {}],
+  [1, 1, [line(1)], {}],
   // Changes while it waited.
-  [2, 0, [{ wants: 1, wanted: 3 }], { 1: "left" }],
-  [2, 2, [{ wants: 1, wanted: 3 }], { 1: "changed" }],
-  [2, 0, [{ wants: 9, gone: true }, { wants: 2 }], { 1: "left", 2: "matched" }]
+  [2, 0, [line(1, "order", { wanted: 3 })], { 1: "left" }],
+  [2, 2, [line(1, "order", { wanted: 3 })], { 1: "changed" }],
+  [2, 0, [line(9, "order", { gone: true }), line(2)], { 1: "left", 2: "matched" }]
 ]
 
 describe("lines that wait for stock", () => {
@@ -154,7 +97,7 @@ describe("lines that wait for stock", () => {
     expect(outcome(stock, others, all)).toEqual(expected)
   })
   it("show how much is free for each, from the start of the queue", () => {
-    const looked = look(3, 1, [{ wants: 1 }, { wants: 4 }, { wants: 1 }])
+    const looked = look(3, 1, [line(1), line(4), line(1)])
     expect(looked.map(({ found }) => found?.available_for_item)).toEqual([2, 1, -3])
   })
 })
