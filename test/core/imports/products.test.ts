@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest"
 import { engines, viewerWith } from "../../app.ts"
 import { appHouse, itFoldsAgain } from "../../app-house.ts"
-import { importing, itRehearses, itTakesBatches } from "./importing.ts"
+import { importing, itRehearses, itTakesBatches, type Verdict } from "./importing.ts"
 
 describe.each(engines)("importing products on %s", (engine) => {
   const w = appHouse(engine)
@@ -16,6 +16,16 @@ describe.each(engines)("importing products on %s", (engine) => {
   const rates = async (id: number | null) => await w.show(`/products/${id}/rates`)
   const ledger = async (id: number, level: number) =>
     await w.show(`/products/${id}/stock_levels/${level}/stock_transactions?sort=id`)
+
+  const units = async (id: number | null) =>
+    (await product(id)).stock_levels.map(
+      (unit: { asset_number: string; store_id: number; quantity_held: string; stock_category: number }) => [
+        unit.asset_number,
+        unit.store_id,
+        unit.quantity_held,
+        unit.stock_category
+      ]
+    )
 
   const rig = {
     name: "Moving head",
@@ -57,16 +67,9 @@ describe.each(engines)("importing products on %s", (engine) => {
     })
     const group = await w.show(`/product_groups/${made.product_group_id}?include=parent`)
     expect(group.parent.name).toBe("Lighting")
-    const levels = made.stock_levels.map(
-      (level: { store_id: number; quantity_held: string; stock_category: number }) => [
-        level.store_id,
-        level.quantity_held,
-        level.stock_category
-      ]
-    )
-    expect(levels.sort()).toEqual([
-      [1, "12.00", 10],
-      [depot, "4.00", 10]
+    expect((await units(id)).sort()).toEqual([
+      [null, 1, "12.00", 10],
+      [null, depot, "4.00", 10]
     ])
     expect(await ledger(id, made.stock_levels[0].id)).toMatchObject([
       { transaction_type: 1, quantity_move: "12.0", manual: false }
@@ -103,19 +106,17 @@ describe.each(engines)("importing products on %s", (engine) => {
     expect((await head()) - before).toBe(6)
     const now = await product(id)
     expect(now).toMatchObject({ name: "Moving head", is_active: false, product_group_name: "Moving heads" })
-    expect(now.stock_levels.map((level: { quantity_held: string }) => level.quantity_held).sort()).toEqual([
-      "10.00",
-      "9.00"
-    ])
-    expect(
-      await ledger(id!, now.stock_levels.find((level: { store_id: number }) => level.store_id === 1).id)
-    ).toMatchObject([
+    expect((await units(id)).map((one: ReadonlyArray<unknown>) => one[2]).sort()).toEqual(["10.00", "9.00"])
+    const ledgerAt = (store: number) =>
+      ledger(id!, now.stock_levels.find((level: { store_id: number }) => level.store_id === store).id)
+    expect(await ledgerAt(1)).toMatchObject([
       { transaction_type: 1 },
       { transaction_type: 3, quantity: "2.0", quantity_move: "-2.0", manual: false }
     ])
-    expect(
-      await ledger(id!, now.stock_levels.find((level: { store_id: number }) => level.store_id === depot).id)
-    ).toMatchObject([{ transaction_type: 1 }, { transaction_type: 2, quantity_move: "5.0" }])
+    expect(await ledgerAt(depot)).toMatchObject([
+      { transaction_type: 1 },
+      { transaction_type: 2, quantity_move: "5.0" }
+    ])
     expect(await rates(id)).toMatchObject([{ price: "40.00" }])
   })
 
@@ -126,17 +127,11 @@ describe.each(engines)("importing products on %s", (engine) => {
   })
 
   it("adds a separate rate for other conditions", async () => {
+    const year = { valid_from: "2026-01-01", valid_to: "2026-12-31" }
     const row = {
       sku: "MH-1",
       rate: [
-        {
-          preset: "weekly-rate",
-          price: "100",
-          store: "DEPOT",
-          priority: 2,
-          valid_from: "2026-01-01",
-          valid_to: "2026-12-31"
-        },
+        { preset: "weekly-rate", price: "100", store: "DEPOT", priority: 2, ...year },
         { preset: "Fixed Rate and Subs Days", price: "9.999", currency: "KWD", transaction_type: "SALE" }
       ]
     }
@@ -144,7 +139,7 @@ describe.each(engines)("importing products on %s", (engine) => {
     expect(status).toBe("updated")
     expect(await rates(id)).toMatchObject([
       { price: "40.00" },
-      { price: "100.00", store_id: depot, priority: 2, valid_from: "2026-01-01", valid_to: "2026-12-31" },
+      { price: "100.00", store_id: depot, priority: 2, ...year },
       {
         price: "9.999",
         currency: "KWD",
@@ -198,14 +193,8 @@ describe.each(engines)("importing products on %s", (engine) => {
       { name: "Good", sku: "G-2", stock: 3 }
     ])
     expect(body.meta).toEqual({ created: 2, updated: 0, unchanged: 0, rejected: 5, dry_run: false })
-    expect(
-      body.results.map((verdict) => [
-        verdict.row,
-        verdict.status,
-        verdict.key,
-        Object.keys(verdict.errors ?? {}).sort()
-      ])
-    ).toEqual([
+    const fields = (verdict: Verdict) => Object.keys(verdict.errors ?? {}).sort()
+    expect(body.results.map((verdict) => [verdict.row, verdict.status, verdict.key, fields(verdict)])).toEqual([
       [1, "created", "G-1", []],
       [2, "rejected", "B-1", ["rate.price", "stock.Depot", "stock.Nowhere"]],
       [3, "rejected", "B-2", ["name"]],
@@ -356,16 +345,6 @@ describe.each(engines)("importing products on %s", (engine) => {
         Depot: ["RA-4"]
       }
     }
-    const units = async (id: number | null) =>
-      (await product(id)).stock_levels.map(
-        (unit: { asset_number: string; store_id: number; quantity_held: string; stock_category: number }) => [
-          unit.asset_number,
-          unit.store_id,
-          unit.quantity_held,
-          unit.stock_category
-        ]
-      )
-
     it("are created once, each with an opening transaction", async () => {
       const made = await one(radio)
       expect(made.status).toBe("created")

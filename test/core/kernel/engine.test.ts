@@ -13,6 +13,7 @@ import { Store } from "../../../core/kernel/store/store.ts"
 import { type Table, table } from "../../../core/kernel/tables/table.ts"
 import { both_engines, owner, viewerWith } from "../../app.ts"
 import { lamps, openShop, openShopAt, type Place, placeOn, type Shop, shopCatalogue, shopSlices } from "./lamp-shop.ts"
+import { rentalHouse } from "../../rental-house.ts"
 import { words } from "../../words.ts"
 
 const all_permissions = ["lamps.view", "lamps.create", "lamps.edit", "lamps.delete"]
@@ -24,10 +25,10 @@ describe.each(both_engines)("commands on %s", (engine) => {
     shop = await openShop(engine)
   })
   afterAll(() => shop.close())
-  const lamp = async (body: object = {}): Promise<number> =>
-    (await shop.call("POST", "/api/v1/lamps", { name: "Lamp", ...body })).body.lamp.id
+  const w = rentalHouse((method, path, body, by?: Viewer) => shop.call(method, `/api/v1${path}`, body, by))
+  const lamp = async (body: object = {}): Promise<number> => (await w.create("/lamps", { name: "Lamp", ...body })).id
   const statusOf = async (method: string, path: string, body?: unknown, viewer?: Viewer): Promise<number> =>
-    (await shop.call(method, path, body, viewer)).status
+    (await w.call(method, path, body, viewer)).status
   const events = () => shop.run(Effect.flatMap(Store, (store) => store.find(journal, {})))
 
   describe("refusals", () => {
@@ -37,68 +38,56 @@ describe.each(both_engines)("commands on %s", (engine) => {
       const nobody = viewerWith([], [])
       for (const method of ["PUT", "DELETE"])
         expect(await statusOf(method, "/api/v1/lamps/999999", bad, nobody)).toBe(404)
-      expect(await statusOf("GET", "/api/v1/lamps/999999", undefined, { ...nobody, is_active: false })).toBe(404)
-      expect(await statusOf("PUT", `/api/v1/lamps/${id}`, bad, nobody)).toBe(403)
-      expect(await statusOf("GET", `/api/v1/lamps/${id}`, undefined, nobody)).toBe(403)
+      expect(await statusOf("GET", "/lamps/999999", undefined, { ...nobody, is_active: false })).toBe(404)
+      expect(await statusOf("PUT", `/lamps/${id}`, bad, nobody)).toBe(403)
+      expect(await statusOf("GET", `/lamps/${id}`, undefined, nobody)).toBe(403)
     })
     it("report a missing permission or ability before an invalid body, also to the owner", async () => {
       const id = await lamp()
-      expect(await statusOf("PUT", `/api/v1/lamps/${id}`, bad, viewerWith(all_permissions, ["lamps:read"]))).toBe(403)
-      expect(await statusOf("PUT", `/api/v1/lamps/${id}`, bad, viewerWith(["lamps.view"], ["lamps:write"]))).toBe(403)
-      expect(await statusOf("PUT", `/api/v1/lamps/${id}`, bad, { ...owner, abilities: new Set(["lamps:read"]) })).toBe(
-        403
-      )
-      expect(await statusOf("GET", `/api/v1/lamps/${id}`, undefined, viewerWith(["lamps.view"], ["lamps:write"]))).toBe(
-        403
-      )
-      expect(await statusOf("PUT", `/api/v1/lamps/${id}`, bad, { ...everything, is_active: false })).toBe(403)
-      expect(await statusOf("PUT", `/api/v1/lamps/${id}`, bad, everything)).toBe(422)
-      expect(await statusOf("PUT", `/api/v1/lamps/${id}`, { name: "Better" }, everything)).toBe(200)
+      expect(await statusOf("PUT", `/lamps/${id}`, bad, viewerWith(all_permissions, ["lamps:read"]))).toBe(403)
+      expect(await statusOf("PUT", `/lamps/${id}`, bad, viewerWith(["lamps.view"], ["lamps:write"]))).toBe(403)
+      expect(await statusOf("PUT", `/lamps/${id}`, bad, { ...owner, abilities: new Set(["lamps:read"]) })).toBe(403)
+      expect(await statusOf("GET", `/lamps/${id}`, undefined, viewerWith(["lamps.view"], ["lamps:write"]))).toBe(403)
+      expect(await statusOf("PUT", `/lamps/${id}`, bad, { ...everything, is_active: false })).toBe(403)
+      expect(await statusOf("PUT", `/lamps/${id}`, bad, everything)).toBe(422)
+      expect(await statusOf("PUT", `/lamps/${id}`, { name: "Better" }, everything)).toBe(200)
     })
     it("are 404 for any invalid id", async () => {
       for (const id of words(
         "0 -1 1.0 01 1e3 abc 9007199254740993 99999999999999999999 %20 %00 1%00 null __proto__ 1;drop"
       )) {
-        expect([id, await statusOf("GET", `/api/v1/lamps/${id}`)]).toEqual([id, 404])
+        expect([id, await statusOf("GET", `/lamps/${id}`)]).toEqual([id, 404])
       }
-      expect(await statusOf("GET", "/api/v1/lamps/%ff")).toBe(404)
-      expect(await statusOf("GET", "/api/v1/nope")).toBe(404)
+      expect(await statusOf("GET", "/lamps/%ff")).toBe(404)
+      expect(await statusOf("GET", "/nope")).toBe(404)
     })
     it("are 405 for an unsupported method, with the supported ones in Allow", async () => {
-      const refused = await shop.call("DELETE", "/api/v1/lamps")
+      const refused = await w.remove("/lamps")
       expect([refused.status, refused.headers["allow"]]).toEqual([405, "GET, POST"])
       const id = await lamp()
-      expect(await statusOf("PATCH", `/api/v1/lamps/${id}`, { name: "Patched" })).toBe(200)
-      expect(await statusOf("HEAD", `/api/v1/lamps/${id}`)).toBe(200)
+      expect(await statusOf("PATCH", `/lamps/${id}`, { name: "Patched" })).toBe(200)
+      expect(await statusOf("HEAD", `/lamps/${id}`)).toBe(200)
     })
     it("name every invalid field, and never take a literal path for an id", async () => {
-      expect((await shop.call("POST", "/api/v1/lamps/many", { count: 1 })).status).toBe(200)
-      const { status, body } = await shop.call("POST", "/api/v1/lamps", {
-        kind: "x",
-        rack_id: 77,
-        weight: "heavy",
-        tag_list: [1]
-      })
+      expect((await w.post("/lamps/many", { count: 1 })).status).toBe(200)
+      const { status, body } = await w.post("/lamps", { kind: "x", rack_id: 77, weight: "heavy", tag_list: [1] })
       expect([status, Object.keys(body.errors).sort()]).toEqual([
         422,
         ["kind", "name", "rack_id", "tag_list.0", "weight"]
       ])
       expect(body.message).toBe(`${Object.values<string[]>(body.errors)[0]![0]} (and 4 more errors)`)
       for (const wrong of [[], "text", 5, true])
-        expect((await shop.call("POST", "/api/v1/lamps", wrong)).body.errors).toHaveProperty("body")
+        expect((await w.post("/lamps", wrong)).body.errors).toHaveProperty("body")
     })
   })
 
   describe("references", () => {
     it("must exist and not be deleted, anywhere in the body", async () => {
-      const [alive, gone] = [
-        (await shop.call("POST", "/api/v1/racks", { name: "R" })).body.rack.id,
-        (await shop.call("POST", "/api/v1/racks", { name: "S" })).body.rack.id
-      ]
-      await shop.call("DELETE", `/api/v1/racks/${gone}`)
+      const [alive, gone] = [(await w.create("/racks", { name: "R" })).id, (await w.create("/racks", { name: "S" })).id]
+      await w.remove(`/racks/${gone}`)
       const id = await lamp({ rack_id: alive })
       const reading = (rack: unknown) => ({ at: "2026-01-01", volts: 12, rack })
-      const { body } = await shop.call("POST", `/api/v1/lamps/${id}/measure`, {
+      const { body } = await w.post(`/lamps/${id}/measure`, {
         readings: [reading({ id: alive }), reading({ id: gone }), reading({ id: 98765, shelf: "high" })],
         rack_ids: [alive, 9_007_199_254_740_991, gone]
       })
@@ -109,12 +98,12 @@ describe.each(both_engines)("commands on %s", (engine) => {
         "readings.2.rack.id",
         "readings.2.rack.shelf"
       ])
-      expect(await statusOf("PUT", `/api/v1/lamps/${id}`, { rack_id: gone })).toBe(422)
-      expect((await shop.call("PUT", `/api/v1/lamps/${id}`, { rack_id: null })).body.lamp.rack_id).toBe(null)
+      expect(await statusOf("PUT", `/lamps/${id}`, { rack_id: gone })).toBe(422)
+      expect((await w.put(`/lamps/${id}`, { rack_id: null })).body.lamp.rack_id).toBe(null)
     })
     it("are read from nested bodies, with defaults filled in", async () => {
-      const rack = (await shop.call("POST", "/api/v1/racks", { name: "R" })).body.rack.id
-      const read = await shop.call("POST", `/api/v1/lamps/${await lamp()}/measure`, {
+      const rack = (await w.create("/racks", { name: "R" })).id
+      const read = await w.post(`/lamps/${await lamp()}/measure`, {
         readings: [{ at: "2026-01-01T10:00+02:00", volts: "12.5", rack: { id: String(rack) } }]
       })
       expect(read.body).toEqual({
@@ -127,37 +116,32 @@ describe.each(both_engines)("commands on %s", (engine) => {
   describe("a command without effect", () => {
     const booking = (from: string, to: string) => ({ starts_at: `2026-07-${from}`, ends_at: `2026-07-${to}` })
     it.each<[string, (id: number) => readonly [path: string, body: unknown], number]>([
-      ["an invalid body", () => ["/api/v1/lamps", { name: "" }], 422],
-      ["a reference to a missing row", () => ["/api/v1/lamps", { name: "L", rack_id: 12345 }], 422],
-      ["a number that is already used", () => ["/api/v1/lamps", { name: "L", asset_number: "A-1" }], 422],
-      ["a rule's refusal after it allocated many ids", () => ["/api/v1/lamps/many", { count: 20, refuse: true }], 422],
-      [
-        "a rule's refusal after it drew a document number",
-        (id) => [`/api/v1/lamps/${id}/number`, { refuse: true }],
-        422
-      ],
-      ["a refusal after recording", (id) => [`/api/v1/lamps/${id}/crash`, { at: "respond_refusal" }], 422],
-      ["an overlap that only the database detects", (id) => [`/api/v1/lamps/${id}/book`, booking("04", "06")], 422]
+      ["an invalid body", () => ["/lamps", { name: "" }], 422],
+      ["a reference to a missing row", () => ["/lamps", { name: "L", rack_id: 12345 }], 422],
+      ["a number that is already used", () => ["/lamps", { name: "L", asset_number: "A-1" }], 422],
+      ["a rule's refusal after it allocated many ids", () => ["/lamps/many", { count: 20, refuse: true }], 422],
+      ["a rule's refusal after it drew a document number", (id) => [`/lamps/${id}/number`, { refuse: true }], 422],
+      ["a refusal after recording", (id) => [`/lamps/${id}/crash`, { at: "respond_refusal" }], 422],
+      ["an overlap that only the database detects", (id) => [`/lamps/${id}/book`, booking("04", "06")], 422]
     ])("leaves nothing behind after %s", async (_name, asked, status) => {
-      await shop.call("POST", "/api/v1/lamps", { name: "First", asset_number: "A-1" })
+      await w.post("/lamps", { name: "First", asset_number: "A-1" })
       const id = await lamp()
-      await shop.call("POST", `/api/v1/lamps/${id}/book`, booking("01", "05"))
+      await w.post(`/lamps/${id}/book`, booking("01", "05"))
       const before = await shop.dump()
-      const refused = await shop.call("POST", ...asked(id))
+      const refused = await w.post(...asked(id))
       expect([refused.status, Object.keys(refused.body)]).toEqual([status, ["message", "errors"]])
       expect(await shop.dump()).toEqual(before)
     })
     it.each(["facts", "decide", "respond"])("leaves nothing behind after a defect in %s", async (at) => {
       const id = await lamp()
       const before = await shop.dump()
-      await expect(shop.call("POST", `/api/v1/lamps/${id}/crash`, { at })).rejects.toThrow("broken")
+      await expect(w.post(`/lamps/${id}/crash`, { at })).rejects.toThrow("broken")
       expect(await shop.dump()).toEqual(before)
-      expect(await statusOf("PUT", `/api/v1/lamps/${id}`, { label: "still works" })).toBe(200)
+      expect(await statusOf("PUT", `/lamps/${id}`, { label: "still works" })).toBe(200)
     })
     it("leaves no gap in document numbers when refused", async () => {
       const id = await lamp()
-      const number = async (refuse: boolean) =>
-        (await shop.call("POST", `/api/v1/lamps/${id}/number`, { refuse })).body.number
+      const number = async (refuse: boolean) => (await w.post(`/lamps/${id}/number`, { refuse })).body.number
       const first = await number(false)
       expect([await number(true), await number(false), await number(true), await number(false)]).toEqual([
         undefined,
@@ -169,12 +153,7 @@ describe.each(both_engines)("commands on %s", (engine) => {
     it("records nothing if it changes no value", async () => {
       const id = await lamp({ weight: "1.50", tag_list: ["a"] })
       const before = await shop.dump()
-      const { body } = await shop.call("PUT", `/api/v1/lamps/${id}`, {
-        name: " Lamp ",
-        weight: 1.5,
-        tag_list: ["a"],
-        custom_fields: {}
-      })
+      const { body } = await w.put(`/lamps/${id}`, { name: " Lamp ", weight: 1.5, tag_list: ["a"], custom_fields: {} })
       expect(body.lamp.id).toBe(id)
       expect(await shop.dump()).toEqual(before)
     })
@@ -187,21 +166,21 @@ describe.each(both_engines)("commands on %s", (engine) => {
         given.push(await lamp())
       }
       await make()
-      await shop.call("DELETE", `/api/v1/lamps/${given[0]}`)
+      await w.remove(`/lamps/${given[0]}`)
       await make()
-      await shop.call("POST", "/api/v1/lamps/many", { count: 10, refuse: true })
+      await w.post("/lamps/many", { count: 10, refuse: true })
       await make()
-      await shop.call("POST", `/api/v1/lamps/${given.at(-1)}/crash`, { at: "decide" }).catch(() => {})
-      await shop.call("DELETE", `/api/v1/lamps/${given.at(-1)}`)
+      await w.post(`/lamps/${given.at(-1)}/crash`, { at: "decide" }).catch(() => {})
+      await w.remove(`/lamps/${given.at(-1)}`)
       await shop.rebuild()
       await make()
       expect(given).toEqual([...new Set(given)].sort((a, b) => a - b))
     })
     it("are allocated together and in order for a command that needs many", async () => {
-      const { body } = await shop.call("POST", "/api/v1/lamps/many", { count: 300 })
+      const { body } = await w.post("/lamps/many", { count: 300 })
       expect(new Set(body.ids).size).toBe(300)
       expect(body.ids).toEqual([...body.ids].sort((a, b) => a - b))
-      expect(await statusOf("GET", `/api/v1/lamps/${body.ids[299]}`)).toBe(200)
+      expect(await statusOf("GET", `/lamps/${body.ids[299]}`)).toBe(200)
     })
     it("allocated at the first decision are reused, and more are allocated if they do not suffice", async () => {
       const found = match(shopCatalogue, "POST", "/api/v1/lamps/many")
@@ -220,23 +199,21 @@ describe.each(both_engines)("commands on %s", (engine) => {
       const id = await lamp({ asset_number: "U-1", batch: "b", count: 1 })
       const other = await lamp({ asset_number: "U-2", batch: "b", count: 2 })
       ;(await lamp(), await lamp())
-      expect((await shop.call("POST", "/api/v1/lamps", { name: "L", asset_number: "U-1" })).body).toEqual({
+      expect((await w.post("/lamps", { name: "L", asset_number: "U-1" })).body).toEqual({
         message: "The asset number has already been taken.",
         errors: { asset_number: ["The asset number has already been taken."] }
       })
-      expect((await shop.call("PUT", `/api/v1/lamps/${other}`, { asset_number: "U-1" })).body.errors).toHaveProperty(
-        "asset_number"
-      )
-      expect((await shop.call("PUT", `/api/v1/lamps/${other}`, { count: 1 })).body.errors).toEqual({
+      expect((await w.put(`/lamps/${other}`, { asset_number: "U-1" })).body.errors).toHaveProperty("asset_number")
+      expect((await w.put(`/lamps/${other}`, { count: 1 })).body.errors).toEqual({
         batch: ["This batch has a lamp of that count."]
       })
-      await shop.call("DELETE", `/api/v1/lamps/${id}`)
-      expect(await statusOf("PUT", `/api/v1/lamps/${other}`, { asset_number: "U-1" })).toBe(200)
+      await w.remove(`/lamps/${id}`)
+      expect(await statusOf("PUT", `/lamps/${other}`, { asset_number: "U-1" })).toBe(200)
     })
     it("let windows of one lamp touch but not overlap", async () => {
       const [one, other] = [await lamp(), await lamp()]
       const snapshot = (id: number, starts_at: string, ends_at: string) =>
-        statusOf("POST", `/api/v1/lamps/${id}/book`, { starts_at, ends_at })
+        statusOf("POST", `/lamps/${id}/book`, { starts_at, ends_at })
       expect(await snapshot(one, "2026-08-02", "2026-08-04")).toBe(200)
       expect(await snapshot(one, "2026-08-04", "2026-08-05")).toBe(200)
       expect(await snapshot(one, "2026-08-01", "2026-08-02")).toBe(200)
@@ -259,8 +236,8 @@ describe.each(both_engines)("commands on %s", (engine) => {
       const [one, other] = [await lamp(), await lamp()]
       await Promise.all(
         Array.from({ length: 12 }, (_, at) =>
-          shop
-            .call("POST", `/api/v1/lamps/${at % 2 === 0 ? one : other}/touch`, {
+          w
+            .post(`/lamps/${at % 2 === 0 ? one : other}/touch`, {
               other_id: at % 3 === 0 ? one : other,
               delay: at % 4,
               locked: at % 4 !== 0
@@ -277,7 +254,7 @@ describe.each(both_engines)("commands on %s", (engine) => {
       expect(streams.get(`lamp:${one}`)!.length + streams.get(`lamp:${other}`)!.length).toBe(26)
     })
     it("records the user, command and time", async () => {
-      await shop.call("POST", "/api/v1/lamps", { name: "Signed" }, { ...everything, user_id: 7 })
+      await w.post("/lamps", { name: "Signed" }, { ...everything, user_id: 7 })
       const last = (await events()).at(-1)!
       expect([last.actor_id, last.replica_id, last.type, last.data["name"]]).toEqual([
         7,

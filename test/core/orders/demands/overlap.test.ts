@@ -6,6 +6,7 @@ import { insert, type RowChange, update } from "../../../../core/kernel/tables/t
 import { constraintRejection, Store } from "../../../../core/kernel/store/store.ts"
 import { both_engines } from "../../../app.ts"
 import { appHouse } from "../../../app-house.ts"
+import { demand } from "../availability/api/fixtures.ts"
 
 describe.each(both_engines)("the database of %s", (engine) => {
   const w = appHouse(engine)
@@ -13,27 +14,11 @@ describe.each(both_engines)("the database of %s", (engine) => {
     w.app.invented.add("claims")
   })
   const at = (day: number): string => `2026-07-${String(day).padStart(2, "0")}T09:00:00.000Z`
-  const demand = (id: number, asset_id: number | null, from: number, to: number, over: object = {}) =>
+  const claim = (id: number, asset_id: number | null, from: number, to: number, over: object = {}) =>
     insert(demands, {
-      id,
-      product_id: 1,
-      store_id: 1,
-      asset_id,
-      quantity: 1,
-      starts_at: at(from),
-      ends_at: at(to),
+      ...demand(1, at(from), at(to), { id, asset_id, product_id: 1, source_id: id, opportunity_id: 1 }),
       buffered_starts_at: at(from),
       buffered_ends_at: at(to),
-      source_type: "opportunity_item",
-      source_id: id,
-      phase: "reserved",
-      is_active: true,
-      out: false,
-      pending_checkin: false,
-      returned_at: null,
-      checked_at: null,
-      opportunity_id: 1,
-      container_id: null,
       reaches_to: at(to),
       created_at: at(1),
       updated_at: at(1),
@@ -49,7 +34,7 @@ describe.each(both_engines)("the database of %s", (engine) => {
     )
 
   it("rejects overlapping demands of one unit, and no others", async () => {
-    expect(await apply(demand(1, 7, 10, 15))).toBe("done")
+    expect(await apply(claim(1, 7, 10, 15))).toBe("done")
     for (const [from, to] of [
       [10, 15],
       [11, 12],
@@ -57,14 +42,14 @@ describe.each(both_engines)("the database of %s", (engine) => {
       [14, 20],
       [5, 11]
     ] as const)
-      expect([from, to, await apply(demand(2, 7, from, to))]).toEqual([from, to, "overlap"])
+      expect([from, to, await apply(claim(2, 7, from, to))]).toEqual([from, to, "overlap"])
     expect(
       await apply(
-        demand(2, 7, 15, 20),
-        demand(3, 7, 5, 10),
-        demand(4, 8, 10, 15),
-        demand(5, null, 10, 15),
-        demand(6, 7, 11, 12, { is_active: false })
+        claim(2, 7, 15, 20),
+        claim(3, 7, 5, 10),
+        claim(4, 8, 10, 15),
+        claim(5, null, 10, 15),
+        claim(6, 7, 11, 12, { is_active: false })
       )
     ).toBe("done")
   })

@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { beforeAll, describe, expect, it } from "vitest"
 import { changesOf } from "../../../../core/people/activity-log.ts"
 import type { StoredEvent } from "../../../../core/kernel/events/event-type.ts"
 import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
-import { type App, both_engines, openApp, owner, viewerWith } from "../../../app.ts"
+import { both_engines, owner, viewerWith } from "../../../app.ts"
+import { appHouse } from "../../../app-house.ts"
 
 const stored = (position: number, type: string, data: JsonObject): StoredEvent => ({
   position,
@@ -37,29 +38,23 @@ describe("changes of an event", () => {
 })
 
 describe.each(both_engines)("the action log on %s", (engine) => {
-  let app: App
+  const w = appHouse(engine)
   let member: number, user: number
-  const log = async (query = "", viewer = owner) =>
-    (await app.call("GET", `/api/v1/actions?${query}`, undefined, viewer)).body
+  const log = async (query = "", viewer = owner) => (await w.get(`/actions?${query}`, viewer)).body
   beforeAll(async () => {
-    app = await openApp(engine)
     // The first user is the one the owner of these tests acts as.
-    await app.call("POST", "/api/v1/users", { name: "Owner", email: "owner@example.com", active: true })
-    user = (await app.call("POST", "/api/v1/users", { name: "Pat", email: "pat@example.com", active: true })).body.user
-      .id
+    await w.create("/users", { name: "Owner", email: "owner@example.com", active: true })
+    user = (await w.create("/users", { name: "Pat", email: "pat@example.com", active: true })).id
     const asPat = { ...owner, user_id: user }
-    member = (await app.call("POST", "/api/v1/members", { name: "Acme", membership_type: "organisation", rating: 1 }))
-      .body.member.id
-    await app.call("PUT", `/api/v1/members/${member}`, { name: "Acme Ltd" }, asPat)
-    const address = (await app.call("POST", `/api/v1/members/${member}/addresses`, { street: "1 High St" })).body
-      .address
-    await app.call("DELETE", `/api/v1/members/${member}/addresses/${address.id}`)
-    await app.call("PUT", `/api/v1/members/${member}`, { name: "Acme plc", rating: 2 }, asPat)
-    const product = (await app.call("POST", "/api/v1/products", { name: "Desk", purchase_price: 5000 })).body.product.id
-    await app.call("PUT", `/api/v1/products/${product}`, { purchase_price: 6000, sku: "D" })
-    await app.call("PUT", "/api/v1/settings/company", { settings: { name: "Us" } })
+    member = await w.customer({ name: "Acme", rating: 1 })
+    await w.put(`/members/${member}`, { name: "Acme Ltd" }, asPat)
+    const address = await w.create(`/members/${member}/addresses`, { street: "1 High St" })
+    await w.remove(`/members/${member}/addresses/${address.id}`)
+    await w.put(`/members/${member}`, { name: "Acme plc", rating: 2 }, asPat)
+    const product = await w.product({ name: "Desk", purchase_price: 5000 })
+    await w.put(`/products/${product}`, { purchase_price: 6000, sku: "D" })
+    await w.put("/settings/company", { settings: { name: "Us" } })
   })
-  afterAll(() => app.close())
 
   it("shows the user, the old and the new value of each changed field, newest first", async () => {
     const { actions, meta } = await log(`q[auditable_type_eq]=member&q[auditable_id_eq]=${member}`)
@@ -128,7 +123,7 @@ describe.each(both_engines)("the action log on %s", (engine) => {
   })
   it("requires action-log.view and action-log:read", async () => {
     const status = async (permissions: ReadonlyArray<string>, abilities: ReadonlyArray<string>) =>
-      (await app.call("GET", "/api/v1/actions", undefined, viewerWith(permissions, abilities))).status
+      (await w.get("/actions", viewerWith(permissions, abilities))).status
     expect(await status(["action-log.view"], ["action-log:read"])).toBe(200)
     expect(await status(["members.view"], ["*"])).toBe(403)
     expect(await status(["action-log.view"], ["members:read"])).toBe(403)
@@ -136,28 +131,21 @@ describe.each(both_engines)("the action log on %s", (engine) => {
 })
 
 describe.each(both_engines)("the log of a value overwritten later, on %s", (engine) => {
+  const w = appHouse(engine)
   it("shows both changes with their users", async () => {
-    const app = await openApp(engine)
-    try {
-      const someone = async (name: string): Promise<typeof owner> => ({
-        ...owner,
-        user_id: (await app.call("POST", "/api/v1/users", { name, email: `${name}@example.com`, active: true })).body
-          .user.id
-      })
-      const [ann, bert] = [await someone("Ann"), await someone("Bert")]
-      const { id } = (await app.call("POST", "/api/v1/products", { name: "Lamp" })).body.product
-      await app.call("PUT", `/api/v1/products/${id}`, { name: "Ann's lamp" }, ann)
-      await app.call("PUT", `/api/v1/products/${id}`, { name: "Bert's lamp" }, bert)
-      const { actions } = (
-        await app.call("GET", `/api/v1/actions?q[auditable_type_eq]=product&q[auditable_id_eq]=${id}`)
-      ).body
-      expect(actions.map((one: any) => [one.user_name, one.old_values?.name, one.new_values.name])).toEqual([
-        ["Bert", "Ann's lamp", "Bert's lamp"],
-        ["Ann", "Lamp", "Ann's lamp"],
-        [expect.anything(), undefined, "Lamp"]
-      ])
-    } finally {
-      await app.close()
+    const someone = async (name: string): Promise<typeof owner> => {
+      const { id } = await w.create("/users", { name, email: `${name}@example.com`, active: true })
+      return { ...owner, user_id: id }
     }
+    const [ann, bert] = [await someone("Ann"), await someone("Bert")]
+    const id = await w.product({ name: "Lamp" })
+    await w.put(`/products/${id}`, { name: "Ann's lamp" }, ann)
+    await w.put(`/products/${id}`, { name: "Bert's lamp" }, bert)
+    const actions = await w.show(`/actions?q[auditable_type_eq]=product&q[auditable_id_eq]=${id}`)
+    expect(actions.map((one: any) => [one.user_name, one.old_values?.name, one.new_values.name])).toEqual([
+      ["Bert", "Ann's lamp", "Bert's lamp"],
+      ["Ann", "Lamp", "Ann's lamp"],
+      [expect.anything(), undefined, "Lamp"]
+    ])
   })
 })

@@ -22,8 +22,8 @@ import {
 import { type ContainerRow, container_items, containers } from "../../../../core/products/packing.ts"
 import { type ProductRow, products } from "../../../../core/products/products/schema.ts"
 import { type StockLevelRow, stock_levels } from "../../../../core/products/stock/schema.ts"
-import { openEnd } from "../../../../core/values/time.ts"
 import { decided_at, decider, type Facts, given_at, type GivenRow, row } from "../../decider.ts"
+import { demand } from "../../orders/availability/api/fixtures.ts"
 import { container as anyContainer, item as anyItem, stamps } from "./rows.ts"
 
 const { given } = decider([...containerEvents, ...rowEvents(stock_levels), ...(demandsSlice.events ?? [])])
@@ -259,24 +259,9 @@ describe("changing a case product", () => {
     data: { source_type: "container", source_id: item_id, claims: [claim(item_id)] }
   })
   const claim = (item_id: number): JsonObject => ({
-    id: 900 + item_id,
-    product_id: 50 + item_id,
-    store_id: 1,
-    asset_id: 500 + item_id,
-    quantity: 1,
-    starts_at: given_at,
-    ends_at: openEnd,
-    buffered_starts_at: given_at,
-    buffered_ends_at: openEnd,
+    ...demand(1, given_at, null, { id: 900 + item_id, product_id: 50 + item_id, asset_id: 500 + item_id }),
     source_type: "container",
     source_id: item_id,
-    phase: "reserved",
-    is_active: true,
-    out: false,
-    pending_checkin: false,
-    returned_at: null,
-    checked_at: null,
-    opportunity_id: null,
     container_id: 7
   })
   /** Demand from the decision on, with the first free id. */

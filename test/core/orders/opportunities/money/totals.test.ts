@@ -93,15 +93,7 @@ const steps: fc.Arbitrary<ReadonlyArray<Step>> = fc.array(
       arbitrary: fc.record({ kind: fc.constantFrom("surcharges" as const, "rules" as const), on: fc.boolean() })
     },
     fc.record({ kind: fc.constant("deal" as const), amount: fc.integer({ min: 0, max: 999_999 }) }),
-    fc.record({
-      kind: fc.constantFrom(
-        "no_deal" as const,
-        "lock" as const,
-        "unlock" as const,
-        "nonsense" as const,
-        "reprice" as const
-      )
-    }),
+    fc.record({ kind: fc.constantFrom(...(["no_deal", "lock", "unlock", "nonsense", "reprice"] as const)) }),
     { weight: 2, arbitrary: fc.record({ kind: fc.constant("class" as const), at: fc.nat({ max: 1 }) }) }
   ),
   { minLength: 3, maxLength: 14 }
@@ -119,9 +111,7 @@ describe("the totals of an opportunity", () => {
     readonly price: { readonly [C in Code]: bigint }
   }>
   beforeAll(async () => {
-    customer = (
-      await w.create("/members", { name: "Taxed Ltd", membership_type: "organisation", sale_tax_class_id: 1 })
-    ).id
+    customer = await w.customer({ sale_tax_class_id: 1 })
     const reduced = (await w.create("/product_tax_classes", { name: "Reduced low" })).id
     const low = (await w.create("/tax_rates", { name: "Low", rate: "5.5" })).id
     await w.create("/tax_rules", { organisation_tax_class_id: 1, product_tax_class_id: reduced, tax_rate_id: low })
@@ -146,45 +136,22 @@ describe("the totals of an opportunity", () => {
     products = await Promise.all(
       made.map(async ([tax_class_id, price, tax, inCurrency]) => {
         const id = await w.product({ tax_class_id })
-        await w.create(`/products/${id}/rates`, {
-          rate_definition_id: 2,
-          transaction_type: "rental",
-          price,
-          currency: "GBP"
-        })
+        const rate = { rate_definition_id: 2, transaction_type: "rental", currency: "GBP" }
+        await w.create(`/products/${id}/rates`, { ...rate, price })
         return { id, tax, price: inCurrency }
       })
     )
-    await w.create("/discount_rules", {
-      name: "Ten",
-      discount_type: "percentage",
-      discount_value: 10,
-      criteria: {},
-      auto_apply: true,
-      stackable: true,
-      priority: 2
-    })
-    named = (
-      await w.create("/discount_rules", {
-        name: "Seven",
-        discount_type: "percentage",
-        discount_value: 7,
-        applies_to: "total",
-        max_discount_amount: "2.00",
-        criteria: { transaction_type: "rental" },
-        stackable: true,
-        priority: 1
-      })
-    ).id
-    group = (
-      await w.create("/surcharge_groups", {
-        name: "Extras",
-        surcharges: [
-          { name: "Insurance", calculation_type: "percentage", value: "2.5", min_amount: "5.00", max_amount: "50.00" },
-          { name: "Driver", calculation_type: "per_day", value: "10.00", applies_to: "rental" }
-        ]
-      })
-    ).id
+    const percent = { discount_type: "percentage", stackable: true }
+    const ten = { ...percent, name: "Ten", discount_value: 10, criteria: {}, auto_apply: true, priority: 2 }
+    await w.create("/discount_rules", ten)
+    const seven = { ...percent, name: "Seven", discount_value: 7, applies_to: "total", max_discount_amount: "2.00" }
+    const of_rental = { criteria: { transaction_type: "rental" }, priority: 1 }
+    named = (await w.create("/discount_rules", { ...seven, ...of_rental })).id
+    const surcharges = [
+      { name: "Insurance", calculation_type: "percentage", value: "2.5", min_amount: "5.00", max_amount: "50.00" },
+      { name: "Driver", calculation_type: "per_day", value: "10.00", applies_to: "rental" }
+    ]
+    group = (await w.create("/surcharge_groups", { name: "Extras", surcharges })).id
   })
 
   const act = async (
@@ -196,6 +163,7 @@ describe("the totals of an opportunity", () => {
     const money = (minor: number): string => (scale === 0 ? String(minor) : (minor / 10 ** scale).toFixed(scale))
     const { items, costs } = await w.show(`${path}?include=items,costs`)
     const own = costs.filter((cost: any) => cost.surcharge_id === null)
+    const nothing = { status: 200, body: undefined }
     switch (step.kind) {
       case "add":
         return w.post(`${path}/items`, {
@@ -217,12 +185,10 @@ describe("the totals of an opportunity", () => {
         })
       case "change":
         return items.length === 0
-          ? { status: 200, body: undefined }
+          ? nothing
           : w.patch(`${path}/items/${items[step.at % items.length].id}`, { quantity, discount_percent: step.discount })
       case "remove":
-        return items.length === 0
-          ? { status: 200, body: undefined }
-          : w.remove(`${path}/items/${items[step.at % items.length].id}`)
+        return items.length === 0 ? nothing : w.remove(`${path}/items/${items[step.at % items.length].id}`)
       case "cost":
         return w.post(`${path}/costs`, {
           description: "Cost",
@@ -232,9 +198,7 @@ describe("the totals of an opportunity", () => {
           is_optional: step.optional
         })
       case "remove_cost":
-        return own.length === 0
-          ? { status: 200, body: undefined }
-          : w.remove(`${path}/costs/${own[step.at % own.length].id}`)
+        return own.length === 0 ? nothing : w.remove(`${path}/costs/${own[step.at % own.length].id}`)
       case "surcharges":
         return w.put(path, { surcharge_group_ids: step.on ? [group] : [] })
       case "rules":

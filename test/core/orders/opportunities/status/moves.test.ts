@@ -84,38 +84,21 @@ describe("a draft", () => {
 })
 
 describe("a quotation", () => {
+  const earlier = "2026-05-01T00:00:00.000Z"
+  const ordered = (was: JsonObject = {}, ordered_at: string = decided_at): NewEvent =>
+    changed(
+      "converted_to_order",
+      { state: 2, status: 0, ...locked, ordered_at },
+      { state: 1, status: 0, ...unlocked, ordered_at: null, ...was }
+    )
   it("becomes an active order with locked rates and the time of ordering", () =>
-    given(quotation(), service)
-      .when(asked(convertToOrder))
-      .thenEvents(
-        changed(
-          "converted_to_order",
-          { state: 2, status: 0, ...locked, ordered_at: decided_at },
-          { state: 1, status: 0, ...unlocked, ordered_at: null }
-        ),
-        ratesKept
-      ))
+    given(quotation(), service).when(asked(convertToOrder)).thenEvents(ordered(), ratesKept))
   it("keeps an earlier time of ordering, also if it was postponed", () =>
-    given(quotation(4, { ordered_at: "2026-05-01T00:00:00.000Z" }), service)
+    given(quotation(4, { ordered_at: earlier }), service)
       .when(asked(convertToOrder))
-      .thenEvents(
-        changed(
-          "converted_to_order",
-          { state: 2, status: 0, ...locked, ordered_at: "2026-05-01T00:00:00.000Z" },
-          { state: 1, status: 4, ...unlocked, ordered_at: "2026-05-01T00:00:00.000Z" }
-        ),
-        ratesKept
-      ))
+      .thenEvents(ordered({ status: 4, ordered_at: earlier }, earlier), ratesKept))
   it("keeps rates that were locked before", () =>
-    given(quotation(0, locked), service)
-      .when(asked(convertToOrder))
-      .thenEvents(
-        changed(
-          "converted_to_order",
-          { state: 2, status: 0, ...locked, ordered_at: decided_at },
-          { state: 1, status: 0, ...locked, ordered_at: null }
-        )
-      ))
+    given(quotation(0, locked), service).when(asked(convertToOrder)).thenEvents(ordered(locked)))
   it("cannot become an order without a line", () =>
     given(quotation())
       .when(asked(convertToOrder))
@@ -123,15 +106,7 @@ describe("a quotation", () => {
   it("reserves stock once it is an order", () =>
     given(quotation(), line(), demand(9, { quantity: 2 }))
       .when(asked(convertToOrder))
-      .thenEvents(
-        changed(
-          "converted_to_order",
-          { state: 2, status: 0, ...locked, ordered_at: decided_at },
-          { state: 1, status: 0, ...unlocked, ordered_at: null }
-        ),
-        ratesKept,
-        demandsSet(demandOf(9, { quantity: 2, phase: "reserved", is_active: true }))
-      ))
+      .thenEvents(ordered(), ratesKept, demandsSet(demandOf(9, { quantity: 2, phase: "reserved", is_active: true }))))
   it("reverts to a draft only from Provisional, with the given reason", () => {
     given(quotation())
       .when(asked(revertToDraft, "wrong customer"))
@@ -188,31 +163,17 @@ describe("an order", () => {
       .when(asked(reopen))
       .thenRefused({ state: ["This order is cancelled. Only a complete order can be reopened."] })
   })
+  const ofUnit = (type: string, data: JsonObject): NewEvent => ({
+    stream,
+    type: `opportunity.${type}`,
+    data: { id: opportunity_id, ...data, also: { reason: "The unit has been deleted." } }
+  })
   it("drops allocated units deleted while it was closed, and finalises returned ones", () =>
     given(order(6), service, lamp(3), unit(1), unit(2, { status: 4 }), unit(3))
       .when(asked(reinstate))
       .thenEvents(
-        {
-          stream,
-          type: "opportunity.asset_deallocated",
-          data: {
-            id: opportunity_id,
-            assignment_id: 1,
-            was: { assignment_id: 1, stock_level_id: 501 },
-            also: { reason: "The unit has been deleted." }
-          }
-        },
-        {
-          stream,
-          type: "opportunity.asset_checked",
-          data: {
-            id: opportunity_id,
-            assignment_id: 2,
-            set: { status: 5 },
-            was: { status: 4 },
-            also: { reason: "The unit has been deleted." }
-          }
-        },
+        ofUnit("asset_deallocated", { assignment_id: 1, was: { assignment_id: 1, stock_level_id: 501 } }),
+        ofUnit("asset_checked", { assignment_id: 2, set: { status: 5 }, was: { status: 4 } }),
         changed("reinstated", { state: 2, status: 0 }, { state: 2, status: 6 })
       ))
 })
