@@ -1,7 +1,7 @@
 /** Discount rules and surcharge groups as opportunities name them (rules/billing 4 and 5). */
 import { describe, expect, it } from "vitest"
 import { engines } from "../../../app.ts"
-import { appHouse, itFoldsAgain } from "../../../app-house.ts"
+import { appHouse, itFoldsAgain, refused } from "../../../app-house.ts"
 import { hire_dates, fifty_each } from "../../../rental-house.ts"
 import { words } from "../../../words.ts"
 
@@ -12,10 +12,6 @@ describe.each(engines)("discount rules and surcharge groups of an opportunity on
   const group = (surcharges: ReadonlyArray<object>, body: object = {}) =>
     w.create("/surcharge_groups", { name: "Extras", surcharges, ...body })
   const fee = { name: "Fee", calculation_type: "fixed_amount", value: "40" }
-  const refused = (reply: { readonly status: number; readonly body: any }) => [
-    reply.status,
-    Object.keys(reply.body.errors ?? {})
-  ]
 
   it("are set on create and update, kept if absent, and cleared by null", async () => {
     const [one, two] = [await rule(), await rule({ name: "Other" })],
@@ -40,9 +36,9 @@ describe.each(engines)("discount rules and surcharge groups of an opportunity on
     ["surcharge_group_ids", [1.5], "surcharge_group_ids.0"],
     ["discount_rule_ids", [-1], "discount_rule_ids.0"]
   ])("are rejected: %s of %j at %s, on create and update", async (field, value, key) => {
-    expect(refused(await w.post("/opportunities", { subject: "X", [field]: value }))).toEqual([422, [key]])
+    await refused(w.post("/opportunities", { subject: "X", [field]: value }), key)
     const { id } = await w.opportunity()
-    expect(refused(await w.put(`/opportunities/${id}`, { [field]: value }))).toEqual([422, [key]])
+    await refused(w.put(`/opportunities/${id}`, { [field]: value }), key)
   })
   // 2 × 50.00 × 4 days is 400.00; the lone rule that is best for the customer is taken, in its dates, store and
   // currency only.
@@ -72,14 +68,9 @@ describe.each(engines)("discount rules and surcharge groups of an opportunity on
     const product = how === "by name" ? undefined : await w.create("/products", { name: "Ruled" })
     const gone = await rule({ ...of_rule, ...(product === undefined ? {} : { criteria: { product_id: product.id } }) })
     const line = product === undefined ? fifty_each : { name: "Ruled", item_id: product.id, quantity: 2 }
+    const rate = { rate_definition_id: 1, transaction_type: "rental", currency: "GBP" }
     // 2 × 50.00 × 4 days by hand, 2 × 40.00 × 5 days by the rate: 400.00, less 10 per cent.
-    if (product !== undefined)
-      await w.create(`/products/${product.id}/rates`, {
-        rate_definition_id: 1,
-        transaction_type: "rental",
-        price: "40.00",
-        currency: "GBP"
-      })
+    if (product !== undefined) await w.create(`/products/${product.id}/rates`, { ...rate, price: "40.00" })
     const { id, line: first } = await w.deal({ ...hire_dates, ...header(gone.id) }, line)
     const shown = async () => (await w.get(`/opportunities/${id}?include=items&explain=1`)).body
     const before = (await shown()).opportunity
@@ -105,15 +96,8 @@ describe.each(engines)("discount rules and surcharge groups of an opportunity on
       expect.objectContaining({ rule: "discount_rule", words: expect.stringContaining("deleted since") })
     )
     // The header as it was read can be sent again.
-    const { opportunity } = await shown()
-    expect(
-      (
-        await w.put(`/opportunities/${id}`, {
-          subject: opportunity.subject,
-          discount_rule_ids: opportunity.discount_rule_ids
-        })
-      ).status
-    ).toBe(200)
+    const { discount_rule_ids, subject } = (await shown()).opportunity
+    expect((await w.put(`/opportunities/${id}`, { subject, discount_rule_ids })).status).toBe(200)
     const by_hand = (await w.amend(`/opportunities/${id}/items/${first.id}`, { discount_percent: "1" })).items[0].total
     // Automatic rules skip manual prices; named rules do not.
     expect(by_hand).toBe(how === "by name" ? "356.40" : "396.00")
@@ -123,11 +107,8 @@ describe.each(engines)("discount rules and surcharge groups of an opportunity on
     const { id } = await w.deal({ ...hire_dates, discount_rule_ids: [gone.id] })
     await w.post(`/opportunities/${id}/convert_to_quotation`)
     const first = await w.create(`/opportunities/${id}/versions`, { label: "A" })
-    const second = await w.create(`/opportunities/${id}/versions`, {
-      label: "B",
-      version_type: 1,
-      source_version_id: first.id
-    })
+    const alternative = { version_type: 1, source_version_id: first.id }
+    const second = await w.create(`/opportunities/${id}/versions`, { label: "B", ...alternative })
     expect((await w.remove(`/discount_rules/${gone.id}`)).status).toBe(204)
     const total = async () => (await w.show(`/opportunities/${id}`)).charge_total
     for (const version of [first, second, first]) {
@@ -136,7 +117,7 @@ describe.each(engines)("discount rules and surcharge groups of an opportunity on
       await w.post(`/opportunities/${id}/costs`, { description: "Van", amount: "0" })
       expect(await total()).toBe("360.00")
     }
-    await w.post(`/opportunities/${id}/versions`, { label: "C", version_type: 1, source_version_id: first.id })
+    await w.post(`/opportunities/${id}/versions`, { label: "C", ...alternative })
     expect(await total()).toBe("360.00")
     await w.post(`/opportunities/${id}/convert_to_order`)
     expect(await total()).toBe("360.00")
@@ -145,14 +126,8 @@ describe.each(engines)("discount rules and surcharge groups of an opportunity on
   })
   it("keep their order when one of them is deleted", async () => {
     const percent = await rule({ discount_value: 20, stackable: true, priority: 10 })
-    const fixed = await rule({
-      name: "Hundred",
-      discount_type: "fixed_amount",
-      discount_value: "100",
-      currency_code: "GBP",
-      applies_to: "total",
-      stackable: true
-    })
+    const hundred = { name: "Hundred", discount_type: "fixed_amount", discount_value: "100", currency_code: "GBP" }
+    const fixed = await rule({ ...hundred, applies_to: "total", stackable: true })
     const { id } = await w.deal({ ...hire_dates, discount_rule_ids: [percent.id, fixed.id] })
     expect((await w.show(`/opportunities/${id}`)).charge_total).toBe("220.00")
     await w.remove(`/discount_rules/${fixed.id}`)
@@ -172,11 +147,11 @@ describe.each(engines)("discount rules and surcharge groups of an opportunity on
       { description: "Share", amount: "15.00" }
     ])
     expect([charge_total, service_charge_total]).toEqual(["455.00", "55.00"])
-    expect(refused(await w.patch(`/opportunities/${id}/costs/${costs[0].id}`, { amount: 1 }))).toEqual([422, ["cost"]])
-    expect(refused(await w.remove(`/opportunities/${id}/costs/${costs[0].id}`))).toEqual([422, ["cost"]])
+    await refused(w.patch(`/opportunities/${id}/costs/${costs[0].id}`, { amount: 1 }), "cost")
+    await refused(w.remove(`/opportunities/${id}/costs/${costs[0].id}`), "cost")
     // Out of use, a group charges nothing from the next change on; deleting it waits until it is switched off.
     await w.put(`/surcharge_groups/${extras.id}`, { is_active: false })
-    expect(refused(await w.remove(`/surcharge_groups/${extras.id}`))).toEqual([422, ["surcharge_group"]])
+    await refused(w.remove(`/surcharge_groups/${extras.id}`), "surcharge_group")
     expect(await w.create(`/opportunities/${id}/items`, fifty_each)).toMatchObject({
       charge_total: "800.00",
       costs: []

@@ -47,8 +47,7 @@ describe.each(engines)("shortages in all answers on %s", (engine) => {
     const order = async (unit: any) => {
       const { id, items } = await w.deal(may, { name: "Arri", item_id: product_id, quantity: 1 })
       const at = `/opportunities/${id}`
-      await w.post(`${at}/convert_to_quotation`)
-      await w.post(`${at}/convert_to_order`)
+      await w.confirm(id)
       await w.create(`${at}/items/${items[0].id}/assets`, { stock_level_id: unit.id })
       return at
     }
@@ -89,8 +88,7 @@ describe.each(engines)("shortages in all answers on %s", (engine) => {
     const order = async (quantity: number, days: { readonly starts_at: string; readonly ends_at: string }) => {
       const { id } = await w.deal(days, { name: "Camera", item_id: product_id, quantity })
       const at = `/opportunities/${id}`
-      await w.post(`${at}/convert_to_quotation`)
-      await w.post(`${at}/convert_to_order`)
+      await w.confirm(id)
       return at
     }
     const long = await order(3, { starts_at: "2029-05-01T09:00:00Z", ends_at: "2029-05-10T17:00:00Z" })
@@ -122,8 +120,7 @@ describe.each(engines)("shortages in all answers on %s", (engine) => {
     )
     const at = `/opportunities/${id}`
     await w.post(`${at}/items`, { name: "None held", item_id: none, quantity: 3 })
-    await w.post(`${at}/convert_to_quotation`)
-    await w.post(`${at}/convert_to_order`)
+    await w.confirm(id)
     await w.create(`${at}/items/${items[0].id}/assets`, { stock_level_id: broken.id })
     const listed = async () =>
       (await w.show("/shortages?from=2028-05-01&to=2028-05-09")).map((one: any) => [

@@ -26,9 +26,8 @@ describe.each(engines)("allocating units on %s", (engine) => {
     const bookOut = (opportunity: { id: number }, asset_id: number) =>
       w.post(`/opportunities/${opportunity.id}/quick_book_out`, { asset_ids: [asset_id] })
     expect((await bookOut(first, assetOf(one))).status).toBe(200)
-    const refused = await bookOut(second, assetOf(other))
-    expect(refused.status).toBe(422)
-    const [text] = refused.body.errors["asset_ids.0"]
+    const errors = await refused(bookOut(second, assetOf(other)), "asset_ids.0")
+    const [text] = errors["asset_ids.0"]
     expect(text).toMatch(new RegExp(`^${unit.asset_number} is out with "Gig ${kit}" .*; check it in there first\\.$`))
     await w.post(`/opportunities/${first.id}/quick_check_in`, { asset_ids: [assetOf(one)] })
     expect((await bookOut(second, assetOf(other))).status).toBe(200)
@@ -72,11 +71,9 @@ describe.each(engines)("allocating units on %s", (engine) => {
     await w.put(`/opportunities/${first.id}`, { subject: "Summer Gala" })
     expect((await w.allocate(first, unit)).status).toBe(200)
     const second = await order(product, 1, { starts_at: "2031-05-05T10:00:00Z", ends_at: "2031-05-09T10:00:00Z" })
-    const refused = await w.allocate(second, unit)
-    expect(refused.status).toBe(422)
-    expect(Object.keys(refused.body.errors)).toEqual(["allocations.0.stock_level_id"])
-    expect(refused.body.message).toContain("Desk 1")
-    expect(refused.body.message).toContain("Summer Gala")
+    const said = Object.values(await refused(w.allocate(second, unit), "allocations.0.stock_level_id")).join()
+    expect(said).toContain("Desk 1")
+    expect(said).toContain("Summer Gala")
     const later = await order(product, 1, { starts_at: "2031-05-05T17:00:00Z", ends_at: "2031-05-09T10:00:00Z" })
     expect((await w.allocate(later, unit)).status).toBe(200)
   })
