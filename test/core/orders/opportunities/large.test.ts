@@ -72,8 +72,7 @@ describe.each(engines)("large opportunities on %s", (engine) => {
     })
   })
   it("record a common change of phase once for all lines", async () => {
-    const bulk = await w.product(),
-      serial = await w.serialised()
+    const [bulk, serial] = [await w.product(), await w.serialised()]
     const unit = await w.unit(serial)
     const { id } = await w.deal(hire_dates, { name: "Head", item_id: serial, quantity: "1", unit_price: "1.00" })
     for (const name of ["B", "C"])

@@ -17,8 +17,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
 
   describe("components", () => {
     it("make the product a kit with the first and none without the last (case G1)", async () => {
-      const K = await made(),
-        C = await made({ name: "Cable" })
+      const [K, C] = [await made(), await made({ name: "Cable" })]
       const first = await add(K, C, { quantity: 2, binding: "pool" })
       expect(first.status).toBe(201)
       expect(first.body.component).toMatchObject({
@@ -57,9 +56,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
       expect((await add(E, B)).status).toBe(201)
     })
     it("can change quantity, binding and order, not the product (case G7)", async () => {
-      const K = await made(),
-        C = await made(),
-        other = await made()
+      const [K, C, other] = [await made(), await made(), await made()]
       const { id } = (await add(K, C)).body.component
       const put = await w.patch(`/products/${K}/components/${id}`, {
         quantity: 5,
@@ -75,9 +72,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
       expect((await w.remove(`/products/${other}/components/${id}`)).status).toBe(404)
     })
     it("require their own abilities and permissions, and are listed by order, then id (case G9)", async () => {
-      const K = await made(),
-        first = await made(),
-        second = await made()
+      const [K, first, second] = [await made(), await made(), await made()]
       await add(K, first, { sort_order: 2 })
       await add(K, second, { sort_order: 1 })
       const path = `/products/${K}/components`
@@ -104,8 +99,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
       expect(await isKit(K)).toBe(false)
     })
     it("cannot be archived products, and are 404 for a deleted kit", async () => {
-      const K = await made(),
-        C = await made()
+      const [K, C] = [await made(), await made()]
       await w.remove(`/products/${C}`)
       await refused(add(K, C), "component_product_id")
       expect((await add(C, K)).status).toBe(404)
@@ -118,9 +112,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
     const point = async (product_id: number, date: string) =>
       await w.show(`/availability?product_id=${product_id}&store_id=${S}&date=2026-${date}`)
     it("has stock at one moment as its parts allow, and none over days (case G11)", async () => {
-      const A = await w.bulk(S, 5),
-        B = await w.bulk(S, 8),
-        K = await made()
+      const [A, B, K] = [await w.bulk(S, 5), await w.bulk(S, 8), await made()]
       await add(K, A.id)
       await add(K, B.id, { quantity: 2 })
       const asked = `/availability?product_id=${K}&store_id=${S}`
@@ -133,9 +125,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
       })
     })
     it("omits a deleted part, and has no slots for fixed parts only", async () => {
-      const A = await w.bulk(S, 5),
-        B = await w.bulk(S, 1),
-        K = await made()
+      const [A, B, K] = [await w.bulk(S, 5), await w.bulk(S, 1), await made()]
       await add(K, A.id)
       await add(K, B.id)
       expect((await point(K, "07-01")).available).toBe(1)
@@ -151,9 +141,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
   describe("accessories", () => {
     const path = (product: number) => `/products/${product}/accessories`
     it("are created with defaults, returned with names, and listed in order", async () => {
-      const P = await made(),
-        A = await made({ name: "Hook Clamp" }),
-        B = await made()
+      const [P, A, B] = [await made(), await made({ name: "Hook Clamp" }), await made()]
       const first = await w.post(path(P), { accessory_product_id: A, sort_order: 1 })
       expect([first.status, first.body.accessory]).toMatchObject([
         201,
@@ -182,9 +170,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
       expect(shown.body.product.accessories.length).toBe(2)
     })
     it("can be changed, and are 404 under another product (case I15)", async () => {
-      const P = await made(),
-        A = await made(),
-        other = await made()
+      const [P, A, other] = [await made(), await made(), await made()]
       const { id } = await w.create(path(P), { accessory_product_id: A })
       const put = await w.put(`${path(P)}/${id}`, { quantity: 5 })
       expect([put.status, put.body.accessory.quantity]).toEqual([200, "5.0"])
@@ -195,9 +181,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
       expect(await w.show(path(P))).toEqual([])
     })
     it("are unique for a pair, and never the product itself (case I17)", async () => {
-      const P = await made(),
-        A = await made(),
-        B = await made()
+      const [P, A, B] = [await made(), await made(), await made()]
       await w.post(path(P), { accessory_product_id: A })
       const second = (await w.create(path(P), { accessory_product_id: B })).id
       await refused(w.post(path(P), { accessory_product_id: A }), "accessory_product_id")
@@ -226,8 +210,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
       expect((await w.get(path(P), viewerWith(["products.view"], ["products:read"]))).status).toBe(200)
     })
     it("are recorded as an update of the product", async () => {
-      const P = await made(),
-        A = await made()
+      const [P, A] = [await made(), await made()]
       const types = async () =>
         w.app.run(
           Effect.gen(function* () {
@@ -247,9 +230,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
   describe("the container template", () => {
     const path = (product: number) => `/products/${product}/container_template`
     it("starts empty, and keeps absent fields", async () => {
-      const P = await made({ stock_method: 2 }),
-        A = await made(),
-        B = await made()
+      const [P, A, B] = [await made({ stock_method: 2 }), await made(), await made()]
       expect(await w.show(path(P))).toEqual({
         product_id: P,
         is_containerable: false,

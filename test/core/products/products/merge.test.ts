@@ -27,8 +27,7 @@ describe.each(engines)("merging products on %s", (engine) => {
     )
   })
   it("moves units, their ledger and their demands, and archives the other product", async () => {
-    const P = await w.units(S, 1),
-      Q = await w.units(S, 2)
+    const [P, Q] = [await w.units(S, 1), await w.units(S, 2)]
     await demandOver(w.app, Q.id, S, 1, "09-01", "09-02", { asset_id: Q.units[0]! })
     const merged = await merge(P.id, Q.id)
     expect([merged.status, merged.body.product.id]).toEqual([200, P.id])
@@ -42,8 +41,7 @@ describe.each(engines)("merging products on %s", (engine) => {
     expect(body.availability).toMatchObject({ total_stock: 3, total_demanded: 1, available: 2 })
   })
   it("leaves one bulk level per store, with both ledgers", async () => {
-    const P = await w.bulk(S, 4),
-      Q = await w.bulk(S, 3)
+    const [P, Q] = [await w.bulk(S, 4), await w.bulk(S, 3)]
     const T = await w.store()
     await w.create("/stock_levels", { product_id: Q.id, store_id: T, quantity_held: 5 })
     await merge(P.id, Q.id)
@@ -104,9 +102,7 @@ describe.each(engines)("merging products on %s", (engine) => {
     expect((await merge(P, Q)).body.product.custom_fields).toMatchObject({ shared_ref: "P", unique_note: "note" })
   })
   it("keeps packed units packed", async () => {
-    const box = await made(),
-      P = await w.units(S, 0),
-      Q = await w.units(S, 1)
+    const [box, P, Q] = [await made(), await w.units(S, 0), await w.units(S, 1)]
     await w.put(`/products/${box}/container_template`, { is_containerable: true, availability_mode: "kit" })
     const housing = await w.unit(box, S)
     const { id } = await w.create("/containers", { name: "Case", serialised_item_id: housing })
@@ -133,9 +129,7 @@ describe.each(engines)("merging products on %s", (engine) => {
     ])
   })
   it("makes a case of the kept product, with the merged one's contents", async () => {
-    const P = await made(),
-      Q = await made(),
-      inside = await w.units(S, 1)
+    const [P, Q, inside] = [await made(), await made(), await w.units(S, 1)]
     const template = (of: number) => `/products/${of}/container_template`
     await w.put(template(Q), { is_containerable: true, availability_mode: "kit", max_nesting_depth: 4 })
     const { id } = await w.create("/containers", { name: "Case", serialised_item_id: await w.unit(Q, S) })
@@ -149,10 +143,7 @@ describe.each(engines)("merging products on %s", (engine) => {
     expect(await w.show(`/containers/${id}`)).toMatchObject({ product_id: P, availability_mode: "kit" })
   })
   it("gives cases the kept product's mode, which decides whether their content is reserved", async () => {
-    const P = await made(),
-      Q = await made(),
-      inside = await w.units(S, 1),
-      busy = await w.units(S, 1)
+    const [P, Q, inside, busy] = [await made(), await made(), await w.units(S, 1), await w.units(S, 1)]
     for (const [of, availability_mode] of [
       [P, "kit"],
       [Q, "transport"]

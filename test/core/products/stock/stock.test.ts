@@ -152,8 +152,7 @@ describe.each(engines)("stock on %s", (engine) => {
     expect(await total()).toBe(2)
   })
   it("is 404 for a level of another product and an entry of another level", async () => {
-    const one = await w.bulk(S, 1),
-      other = await w.bulk(S, 1)
+    const [one, other] = [await w.bulk(S, 1), await w.bulk(S, 1)]
     expect((await w.get(ledgerOf(other.id, one.level))).status).toBe(404)
     expect((await w.post(ledgerOf(other.id, one.level), { transaction_type: 4, quantity: 1 })).status).toBe(404)
     const line = (await w.show(ledgerOf(one.id, one.level)))[0].id

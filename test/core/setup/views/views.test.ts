@@ -351,8 +351,7 @@ describe.each(engines)("saved views on %s", (engine) => {
   })
   it("can be deleted by their owner or with settings.manage, but not the system's", async () => {
     const remove = async (id: number, viewer: Viewer) => w.remove(`${path}/${id}`, viewer)
-    const own = await made({}, anna),
-      shared = await made({ visibility: "shared" }, anna)
+    const [own, shared] = [await made({}, anna), await made({ visibility: "shared" }, anna)]
     expect((await remove(own.id, bert)).status).toBe(404)
     expect((await w.put(`${path}/${own.id}`, { columns: 7 }, bert)).status).toBe(404)
     expect((await remove(own.id, anna)).status).toBe(204)

@@ -106,8 +106,7 @@ describe.each(engines)("containers on orders on %s", (engine) => {
   })
   it("go out whole only as sealed kits and hybrids", async () => {
     const id = await order()
-    const open = await w.container("kit"),
-      box = await sealed("transport")
+    const [open, box] = [await w.container("kit"), await sealed("transport")]
     const crate = await w.create("/containers/temporary", { name: "Crate", barcode: "OUT-1", store_id: w.S })
     for (const one of [open, box, crate]) await refused(out(one, id), "container")
   })
@@ -122,8 +121,7 @@ describe.each(engines)("containers on orders on %s", (engine) => {
   })
   it("stay if another order has them allocated", async () => {
     const kit = await sealed()
-    const first = await order(kit.product),
-      second = await order(kit.product)
+    const [first, second] = [await order(kit.product), await order(kit.product)]
     await allocate(first, kit.housing)
     await refused(out(kit, second), "opportunity_id")
     await refused(out(kit, await order()), "opportunity_id")
@@ -142,8 +140,7 @@ describe.each(engines)("containers on orders on %s", (engine) => {
     expect((await w.act(kit.id, "return")).status).toBe(200)
   })
   it.each(["kit", "transport"] as const)("packed in a %s go out with it or not at all", async (mode) => {
-    const outer = await w.container(mode),
-      inner = await sealed()
+    const [outer, inner] = [await w.container(mode), await sealed()]
     expect((await w.pack(outer.id, inner.housing)).status).toBe(201)
     for (const id of [await order(), await order(inner.product)]) await refused(out(inner, id), "container")
     await w.act(outer.id, "unpack", { serialised_item_id: inner.housing })
@@ -204,8 +201,7 @@ describe.each(engines)("containers on orders on %s", (engine) => {
     const recorded = (where: { readonly stream?: string; readonly type?: string }) =>
       w.app.run(Effect.flatMap(Store, (store) => store.find(journal, where)))
     it("processes several containers in id order", async () => {
-      const first = await w.container("transport"),
-        second = await w.container("transport")
+      const [first, second] = [await w.container("transport"), await w.container("transport")]
       const { product, unit } = await w.gear()
       await w.pack(second.id, unit)
       const id = await deal()
@@ -264,9 +260,7 @@ describe.each(engines)("containers on orders on %s", (engine) => {
   describe("check-in of a container", () => {
     it("reports missing and unexpected units, scan by scan", async () => {
       const kit = await w.container("kit")
-      const one = await w.gear(),
-        two = await w.gear(),
-        stranger = await w.gear()
+      const [one, two, stranger] = [await w.gear(), await w.gear(), await w.gear()]
       for (const { unit } of [one, two]) await w.pack(kit.id, unit)
       const verify = (body: object) => w.act(kit.id, "verify-checkin", body)
       await refused(verify({ scanned: [one.unit] }), "container")

@@ -31,8 +31,7 @@ describe.each(engines)("packing on %s", (engine) => {
     })
     it("require a serialised unit of a case product at the store", async () => {
       const { product, unit } = await w.gear()
-      const other = await w.caseProduct(),
-        elsewhere = await w.store()
+      const [other, elsewhere] = [await w.caseProduct(), await w.store()]
       const make = async (body: object) => errorKeys(await w.post("/containers", { name: "C", ...body }))
       expect(await make({ product_id: product })).toEqual([422, ["product_id"]])
       expect(await make({ serialised_item_id: unit })).toEqual([422, ["serialised_item_id"]])
@@ -118,16 +117,14 @@ describe.each(engines)("packing on %s", (engine) => {
     })
     it("requires an open container, before anything about the unit (case H9)", async () => {
       const kit = await w.container("kit")
-      const first = await w.gear(),
-        elsewhere = await w.gear(await w.store())
+      const [first, elsewhere] = [await w.gear(), await w.gear(await w.store())]
       await w.pack(kit.id, first.unit)
       await w.act(kit.id, "seal")
       await refused(w.pack(kit.id, elsewhere.unit), "container")
       await refused(w.act(kit.id, "unpack", { serialised_item_id: elsewhere.unit }), "container")
     })
     it("rejects units of other stores, bulk levels, and units packed or written off (case H11)", async () => {
-      const kit = await w.container("kit"),
-        other = await w.container("transport")
+      const [kit, other] = [await w.container("kit"), await w.container("transport")]
       const elsewhere = await w.gear(await w.store()),
         bulk = await w.bulk(w.S, 4),
         inside = await w.gear(),
@@ -236,8 +233,7 @@ describe.each(engines)("packing on %s", (engine) => {
     expect(replies.map((reply) => reply.status).sort()).toEqual([201, 422, 422])
   })
   it("packs one of two cases into the other concurrently", async () => {
-    const one = await w.container("transport"),
-      two = await w.container("transport")
+    const [one, two] = [await w.container("transport"), await w.container("transport")]
     const replies = await Promise.all([w.pack(one.id, two.housing), w.pack(two.id, one.housing)])
     expect(replies.map((reply) => reply.status).sort()).toEqual([201, 422])
   })

@@ -8,8 +8,7 @@ describe.each(engines)("states of containers on %s", (engine) => {
   const w = caseHouse(engine)
   describe("seal and unseal", () => {
     it("seals a strict container only if every slot is filled and nothing else is inside", async () => {
-      const part = await w.units(w.S, 3),
-        stray = await w.gear()
+      const [part, stray] = [await w.units(w.S, 3), await w.gear()]
       const kit = await w.container("kit", { template: { slots: [{ product_id: part.id, quantity: 2 }] } })
       const seal = () => w.act(kit.id, "seal")
       await w.pack(kit.id, part.units[0]!)
@@ -20,8 +19,7 @@ describe.each(engines)("states of containers on %s", (engine) => {
       expect((await seal()).status).toBe(200)
     })
     it("seals the inner container first, and opens it last", async () => {
-      const outer = await w.container("kit"),
-        inner = await w.container("kit")
+      const [outer, inner] = [await w.container("kit"), await w.container("kit")]
       const { unit } = await w.gear()
       await w.pack(outer.id, inner.housing)
       await w.pack(inner.id, unit)
@@ -46,10 +44,8 @@ describe.each(engines)("states of containers on %s", (engine) => {
 
   describe("transfer", () => {
     it("ends the old rows and starts new ones, with reservations by the new container", async () => {
-      const kit = await w.container("kit"),
-        box = await w.container("transport")
-      const one = await w.gear(),
-        two = await w.gear()
+      const [kit, box] = [await w.container("kit"), await w.container("transport")]
+      const [one, two] = [await w.gear(), await w.gear()]
       await w.pack(kit.id, one.unit, { position: "A" })
       await w.pack(kit.id, two.unit)
       const moved = await w.act(kit.id, "transfer", {
@@ -82,12 +78,8 @@ describe.each(engines)("states of containers on %s", (engine) => {
       })
     })
     it("rejects invalid transfers as a whole", async () => {
-      const kit = await w.container("kit"),
-        box = await w.container("transport"),
-        closed = await w.container("kit")
-      const inside = await w.gear(),
-        outside = await w.gear(),
-        filler = await w.gear()
+      const [kit, box, closed] = [await w.container("kit"), await w.container("transport"), await w.container("kit")]
+      const [inside, outside, filler] = [await w.gear(), await w.gear(), await w.gear()]
       await w.pack(kit.id, inside.unit)
       await w.pack(closed.id, filler.unit)
       await w.act(closed.id, "seal")
@@ -139,8 +131,7 @@ describe.each(engines)("states of containers on %s", (engine) => {
       expect(await w.free(product)).toBe(0)
     })
     it("makes a nested container independent", async () => {
-      const outer = await w.container("kit"),
-        inner = await w.container("kit", { body: { name: "Inner" } })
+      const [outer, inner] = [await w.container("kit"), await w.container("kit", { body: { name: "Inner" } })]
       await w.pack(outer.id, inner.housing)
       expect((await w.act(outer.id, "dissolve")).body.meta.warnings).toEqual([expect.stringContaining("Inner")])
       expect((await w.box(inner.id)).parent_container_id).toBe(null)

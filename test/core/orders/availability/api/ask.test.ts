@@ -47,8 +47,7 @@ describe.each(engines)("availability requests on %s", (engine) => {
     })
     it("return 0 of 0 at former stores of a product without stock levels, and nothing elsewhere", async () => {
       const [T, U] = [await w.store(), await w.store()]
-      const P = await w.units(T, 1),
-        Q = await w.units(T, 1)
+      const [P, Q] = [await w.units(T, 1), await w.units(T, 1)]
       const slots = async (product_id: number, store_id: number, more = "") =>
         await w.show(`/availability?product_id=${product_id}&store_id=${store_id}&from=2026-06-20&to=2026-06-22${more}`)
       w.app.setClock("2026-06-18T13:00:00.000Z")
@@ -104,8 +103,7 @@ describe.each(engines)("availability requests on %s", (engine) => {
     })
     it("count the history of a merged product as that of the kept one", async () => {
       const T = await w.store()
-      const P = await w.units(S, 1),
-        Q = await w.units(T, 1)
+      const [P, Q] = [await w.units(S, 1), await w.units(T, 1)]
       expect((await w.post(`/products/${P.id}/merge`, { secondary_id: Q.id })).status).toBe(200)
       expect((await w.remove(`/stock_levels/${Q.units[0]}`)).status).toBe(204)
       expect((await range(P.id, "2026-06-20", "2026-06-21", T)).slots).toMatchObject([{ total_stock: 0, available: 0 }])

@@ -72,8 +72,7 @@ describe.each(engines)("demands of opportunities on %s", (engine) => {
     w.app.setClock("2026-03-01T12:00:00.000Z")
   })
   it("exist for optional lines and included accessories", async () => {
-    const P = await w.bulk(S, 5),
-      cable = await w.bulk(S, 20)
+    const [P, cable] = [await w.bulk(S, 5), await w.bulk(S, 20)]
     await w.create(`/products/${P.id}/accessories`, { accessory_product_id: cable.id, quantity: 2, included: true })
     await order("2026-04-10", "2026-04-12", P.id, 3, {}, { is_optional: true })
     expect([await free(P.id, "2026-04-10"), await free(cable.id, "2026-04-10")]).toEqual([2, 14])
@@ -113,8 +112,7 @@ describe.each(engines)("demands of opportunities on %s", (engine) => {
     expect([await free(P.id, "2026-04-09"), await free(P.id, "2026-04-10")]).toEqual([5, 3])
   })
   it("meet stock after write-offs, sales and purchases at once, without deducting quarantine", async () => {
-    const P = await w.bulk(S, 10),
-      U = await w.units(S, 2)
+    const [P, U] = [await w.bulk(S, 10), await w.units(S, 2)]
     const move = (product: number, level: number, transaction_type: number, quantity: number) =>
       w.must("POST", `/products/${product}/stock_levels/${level}/stock_transactions`, { transaction_type, quantity })
     await move(P.id, P.level, 6, 3)

@@ -220,8 +220,7 @@ describe.each(engines)("the first free window on %s", (engine) => {
   const ask = (body: object, viewer?: Parameters<App["call"]>[3]) => w.post("/availability/earliest_fit", body, viewer)
 
   it("is found by the store's calendar, and planning it shows no shortage", async () => {
-    const P = await w.bulk(S, 2),
-      Q = await w.bulk(S, 1)
+    const [P, Q] = [await w.bulk(S, 2), await w.bulk(S, 1)]
     await demandOver(w.app, P.id, S, 1, "07-01T04:00", "07-03T04:00")
     await demandOver(w.app, Q.id, S, 1, "07-04T04:00", "07-06T04:00")
     const lines = [{ product_id: P.id, quantity: 2 }, { product_id: Q.id }]

@@ -19,8 +19,7 @@ describe.each(engines)("kits in calendars and charts on %s", (engine) => {
 
   it("appear on request, with the lowest that their parts allow each day", async () => {
     const T = await w.store()
-    const A = await w.bulk(T, 6),
-      B = await w.bulk(T, 9)
+    const [A, B] = [await w.bulk(T, 6), await w.bulk(T, 9)]
     const K = await kitOf([A.id, 2], [B.id, 3])
     await demandOver(w.app, A.id, T, 3, "07-02", "07-03")
     await demandOver(w.app, B.id, T, 9, "07-03", "07-04")
@@ -38,8 +37,7 @@ describe.each(engines)("kits in calendars and charts on %s", (engine) => {
   })
   it("are judged slot by slot: shortages of different parts on different days do not add up", async () => {
     const T = await w.store()
-    const A = await w.bulk(T, 1),
-      B = await w.bulk(T, 1)
+    const [A, B] = [await w.bulk(T, 1), await w.bulk(T, 1)]
     const K = await kitOf([A.id, 1], [B.id, 1])
     await demandOver(w.app, A.id, T, 1, "07-01", "07-02")
     await demandOver(w.app, B.id, T, 2, "07-03", "07-04")
@@ -51,8 +49,7 @@ describe.each(engines)("kits in calendars and charts on %s", (engine) => {
     ])
   })
   it("appear where their nested parts are in stock, and nowhere else", async () => {
-    const T = await w.store(),
-      elsewhere = await w.store()
+    const [T, elsewhere] = [await w.store(), await w.store()]
     const A = await w.bulk(T, 9)
     const inner = await kitOf([A.id, 2])
     const outer = await kitOf([inner, 2])
@@ -65,8 +62,7 @@ describe.each(engines)("kits in calendars and charts on %s", (engine) => {
   })
   it("count cases for a container product, and have no figure without pool parts", async () => {
     const T = await w.store()
-    const H = await w.units(T, 2),
-      A = await w.bulk(T, 5)
+    const [H, A] = [await w.units(T, 2), await w.bulk(T, 5)]
     await w.put(`/products/${H.id}/container_template`, { is_containerable: true, availability_mode: "hybrid" })
     await w.create(`/products/${H.id}/components`, { component_product_id: A.id, quantity: 5 })
     const K = (await w.create("/products", { name: "Fixed parts only" })).id
@@ -86,8 +82,7 @@ describe.each(engines)("kits in calendars and charts on %s", (engine) => {
 
   it("show on request what their parts allow each day, and the demands on them", async () => {
     const T = await w.store()
-    const A = await w.bulk(T, 6, { name: "Lamp" }),
-      B = await w.bulk(T, 4, { name: "Stand" })
+    const [A, B] = [await w.bulk(T, 6, { name: "Lamp" }), await w.bulk(T, 4, { name: "Stand" })]
     const inner = await kitOf([B.id, 1])
     const K = await kitOf([A.id, 2], [inner, 2])
     await demandOver(w.app, A.id, T, 7, "07-02", "07-03")

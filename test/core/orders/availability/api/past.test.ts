@@ -50,14 +50,10 @@ describe.each(engines)("availability as of an earlier time, on %s", (engine) => 
   }
 
   it("reproduces the availability after every step of a history", async () => {
-    const A = await w.bulk(S, 10, { post_rent_unavailability: 600 }),
-      B = await w.bulk(S, 8),
-      U = await w.units(S, 3)
-    const twin = await w.bulk(S, 4),
-      lone = await w.units(S, 1)
+    const [A, B, U] = [await w.bulk(S, 10, { post_rent_unavailability: 600 }), await w.bulk(S, 8), await w.units(S, 3)]
+    const [twin, lone] = [await w.bulk(S, 4), await w.units(S, 1)]
     const K = (await w.create("/products", { name: "Kit" })).id as number
-    const H = await w.units(S, 1, { name: "Case" }),
-      F = await w.units(S, 2, { name: "Fixed" })
+    const [H, F] = [await w.units(S, 1, { name: "Case" }), await w.units(S, 2, { name: "Fixed" })]
     await w.must("PUT", `/products/${H.id}/container_template`, { is_containerable: true, availability_mode: "kit" })
     const products = [A.id, B.id, U.id, twin.id, lone.id, K, H.id, F.id]
     const told: Array<readonly [what: string, at: string, answers: ReadonlyArray<unknown>]> = []
