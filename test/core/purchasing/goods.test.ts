@@ -1,61 +1,44 @@
 /** Deliveries from suppliers, returns to them, and hire windows. */
 import fc from "fast-check"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { type App, engines, openApp, viewerWith } from "../../app.ts"
+import { beforeAll, describe, expect, it } from "vitest"
+import { engines, viewerWith } from "../../app.ts"
+import { appHouse, refused } from "../../app-house.ts"
 
-const path = "/api/v1/purchase_orders"
 const now = "2026-06-18T12:00:00.000Z"
 const hire = { starts_at: "2026-06-20T00:00:00.000Z", ends_at: "2026-06-25T00:00:00.000Z" }
 const later = "2026-06-28T00:00:00.000Z"
 const days = ["2026-06-19", "2026-06-20", "2026-06-24", "2026-06-25", "2026-06-27", "2026-06-28"]
 
 describe.each(engines)("goods of suppliers on %s", (engine) => {
-  let app: App, supplier_id: number
-  const made = async (target: string, body: object, key: string): Promise<any> => {
-    const reply = await app.call("POST", `/api/v1/${target}`, body)
-    expect([200, 201], JSON.stringify(reply.body)).toContain(reply.status)
-    return reply.body[key]
-  }
+  const w = appHouse(engine, now)
+  let supplier_id: number
   beforeAll(async () => {
-    app = await openApp(engine)
-    app.setClock(now)
-    supplier_id = (await made("members", { name: "Lender", membership_type: "organisation" }, "member")).id
+    supplier_id = await w.customer()
   })
-  afterAll(() => app?.close())
 
-  const product = async (stock_method: 1 | 2): Promise<number> =>
-    (await made("products", { name: "Goods", stock_method }, "product")).id
+  const product = (stock_method: 1 | 2) => w.product({ stock_method })
   const ordered = async (...items: ReadonlyArray<object>): Promise<any> => {
-    const order = await made("purchase_orders?include=items", { supplier_id, ...hire, items }, "purchase_order")
-    await made(`purchase_orders/${order.id}/send`, {}, "purchase_order")
+    const order = await w.create("/purchase_orders?include=items", { supplier_id, ...hire, items })
+    await w.create(`/purchase_orders/${order.id}/send`)
     return order
   }
-  const post = (id: number, what: string, body: object = {}) => app.call("POST", `${path}/${id}/${what}`, body)
-  const shown = async (id: number): Promise<any> =>
-    (await app.call("GET", `${path}/${id}?include=items`)).body.purchase_order
+  const post = (id: number, what: string, body: object = {}) => w.post(`/purchase_orders/${id}/${what}`, body)
+  const shown = async (id: number): Promise<any> => await w.show(`/purchase_orders/${id}?include=items`)
   const levels = async (product_id: number): Promise<ReadonlyArray<any>> =>
-    (await app.call("GET", `/api/v1/stock_levels?q[product_id_eq]=${product_id}&per_page=100&sort=id`)).body
-      .stock_levels
+    await w.show(`/stock_levels?q[product_id_eq]=${product_id}&per_page=100&sort=id`)
   const totals = async (product_id: number): Promise<ReadonlyArray<number>> => {
     const found: Array<number> = []
-    for (const day of days) {
-      const reply = await app.call("GET", `/api/v1/availability?product_id=${product_id}&store_id=1&date=${day}`)
-      found.push(reply.body.availability.total_stock)
-    }
+    for (const day of days)
+      found.push((await w.show(`/availability?product_id=${product_id}&store_id=1&date=${day}`)).total_stock)
     return found
   }
-  const refusal = (reply: { status: number; body: any }) => [reply.status, Object.keys(reply.body.errors ?? {})]
-
   it("are received up to the ordered quantity", async () => {
     const { id, items } = await ordered({ product_id: await product(1), quantity: "3" })
     const item_id = items[0].id
     expect((await post(id, "receive", { lines: [{ item_id, quantity: "2" }] })).status).toBe(200)
-    expect(refusal(await post(id, "receive", { lines: [{ item_id, quantity: "2" }] }))).toEqual([
-      422,
-      ["lines.0.quantity"]
-    ])
+    await refused(post(id, "receive", { lines: [{ item_id, quantity: "2" }] }), "lines.0.quantity")
     const twice = [1, 2].map(() => ({ item_id, quantity: "1" }))
-    expect(refusal(await post(id, "receive", { lines: twice }))).toEqual([422, ["lines.1.quantity"]])
+    await refused(post(id, "receive", { lines: twice }), "lines.1.quantity")
   })
   it("have each serial number on one unit only", async () => {
     const product_id = await product(2)
@@ -63,8 +46,8 @@ describe.each(engines)("goods of suppliers on %s", (engine) => {
     const take = (quantity: string, ...serial_numbers: ReadonlyArray<string>) =>
       post(id, "receive", { lines: [{ item_id: items[0].id, quantity, serial_numbers }] })
     expect((await take("1", "ONE")).status).toBe(200)
-    expect(refusal(await take("1", "ONE"))).toEqual([422, ["lines.0.serial_numbers"]])
-    expect(refusal(await take("2", "TWO", "TWO"))).toEqual([422, ["lines.0.serial_numbers"]])
+    await refused(take("1", "ONE"), "lines.0.serial_numbers")
+    await refused(take("2", "TWO", "TWO"), "lines.0.serial_numbers")
   })
   it("count within their hire, until its new end if it is extended", async () => {
     for (const stock_method of [1, 2] as const) {
@@ -81,9 +64,9 @@ describe.each(engines)("goods of suppliers on %s", (engine) => {
     const { id, items } = await ordered({ product_id, quantity: "1" })
     await post(id, "receive", { lines: [{ item_id: items[0].id, quantity: "1" }] })
     const [unit] = await levels(product_id)
-    const box = await made("containers/temporary", { name: "Box", barcode: `B-${unit.id}`, store_id: 1 }, "container")
-    await made(`containers/${box.id}/pack`, { serialised_item_id: unit.id }, "container_item")
-    expect(refusal(await post(id, "return"))).toEqual([422, ["lines.0.serial_numbers"]])
+    const box = await w.create("/containers/temporary", { name: "Box", barcode: `B-${unit.id}`, store_id: 1 })
+    await w.create(`/containers/${box.id}/pack`, { serialised_item_id: unit.id })
+    await refused(post(id, "return"), "lines.0.serial_numbers")
   })
   it.each([
     ["receive", "purchase_orders.receive", { lines: [{ item_id: 1, quantity: "1" }] }],
@@ -95,19 +78,13 @@ describe.each(engines)("goods of suppliers on %s", (engine) => {
     if (what === "return") await post(id, "receive", { lines: [{ item_id: items[0].id, quantity: "1" }] })
     const all = ["view", "create", "edit", "delete", "send", "receive"].map((one) => `purchase_orders.${one}`)
     const by = (permissions: ReadonlyArray<string>, abilities: ReadonlyArray<string>) =>
-      app.call("POST", `${path}/${id}/${what}`, sent, viewerWith(permissions, abilities))
+      w.post(`/purchase_orders/${id}/${what}`, sent, viewerWith(permissions, abilities))
     const able = ["purchase_orders:read", "purchase_orders:write"]
-    const before = await app.dump()
-    expect(
-      (
-        await by(
-          all.filter((one) => one !== permission),
-          able
-        )
-      ).status
-    ).toBe(403)
+    const before = await w.app.dump()
+    const others = all.filter((one) => one !== permission)
+    expect((await by(others, able)).status).toBe(403)
     expect((await by(all, ["purchase_orders:read"])).status).toBe(403)
-    expect(await app.dump()).toEqual(before)
+    expect(await w.app.dump()).toEqual(before)
     expect((await by(all, able)).status).toBe(200)
   })
   it.each([
@@ -117,20 +94,18 @@ describe.each(engines)("goods of suppliers on %s", (engine) => {
   ])("are not ordered for a shortage without %s", async (permission, sub_rental) => {
     const product_id = await product(1)
     const window = { starts_at: "2026-06-21T08:00:00Z", ends_at: "2026-06-22T08:00:00Z" }
-    const { id } = await made("opportunities", { subject: "Job", store_id: 1, ...window }, "opportunity")
-    await made(`opportunities/${id}/items`, { name: "Line", item_id: product_id, quantity: "2" }, "opportunity")
+    const { id } = await w.deal(window, { name: "Line", item_id: product_id, quantity: "2" })
     const all = ["shortages.resolve", "shortages.view", "purchase_orders.create", "purchase_orders.view"]
     const mine = [...all, "opportunities.view", "opportunities.edit"]
     const by = (permissions: ReadonlyArray<string>) =>
-      app.call(
-        "POST",
-        `/api/v1/opportunities/${id}/shortages/resolve`,
+      w.post(
+        `/opportunities/${id}/shortages/resolve`,
         { resolution: "sub_hire", supplier_id, sub_rental },
         viewerWith(permissions, ["purchase_orders:read", "purchase_orders:write"])
       )
-    const before = await app.dump()
+    const before = await w.app.dump()
     expect((await by(mine.filter((one) => one !== permission))).status).toBe(403)
-    expect(await app.dump()).toEqual(before)
+    expect(await w.app.dump()).toEqual(before)
     expect((await by(mine)).status).toBe(201)
   })
 

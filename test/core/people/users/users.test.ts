@@ -6,7 +6,7 @@ import { hasOnePermission, type Viewer } from "../../../../core/kernel/fields/re
 import { permissionsOfRole, roles, users, viewerOf } from "../../../../core/people/users/permissions.ts"
 import { ownerEvents } from "../../../../core/people/users/decide.ts"
 import { engines, owner, viewerWith } from "../../../app.ts"
-import { appHouse, itFoldsAgain } from "../../../app-house.ts"
+import { appHouse, itFoldsAgain, refused } from "../../../app-house.ts"
 import { words } from "../../../words.ts"
 
 const role = permissionsOfRole
@@ -168,9 +168,7 @@ describe.each(engines)("users and roles on %s", (engine) => {
     expect((await w.put(`/users/${user.id}`, { email: "taken-over@example.com" }, powers)).status).toBe(403)
     expect((await w.remove(`/users/${user.id}`, powers)).status).toBe(403)
     expect((await w.put(`/users/${editor.user_id}`, { name: "Myself" }, powers)).status).toBe(200)
-    expect((await w.put(`/users/${user.id}`, { email: renamed.body.user.email, name: "" })).body.errors).toHaveProperty(
-      "name"
-    )
+    await refused(w.put(`/users/${user.id}`, { email: renamed.body.user.email, name: "" }), "name")
   })
   it("are deactivated by deletion and can be reactivated, but not delete themselves", async () => {
     const { user } = (await invite()).body
@@ -256,9 +254,7 @@ describe.each(engines)("users and roles on %s", (engine) => {
     })
     const id = made.body.role.id
     expect((await w.post("/roles", { name: "driver" })).body.errors).toHaveProperty("name")
-    expect(
-      (await w.post("/roles", { name: "X", permissions: ["members.view", "members.fly"] })).body.errors
-    ).toHaveProperty("permissions.1")
+    await refused(w.post("/roles", { name: "X", permissions: ["members.view", "members.fly"] }), "permissions.1")
     const { user } = (await invite({ roles: ["Driver"] })).body
     expect((await w.remove(`/roles/${id}`)).body.errors).toHaveProperty("role")
     await w.put(`/users/${user.id}`, { roles: [] })
@@ -269,9 +265,7 @@ describe.each(engines)("users and roles on %s", (engine) => {
     const held = [...(await viewerFor("Warehouse")).permissions, ...(await viewerFor("Sales")).permissions]
     const fuller = { ...keeper, permissions: new Set([...held, "roles.manage"]) }
     expect((await w.post("/roles", { name: "Mini", permissions: ["members.view"] }, keeper)).status).toBe(201)
-    expect(
-      (await w.post("/roles", { name: "Maxi", permissions: ["settings.manage"] }, keeper)).body.errors
-    ).toHaveProperty("permissions.0")
+    await refused(w.post("/roles", { name: "Maxi", permissions: ["settings.manage"] }, keeper), "permissions.0")
     expect((await w.put("/roles/3", { description: "mine" }, keeper)).body.errors).toHaveProperty("role")
     expect((await w.put("/roles/4", { description: "theirs" }, keeper)).body.errors).toHaveProperty("role")
     expect((await w.put("/roles/4", { description: "theirs" }, fuller)).status).toBe(200)
