@@ -85,6 +85,8 @@ describe.each(both_engines)("references on %s", (engine) => {
     const line = { name: "Line", item_id, itemable_type: "Product", quantity: 1, ...more }
     return (await w.create(`/opportunities/${id}/items`, line)).items.at(-1).id
   }
+  const activityOn = async (level: number): Promise<number> =>
+    (await w.create("/activities", { subject: "Mend it", regarding_type: "StockLevel", regarding_id: level })).id
   const dangling = () => w.app.run(danglingReferences(catalogue.references, catalogue.table))
   const refused = (reply: Awaited<ReturnType<typeof w.remove>>, field: string) => {
     expect([reply.status, Object.keys(reply.body.errors ?? {})]).toEqual([422, [field]])
@@ -99,8 +101,8 @@ describe.each(both_engines)("references on %s", (engine) => {
       const unit = units[0]!
       const job = await quote({ store_id: S })
       const line = await lineOf(job, product)
-      if (state !== "draft") await w.post(`/opportunities/${job}/convert_to_quotation`)
-      if (state === "order") await w.post(`/opportunities/${job}/convert_to_order`)
+      if (state === "order") await w.confirm(job)
+      else if (state !== "draft") await w.post(`/opportunities/${job}/convert_to_quotation`)
       const asset = (await w.create(`/opportunities/${job}/items/${line}/assets`, { stock_level_id: unit })).id
       expect(refused(await w.remove(`/stock_levels/${unit}`), "stock_level")).toMatch(/in use by .*; release/)
       expect((await w.remove(`/opportunities/${job}/items/${line}/assets/${asset}`)).status).toBe(204)
@@ -172,21 +174,19 @@ describe.each(both_engines)("references on %s", (engine) => {
   })
   it("to a deleted unit are cleared on activities", async () => {
     const [unit] = (await w.units(1, 1)).units
-    const activity = (
-      await w.create("/activities", { subject: "Mend it", regarding_type: "StockLevel", regarding_id: unit })
-    ).id
+    const activity = await activityOn(unit!)
     expect((await w.remove(`/stock_levels/${unit}`)).status).toBe(204)
     expect(await w.show(`/activities/${activity}`)).toMatchObject({ regarding_type: null, regarding_id: null })
   })
   it("to a deleted address are cleared on opportunities", async () => {
-    const member = (await w.create("/members", { name: "Acme", membership_type: "organisation" })).id
+    const member = await w.customer()
     const address = (await w.create(`/members/${member}/addresses`, { street: "1 High Street" })).id
     const job = await quote({ member_id: member, delivery_address_id: address })
     expect((await w.remove(`/members/${member}/addresses/${address}`)).status).toBe(204)
     expect((await w.show(`/opportunities/${job}`)).delivery_address_id).toBeNull()
   })
   it("to an anonymised member's addresses are cleared on opportunities", async () => {
-    const member = (await w.create("/members", { name: "Ann", membership_type: "organisation" })).id
+    const member = await w.customer()
     const address = (await w.create(`/members/${member}/addresses`, { street: "2 High Street" })).id
     const job = await quote({ member_id: member, collection_address_id: address })
     await w.post(`/members/${member}/anonymise`)
@@ -271,9 +271,7 @@ describe.each(both_engines)("references on %s", (engine) => {
     const levelOf = async (id: number) =>
       (await w.show(`/stock_levels?q[product_id_eq]=${id}&q[store_id_eq]=1`))[0].id as number
     const [into, from] = [await levelOf(one), await levelOf(two)]
-    const activity = (
-      await w.create("/activities", { subject: "Count it", regarding_type: "StockLevel", regarding_id: from })
-    ).id
+    const activity = await activityOn(from)
     await w.post(`/products/${one}/merge`, { secondary_id: two })
     expect(await w.show(`/activities/${activity}`)).toMatchObject({ regarding_type: "StockLevel", regarding_id: into })
   })

@@ -10,6 +10,7 @@ import { CommandRuntime } from "../../../../core/kernel/endpoints/endpoint.ts"
 import { Store } from "../../../../core/kernel/store/store.ts"
 import { readDocument } from "../../../../core/pricing/print/blocks.ts"
 import { type App, engines, openApp } from "../../../app.ts"
+import { hire_dates } from "../../../rental-house.ts"
 import { callsTo, type House, now, openHouse, orderOfLines, paperOf, rowsOf, said, sketch } from "./house.ts"
 
 const golden = (name: string, text: string): void => {
@@ -212,12 +213,7 @@ it("a case on the order lists all its content, ticked once sealed", async () => 
   expect(box.status, JSON.stringify(box.body)).toBe(201)
   for (const one of inside) await post(`/containers/${box.body.container.id}/pack`, { serialised_item_id: one })
   await post(`/containers/${box.body.container.id}/seal`)
-  const order = await made("/opportunities", {
-    subject: "Radio",
-    store_id: 1,
-    starts_at: "2026-09-01T09:00:00Z",
-    ends_at: "2026-09-05T17:00:00Z"
-  })
+  const order = await made("/opportunities", { subject: "Radio", store_id: 1, ...hire_dates })
   const { opportunity } = await post(`/opportunities/${order}/items?include=items`, {
     name: "Radio rack",
     item_id: rack,

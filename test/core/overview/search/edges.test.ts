@@ -19,13 +19,10 @@ describe.each(engines)("search edge cases on %s", (engine) => {
   }, 60_000)
 
   const search = async (words: string, more = "", viewer?: Parameters<App["call"]>[3]) => {
-    const answer = await w.get(`/search?q=${encodeURIComponent(words)}${more}`, viewer)
-    expect(answer.status, JSON.stringify(answer.body)).toBe(200)
-    return answer.body.search
+    return (await w.must("GET", `/search?q=${encodeURIComponent(words)}${more}`, undefined, viewer)).search
   }
   const ids = (rows: ReadonlyArray<{ readonly id: number }>) => rows.map(({ id }) => id)
-  const member = async (name: string): Promise<number> =>
-    (await w.create("/members", { name, membership_type: "organisation" })).id
+  const member = (name: string) => w.customer({ name })
   const where = async (code: string, viewer?: Parameters<App["call"]>[3]) =>
     (await search(code, "&kinds[]=units", viewer)).units[0]?.where
 
@@ -106,8 +103,7 @@ describe.each(engines)("search edge cases on %s", (engine) => {
     const product = await w.serialised({ name: "Fresnel" })
     const unit = await w.unit(product, 1, { asset_number: "FR-1", location: "Rack 3" })
     const move = async (name: string, body: object = {}) => {
-      const answer = await w.post(`/stock_levels/${unit}/${name}`, body)
-      expect(answer.status, JSON.stringify(answer.body)).toBe(200)
+      await w.must("POST", `/stock_levels/${unit}/${name}`, body)
     }
     expect((await where("fr-1")).text).toBe("Main Warehouse, Rack 3")
     await move("quarantine", { reason: "hot smell", expected_back_at: "2026-06-20T08:00:00Z" })
@@ -131,9 +127,9 @@ describe.each(engines)("search edge cases on %s", (engine) => {
   })
   it("shows how much of a bulk quantity is out of service", async () => {
     const product = await w.product({ name: "Clamp" })
-    const [level] = await w.show(`/stock_levels?q[product_id_eq]=${product}`)
-    await w.put(`/stock_levels/${level.id}`, { quantity_held: "40", barcode: "CLAMPS" })
-    await w.post(`/stock_levels/${level.id}/quarantine`, { quantity: 3, reason: "bent" })
+    const level = await w.hold(product, 40)
+    await w.put(`/stock_levels/${level}`, { barcode: "CLAMPS" })
+    await w.post(`/stock_levels/${level}/quarantine`, { quantity: 3, reason: "bent" })
     expect(await where("clamps")).toMatchObject({ place: "in_store", text: "Main Warehouse, 3 in quarantine (bent)" })
   })
   it("shows the supplier and return date of a sub-hired unit to users who see purchases", async () => {
@@ -149,8 +145,7 @@ describe.each(engines)("search edge cases on %s", (engine) => {
     const path = `/purchase_orders/${id}`
     await w.post(`${path}/send`)
     const lines = [{ item_id: items[0].id, quantity: "1", serial_numbers: ["HOIST-9"] }]
-    const received = await w.post(`${path}/receive`, { lines })
-    expect(received.status, JSON.stringify(received.body)).toBe(200)
+    await w.must("POST", `${path}/receive`, { lines })
     expect(await where("hoist-9")).toMatchObject({
       place: "in_store",
       text: "Main Warehouse, sub-hired from Rig Hire, due back Thu 25 Jun 09:00",
@@ -168,8 +163,7 @@ describe.each(engines)("search edge cases on %s", (engine) => {
     const hire = { subject: "Fair", starts_at: "2026-06-18T09:00:00Z", ends_at: "2026-06-19T17:00:00Z" }
     const made = await w.deal(hire, { name: "Projector", item_id: product, quantity: 1 })
     const path = `/opportunities/${made.id}`
-    await w.post(`${path}/convert_to_quotation`)
-    await w.post(`${path}/convert_to_order`)
+    await w.confirm(made.id)
     expect((await w.post(`${path}/scan`, { direction: "out", code: "PJ-1" })).status).toBe(200)
     expect(await where("pj-1")).toMatchObject({ place: "out", order: { id: made.id } })
     const [asset] = await w.show(`${path}/assets`)

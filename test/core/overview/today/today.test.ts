@@ -20,13 +20,10 @@ describe.each(engines)("the day's work, on %s", (engine) => {
   const order = (subject: string, starts_at: string, ends_at: string, more: object = {}) =>
     orderOf(product, 12, { subject, starts_at, ends_at, ...more })
   const bookOut = async ({ id, line }: { id: number; line: number }, quantity: number) => {
-    const answer = await w.patch(`/opportunities/${id}/items/${line}/fulfilment`, { action: "dispatch", quantity })
-    expect(answer.status, JSON.stringify(answer.body)).toBe(200)
+    await w.must("PATCH", `/opportunities/${id}/items/${line}/fulfilment`, { action: "dispatch", quantity })
   }
   const today = async (query = "", viewer?: Parameters<App["call"]>[3]) => {
-    const answer = await w.get(`/today${query}`, viewer)
-    expect(answer.status, JSON.stringify(answer.body)).toBe(200)
-    return answer.body.today
+    return (await w.must("GET", `/today${query}`, undefined, viewer)).today
   }
   const subjects = (list: { orders: ReadonlyArray<{ subject: string }> }) => list.orders.map(({ subject }) => subject)
 
@@ -175,15 +172,10 @@ describe.each(engines)("the day's work, on %s", (engine) => {
   it("counts allocated units as not packed", async () => {
     const product = await w.serialised()
     const units = [await w.labelled(product), await w.labelled(product), await w.labelled(product)]
-    const gig = await orderOf(product, 3, {
-      subject: "units",
-      starts_at: "2026-06-18T16:00:00Z",
-      ends_at: "2026-06-18T20:00:00Z"
-    })
+    const evening = { starts_at: "2026-06-18T16:00:00Z", ends_at: "2026-06-18T20:00:00Z" }
+    const gig = await orderOf(product, 3, { subject: "units", ...evening })
     const path = `/opportunities/${gig.id}`
-    const allocated = await w.post(`${path}/quick_allocate`, {
-      allocations: units.map(({ id }) => ({ opportunity_item_id: gig.line, stock_level_id: id }))
-    })
+    const allocated = await w.allocate({ id: gig.id, line: { id: gig.line } }, ...units.map(({ id }) => id))
     const [a, b] = allocated.body.opportunity.items[0].assets.map(({ id }: { readonly id: number }) => id)
     const piecesIn = async (list: "going_out" | "coming_back" | "to_prepare") => {
       const found = (await today())[list].orders.find((one: { readonly id: number }) => one.id === gig.id)
@@ -200,14 +192,10 @@ describe.each(engines)("the day's work, on %s", (engine) => {
   it("lists no order as due back once all dispatched units are back, even if some never left", async () => {
     const product = await w.serialised()
     const units = [await w.labelled(product), await w.labelled(product)]
-    const gig = await orderOf(product, 2, {
-      subject: "half",
-      starts_at: "2026-06-17T08:00:00Z",
-      ends_at: "2026-06-18T11:00:00Z"
-    })
+    const dates = { starts_at: "2026-06-17T08:00:00Z", ends_at: "2026-06-18T11:00:00Z" }
+    const gig = await orderOf(product, 2, { subject: "half", ...dates })
     const path = `/opportunities/${gig.id}`
-    const allocations = units.map(({ id }) => ({ opportunity_item_id: gig.line, stock_level_id: id }))
-    const allocated = await w.post(`${path}/quick_allocate`, { allocations })
+    const allocated = await w.allocate({ id: gig.id, line: { id: gig.line } }, ...units.map(({ id }) => id))
     const [went] = allocated.body.opportunity.items[0].assets.map(({ id }: { readonly id: number }) => id)
     await w.post(`${path}/quick_book_out`, { asset_ids: [went] })
     expect(subjects((await today()).late)).toContain("half")
@@ -231,10 +219,10 @@ describe.each(engines)("the day's work, on %s", (engine) => {
     expect(subjects((await today()).short)).toEqual(["soon"])
   })
   it("counts expected deliveries and returns to suppliers in pieces", async () => {
-    const supplier = await w.create("/members", { name: "Rig Hire", membership_type: "organisation" })
+    const supplier_id = await w.customer()
     const ordered = async (subject: string, dates: object, received?: string) => {
       const made = await w.create("/purchase_orders", {
-        supplier_id: supplier.id,
+        supplier_id,
         store_id: 1,
         subject,
         po_type: "sub_hire",

@@ -13,9 +13,7 @@ const refusedOn = ({ body, status }: Reply): unknown => [status, Object.keys(bod
 describe.each(engines)("vehicles on %s", (engine) => {
   const w = appHouse(engine)
   const make = async (body: object): Promise<any> => {
-    const made = await w.post(path, body)
-    expect(made.status, JSON.stringify(made.body)).toBe(201)
-    return made.body.vehicle
+    return (await w.must("POST", path, body)).vehicle
   }
   const names = async (query: string): Promise<ReadonlyArray<string>> =>
     (await w.show(`${path}?${query}`)).map(({ name }: { readonly name: string }) => name)

@@ -15,9 +15,8 @@ const seller: Viewer = { ...viewerWith(["members.view"], ["members:read"]), role
 describe.each(engines)("saved views on %s", (engine) => {
   const w = appHouse(engine)
   const made = async (body: object, viewer: Viewer = owner): Promise<any> => {
-    const reply = await w.post(path, { name: "V", entity_type: "members", columns: ["name"], ...body }, viewer)
-    expect(reply.status, JSON.stringify(reply.body)).toBe(201)
-    return reply.body.custom_view
+    return (await w.must("POST", path, { name: "V", entity_type: "members", columns: ["name"], ...body }, viewer))
+      .custom_view
   }
   const refused = async (body: object): Promise<ReadonlyArray<string>> => {
     const reply = await w.post(path, { name: "V", entity_type: "members", columns: ["name"], ...body })
