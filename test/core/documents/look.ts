@@ -7,10 +7,12 @@ import { mkdirSync, writeFileSync } from "node:fs"
 import { createHash } from "node:crypto"
 import { join } from "node:path"
 import { Effect } from "effect"
+import { creditNoteDocument, invoiceDocument } from "../../../core/billing/paper/document.ts"
 import { purchaseDocument } from "../../../core/documents/content/purchase.ts"
 import { salesDocument } from "../../../core/documents/content/sales.ts"
 import type { PrintDocument } from "../../../core/pricing/print/blocks.ts"
 import { background_limit_millis, makeRenderer } from "../../../server/print/renderer.ts"
+import { creditNoteSample, invoiceSample } from "../billing/paper/samples.ts"
 import { purchaseSample, sampleOptions, salesSample, type SalesSample } from "./samples.ts"
 
 const folder = process.argv[2] ?? "."
@@ -59,7 +61,36 @@ const papers: { readonly [name: string]: PrintDocument } = {
     purchaseSample({ lines: 40, currency: "KWD", buyer: "شركة الأضواء للفعاليات", order: { status: "draft" } }),
     sampleOptions("en-GB", texts)
   ),
-  "purchase_order-1000-EUR": purchaseDocument(purchaseSample({ lines: 1_000, currency: "EUR" }), sampleOptions("fr"))
+  "purchase_order-1000-EUR": purchaseDocument(purchaseSample({ lines: 1_000, currency: "EUR" }), sampleOptions("fr")),
+  "invoice-1-EUR": invoiceDocument(invoiceSample({ lines: 1, currency: "EUR", language: "de" })),
+  "draft-3-EUR": invoiceDocument(
+    invoiceSample({
+      lines: 3,
+      currency: "EUR",
+      language: "en-GB",
+      invoice: { status: "draft", number: null, issued_at: null, due_at: null }
+    })
+  ),
+  "invoice-40-EUR": invoiceDocument(
+    invoiceSample({ lines: 40, currency: "EUR", language: "en-GB", with_discount: true, with_deposit: true })
+  ),
+  "invoice-40-JPY": invoiceDocument(
+    invoiceSample({
+      lines: 40,
+      currency: "JPY",
+      language: "en-US",
+      buyer: "Φωτισμός Αθηνών Α.Ε.",
+      invoice: { status: "voided" },
+      options: { page_size: "LETTER" }
+    })
+  ),
+  "invoice-40-KWD": invoiceDocument(
+    invoiceSample({ lines: 40, currency: "KWD", language: "en-GB", buyer: "شركة الأضواء للفعاليات" })
+  ),
+  "invoice-1000-EUR": invoiceDocument(
+    invoiceSample({ lines: 1_000, currency: "EUR", language: "fr", buyer: "ООО «Свет и Звук»", with_discount: true })
+  ),
+  "credit_note-5-EUR": creditNoteDocument(creditNoteSample({ lines: 5, currency: "EUR", language: "de" }))
 }
 await Effect.runPromise(
   Effect.scoped(

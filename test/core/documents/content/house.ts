@@ -8,8 +8,11 @@ import { asset_assignments, opportunity_items } from "../../../../core/orders/op
 import type { Block, PrintDocument, Row, Table } from "../../../../core/pricing/print/blocks.ts"
 import { products } from "../../../../core/products/products/schema.ts"
 import { stock_levels } from "../../../../core/products/stock/schema.ts"
+import { initialRow } from "../../../../core/kernel/endpoints/crud-resource.ts"
+import { insert } from "../../../../core/kernel/tables/table.ts"
 import type { App } from "../../../app.ts"
 import { houseOn } from "../../../app-house.ts"
+import { hire_dates } from "../../../rental-house.ts"
 
 export const now = "2026-06-18T12:00:00.000Z"
 type Kind = DocumentSource["document_type"]
@@ -80,8 +83,7 @@ export const openHouse = async (app: App): Promise<House> => {
     member_id: customer,
     venue_id: venue,
     store_id: 1,
-    starts_at: "2026-09-01T09:00:00Z",
-    ends_at: "2026-09-05T17:00:00Z",
+    ...hire_dates,
     load_starts_at: "2026-08-31T07:00:00Z",
     load_ends_at: "2026-08-31T09:00:00Z",
     delivery_instructions: "Dock 4, ring twice",
@@ -106,8 +108,7 @@ export const openHouse = async (app: App): Promise<House> => {
   lines["case"] = await line("Flight case", { item_id: flight, quantity: "1" })
   lines["mixer"] = await line("Mixer", { item_id: mixer, quantity: "1", transaction_type: 3 })
   await line("Crew", { item_type: "service", quantity: "5", unit_price: "50.00" })
-  await post(`/opportunities/${order}/convert_to_quotation`)
-  await post(`/opportunities/${order}/convert_to_order`)
+  await houseOn(app).confirm(order)
   await post(`/opportunities/${order}/quick_allocate`, {
     allocations: [
       ...[0, 1, 2].map((at) => ({ opportunity_item_id: lines["heads"]!, stock_level_id: heads[at]! })),
@@ -151,27 +152,13 @@ export const paperOf = (
 export const orderOfLines = async (app: App, count: number): Promise<number> => {
   const { made, post } = callsTo(app)
   const counted = await made("/products", { name: `Cable ${count}`, sku: `CAB-${count}`, weight: "1.25" })
-  const single = await made("/products", {
-    name: `Head ${count}`,
-    sku: `HEAD-${count}`,
-    stock_method: 2,
-    weight: "8.4"
-  })
+  const head = { name: `Head ${count}`, sku: `HEAD-${count}`, stock_method: 2, weight: "8.4" }
+  const single = await made("/products", head)
   const level = await made("/stock_levels", { product_id: single, store_id: 1, asset_number: `H-${count}` })
-  const order = await made("/opportunities", {
-    subject: `A job of ${count} lines`,
-    store_id: 1,
-    starts_at: "2026-09-01T09:00:00Z",
-    ends_at: "2026-09-05T17:00:00Z"
-  })
+  const order = await made("/opportunities", { subject: `A job of ${count} lines`, store_id: 1, ...hire_dates })
   await post(`/opportunities/${order}/items`, { name: "Head", item_id: single, quantity: "1" })
-  const words = [
-    "Beam",
-    "Wash",
-    "Profile",
-    "Monitor speaker with a rather long name, as price lists have them",
-    "Truss 2 m"
-  ]
+  const long = "Monitor speaker with a rather long name, as price lists have them"
+  const words = ["Beam", "Wash", "Profile", long, "Truss 2 m"]
   for (const table of ["products", "opportunity_items", "asset_assignments", "stock_levels"]) app.invented.add(table)
   await app.run(
     Effect.gen(function* () {
@@ -186,58 +173,40 @@ export const orderOfLines = async (app: App, count: number): Promise<number> => 
           const is_single = at % 2 === 1
           const name = `${words[at % words.length]} ${at + 1}`
           const { name_folded: _name, sku_folded: _sku, ...product } = (is_single ? a_single! : a_counted!) as any
+          const line_row = {
+            ...line!,
+            id,
+            item_id: id,
+            name,
+            path: String(at + 2).padStart(4, "0"),
+            quantity: is_single ? "1.00" : `${(at % 17) + 1}.00`
+          }
+          const level_row = {
+            ...a_level!,
+            id,
+            product_id: id,
+            asset_number: is_single ? `U-${count}-${at + 1}` : null,
+            serial_number: is_single ? `SER${count}${at}` : null,
+            stock_category: is_single ? 50 : 10,
+            location: `${"ABCDEF"[at % 6]}-${(at % 11) + 1}`
+          }
+          const asset_row = {
+            ...initialRow(asset_assignments, {}),
+            id,
+            created_at: now,
+            updated_at: now,
+            deleted_at: null,
+            opportunity_id: order,
+            opportunity_item_id: id,
+            stock_level_id: id,
+            status: at % 4 === 1 ? 1 : 0,
+            allocated_at: now
+          }
           return [
-            { op: "insert" as const, table: products, row: { ...product, id, name, sku: `SKU-${count}-${at + 1}` } },
-            {
-              op: "insert" as const,
-              table: opportunity_items,
-              row: {
-                ...line!,
-                id,
-                item_id: id,
-                name,
-                path: String(at + 2).padStart(4, "0"),
-                quantity: is_single ? "1.00" : `${(at % 17) + 1}.00`
-              }
-            },
-            {
-              op: "insert" as const,
-              table: stock_levels,
-              row: {
-                ...a_level!,
-                id,
-                product_id: id,
-                asset_number: is_single ? `U-${count}-${at + 1}` : null,
-                serial_number: is_single ? `SER${count}${at}` : null,
-                stock_category: is_single ? 50 : 10,
-                location: `${"ABCDEF"[at % 6]}-${(at % 11) + 1}`
-              }
-            },
-            ...(is_single
-              ? [
-                  {
-                    op: "insert" as const,
-                    table: asset_assignments,
-                    row: {
-                      id,
-                      created_at: now,
-                      updated_at: now,
-                      opportunity_id: order,
-                      opportunity_item_id: id,
-                      stock_level_id: id,
-                      status: at % 4 === 1 ? 1 : 0,
-                      allocated_at: now,
-                      prepared_at: null,
-                      dispatched_at: null,
-                      returned_at: null,
-                      checked_at: null,
-                      container_stock_level_id: null,
-                      condition_on_return: null,
-                      notes: null
-                    }
-                  }
-                ]
-              : [])
+            insert(products, { ...product, id, name, sku: `SKU-${count}-${at + 1}` }),
+            insert(opportunity_items, line_row),
+            insert(stock_levels, level_row),
+            ...(is_single ? [insert(asset_assignments, asset_row)] : [])
           ]
         })
       )
