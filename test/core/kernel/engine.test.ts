@@ -91,13 +91,9 @@ describe.each(both_engines)("commands on %s", (engine) => {
         readings: [reading({ id: alive }), reading({ id: gone }), reading({ id: 98765, shelf: "high" })],
         rack_ids: [alive, 9_007_199_254_740_991, gone]
       })
-      expect(Object.keys(body.errors).sort()).toEqual([
-        "rack_ids.1",
-        "rack_ids.2",
-        "readings.1.rack.id",
-        "readings.2.rack.id",
-        "readings.2.rack.shelf"
-      ])
+      expect(Object.keys(body.errors).sort()).toEqual(
+        words("rack_ids.1 rack_ids.2 readings.1.rack.id readings.2.rack.id readings.2.rack.shelf")
+      )
       expect(await statusOf("PUT", `/lamps/${id}`, { rack_id: gone })).toBe(422)
       expect((await w.put(`/lamps/${id}`, { rack_id: null })).body.lamp.rack_id).toBe(null)
     })

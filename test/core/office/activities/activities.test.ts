@@ -10,7 +10,7 @@ describe.each(engines)("activities on %s", (engine) => {
     pat = await w.create("/users", { name: "Pat", email: "pat@example.com", active: true })
   })
   const make = async (body: object = {}) => await w.create("/activities", { subject: "Ring back", ...body })
-  const member = async (name: string) => (await w.create("/members", { name, membership_type: "contact" })).id as number
+  const member = (name: string) => w.contact({ name })
   const type = async (name: string) => (await w.show(`/list_names/12/values?q[name_eq]=${name}`))[0].id as number
 
   it("are scheduled tasks of normal priority, owned by their creator, by default", async () => {
@@ -141,20 +141,9 @@ describe.each(engines)("activities on %s", (engine) => {
   })
   it("are filtered by subject, person, time and state, and sorted", async () => {
     const ann = await member("Filtered Ann")
-    await make({
-      subject: "Late",
-      regarding_type: "Member",
-      regarding_id: ann,
-      starts_at: "2026-09-02",
-      owned_by: pat.id
-    })
-    await make({
-      subject: "Early",
-      regarding_type: "Member",
-      regarding_id: ann,
-      starts_at: "2026-09-01",
-      status_id: 2003
-    })
+    const about = { regarding_type: "Member", regarding_id: ann }
+    await make({ ...about, subject: "Late", starts_at: "2026-09-02", owned_by: pat.id })
+    await make({ ...about, subject: "Early", starts_at: "2026-09-01", status_id: 2003 })
     const subjects = async (query: string) =>
       (await w.show(`/activities?q[regarding_type_eq]=Member&q[regarding_id_eq]=${ann}&${query}`)).map(
         (one: { subject: string }) => one.subject

@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, it } from "vitest"
 import { rateFacts } from "../../../../core/products/rates/product-rates.ts"
 import { engines, viewerWith } from "../../../app.ts"
 import { appHouse, itFoldsAgain, refused } from "../../../app-house.ts"
+import { words } from "../../../words.ts"
 
 describe.each(engines)("product rates on %s", (engine) => {
   const w = appHouse(engine)
@@ -119,12 +120,9 @@ describe.each(engines)("product rates on %s", (engine) => {
     await refused(w.post(`${base}/rates`, { ...daily, ...over }), ...errors)
   })
   it("name every required field for an empty body", async () => {
-    expect(Object.keys((await w.post(`${base}/rates`, {})).body.errors)).toEqual([
-      "rate_definition_id",
-      "transaction_type",
-      "price",
-      "currency"
-    ])
+    expect(Object.keys((await w.post(`${base}/rates`, {})).body.errors)).toEqual(
+      words("rate_definition_id transaction_type price currency")
+    )
   })
   it("compare a new end with the stored start", async () => {
     const product = await newProduct()

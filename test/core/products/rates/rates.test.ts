@@ -39,12 +39,8 @@ describe.each(engines)("golden rates on %s", (engine) => {
           ? 2
           : (await define({ calculation_strategy: "fixed", ...existing })).body.rate_definition.id
       if (existing.in_use === true) {
-        await w.post(`/products/${product}/rates`, {
-          rate_definition_id: id,
-          transaction_type: "rental",
-          price: 1,
-          currency: "GBP"
-        })
+        const rate = { rate_definition_id: id, transaction_type: "rental", price: 1, currency: "GBP" }
+        await w.post(`/products/${product}/rates`, rate)
       }
       const path = `/rate_definitions/${id}`
       return action === "delete"
@@ -150,6 +146,7 @@ describe.each(engines)("golden rates on %s", (engine) => {
   })
 
   describe("rate definitions", () => {
+    const daily = { calculation_strategy: "period", base_period: "daily" }
     it("begin with the eleven presets", async () => {
       const { body } = await w.get("/rate_definitions?q[is_preset_true]=1&per_page=100")
       expect(body.meta.total).toBe(11)
@@ -213,14 +210,8 @@ describe.each(engines)("golden rates on %s", (engine) => {
       })
     })
     it("clear the description on empty text, keep it on null, and replace configs completely", async () => {
-      const { id } = (
-        await define({
-          description: "d",
-          calculation_strategy: "period",
-          base_period: "daily",
-          strategy_config: { leeway_minutes: 5, day_type: "clock" }
-        })
-      ).body.rate_definition
+      const strategy_config = { leeway_minutes: 5, day_type: "clock" }
+      const { id } = (await define({ ...daily, description: "d", strategy_config })).body.rate_definition
       const kept = await w.patch(`/rate_definitions/${id}`, {
         description: null,
         name: null,
@@ -244,12 +235,7 @@ describe.each(engines)("golden rates on %s", (engine) => {
       await refused(w.post("/rate_definitions", body), ...errors)
     })
     it("read an empty list as an empty object", async () => {
-      const made = await define({
-        calculation_strategy: "period",
-        base_period: "daily",
-        strategy_config: [],
-        modifier_configs: []
-      })
+      const made = await define({ ...daily, strategy_config: [], modifier_configs: [] })
       expect(made.body.rate_definition).toMatchObject({ strategy_config: {}, modifier_configs: {} })
     })
     it("are filtered by their older names as well, in any case", async () => {

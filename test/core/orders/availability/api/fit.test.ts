@@ -224,14 +224,9 @@ describe.each(engines)("the first free window on %s", (engine) => {
     await demandOver(w.app, P.id, S, 1, "07-01T04:00", "07-03T04:00")
     await demandOver(w.app, Q.id, S, 1, "07-04T04:00", "07-06T04:00")
     const lines = [{ product_id: P.id, quantity: 2 }, { product_id: Q.id }]
-    const { body, status } = await ask({
-      store_id: S,
-      lines,
-      from: "2026-07-01",
-      until: "2026-07-10",
-      duration_days: 2,
-      align: "day"
-    })
+    const until = (day: string, more: object = {}) =>
+      ask({ store_id: S, lines, from: "2026-07-01", until: day, duration_days: 2, ...more })
+    const { body, status } = await until("2026-07-10", { align: "day" })
     expect([status, body.earliest_fit]).toEqual([
       200,
       {
@@ -247,13 +242,8 @@ describe.each(engines)("the first free window on %s", (engine) => {
     })
     expect(plan.body.what_if.has_shortage).toBe(false)
     // A plain date to end by counts whole.
-    expect(
-      (await ask({ store_id: S, lines, from: "2026-07-01", until: "2026-07-07", duration_days: 2 })).body.earliest_fit
-        .window.ends_at
-    ).toBe("2026-07-08T04:00:00.000Z")
-    const { bottleneck, reason, window } = (
-      await ask({ store_id: S, lines, from: "2026-07-01", until: "2026-07-06", duration_days: 2 })
-    ).body.earliest_fit
+    expect((await until("2026-07-07")).body.earliest_fit.window.ends_at).toBe("2026-07-08T04:00:00.000Z")
+    const { bottleneck, reason, window } = (await until("2026-07-06")).body.earliest_fit
     expect([window, reason, bottleneck.product_id]).toEqual([null, "no_common_window", P.id])
   })
   it("is rejected for invalid values, at their field", async () => {
