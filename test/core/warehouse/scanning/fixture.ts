@@ -1,6 +1,7 @@
 /** Orders, units and cases that scans of tests are about. */
 import { expect } from "vitest"
 import type { RentalHouse } from "../../../rental-house.ts"
+import { refused } from "../../../app-house.ts"
 
 export const day = (at: number): string => `2031-05-${String(at).padStart(2, "0")}`
 export const dates = (from = 1, to = 5) => ({ starts_at: `${day(from)}T09:00:00Z`, ends_at: `${day(to)}T17:00:00Z` })
@@ -30,6 +31,9 @@ export const scanFixture = (w: RentalHouse) => {
     expect(status, JSON.stringify(body)).toBe(200)
     return body.scan
   }
+  /** The first thing a scan says is wrong with its code. */
+  const refusal = async (...asked: Parameters<typeof scan>): Promise<string> =>
+    (await refused(scan(...asked), "code")).code[0]
   const units = async (at: { id: number }) =>
     (await w.show(`/opportunities/${at.id}/assets`)).map((one: any) => [one.stock_level_id, one.status_label])
   const box = async (items: ReadonlyArray<{ id: number }>, more: NewBox = {}) => {
@@ -55,5 +59,5 @@ export const scanFixture = (w: RentalHouse) => {
     }
     return [product, ...units] as const
   }
-  return { order, scan, done, units, box, clockOf, containerAt, heads, next: () => ++count }
+  return { order, scan, done, refusal, units, box, clockOf, containerAt, heads, next: () => ++count }
 }

@@ -1,14 +1,13 @@
 /** Stock out of service (rules/availability 13): moves, availability, allocation, cases, check-ins and charges. */
 import { beforeEach, describe, expect, it } from "vitest"
 import { type App, engines, type Reply, viewerWith } from "../../../app.ts"
-import { appHouse, itFoldsAgain } from "../../../app-house.ts"
+import { appHouse, itFoldsAgain, refused } from "../../../app-house.ts"
 import { scanFixture } from "../scanning/fixture.ts"
 
 interface ServiceRecord {
   readonly is_open: boolean
   readonly quantity: number
 }
-const refusedOn = ({ body, status }: Reply): unknown => [status, Object.keys(body.errors ?? {})]
 const hire = { starts_at: "2026-07-10T09:00:00.000Z", ends_at: "2026-07-14T17:00:00.000Z" }
 
 describe.each(engines)("the workshop on %s", (engine) => {
@@ -33,14 +32,9 @@ describe.each(engines)("the workshop on %s", (engine) => {
     const opportunity = await order(product, 1, { starts_at: "2026-06-18T09:00:00Z", ends_at: "2026-06-20T17:00:00Z" })
     const [asset] = assetsOf(await w.allocate(opportunity, unit.id))
     await w.post(`/opportunities/${opportunity.id}/quick_book_out`, { asset_ids: [asset] })
+    const returned = { asset_ids: [asset], condition, damage_notes: "lens cracked" }
     const back =
-      condition === undefined
-        ? undefined
-        : await w.post(`/opportunities/${opportunity.id}/quick_check_in`, {
-            asset_ids: [asset],
-            condition,
-            damage_notes: "lens cracked"
-          })
+      condition === undefined ? undefined : await w.post(`/opportunities/${opportunity.id}/quick_check_in`, returned)
     return { product, unit, opportunity, asset, back }
   }
 
@@ -71,7 +65,7 @@ describe.each(engines)("the workshop on %s", (engine) => {
       { state: "quarantine", starts_at: "2026-06-18T12:00:00.000Z", ended_at: "2026-06-19T12:00:00.000Z" },
       { state: "in_repair", reason: "Hums", ended_at: "2026-06-22T12:00:00.000Z", end_note: "new fuse", cost: "35.00" }
     ])
-    expect(refusedOn(await move(unit.id, "release"))).toEqual([422, ["stock_level"]])
+    await refused(move(unit.id, "release"), "stock_level")
   })
   it("shows the cost of a repair to users who see costs only, although others may enter it", async () => {
     const unit = await w.unit(await w.serialised())
@@ -111,11 +105,13 @@ describe.each(engines)("the workshop on %s", (engine) => {
     const moved = await move(unit, "quarantine")
     expect(moved.body.meta.conflicts).toMatchObject([{ opportunity_id: gig.id, subject: `Gig ${product}` }])
     expect(await shortage(gig.id)).toBe(true)
-    const refused = await w.post(`/opportunities/${gig.id}/quick_book_out`, { asset_ids: [asset] })
-    expect(refusedOn(refused)).toEqual([422, ["asset_ids.0"]])
-    expect(refused.body.message).toContain("is in quarantine since 2026-06-18")
+    const errors = await refused(
+      w.post(`/opportunities/${gig.id}/quick_book_out`, { asset_ids: [asset] }),
+      "asset_ids.0"
+    )
+    expect(errors["asset_ids.0"][0]).toContain("is in quarantine since 2026-06-18")
     const other = await order(product, 1, { starts_at: "2026-08-01T09:00:00Z", ends_at: "2026-08-02T09:00:00Z" })
-    expect(refusedOn(await w.allocate(other, unit))).toEqual([422, ["allocations.0.stock_level_id"]])
+    await refused(w.allocate(other, unit), "allocations.0.stock_level_id")
     const free = await w.get(`/products/${product}/available-assets?store_id=1&from=2026-08-01&to=2026-08-03`)
     expect(free.body.available_assets).toEqual([])
     await move(unit, "release")
@@ -151,17 +147,16 @@ describe.each(engines)("the workshop on %s", (engine) => {
 
   it("takes part of a bulk quantity out of service, and releases, sells and writes off parts of it", async () => {
     const product = await w.product()
-    const { id } = (await w.show(`/products/${product}?include=stock_levels`)).stock_levels[0]
-    await w.put(`/stock_levels/${id}`, { quantity_held: "20" })
+    const id = await w.hold(product, 20)
     const gig = await order(product, 18)
     const taken = await move(id, "quarantine", { quantity: 3, reason: "Cracked" })
     expect(taken.body.stock_level.service_state).toBe("in_service")
     expect(await shortage(gig.id)).toBe(true)
     expect(await point(product, "2026-07-11")).toMatchObject({ available: -1, demand_breakdown: { quarantine: 3 } })
-    expect(refusedOn(await move(id, "repair", { quantity: 18 }))).toEqual([422, ["quantity"]])
+    await refused(move(id, "repair", { quantity: 18 }), "quantity")
     const record = taken.body.service_record.id
     await move(id, "repair", { quantity: 1, service_record_id: record })
-    expect(refusedOn(await move(id, "release"))).toEqual([422, ["service_record_id"]])
+    await refused(move(id, "release"), "service_record_id")
     await move(id, "release", { service_record_id: record, quantity: 1 })
     expect(await shortage(gig.id)).toBe(false)
     await move(id, "lost", { service_record_id: record, write_off: true })
@@ -180,7 +175,7 @@ describe.each(engines)("the workshop on %s", (engine) => {
     expect((await move(unit, "sold", { note: "to Ann" })).status).toBe(200)
     expect((await level(unit)).service_state).toBe("sold")
     expect((await point(product, "2026-07-11")).total_stock).toBe(0)
-    expect(refusedOn(await move(unit, "quarantine"))).toEqual([422, ["stock_level"]])
+    await refused(move(unit, "quarantine"), "stock_level")
     const ledger = `/products/${product}/stock_levels/${unit}/stock_transactions`
     expect((await w.post(ledger, { transaction_type: 5, quantity: 1 })).status).toBe(201)
     expect((await level(unit)).service_state).toBe("in_service")
@@ -202,10 +197,10 @@ describe.each(engines)("the workshop on %s", (engine) => {
     const charged = await charge({})
     expect(charged.status, JSON.stringify(charged.body)).toBe(201)
     expect(Number(await totalOf())).toBe(before + 900)
-    expect(refusedOn(await charge({ amount: "1.00" }))).toEqual([422, ["service_record"]])
+    await refused(charge({ amount: "1.00" }), "service_record")
     const damage = await out(1)
     const [second] = await recordsOf(damage.unit.id)
-    expect(refusedOn(await w.post(`/service_records/${second.id}/charge`, {}))).toEqual([422, ["amount"]])
+    await refused(w.post(`/service_records/${second.id}/charge`, {}), "amount")
   })
 
   it("rejects a hire that the unit was never on, and names the last one", async () => {
@@ -229,7 +224,7 @@ describe.each(engines)("the workshop on %s", (engine) => {
     expect((await move(fresh.id, "lost")).status).toBe(200)
     const [record] = await recordsOf(fresh.id)
     const charged = { amount: "10.00", opportunity_id: other.id }
-    expect(refusedOn(await w.post(`/service_records/${record.id}/charge`, charged))).toEqual([422, ["opportunity_id"]])
+    await refused(w.post(`/service_records/${record.id}/charge`, charged), "opportunity_id")
     expect((await move(unit.id, "lost", { opportunity_id: opportunity.id })).status).toBe(200)
   })
 
@@ -250,14 +245,14 @@ describe.each(engines)("the workshop on %s", (engine) => {
     const kit = await w.create("/containers", { name: "Kit", serialised_item_id: housing })
     await w.post(`/containers/${kit.id}/pack`, { serialised_item_id: lens })
     const gig = await order(flight)
-    expect(refusedOn(await move(lens, "lost", { opportunity_id: gig.id }))).toEqual([422, ["opportunity_id"]])
+    await refused(move(lens, "lost", { opportunity_id: gig.id }), "opportunity_id")
     expect((await w.allocate(gig, housing)).status).toBe(200)
     expect((await move(lens, "lost", { opportunity_id: gig.id })).status).toBe(200)
 
     const cable = await w.product()
     const bulk = (await w.show(`/stock_levels?q[product_id_eq]=${cable}`))[0]
     await w.put(`/stock_levels/${bulk.id}`, { quantity_held: 10 })
-    expect(refusedOn(await move(bulk.id, "lost", { opportunity_id: gig.id }))).toEqual([422, ["opportunity_id"]])
+    await refused(move(bulk.id, "lost", { opportunity_id: gig.id }), "opportunity_id")
     const kit_product = await w.product()
     await w.create(`/products/${kit_product}/components`, { component_product_id: cable, quantity: 2 })
     const with_kit = await order(kit_product)
