@@ -40,10 +40,8 @@ describe.each(engines)("warnings before an order, on %s", (engine) => {
     const { id: member_id } = await customer({ credit_limit: "1000.00" })
     const first = await quoted(member_id)
     expect((await converted(first)).body.meta.warnings).toEqual([expect.stringMatching(/^Untaxed: /)])
-    const { id: invoice } = await w.create("/invoices", {
-      member_id,
-      items: [{ name: "Repair", quantity: 1, unit_price: "150.00" }]
-    })
+    const items = [{ name: "Repair", quantity: 1, unit_price: "150.00" }]
+    const { id: invoice } = await w.create("/invoices", { member_id, items })
     const second = await quoted(member_id)
     expect((await w.get(`/opportunities/${second}/available_actions`)).body.meta.warnings).toEqual([])
     await w.post(`/invoices/${invoice}/issue`, {})
@@ -65,12 +63,8 @@ describe.each(engines)("warnings before an order, on %s", (engine) => {
     const staff = viewerWith(["opportunities.view", "opportunities.edit"], ["*"])
     const product = await w.product({ name: "Fresnel", tax_class_id: 1 })
     const { id } = await w.opportunity({ ...hire, member_id: await w.customer({ sale_tax_class_id: 1 }) })
-    const add = (viewer?: typeof staff) =>
-      w.post(
-        `/opportunities/${id}/items`,
-        { item_id: product, name: "Fresnel", quantity: 2, unit_price: "5.00" },
-        viewer
-      )
+    const two = { item_id: product, name: "Fresnel", quantity: 2, unit_price: "5.00" }
+    const add = (viewer?: typeof staff) => w.post(`/opportunities/${id}/items`, two, viewer)
     const added = await add(staff)
     expect(added.body.meta.warnings).toEqual(["Stock is short: Fresnel by 2."])
     const line = added.body.opportunity.items[0].id

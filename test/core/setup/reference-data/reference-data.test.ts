@@ -42,8 +42,7 @@ describe.each(engines)("reference data on %s", (engine) => {
         const defaults = async () => names((await list(`${path}?q[is_default_true]=1`))[path])
         expect(await defaults()).toEqual(["Export"])
         await refused(w.remove(`/${path}/${made.id}`), singular)
-        const unset = await w.put(`/${path}/${made.id}`, { is_default: false })
-        expect([unset.status, Object.keys(unset.body.errors)]).toEqual([422, ["is_default"]])
+        await refused(w.put(`/${path}/${made.id}`, { is_default: false }), "is_default")
         expect((await w.put(`/${path}/1`, { is_default: true })).status).toBe(200)
         expect(await defaults()).toEqual(["Standard"])
         expect((await w.remove(`/${path}/${made.id}`)).status).toBe(204)
@@ -53,10 +52,8 @@ describe.each(engines)("reference data on %s", (engine) => {
     it("assigns default classes to new members and products if the setting says so", async () => {
       const made = async (more: object = {}) => {
         const { member } = await post("members", { name: "New", membership_type: "organisation", ...more })
-        const { product } = await post("products", {
-          name: "New",
-          ...("sale_tax_class_id" in more ? { tax_class_id: null } : {})
-        })
+        const untaxed = "sale_tax_class_id" in more ? { tax_class_id: null } : {}
+        const { product } = await post("products", { name: "New", ...untaxed })
         const kept = (one: any) => w.put(`/${one === member ? "members" : "products"}/${one.id}`, { name: "Kept" })
         await kept(member)
         await kept(product)
@@ -66,18 +63,12 @@ describe.each(engines)("reference data on %s", (engine) => {
       }
       const imported = async (at: number) => {
         await post("members/import", { rows: [{ name: `M${at}`, type: "organisation", contact: "Ann" }] })
-        await post("products/import", {
-          rows: [
-            { name: `P${at}`, sku: `P${at}` },
-            { name: `E${at}`, sku: `E${at}`, tax_class: "Exempt" }
-          ]
-        })
+        const plain = { name: `P${at}`, sku: `P${at}` }
+        await post("products/import", { rows: [plain, { name: `E${at}`, sku: `E${at}`, tax_class: "Exempt" }] })
         const { members } = await list("members?sort=-id&per_page=2")
         const { products } = await list("products?sort=-id&per_page=2")
-        return [
-          ...members.map((one: any) => one.sale_tax_class_id),
-          ...products.map((one: any) => one.tax_class_id).sort()
-        ]
+        const of_products = products.map((one: any) => one.tax_class_id).sort()
+        return [...members.map((one: any) => one.sale_tax_class_id), ...of_products]
       }
       expect(await made()).toEqual([null, null, null])
       expect(await imported(1)).toEqual([null, null, 2, null])
@@ -176,11 +167,8 @@ describe.each(engines)("reference data on %s", (engine) => {
       expect((await w.get("/currencies", viewerWith(["static-data.view"], []))).status).toBe(403)
     })
     it("have exchange rates with an inverse, a source and a time", async () => {
-      const { exchange_rate } = await post("exchange_rates", {
-        source_currency_code: "eur",
-        target_currency_code: "GBP",
-        rate: 0.8
-      })
+      const pound = { source_currency_code: "eur", target_currency_code: "GBP" }
+      const { exchange_rate } = await post("exchange_rates", { ...pound, rate: 0.8 })
       expect(exchange_rate).toMatchObject({
         source_currency_code: "EUR",
         rate: "0.80000000",
@@ -200,12 +188,8 @@ describe.each(engines)("reference data on %s", (engine) => {
       expect(given.body.exchange_rate).toMatchObject({ rate: "0.30000000", inverse_rate: "3.30000000" })
       const ask = (from: string, to: string) =>
         w.app.run(exchangeRateAt({ from, to, base_currency: "GBP", at: "2999-01-01T00:00:00.000Z" }))
-      expect([
-        await ask("EUR", "GBP"),
-        await ask("GBP", "EUR"),
-        await ask("GBP", "GBP"),
-        await ask("USD", "GBP")
-      ]).toEqual(["0.30000000", "3.30000000", "1.00000000", undefined])
+      expect([await ask("EUR", "GBP"), await ask("GBP", "EUR")]).toEqual(["0.30000000", "3.30000000"])
+      expect([await ask("GBP", "GBP"), await ask("USD", "GBP")]).toEqual(["1.00000000", undefined])
       expect((await w.remove(path)).status).toBe(204)
     })
 

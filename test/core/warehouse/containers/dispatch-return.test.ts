@@ -209,18 +209,12 @@ describe.each(engines)("containers on orders on %s", (engine) => {
       await addLine(id, product)
       await w.confirm(id)
       const { items } = await w.show(`/opportunities/${id}?include=items`)
-      await w.create(`/opportunities/${id}/quick_allocate`, {
-        allocations: [first.housing, unit].map((stock_level_id, at) => ({
-          opportunity_item_id: items[at].id,
-          stock_level_id
-        }))
-      })
+      for (const [at, stock_level] of [first.housing, unit].entries())
+        expect((await w.allocate({ id, line: items[at] }, stock_level)).status).toBe(200)
       await snapshot(id, "quick_book_out", unit, first.housing)
       const dissolved = await recorded({ type: "container.dissolved" })
-      expect(dissolved.slice(-2).map(({ stream }) => stream)).toEqual([
-        `container:${first.id}`,
-        `container:${second.id}`
-      ])
+      const ended = [first, second].map((one) => `container:${one.id}`)
+      expect(dissolved.slice(-2).map(({ stream }) => stream)).toEqual(ended)
     })
     it("unpacks a unit once if its box is dissolved concurrently", async () => {
       for (let round = 0; round < 5; round++) {
@@ -269,25 +263,14 @@ describe.each(engines)("containers on orders on %s", (engine) => {
       await w.act(kit.id, "return")
       await refused(verify({}), "serialised_item_id")
       await refused(verify({ serialised_item_id: 99_999 }), "serialised_item_id")
-      const first = await verify({ scanned: [one.unit, stranger.unit] })
-      expect([first.status, first.body.verification]).toEqual([
-        200,
-        {
-          expected: [one.unit, two.unit],
-          scanned: [one.unit, stranger.unit],
-          missing: [two.unit],
-          unexpected: [stranger.unit],
-          complete: false
-        }
-      ])
+      const expected = [one.unit, two.unit]
+      const scanned = [one.unit, stranger.unit]
+      const first = await verify({ scanned })
+      const wrong = { missing: [two.unit], unexpected: [stranger.unit], complete: false }
+      expect([first.status, first.body.verification]).toEqual([200, { expected, scanned, ...wrong }])
       const second = await verify({ serialised_item_id: two.unit })
-      expect(second.body.verification).toEqual({
-        expected: [one.unit, two.unit],
-        scanned: [one.unit, two.unit],
-        missing: [],
-        unexpected: [],
-        complete: true
-      })
+      const right = { missing: [], unexpected: [], complete: true }
+      expect(second.body.verification).toEqual({ expected, scanned: expected, ...right })
       expect((await w.box(kit.id)).status).toBe("returned")
     })
     it("returns it with the last unit where each is scanned", async () => {
@@ -295,9 +278,8 @@ describe.each(engines)("containers on orders on %s", (engine) => {
       const id = await order(kit.product)
       await out(kit, id)
       expect((await w.box(kit.id)).status).toBe("dispatched")
-      expect(
-        (await w.act(kit.id, "verify-checkin", { serialised_item_id: kit.inside.unit })).body.verification.complete
-      ).toBe(true)
+      const { body } = await w.act(kit.id, "verify-checkin", { serialised_item_id: kit.inside.unit })
+      expect(body.verification.complete).toBe(true)
       expect(await w.box(kit.id)).toMatchObject({ status: "returned", opportunity_id: null })
       expect(await assets(id)).toMatchObject([{ status: 4 }])
     })

@@ -125,15 +125,11 @@ describe.each(engines)("packing on %s", (engine) => {
     })
     it("rejects units of other stores, bulk levels, and units packed or written off (case H11)", async () => {
       const [kit, other] = [await w.container("kit"), await w.container("transport")]
-      const elsewhere = await w.gear(await w.store()),
-        bulk = await w.bulk(w.S, 4),
-        inside = await w.gear(),
-        gone = await w.gear()
+      const [elsewhere, bulk] = [await w.gear(await w.store()), await w.bulk(w.S, 4)]
+      const [inside, gone] = [await w.gear(), await w.gear()]
       await w.pack(other.id, inside.unit)
-      await w.create(`/products/${gone.product}/stock_levels/${gone.unit}/stock_transactions`, {
-        transaction_type: 7,
-        quantity: 1
-      })
+      const ledger = `/products/${gone.product}/stock_levels/${gone.unit}/stock_transactions`
+      await w.create(ledger, { transaction_type: 7, quantity: 1 })
       for (const unit of [elsewhere.unit, bulk.level, inside.unit, gone.unit]) {
         await refused(w.pack(kit.id, unit), "serialised_item_id")
       }
@@ -154,17 +150,13 @@ describe.each(engines)("packing on %s", (engine) => {
     it("keeps units booked elsewhere from becoming fixed parts or content of a kit", async () => {
       const hybrid = await w.container("hybrid")
       const part = await w.gear()
-      const { id } = await w.create(`/products/${hybrid.product}/components`, {
-        component_product_id: part.product,
-        binding: "pool"
-      })
+      const pool = { component_product_id: part.product, binding: "pool" }
+      const { id } = await w.create(`/products/${hybrid.product}/components`, pool)
       await w.pack(hybrid.id, part.unit)
       await demandOver(w.app, part.product, w.S, 1, "07-01", "07-03", { asset_id: part.unit })
       await refused(w.patch(`/products/${hybrid.product}/components/${id}`, { binding: "fixed" }), "binding")
-      await refused(
-        w.put(`/products/${hybrid.product}/container_template`, { availability_mode: "kit" }),
-        "availability_mode"
-      )
+      const template = `/products/${hybrid.product}/container_template`
+      await refused(w.put(template, { availability_mode: "kit" }), "availability_mode")
       expect((await w.show(`/products/${hybrid.product}/components`))[0].binding).toBe("pool")
     })
     it("reserves the content of a box that becomes a kit", async () => {
@@ -196,11 +188,7 @@ describe.each(engines)("packing on %s", (engine) => {
 
   describe("nesting", () => {
     it("allows two levels and not three, and records the parent", async () => {
-      const [outer, middle, inner] = [
-        await w.container("kit"),
-        await w.container("kit"),
-        await w.container("kit")
-      ] as const
+      const [outer, middle, inner] = [await w.container("kit"), await w.container("kit"), await w.container("kit")]
       expect((await w.pack(outer.id, middle.housing)).status).toBe(201)
       expect((await w.box(middle.id)).parent_container_id).toBe(outer.id)
       await refused(w.pack(middle.id, inner.housing), "serialised_item_id")
@@ -218,8 +206,8 @@ describe.each(engines)("packing on %s", (engine) => {
       await refused(w.pack(two.id, three.housing), "serialised_item_id")
     })
     it("rejects a case in itself and in its own content", async () => {
-      const outer = await w.container("transport", { template: { max_nesting_depth: 5 } }),
-        inner = await w.container("transport", { template: { max_nesting_depth: 5 } })
+      const deep = { template: { max_nesting_depth: 5 } }
+      const [outer, inner] = [await w.container("transport", deep), await w.container("transport", deep)]
       await refused(w.pack(outer.id, outer.housing), "serialised_item_id")
       await w.pack(outer.id, inner.housing)
       await refused(w.pack(inner.id, outer.housing), "serialised_item_id")

@@ -48,24 +48,13 @@ describe.each(engines)("states of containers on %s", (engine) => {
       const [one, two] = [await w.gear(), await w.gear()]
       await w.pack(kit.id, one.unit, { position: "A" })
       await w.pack(kit.id, two.unit)
-      const moved = await w.act(kit.id, "transfer", {
-        serialised_item_ids: [one.unit, two.unit],
-        target_container_id: box.id
-      })
+      const serialised_item_ids = [one.unit, two.unit]
+      const moved = await w.act(kit.id, "transfer", { serialised_item_ids, target_container_id: box.id })
       expect(moved.status).toBe(200)
+      const left = { container_id: kit.id, unpacked_reason: "transferred", transferred_to_container_id: box.id }
       expect(moved.body.container_items).toMatchObject([
-        {
-          container_id: kit.id,
-          serialised_item_id: one.unit,
-          unpacked_reason: "transferred",
-          transferred_to_container_id: box.id
-        },
-        {
-          container_id: kit.id,
-          serialised_item_id: two.unit,
-          unpacked_reason: "transferred",
-          transferred_to_container_id: box.id
-        },
+        { ...left, serialised_item_id: one.unit },
+        { ...left, serialised_item_id: two.unit },
         { container_id: box.id, serialised_item_id: one.unit, unpacked_at: null, position: "A" },
         { container_id: box.id, serialised_item_id: two.unit, unpacked_at: null }
       ])
@@ -83,12 +72,10 @@ describe.each(engines)("states of containers on %s", (engine) => {
       await w.pack(kit.id, inside.unit)
       await w.pack(closed.id, filler.unit)
       await w.act(closed.id, "seal")
-      const elsewhere = (
-        await w.create("/containers/temporary", { name: "Far", barcode: "FAR", store_id: await w.store() })
-      ).id
-      const refusals: ReadonlyArray<
-        [from: number, units: number[] | undefined, to: number | undefined, fields: string[]]
-      > = [
+      const far = { name: "Far", barcode: "FAR", store_id: await w.store() }
+      const elsewhere = (await w.create("/containers/temporary", far)).id
+      type Wrong = [from: number, units: number[] | undefined, to: number | undefined, fields: string[]]
+      const refusals: ReadonlyArray<Wrong> = [
         [kit.id, undefined, undefined, ["serialised_item_ids", "target_container_id"]],
         [kit.id, [], 99_999, ["serialised_item_ids", "target_container_id"]],
         [kit.id, [inside.unit], kit.id, ["target_container_id"]],
@@ -103,9 +90,8 @@ describe.each(engines)("states of containers on %s", (engine) => {
       expect((await w.box(kit.id)).items.length).toBe(1)
     })
     it("moves a nested container with its case", async () => {
-      const one = await w.container("transport"),
-        two = await w.container("transport"),
-        inner = await w.container("kit")
+      const [one, two] = [await w.container("transport"), await w.container("transport")]
+      const inner = await w.container("kit")
       await w.pack(one.id, inner.housing)
       await w.act(one.id, "transfer", { serialised_item_ids: [inner.housing], target_container_id: two.id })
       expect((await w.box(inner.id)).parent_container_id).toBe(two.id)
@@ -179,9 +165,8 @@ describe.each(engines)("states of containers on %s", (engine) => {
         packed_at: "2026-06-18T12:00:00.000Z",
         packed_by_user_id: 1
       })
-      expect(
-        (await w.get(`/containers/${outer.id}/compliance`, viewerWith(["containers.pack"], ["containers:read"]))).status
-      ).toBe(403)
+      const packer = viewerWith(["containers.pack"], ["containers:read"])
+      expect((await w.get(`/containers/${outer.id}/compliance`, packer)).status).toBe(403)
     })
   })
 
@@ -236,11 +221,8 @@ describe.each(engines)("states of containers on %s", (engine) => {
     const kit = await w.container("kit")
     const others = "view pack seal transfer dissolve repack dispatch".split(" ").filter((one) => one !== permission)
     const status = async (permissions: ReadonlyArray<string>, ability: string) => {
-      const viewer = viewerWith(
-        permissions.map((one) => `containers.${one}`),
-        [`containers:${ability}`]
-      )
-      return (await w.post(`/containers/${kit.id}/${verb}`, {}, viewer)).status
+      const held = permissions.map((one) => `containers.${one}`)
+      return (await w.post(`/containers/${kit.id}/${verb}`, {}, viewerWith(held, [`containers:${ability}`]))).status
     }
     expect([await status(others, "write"), await status([permission], "read")]).toEqual([403, 403])
     expect(await status([permission], "write")).not.toBe(403)

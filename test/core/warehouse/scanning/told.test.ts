@@ -53,22 +53,18 @@ describe.each(engines)("times and units sent with a scan, on %s", (engine) => {
     const lines = [{ item_id: product.id, quantity: 1 }]
     const [first, second] = [await s.order(lines), await s.order(lines, dates(10, 12))]
     const at = await s.clockOf(second)
-    const refused = async (scan: ReturnType<ScanFixture["scan"]>) => {
-      const { body, status } = await scan
-      return [status, body.errors?.scanned_at?.[0]]
-    }
+    const refusal = async (scan: ReturnType<ScanFixture["scan"]>): Promise<string> =>
+      (await refused(scan, "scanned_at")).scanned_at[0]
     await s.done(first, "out", unit!.asset_number, at(-90))
     await s.done(first, "in", unit!.asset_number, at(-60))
-    expect(await refused(s.scan(first, "in", unit!.asset_number, { finalise: true, ...at(-80) }))).toEqual([
-      422,
-      expect.stringContaining(`came back at ${at(-60).scanned_at} and cannot be checked before that`)
-    ])
+    expect(await refusal(s.scan(first, "in", unit!.asset_number, { finalise: true, ...at(-80) }))).toContain(
+      `came back at ${at(-60).scanned_at} and cannot be checked before that`
+    )
     await s.done(first, "in", unit!.asset_number, { finalise: true, ...at(-63) })
     for (const minutes of [-60 * 24 * 300, -80])
-      expect(await refused(s.scan(second, "out", unit!.asset_number, at(minutes)))).toEqual([
-        422,
-        expect.stringContaining(`came back at ${at(-60).scanned_at} and cannot go out before that`)
-      ])
+      expect(await refusal(s.scan(second, "out", unit!.asset_number, at(minutes)))).toContain(
+        `came back at ${at(-60).scanned_at} and cannot go out before that`
+      )
     // Two clocks: the later one counts.
     await s.done(second, "out", unit!.asset_number, at(-64))
     const times = async (of: { id: number }) =>
@@ -108,17 +104,11 @@ describe.each(engines)("times and units sent with a scan, on %s", (engine) => {
     const gig = await s.order([{ item_id: product.id, quantity: 2 }])
     const before = await w.app.dump()
     const name = (one: { id: number; asset_number: string }) => `${one.asset_number} (id ${one.id})`
-    const other = await s.scan(gig, "out", b!.asset_number, { stock_level_id: a!.id })
-    expect([other.status, other.body.errors]).toEqual([
-      422,
-      {
-        stock_level_id: [
-          `"${b!.asset_number}" is no code of ${name(a!)} but of ${name(b!)}; send the one or the other.`
-        ]
-      }
+    const wrong = (code: string) => refused(s.scan(gig, "out", code, { stock_level_id: a!.id }), "stock_level_id")
+    expect((await wrong(b!.asset_number)).stock_level_id).toEqual([
+      `"${b!.asset_number}" is no code of ${name(a!)} but of ${name(b!)}; send the one or the other.`
     ])
-    const unknown = await s.scan(gig, "out", "NONSENSE", { stock_level_id: a!.id })
-    expect(unknown.body.errors.stock_level_id).toEqual([
+    expect((await wrong("NONSENSE")).stock_level_id).toEqual([
       `"NONSENSE" is no code of ${name(a!)}; send the one or the other.`
     ])
     expect((await s.scan(gig, "out", a!.asset_number, { vehicle_id: -5 })).body.errors).toEqual({
