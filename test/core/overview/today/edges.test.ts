@@ -128,7 +128,7 @@ describe.each(engines)("the day's lists at the edges of a day, on %s", (engine) 
     expect(subjects((await today("London", "2026-10-29")).coming_back)).toContain("Shoot")
   })
   it("count the outstanding amount of partly credited invoices, and omit fully credited ones", async () => {
-    const member_id = (await w.create("/members", { name: "Acme", membership_type: "organisation" })).id
+    const member_id = await w.customer()
     const issued = async (subject: string, unit_price: string) => {
       const items = [{ name: "Lamp", quantity: "1", unit_price }]
       const { id } = await w.create("/invoices", { member_id, subject, store_id: stores["London"], due_at: now, items })
@@ -148,11 +148,11 @@ describe.each(engines)("the day's lists at the edges of a day, on %s", (engine) 
     expect(unpaid.totals[0].outstanding).toBe(unpaid.invoices[0].outstanding)
   })
   it("show sub-hired goods due in until received, and due back until returned", async () => {
-    const supplier = (await w.create("/members", { name: "Rig Hire", membership_type: "organisation" })).id
+    const supplier_id = await w.customer({ name: "Rig Hire" })
     const rig = await w.product()
     const { id, items } = await w.create("/purchase_orders", {
       po_type: "sub_hire",
-      supplier_id: supplier,
+      supplier_id,
       store_id: stores["London"],
       subject: "Truss",
       starts_at: "2026-10-25T08:00:00Z",

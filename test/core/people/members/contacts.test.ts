@@ -1,11 +1,18 @@
 import { describe, expect, it } from "vitest"
 import { engines, viewerWith } from "../../../app.ts"
-import { appHouse, itFoldsAgain } from "../../../app-house.ts"
+import { appHouse, itFoldsAgain, refused } from "../../../app-house.ts"
 
 describe.each(engines)("contact records on %s", (engine) => {
   const w = appHouse(engine)
   const make = async (name: string, membership_type = "organisation") =>
     (await w.create("/members", { name, membership_type })).id as number
+  const four = async () =>
+    [
+      await make("Company"),
+      await make("Hall", "venue"),
+      await make("Ann", "contact"),
+      await make("Bob", "contact")
+    ] as const
   const path = (member: number, kind: string, id?: number) =>
     `/members/${member}/${kind}${id === undefined ? "" : `/${id}`}`
 
@@ -55,16 +62,8 @@ describe.each(engines)("contact records on %s", (engine) => {
     const errors = async (kind: string, body: object) =>
       Object.keys((await w.post(path(member, kind), body)).body.errors ?? {})
     expect(await errors("addresses", {})).toEqual(["street"])
-    expect(
-      await errors("addresses", {
-        street: "x",
-        postcode: "y".repeat(21),
-        country_id: 99_999,
-        type_id: 99_999,
-        latitude: "north",
-        longitude: 181
-      })
-    ).toEqual(["postcode", "latitude", "longitude", "country_id", "type_id"])
+    const wrong = { postcode: "y".repeat(21), latitude: "north", longitude: 181, country_id: 99_999, type_id: 99_999 }
+    expect(await errors("addresses", { street: "x", ...wrong })).toEqual(Object.keys(wrong))
     expect(await errors("emails", {})).toEqual(["address"])
     expect(await errors("emails", { address: "not an address" })).toEqual(["address"])
     expect(await errors("phones", { number: "1".repeat(51), country_code: "GBR" })).toEqual(["number", "country_code"])
@@ -89,31 +88,17 @@ describe.each(engines)("contact records on %s", (engine) => {
     expect(await w.show(`/members/${member}`)).toMatchObject({ primary_address: null, addresses: [] })
   })
   it("join a contact with a member that is no user, once in either direction", async () => {
-    const [company, hall, ann, bob] = [
-      await make("Company"),
-      await make("Hall", "venue"),
-      await make("Ann", "contact"),
-      await make("Bob", "contact")
-    ]
+    const [company, hall, ann, bob] = await four()
     const user = (await w.create("/users", { name: "U", email: `u-${engine}@example.com` })).member_id as number
     const relate = async (member: number, related_member_id: unknown) =>
       await w.post(path(member, "relationships"), { related_member_id, relationship_type: "Employee" })
+    for (const other of [ann, user, 999_999, undefined]) await refused(relate(ann, other), "related_member_id")
     for (const [one, other] of [
       [company, hall],
       [company, company],
-      [ann, ann],
-      [ann, user],
-      [user, ann],
-      [ann, 999_999],
-      [ann, undefined]
+      [user, ann]
     ] as const) {
-      const refused = await relate(one, other)
-      expect([one, other, refused.status, Object.keys(refused.body.errors ?? {})]).toEqual([
-        one,
-        other,
-        422,
-        ["related_member_id"]
-      ])
+      await refused(relate(one, other), "related_member_id")
     }
     const made = await relate(ann, company)
     expect(made.status).toBe(201)
@@ -159,12 +144,7 @@ describe.each(engines)("contact records on %s", (engine) => {
     expect((await w.show(`/members/${ann}?include=organisations`)).parent_members).toEqual([])
   })
   it("keep a contact's type while a relationship needs it", async () => {
-    const [company, hall, ann, bob] = [
-      await make("Company"),
-      await make("Hall", "venue"),
-      await make("Ann", "contact"),
-      await make("Bob", "contact")
-    ]
+    const [company, hall, ann, bob] = await four()
     const related: Array<number> = []
     for (const [one, other] of [
       [ann, company],
@@ -175,15 +155,10 @@ describe.each(engines)("contact records on %s", (engine) => {
     }
     const become = (membership_type: string, id = ann) =>
       w.put(`/members/${id}`, { membership_type, description: "changed" })
-    const refused = await become("organisation")
-    expect([refused.status, refused.body.errors]).toEqual([
-      422,
-      {
-        membership_type: [
-          `Relationship ${related[0]} joins this member with the organisation Company, and one of the two must be a contact: end that relationship first.`,
-          `Relationship ${related[1]} joins this member with the venue Hall, and one of the two must be a contact: end that relationship first.`
-        ]
-      }
+    const must = "and one of the two must be a contact: end that relationship first."
+    expect((await refused(become("organisation"), "membership_type")).membership_type).toEqual([
+      `Relationship ${related[0]} joins this member with the organisation Company, ${must}`,
+      `Relationship ${related[1]} joins this member with the venue Hall, ${must}`
     ])
     expect((await become("venue")).status).toBe(422)
     expect(await w.show(`/members/${ann}`)).toMatchObject({ membership_type: "contact", description: "" })
@@ -214,15 +189,8 @@ describe.each(engines)("contact records on %s", (engine) => {
     expect((await w.get(path(member, "emails"), reader)).status).toBe(200)
     expect((await w.post(path(member, "emails"), { address: "x@example.com" }, reader)).status).toBe(403)
     expect((await w.post(path(member, "relationships"), {}, reader)).status).toBe(403)
-    expect(
-      (
-        await w.post(
-          path(member, "emails"),
-          { address: "x@example.com" },
-          viewerWith(["members.edit"], ["members:write"])
-        )
-      ).status
-    ).toBe(201)
+    const editor = viewerWith(["members.edit"], ["members:write"])
+    expect((await w.post(path(member, "emails"), { address: "x@example.com" }, editor)).status).toBe(201)
   })
   it("lose a list value that is deleted", async () => {
     const list = await w.create("/list_names", { name: "Own types" })

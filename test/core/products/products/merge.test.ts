@@ -15,16 +15,13 @@ describe.each(engines)("merging products on %s", (engine) => {
   const list = async (path: string, key: string) => (await w.get(`/${path}`)).body[key]
 
   it("requires another active product of the same kind (case I9)", async () => {
-    const P = await made(),
-      sale = await made({ product_type: "sale" }),
-      bulk = await made({ stock_method: 1 }),
-      gone = await made()
+    const [P, gone] = [await made(), await made()]
+    const [sale, bulk] = [await made({ product_type: "sale" }), await made({ stock_method: 1 })]
     await w.remove(`/products/${gone}`)
     for (const secondary of [undefined, P, 99_999, "x", sale, bulk, gone])
       await refused(merge(P, secondary), "secondary_id")
-    expect((await w.post(`/products/${P}/merge`, {}, viewerWith(["products.view"], ["products:write"]))).status).toBe(
-      403
-    )
+    const reader = viewerWith(["products.view"], ["products:write"])
+    expect((await w.post(`/products/${P}/merge`, {}, reader)).status).toBe(403)
   })
   it("moves units, their ledger and their demands, and archives the other product", async () => {
     const [P, Q] = [await w.units(S, 1), await w.units(S, 2)]
@@ -60,20 +57,11 @@ describe.each(engines)("merging products on %s", (engine) => {
       w.must("POST", `/products/${of}/accessories`, { accessory_product_id })
     const component = (of: number, component_product_id: number) =>
       w.must("POST", `/products/${of}/components`, { component_product_id })
-    for (const [of, to] of [
-      [P, A],
-      [Q, A],
-      [Q, B],
-      [P, Q],
-      [outer, Q]
-    ] as const)
-      await accessory(of, to)
-    for (const [of, to] of [
-      [Q, A],
-      [outer, Q],
-      [outer, P]
-    ] as const)
-      await component(of, to)
+    for (const to of [A, Q]) await accessory(P, to)
+    for (const to of [A, B]) await accessory(Q, to)
+    await accessory(outer, Q)
+    await component(Q, A)
+    for (const to of [Q, P]) await component(outer, to)
     expect((await merge(P, Q)).body.product.is_kit).toBe(true)
     const accessories = async (of: number) =>
       (await list(`products/${of}/accessories`, "accessories")).map((one: any) => one.accessory_product_id)
@@ -162,14 +150,8 @@ describe.each(engines)("merging products on %s", (engine) => {
     expect(await free(inside.id)).toBe(0)
   })
   it("is rejected if kits would become too deep", async () => {
-    const [a, b, P, Q, c, d] = [
-      await made(),
-      await made(),
-      await made(),
-      await made(),
-      await made(),
-      await made()
-    ] as const
+    const [a, b, P] = [await made(), await made(), await made()]
+    const [Q, c, d] = [await made(), await made(), await made()]
     for (const [of, component_product_id] of [
       [a, b],
       [b, P],

@@ -18,13 +18,8 @@ describe.each(engines)("demands of opportunities on %s", (engine) => {
     line: object = {}
   ) => {
     const { id } = await w.opportunity({ subject: "Tour", store_id: S, starts_at, ends_at, ...more })
-    const { items } = await w.create(`/opportunities/${id}/items`, {
-      name: "Line",
-      item_type: "product",
-      item_id: product,
-      quantity,
-      ...line
-    })
+    const body = { name: "Line", item_type: "product", item_id: product, quantity, ...line }
+    const { items } = await w.create(`/opportunities/${id}/items`, body)
     return { id: id as number, item: items.at(-1).id as number, items }
   }
   const quotation = async (...given: Parameters<typeof draft>) => {
@@ -99,9 +94,8 @@ describe.each(engines)("demands of opportunities on %s", (engine) => {
     w.app.setClock("2026-04-09T09:00:00.000Z")
     await w.create(`/opportunities/${id}/quick_check_in`, { asset_ids })
     expect([await free(P.id, "2026-04-09"), await free(P.id, "2026-04-11")]).toEqual([1, 1])
-    const { calendar } = (
-      await w.get(`/availability/calendar?store_id=${S}&from=2026-04-08&to=2026-04-12&product_ids[]=${P.id}`)
-    ).body
+    const days = `store_id=${S}&from=2026-04-08&to=2026-04-12&product_ids[]=${P.id}`
+    const calendar = await w.show(`/availability/calendar?${days}`)
     expect(calendar.products[0].days.map((day: any) => day.pending_checkin)).toEqual([0, 1, 1, 1, 1])
     w.app.setClock("2026-03-01T12:00:00.000Z")
   })
@@ -130,8 +124,7 @@ describe.each(engines)("demands of opportunities on %s", (engine) => {
     expect(await free(P.id, "2026-04-10")).toBe(3)
   })
   it("of a kit line are those of its parts, and the line is measured by the kit", async () => {
-    const A = await w.bulk(S, 7),
-      K = (await w.create("/products", { name: "Kit" })).id
+    const [A, K] = [await w.bulk(S, 7), await w.product()]
     await w.create(`/products/${K}/components`, { component_product_id: A.id, quantity: 2 })
     await order("2026-04-10", "2026-04-12", A.id, 2)
     expect(await free(K, "2026-04-10")).toBe(2)

@@ -22,31 +22,15 @@ describe.each(engines)("dispatch and return on %s", (engine) => {
       id: number
       stock_level_id: number
     }>
-    return {
-      id,
-      line,
-      product,
-      ids,
-      assets,
-      asset_ids: assets.map((one) => one.id),
-      at: `/opportunities/${id}/items/${line.id}`
-    }
+    const asset_ids = assets.map((one) => one.id)
+    return { id, line, product, ids, assets, asset_ids, at: `/opportunities/${id}/items/${line.id}` }
   }
-  const bulkOrder = async (quantity: number, body: object = {}, held = quantity) => {
+  const bulkOrder = async (quantity: number) => {
     const product = await w.product()
-    const [level] = (await w.show(`/products/${product}?include=stock_levels`)).stock_levels
-    await w.put(`/stock_levels/${level.id}`, { quantity_held: held })
-    const { id, line } = await w.deal(
-      { ...may, ...body },
-      { name: "Cable", item_id: product, quantity, unit_price: "1.00" }
-    )
+    await w.hold(product, quantity)
+    const { id, line } = await w.deal(may, { name: "Cable", item_id: product, quantity, unit_price: "1.00" })
     await w.confirm(id)
-    return {
-      id,
-      line,
-      product,
-      fulfil: (sent: object) => w.patch(`/opportunities/${id}/items/${line.id}/fulfilment`, sent)
-    }
+    return { id, fulfil: (sent: object) => w.patch(`/opportunities/${id}/items/${line.id}/fulfilment`, sent) }
   }
   const quick = (id: number, name: string, body: object) => w.post(`/opportunities/${id}/quick_${name}`, body)
   const statusOf = async (id: number) => (await w.show(`/opportunities/${id}`)).status
@@ -136,9 +120,8 @@ describe.each(engines)("dispatch and return on %s", (engine) => {
     const { at, line } = await orderWith(0, 1)
     await refused(w.patch(`${at}/fulfilment`, { action: "dispatch", quantity: 1 }), "item")
     const { id } = await w.opportunity()
-    expect(
-      (await w.patch(`/opportunities/${id}/items/${line.id}/fulfilment`, { action: "dispatch", quantity: 1 })).status
-    ).toBe(404)
+    const elsewhere = `/opportunities/${id}/items/${line.id}/fulfilment`
+    expect((await w.patch(elsewhere, { action: "dispatch", quantity: 1 })).status).toBe(404)
   })
   it("are 403 without the permission", async () => {
     const { id, asset_ids, at } = await orderWith(1)
