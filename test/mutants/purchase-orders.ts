@@ -23,7 +23,7 @@ export const purchase_order_mutants: ReadonlyArray<Mutant> = [
     within: "cancelPurchaseOrder",
     find: "exact(received_quantity).gt(0)",
     replace: "exact(received_quantity).gt(9)",
-    killed_by: [{ file: orders_test, test: "is refused once anything was received" }]
+    killed_by: [{ file: orders_test, test: "is rejected once anything was received" }]
   },
   {
     name: "goods are sub-hired from nowhen",

@@ -47,7 +47,7 @@ export const search_mutants: ReadonlyArray<Mutant> = [
     "deleted rows take the place of older ones that hold the words",
     "matchSql",
     { find: 'table.soft_delete ? ` and exists (${own})` : ""', replace: '""' },
-    "finds rows behind more deleted rows than it examines"
+    "finds a row that follows more deleted rows than are examined"
   ),
   within("rows")(
     "short words find nothing",

@@ -135,7 +135,7 @@ describe.each(both_engines)("commands on %s", (engine) => {
       expect(await shop.dump()).toEqual(before)
       expect(await statusOf("PUT", `/lamps/${id}`, { label: "still works" })).toBe(200)
     })
-    it("leaves no gap in document numbers when refused", async () => {
+    it("leaves no gap in document numbers when rejected", async () => {
       const id = await lamp()
       const number = async (refuse: boolean) => (await w.post(`/lamps/${id}/number`, { refuse })).body.number
       const first = await number(false)

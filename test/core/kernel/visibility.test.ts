@@ -108,7 +108,7 @@ describe("permissions and columns", () => {
     [["membership.view"], "members.*", false],
     [[], "members.*", false],
     [["costs.view"], "costs.view", true]
-  ] as const)("%j include %s: %s", (held, wanted, expected) => {
+  ] as const)("holding %j includes %s: %s", (held, wanted, expected) => {
     expect(hasPermission(viewerWith(held, ["*"]), wanted)).toBe(expected)
   })
 
@@ -136,7 +136,7 @@ describe("permissions and columns", () => {
       ["id", "name", "price"]
     ],
     [["rates.edit"], ["id"]]
-  ] as const)("%j see %j of lamps", (held, expected) => {
+  ] as const)("holding %j shows %j of lamps", (held, expected) => {
     const seen = visibleColumnsOf(lamps, viewerWith(held, ["*"]))
     expect(typeof seen === "object" ? [...seen] : seen).toEqual(expected)
   })

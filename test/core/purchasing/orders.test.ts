@@ -323,7 +323,7 @@ describe("cancelling a purchase order", () => {
       .when(cancel())
       .thenRefused({ status: [`The order is ${words}; only a draft or a sent order can be cancelled.`] })
   })
-  it("is refused once anything was received", () => {
+  it("is rejected once anything was received", () => {
     given(...rowsOf(header({ status: "sent" }), line({ received_quantity: "0.01" })))
       .when(cancel())
       .thenRefused({ status: ["Part of the order was received; it can no longer be cancelled."] })

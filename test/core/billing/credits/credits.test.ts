@@ -261,7 +261,7 @@ describe("a credit note for an amount", () => {
         ]
       })
   })
-  it("is rejected for zero", () => {
+  it("is rejected for an amount of zero", () => {
     given(...of120())
       .when(credit({ amount: 0 }))
       .thenRefused({ amount: ["The amount field must be greater than 0."] })

@@ -78,7 +78,7 @@ describe("a payment", () => {
         amount: ["The payment of 70.01 GBP is more than the 70.00 GBP that are outstanding; record that much or less."]
       })
   })
-  it("is rejected for zero", () => {
+  it("is rejected for an amount of zero", () => {
     given(...of120())
       .when(pay({ amount: 0 }))
       .thenRefused({ amount: ["The amount field must be greater than 0."] })
@@ -88,7 +88,7 @@ describe("a payment", () => {
       .when(pay({ amount: 100, currency: "EUR" }))
       .thenRefused({ currency: ["The invoice is in GBP; a payment of it is in the same currency."] })
   })
-  it("is rejected more than 5 minutes in the future", () => {
+  it("is rejected with a time more than 5 minutes in the future", () => {
     given(...of120())
       .when(pay({ amount: 100, paid_at: "2026-06-18T12:05:00.001Z" }))
       .thenRefused({ paid_at: ["The paid at field must not be in the future."] })

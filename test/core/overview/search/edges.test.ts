@@ -63,7 +63,7 @@ describe.each(engines)("search edge cases on %s", (engine) => {
     expect(ids((await search("q7")).products)).toEqual([product])
     expect((await search("q7")).products[0].is_exact).toBe(true)
   })
-  it("finds rows behind more deleted rows than it examines", async () => {
+  it("finds a row that follows more deleted rows than are examined", async () => {
     const kept = await member("Verdigris Stages")
     const row = await w.app.run(Effect.flatMap(Store, (store) => store.get(members, kept)))
     if (row === undefined) throw new Error("the member is not there")

@@ -110,7 +110,7 @@ describe.each(engines)("golden rates on %s", (engine) => {
     })
   })
 
-  it("list strategies and modifiers as they run", async () => {
+  it("list the strategies and modifiers that the engine has", async () => {
     expect((await w.get("/rate_engine/strategies")).body.strategies).toEqual([
       {
         identifier: "period",

@@ -177,7 +177,7 @@ describe.each(engines)("stock on %s", (engine) => {
       expect(await held(units[0]!)).toBe("1.00")
       await refused(w.remove(`${ledgerOf(id, units[0]!)}/${ledger[0].id}`), "stock_transaction")
     })
-    it("is refused while it is out", async () => {
+    it("is rejected while the unit is out", async () => {
       const { id, units } = await w.units(1, 1)
       const order = await w.order(id, 1)
       const given = await w.allocate(order, units[0]!)

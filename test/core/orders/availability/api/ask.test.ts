@@ -28,7 +28,7 @@ describe.each(engines)("availability requests on %s", (engine) => {
       expect(await point(P.id, "2026-07-03T03:59:00Z", york)).toMatchObject({ date: "2026-07-02", available: 6 })
       expect(await point(P.id, "2026-07-02T03:59:00Z", york)).toMatchObject({ date: "2026-07-01", available: 10 })
     })
-    it("count nothing for a deleted product on the flat path, and are 404 on its own", async () => {
+    it("count nothing for a deleted product by id, and are 404 on its own path", async () => {
       const P = await w.bulk(S, 10)
       await w.remove(`/products/${P.id}`)
       expect(await point(P.id, "2026-07-02")).toMatchObject({ total_stock: 0, total_demanded: 0, available: 0 })
