@@ -13,13 +13,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     within: "attempt",
     find: "|| endpoint.server_only",
     replace: "",
-    killed_by: [
-      {
-        file: "test/sync/server-only.test.ts",
-        test: "is refused every such command and query by name",
-        engine: "sqlite"
-      }
-    ]
+    killed_by: [{ file: "test/sync/server-only.test.ts", test: "has each of them refused by name", engine: "sqlite" }]
   },
   {
     name: "a file that somebody else sent opens to whoever knows its SHA-256",
@@ -27,7 +21,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     within: "keyOf",
     find: "`${user_id}:${sha256}`",
     replace: '`${user_id > 0 ? "" : user_id}:${sha256}`',
-    killed_by: [{ file: "test/sync/attachments.test.ts", test: "are not opened by a SHA-256 alone", engine: "sqlite" }]
+    killed_by: [{ file: "test/sync/attachments.test.ts", test: "cannot be claimed by SHA-256 alone", engine: "sqlite" }]
   },
   {
     name: "a token is believed for a quarter of an hour",
@@ -81,7 +75,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/sync/device/bundle.test.ts",
-        test: "has only the abilities of the token its device enrolled with",
+        test: "is limited to the abilities of the token its device enrolled with",
         engine: "sqlite"
       }
     ]
@@ -92,12 +86,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     within: "redactionFor",
     find: "...viewer.role_ids.toSorted((a, b) => a - b)",
     replace: "",
-    killed_by: [
-      {
-        file: "test/sync/server/cursor.test.ts",
-        test: "a user given another role with the same permissions gets that role's views and loses the former's"
-      }
-    ]
+    killed_by: [{ file: "test/sync/server/cursor.test.ts", test: "changes with the user's role" }]
   },
   {
     name: "readers are sent every row whole",
@@ -108,7 +97,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/sync/few-rights.long.test.ts",
-        test: "%s: every query has one answer, and the device has nothing beyond what its user may see"
+        test: "(%s) answers queries like the server, and holds nothing beyond what its user may see"
       }
     ]
   },
@@ -130,8 +119,8 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     find: 'columns: ["replica_id", "n"]',
     replace: 'columns: ["replica_id", "n", "id"]',
     killed_by: [
-      { file: truths_test, test: "has one verdict per number of a device", engine: "sqlite" },
-      { file: truths_test, test: "has one verdict per number of a device", engine: "pg" }
+      { file: truths_test, test: "refuses a second verdict for one command number of a device", engine: "sqlite" },
+      { file: truths_test, test: "refuses a second verdict for one command number of a device", engine: "pg" }
     ]
   },
   {
@@ -141,8 +130,8 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     find: 'columns: ["stream", "version"]',
     replace: 'columns: ["stream", "version", "position"]',
     killed_by: [
-      { file: truths_test, test: "has one event per version of a stream", engine: "sqlite" },
-      { file: truths_test, test: "has one event per version of a stream", engine: "pg" }
+      { file: truths_test, test: "refuses a second event for one version of a stream", engine: "sqlite" },
+      { file: truths_test, test: "refuses a second event for one version of a stream", engine: "pg" }
     ]
   },
   {
@@ -152,8 +141,8 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     find: "yield* lockReplica(replica_id)",
     replace: "",
     killed_by: [
-      { file: leases_test, test: "are one block over the network" },
-      { file: leases_test, test: "are one block in a bundle" }
+      { file: leases_test, test: "get one block over the network" },
+      { file: leases_test, test: "get one block in a bundle" }
     ]
   },
   {
@@ -162,7 +151,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     within: "acts",
     find: "!hasOnePermission(context.viewer, edit.permission)",
     replace: "hasOnePermission(context.viewer, edit.permission) && false",
-    killed_by: [{ file: roles_test, test: "%s: who may, and that all others may not", engine: "sqlite" }]
+    killed_by: [{ file: roles_test, test: "permit only the listed roles to %s", engine: "sqlite" }]
   },
   {
     name: "a warehouse changes lines and their prices",
@@ -170,7 +159,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     within: "change",
     find: "...edit",
     replace: '...edit, permission: ["opportunities.edit", "opportunities.fulfil"]',
-    killed_by: [{ file: roles_test, test: "%s: who may, and that all others may not", engine: "sqlite" }]
+    killed_by: [{ file: roles_test, test: "permit only the listed roles to %s", engine: "sqlite" }]
   },
   {
     name: "whoever makes roles gives away permissions they lack",

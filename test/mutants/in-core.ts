@@ -26,7 +26,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/sync/whole-or-not.test.ts",
-        test: "that refuses a command after its rows were written leaves them",
+        test: "that refuses a command after its rows were written",
         engine: "sqlite"
       }
     ]

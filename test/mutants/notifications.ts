@@ -85,7 +85,7 @@ export const notification_mutants: ReadonlyArray<Mutant> = [
     within: "notification_preferences",
     find: 'row["member_id"] === viewer.person_id',
     replace: 'row["member_id"] !== 0',
-    killed_by: [{ file: device_test, test: "reaches only that user's device", engine: "sqlite" }]
+    killed_by: [{ file: device_test, test: "reach only that user's device", engine: "sqlite" }]
   },
   {
     name: "an erased person's preferences stay",

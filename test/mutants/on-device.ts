@@ -57,7 +57,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     within: "missingBetween",
     find: "known > last ?",
     replace: "known < 0 ?",
-    killed_by: [{ file: damage_test, test: "is reported with its numbers on opening" }]
+    killed_by: [{ file: damage_test, test: "reports the lost numbers" }]
   },
   {
     name: "a command that is not what was acknowledged is taken for it",
@@ -86,7 +86,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     within: "recordInside",
     find: "const kept = yield* Effect.sync",
     replace: "const kept = { n: outbox.lastN() + 1 }; ((late: () => unknown) => setTimeout(late, 500))",
-    killed_by: [{ file: broken_test, test: "is in the outbox when its answer is given" }]
+    killed_by: [{ file: broken_test, test: "has a command in its outbox before it answers" }]
   },
   {
     name: "a command and the ids it took are kept in steps of their own",
@@ -94,7 +94,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     within: "recordingOver",
     find: "append: (command, about = {}) => transaction",
     replace: "append: (command, about = {}) => ((body) => body())",
-    killed_by: [{ file: outbox_test, test: "and commands leave nothing if they cannot be stored completely" }]
+    killed_by: [{ file: outbox_test, test: "do not advance if their command cannot be stored completely" }]
   },
   {
     name: "the lease cursor does not move with a command",
@@ -102,7 +102,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     within: "recordingOver",
     find: "takeIds(command.ids)",
     replace: "void takeIds",
-    killed_by: [{ file: outbox_test, test: "give ids in order over several ranges" }]
+    killed_by: [{ file: outbox_test, test: "draw ids in order across ranges" }]
   },
   {
     name: "leases and their cursors are kept in memory only",
@@ -110,7 +110,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     within: "openGuarded",
     find: "db.exec(schema)",
     replace: 'db.exec(schema); db.exec("create temp table leases as select * from main.leases")',
-    killed_by: [{ file: outbox_test, test: "give ids in order over several ranges" }]
+    killed_by: [{ file: outbox_test, test: "draw ids in order across ranges" }]
   },
   {
     name: "a lease that arrives twice begins anew",
@@ -119,7 +119,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     in_text: true,
     find: "values (?, ?, ?, ?) on conflict do nothing",
     replace: "values (?, ?, ?, ?) on conflict (entity, first) do update set next = excluded.next",
-    killed_by: [{ file: outbox_test, test: "that arrive twice count once" }]
+    killed_by: [{ file: outbox_test, test: "received twice count once" }]
   },
   {
     name: "the block after this one is asked for under the same number",
@@ -153,7 +153,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     in_text: true,
     find: "where id = ? and (state = 'held' or (state = 'rejected' and ? <> 'released'))",
     replace: "where id = ? and (? <> '')",
-    killed_by: [{ file: outbox_test, test: "that were refused can be resolved once" }]
+    killed_by: [{ file: outbox_test, test: "can be resolved once" }]
   },
   {
     name: "what a restored server has forgotten is not sent again",
@@ -164,7 +164,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/sync/fill-restored.test.ts",
-        test: "receives again from a device %s what it had accepted since, each once",
+        test: "receives the lost commands again from a device filled %s, each once",
         engine: "sqlite"
       }
     ]
@@ -175,7 +175,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     within: "openReopening",
     find: "if (!known) prepared",
     replace: "if (false) prepared",
-    killed_by: [{ file: outbox_test, test: "of blocks a restored server does not know are given no more" }]
+    killed_by: [{ file: outbox_test, test: "draw no more ids of blocks that a restored server does not know" }]
   }
 ]
 
@@ -187,7 +187,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     find: "sent += verdicts.length",
     replace:
       "outbox.settle(verdicts.map(({ status, error }, at) => ({ n: pending[sent + at]!.n, status, error })))\n    sent += verdicts.length",
-    killed_by: [{ file: broken_test, test: "is pending until pulled" }]
+    killed_by: [{ file: broken_test, test: "keeps a command pending until its events are pulled" }]
   },
   {
     name: "the offset is kept before the events up to it are applied",
@@ -196,10 +196,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     find: "const result = yield* store.transaction",
     replace:
       'yield* store.transaction(writeMeta(store, "offset", pulled.offset))\n    const result = yield* store.transaction',
-    killed_by: [
-      { file: broken_test, test: "resumes when a chunk was interrupted before it was stored" },
-      { seeds: [1, 5] }
-    ]
+    killed_by: [{ file: broken_test, test: "resumes a pull whose chunk was not stored" }, { seeds: [1, 5] }]
   },
   {
     name: "the handle is not kept with the place",
@@ -207,7 +204,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     within: "saveCursor",
     find: 'yield* writeMeta(store, "handle", pulled.handle)\n    if (pulled.up_to_date)',
     replace: "if (pulled.up_to_date)",
-    killed_by: [{ file: fill_test, test: "catches up with later changes only", engine: "sqlite" }]
+    killed_by: [{ file: fill_test, test: "pulls only later events once filled", engine: "sqlite" }]
   },
   {
     name: "what is pending is not decided again after a pull",
@@ -215,7 +212,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     within: "redecide",
     find: "for (const command of due) yield* redecideOne(parts, command, viewer)",
     replace: "",
-    killed_by: [{ file: broken_test, test: "keeps the ids it was first given" }]
+    killed_by: [{ file: broken_test, test: "with the ids it first drew" }]
   },
   {
     name: "a pull that breaks off takes back what is pending and forgets to run it again",
@@ -223,7 +220,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     within: "applyHere",
     find: 'yield* writeMeta(store, "run_n", "0")\n    yield* projectEvents(catalogue, events)',
     replace: "yield* projectEvents(catalogue, events)",
-    killed_by: [{ file: broken_test, test: "is pending until pulled" }]
+    killed_by: [{ file: broken_test, test: "keeps a command pending until its events are pulled" }]
   },
   {
     name: "a reader finds its own writes gone after a pull that broke off",
@@ -232,7 +229,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     find: "if (yield* hasDueCommands(outbox)) yield* relaxedDurability(Store.transaction(runDue(parts)))",
     replace:
       "if (yield* Effect.as(hasDueCommands(outbox), false)) yield* relaxedDurability(Store.transaction(runDue(parts)))",
-    killed_by: [{ file: broken_test, test: "is pending until pulled" }]
+    killed_by: [{ file: broken_test, test: "keeps a command pending until its events are pulled" }]
   },
   {
     name: "a command decided again draws other ids",
@@ -240,7 +237,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     within: "runAgain",
     find: "decide(call, command.id, command)",
     replace: "decide(call, command.id, { ...command, ids: {} })",
-    killed_by: [{ file: broken_test, test: "keeps the ids it was first given" }]
+    killed_by: [{ file: broken_test, test: "with the ids it first drew" }]
   },
   {
     name: "verdicts found in the journal do not reach the outbox",
@@ -250,7 +247,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     find: "insert or replace into verdicts (n, status, error) values (?, ?, ?)",
     replace: "insert or replace into verdicts (n, status, error) select ?, ?, ? where 0",
     killed_by: [
-      { file: "test/sync/device/device.test.ts", test: "works while the server is unreachable", engine: "sqlite" }
+      { file: "test/sync/device/device.test.ts", test: "records while the server is unreachable", engine: "sqlite" }
     ]
   },
   {
@@ -262,7 +259,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/sync/protocol/redaction.test.ts",
-        test: "a right taken away takes the data with it",
+        test: "lose data with a permission and get it back",
         engine: "sqlite"
       }
     ]
@@ -298,7 +295,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     in_text: true,
     find: "from undo order by seq desc",
     replace: "from undo order by seq",
-    killed_by: [{ file: broken_test, test: "is reverted without a trace" }]
+    killed_by: [{ file: broken_test, test: "reverts pending commands without a trace" }]
   },
   {
     name: "rows made provisionally stay when they are taken back",
@@ -306,7 +303,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     within: "revertProvisional",
     find: '{ op: "delete", table, key: decodeKey(image.row_key) },',
     replace: '...(image.before === null ? [] : [{ op: "delete" as const, table, key: decodeKey(image.row_key) }]),',
-    killed_by: [{ file: broken_test, test: "is reverted without a trace" }]
+    killed_by: [{ file: broken_test, test: "reverts pending commands without a trace" }]
   },
   {
     name: "provisional events stay in the journal",
@@ -314,7 +311,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     within: "revertProvisional",
     find: 'yield* store.run("delete from journal where position >= ?", [provisional_base])',
     replace: "",
-    killed_by: [{ file: broken_test, test: "is reverted without a trace" }]
+    killed_by: [{ file: broken_test, test: "reverts pending commands without a trace" }]
   },
   {
     name: "no images are kept of rows changed by a condition",
@@ -339,7 +336,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/sync/device/resolutions/conflicts.test.ts",
-        test: "that edit different fields never conflict",
+        test: "that edit other fields of a row merge",
         engine: "sqlite"
       }
     ]
@@ -350,7 +347,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     within: "projectEvents",
     find: "yield* scrubEarlierEvents(store, catalogue.scrubs, events, isWithheldIn(catalogue.tables))",
     replace: "",
-    killed_by: [{ file: "test/sync/erasure.test.ts", test: "covers what a device created" }]
+    killed_by: [{ file: "test/sync/erasure.test.ts", test: "removes them from the journal of the device" }]
   },
   {
     name: "what was taken away stays in the device's write-ahead log",
@@ -359,11 +356,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     find: "if (scrubsOf(catalogue.scrubs, events).length > 0) yield* purgeLater(store)",
     replace: "",
     killed_by: [
-      {
-        file: "test/sync/protocol/redaction.test.ts",
-        test: "an erased person leaves no trace in a device's files",
-        engine: "sqlite"
-      }
+      { file: "test/sync/protocol/redaction.test.ts", test: "keeps no bytes of an anonymised person", engine: "sqlite" }
     ]
   },
   {
@@ -372,7 +365,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     within: "isThere",
     find: "if (done.includes(table.name)) return true",
     replace: "if (done.includes(table.name)) return false",
-    killed_by: [{ file: fill_test, test: "has the server's rows at one position", engine: "sqlite" }]
+    killed_by: [{ file: fill_test, test: "has the server's rows as of one position", engine: "sqlite" }]
   },
   {
     name: "verdicts from before a fill are not heard of",
@@ -380,7 +373,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     within: "beginFill",
     find: "settled: plan.decided.map",
     replace: "settled: plan.decided.slice(0, 0).map",
-    killed_by: [{ file: fill_test, test: "learns the verdicts recorded before the rows were read", engine: "sqlite" }]
+    killed_by: [{ file: fill_test, test: "receives the verdicts recorded before the rows were read", engine: "sqlite" }]
   },
   {
     name: "a page of a fill is laid down by whoever brings it, however late",
@@ -388,7 +381,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     within: "stagePage",
     find: "filling.handle !== requested.handle || filling.offset !== requested.offset || filling.after !== requested.after",
     replace: "false",
-    killed_by: [{ file: broken_test, test: "continues during a fill" }]
+    killed_by: [{ file: broken_test, test: "stores a page of a fill once" }]
   },
   {
     name: "two syncs of one folder run side by side",
@@ -396,7 +389,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     within: "lockSync",
     find: 'try { lock.exec("begin exclusive") }',
     replace: 'try { lock.exec("begin") }',
-    killed_by: [{ file: broken_test, test: "syncs in one process at a time" }]
+    killed_by: [{ file: broken_test, test: "syncs its folder in one process at a time" }]
   },
   {
     name: "a bundle that another server signed is taken in",

@@ -46,11 +46,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     find: "const other = known !== undefined && known.fingerprint !== fingerprint && textDigest(known.fingerprint) !== fingerprint",
     replace: 'const other = known !== undefined && known.fingerprint === ""',
     killed_by: [
-      {
-        file: push_test,
-        test: "under an id the device has used for another command are refused individually",
-        engine: "sqlite"
-      }
+      { file: push_test, test: "with an id the device used for another command are refused", engine: "sqlite" }
     ]
   },
   {
@@ -59,9 +55,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     within: "verdictKey",
     find: "`${replica_id}:${command_id}`",
     replace: "`${Math.sign(replica_id)}:${command_id}`",
-    killed_by: [
-      { file: push_test, test: "under the same id from two devices are decided separately", engine: "sqlite" }
-    ]
+    killed_by: [{ file: push_test, test: "with the same id from two devices are decided separately", engine: "sqlite" }]
   },
   {
     name: "a long body is read before anybody looks at who sends it",
@@ -82,7 +76,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/sync/server/reclaim-leases.long.test.ts",
-        test: "give no more ids than one device can have lost",
+        test: "can be claimed up to 100 blocks of a table",
         engine: "sqlite"
       }
     ]
@@ -93,13 +87,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     within: "syncSlice",
     find: "migrations: [verdicts_by_device],",
     replace: "",
-    killed_by: [
-      {
-        file: "test/sync/used-ids.test.ts",
-        test: "is recognised after an upgrade of the previous release's database",
-        engine: "sqlite"
-      }
-    ]
+    killed_by: [{ file: "test/sync/used-ids.test.ts", test: "keeps its verdict after an upgrade", engine: "sqlite" }]
   },
   {
     name: "a gap in the numbers is passed over",
@@ -107,7 +95,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     within: "decideOnce",
     find: "if (command.n > replica.last_n + 1)",
     replace: "if (command.n > replica.last_n + 1 && command.n < 0)",
-    killed_by: [{ file: push_test, test: "that leave a gap wait for the missing ones", engine: "sqlite" }]
+    killed_by: [{ file: push_test, test: "after a missing number are left undecided", engine: "sqlite" }]
   },
   {
     name: "the number of the last command is not moved on",
@@ -123,7 +111,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     within: "decideOnce",
     find: "const replica = yield* requireOwnReplica(replica_id, viewer, true)",
     replace: "const replica = yield* requireOwnReplica(replica_id, viewer, false)",
-    killed_by: [{ file: push_test, test: "sent by two at once are decided once", engine: "pg" }]
+    killed_by: [{ file: push_test, test: "pushed by several requests at once are decided once", engine: "pg" }]
   },
   {
     name: "a command's effects and its verdict are committed apart",
@@ -149,9 +137,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     within: "decideNew",
     find: "const error = (yield* refusedNeed(replica.id, command)) ??",
     replace: "const error =",
-    killed_by: [
-      { file: push_test, test: "that depend on a refused one are not decided but get its cause", engine: "sqlite" }
-    ]
+    killed_by: [{ file: push_test, test: "that depend on a refused one are not decided", engine: "sqlite" }]
   },
   {
     name: "another device's refused command holds this one's",
@@ -159,7 +145,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     within: "refusedNeed",
     find: "getMany(replica_verdicts, needs.map((id) => verdictKey(replica_id, id)))",
     replace: "find(replica_verdicts, { id: needs })",
-    killed_by: [{ file: push_test, test: "are held only by commands of their own device", engine: "sqlite" }]
+    killed_by: [{ file: push_test, test: "depend only on commands of their own device", engine: "sqlite" }]
   },
   {
     name: "ids another device was leased are taken",
@@ -167,7 +153,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     within: "attempt",
     find: "if (foreign !== undefined) return",
     replace: "if (foreign !== undefined && foreign.id < 0) return",
-    killed_by: [{ file: push_test, test: "that claim ids they do not have, or have used", engine: "sqlite" }]
+    killed_by: [{ file: push_test, test: "with ids that are not leased or already used", engine: "sqlite" }]
   },
   {
     name: "a revoked device goes on pushing",
@@ -175,7 +161,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     within: "requireOwnReplica",
     find: "if (replica.revoked_at !== null) return",
     replace: 'if (replica.revoked_at === "never") return',
-    killed_by: [{ file: push_test, test: "of a device that is another's, unknown or revoked", engine: "sqlite" }]
+    killed_by: [{ file: push_test, test: "of an unknown, revoked or another user's device", engine: "sqlite" }]
   },
   {
     name: "a revoked device's own token opens as ever",
@@ -192,7 +178,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     find: "if (replica.last_n > last_n) return true",
     replace: "if (replica.last_n > last_n) return false",
     killed_by: [
-      { file: "test/sync/server/devices.test.ts", test: "restored from a backup are detected", engine: "sqlite" }
+      { file: "test/sync/server/devices.test.ts", test: "restored from an old copy are detected", engine: "sqlite" }
     ]
   },
   {
@@ -201,7 +187,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     within: "lease",
     find: "if (known.length > 0) return",
     replace: "if (known.length > 1_000) return",
-    killed_by: [{ file: push_test, test: "leases requested under one number are one block", engine: "sqlite" }]
+    killed_by: [{ file: push_test, test: "draw ids from leases: one block per request number", engine: "sqlite" }]
   },
   {
     name: "a bundle's signature is not looked at",
@@ -217,7 +203,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     within: "opened",
     find: "if (replica.revoked_at !== null) return",
     replace: 'if (replica.revoked_at === "never") return',
-    killed_by: [{ file: bundle_test, test: "of a revoked device is not taken", engine: "sqlite" }]
+    killed_by: [{ file: bundle_test, test: "is refused if its device was revoked", engine: "sqlite" }]
   },
   {
     name: "the answer under an idempotency key is kept apart from what was done",
@@ -225,7 +211,9 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     within: "once",
     find: "const answered = Store.transaction",
     replace: "const answered = ((body: ServerEndpoint<Answer>) => body)",
-    killed_by: [{ file: "test/sync/whole-or-not.test.ts", test: "is stored with the effects", engine: "sqlite" }]
+    killed_by: [
+      { file: "test/sync/whole-or-not.test.ts", test: "has no effects if its attempt lost the key", engine: "sqlite" }
+    ]
   }
 ]
 
@@ -236,9 +224,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     within: "redactionFor",
     find: "data: keys === undefined ? event.data :",
     replace: "data: keys === undefined || keys.size > 0 ? event.data :",
-    killed_by: [
-      { file: shape_test, test: "costs are cut from events for users who may not see them", engine: "sqlite" }
-    ]
+    killed_by: [{ file: shape_test, test: "omits costs from events for users who may not see them", engine: "sqlite" }]
   },
   {
     name: "rows are sent with the columns their reader may not see",
@@ -247,8 +233,8 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     find: "known.guarded.filter(({ by }) => !hasOnePermission(viewer, by))",
     replace: 'known.guarded.filter(({ by }) => by === "")',
     killed_by: [
-      { file: redaction_test, test: "every guarded column of every table is cut" },
-      { file: redaction_test, test: "a device never holds costs its user may not see", engine: "sqlite" }
+      { file: redaction_test, test: "removes every guarded column" },
+      { file: redaction_test, test: "never hold costs their user may not see", engine: "sqlite" }
     ]
   },
   {
@@ -258,8 +244,8 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     find: "const told = hasOnePermission(viewer, full_read_permission) ? undefined : cutEvent(event)",
     replace: "const told = hasOnePermission(viewer, full_read_permission) || !whole ? undefined : cutEvent(event)",
     killed_by: [
-      { file: redaction_test, test: "a right taken away takes the data with it", engine: "sqlite" },
-      { file: redaction_test, test: "a colleague is shown by name" }
+      { file: redaction_test, test: "lose data with a permission and get it back", engine: "sqlite" },
+      { file: redaction_test, test: "shows a colleague's name" }
     ]
   },
   {
@@ -276,7 +262,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     within: "shown",
     find: "JSON.stringify([parts, columns, kept])",
     replace: "JSON.stringify([parts.map(([name]) => name), kept.length])",
-    killed_by: [{ file: channels_test, test: "changes where a release shows more or less for the same permissions" }]
+    killed_by: [{ file: channels_test, test: "has another fingerprint for each reader" }]
   },
   {
     name: "accounts go on naming whose name is not for their person any more",
@@ -284,7 +270,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     within: "redactOutcome",
     find: "label: is_named ? row :",
     replace: 'label: is_named || row.table !== "" ? row :',
-    killed_by: [{ file: channels_test, test: "leaves out names the user may not see" }]
+    killed_by: [{ file: channels_test, test: "omit names the user may not see" }]
   },
   {
     name: "an erased user is still named in what became of others' commands",
@@ -292,7 +278,9 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     within: "redactOutcome",
     find: '("actor" in entry ? { actor: renamed(entry.actor) } : {})',
     replace: '("actor" in entry ? { actor: entry.actor } : {})',
-    killed_by: [{ file: "test/sync/personal-traces.test.ts", test: "of a user", engine: "sqlite" }]
+    killed_by: [
+      { file: "test/sync/personal-traces.test.ts", test: "a user requires a deactivated account", engine: "sqlite" }
+    ]
   },
   {
     name: "what is erased stays in the free bytes of the server's file",
@@ -301,7 +289,9 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     in_text: true,
     find: "pragma secure_delete = on",
     replace: "pragma secure_delete = off",
-    killed_by: [{ file: "test/sync/personal-traces.test.ts", test: "of a contact", engine: "sqlite" }]
+    killed_by: [
+      { file: "test/sync/personal-traces.test.ts", test: "a contact removes every personal value", engine: "sqlite" }
+    ]
   },
   {
     name: "what is erased stays in the server's write-ahead log",
@@ -309,7 +299,9 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     within: "erasedBytes",
     find: "yield* store.sql.afterCommit(tidy)",
     replace: "",
-    killed_by: [{ file: "test/sync/personal-traces.test.ts", test: "of a contact", engine: "sqlite" }]
+    killed_by: [
+      { file: "test/sync/personal-traces.test.ts", test: "a contact removes every personal value", engine: "sqlite" }
+    ]
   },
   {
     name: "tokens and devices keep the names an erased user gave them",
@@ -317,7 +309,9 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     within: "withoutNames",
     find: "replicas, { user_id },",
     replace: "replicas, { user_id: -user_id },",
-    killed_by: [{ file: "test/sync/personal-traces.test.ts", test: "of a user", engine: "sqlite" }]
+    killed_by: [
+      { file: "test/sync/personal-traces.test.ts", test: "a user requires a deactivated account", engine: "sqlite" }
+    ]
   },
   {
     name: "an answer that was taken out is not made anew",
@@ -339,7 +333,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     within: "redactionOfOutbox",
     find: "sent: erasures.scrubs.length === 0 ? undefined",
     replace: "sent: erasures.scrubs.length >= 0 ? undefined",
-    killed_by: [{ file: channels_test, test: "keep nothing of an erased person in their outbox" }]
+    killed_by: [{ file: channels_test, test: "keep no data of an anonymised person in their outbox" }]
   },
   {
     name: "whoever waits for news is told them by the rights of before",
@@ -348,7 +342,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     find: "const events = turned < 0 ? found : found.slice(0, turned + 1)",
     replace: "const events = turned < 0 || turned > -1 ? found : []",
     killed_by: [
-      { file: channels_test, test: "receive no more, while they wait for news, than their user may still see then" }
+      { file: channels_test, test: "receive no event for which their user lost the permission while they waited" }
     ]
   },
   {
@@ -357,7 +351,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     within: "redactionFor",
     find: 'of === "whole" ? row : blanked(table, of, row)',
     replace: 'of === "whole" || of.size > 0 ? row : blanked(table, of, row)',
-    killed_by: [{ file: redaction_test, test: "a device never holds data hidden from its user", engine: "sqlite" }]
+    killed_by: [{ file: redaction_test, test: "never hold colleagues' addresses", engine: "sqlite" }]
   },
   {
     name: "rows of others that say so are sent to everybody",
@@ -366,8 +360,8 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     find: 'table.visibility.by_row(row, viewer) ? "whole" : "none"',
     replace: 'table.visibility.by_row(row, viewer) || key !== "" ? "whole" : "none"',
     killed_by: [
-      { file: redaction_test, test: "a personal view is for its owner" },
-      { file: redaction_test, test: "a device never holds data hidden from its user", engine: "sqlite" }
+      { file: redaction_test, test: "shows a personal view to its owner" },
+      { file: redaction_test, test: "never hold colleagues' addresses", engine: "sqlite" }
     ]
   },
   {
@@ -376,9 +370,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     within: "redactionFor",
     find: "redactedEventData(type, left.flat(), scrub)",
     replace: "redactedEventData(type, left.flat(), scrub === undefined ? scrub : undefined)",
-    killed_by: [
-      { file: redaction_test, test: "an erased person leaves no trace in a device's files", engine: "sqlite" }
-    ]
+    killed_by: [{ file: redaction_test, test: "keeps no bytes of an anonymised person", engine: "sqlite" }]
   },
   {
     name: "a name is taken out of events, but not out of what a device was told of them",
@@ -386,9 +378,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     within: "scrubbed",
     find: "if (!Array.isArray(changes)) return own",
     replace: "if (!Array.isArray(changes) || changes.length > 0) return own",
-    killed_by: [
-      { file: redaction_test, test: "an erased person leaves no trace in a device's files", engine: "sqlite" }
-    ]
+    killed_by: [{ file: redaction_test, test: "keeps no bytes of an anonymised person", engine: "sqlite" }]
   },
   {
     name: "a column of a row that is not for its reader keeps its unique place empty",
@@ -407,7 +397,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/sync/few-rights.long.test.ts",
-        test: "%s: the server accepts what a device accepts, and the device refused what the server refuses, for the same reason"
+        test: "(%s) accepts and refuses commands like the server, for the same reasons"
       }
     ]
   },
@@ -426,8 +416,8 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     find: "shown(catalogue, seen, guarded), ...viewer",
     replace: "shown(catalogue, new Map(), []), ...viewer",
     killed_by: [
-      { file: shape_test, test: "a change of what a reader may see is a new handle", engine: "sqlite" },
-      { file: redaction_test, test: "a permission removed while rows are being sent stops them", engine: "sqlite" }
+      { file: shape_test, test: "gives readers a new, never used handle", engine: "sqlite" },
+      { file: redaction_test, test: "drop rows received before a permission was removed", engine: "sqlite" }
     ]
   },
   {
@@ -437,7 +427,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     in_text: true,
     find: "version = reader_grants.version + case when reader_grants.fingerprint = excluded.fingerprint then 0 else 1 end",
     replace: "version = length(excluded.fingerprint)",
-    killed_by: [{ file: "test/sync/server/cursor.test.ts", test: "never bring a handle back" }]
+    killed_by: [{ file: "test/sync/server/cursor.test.ts", test: "is never used again when permissions are removed" }]
   },
   {
     name: "verdicts are told to every device",
@@ -445,7 +435,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     within: "redactionFor",
     find: "if (event.type === commandDecided.type && event.replica_id !== replica_id) return undefined",
     replace: "if (event.type === commandDecided.type && event.replica_id === -1) return undefined",
-    killed_by: [{ file: shape_test, test: "verdicts are only for the requesting device", engine: "sqlite" }]
+    killed_by: [{ file: shape_test, test: "shows verdicts only to their own device", engine: "sqlite" }]
   },
   {
     name: "hidden events do not move the offset",
@@ -470,7 +460,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: shape_test,
-        test: "detects a journal restored from a backup that has since grown past its readers",
+        test: "restarts readers if the journal was restored and has grown past them since",
         engine: "sqlite"
       }
     ]
@@ -481,7 +471,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     within: "shapeAnswer",
     find: 'if (valueOf(query, "handle") !== handle) return mustRefetch(handle)',
     replace: 'if (handle === "") return mustRefetch(handle)',
-    killed_by: [{ file: shape_test, test: "restarts for a stale handle", engine: "sqlite" }]
+    killed_by: [{ file: shape_test, test: "restarts readers with a stale or missing handle", engine: "sqlite" }]
   },
   {
     name: "a wake between looking and waiting is lost",
@@ -498,7 +488,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     find: "if (!done) return { position, sections, next: cursorOf(table.name, lastOf(rows)[table.key] as Key) }",
     replace:
       'if (!done) return { position, sections, next: cursorOf(table.name, typeof lastOf(rows)[table.key] === "number" ? Number(lastOf(rows)[table.key]) + 1 : lastOf(rows)[table.key] as Key) }',
-    killed_by: [{ file: fill_test, test: "has the server's rows at one position", engine: "sqlite" }]
+    killed_by: [{ file: fill_test, test: "has the server's rows as of one position", engine: "sqlite" }]
   },
   {
     name: "a page of rows begins with the last row of the one before",
@@ -506,7 +496,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     within: "rowsAfter",
     find: "sql`where ${sql(table.key)} > ${key}`",
     replace: "sql`where ${sql(table.key)} >= ${key}`",
-    killed_by: [{ file: fill_test, test: "has the server's rows at one position", engine: "sqlite" }]
+    killed_by: [{ file: fill_test, test: "has the server's rows as of one position", engine: "sqlite" }]
   },
   {
     name: "what happened between two pages of rows is not sent with them",
@@ -517,7 +507,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/sync/server/hidden-events.test.ts",
-        test: "that occur between reading the journal and the rows come with them",
+        test: "recorded while a page of rows is read come with the page",
         engine: "sqlite"
       }
     ]

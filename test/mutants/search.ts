@@ -91,6 +91,6 @@ export const search_mutants: ReadonlyArray<Mutant> = [
     within: "renameStagedTable",
     find: "for (const statement of searchIndexAnew(table)) yield* store.run(statement)",
     replace: "void searchIndexAnew",
-    killed_by: [{ file: "test/sync/device/replica/swap.test.ts", test: "replace those in use and leave tables" }]
+    killed_by: [{ file: "test/sync/device/replica/swap.test.ts", test: "replace those in use, and keep tables" }]
   }
 ]

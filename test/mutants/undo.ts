@@ -10,7 +10,7 @@ const common = faultsIn("core/offline/undo/compensation.ts", rules),
 const daily = "test/sync/undo-daily.test.ts"
 const guards = faultsIn("sync/device/undo/guards.ts", daily),
   at_server = faultsIn("sync/server/push.ts", daily)
-const kept = "$what: others' later changes prevent it on the server if unknown here, and here once known"
+const kept = "is refused because of others' later changes"
 
 export const undo_mutants: ReadonlyArray<Mutant> = [
   guards(

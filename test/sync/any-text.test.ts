@@ -4,9 +4,9 @@ import { broken_texts, furnishOddly, odd_text } from "../any-text.ts"
 import { both_engines } from "../app.ts"
 import { serverOfEachTest } from "./opening.ts"
 
-describe.each(both_engines)("odd text on a device of a server on %s", (engine) => {
+describe.each(both_engines)("unusual characters on a device, server on %s", (engine) => {
   const server = serverOfEachTest(engine)
-  it("is synced event by event unchanged, both ways", async () => {
+  it("sync unchanged in both directions, and malformed ones are refused", async () => {
     const device = await server.enrol("van\u0085\u2028\u202e")
     await furnishOddly(async ({ body, method, path }) => {
       const answer = await server.call(method, path.slice("/api/v1".length), body)

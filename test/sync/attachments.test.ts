@@ -20,7 +20,7 @@ import { serverOfSuite, type TestDevice, token, wireCommand } from "./opening.ts
 const png_head = Buffer.from("89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489", "hex")
 const sha256Of = (content: Uint8Array): string => createHash("sha256").update(content).digest("hex")
 
-describe.each(engines)("attachments of devices, with a server on %s", (engine) => {
+describe.each(engines)("attachments on devices, server on %s", (engine) => {
   const server = serverOfSuite(engine)
   /** A picture, a member and a device for each test. */
   let png: Buffer, sha256: string, member_id: number, van: TestDevice
@@ -76,7 +76,7 @@ describe.each(engines)("attachments of devices, with a server on %s", (engine) =
   const holdsText = ({ folder }: TestDevice, text: string): boolean =>
     readdirSync(folder).some((one) => one.includes("sqlite") && readFileSync(join(folder, one)).includes(text))
 
-  it("created offline are read elsewhere byte for byte, and their files are removed from the device", async () => {
+  it("made offline download byte for byte elsewhere, and leave no file on the device after the sync", async () => {
     const office = await server.enrol()
     const original_name = "Scheinwerfer ü.png"
     const made = await attach(van, source(original_name), { category: "photo", description: "Front" })
@@ -99,7 +99,7 @@ describe.each(engines)("attachments of devices, with a server on %s", (engine) =
     await server.sameOn(van, office)
   })
 
-  it("are removed from a revoked device: rows, and every file but those of its unsent commands", async () => {
+  it("are deleted from a revoked device, except the files of its unsent commands", async () => {
     await attach(van, source("a.png"))
     await van.sync()
     const unsent = Buffer.from(`not sent ${serial}`)
@@ -121,7 +121,7 @@ describe.each(engines)("attachments of devices, with a server on %s", (engine) =
     expect(await names()).toEqual(["a.png", "b.txt"])
   })
 
-  it("are not opened by a SHA-256 alone: content counts only from the user who sent it", async () => {
+  it("cannot be claimed by SHA-256 alone: each user must send the content", async () => {
     await attach(van, source("secret.png"))
     await van.sync()
     const { secret } = await server.person({ permissions: ["members.view", "members.edit"] })
@@ -142,12 +142,12 @@ describe.each(engines)("attachments of devices, with a server on %s", (engine) =
     expect((await server.post("/attachments", { ...body, file })).body.errors).toHaveProperty("file")
   })
 
-  it("altered on the way are refused, and leave nothing", async () => {
+  it("whose content does not match its SHA-256 are refused", async () => {
     const sent = await sendFile(form(png.subarray(1) as Buffer<ArrayBuffer>))
     expect([sent.status, await sent.json()]).toMatchObject([422, { errors: { file: expect.anything() } }])
   })
 
-  it("are on devices of users who may see their subject, and follow its merge there", async () => {
+  it("reach only devices of users who may see the member, and follow its merge there", async () => {
     const enrolAs = async (permissions: ReadonlyArray<string>): Promise<TestDevice> =>
       server.enrol(undefined, (await server.person({ permissions })).secret)
     const seller = await enrolAs(["members.view", "members.edit"])
@@ -165,7 +165,7 @@ describe.each(engines)("attachments of devices, with a server on %s", (engine) =
     expect(holdsText(packer, "Zork")).toBe(false)
   })
 
-  it("cut off at every tenth count as not sent, and are sent again completely", async () => {
+  it("whose upload breaks off are sent again from the start", async () => {
     const content = Buffer.alloc(200_000, `cut ${serial}`)
     const of = sha256Of(content)
     await attach(van, source("long.bin", content))
@@ -191,7 +191,7 @@ describe.each(engines)("attachments of devices, with a server on %s", (engine) =
     expect(await downloaded((await listed())[0].url)).toBe(of)
   })
 
-  it("wait while the server cannot be reached, over a restart of the device, and go once it can", async () => {
+  it("wait while the server is unreachable, survive a restart of the device, and are sent afterwards", async () => {
     await attach(van, source("a.png"))
     await server.stop()
     await expect(van.sync()).rejects.toThrow(/cannot be reached/)
@@ -204,7 +204,7 @@ describe.each(engines)("attachments of devices, with a server on %s", (engine) =
     expect(await downloaded((await listed())[0].url)).toEqual(sha256)
   })
 
-  it("of the same content are one file: attached twice, by two devices, deleted once", async () => {
+  it("with the same content share one file, which outlives the deletion of one of them", async () => {
     const office = await server.enrol()
     for (const name of ["a.png", "b.png"]) await attach(van, source(name))
     await attach(office, source("c.png"))
@@ -220,7 +220,7 @@ describe.each(engines)("attachments of devices, with a server on %s", (engine) =
     expect((await download(first.url)).status).toBe(404)
   })
 
-  it("of refused commands stay until the conflict is settled, and go then", async () => {
+  it("of refused commands keep their file until the conflict is resolved", async () => {
     await attach(van, source("a.png"))
     await server.must("DELETE", `/members/${member_id}`)
     expect(await van.sync()).toMatchObject({ rejected: 1, conflicts: 1 })
@@ -240,7 +240,7 @@ describe.each(engines)("attachments of devices, with a server on %s", (engine) =
     expect(waiting()).toEqual([])
   })
 
-  it("that are lost on the device are refused by name, and delay no other command", async () => {
+  it("whose file was altered on the device are refused by name, and delay no other command", async () => {
     await attach(van, source("a.png"))
     await attach(van, source("b.txt", Buffer.from("b")))
     writeFileSync(waitingPath(van.folder, sha256), "something else")
@@ -249,7 +249,7 @@ describe.each(engines)("attachments of devices, with a server on %s", (engine) =
     expect(await van.conflicts()).toMatchObject([{ error: { status: 422, errors } }])
   })
 
-  it("refused offline leave nothing: a byte too large, without a subject, without a file", async () => {
+  it("refused offline leave no file and no command: too large, of an unknown member or type, without a file", async () => {
     const refused = (field: string, words = "") => ({
       ...{ status: 422, body: { errors: { [field]: [expect.stringContaining(words)] } } }
     })
@@ -264,7 +264,7 @@ describe.each(engines)("attachments of devices, with a server on %s", (engine) =
     expect((await attach(van, source("full.bin", Buffer.alloc(upload_bytes_max)))).status).toBe(201)
   })
 
-  it("left by a crash are removed when old; those waiting for a command stay", async () => {
+  it("left over from a crash are deleted after a day, and files of pending commands stay", async () => {
     await attach(van, source("a.png"))
     const folder = join(van.folder, "files")
     const old = new Date(Date.now() - 86_400_000)
@@ -278,7 +278,7 @@ describe.each(engines)("attachments of devices, with a server on %s", (engine) =
     expect(waiting()).toEqual(["fresh.part"])
   })
 
-  it("go by bundle as well, as many as one carries", async () => {
+  it("travel in bundles, as many as fit the size limit of each", async () => {
     const size = 30_000
     for (const name of ["a", "b", "c"]) await attach(van, source(`${name}.bin`, Buffer.alloc(size, name + serial)))
     const counts: Array<readonly [number, number, boolean]> = []
@@ -301,7 +301,7 @@ describe.each(engines)("attachments of devices, with a server on %s", (engine) =
     expect(bundle_content_bytes_max).toBeLessThan(bundle_bytes_max)
   })
 
-  it("of an erased person are removed from the server, from replicas and from the journal", async () => {
+  it("of an anonymised person are deleted from the server, its file store and every device", async () => {
     const office = await server.enrol()
     await attach(van, source("Passport of Ann Zork.png"), { description: "Zork's passport" })
     await van.sync()

@@ -15,7 +15,7 @@ describe("availability on a device", () => {
   const soon = (days: number): string => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)
   const later = () => new Promise((resolve) => setTimeout(resolve, 5))
 
-  it("equals the server's, for kits, lists, the first free window and the past; an offline order counts from then on", async () => {
+  it("equals the server's for kits, calendars, earliest fits and past times, and counts orders made offline", async () => {
     const store_id = 1
     const lines = [{ product_id: pair, quantity: 2 }]
     const questions = (as_of: string): ReadonlyArray<readonly [string, string, object?]> => [

@@ -9,7 +9,7 @@ import { openTestServer, type TestServer } from "./opening.ts"
 const soon = { timeout: 30_000, interval: 50 }
 const items = [{ name: "Heads", quantity: "4", unit_price: "25.00" }]
 
-describe.each(engines)("invoices on devices of %s", (engine) => {
+describe.each(engines)("invoices on devices, server on %s", (engine) => {
   let server: TestServer, smtp: TestMailServer, member_id: number
   beforeAll(async () => {
     smtp = await mailServer({})
@@ -23,7 +23,7 @@ describe.each(engines)("invoices on devices of %s", (engine) => {
     await smtp?.close()
   })
 
-  it("an order billed by two devices is a conflict of the second, which bills the remainder or is allowed", async () => {
+  it("an order billed on two devices is a conflict on the second, which can bill the remainder", async () => {
     const [till, van] = [await server.enrol(), await server.enrol()]
     const window = { starts_at: "2031-05-01T09:00:00Z", ends_at: "2031-05-03T17:00:00Z", store_id: 1 }
     const { id } = await server.create("/opportunities", { subject: "Gala", member_id, ...window })
@@ -53,7 +53,7 @@ describe.each(engines)("invoices on devices of %s", (engine) => {
     expect(await server.show(order)).toMatchObject({ billed_total: "150.00", left_to_bill_total: "0.00" })
     await server.syncedAlike(till, van)
   })
-  it("a mail requested offline is sent once, after the sync, with the final number", async () => {
+  it("an e-mail requested offline is sent once, after the sync, with the final number", async () => {
     const van = await server.enrol()
     const { id } = await van.create("/invoices", { member_id, items })
     await van.create(`/invoices/${id}/issue`)
@@ -72,7 +72,7 @@ describe.each(engines)("invoices on devices of %s", (engine) => {
     await server.syncedAlike(van)
     expect(smtp.taken).toHaveLength(1)
   })
-  it("devices of users who may not see invoices hold none, and refuse what the server refuses", async () => {
+  it("users who may not see invoices hold none on their device, which refuses every invoice endpoint", async () => {
     const { id } = await server.create("/invoices", { member_id, items })
     const permissions = ["members.view", "opportunities.view", "opportunities.edit"]
     const { secret } = await server.person({ permissions })

@@ -13,7 +13,7 @@ import { serverOfEachTest } from "./opening.ts"
 
 const events_only = { snapshot_beyond: Number.POSITIVE_INFINITY }
 
-describe("a device's work", () => {
+describe("a device that is interrupted", () => {
   const server = serverOfEachTest()
   const { filled, product } = server
   const nameOf = async (device: InspectedDevice, id: number) => (await device.show(`/products/${id}`)).name
@@ -31,7 +31,7 @@ describe("a device's work", () => {
       })
   })
 
-  it("is in the outbox when its answer is given", async () => {
+  it("has a command in its outbox before it answers", async () => {
     const id = await product()
     const device = await filled(events_only)
     const answered = await device.put(`/products/${id}`, { name: "Mine" })
@@ -40,7 +40,7 @@ describe("a device's work", () => {
     ])
   })
 
-  it("is pending until pulled, even if the response arrived, and always visible to its user", async () => {
+  it("keeps a command pending until its events are pulled, and shows its effect all the time", async () => {
     const [mine, theirs] = [await product(), await product()]
     const device = await filled(events_only)
     await device.put(`/products/${mine}`, { name: "Mine" })
@@ -55,7 +55,7 @@ describe("a device's work", () => {
     await server.sameOn(device)
   })
 
-  it("resumes when a chunk was interrupted before it was stored", async () => {
+  it("resumes a pull whose chunk was not stored", async () => {
     const hooks: Hooks = { ...events_only }
     const device = await filled(hooks)
     await product()
@@ -68,7 +68,7 @@ describe("a device's work", () => {
     await server.syncedAlike(device)
   })
 
-  it("continues at a server of an older release, which leases no ids of an unknown table", async () => {
+  it("syncs with an older server that leases no ids for a table it does not know", async () => {
     const device = await server.inspected(events_only)
     const asked: Array<string> = []
     const older: Remote = {
@@ -88,7 +88,7 @@ describe("a device's work", () => {
     expect([device.outbox.idsLeft("vehicles"), device.outbox.idsLeft("opportunities") > 0]).toEqual([0, true])
   })
 
-  it("keeps the ids it was first given, however often it is decided", async () => {
+  it("decides a pending command again with the ids it first drew", async () => {
     const device = await filled(events_only)
     const made = (await device.create("/products", { name: "Made here" })).id
     for (const name of ["Once", "Twice"]) {
@@ -99,7 +99,7 @@ describe("a device's work", () => {
     expect(device.outbox.pending().map(({ ids }) => ids["products"])).toEqual([[made]])
   })
 
-  it("is reverted without a trace: for rows changed twice, created or deleted", async () => {
+  it("reverts pending commands without a trace: rows created, changed twice and deleted", async () => {
     const [changed, deleted] = [await product(), await product()]
     const group = (await server.create("/product_groups", { name: "Lighting" })).id
     await server.put(`/products/${changed}`, { product_group_id: group })
@@ -121,7 +121,7 @@ describe("a device's work", () => {
     expect(events.filter((event) => event.position >= provisional_base)).toEqual([])
   })
 
-  it("continues during a fill; one that two processes fetch is written once", async () => {
+  it("stores a page of a fill once when two processes fetch it", async () => {
     for (let at = 0; at < 5; at++) await product()
     const device = await server.inspected(events_only)
     const { fill } = device.replica()
@@ -135,7 +135,7 @@ describe("a device's work", () => {
     expect(await device.run(fill.lay(asked, page))).toEqual(laid)
   })
 
-  it("a folder syncs in one process at a time", async () => {
+  it("syncs its folder in one process at a time", async () => {
     const device = await server.enrol("van")
     const other = await server.reopen("van")
     await device.post("/product_groups", { name: "Lighting" })

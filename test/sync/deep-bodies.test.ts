@@ -19,7 +19,7 @@ const deliver = async (text: string) => {
   return { status: answer.status, body: (await answer.json()) as any }
 }
 
-it("a device records exactly what the server accepts of a request, pushed or bundled", async () => {
+it("a device records bodies as deep as the server accepts, pushed or in a bundle", async () => {
   const van = await server.enrol()
   expect((await record(van, nested(body_depth_max - 1))).status).toBe(201)
   expect(await van.sync()).toMatchObject({ accepted: 1, pending: 0, conflicts: 0 })
@@ -28,7 +28,7 @@ it("a device records exactly what the server accepts of a request, pushed or bun
   expect(status).toBe(200)
   expect(await van.bundleIn(JSON.stringify(body.bundle))).toMatchObject({ accepted: 1, pending: 0, conflicts: 0 })
 })
-it("a device refuses commands the server would never accept", async () => {
+it("a device refuses bodies that the server would: too deep, too long or with malformed text", async () => {
   const van = await server.enrol()
   const refused = (field: string, words: string) => ({
     ...{ status: 422, body: { errors: { [field]: [expect.stringContaining(words)] } } }
@@ -39,7 +39,7 @@ it("a device refuses commands the server would never accept", async () => {
   expect(await record(van, "x".repeat(json_body_bytes_max))).toMatchObject({ status: 413 })
   expect(await van.pending()).toEqual([])
 })
-it("a bundle nested three thousand levels deep is refused in words on both ends", async () => {
+it("a bundle nested three thousand levels deep is refused with a message on both ends", async () => {
   const van = await server.enrol()
   await record(van, "short")
   const deep = `${"[".repeat(3_000)}1${"]".repeat(3_000)}`

@@ -6,7 +6,7 @@ import { engines } from "../app.ts"
 import { paper, poll } from "../server/documents/papers/house.ts"
 import { serverOfSuite, type TestDevice } from "./opening.ts"
 
-describe.each(engines)("documents of a device on %s", (engine) => {
+describe.each(engines)("documents requested on a device, server on %s", (engine) => {
   let prepared = 0
   const services = Context.make(DocumentPreparation, (source) =>
     Effect.sync(() => {
@@ -35,7 +35,7 @@ describe.each(engines)("documents of a device on %s", (engine) => {
   const onServer = (id: number) => server.show(`/documents/${id}`)
   const generated = (id: number) => expect.poll(async () => (await onServer(id)).status, poll).toBe("generated")
 
-  it("one is pending and has no number until the server has it, then it is drawn", async () => {
+  it("are pending and have no number until the server renders them", async () => {
     const document = await device.create("/documents/generate", asked())
     expect(document).toMatchObject({ status: "pending", document_number: null, download_url: null })
     expect(await device.sync()).toMatchObject({ accepted: 1, conflicts: 0 })
@@ -52,7 +52,7 @@ describe.each(engines)("documents of a device on %s", (engine) => {
     })
     expect(prepared).toBe(1)
   })
-  it("async on a device is pending as well: there is no job to name yet; a batch is the server's", async () => {
+  it("are pending with `async`, too, and are refused in batches", async () => {
     const { body, status } = await generate(device, { async: true })
     expect([status, body.document.status]).toEqual([201, "pending"])
     await device.sync()
@@ -61,7 +61,7 @@ describe.each(engines)("documents of a device on %s", (engine) => {
     const batch = { document_type: "quotation", documentable_type: "Opportunity", documentable_ids: [job] }
     expect((await device.post("/documents/batch_generate", batch)).status).toBeGreaterThanOrEqual(400)
   })
-  it("it is finalised and voided offline", async () => {
+  it("can be finalised and voided offline", async () => {
     const { id } = await server.create("/documents/generate", asked())
     await device.sync()
     expect(await device.create(`/documents/${id}/finalise`)).toMatchObject({ status: "finalised" })
@@ -70,7 +70,7 @@ describe.each(engines)("documents of a device on %s", (engine) => {
     expect(await device.sync()).toMatchObject({ accepted: 2, conflicts: 0 })
     await server.sameOn(device)
   })
-  it("the device refuses what it can; the server refuses what changed meanwhile, and nothing is drawn", async () => {
+  it("are refused offline for an unknown order, and by the server for one deleted meanwhile", async () => {
     expect((await generate(device, { documentable_id: 987_654 })).status).toBe(422)
     const { id } = await server.opportunity()
     await device.sync()
@@ -84,7 +84,7 @@ describe.each(engines)("documents of a device on %s", (engine) => {
     await server.syncedAlike(device)
     expect(prepared).toBe(before)
   })
-  it("users who may create documents but not see jobs are judged by the server", async () => {
+  it("of orders that the user may not see are accepted or refused by the server", async () => {
     const { secret } = await server.person({ permissions: ["documents.create", "documents.view"] })
     const clerk = await server.enrol("clerk", secret)
     for (const documentable_id of [job, 987_654]) expect((await generate(clerk, { documentable_id })).status).toBe(201)

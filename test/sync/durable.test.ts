@@ -33,7 +33,7 @@ it("an outbox's file is on disk before a command is acknowledged, and overwrites
   outbox.close()
 })
 
-it("a transaction with relaxed durability does not affect later ones, even when it fails", async () => {
+it("a transaction with relaxed durability does not affect later ones, even if it fails", async () => {
   const commits = Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const now = Effect.map(sql.unsafe<{ synchronous: number }>("pragma synchronous"), (rows) => rows[0]!.synchronous)

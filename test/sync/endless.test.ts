@@ -70,41 +70,41 @@ const pulled = async (url: string, how: Timeouts = patience) => {
 /** Whichever comes first: the reader's patience, or the waits between its questions, which are drawn by lot. */
 const too_long = /nothing new for 0\.4 seconds|it says the same again and again/
 
-describe("a pull ends, in words and with the exit code of a network that failed, where the server", () => {
-  it("repeats that there is nothing, without ever ending", async () => {
+describe("a pull ends as a network failure if the server", () => {
+  it("sends empty answers until the wait for news is over", async () => {
     const url = await listening((response) => shape(response, "0_0", []))
     expect(await pulled(url)).toMatchObject({ code: 7, message: expect.stringMatching(too_long) })
   })
-  it("does so for longer than its reader waits between two answers", async () => {
+  it("sends the same empty answer too often", async () => {
     const url = await listening((response) => shape(response, "0_0", []))
     expect(await pulled(url, { ...patience, news: 30_000 })).toMatchObject({
       code: 7,
       message: expect.stringContaining("it says the same again and again")
     })
   })
-  it("repeats its last answer", async () => {
+  it("sends the same event again and again", async () => {
     const url = await listening((response) => shape(response, "1_1", [event(1)]))
     expect(await pulled(url)).toMatchObject({ code: 7, message: expect.stringMatching(too_long) })
   })
-  it("takes the question and does not answer", async () => {
+  it("accepts the request and never answers", async () => {
     const url = await listening(() => {})
     expect(await pulled(url)).toMatchObject({ code: 7, message: expect.stringContaining("nothing new for") })
   })
-  it("always has more: received data is kept", async () => {
+  it("sends events without end, and keeps those received", async () => {
     const url = await listening((response, asked) => shape(response, `${asked}_1`, [event(asked)]))
     const { positions, code, message } = await pulled(url, { ...patience, news: 60_000, pull: 400 })
     expect([code, message]).toEqual([7, expect.stringContaining("there is more")])
     expect(positions.length).toBeGreaterThan(1)
     expect(positions).toEqual(positions.map((_, at) => at + 1))
   })
-  it("restarts its history each time", async () => {
+  it("restarts its history at each request", async () => {
     const url = await listening((response, asked) => {
       response.writeHead(409, { "content-type": "application/json", "electric-handle": `1-1-1-${asked}` })
       response.end(JSON.stringify([{ headers: { control: "must-refetch" } }]))
     })
     expect((await pulled(url, { ...patience, news: 20_000 })).code).toBe(7)
   })
-  it("waits for no slow disk: time spent on applying does not count against the server", async () => {
+  it("is silent, but not while received events are being stored", async () => {
     const url = await listening((response, asked) =>
       shape(response, `${asked}_1`, asked < 3 ? [event(asked)] : [{ headers: { control: "up-to-date" } }])
     )
@@ -119,7 +119,7 @@ describe("a pull ends, in words and with the exit code of a network that failed,
 })
 
 describe("rows", () => {
-  it.each(["rows", "checksums"] as const)("(%s) that do not get on end in words", async (kind) => {
+  it.each(["rows", "checksums"] as const)("of a fill (%s) that repeat end as a network failure", async (kind) => {
     const url = await listening((response) => {
       response.writeHead(200, { "content-type": "application/json" })
       response.end(
@@ -136,9 +136,9 @@ describe("rows", () => {
   })
 })
 
-describe("an answer nested three thousand levels deep is refused in words", () => {
+describe("an answer of the server is refused with a message", () => {
   const deep = `${"[".repeat(3_000)}1${"]".repeat(3_000)}`
-  it("where it is one to a call", async () => {
+  it("if it nests three thousand levels deep", async () => {
     const url = await listening((response) => {
       response.end(`{"verdicts":${deep}}`)
     })
@@ -150,7 +150,7 @@ describe("an answer nested three thousand levels deep is refused in words", () =
       )
     expect(exitFrom(error)).toMatchObject({ code: 1, message: expect.stringContaining("nests deeper than") })
   })
-  it("where it is an event", async () => {
+  it("if an event in it nests three thousand levels deep", async () => {
     const url = await listening((response) =>
       shape(response, "1_1", [event(1, deep), { headers: { control: "up-to-date" } }])
     )
@@ -160,7 +160,7 @@ describe("an answer nested three thousand levels deep is refused in words", () =
       positions: []
     })
   })
-  it("and so is one that is no JSON", async () => {
+  it("if it is not JSON", async () => {
     const url = await listening((response) => {
       response.end("<html>Log in to the hotel's network</html>")
     })

@@ -5,7 +5,7 @@ import { DatabaseSync } from "node:sqlite"
 import { describe, expect, it } from "vitest"
 import { serverOfSuite, type TestDevice } from "./opening.ts"
 
-describe("erasing a person", () => {
+describe("anonymising a person", () => {
   const server = serverOfSuite()
   const journalOf = ({ folder }: TestDevice): string => {
     const db = new DatabaseSync(join(folder, "replica.sqlite"), { readOnly: true })
@@ -14,7 +14,7 @@ describe("erasing a person", () => {
     return JSON.stringify(rows)
   }
 
-  it("covers what a device created, knew and pulled before", async () => {
+  it("removes them from the journal of the device that created them", async () => {
     const device = await server.enrol()
     const id = await device.contact({ name: "Florence Keller" })
     await device.create(`/members/${id}/phones`, { number: "0171 1" })
@@ -27,7 +27,7 @@ describe("erasing a person", () => {
     expect(await device.show(`/members/${id}`)).toMatchObject({ name: "Anonymised Member", phones: [] })
   })
 
-  it("is carried out again by a release that takes more out than the one that applied it", async () => {
+  it("is repeated on a device by a release that erases more fields", async () => {
     const field = { name: "next_of_kin", module_type: "Member", field_type: 0, is_personal: true }
     const { id: field_id } = await server.create("/custom_fields", field)
     const device = await server.enrol("van")

@@ -6,19 +6,17 @@ import { describe, it } from "vitest"
 import { share } from "../share.ts"
 import { commanders, fewRights, people, tokens } from "./few-rights.ts"
 
-describe("users with few permissions, at a device and at the server", () => {
+describe("a device of a user with few permissions", () => {
   const rights = fewRights()
   it.each(share(people))(
-    "%s: every query has one answer, and the device has nothing beyond what its user may see",
+    "(%s) answers queries like the server, and holds nothing beyond what its user may see",
     (_, held) => rights.sameAnswers(held)
   )
-  it.each(share(tokens))(
-    "a token to %s: every question has one answer, though its person may do everything",
-    (_, abilities) => rights.sameAnswersWithToken(abilities)
+  it.each(share(tokens))("(all permissions, but a token to %s) answers queries like the server", (_, abilities) =>
+    rights.sameAnswersWithToken(abilities)
   )
-  it.each(share(commanders))(
-    "%s: the server accepts what a device accepts, and the device refused what the server refuses, for the same reason",
-    (_, held) => rights.sameVerdicts(held)
+  it.each(share(commanders))("(%s) accepts and refuses commands like the server, for the same reasons", (_, held) =>
+    rights.sameVerdicts(held)
   )
-  it("the checks would find data beyond their permissions", () => rights.findsWhatIsBeyond())
+  it("that held data beyond its user's permissions would be detected", () => rights.findsWhatIsBeyond())
 })

@@ -7,17 +7,16 @@ import { fewRights, people, tokens } from "./few-rights.ts"
 const system_people = people.filter(([name]) => systemRoles.some((role) => role.name === name))
 const few = system_people.filter(([name]) => ["Sales", "Warehouse"].includes(name))
 
-describe("users with few permissions, at a device and at the server", () => {
+describe("a device of a user with few permissions", () => {
   const rights = fewRights()
-  it.each(few)("%s: every query has one answer, and the device has nothing beyond what its user may see", (_, held) =>
+  it.each(few)("(%s) answers queries like the server, and holds nothing beyond what its user may see", (_, held) =>
     rights.sameAnswers(held)
   )
-  it.each(tokens.slice(0, 1))(
-    "a token to %s: every question has one answer, though its person may do everything",
-    (_, abilities) => rights.sameAnswersWithToken(abilities)
+  it.each(tokens.slice(0, 1))("(all permissions, but a token to %s) answers queries like the server", (_, abilities) =>
+    rights.sameAnswersWithToken(abilities)
   )
   it.each(system_people.slice(0, 1))(
-    "%s: the server accepts what a device accepts, and the device refused what the server refuses, for the same reason",
+    "(%s) accepts and refuses commands like the server, for the same reasons",
     (_, held) => rights.sameVerdicts(held)
   )
 })

@@ -58,7 +58,7 @@ describe.each(share(engines))("after a server on %s was restored and leased ids 
     expect((await atServer("TAKEN")).id).not.toBe(own.id)
     await server.sameOn(van)
   })
-  it("a command on a row whose creation is no longer accepted waits for it", async () => {
+  it("a command on a row is held until the row's creation is accepted again", async () => {
     const { restore, van } = await beforeTheBackup()
     const own = await make(van, "OWN")
     await van.sync()
@@ -78,7 +78,7 @@ describe.each(share(engines))("after a server on %s was restored and leased ids 
       { location: "Not sent yet" }
     ])
   })
-  it("a command whose basis was withdrawn is not recorded again on the row that has its id now", async () => {
+  it("a command on a dropped row cannot be retried on the row that now has its id", async () => {
     const { restore, van } = await beforeTheBackup()
     const own = await make(van, "OWN")
     await move(van, own, "Van, shelf 3")
@@ -100,7 +100,7 @@ describe.each(share(engines))("after a server on %s was restored and leased ids 
     expect((await van.resolve(left!.id, { drop: true })).status).toBe(200)
     expect(await counts(van)).toEqual(all_settled)
   })
-  it("a row that a body refers to is followed as well, and another's row can be named by amending", async () => {
+  it("a reference in a body follows its row to the new id, or is changed by amending", async () => {
     const van = await server.enrol()
     const group = (at: Pick<TestDevice | TestServer, "create">, name: string) => at.create("/product_groups", { name })
     for (let at = 0; at < 26; at++) await group(van, `V ${at}`)
@@ -127,10 +127,10 @@ describe.each(share(engines))("after a server on %s was restored and leased ids 
     const groups = new Map((await show("/products")).map((one: any) => [one.name, one.product_group_id]))
     expect([groups.get("Stand"), groups.get("Lamp")]).toEqual([anew.id, null])
   })
-  it.each(["news only", "something unsent"])(
-    "a device whose bundles carry %s loses nothing and leaves others' rows alone",
+  it.each(["no commands", "an unsent command"])(
+    "a device whose bundles carry %s sends its rows again and leaves others' rows unchanged",
     async (carried) => {
-      const is_news = carried === "news only"
+      const is_news = carried === "no commands"
       const { restore, van } = await beforeTheBackup()
       const own = await make(van, "OWN")
       await make(van, "OWN-2")
@@ -167,7 +167,7 @@ describe.each(share(engines))("after a server on %s was restored and leased ids 
     }
   )
   it.each(["not sent yet", "accepted before"])(
-    "a command on a row others created, %s, is not taken for one on the row that has its id now",
+    "a command on another's row, %s, is a conflict once its id belongs to a new row",
     async (sent) => {
       const van = await server.enrol()
       const restore = await backupOf(server, engine)
@@ -189,7 +189,7 @@ describe.each(share(engines))("after a server on %s was restored and leased ids 
       expect(await counts(van)).toEqual(all_settled)
     }
   )
-  it("a row sent again by its own device is the same row to others", async () => {
+  it("a row sent again by its device keeps its id on other devices", async () => {
     const [van, shop] = [await server.enrol(), await server.enrol()]
     const restore = await backupOf(server, engine)
     const made = await make(shop, "SHOP")
@@ -205,7 +205,7 @@ describe.each(share(engines))("after a server on %s was restored and leased ids 
     }
     expect(await atServer("SHOP")).toMatchObject({ id: made.id, location: "Not sent yet" })
   })
-  it("ids presented once are presented again after the same backup was restored once more", async () => {
+  it("a device gets its ids back after each restore of the same backup", async () => {
     const { restore, van } = await beforeTheBackup()
     await make(van, "OWN")
     await van.sync()

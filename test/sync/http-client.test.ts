@@ -63,7 +63,7 @@ describe("the HTTP client", () => {
       "x-own": "1"
     })
   })
-  it("sends a form unchanged, and no token where there is none", async () => {
+  it("sends forms as multipart, and no authorization header without a token", async () => {
     const { client, asked } = await serving((_, response) => response.end(), { token: "" })
     const form = new FormData()
     form.set("name", "A file")
@@ -71,7 +71,7 @@ describe("the HTTP client", () => {
     expect(asked[0]!.headers["content-type"]).toMatch(/^multipart\/form-data; boundary=/)
     expect(asked[0]!.headers["authorization"]).toBeUndefined()
   })
-  it("retries a busy server after the time it names, and no other", async () => {
+  it("retries 429 and 425 after Retry-After, and no other status", async () => {
     for (const status of [429, 425]) {
       const { client, asked } = await serving(refusing(status, "0"), { again: afterItsWord(5, 60) })
       expect((await client.send({ method: "POST", path: "/", body: 1 })).status).toBe(200)
@@ -80,7 +80,7 @@ describe("the HTTP client", () => {
     const other = await serving(refusing(503, "0"), { again: afterItsWord(5, 60) })
     expect((await other.client.send({ method: "GET", path: "/" })).status).toBe(503)
   })
-  it("passes on a refusal that lasts too long, names no seconds, or is repeated too often", async () => {
+  it("returns a 429 whose Retry-After is too long or no number, or that repeats too often", async () => {
     const handed = async (retry_after: string, times: number): Promise<[number, number]> => {
       const { client, asked } = await serving(refusing(429, retry_after), { again: afterItsWord(times, 60) })
       return [(await client.send({ method: "GET", path: "/" })).status, asked.length]
@@ -91,7 +91,7 @@ describe("the HTTP client", () => {
     expect(await handed("Wed, 21 Oct 2026 07:28:00 GMT", 5)).toEqual([429, 1])
     expect(await handed("0", 1)).toEqual([429, 2])
   })
-  it("waits as long as the server says", async () => {
+  it("waits for the seconds of Retry-After", async () => {
     const begun = performance.now()
     const { client } = await serving(
       (_, response, asked) => (asked > 1 ? response.end() : response.writeHead(429, { "retry-after": "1" }).end()),
@@ -100,7 +100,7 @@ describe("the HTTP client", () => {
     await client.send({ method: "GET", path: "/" })
     expect(performance.now() - begun).toBeGreaterThan(950)
   })
-  it("says that the server is unreachable, with its address and the cause", async () => {
+  it("fails as unreachable, with the address and the cause", async () => {
     const server = createServer().listen(0, "127.0.0.1")
     await once(server, "listening")
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -112,7 +112,7 @@ describe("the HTTP client", () => {
     expect(error).toMatchObject({ url, message: `The server at ${url} cannot be reached.` })
     expect(String((error as Error & { cause: Error & { cause: Error } }).cause.cause)).toContain("ECONNREFUSED")
   })
-  it("treats an endless response as none: at its deadline, when it breaks off and when it is abandoned", async () => {
+  it("fails as unreachable if a response misses its deadline, breaks off or is aborted", async () => {
     const slow = await serving((_, response) => response.writeHead(200).write("{"), { timeout_millis: 200 })
     await expect(slow.client.send({ method: "GET", path: "/" })).rejects.toThrow(Unreachable)
     const broken = await serving((_, response) => {

@@ -4,7 +4,7 @@ import { engines } from "../app.ts"
 import { fills, type InspectedDevice } from "./inspected-device.ts"
 import { serverOfSuite } from "./opening.ts"
 
-describe.each(engines)("data on a device by its token, on %s", (engine) => {
+describe.each(engines)("a device of a token, server on %s", (engine) => {
   const server = serverOfSuite(engine)
   const { create } = server
   let member_id: number, other_address: number
@@ -29,7 +29,7 @@ describe.each(engines)("data on a device by its token, on %s", (engine) => {
       ["members", ["members:read"], ["Quuxcorp", "Plover", "Xyzzy"]],
       ["activities", ["activities:read"], ["Frobnicator", "Quuxcorp", "Wumpus", "Zork"]],
       ["everything", ["*"], words]
-    ])("a token of the owner, for %s", async (what, abilities, expected) => {
+    ])("holds only rows that the token's abilities cover: %s", async (what, abilities, expected) => {
       const device = await enrol({ abilities: [...syncing, ...abilities] }, snapshot_beyond)
       expect(heldBy(device)).toEqual(expected)
       const subject = `Ring Gnusto ${fill} ${what}`
@@ -37,7 +37,7 @@ describe.each(engines)("data on a device by its token, on %s", (engine) => {
       await device.sync()
       expect(device.holds(subject).length > 0).toBe(expected.includes("Zork"))
     })
-    it("addresses of members are for users who see members; a quote's is fetched from the server", async () => {
+    it("holds no addresses of members its user may not see, and refers to the server for a quote's", async () => {
       const { user_id } = await server.person({ permissions: ["opportunities.view", "opportunities.create"] })
       const device = await enrol({ abilities: ["*"], user_id }, snapshot_beyond)
       expect(heldBy(device)).toEqual(["Frobnicator", "Quuxcorp", "Wumpus"])
@@ -59,7 +59,7 @@ describe.each(engines)("data on a device by its token, on %s", (engine) => {
       expect(heldBy(device)).not.toContain("Xyzzy")
     })
   })
-  it("two tokens of one user are independent: neither resets the other's device", async () => {
+  it("keeps its position while a device with another token of the same user syncs", async () => {
     const wide = await enrol({ abilities: ["*"] }, 0),
       narrow = await enrol({ abilities: [...syncing, "products:read"] }, 0)
     const handles = async () => {

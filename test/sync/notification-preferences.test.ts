@@ -9,7 +9,7 @@ const own = "/notification_preferences"
 const house = "/notification_settings"
 const overdue = "invoice.overdue"
 
-describe.each(engines)("notification preferences on devices, on %s", (engine) => {
+describe.each(engines)("notification preferences on devices, server on %s", (engine) => {
   const server = serverOfSuite(engine)
   let office: TestDevice, dock: TestDevice, counter: TestDevice, person: Person
   const entryOf = (all: ReadonlyArray<any>) => all.find((one) => one.notification_type === overdue)
@@ -26,7 +26,7 @@ describe.each(engines)("notification preferences on devices, on %s", (engine) =>
     counter = await server.enrol("counter", person.secret)
   })
 
-  it("the user's own are set offline, and apply on the server once synced", async () => {
+  it("set offline apply on the server after the sync", async () => {
     const entry = { channels: { database: true, email: false, broadcast: true }, source: "preference" }
     expect(await prefer(counter, { channels: { email: false, broadcast: true } })).toMatchObject(entry)
     expect(await counter.sync()).toMatchObject({ accepted: 1, conflicts: 0 })
@@ -34,7 +34,7 @@ describe.each(engines)("notification preferences on devices, on %s", (engine) =>
     expect(entryOf(Object.values<any>(body)[0])).toMatchObject(entry)
     expect(await shown(counter)).toEqual(entryOf(Object.values<any>(body)[0]))
   })
-  it("a preference the office sets for a user reaches only that user's device", async () => {
+  it("set for a user by somebody else reach only that user's device", async () => {
     await prefer(counter, { channels: { email: false, broadcast: true } })
     await synced(counter, office)
     const path = `/members/${person.member_id}/notification_preferences`
@@ -49,7 +49,7 @@ describe.each(engines)("notification preferences on devices, on %s", (engine) =>
     // Members are hidden from this device: 404 here, 403 at the server.
     expect([(await counter.get(path)).status, (await server.get(path, person.secret)).status]).toEqual([404, 403])
   })
-  it("two devices that name different channels both count; of one channel the later counts", async () => {
+  it("set on two devices for different channels all apply", async () => {
     await prefer(office, { channels: null, is_muted: false })
     await synced(office, dock)
     await prefer(office, { channels: { email: false } })
@@ -59,7 +59,7 @@ describe.each(engines)("notification preferences on devices, on %s", (engine) =>
     for (const device of [office, dock])
       expect(await shown(device)).toMatchObject({ channels: { database: true, email: false, broadcast: true } })
   })
-  it("every type at once is set on a device, more than once", async () => {
+  it("can be set for all types at once, more than once", async () => {
     const types = notificationTypes.filter((one) => !one.is_system)
     for (const is_muted of [true, false])
       await dock.must("PUT", own, {
@@ -68,7 +68,7 @@ describe.each(engines)("notification preferences on devices, on %s", (engine) =>
     expect(await dock.sync()).toMatchObject({ accepted: 2, conflicts: 0 })
     await server.syncedAlike(dock)
   })
-  it("the company's are set offline and apply to everybody", async () => {
+  it("of the company, set offline, apply to every user", async () => {
     for (const change of [{ channels: null }, { is_muted: false }])
       await server.put(own, { preferences: [{ notification_type: overdue, ...change }] }, person.secret)
     const settings = [{ notification_type: overdue, channels: { database: false }, is_enabled: true }]
@@ -78,7 +78,7 @@ describe.each(engines)("notification preferences on devices, on %s", (engine) =>
     expect(await shown(counter)).toMatchObject({ channels, source: "setting" })
     expect([(await counter.get(house)).status, (await counter.put(house, { settings })).status]).toEqual([403, 403])
   })
-  it("a token for preferences alone gives its device no members", async () => {
+  it("are held without members by the device of a token for preferences alone", async () => {
     const abilities = ["sync:read", "sync:write", "notification-preferences:read", "notification-preferences:write"]
     const phone = await server.enrol("phone", (await server.create("/tokens", { name: "Phone", abilities })).secret)
     const { emails, members } = await phone.tables()

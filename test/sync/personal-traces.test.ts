@@ -38,7 +38,7 @@ const custom_values: { readonly [type: number]: unknown } = {
 }
 const from_events = { snapshot_beyond: Number.POSITIVE_INFINITY }
 
-describe.each(engines)("no trace of an anonymised person remains, on %s", (engine) => {
+describe.each(engines)("anonymising, server on %s", (engine) => {
   const server = serverOfEachTest(engine)
   const { create, must, show } = server
   /** Sent with an Idempotency-Key. */
@@ -60,7 +60,7 @@ describe.each(engines)("no trace of an anonymised person remains, on %s", (engin
     expect(isMarked(await exported(server))).toBe(false)
   }
 
-  it("of a contact: every field of theirs, doubles, custom fields marked as personal, stored answers, devices", async () => {
+  it("a contact removes every personal value from tables, files, stored responses and devices", async () => {
     const field = (name: string, field_type: number, more: object = {}) =>
       create("/custom_fields", { name, module_type: "Member", field_type, ...more })
     const custom_fields: { [name: string]: unknown } = { diet: "Vegan" }
@@ -145,7 +145,7 @@ describe.each(engines)("no trace of an anonymised person remains, on %s", (engin
     await nothingLeft()
   })
 
-  it("of a user: account, devices, tokens, entries in the action log and on others' devices; an active account is refused first", async () => {
+  it("a user requires a deactivated account, and removes every personal value, on others' devices too", async () => {
     const email = `${mark}@quill.example`
     const { id, member_id } = await create("/users", { name: `${mark} Quill`, email, roles: ["Admin"], active: true })
     const job = () => keyed("job", "/opportunities?include=owner", { subject: "Spring tour", owned_by: member_id })

@@ -7,7 +7,7 @@ import { serverOfSuite, type TestDevice, type TestServer } from "./opening.ts"
 
 type At = Pick<TestServer | TestDevice, "create" | "get">
 
-describe.each(engines)("prices on a device and on a server on %s", (engine) => {
+describe.each(engines)("prices on a device, server on %s", (engine) => {
   const server = serverOfSuite(engine)
   let device: TestDevice
   let products: ReadonlyArray<number>, member_id: number, group: number, named: number
@@ -60,7 +60,7 @@ describe.each(engines)("prices on a device and on a server on %s", (engine) => {
   const hours = fc.integer({ min: 0, max: 400 })
   const at = (hour: number): string => new Date(Date.UTC(2027, 2, 25) + hour * 3_600_000).toISOString()
 
-  it("the calculator gives the same answer and the same explanation, byte for byte", async () => {
+  it("equal the server's in the rate calculator, with the same explanation byte for byte", async () => {
     const asked = fc.record({
       which: fc.nat({ max: 1 }),
       from: hours,
@@ -110,7 +110,7 @@ describe.each(engines)("prices on a device and on a server on %s", (engine) => {
       }))
     })
   }
-  it("a quote built offline has the server's prices, and keeps them and their words when it is sent", async () => {
+  it("of a quote built offline equal the server's, before and after the sync", async () => {
     await fc.assert(
       fc.asyncProperty(job, async ({ from, length, lines, prices_include_tax, rules, surcharges }) => {
         const build = async (by: At): Promise<number> => {

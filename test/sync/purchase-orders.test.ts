@@ -4,11 +4,11 @@ import { permissionsOfRole } from "../../core/people/users/permissions.ts"
 import { engines } from "../app.ts"
 import { serverOfSuite } from "./opening.ts"
 
-describe.each(engines)("purchase orders on devices of %s", (engine) => {
+describe.each(engines)("purchase orders on devices, server on %s", (engine) => {
   const server = serverOfSuite(engine)
   const { create, show } = server
 
-  it("one created offline gets its number when it is synced", async () => {
+  it("created offline get their number with the sync", async () => {
     const supplier_id = await server.customer()
     const office = await server.enrol()
     const items = [{ name: "Truss", unit_cost: "25.00" }]
@@ -20,7 +20,7 @@ describe.each(engines)("purchase orders on devices of %s", (engine) => {
     const sent = { status: "sent", number: expect.stringMatching(/^\d{10}$/) }
     expect(await show(`/purchase_orders/${made.id}`)).toMatchObject(sent)
   })
-  it("devices of users who may not see costs hold none, before and after changes arrive; the server keeps them", async () => {
+  it("are held without costs by devices of users who may not see them, also after changes", async () => {
     expect(permissionsOfRole("Warehouse")).not.toContain("costs.view")
     const product_id = await server.product({ sub_rental_price: "12.34" })
     const body = {

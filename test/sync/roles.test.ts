@@ -37,11 +37,11 @@ const order = (rest: string) => (made: Made) => `/opportunities/${made.order}${r
 const unit = (made: Made) => `/opportunities/${made.order}/items/${made.line}/assets/${made.asset}`
 const window = "from=2026-12-01&to=2026-12-03&store_id=1"
 const day: ReadonlyArray<Asked> = [
-  ["see the orders", everybody, "GET", at("/opportunities?include=member,items")],
+  ["list orders", everybody, "GET", at("/opportunities?include=member,items")],
   ["see an order", everybody, "GET", order("?include=items,items.assets")],
-  ["see what an order is short of", everybody, "GET", order("/shortages")],
-  ["ask what is free", everybody, "GET", (made) => `/availability?product_id=${made.product}&${window}`],
-  ["look at the calendar of stock", everybody, "GET", at(`/availability/calendar?${window}`)],
+  ["see an order's shortages", everybody, "GET", order("/shortages")],
+  ["query availability", everybody, "GET", (made) => `/availability?product_id=${made.product}&${window}`],
+  ["see the availability calendar", everybody, "GET", at(`/availability/calendar?${window}`)],
   ["see which units are free", everybody, "GET", (made) => `/products/${made.product}/available-assets?${window}`],
   ["see the stock", everybody, "GET", at("/stock_levels")],
   ["see the products", everybody, "GET", at("/products")],
@@ -51,41 +51,41 @@ const day: ReadonlyArray<Asked> = [
   ["see the activities", everybody, "GET", at("/activities")],
   ["see the stores", everybody, "GET", at("/stores")],
   ["see the vehicles", everybody, "GET", at("/vehicles")],
-  ["see where stock is short", everybody, "GET", at(`/availability/shortages?${window}`)],
+  ["see a store's shortages", everybody, "GET", at(`/availability/shortages?${window}`)],
   [
-    "ask for a price",
+    "calculate a price",
     everybody,
     "POST",
     (made) => `/products/${made.product}/calculate_rate`,
     () => ({ start: "2026-12-01T09:00:00Z", end: "2026-12-02T09:00:00Z", quantity: 1 })
   ],
   ["see the invoices", [...sellers, "Read Only"], "GET", at("/invoices")],
-  ["see orders to suppliers", [...movers, "Read Only"], "GET", at("/purchase_orders")],
+  ["see purchase orders", [...movers, "Read Only"], "GET", at("/purchase_orders")],
   ["see the users", ["Owner", "Admin", "Read Only"], "GET", at("/users")],
-  ["make an order", sellers, "POST", at("/opportunities"), () => ({ subject: "Gala" })],
-  ["change the header", sellers, "PUT", order(""), () => ({ reference: "PO-7" })],
-  ["put a line on it", sellers, "POST", order("/items"), () => ({ name: "Crew", unit_price: "10.00" })],
+  ["create an order", sellers, "POST", at("/opportunities"), () => ({ subject: "Gala" })],
+  ["change an order's reference", sellers, "PUT", order(""), () => ({ reference: "PO-7" })],
+  ["add a line to an order", sellers, "POST", order("/items"), () => ({ name: "Crew", unit_price: "10.00" })],
   [
-    "change a price",
+    "change a line's price",
     sellers,
     "PATCH",
     (made) => `/opportunities/${made.order}/items/${made.line}`,
     () => ({ unit_price: "1.00" })
   ],
-  ["put a cost on it", sellers, "POST", order("/costs"), () => ({ description: "Fuel", amount: "5.00" })],
-  ["make it a quotation again", sellers, "POST", order("/revert_to_quotation"), () => ({})],
-  ["delete it", sellers, "DELETE", order("")],
+  ["add a cost to an order", sellers, "POST", order("/costs"), () => ({ description: "Fuel", amount: "5.00" })],
+  ["revert an order to a quotation", sellers, "POST", order("/revert_to_quotation"), () => ({})],
+  ["delete an order", sellers, "DELETE", order("")],
   [
-    "change how many of a line are ordered",
+    "change a line's quantity",
     sellers,
     "PATCH",
     (made) => `/opportunities/${made.order}/items/${made.bulk_line}/fulfilment`,
     () => ({ action: "adjust", new_quantity: "2" })
   ],
-  ["release the locks on prices", office, "POST", order("/unlock_locks"), () => ({})],
-  ["make a customer", sellers, "POST", at("/members"), () => ({ name: "New", membership_type: "organisation" })],
+  ["unlock prices", office, "POST", order("/unlock_locks"), () => ({})],
+  ["create a customer", sellers, "POST", at("/members"), () => ({ name: "New", membership_type: "organisation" })],
   ["plan a call", sellers, "POST", at("/activities"), () => ({ subject: "Call" })],
-  ["make an invoice", sellers, "POST", at("/invoices"), (made) => ({ member_id: made.member, type: "standard" })],
+  ["create an invoice", sellers, "POST", at("/invoices"), (made) => ({ member_id: made.member, type: "standard" })],
   [
     "allocate a unit",
     staff,
@@ -94,44 +94,38 @@ const day: ReadonlyArray<Asked> = [
     (made) => ({ stock_level_id: made.units[1] })
   ],
   [
-    "allocate many",
+    "allocate several units",
     staff,
     "POST",
     order("/quick_allocate"),
     (made) => ({ allocations: [{ opportunity_item_id: made.line, stock_level_id: made.units[1] }] })
   ],
-  ["prepare", staff, "POST", order("/quick_prepare"), (made) => ({ asset_ids: [made.asset] })],
-  ["book out", staff, "POST", order("/quick_book_out"), (made) => ({ asset_ids: [made.asset] })],
+  ["prepare a unit", staff, "POST", order("/quick_prepare"), (made) => ({ asset_ids: [made.asset] })],
+  ["book out a unit", staff, "POST", order("/quick_book_out"), (made) => ({ asset_ids: [made.asset] })],
+  ["substitute a unit", staff, "PATCH", unit, (made) => ({ action: "substitute", stock_level_id: made.units[2] })],
+  ["remove a unit", staff, "DELETE", unit],
   [
-    "put another unit in its place",
-    staff,
-    "PATCH",
-    unit,
-    (made) => ({ action: "substitute", stock_level_id: made.units[2] })
-  ],
-  ["take a unit off", staff, "DELETE", unit],
-  [
-    "send what is counted in bulk",
+    "dispatch a bulk quantity",
     staff,
     "PATCH",
     (made) => `/opportunities/${made.order}/items/${made.bulk_line}/fulfilment`,
     () => ({ action: "dispatch", quantity: "1" })
   ],
-  ["make a case", movers, "POST", at("/containers"), () => ({ name: "Case 1", store_id: 1, is_temporary: true })],
-  ["make a product", movers, "POST", at("/products"), () => ({ name: "New" })],
+  ["create a case", movers, "POST", at("/containers"), () => ({ name: "Case 1", store_id: 1, is_temporary: true })],
+  ["create a product", movers, "POST", at("/products"), () => ({ name: "New" })],
   [
-    "enter a unit",
+    "add a unit to the stock",
     movers,
     "POST",
     at("/stock_levels"),
     (made) => ({ product_id: made.product, store_id: 1, asset_number: "N" })
   ],
-  ["enter a vehicle", movers, "POST", at("/vehicles"), () => ({ name: "Van" })],
-  ["make a role", ["Owner", "Admin"], "POST", at("/roles"), () => ({ name: "Helper" })],
-  ["change the company", ["Owner", "Admin"], "PUT", at("/settings/company"), () => ({ settings: {} })]
+  ["add a vehicle", movers, "POST", at("/vehicles"), () => ({ name: "Van" })],
+  ["create a role", ["Owner", "Admin"], "POST", at("/roles"), () => ({ name: "Helper" })],
+  ["change company settings", ["Owner", "Admin"], "PUT", at("/settings/company"), () => ({ settings: {} })]
 ]
 
-describe.each(engines)("the default roles, on %s", (engine) => {
+describe.each(engines)("the default roles, server on %s", (engine) => {
   const server = serverOfSuite(engine)
   const { create, show } = server
   let made: Made
@@ -156,7 +150,7 @@ describe.each(engines)("the default roles, on %s", (engine) => {
   })
 
   it.each(day.map((asked) => [asked[0], asked] as const))(
-    "%s: who may, and that all others may not",
+    "permit only the listed roles to %s",
     async (_name, [, who, method, path, body]) => {
       const may = { server: [] as Array<Person>, device: [] as Array<Person> }
       const wrong: Array<string> = []
@@ -181,14 +175,14 @@ describe.each(engines)("the default roles, on %s", (engine) => {
     }
   )
 
-  it("Warehouse sees no costs of products and purchase orders, and of orders what every user with access sees", async () => {
+  it("hide purchase prices from Warehouse, whose device shows an order like the server", async () => {
     const device = devices.get("Warehouse")!
     expect(Object.keys(await device.show(`/products/${made.product}`))).not.toContain("purchase_price")
     const path = `/opportunities/${made.order}`
     expect((await device.get(path)).body).toEqual((await server.get(path, tokens.get("Warehouse"))).body)
   })
 
-  it("a warehouse works through an order without a network, and the server takes all of it", async () => {
+  it("let Warehouse fulfil an order offline, but not change its prices or status", async () => {
     const device = devices.get("Warehouse")!
     const order = `/opportunities/${made.order}`
     const on = (method: string, path: string, body: object) => device.must(method, order + path, body)
@@ -222,7 +216,7 @@ describe.each(engines)("the default roles, on %s", (engine) => {
     }
   })
 
-  it("a token of the warehouse for fulfilling alone opens that and no change of an order", async () => {
+  it("let a token for fulfilment prepare units, but neither list nor change orders", async () => {
     const [{ id }] = await show("/users?q[name_eq]=Warehouse")
     const { secret } = await create("/tokens", { name: "Scanner", abilities: ["opportunities:fulfil"], user_id: id })
     const order = `/opportunities/${made.order}`
@@ -232,7 +226,7 @@ describe.each(engines)("the default roles, on %s", (engine) => {
     expect((await server.put(order, {}, secret)).status).toBe(403)
   })
 
-  it("roles of an earlier database get a new database's permissions at the next start", async () => {
+  it("hold the permissions that sales, warehouse and read-only work need", async () => {
     const roles = await show("/roles?per_page=100")
     const holds = (name: string): ReadonlyArray<string> => roles.find((one: any) => one.name === name).permissions
     expect(holds("Sales")).toEqual(

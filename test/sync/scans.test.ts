@@ -6,7 +6,7 @@ import { serverOfSuite, type TestDevice } from "./opening.ts"
 
 const dates = { starts_at: "2031-05-01T09:00:00Z", ends_at: "2031-05-05T17:00:00Z" }
 
-describe.each(engines)("scans on devices, with a server on %s", (engine) => {
+describe.each(engines)("scans on devices, server on %s", (engine) => {
   const server = serverOfSuite(engine)
   const { create, show } = server
   let orders: ReadonlyArray<{ readonly path: string; readonly number: string }>, codes: ReadonlyArray<string>
@@ -46,7 +46,7 @@ describe.each(engines)("scans on devices, with a server on %s", (engine) => {
   const scan = (device: TestDevice, { path }: { readonly path: string }, direction: string, code: string, more = {}) =>
     device.must("POST", `${path}/scan`, { direction, code, ...more })
 
-  it("a scan after another device's is refused, changes nothing, and says where each unit is", async () => {
+  it("of a unit that another device booked out are refused, naming the order that has it", async () => {
     const [first, second] = [orders[0]!, orders[1]!]
     const [one, other] = [await server.enrol(), await server.enrol()]
     await scan(one, first, "out", "H-8")
@@ -69,7 +69,7 @@ describe.each(engines)("scans on devices, with a server on %s", (engine) => {
     await other.resolve(conflict!.id, { drop: true })
     await server.sameOn(other)
   })
-  it("a check-in that another device was faster with still puts the damaged unit in quarantine", async () => {
+  it("of a damaged unit that another device checked in first can still put it in quarantine", async () => {
     const order = orders[0]!
     const [one, other] = [await server.enrol(), await server.enrol()]
     await scan(one, order, "out", "H-1")
@@ -89,7 +89,7 @@ describe.each(engines)("scans on devices, with a server on %s", (engine) => {
     await server.must("POST", `/stock_levels/${unit.id}/release`, {})
     expect((await other.resolve(id, { quarantine: true })).status).toBe(404)
   })
-  it("a plan of many codes predicts the result of each", async () => {
+  it("are planned with the results they then have", async () => {
     const device = await server.enrol()
     const random = randomOf(17)
     let done = 0

@@ -5,11 +5,11 @@ import { serverOfEachTest } from "./opening.ts"
 
 const secret = "smtp://store:pass-of-the-store@mail.example:587"
 
-describe.each(engines)("a device of the owner, with a server on %s", (engine) => {
+describe.each(engines)("secret settings on the owner's device, server on %s", (engine) => {
   const server = serverOfEachTest(engine)
   const set = (smtp_url: string) => server.must("PUT", "/settings/mail", { settings: { smtp_url } })
 
-  it("learns that a secret was changed, but never receives it", async () => {
+  it("are reported as changed, but never sent", async () => {
     await set("smtp://before.example")
     const device = await server.filled()
     await set(secret)
@@ -20,7 +20,7 @@ describe.each(engines)("a device of the owner, with a server on %s", (engine) =>
     expect(device.holds("setting.secret_changed")).not.toEqual([])
     expect([...device.holds("pass-of-the-store"), ...device.holds("before.example")]).toEqual([])
   })
-  it("refuses to set or remove one, stores nothing of it, and accepts other settings", async () => {
+  it("can be neither set nor removed, unlike other settings", async () => {
     const device = await server.filled()
     for (const smtp_url of [secret, null, ""]) {
       const refused = await device.put("/settings/mail", { settings: { smtp_url } })

@@ -11,14 +11,14 @@ import { serve, type Serving } from "../server/serving.ts"
 /** Bodies that the API itself would take. */
 const bodies: { readonly [name: string]: object } = { "tokens.create": { name: "Made offline", abilities: ["*"] } }
 
-describe.each(engines)("a device that pushes server-only commands, on %s", (engine) => {
+describe.each(engines)("a device that pushes server-only commands, server on %s", (engine) => {
   let server: Serving
   beforeAll(async () => {
     server = await serve(engine)
   })
   afterAll(() => server.close())
 
-  it("is refused every such command and query by name, without effect", async () => {
+  it("has each of them refused by name, without effect", async () => {
     const { replica } = (await server.ask("/api/v1/sync/replicas", { json: { name: "van" } })).body
     const { token } = (await server.ask("/api/v1/tokens", { json: { name: "Till", abilities: ["products:read"] } }))
       .body

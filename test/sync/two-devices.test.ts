@@ -28,7 +28,7 @@ interface Meeting {
   readonly stands: object
 }
 
-describe.each(engines)("two devices on %s", (engine) => {
+describe.each(engines)("two devices, server on %s:", (engine) => {
   const server = serverOfSuite(engine)
   const { create, must } = server
   let till: TestDevice, van: TestDevice, member_id: number, desk: number
@@ -70,7 +70,7 @@ describe.each(engines)("two devices on %s", (engine) => {
     `${path}/items/${(await server.show(`${path}?include=items`)).items[0].id}`
   const extended = (to: number): Sent => ["POST", "/extend?include=items", { ends_at: day(to) }]
   const moved = (what: string, method: string, below: string, body: object): Meeting => ({
-    what: `lines go along as was shown, also where somebody moved ${what} meanwhile`,
+    what: `lines follow an extension as shown, even if somebody changed ${what} meanwhile`,
     thing: hire,
     include: "items",
     till: [extended(8)],
@@ -96,7 +96,7 @@ describe.each(engines)("two devices on %s", (engine) => {
 
   const meetings: ReadonlyArray<Meeting> = [
     {
-      what: "both take all the money: one payment stands, the other is told what is outstanding",
+      what: "both record full payment: the second is a conflict that says what is outstanding",
       thing: invoice,
       till: [["POST", "/payments", { ...all, method: "cash" }]],
       van: [["POST", "/payments", { ...all, method: "card" }]],
@@ -106,7 +106,7 @@ describe.each(engines)("two devices on %s", (engine) => {
       stands: { status: "paid", amount_paid: "100.00", payments: [{ method: "cash" }] }
     },
     {
-      what: "one takes a part and the other all: what is left of it can be recorded instead",
+      what: "one records a part payment, the other full payment: the remainder can be recorded instead",
       thing: invoice,
       till: [["POST", "/payments", { amount: "60.00", method: "cash" }]],
       van: [["POST", "/payments", { ...all, method: "card" }]],
@@ -128,7 +128,7 @@ describe.each(engines)("two devices on %s", (engine) => {
         stands: { status: "credited", amount_outstanding: "0.00" }
       }
     ].map(({ path, stands, thing, what }): Meeting => ({
-      what: `both ${what} a part and one too much: what is left can be given instead`,
+      what: `both ${what} a part, together too much: the second can ${what} the remainder instead`,
       thing,
       till: [["POST", path, { amount: "70.00" }]],
       van: [["POST", path, { amount: "50.00" }]],
@@ -137,14 +137,14 @@ describe.each(engines)("two devices on %s", (engine) => {
       stands
     })),
     {
-      what: "one credits a paid invoice while the other refunds it: both stand, since both are true",
+      what: "one credits a paid invoice, the other refunds it: both are accepted",
       thing: () => invoice(all),
       till: [["POST", "/credit_notes", {}]],
       van: [["POST", "/refunds", all]],
       stands: { status: "credited", amount_paid: "0.00", amount_outstanding: "0.00" }
     },
     {
-      what: "both refund and credit all of it: the second of each is a conflict",
+      what: "both refund and credit the full amount: the second of each is a conflict",
       thing: () => invoice(all),
       till: [
         ["POST", "/refunds", all],
@@ -159,7 +159,7 @@ describe.each(engines)("two devices on %s", (engine) => {
       stands: { status: "credited", payments: [{}, {}], credit_notes: [{}] }
     },
     {
-      what: "a void after money came can be retried once the money is given back",
+      what: "a void refused because of a payment can be retried once that is refunded",
       thing: invoice,
       till: [["POST", "/payments", { amount: "40.00" }]],
       van: [["POST", "/void", { reason: "Made twice" }]],
@@ -173,7 +173,7 @@ describe.each(engines)("two devices on %s", (engine) => {
       stands: { status: "voided", void_reason: "Made twice", amount_paid: "0.00" }
     },
     {
-      what: "a void after money came can be dropped, and another reason does not help",
+      what: "a void refused because of a payment can be dropped, but not amended",
       thing: invoice,
       till: [["POST", "/payments", all]],
       van: [["POST", "/void", {}]],
@@ -182,7 +182,7 @@ describe.each(engines)("two devices on %s", (engine) => {
       stands: { status: "paid", void_reason: null }
     },
     {
-      what: "money that comes after a void is a conflict that says so",
+      what: "a payment of a voided invoice is a conflict that says so",
       thing: invoice,
       till: [["POST", "/void", {}]],
       van: [["POST", "/payments", all]],
@@ -190,14 +190,14 @@ describe.each(engines)("two devices on %s", (engine) => {
       stands: { status: "voided" }
     },
     {
-      what: "one sends a purchase order while the other cancels it: both are true",
+      what: "one sends a purchase order, the other cancels it: both are accepted",
       thing: purchase,
       till: [["POST", "/send", {}]],
       van: [["POST", "/cancel", {}]],
       stands: { status: "cancelled", sent_at: expect.any(String) }
     },
     {
-      what: "one cancels a purchase order while the other changes it: the change is a conflict that says why",
+      what: "one cancels a purchase order, the other changes it: the change is a conflict with the reason",
       thing: purchase,
       till: [["POST", "/cancel", {}]],
       van: [["PUT", "", { subject: "More" }]],
@@ -205,14 +205,14 @@ describe.each(engines)("two devices on %s", (engine) => {
       stands: { status: "cancelled" }
     },
     {
-      what: "both change other fields of a purchase order: both stand",
+      what: "both change different fields of a purchase order: both are accepted",
       thing: purchase,
       till: [["PUT", "", { subject: "Rig" }]],
       van: [["PUT", "", { delivery_instructions: "Dock 2" }]],
       stands: { subject: "Rig", delivery_instructions: "Dock 2" }
     },
     {
-      what: "both receive all of it: the second delivery is a conflict that says how many are too many",
+      what: "both receive a purchase order in full: the second delivery is a conflict",
       thing: async () => {
         const path = await purchase()
         await must("POST", `${path}/send`, {})
@@ -227,7 +227,7 @@ describe.each(engines)("two devices on %s", (engine) => {
       stands: { status: "received", items: [{ received_quantity: "4.00" }] }
     },
     {
-      what: "both put the same line on the waiting list: the second is a conflict that says so",
+      what: "both put the same line on the waiting list: the second is a conflict",
       thing: short,
       till: [["POST", "/shortages/resolve", { resolution: "waitlist", note: "Mrs Ito" }]],
       van: [["POST", "/shortages/resolve", { resolution: "waitlist", note: "Mrs Ito" }]],
@@ -244,7 +244,7 @@ describe.each(engines)("two devices on %s", (engine) => {
       stands: {}
     },
     {
-      what: "a hire is extended by one command, and the same on the server",
+      what: "one extends a hire: the server comes to the same dates and totals",
       thing: async () => {
         const path = await hire()
         const { id } = await server.labelled(desk)
@@ -264,7 +264,7 @@ describe.each(engines)("two devices on %s", (engine) => {
       stands: { ends_at: day(8), charge_total: "77.00", items: [{ ends_at: day(8) }, { ends_at: day(8) }] }
     },
     {
-      what: "an extension is refused whole where its unit was promised meanwhile, and the conflict names to whom",
+      what: "one extends a hire whose unit is allocated to another order: the conflict names that order",
       thing: async () => {
         const path = await hire()
         unit = (await server.labelled(desk, { item_name: "Desk A-2" })).id
@@ -277,10 +277,10 @@ describe.each(engines)("two devices on %s", (engine) => {
       include: "items",
       stands: { ends_at: day(5), charge_total: "44.00", items: [{ ends_at: day(5) }, { ends_at: day(5) }] }
     },
-    moved("the header alone", "PUT", "", { ends_at: day(6) }),
-    moved("the hire without its lines", "POST", "/extend", { ends_at: day(6), lines: "keep" }),
+    moved("only the header", "PUT", "", { ends_at: day(6) }),
+    moved("the end without the lines", "POST", "/extend", { ends_at: day(6), lines: "keep" }),
     {
-      what: "both extend a hire to different days: the last one holds, for header and lines alike",
+      what: "both extend a hire to different days: the later sync wins, for header and lines",
       thing: hire,
       till: [extended(7)],
       van: [extended(9)],
@@ -321,12 +321,12 @@ describe.each(engines)("two devices on %s", (engine) => {
       expect(await server.show(path + (include === undefined ? "" : `?include=${include}`))).toMatchObject(stands)
     }
   )
-  it("a container keeps the uuid under which its device made it", async () => {
+  it("a container keeps the uuid that its device gave it", async () => {
     const { id, uuid } = await van.create("/containers", { name: "Case", store_id: 1 })
     await van.sync()
     expect(await server.show(`/containers/${id}`)).toMatchObject({ uuid })
   })
-  it("credit notes are numbered in sequence, wherever they were created", async () => {
+  it("credit notes are numbered without a gap, whichever device created them", async () => {
     const numbers = (await server.show("/credit_notes?sort=number")).map(({ number }: any) => Number(number))
     expect(numbers).toEqual(numbers.map((_: number, at: number) => at + 1))
   })

@@ -48,8 +48,8 @@ const undone = async (device: InspectedDevice, n: string): Promise<string | unde
 }
 const failing = (kind: string, more: object = {}) => ({ ok: false, failure: { kind, ...more } })
 
-describe("undoing a command recorded before others' changes were known restores those changes", () => {
-  it("the name set by another user", async () => {
+describe("undoing a command recorded before others' changes were known", () => {
+  it("restores the name set by another user", async () => {
     const product = await lamp()
     const device = await filled()
     await device.put(product, { name: "Lantern" })
@@ -58,7 +58,7 @@ describe("undoing a command recorded before others' changes were known restores 
     await undone(device, "1")
     expect((await show(product)).name).toBe("Torch")
   })
-  it("the end of the hire agreed by another user, also of its lines", async () => {
+  it("restores the end of the hire set by another user, also on its lines", async () => {
     const { path } = await ordered(1, 0)
     const device = await filled()
     await device.post(`${path}/extend`, { ends_at: ninth })
@@ -67,7 +67,7 @@ describe("undoing a command recorded before others' changes were known restores 
     await undone(device, "1")
     expect(await show(`${path}?include=items`)).toMatchObject({ ends_at: seventh, items: [{ ends_at: seventh }] })
   })
-  it("the unit prepared by another user before it was booked out", async () => {
+  it("restores the status of a unit that another user prepared", async () => {
     const { assets, path, units } = await ordered(1, 1)
     const { id } = await create(assets, { stock_level_id: units[0] })
     const device = await filled()
@@ -79,8 +79,8 @@ describe("undoing a command recorded before others' changes were known restores 
   })
 })
 
-describe("an undo that others' later changes do not prevent", () => {
-  it("puts the dates of a hire back though one of its lines was removed", async () => {
+describe("an undo after others' unrelated changes", () => {
+  it("restores the dates of a hire even if one of its lines was removed", async () => {
     const { id } = await server.withLine(dates)
     const { items } = await create(`/opportunities/${id}/items`, { name: "Other" })
     await server.confirm(id)
@@ -92,7 +92,7 @@ describe("an undo that others' later changes do not prevent", () => {
     const { ends_at } = dates
     expect(await show(`/opportunities/${id}?include=items`)).toMatchObject({ ends_at, items: [{ ends_at }] })
   })
-  it("deletes an order whose goods another one took, known here or not, and none that others changed", async () => {
+  it("deletes a quotation even if an order took its goods, but none that others changed", async () => {
     const { id: item_id } = await server.units(1, 1)
     const line = { name: "Head", item_id, quantity: 1 }
     const device = await filled()
@@ -117,14 +117,14 @@ describe("an undo that others' later changes do not prevent", () => {
   })
 })
 
-describe("an undo is planned as it would be decided", () => {
+describe("planning an undo", () => {
   const quarantined = async () => {
     const unit = await server.unit((await server.units(1, 0)).id, 1, { asset_number: tagged("RC") })
     const device = await filled()
     await sent(device, "POST", `/stock_levels/${unit}/quarantine`, { reason: "crackles" })
     return { device, unit }
   }
-  it("a refusal names the later change and its author", async () => {
+  it("names the later change and its author that prevent it", async () => {
     const { device, unit } = await quarantined()
     const undo = device.undo()
     expect(await undo.list(1)).toMatchObject([{ way: "compensate", refusal: null }])
@@ -154,7 +154,7 @@ describe("an undo is planned as it would be decided", () => {
       { n: 1, way: "refused", later: { n: 2 }, instead: "undo that first: flightcase undo 2" }
     ])
   })
-  it("undoes the last command, and earlier ones once it is completely undone", async () => {
+  it("starts with the last command, and goes on to earlier ones once that is undone", async () => {
     const product = await lamp()
     const { assets, units } = await ordered(1, 1)
     const device = await filled()
@@ -175,7 +175,7 @@ describe("an undo is planned as it would be decided", () => {
 })
 
 describe("an undo of several steps", () => {
-  it("that is interrupted leaves nothing behind, and runs completely the next time", async () => {
+  it("records nothing if it is interrupted, and all steps the next time", async () => {
     const { assets, path, units } = await ordered(2, 2)
     const asset_ids: Array<number> = []
     for (const stock_level_id of units) asset_ids.push((await create(assets, { stock_level_id })).id)
@@ -206,7 +206,7 @@ describe("an undo of several steps", () => {
     await synced(device)
     expect((await standing(path)).map(([, status]: any) => status)).toEqual(["Allocated", "Allocated"])
   })
-  it("is decided without a part on which nothing depends: an optional part delays no required one", () => {
+  it("makes required steps depend on required ones only", () => {
     const named = (name: string, otherwise?: string) => ({
       command: name,
       request: { name, params: {}, ...(otherwise === undefined ? {} : { otherwise }) } satisfies UndoRequest
@@ -220,9 +220,9 @@ describe("an undo of several steps", () => {
   })
 })
 
-describe("an undo that a person has agreed to", () => {
+describe("a confirmed undo", () => {
   const planned = async (device: InspectedDevice): Promise<UndoPlan> => (await done(device.undo().plan(undefined))).plan
-  it("undoes the agreed commands, not those recorded since", async () => {
+  it("undoes the planned commands, not those recorded since", async () => {
     const device = await filled()
     await device.post("/products", { name: "Lamp" })
     const plan = await planned(device)
@@ -230,7 +230,7 @@ describe("an undo that a person has agreed to", () => {
     expect(await device.undo().undo(undefined, true, plan)).toMatchObject({ ok: true, plan: { steps: [{ n: 1 }] } })
     expect(device.outbox.pending().map(({ n }) => n)).toEqual([2])
   })
-  it("undoes nothing if more would be undone by now, or it was sent meanwhile", async () => {
+  it("undoes nothing if the plan has grown, or its command was sent meanwhile", async () => {
     const device = await filled()
     const { id } = await device.create("/products", { name: "Lamp" })
     const plan = await planned(device)
@@ -246,7 +246,7 @@ describe("an undo that a person has agreed to", () => {
 
 describe("redoing undone commands", () => {
   const refused = (field: string) => failing("refused", { plan: { steps: [{ later: { field, who: "Owner" } }] } })
-  it("is recorded once, however often it was undone and redone in between", async () => {
+  it("records one command, however often it was undone and redone before", async () => {
     const { id } = await server.opportunity()
     const device = await filled()
     const undo = device.undo()
@@ -282,7 +282,7 @@ describe("redoing undone commands", () => {
     expect(await undo.redo("2")).toMatchObject(refused("name"))
     expect((await show(product)).name).toBe("Floodlight")
   })
-  it("looks at the custom field that it sets, not at its neighbours", async () => {
+  it("compares only the custom field that it sets", async () => {
     for (const name of ["a", "b"]) await create("/custom_fields", { name, module_type: "Product", field_type: 0 })
     const product = await lamp()
     const device = await filled()
@@ -296,7 +296,7 @@ describe("redoing undone commands", () => {
     await synced(device)
     expect(await device.undo().redo("3")).toMatchObject(refused("custom_fields"))
   })
-  it("becomes a conflict if the server has a change that the device does not", async () => {
+  it("is a conflict if the server has a change unknown to the device", async () => {
     const product = await lamp()
     const device = await filled()
     await device.put(product, { name: "Lantern" })
@@ -307,7 +307,7 @@ describe("redoing undone commands", () => {
     expect(await device.sync()).toMatchObject({ conflicts: 1 })
     expect((await show(product)).name).toBe("Torch")
   })
-  it("names the recreated rows: an order and its line", async () => {
+  it("adds a line to its recreated order", async () => {
     const { id: item_id } = await server.units(1, 0)
     const device = await filled()
     const subject = tagged("Gig")
@@ -342,7 +342,7 @@ describe("an undo that the server refused", () => {
     expect(await device.sync()).toMatchObject({ rejected: 1 })
   })
 
-  it("is settled as the conflict that it is before the same is undone again", async () => {
+  it("must be resolved as a conflict before the command is undone again", async () => {
     const says = "Undoing it was refused by the server, and waits as command 2."
     const plan = { steps: [{ n: 1, way: "refused", says, instead: "settle that: flightcase sync resolve 2" }] }
     expect(await device.undo.plan("1")).toMatchObject({ ok: true, plan })
@@ -357,7 +357,7 @@ describe("an undo that the server refused", () => {
     expect(await lines()).toBe(1)
   })
   it.each<ResolutionRequest>([{ retry: true }, { amend: { name: "Stage", quantity: "1" } }])(
-    "and is recorded again with %j has undone it",
+    "undoes the command once it is recorded again with %j",
     async (how) => {
       await must("POST", `${order}/reinstate`)
       await device.sync()
@@ -370,7 +370,7 @@ describe("an undo that the server refused", () => {
       expect(await lines()).toBe(0)
     }
   )
-  it("is not recorded again while it waits as a conflict", async () => {
+  it("is not redone again while its redo is a conflict", async () => {
     await must("POST", `${order}/reinstate`)
     await device.sync()
     await resolve({ retry: true })
@@ -383,7 +383,7 @@ describe("an undo that the server refused", () => {
   })
 })
 
-describe("a scan that is taken back", () => {
+describe("undoing a scan", () => {
   /** Units on an order of all of them, packed and sealed in a case. */
   const packed = async (many: number, made_at = "/containers/temporary") => {
     const barcode = tagged("C")
@@ -419,7 +419,7 @@ describe("a scan that is taken back", () => {
   it.each([
     ["dissolved", "/containers/temporary"],
     ["empty", "/containers"]
-  ])("fills a case again that its last unit left %s, the same or a new one", async (left, made_at) => {
+  ])("packs the last unit of a case again, which the scan had left %s", async (left, made_at) => {
     const { codes, container, gig, live, units } = await packed(1, made_at)
     const device = await filled()
     const scan = await scanned(device, gig, { ...out, code: codes[0] })
@@ -441,7 +441,7 @@ describe("a scan that is taken back", () => {
     expect(await undone(device, n)).toMatch(/Case 7 stays as it is\. .*committed/)
     expect(await live()).toEqual([["Case 7", "open", [units[0]]]])
   })
-  it("puts a unit returned damaged out again, in service", async () => {
+  it("of a damaged unit dispatches it again and ends its quarantine", async () => {
     const { codes, gig, units } = await packed(1, "/containers")
     const [code] = codes
     const device = await filled()
@@ -455,8 +455,8 @@ describe("a scan that is taken back", () => {
     expect(await device.create(`${gig}/scan`, { direction: "out", code })).toMatchObject({ is_out_again: true })
   })
   it.each([
-    ["puts counted goods that came back damaged out again, in service", true],
-    ["leaves them out of service where the return cannot be taken back", false]
+    ["of a damaged bulk return dispatches the quantity again and ends its quarantine", true],
+    ["of a damaged bulk return keeps the quarantine if the server refuses the undo", false]
   ])("%s", async (_, can_be) => {
     const code = tagged("CAB")
     const id = await server.product({ barcode: code, stock_method: 1 })

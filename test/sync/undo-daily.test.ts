@@ -217,7 +217,7 @@ const daily: ReadonlyArray<Daily> = [
     since: [[changed("status"), ["PATCH {asset}", { action: "prepare" }], ["PATCH {asset}", { action: "dispatch" }]]]
   },
   {
-    what: "take a unit off that travels in a case",
+    what: "deallocate a unit in a case",
     name: "opportunities.deallocate",
     before: async (w) => {
       const with_asset = { ...w, ...(await allocated(w)) }
@@ -272,7 +272,7 @@ const daily: ReadonlyArray<Daily> = [
   }
 ]
 
-describe("a day's commands", () => {
+describe("undoing a daily command", () => {
   let device: TestDevice
   let worlds = 0
   beforeAll(async () => {
@@ -318,29 +318,32 @@ describe("a day's commands", () => {
     expect(result, JSON.stringify(result)).toMatchObject({ ok: true })
   }
 
-  it.each(daily)("$what: withdrawn unsent, compensated once sent, and redone after either", async (row) => {
-    const { done, look, n, was } = await recorded(row)
-    let last = n
-    for (const way of ["withdraw", "compensate"]) {
-      const before = device.lastPending()
-      const [listed] = await device.undo.list(1)
-      expect(listed).toMatchObject({ n: Number(last), way, says: expect.stringMatching(/.+[.]$/) })
-      expect(await device.undo.plan(last)).toMatchObject({ ok: true, plan: { steps: [{ way }] } })
-      expect([device.lastPending(), await look()]).toEqual([before, done])
-      await undone(last)
-      if (way === "compensate") await synced()
-      expect(await look()).toEqual(was)
-      expect(await device.undo.undo(last, false)).toMatchObject({ ok: false, failure: { kind: "undone" } })
-      const again: any = await device.undo.redo(last)
-      expect(again, JSON.stringify(again)).toMatchObject({ ok: true })
-      expect(await look()).toEqual(done)
-      await synced()
-      expect(await look()).toEqual(done)
-      last = String(again.recorded.at(-1))
+  it.each(daily)(
+    "($what) withdraws it if unsent, compensates it if sent, and can be redone after both",
+    async (row) => {
+      const { done, look, n, was } = await recorded(row)
+      let last = n
+      for (const way of ["withdraw", "compensate"]) {
+        const before = device.lastPending()
+        const [listed] = await device.undo.list(1)
+        expect(listed).toMatchObject({ n: Number(last), way, says: expect.stringMatching(/.+[.]$/) })
+        expect(await device.undo.plan(last)).toMatchObject({ ok: true, plan: { steps: [{ way }] } })
+        expect([device.lastPending(), await look()]).toEqual([before, done])
+        await undone(last)
+        if (way === "compensate") await synced()
+        expect(await look()).toEqual(was)
+        expect(await device.undo.undo(last, false)).toMatchObject({ ok: false, failure: { kind: "undone" } })
+        const again: any = await device.undo.redo(last)
+        expect(again, JSON.stringify(again)).toMatchObject({ ok: true })
+        expect(await look()).toEqual(done)
+        await synced()
+        expect(await look()).toEqual(done)
+        last = String(again.recorded.at(-1))
+      }
     }
-  })
+  )
   it.each(daily.flatMap((row) => (row.since ?? []).map(([refused, ...changes]) => ({ ...row, changes, refused }))))(
-    "$what: others' later changes prevent it on the server if unknown here, and here once known",
+    "($what) is refused because of others' later changes, by the server or, once known, by the device",
     async ({ changes, refused, ...row }) => {
       const { look, n, w } = await recorded(row)
       await synced()
@@ -359,7 +362,7 @@ describe("a day's commands", () => {
     }
   )
   it.each(daily.filter(({ besides }) => besides !== undefined))(
-    "$what: values that others set in addition stay, known here or not",
+    "($what) keeps other values that others set, known here or not",
     async (row) => {
       for (const is_known of [true, false]) {
         const { look, n, was, w } = await recorded(row)

@@ -85,7 +85,7 @@ const differing = (one: Dump, other: Dump): ReadonlyArray<string> => {
 }
 
 describe("every kind of command that devices record", () => {
-  it("is undone by another one, or gives the reason and an alternative", () => {
+  it("declares how it is undone", () => {
     const unsaid = catalogue.endpoints
       .filter((one) => one.kind === "command" && !one.server_only)
       .filter((one) => compensationOf(catalogue, one) === undefined)
@@ -128,7 +128,7 @@ describe("a device's own commands", () => {
     }
   }
 
-  it("are withdrawn before they are sent, and every row is as before", async () => {
+  it("are withdrawn if unsent, which restores every row", async () => {
     let withdrawn = 0
     await recordEach(1, async (n, before, name) => {
       const result = await device.undo().undo(String(n), false)
@@ -146,7 +146,7 @@ describe("a device's own commands", () => {
     expect(await device.sync()).toMatchObject({ accepted: 1, pending: 0, conflicts: 0 })
   }, 120_000)
 
-  it("are compensated once they were sent, and rows are as before but for times, ids and numbers", async () => {
+  it("are compensated if sent, which restores rows except for times, ids and numbers", async () => {
     const counted: { [way: string]: number } = {}
     const wrong: Array<string> = []
     await recordEach(Number(process.env["UNDO_SEED"] ?? 2), async (n, before, name) => {

@@ -5,7 +5,7 @@ import { Store } from "../../core/kernel/store/store.ts"
 import { both_engines } from "../app.ts"
 import { serverOfEachTest, type TestDevice, wireCommand } from "./opening.ts"
 
-describe.each(both_engines)("a command's id that was used by another, on %s,", (engine) => {
+describe.each(both_engines)("a command whose id was used before, server on %s,", (engine) => {
   const server = serverOfEachTest(engine)
   const write = (device: TestDevice, name: string) => device.create("/product_groups", { name })
   const names = async () => (await server.show("/product_groups")).map((one: any) => one.name).toSorted()
@@ -20,7 +20,7 @@ describe.each(both_engines)("a command's id that was used by another, on %s,", (
     return { van, other, id: (await van.pending())[0]!.id }
   }
 
-  it("is no hindrance where another device used it: pushed or carried, the command is decided", async () => {
+  it("is decided, pushed or in a bundle, if another device used it", async () => {
     const { id, other, van } = await recorded()
     const carried = await van.bundleOut()
     await sentAs(other, id, "Squatted")
@@ -30,8 +30,8 @@ describe.each(both_engines)("a command's id that was used by another, on %s,", (
     expect(await names()).toEqual(["Lighting", "Squatted"])
     await server.sameOn(van)
   })
-  it.each(["pushed", "carried"])(
-    "by its own device is a conflict, %s, and the command recorded again is accepted",
+  it.each(["pushed", "in a bundle"])(
+    "is a conflict, %s, if its own device used it, and is accepted under a new id",
     async (way) => {
       const { id, van } = await recorded()
       await sentAs(van, id, "Sent in its name")
@@ -50,7 +50,7 @@ describe.each(both_engines)("a command's id that was used by another, on %s,", (
       await server.sameOn(van)
     }
   )
-  it("is recognised after an upgrade of the previous release's database, which kept verdicts by id alone", async () => {
+  it("keeps its verdict after an upgrade from a release that stored verdicts by id alone", async () => {
     const { id, other, van } = await recorded()
     await van.sync()
     const verdicts = async () =>

@@ -49,7 +49,7 @@ describe.each(engines)("a verdict on %s", (engine) => {
     expect((await shop.dump())["lamps"]).toMatchObject([{ id: lamp, name: "Lamp" }])
   })
 
-  it("that refuses a command after its rows were written leaves them as they were before", async () => {
+  it("that refuses a command after its rows were written rolls them back", async () => {
     const {
       body: { lamp }
     } = await shop.call("POST", "/api/v1/lamps", { name: "Lamp" })
@@ -92,7 +92,7 @@ describe.each(engines)("an answer stored under an Idempotency-Key on %s", (engin
   })
   afterEach(() => server.close())
 
-  it("is stored with the effects, or neither is: an attempt that lost the key to a retry has no effects", async () => {
+  it("has no effects if its attempt lost the key to a retry", async () => {
     const path = "/api/v1/opportunities"
     const { status } = await server.ask(path, {
       method: "POST",

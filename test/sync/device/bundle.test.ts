@@ -6,7 +6,7 @@ import { newSeed, readBundle, signBundle, type SignedBundle } from "../../../syn
 import { engines } from "../../app.ts"
 import { serverOfEachTest, type TestDevice, token, wireCommand } from "../opening.ts"
 
-describe.each(engines)("a bundle and a server on %s", (engine) => {
+describe.each(engines)("a bundle, server on %s", (engine) => {
   const server = serverOfEachTest(engine)
   const { create } = server
   const deliver = (text: string, as?: string) => server.post("/sync/bundles", { bundle: JSON.parse(text) }, as)
@@ -17,7 +17,7 @@ describe.each(engines)("a bundle and a server on %s", (engine) => {
   const group = (device: TestDevice, name = "Lighting") => device.create("/product_groups", { name })
   const groups = async () => (await server.show("/product_groups")).length
 
-  it("carries commands to the server and its verdicts and news back, a refusal among them", async () => {
+  it("carries commands to the server, and verdicts and others' changes back", async () => {
     const unit = { product_id: await server.serialised({ name: "Head" }), store_id: 1, asset_number: "MH-1" }
     const device = await server.enrol("van")
     await group(device)
@@ -61,7 +61,7 @@ describe.each(engines)("a bundle and a server on %s", (engine) => {
     for (let at = 0; at < 60; at++) await group(device, `More ${at}`)
     expect(await device.sync()).toMatchObject({ accepted: 60, rejected: 0 })
   })
-  it("is decided with the device's user's current rights, whoever delivers it", async () => {
+  it("is decided with the current rights of the device's user, not those of the token that delivers it", async () => {
     const { secret, user_id } = await server.person({ roles: ["Admin"] })
     const device = await server.enrol("hers", secret)
     await group(device)
@@ -75,7 +75,7 @@ describe.each(engines)("a bundle and a server on %s", (engine) => {
     // Her tokens died with the account, the device's own too.
     expect(await deliver(text)).toMatchObject(refused("log in anew"))
   })
-  it("has only the abilities of the token its device enrolled with, whatever the courier's", async () => {
+  it("is limited to the abilities of the token its device enrolled with", async () => {
     const abilities = ["sync:read", "sync:write", "members:write"]
     const till = await server.enrol("till", (await create("/tokens", { name: "till", abilities })).secret)
     const { body, made_at } = readBundle((await till.bundleOut()).text)
@@ -124,13 +124,13 @@ describe.each(engines)("a bundle and a server on %s", (engine) => {
     expect(await device.status()).toMatchObject({ pending: 1 })
     expect(await device.bundleIn(answered)).toMatchObject({ accepted: 1, pending: 0 })
   })
-  it("contains no secret", async () => {
+  it("contains neither tokens nor the device's key", async () => {
     const device = await server.enrol()
     const { text } = await device.bundleOut()
     const both = text + (await answerTo(text)).text
     for (const secret of [token, device.profile.token, device.profile.key!]) expect(both).not.toContain(secret)
   })
-  it("fills a device whose first sync was incomplete, and one whose permissions changed", async () => {
+  it("fills a device that has no rows yet", async () => {
     const device = await server.enrol()
     await server.product()
     const stale = JSON.parse((await device.bundleOut()).text) as SignedBundle
@@ -141,7 +141,7 @@ describe.each(engines)("a bundle and a server on %s", (engine) => {
     expect(await device.bundleIn(text)).toMatchObject({ complete: true })
     await server.sameOn(device)
   })
-  it("that begins beyond the replica's position is refused with advice", async () => {
+  it("is refused by a replica that has not reached its start", async () => {
     const device = await server.enrol()
     cpSync(device.folder, join(server.folder, "backup"), { recursive: true })
     await server.product()
@@ -155,7 +155,7 @@ describe.each(engines)("a bundle and a server on %s", (engine) => {
     expect(await restored.bundleIn(answered)).toMatchObject({ known: true })
     await server.sameOn(restored)
   })
-  it("of a revoked device is not taken", async () => {
+  it("is refused if its device was revoked", async () => {
     const device = await server.enrol()
     await group(device)
     const { text } = await device.bundleOut()

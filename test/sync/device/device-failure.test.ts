@@ -29,7 +29,7 @@ const spoilt = (statement: string): string => {
 }
 
 describe("a replica", () => {
-  it("that is damaged says that nothing unsent is lost, and is refilled with pending commands applied on top", async () => {
+  it("that is damaged is reported, and refilled without losing pending commands", async () => {
     const name = left()
     const folder = folderOf(name)
     writeFileSync(join(folder, "replica.sqlite"), "garbage".repeat(1_000))
@@ -43,7 +43,7 @@ describe("a replica", () => {
     expect(await device.sync()).toMatchObject({ accepted: 1, pending: 0 })
     await server.sameOn(device)
   })
-  it("with a damaged page is distinguished from a fault of the program", async () => {
+  it("with a damaged page is reported with advice to run the doctor", async () => {
     const folder = folderOf(left())
     const path = join(folder, "replica.sqlite")
     writeFileSync(path, readFileSync(path).fill(0xee, 4_096))
@@ -60,7 +60,7 @@ describe("a replica", () => {
       `insert into replica_meta (key, value) values ('filling', '{"generation":1}')`
     ],
     ["the key of a changed row: Expected", "update undo set row_key = 'null'"]
-  ])("with an invalid document names it: %s", async (words, statement) => {
+  ])("with an invalid document is reported as damaged, with the place: %s", async (words, statement) => {
     const name = spoilt(statement)
     const failed = await told(async () => (await server.reopen(name)).sync())
     expect(failed).toEqual({
@@ -71,7 +71,7 @@ describe("a replica", () => {
     expect(failed.message).toContain(words)
     expect(readUnsent(folderOf(name)).commands).toHaveLength(1)
   })
-  it("ignores an unreadable explanation, and additions of later releases", async () => {
+  it("ignores unreadable conflict details, and fields that later releases add", async () => {
     const name = spoilt(
       `insert into accounts (n, account) values (1, '["no object"]');
        insert into verdicts (n, status, error) values (1, 'rejected', '{"status":422,"message":"No.","hint":"later"}')`
@@ -79,7 +79,7 @@ describe("a replica", () => {
     const error = { status: 422, message: "No." }
     expect(await (await server.reopen(name)).conflicts()).toMatchObject([{ n: 1, error, changes: [] }])
   })
-  it("of a newer release is not touched by an older one", async () => {
+  it("of a newer release is refused by an older one, with advice to update", async () => {
     const name = spoilt(
       "update flightcase_meta set value = '99' where key = 'schema_version'; update flightcase_meta set value = 'other' where key = 'tables'"
     )
@@ -130,7 +130,7 @@ describe.runIf(mountable)("a disk", () => {
   })
   const enrolled = () => enrolDevice(join(disk, "van"), { name: "van", url: server.url(), token, device: "van" })
 
-  it("that is full refuses writes, still answers, and continues once there is space", async () => {
+  it("that is full fails writes but not reads, and recording resumes once there is space", async () => {
     const device = await enrolled()
     expect((await write(device, "Before")).status).toBe(201)
     try {
@@ -160,7 +160,7 @@ describe.runIf(mountable)("a disk", () => {
     expect(await device.sync()).toMatchObject({ accepted: kept + 1, rejected: 0, pending: 0 })
     await device.close()
   })
-  it("that is read-only is reported as such", async () => {
+  it("that is read-only is reported with advice to set FLIGHTCASE_HOME", async () => {
     await (await enrolled()).close()
     execFileSync("mount", ["-o", "remount,ro", disk])
     let device: Device | undefined
@@ -183,7 +183,7 @@ interface Reply {
   body: string
 }
 
-describe("a device and a server of different minds", () => {
+describe("a device whose server has another clock or release", () => {
   const servers: Array<Server> = []
   afterEach(() => {
     for (const one of servers.splice(0)) {
@@ -222,31 +222,28 @@ describe("a device and a server of different minds", () => {
   it.each([
     [7 * 60, "7 minutes behind"],
     [-(2 * 3_600 + 60), "2 hours and 1 minute ahead of"]
-  ])(
-    "whose clocks differ by %d seconds: the difference is reported; times recorded here are kept",
-    async (seconds, words) => {
-      const device = await through((_path, { headers }) => {
-        headers["date"] = new Date(Date.now() + (seconds + Math.sign(seconds) * 5) * 1_000).toUTCString()
-      })
-      await write(device, "Lighting")
-      const issued_at = (await device.pending())[0]!.issued_at
-      const report = await device.sync()
-      expect(report).toMatchObject({ accepted: 1, warnings: [expect.stringContaining(words)] })
-      expect(report.warnings[0]).toContain("kept as they are")
-      const outbox = openOutboxOf(folderOf(device.profile.device))
-      expect(outbox.byState("accepted").map((command) => command.issued_at)).toEqual([issued_at])
-      outbox.close()
-      await device.close()
-    }
-  )
-  it("whose clocks differ by less than five minutes: no message", async () => {
+  ])("reports that the clocks differ by %d seconds, and keeps the times it recorded", async (seconds, words) => {
+    const device = await through((_path, { headers }) => {
+      headers["date"] = new Date(Date.now() + (seconds + Math.sign(seconds) * 5) * 1_000).toUTCString()
+    })
+    await write(device, "Lighting")
+    const issued_at = (await device.pending())[0]!.issued_at
+    const report = await device.sync()
+    expect(report).toMatchObject({ accepted: 1, warnings: [expect.stringContaining(words)] })
+    expect(report.warnings[0]).toContain("kept as they are")
+    const outbox = openOutboxOf(folderOf(device.profile.device))
+    expect(outbox.byState("accepted").map((command) => command.issued_at)).toEqual([issued_at])
+    outbox.close()
+    await device.close()
+  })
+  it("reports no difference of clocks below five minutes", async () => {
     const device = await through((_path, { headers }) => {
       headers["date"] = new Date(Date.now() - 250_000).toUTCString()
     })
     expect((await device.sync()).warnings).toEqual([])
     await device.close()
   })
-  it("a server of before greetings, tokens of devices and bundles: works as ever, but not by hand", async () => {
+  it("syncs with an older server that lacks greetings, device tokens and bundles, but makes no bundle", async () => {
     const device = await through((path, reply) => {
       if (path.endsWith("/hello"))
         Object.assign(reply, { status: 404, body: JSON.stringify({ message: "Not found." }) })
@@ -263,7 +260,7 @@ describe("a device and a server of different minds", () => {
   it.each([
     [99, "newer release (schema 99"],
     [0, "older release (schema 0"]
-  ])("a server of schema %d: reported, and sync continues", async (schema_version, words) => {
+  ])("reports a server of schema %d, and syncs all the same", async (schema_version, words) => {
     const device = await through((path, reply) => {
       if (!path.endsWith("/hello")) return
       const body = JSON.parse(reply.body)
@@ -273,7 +270,7 @@ describe("a device and a server of different minds", () => {
     expect(await device.sync()).toMatchObject({ accepted: 1, warnings: [expect.stringContaining(words)] })
     await device.close()
   })
-  it("a server that takes no commands from so old a release: they stay, news arrives, and the way on is named", async () => {
+  it("keeps its commands and still pulls when its release is too old to send", async () => {
     const message = "This device runs a release with schema 1; the server takes commands from schema 2 on."
     const device = await through((path, reply) => {
       if (path.endsWith("/sync/commands")) Object.assign(reply, { status: 426, body: JSON.stringify({ message }) })

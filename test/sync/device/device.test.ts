@@ -7,17 +7,17 @@ import { enrolDevice, Unreachable } from "../../../sync/device/device.ts"
 import { engines } from "../../app.ts"
 import { serverOfEachTest, token } from "../opening.ts"
 
-describe.each(engines)("a device and a server on %s", (engine) => {
+describe.each(engines)("a device, server on %s", (engine) => {
   const server = serverOfEachTest(engine)
 
-  it("have the same rows once enrolled", async () => {
+  it("has the server's rows once enrolled", async () => {
     await server.product({ name: "Speaker", sku: "SP-1" })
     const device = await server.enrol()
     const { body } = await device.get("/products?q[sku_eq]=SP-1")
     expect(body).toMatchObject({ products: [{ name: "Speaker" }], meta: { total: 1 } })
     await server.sameOn(device)
   })
-  it("works while the server is unreachable; valid commands are accepted, others shown with the API's own error", async () => {
+  it("records while the server is unreachable, and later syncs valid commands and reports the others with the API's error", async () => {
     const product_id = await server.serialised()
     const product = `/products/${product_id}`
     const unit = { product_id, store_id: 1, asset_number: "MH-1" }
@@ -45,7 +45,7 @@ describe.each(engines)("a device and a server on %s", (engine) => {
     expect(await device.sync()).toMatchObject({ accepted: 1, rejected: 0, conflicts: 0 })
     await server.sameOn(device)
   })
-  it("a second enrolment into one folder is refused, and remains of an unfinished one are removed", async () => {
+  it("refuses a second enrolment into its folder, and replaces an unfinished one", async () => {
     const device = await server.enrol("one")
     const again = { name: "one", url: server.url(), token, device: "again" }
     await expect(enrolDevice(device.folder, again)).rejects.toThrow("holds a device already")
@@ -55,7 +55,7 @@ describe.each(engines)("a device and a server on %s", (engine) => {
     await anew.create("/product_groups", { name: "Audio" })
     expect(await anew.sync()).toMatchObject({ accepted: 1, rejected: 0 })
   })
-  it("two processes on one folder lose no command of either", async () => {
+  it("loses no command of two processes that record in one folder", async () => {
     const first = await server.enrol("one")
     const second = await server.reopen("one")
     await Promise.all(
@@ -67,7 +67,7 @@ describe.each(engines)("a device and a server on %s", (engine) => {
     expect(await server.show("/product_groups")).toHaveLength(20)
     await server.sameOn(first)
   })
-  it("examination finds a tampered row and folds it again", async () => {
+  it("has tampered rows found and repaired by the doctor", async () => {
     const device = await server.enrol()
     const db = new DatabaseSync(join(device.folder, "replica.sqlite"))
     db.exec("update stores set name = 'Tampered'")

@@ -101,7 +101,7 @@ describe("a watcher", () => {
     ])
   })
 
-  it("syncs when a command is recorded, and not again for one it knew of", async () => {
+  it("syncs when a command is recorded, and not again while that is pending", async () => {
     let syncs = 0
     const { told } = await watched([
       (world) => {
@@ -125,7 +125,7 @@ describe("a watcher", () => {
     expect(names(told)).toEqual(["started", "stopped"])
   })
 
-  it("says once that the server is unreachable, keeps trying, and says when it is back", async () => {
+  it("reports once that the server is unreachable, retries, and reports when it is back", async () => {
     const gone = () => new Unreachable("http://server", undefined)
     const { told, ended } = await watched([gone, gone, gone, () => ({ ...nothing, accepted: 2, sent: 2 })])
     expect(ended).toBe("stopped")
@@ -133,7 +133,7 @@ describe("a watcher", () => {
     expect(told[1]).toMatchObject({ message: "The server at http://server cannot be reached." })
   })
 
-  it("takes a server that is busy or restarting for one that does not answer", async () => {
+  it("treats a busy or restarting server as unreachable", async () => {
     const { told } = await watched([
       () => new RemoteError(503, { message: "The server is stopping; try again." }),
       () => new RemoteError(429, { message: "Too many." }),
@@ -142,7 +142,7 @@ describe("a watcher", () => {
     expect(names(told)).toEqual(["started", "offline", "online", "stopped"])
   })
 
-  it("reports each conflict once, and not those that were open before", async () => {
+  it("reports each conflict once", async () => {
     const conflict = (n: number): WatchRefusal => ({
       id: `c${n}`,
       n,
@@ -166,7 +166,7 @@ describe("a watcher", () => {
     ])
   })
 
-  it("looks for news at once after a sleep, in the middle of a long wait too", async () => {
+  it("syncs at once after the machine slept, even during a long wait", async () => {
     const { told } = await watched(
       [
         (world) => {
@@ -197,7 +197,7 @@ describe("a watcher", () => {
     ])
   })
 
-  it("ends when it was replaced, wherever it waits", async () => {
+  it("ends when another release replaced the program, while it waits for news or to retry", async () => {
     expect(
       await watched([
         (world) => {
@@ -221,14 +221,14 @@ describe("a watcher", () => {
     ).toMatchObject({ ended: "upgraded" })
   })
 
-  it("ends when it needs a person: a revoked device, a useless token", async () => {
+  it("ends if the server answers 401, 403 or 404", async () => {
     for (const status of [401, 403, 404]) {
       const { ended, failed } = await watched([() => new RemoteError(status, { message: "No." })])
       expect({ ended, failed }).toMatchObject({ ended: "failed", failed: { status } })
     }
   })
 
-  it("keeps fetching when it is too old to send, and says so once", async () => {
+  it("keeps pulling when its release is too old to send, and warns once", async () => {
     const old = new RemoteError(426, { message: "Too old." })
     const { told, ended } = await watched([
       (world) => {
@@ -241,14 +241,14 @@ describe("a watcher", () => {
     expect(names(told)).toEqual(["started", "warning", "stopped"])
   })
 
-  it("waits its turn while another command syncs", async () => {
+  it("waits while another process syncs", async () => {
     const busy = Object.assign(new Error("Another sync of this profile is running."), { name: "SyncBusy" })
     expect(names((await watched([() => busy, () => nothing])).told)).toEqual(["started", "stopped"])
   })
 })
 
-describe("the wait between tries", () => {
-  it("is anything up to twice the last, a minute at most", () => {
+describe("the wait between retries", () => {
+  it("is random, below a limit that doubles up to a minute", () => {
     expect([0, 1, 2, 3, 5, 6, 40].map((tries) => backoffMillis(tries, () => 1))).toEqual([
       1_000, 2_000, 4_000, 8_000, 32_000, 60_000, 60_000
     ])

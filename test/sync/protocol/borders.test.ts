@@ -152,14 +152,14 @@ const withValue = (of: Json, [key, ...rest]: ReadonlyArray<string>, value: unkno
 const kindOf = (value: unknown): string => (value === null ? "null" : Array.isArray(value) ? "array" : typeof value)
 
 describe.each(Object.entries(messages))("%s", (_, [decode, message]) => {
-  it("is read as release 0.1 sends it, and with keys of a later release", () => {
+  it("is decoded as release 0.1 sends it, and with keys of a later release", () => {
     expect(() => decode(message)).not.toThrow()
     expect(() => decode({ ...message, later: { anything: [1] } })).not.toThrow()
     for (const [key, value] of Object.entries(message))
       if (typeof value === "object" && value !== null && !Array.isArray(value) && !["errors"].includes(key))
         expect(() => decode({ ...message, [key]: { ...value, later: 1 } }), key).not.toThrow()
   })
-  it("with a value of another type at any key is refused by name, without effect", () => {
+  it("is refused, naming the key, if any value has another type", () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...placesIn(message).filter((path) => !free.test(path.join(".")))),
@@ -187,7 +187,7 @@ describe.each(Object.entries(messages))("%s", (_, [decode, message]) => {
       { numRuns: 400 }
     )
   })
-  it("that is no object at all is refused by name", () => {
+  it("is refused if it is not an object", () => {
     for (const value of [null, undefined, 1, "text", []])
       expect(() => decode(value)).toThrow(expect.objectContaining({ name: expect.stringMatching(/Failure|Fault/) }))
   })
@@ -203,7 +203,7 @@ describe("rows of a page", () => {
     }
   })
   const read = (...of: Parameters<typeof page>) => answers.decodeRows(catalogue, page(...of))
-  it("have values of their columns' types; additions of a later release are ignored", () => {
+  it("must have values of their columns' types; columns of a later release are ignored", () => {
     expect(() => read(["id", "name", "later"], [1, "Lamp", { any: 1 }])).not.toThrow()
     expect(() => read(["id", "product_type"], [1, "of a later release"])).not.toThrow()
     expect(() => read(["id", "name"], [1, "Lamp"], [2, 5])).toThrow(/products, row 1, name: Expected text/)
@@ -213,7 +213,7 @@ describe("rows of a page", () => {
   })
 })
 
-describe.each(releasesIn(releases_folder))("data of release %s on devices", (release) => {
+describe.each(releasesIn(releases_folder))("a device's folder of release %s", (release) => {
   let home: string
   const folders: ReadonlyArray<string> = ["default", "counter"]
   beforeAll(() => {
@@ -229,7 +229,7 @@ describe.each(releasesIn(releases_folder))("data of release %s on devices", (rel
     return to
   }
 
-  it("is a profile of which a wrong key is named, and keys of a later release stay when it is written", () => {
+  it("has a profile whose invalid keys are named, and whose unknown keys are kept", () => {
     for (const name of folders) {
       const text = readFileSync(join(folder(name), "profile.json"), "utf8")
       const profile: JsonObject = JSON.parse(text)
@@ -291,7 +291,7 @@ describe.each(releasesIn(releases_folder))("data of release %s on devices", (rel
     undoings: decodeUndoingRow,
     meta: decodeMetaRow
   }
-  it("is an outbox whose every row is readable, and whose rows are refused by name with a wrong value in any column", () => {
+  it("has an outbox whose rows are decoded, and refused if any column has another type", () => {
     for (const name of folders) {
       openOutboxAt(join(folder(name), "outbox.sqlite")).close()
       const db = new DatabaseSync(join(folder(name), "outbox.sqlite"), { readOnly: true })
@@ -320,7 +320,7 @@ describe.each(releasesIn(releases_folder))("data of release %s on devices", (rel
     ["account", "[]"],
     ["payload", "{"],
     ["state", "unheard of"]
-  ])("is an outbox that is reported as damaged where a command's %s is wrong, and stays as it is", (column, value) => {
+  ])("reports its outbox as damaged, and leaves it unchanged, if a command's %s is invalid", (column, value) => {
     const path = join(copyOf("default"), "outbox.sqlite")
     const change = new DatabaseSync(path)
     // A command that is settled has no checksum to hold.
@@ -344,7 +344,7 @@ describe.each(releasesIn(releases_folder))("data of release %s on devices", (rel
     ["leases", "next"],
     ["leases", "last"],
     ["lease_requests", "request_no"]
-  ])("keeps an outbox closed that has a row of %s with a wrong %s", (table, column) => {
+  ])("refuses to open an outbox in which a row of %s has an invalid %s", (table, column) => {
     const path = join(copyOf("counter"), "outbox.sqlite")
     const change = new DatabaseSync(path)
     change.prepare(`update ${table} set ${column} = 'garbage'`).run()
@@ -353,13 +353,13 @@ describe.each(releasesIn(releases_folder))("data of release %s on devices", (rel
       expect.objectContaining({ kind: "outbox damaged", message: expect.stringContaining(column) })
     )
   })
-  it("is numbers given up that are read", () => {
+  it("has its withdrawn numbers decoded", () => {
     expect(decodeWithdrawn("[1,2]")).toEqual([1, 2])
     expect(() => decodeWithdrawn('{"a":1}')).toThrow(DecodeFailure)
   })
 })
 
-it("a bundle of another release is refused with the way out", () => {
+it("a bundle with missing keys is refused with a hint about other releases", () => {
   expect(() => decodeEventsBody({ replica_id: 1, schema_version: 2 })).toThrow(
     expect.objectContaining({
       message: expect.stringMatching(/^The bundle cannot be read \(the bundle, verdicts: .*Nothing of it was applied/),

@@ -77,13 +77,13 @@ const told = (verdict: MergeResult): string => {
 describe("pulled events are planned", () => {
   it.each<[string, MergeState, string, boolean, string]>([
     ["nothing new, nothing pending", given(6, [], false), "", true, "stay"],
-    ["nothing new, what is pending stands already", given(6, [3], true), "", true, "stay"],
-    ["nothing new, what is pending was never run here", given(6, [3, 4], false), "", true, "advance |  | redo c3 c4"],
+    ["nothing new, pending commands already applied", given(6, [3], true), "", true, "stay"],
+    ["nothing new, pending commands not applied yet", given(6, [3, 4], false), "", true, "advance |  | redo c3 c4"],
     ["nothing new yet, more to come", given(6, [3], false), "", false, "stay"],
-    ["news and nothing in the way", given(6, [], false), "e7, e8", true, "advance e7 e8 |  | redo"],
-    ["news under what is provisional", given(6, [3, 4], true), "e7", true, "rebase e7 |  | redo c3 c4"],
+    ["new events, nothing pending", given(6, [], false), "e7, e8", true, "advance e7 e8 |  | redo"],
+    ["new events below provisional ones", given(6, [3, 4], true), "e7", true, "rebase e7 |  | redo c3 c4"],
     [
-      "the verdict on a command between news",
+      "a verdict between new events",
       given(6, [3, 4], true),
       "e7, e8 = c3 accepted, e9",
       true,
@@ -144,7 +144,7 @@ describe("pulled events are planned", () => {
   ])("%s", (_name, state, pulled, up_to_date, expected) => {
     expect(told(merge(state, { events: events(pulled), up_to_date }))).toBe(expected)
   })
-  it("a refusal carries the reason the server gave, an acceptance none", () => {
+  it("with the server's error for a refusal, and none for an accepted command", () => {
     const verdict = merge(given(6, [3, 4], true), {
       events: events("e7 = c3 rejected, e8 = c4 accepted"),
       up_to_date: true
@@ -157,7 +157,7 @@ describe("pulled events are planned", () => {
     })
     expect(verdict.kind === "rebase" && "error" in verdict.settled[1]!).toBe(false)
   })
-  it("however a pull is cut into chunks and repeated, the same is applied once, settled and redone", () => {
+  it("with the same result however a pull is split into chunks and repeated", () => {
     const aLog = fc.array(fc.constantFrom("plain", "hidden", "accept", "reject", "theirs"), { maxLength: 25 })
     fc.assert(
       fc.property(aLog, fc.array(fc.nat({ max: 5 }), { minLength: 1, maxLength: 30 }), (kinds, sizes) => {

@@ -51,7 +51,7 @@ describe("devices of users with few permissions", () => {
     expect(auditor.holds("of the auditor")).not.toEqual([])
   })
 
-  it.each(fills)("keep nothing of a person erased before they were refilled, %s", async (_, snapshot_beyond) => {
+  it.each(fills)("keep no data of a person anonymised before a refill %s", async (_, snapshot_beyond) => {
     const rights = ["members.access", "members.view", "members.edit"]
     const ann = await person({ permissions: rights })
     const [name, tax_number] = [`Zacharias ${snapshot_beyond}`, `TAX-${snapshot_beyond}-8177`]
@@ -69,7 +69,7 @@ describe("devices of users with few permissions", () => {
     expect(device.outbox.counts()).toEqual({ pending: 1 })
   })
   it.each(fills)(
-    "keep nothing of an erased person in their outbox, nor does the server of the commands sent, filled %s",
+    "keep no data of an anonymised person in their outbox, nor does the server in its verdicts, filled %s",
     async (_, snapshot_beyond) => {
       const secret = await of(["members.access", "members.view", "members.create", "members.edit"])
       const hooks = network()
@@ -97,7 +97,7 @@ describe("devices of users with few permissions", () => {
     }
   )
 
-  it("give the same answers as of earlier times as the server, of merged products, too", async () => {
+  it("answer for earlier times like the server, also for merged products", async () => {
     const [lamp, secondary_id] = [await server.product(), await server.product()]
     await server.hold(lamp, 5)
     await server.hold(secondary_id, 3)
@@ -131,7 +131,7 @@ describe("devices of users with few permissions", () => {
     expect(readUnsent(device.folder)).toMatchObject({ commands })
   })
 
-  it("receive no more, while they wait for news, than their user may still see then", async () => {
+  it("receive no event for which their user lost the permission while they waited", async () => {
     const ann = await person({ permissions: ["products.view", "products.access", "costs.view"] })
     const viewer = await server.run(
       Effect.gen(function* () {
@@ -169,7 +169,7 @@ describe("devices of users with few permissions", () => {
     expect((await server.get(`/sync/shape?table=journal&${on}`, ann.secret)).status).toBe(409)
   })
 
-  it("are refilled by a release with different tables, when their journal holds redacted events", async () => {
+  it("with redacted events in their journal are refilled when a release changes the tables", async () => {
     const id = await server.product({ weight: "1.5" })
     const device = await filled(from_events, await of(["stock.view"]))
     const weight = async () => (await device.tables())["products"]!.find((row) => row["id"] === id)!["weight"]
@@ -189,11 +189,11 @@ describe("devices of users with few permissions", () => {
   })
 })
 
-describe("devices with all kinds of data", () => {
+describe("devices after every kind of command", () => {
   const server = serverOfEachTest()
   const people = ["Sales", "Warehouse", "Read Only"].flatMap((name) => fills.map((fill) => [name, ...fill] as const))
   it.each(plays_everything ? people : [people[0]!, people[5]!])(
-    "%s: rows are as the server has them after all kinds of commands, filled %s",
+    "hold the rows the role %s may see, equal to the server's, filled %s",
     async (name, _, snapshot_beyond) => {
       for (const { body, method, path } of seed_data) await server.call(method, path.slice("/api/v1".length), body)
       const { secret, user_id } = await server.person({ permissions: permissionsOfRole(name) })
@@ -234,15 +234,15 @@ const asRelease01 = (outcome: JsonObject): JsonObject => outcome
 const asNow = (outcome: JsonObject): JsonObject => JSON.parse(JSON.stringify(readOutcome(catalogue, outcome)))
 
 describe.each([
-  ["in the sentences of release 0.1", asRelease01],
+  ["as sentences of release 0.1", asRelease01],
   ["by table and key", asNow]
-])("a device's record of commands %s, cut to what its user may see", (_, written) => {
+])("redacted outcomes of commands, stored %s,", (_, written) => {
   const kept = (held: ReadonlyArray<string>, one: JsonObject, viewer: Partial<Viewer> = {}) =>
     redactionOfOutbox(catalogue, redactionFor(catalogue, { ...viewerWith(held, ["*"]), ...viewer }, 7))
       .account(written({ changes: [one] }))
       .changes?.map((change) => changeInWords(catalogue, change))
   const change = { who: "Kim", when: "2026-06-18T12:00:00.000Z", event: "member.updated" }
-  it("leaves out names the user may not see", () => {
+  it("omit names the user may not see", () => {
     const told = { ...change, what: "member 7 Quillon Industries", field: null, from: null, to: null }
     expect(kept(["members.view"], told)).toEqual([read(told)])
     expect(kept(["stock.view"], told)).toEqual([read({ ...told, what: "member 7" })])
@@ -252,7 +252,7 @@ describe.each([
       read({ ...told, what: "role 3 Counter" })
     ])
   })
-  it("leaves out custom fields of partly visible rows", () => {
+  it("omit custom fields of partly visible rows", () => {
     const told = { ...change, what: "product 7 Lamp", field: "custom_fields.supplier", from: null, to: "Shady & Sons" }
     expect(kept(["products.view"], told)).toEqual([read(told)])
     expect(kept(["stock.view"], told)).toBeUndefined()
@@ -260,13 +260,13 @@ describe.each([
   it.each([
     ["product 7 Lamp", "2 by opportunity 8 Secret gala from 2026-07-01 to 2026-07-04"],
     ["stock level 7 MH-1", "opportunity 8 Secret gala from 2026-07-01 to 2026-07-04"]
-  ])("does not say of %s that it is held by commands they may not see", (what, to) => {
+  ])("omit of %s which order holds it, if the user may not see orders", (what, to) => {
     const told = { ...change, what, field: "held_by", from: null, to }
     expect(kept(["opportunities.view"], told)).toEqual([read(told)])
     expect(kept(["products.view"], told)).toBeUndefined()
     expect(kept(["products.view", "availability.view"], told)).toEqual([read(told)])
   })
-  it("keeps of an erased person only what does not identify them", () => {
+  it("keep of an anonymised person only values that do not identify them", () => {
     const scrub = {
       streams: ["member:7"],
       placeholders: { name: "Anonymised Member", description: null, number: "Anonymised" }
@@ -294,7 +294,7 @@ describe.each([
     expect(who("Quillon", ["user:9"])).toMatchObject([{ who: "Anonymised Member" }])
     for (const name of ["Kim", "user 12", null]) expect(who(name, ["user:9"])).toMatchObject([{ who: name }])
   })
-  it("leaves out guarded settings and values that are not rows", () => {
+  it("omit guarded settings and values that are not rows", () => {
     const told = { ...change, what: "setting api.rate_limit", field: "value", from: 600, to: 5 }
     expect(kept(["settings.view"], told)).toEqual([read(told)])
     expect(kept(["stock.view"], told)).toBeUndefined()
@@ -306,7 +306,7 @@ describe.each([
 })
 
 describe("outcomes of commands", () => {
-  it("name an erased user by the placeholder, even if another user has the same name", () => {
+  it("name an anonymised user by the placeholder, even if another user has the same name", () => {
     const change = {
       actor: { id: 9, name: "Kim" },
       when: "2026-06-18T12:00:00.000Z",
@@ -327,7 +327,7 @@ describe("outcomes of commands", () => {
     expect(left(change.actor)).toEqual([{ ...change, actor: { id: 9, name: "Anonymised Member" } }])
     expect(left({ id: 10, name: "Kim" })).toEqual([{ ...change, actor: { id: 10, name: "Kim" } }])
   })
-  it("that cannot be read are left out", () => {
+  it("are omitted if they cannot be read", () => {
     expect(readOutcome(catalogue, { changes: [{ row: "product 7" }] })).toEqual({})
     expect(readOutcome(catalogue, { changes: [{ what: "secret 7", who: null }] })).toEqual({ changes: [] })
   })
@@ -340,7 +340,7 @@ describe("redaction", () => {
   })
   const fingerprint = (held: ReadonlyArray<string>, of: Catalogue = catalogue) =>
     redactionFor(of, viewerWith(held, ["*"]), 7).fingerprint
-  it("changes where a release shows more or less for the same permissions, and only for readers concerned", () => {
+  it("has another fingerprint for each reader to whom a release shows more or less", () => {
     const less = tablesWith((name) =>
       name === "opportunities"
         ? {

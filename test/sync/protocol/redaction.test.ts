@@ -24,7 +24,7 @@ const holdsPrice = (device: InspectedDevice, files?: "") => [
 const basics = ["products.access", "products.view", "products.edit", "members.access", "members.view"]
 const with_activities = [...basics, "costs.view", "activities.access", "activities.view", "activities.edit"]
 
-describe.each(engines)("devices of users with few permissions, on %s", (engine) => {
+describe.each(engines)("devices of users with few permissions, server on %s", (engine) => {
   const server = serverOfEachTest(engine)
   const { create, filled, grant, person } = server
   const lamps = async (): Promise<void> => {
@@ -32,7 +32,7 @@ describe.each(engines)("devices of users with few permissions, on %s", (engine) 
   }
 
   describe.each(fills)("filled %s", (_, snapshot_beyond) => {
-    it("a device never holds costs its user may not see", async () => {
+    it("never hold costs their user may not see", async () => {
       const path = `/products/${await server.product({ purchase_price: price })}`
       await server.put(path, { sub_rental_price: price })
       const device = await filled({ snapshot_beyond }, (await person({ permissions: basics })).secret)
@@ -42,7 +42,7 @@ describe.each(engines)("devices of users with few permissions, on %s", (engine) 
       expect(await device.show(path)).not.toHaveProperty("purchase_price")
       expect(holdsPrice(device)).toEqual([])
     })
-    it("a right taken away takes the data with it, the right given again brings it back, under handles never had before", async () => {
+    it("lose data with a permission and get it back with the permission, each time under a new handle", async () => {
       await lamps()
       await create("/activities", { subject: "Buy the Frobnicator quietly" })
       const ann = await person({ permissions: with_activities })
@@ -67,7 +67,7 @@ describe.each(engines)("devices of users with few permissions, on %s", (engine) 
       for (const table of ["products", "activities", "stores", "tax_rates"]) expect(here[table]).toEqual(there[table])
       expect(new Set([...handles, await handle()]).size).toBe(3)
     })
-    it("outcomes of waiting commands do not keep data that is no longer visible, either", async () => {
+    it("keep no hidden data in the outcomes of pending commands", async () => {
       const product = await server.product({ purchase_price: price })
       const ann = await person({ permissions: with_activities })
       const before_push = () => {
@@ -88,7 +88,7 @@ describe.each(engines)("devices of users with few permissions, on %s", (engine) 
       expect([holdsPrice(device, ""), device.holds(subject, "")]).toEqual([[], []])
       expect(device.outbox.recordedOf(1)?.rows[`products/${product}`]).toHaveProperty("name")
     })
-    it("a device never holds data hidden from its user: addresses of colleagues, prices of jobs, views of others", async () => {
+    it("never hold colleagues' addresses, prices of orders or others' views hidden from their user", async () => {
       await create("/users", { name: "Kim", email: "kim.secret@example.com", roles: [], active: true })
       await create("/custom_views", { name: "Troublesome customers", entity_type: "members", columns: ["name"] })
       await server.customer({ name: "Quillon Industries", description: "Pays late" })
@@ -115,7 +115,7 @@ describe.each(engines)("devices of users with few permissions, on %s", (engine) 
     })
   })
 
-  it("a permission removed while rows are being sent stops them, and received rows are removed", async () => {
+  it("drop rows received before a permission was removed during the fill", async () => {
     await lamps()
     const ann = await person({ permissions: [...basics, "costs.view"] })
     let taken = false
@@ -131,7 +131,7 @@ describe.each(engines)("devices of users with few permissions, on %s", (engine) 
   })
 })
 
-describe.each(engines)("a device of a user with few permissions, on %s", (engine) => {
+describe.each(engines)("a device of a user with few permissions, server on %s", (engine) => {
   const server = serverOfSuite(engine)
   const { create, filled, person } = server
   let few: string
@@ -139,7 +139,7 @@ describe.each(engines)("a device of a user with few permissions, on %s", (engine
     few = (await person({ permissions: basics })).secret
   })
 
-  it("of a release that cannot tell which columns are left out is told to update, unless nothing is left out", async () => {
+  it("must update if its release cannot tell omitted columns, unless none are omitted", async () => {
     const [fews, owners] = [await server.inspected({}, few), await server.inspected()]
     const hello = ({ id }: InspectedDevice, schema_version: number, by?: string) =>
       server.post(`/sync/replicas/${id}/hello`, { schema_version, last_n: 0, pending: [] }, by)
@@ -149,7 +149,7 @@ describe.each(engines)("a device of a user with few permissions, on %s", (engine
     })
     expect([(await hello(fews, 2, few)).status, (await hello(owners, 1)).status]).toEqual([200, 200])
   })
-  it("a view is present while it is shared with the user's role", async () => {
+  it("holds a view while it is shared with the user's role", async () => {
     const { role_id, secret } = await person({ permissions: ["members.view"] })
     const device = await filled({}, secret)
     const { id } = await create("/custom_views", { name: "Troublesome", entity_type: "members", columns: ["name"] })
@@ -166,7 +166,7 @@ describe.each(engines)("a device of a user with few permissions, on %s", (engine
   it.each([
     ["who may see it whole", ["members.access", "members.view", "members.edit"]],
     ["who sees a name alone", ["activities.access", "activities.view"]]
-  ])("an erased person leaves no trace in a device's files, of a user %s", async (who, permissions) => {
+  ])("keeps no bytes of an anonymised person, for a user %s", async (who, permissions) => {
     const device = await filled({ snapshot_beyond: Number.POSITIVE_INFINITY }, (await person({ permissions })).secret)
     const name = `Zacharias ${who}`
     const id = await server.contact({ name })
@@ -178,8 +178,8 @@ describe.each(engines)("a device of a user with few permissions, on %s", (engine
   })
 })
 
-describe("accounts of commands", () => {
-  it("include only what their user may still see", () => {
+describe("outcomes of commands", () => {
+  it("include only rows and columns the user may still see", () => {
     const { account } = redactionOfOutbox(catalogue, redactionFor(catalogue, viewerWith(["products.view"], ["*"]), 7))
     const about = { actor: { id: 2, name: "Kim" }, when: "2026-06-18T12:00:00.000Z", event: "product.updated" }
     const lamp = {
@@ -218,12 +218,12 @@ describe("redaction of events", () => {
     ["activity.created", { id: 1 }, undefined],
     ["activity_participant.deleted", { id: 1 }, undefined],
     ["email.created", { id: 1 }, undefined]
-  ])("%s %j is seen as %j", (type, data, seen) => {
+  ])("turns %s %j into %j", (type, data, seen) => {
     expect(seller.see({ type, data: data as never, replica_id: null })).toEqual(
       seen === undefined ? undefined : { type, data: seen }
     )
   })
-  it("every guarded column of every table is cut for readers without its permission", () => {
+  it("removes every guarded column for readers without its permission", () => {
     const guarded = catalogue.tables.flatMap((table) =>
       Object.entries(table.columns)
         .filter(([, field]) => field.visible_to !== undefined)
@@ -248,7 +248,7 @@ describe("redaction of events", () => {
     ...{ id: 9, name: "Robin", email: "robin@example.com", member_id: 4, role_ids: [3] },
     ...{ is_owner: false, is_active: true }
   }
-  it("a colleague is shown by name, without contact details or permissions", () => {
+  it("shows a colleague's name, without e-mail address and roles", () => {
     const row = {
       ...{ ...robin, email: "withheld 9", role_ids: [], email_verified_at: null, invited_at: null },
       ...{ invitation_accepted_at: null, last_login_at: null, deactivated_at: null, deleted_at: null },
@@ -263,7 +263,7 @@ describe("redaction of events", () => {
     expect(updated("stock.view", { email: "robyn@example.com" })).toBeUndefined()
     expect(updated("roles.view", { role_ids: [4] })).toEqual([{ ...update, set: { role_ids: [4] } }])
   })
-  it("users see themselves and their own roles in full", () => {
+  it("shows users themselves and their own roles in full", () => {
     expect(seenBy([], "user.invited", robin, { user_id: 9 })).toEqual({ type: "user.invited", data: robin })
     const role = {
       ...{ id: 3, name: "Counter", description: null, permissions: ["stock.view"], level: 0 },
@@ -272,7 +272,7 @@ describe("redaction of events", () => {
     expect(seenBy([], "role.created", role, { role_ids: [3] })).toEqual({ type: "role.created", data: role })
     expect(JSON.stringify(seenBy([], "role.created", role, { role_ids: [4] }))).not.toContain("Counter")
   })
-  it("a user who packs a job sees its name and dates, not its customer or price", () => {
+  it("shows users who pack an order its subject and dates, not its customer or price", () => {
     const shown = { subject: "Gala", starts_at: "2026-07-01T09:00:00.000Z" }
     const set = { ...shown, member_id: 5, charge_total: 123_456, description: "Secret guest" }
     const data = { id: 8, set, was: { description: "None" }, also: {} }
@@ -281,7 +281,7 @@ describe("redaction of events", () => {
     expect(seenBy(["opportunities.view"], "opportunity.updated", data)?.type).toBe("opportunity.updated")
     expect(seenBy(["products.view"], "opportunity.updated", data)).toBeUndefined()
   })
-  it("a personal view is for its owner, a shared one for its roles, and is removed when no longer shared", () => {
+  it("shows a personal view to its owner and a shared one to its roles, and removes it when no longer shared", () => {
     const view = {
       ...{ id: 6, name: "My rivals", description: null, entity_type: "members", visibility: "personal" },
       ...{ columns: ["name"], filters: [], sort_column: null, sort_direction: "asc", per_page: 20 },
@@ -299,7 +299,7 @@ describe("redaction of events", () => {
     expect(updated({ id: 6, name: "My rivals" })).toEqual([gone])
     expect(updated({ id: 6, visibility: "shared", user_id: null, role_ids: [3] })).toEqual([gone])
   })
-  it("settings that guard the API are for users who manage settings", () => {
+  it("shows API settings only to users who may see settings", () => {
     const guarded = { group: "api", values: { rate_limit: 5 } }
     expect(seenBy(["stock.view"], "settings.updated", guarded)).toBeUndefined()
     expect(seenBy(["settings.view"], "settings.updated", guarded)).toEqual({ type: "settings.updated", data: guarded })
@@ -307,7 +307,7 @@ describe("redaction of events", () => {
       "settings.updated"
     )
   })
-  it("owners see all of it", () => {
+  it("shows owners every column", () => {
     const owner = redactionFor(catalogue, { ...viewerWith([], ["*"]), is_owner: true }, 7)
     for (const table of catalogue.tables) expect(owner.columns(table)).toEqual(Object.keys(table.columns))
   })

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest"
 import type { WireCommand } from "../../../sync/protocol/wire.ts"
 import { serverOfSuite, wireCommand } from "../opening.ts"
 
-describe("a command that conflicts with others' changes", () => {
+describe("a guarded command whose rows others changed", () => {
   const server = serverOfSuite()
   const guarded = async (unless_changed: NonNullable<WireCommand["unless_changed"]>) => {
     const { secret } = await server.person({ permissions: ["products.view", "products.access"] })
@@ -22,18 +22,18 @@ describe("a command that conflicts with others' changes", () => {
   }
   const refused = (message: unknown) => ({ status: "rejected", error: { status: 409, message } })
 
-  it("is refused without a word of rows that its person may not see", async () => {
+  it("is refused without naming rows its user may not see", async () => {
     const id = await server.customer({ name: "Secret Customer Ltd" })
     const asked = { since: 0, streams: [`member:${id}`], rows: { [`members/${id}`]: [] } }
     expect(await guarded(asked)).toMatchObject(refused("Not taken back: what it changed was changed since."))
   })
-  it("is refused with author and change, where its user may see that", async () => {
+  it("is refused with author and change if its user may see them", async () => {
     const id = await server.product({ name: "Lamp" })
     const asked = { since: 0, streams: [`product:${id}`], rows: { [`products/${id}`]: ["name"] } }
     const says = /^Not taken back: product Lamp: name was .* by Owner \(/
     expect(await guarded(asked)).toMatchObject(refused(expect.stringMatching(says)))
   })
-  it("names no more streams and rows than a command changes", async () => {
+  it("is refused if it names 10,001 streams or rows", async () => {
     const streams = Array.from({ length: 10_001 }, (_, at) => `product:${at}`)
     const rows = Object.fromEntries(streams.map((one) => [one, []]))
     const errors = { "commands.0.unless_changed": [expect.any(String)] }

@@ -9,11 +9,11 @@ import { openShop, shopSlices } from "../../core/kernel/lamp-shop.ts"
 import { fills } from "../inspected-device.ts"
 import { serverOfSuite } from "../opening.ts"
 
-describe("a handle", () => {
+describe("a reader's handle", () => {
   const server = serverOfSuite()
   const { create } = server
   it.each(fills)(
-    "a user given another role with the same permissions gets that role's views and loses the former's, filled %s",
+    "changes with the user's role, whose views replace the former role's, filled %s",
     async (fill, snapshot_beyond) => {
       const roles: Array<string> = []
       for (const shift of ["Day", "Night"]) {
@@ -38,21 +38,18 @@ describe("a handle", () => {
       expect(await views()).toEqual(["Night's view"])
     }
   )
-  it.each(both_engines)(
-    "rights taken away and given again, again and again, never bring a handle back, on %s",
-    async (engine) => {
-      const shop = await openShop(engine, catalogueOf([...shopSlices, syncSlice]))
-      try {
-        const handle = (grants: string) => shop.run(Effect.flatMap(Store, (store) => handleOf(store, owner, 1, grants)))
-        const handles: Array<string> = []
-        for (const grants of ["costs=true", "costs=false", "costs=true", "costs=false", "costs=true"]) {
-          handles.push(await handle(grants))
-          expect(await handle(grants)).toBe(handles.at(-1))
-        }
-        expect(new Set(handles).size).toBe(handles.length)
-      } finally {
-        await shop.close()
+  it.each(both_engines)("is never used again when permissions are removed and restored, on %s", async (engine) => {
+    const shop = await openShop(engine, catalogueOf([...shopSlices, syncSlice]))
+    try {
+      const handle = (grants: string) => shop.run(Effect.flatMap(Store, (store) => handleOf(store, owner, 1, grants)))
+      const handles: Array<string> = []
+      for (const grants of ["costs=true", "costs=false", "costs=true", "costs=false", "costs=true"]) {
+        handles.push(await handle(grants))
+        expect(await handle(grants)).toBe(handles.at(-1))
       }
+      expect(new Set(handles).size).toBe(handles.length)
+    } finally {
+      await shop.close()
     }
-  )
+  })
 })

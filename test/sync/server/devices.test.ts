@@ -26,7 +26,7 @@ describe.each(engines)("devices on %s", (engine) => {
     return { fresh, report }
   }
 
-  it("have their own token, which has the enrolling token's rights and ends with the device or with that token", async () => {
+  it("have a token of their own, with the abilities of the enrolling token, which ends with that token", async () => {
     const abilities = ["products:read", "sync:read", "sync:write"]
     const mine = await create("/tokens", { name: "mine", abilities })
     const own = (await server.enrol("van", mine.secret)).profile.token
@@ -40,7 +40,7 @@ describe.each(engines)("devices on %s", (engine) => {
     await server.must("DELETE", `/tokens/${mine.id}`)
     expect(await statuses()).toEqual([401, 401])
   })
-  it("lose all access when revoked, learn why, and leave their user's token alone", async () => {
+  it("lose all access when revoked, with the reason, while their user's token still works", async () => {
     const device = await server.enrol()
     await revoke(device)
     const refused = { message: expect.stringContaining("revoked"), errors: { replica: ["revoked"] } }
@@ -52,7 +52,7 @@ describe.each(engines)("devices on %s", (engine) => {
     expect(pushed.status).toBe(403)
     await revoke(device)
   })
-  it("delete their data when they learn of their revocation, and keep unsent commands", async () => {
+  it("delete their replica at the first sync after they were revoked, and keep unsent commands", async () => {
     const device = await server.enrol()
     await group(device, "Lighting")
     await revoke(device)
@@ -63,7 +63,7 @@ describe.each(engines)("devices on %s", (engine) => {
     const kept = { n: 1, name: "product_groups.create", state: "pending", payload: { body: { name: "Lighting" } } }
     expect(readUnsent(device.folder)).toMatchObject({ unreadable: 0, commands: [kept] })
   })
-  it("are listed to their owner and to users who manage users only", async () => {
+  it("are listed to their own user and to users who may manage users", async () => {
     const { secret: hers } = await server.person({ name: "Ann" })
     const [device, other] = [await server.enrol("van"), await server.enrol("hers", hers)]
     await group(device, "Lighting")
@@ -85,7 +85,7 @@ describe.each(engines)("devices on %s", (engine) => {
     await other.sync()
     expect(readProfile(other.folder).device).toBe("Ann's")
   })
-  it("that are copies of each other are detected before anything is sent, and the detected one continues as a new device", async () => {
+  it("copied from another are detected before they send, and their unsent commands move to a new device", async () => {
     const device = await server.enrol()
     await group(device, "Shared")
     copied(device, "copy")
@@ -109,7 +109,7 @@ describe.each(engines)("devices on %s", (engine) => {
     expect(await device.sync()).toMatchObject({ accepted: 1 })
     await server.sameOn(device)
   })
-  it("carry over references by kind and id: they follow to the new ids", async () => {
+  it("keep references between commands that move to a new device", async () => {
     const device = await server.enrol()
     const [kept, secondary_id] = [await device.customer({ name: "Kept" }), await device.customer({ name: "Twice" })]
     const product = await device.product()
@@ -129,7 +129,7 @@ describe.each(engines)("devices on %s", (engine) => {
     ])
     expect(members.map((one: any) => one.name)).not.toContain("Twice")
   })
-  it("restored from a backup are detected, though nothing is pending there", async () => {
+  it("restored from an old copy are detected even without pending commands", async () => {
     const device = await server.enrol()
     copied(device, "restored")
     await group(device, "Sent")
@@ -138,7 +138,7 @@ describe.each(engines)("devices on %s", (engine) => {
     await expect(restored.sync()).rejects.toMatchObject({ kind: "copied" })
     expect(existsSync(join(restored.folder, "replica.sqlite"))).toBe(true)
   })
-  it("too old to send are refused with the reason, keep their recorded commands, and still fetch", async () => {
+  it("of too old a release are refused when they send, but still pull", async () => {
     const device = await server.enrol()
     const { replica_id } = device.profile
     const commands = [wireCommand(1, "old", "product_groups.create", { name: "Old" }, { ids: { product_groups: [1] } })]

@@ -58,7 +58,7 @@ describe.each(both_engines)("events on %s", (engine) => {
     ).toBe(end)
   })
 
-  it("that occur between reading the journal and the rows come with them", async () => {
+  it("recorded while a page of rows is read come with the page", async () => {
     const { headers = {} } = await read([["offset", "-1"]])
     const [handle, offset] = [headers["electric-handle"]!, headers["electric-offset"]!]
     const from = Number(offset.split("_")[0])

@@ -64,14 +64,14 @@ describe("concurrent lease requests with the same number", () => {
       )
     ).rows
 
-  it("are one block over the network", async () => {
+  it("get one block over the network", async () => {
     const replica_id = await enrol()
     const answers = await sentToBoth("/api/v1/sync/leases", { replica_id, entity: "product_groups", request_no: 2 })
     expect(answers.map(({ status }) => status)).toEqual([201, 201])
     expect(answers[1].body).toEqual(answers[0].body)
     expect(await blocks(replica_id)).toHaveLength(answers[0].body.lease.length)
   })
-  it("are one block in a bundle", async () => {
+  it("get one block in a bundle", async () => {
     const replica_id = await enrol()
     const body = {
       replica_id,

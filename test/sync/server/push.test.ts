@@ -98,7 +98,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
       "accepted"
     ])
   })
-  it("sent by two at once are decided once", async () => {
+  it("pushed by several requests at once are decided once", async () => {
     const device = await enrol()
     const commands = [1, 2, 3].map((n) => create(n, device.from + n))
     const replies = await Promise.all([1, 2, 3, 4].map(() => push(device, ...commands)))
@@ -146,7 +146,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
     )
     expect(decided.map((event) => (event.data as any).n)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9])
   })
-  it("that claim ids they do not have, or have used, are refused", async () => {
+  it("with ids that are not leased or already used are refused", async () => {
     const [device, other] = [await enrol(), await enrol()]
     const told = await verdicts(
       device,
@@ -174,7 +174,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
     ])
     for (const at of [0, 1, 3, 4, 5]) expect([at, Object.keys(told[at].error.errors)]).toEqual([at, ["ids"]])
   })
-  it("that depend on a refused one are not decided but get its cause, down the whole chain, and do not delay others", async () => {
+  it("that depend on a refused one are not decided, and name it as the cause down the whole chain", async () => {
     const device = await enrol()
     const refused = create(1, device.from, { name: "" })
     const child = {
@@ -211,7 +211,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
       [5, undefined]
     ])
   })
-  it("are held only by commands of their own device", async () => {
+  it("depend only on commands of their own device", async () => {
     const [device, other] = [await enrol(), await enrol()]
     const theirs = create(1, other.from, { name: "" })
     await verdicts(other, theirs)
@@ -219,7 +219,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
       { status: "accepted" }
     ])
   })
-  it("that leave a gap wait for the missing ones; those before it are decided", async () => {
+  it("after a missing number are left undecided, unlike those before it", async () => {
     const device = await enrol()
     const early = await push(device, create(2, device.from))
     expect([early.status, early.body.errors]).toEqual([409, { n: ["expected 1"] }])
@@ -227,14 +227,14 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
     expect(await verdicts(device, first, third)).toHaveLength(1)
     expect(await verdicts(device, create(2, device.from + 1), third)).toHaveLength(2)
   })
-  it("under a number already used for another command reveal a copied folder", async () => {
+  it("with a number used for another command are refused", async () => {
     const device = await enrol()
     const first = create(1, device.from)
     await verdicts(device, first)
     expect((await push(device, create(1, device.from + 1))).status).toBe(422)
     expect(await verdicts(device, { ...first, payload: { body: first.payload.body, params: {} } })).toHaveLength(1)
   })
-  it("under the same id from two devices are decided separately", async () => {
+  it("with the same id from two devices are decided separately", async () => {
     const [device, other] = [await enrol(), await enrol()]
     const mine = create(1, device.from),
       child = { ...create(2, device.from + 1), needs: [mine.id] }
@@ -256,7 +256,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
     })
     expect(hello.body.copied).toBe(false)
   })
-  it("under an id the device has used for another command are refused individually, and do not delay others", async () => {
+  it("with an id the device used for another command are refused, and do not delay others", async () => {
     const device = await enrol()
     const first = create(1, device.from)
     const [accepted] = await verdicts(device, first)
@@ -293,7 +293,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
     })
     expect(hello.body.copied).toBe(false)
   })
-  it("longer than the request limit are refused individually, and do not delay others", async () => {
+  it("longer than the request limit are refused, and do not delay others", async () => {
     const device = await enrol()
     const long = create(1, device.from, { label: "x".repeat(2 * json_body_bytes_max) }),
       next = create(2, device.from + 1)
@@ -304,7 +304,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
     ])
     expect(await verdicts(device, long, next)).toEqual(told)
   })
-  it("of a device that is another's, unknown or revoked are not taken", async () => {
+  it("of an unknown, revoked or another user's device are refused", async () => {
     const device = await enrol()
     const stranger = { ...clerk, user_id: 77 }
     expect(
@@ -327,21 +327,21 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
   })
   it.each<[string, (device: Device) => unknown, string]>([
     ["no commands", () => [], "commands"],
-    ["too many", (device) => Array.from({ length: 501 }, (_, at) => create(at + 1, device.from)), "commands"],
-    ["no list", () => "x", "commands"],
+    ["too many of them", (device) => Array.from({ length: 501 }, (_, at) => create(at + 1, device.from)), "commands"],
+    ["text instead of a list", () => "x", "commands"],
     ["no number", (device) => [{ ...create(1, device.from), n: undefined }], "commands.0.n"],
     ["a number below one", (device) => [create(0, device.from)], "commands.0.n"],
     ["no body", (device) => [{ ...create(1, device.from), payload: { params: {}, body: "x" } }], "commands.0.payload"],
     [
-      "params that are no texts",
+      "params that are not text",
       (device) => [{ ...create(1, device.from), payload: { params: { id: 5 }, body: {} } }],
       "commands.0.payload"
     ],
-    ["ids that are no numbers", () => [create(1, ["x"] as never)], "commands.0.ids"],
-    ["ids that are no lists", () => [{ ...create(1, []), ids: { lamps: 5 } }], "commands.0.ids"],
-    ["needs that are no texts", (device) => [{ ...create(1, device.from), needs: [5] }], "commands.0.needs.0"],
-    ["a time that is none", (device) => [{ ...create(1, device.from), issued_at: "yesterday" }], "commands.0.issued_at"]
-  ])("%s: the push is refused completely", async (_name, commands, field) => {
+    ["ids that are not numbers", () => [create(1, ["x"] as never)], "commands.0.ids"],
+    ["ids that are not lists", () => [{ ...create(1, []), ids: { lamps: 5 } }], "commands.0.ids"],
+    ["needs that are not text", (device) => [{ ...create(1, device.from), needs: [5] }], "commands.0.needs.0"],
+    ["an invalid time", (device) => [{ ...create(1, device.from), issued_at: "yesterday" }], "commands.0.issued_at"]
+  ])("are refused completely with %s", async (_name, commands, field) => {
     const device = await enrol()
     const { status, body } = await call("POST", "/api/v1/sync/commands", {
       replica_id: device.id,
@@ -349,7 +349,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
     })
     expect([status, Object.keys(body.errors ?? {})]).toEqual([422, [field]])
   })
-  it("leases requested under one number are one block, under the next another, never overlapping", async () => {
+  it("draw ids from leases: one block per request number, never overlapping", async () => {
     const [device, other] = [await enrol(), await enrol()]
     const lease = async ({ id }: Device, request_no: number) =>
       (await call("POST", "/api/v1/sync/leases", { replica_id: id, entity: "lamps", request_no })).body.lease

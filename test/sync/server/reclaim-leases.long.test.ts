@@ -34,7 +34,7 @@ describe.each(share(engines))("blocks of ids leased since the backup, on %s,", (
   const claim = async ({ profile: { replica_id } }: TestDevice, blocks: ReadonlyArray<object>) =>
     (await server.must("POST", "/sync/leases/claim", { replica_id, blocks })).lease
 
-  it("belong to their devices again, in any order: commands that used them are accepted once more", async () => {
+  it("go back to their devices in any order, and commands that used them are accepted again", async () => {
     const [van, shop] = [await server.enrol(), await server.enrol()]
     const restore = await backupOf(server, engine)
     for (const [device, name] of [
@@ -64,7 +64,7 @@ describe.each(share(engines))("blocks of ids leased since the backup, on %s,", (
     expect((await groups()).meta.total).toBe(141)
     await server.sameOn(van)
   })
-  it("are presented even if the journal is the same, as for a server without other changes since", async () => {
+  it("go back to their device even if the journal has not changed", async () => {
     const van = await server.enrol()
     await make(van, "van", 26)
     await van.sync()
@@ -74,7 +74,7 @@ describe.each(share(engines))("blocks of ids leased since the backup, on %s,", (
     await expectSettled(van)
     expect((await groups()).meta.total).toBe(52)
   })
-  it("stay others' where the server has leased them again meanwhile; commands that used them are recorded again with new ids", async () => {
+  it("used by the server meanwhile are lost, and commands that used them can be retried with new ids", async () => {
     const van = await server.enrol()
     await make(van, "van", 26)
     await van.sync()
@@ -89,7 +89,7 @@ describe.each(share(engines))("blocks of ids leased since the backup, on %s,", (
     expect((await groups()).meta.total).toBe(54)
     await server.sameOn(van)
   })
-  it("give no access to ids of others, nor to arbitrary numbers", async () => {
+  it("cannot be claimed where another device holds them or where they were never reached", async () => {
     const [van, shop] = [await server.enrol(), await server.enrol()]
     const entity = "product_groups"
     const [{ to }] = (await server.run(
@@ -107,7 +107,7 @@ describe.each(share(engines))("blocks of ids leased since the backup, on %s,", (
     expect((await create("/product_groups", { name: "Next" })).id).toBe(to + 11)
     expect((await server.post("/sync/leases/claim", { replica_id: 99, blocks: [] })).status).toBe(404)
   })
-  it("give no more ids than one device can have lost, however often and for whatever table it asks", async () => {
+  it("can be claimed up to 100 blocks of a table, however often a device asks", async () => {
     const van = await server.enrol()
     const entities = ["product_groups", "claims", "opportunity_items", "asset_assignments"]
     const blockOf = (entity: string) => catalogue.table(entity).lease_block_size
@@ -134,7 +134,7 @@ describe.each(share(engines))("blocks of ids leased since the backup, on %s,", (
     const nearby = await claim(van, [{ entity: "product_groups", request_no: 2, from, to: from + 9 }])
     expect(nearby).toHaveLength(burnt[0]! < 99.9 ? 1 : 0)
   })
-  it("requested consecutively end where the device's commands cannot have used them", async () => {
+  it("are limited to 20 before a device sends commands", async () => {
     const van = await server.enrol()
     const asked = { replica_id: van.profile.replica_id, entity: "product_groups" }
     const lease = (request_no: number) => server.post("/sync/leases", { ...asked, request_no })

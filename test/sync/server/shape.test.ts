@@ -235,7 +235,7 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
     expect(changes(more)).toHaveLength(3)
     expect(place(more)).toEqual({ offset: expect.stringMatching(new RegExp(`^${await head()}_`)), handle: kept.handle })
   })
-  it("wakes waiting readers as soon as there is news, once each", async () => {
+  it("wakes waiting readers once for each new event", async () => {
     await makeLamps(1)
     const following = follow({ live: true })
     await following.upToDate()
@@ -249,7 +249,7 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
     expect(new Set(live.map(({ query }) => query.get("offset"))).size).toBe(live.length)
   })
 
-  it("restarts for a stale handle, none, and an offset past the end; the client copes", async () => {
+  it("restarts readers with a stale or missing handle, or an offset past the end", async () => {
     await makeLamps(3)
     const { headers } = await ask("offset=-1")
     const handle = headers.get("electric-handle")!
@@ -278,7 +278,7 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
     expect(following.batches[0]!.map((message) => message.headers)).toEqual([{ control: "must-refetch" }])
     expect(changes(following)).toHaveLength(3)
   })
-  it("detects a journal restored from a backup that has since grown past its readers", async () => {
+  it("restarts readers if the journal was restored and has grown past them since", async () => {
     await makeLamps(3)
     const { headers } = await ask("offset=-1")
     const kept = `offset=${headers.get("electric-offset")}&handle=${headers.get("electric-handle")}`
@@ -294,7 +294,7 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
       false
     ])
   })
-  it("answers with the headers the client relies on", async () => {
+  it("answers with the headers that Electric's client needs", async () => {
     await makeLamps(2)
     const snapshot = await ask("offset=-1&log=full")
     expect(
@@ -351,11 +351,11 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
     ["table=journal&offset=-1&replica_id=mine", "replica_id"],
     ["table=journal&offset=-1&replica_id=1.5", "replica_id"],
     ["table=journal&offset=-1&replica_id=-1", "replica_id"]
-  ])("?%s is refused at %s", async (query, field) => {
+  ])("refuses ?%s at %s", async (query, field) => {
     const { status, body } = await call("GET", `${shape}?${query}`)
     expect([status, Object.keys(body.errors ?? {})]).toEqual([422, [field]])
   })
-  it("is for users who may sync, and a device's part for its own user", async () => {
+  it("is open to users who may sync, and a device's verdicts to its own user", async () => {
     site.viewers.set("stranger", viewerWith([], ["lamps:read"]))
     expect((await ask("offset=-1", "nobody")).status).toBe(401)
     expect((await ask("offset=-1", "stranger")).status).toBe(403)
@@ -367,7 +367,7 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
     expect((await ask(`offset=-1&replica_id=${replica.id}`)).status).toBe(403)
   })
 
-  it("costs are cut from events for users who may not see them", async () => {
+  it("omits costs from events for users who may not see them", async () => {
     await call("POST", "/api/v1/lamps", { name: "Dear", price: "9.00", cost: "5.00" })
     await call("PUT", "/api/v1/lamps/1", { cost: "6.00" })
     await call("PUT", "/api/v1/lamps/1", { cost: "7.00", label: "dearer" })
@@ -379,7 +379,7 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
     expect([changed, both]).toEqual([{ id: 1 }, { id: 1, label: "dearer" }])
     expect((await data("owner")).map((one: any) => one.cost)).toEqual([500, 600, 700])
   })
-  it("a change of what a reader may see is a new handle, never used before, and the client restarts", async () => {
+  it("gives readers a new, never used handle when their permissions change", async () => {
     await call("POST", "/api/v1/lamps", { name: "Dear", cost: "5.00" })
     const handle = async () => (await ask("offset=-1", "seller")).headers.get("electric-handle")
     const first = await handle()
@@ -397,7 +397,7 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
     const third = await handle()
     expect(new Set([first, second, third, (await ask("offset=-1")).headers.get("electric-handle")]).size).toBe(4)
   })
-  it("concurrent first requests get the same handle", async () => {
+  it("gives concurrent first requests the same handle", async () => {
     for (let round = 0; round < 3; round++) {
       site.viewers.set("seller", { ...seller(round % 2 === 0), user_id: 50 + round })
       const replies = await Promise.all(Array.from({ length: 8 }, () => ask("offset=-1", "seller")))
@@ -405,7 +405,7 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
       expect(new Set(replies.map((reply) => reply.headers.get("electric-handle"))).size).toBe(1)
     }
   })
-  it("verdicts are only for the requesting device; for others they only advance the offset", async () => {
+  it("shows verdicts only to their own device, and advances the offset of others", async () => {
     const enrol = async (name: string) => (await call("POST", "/api/v1/sync/replicas", { name }, "seller")).body
     const [one, other] = [await enrol("one"), await enrol("other")]
     const push = (enrolled: any, body: object) =>

@@ -24,7 +24,7 @@ sqlClientContract("SQLite in memory", Sqlite.layer({ path: ":memory:" }))
 sqlClientContract("SQLite in a file", fileLayer)
 
 describe("SQLite", () => {
-  it.live("uses a write-ahead log, is on disk when a commit returns, and enforces foreign keys", () =>
+  it.live("uses a write-ahead log, syncs commits to disk, and enforces foreign keys", () =>
     Effect.gen(function* () {
       const path = yield* newFile
       const settingsOf = (sql: SqlClient.SqlClient) =>
@@ -148,7 +148,7 @@ describe("SQLite while another process holds the lock", () => {
     })
   )
 
-  it.live("fails in the end with a lock timeout, and is usable again", () =>
+  it.live("fails with a lock timeout, and is usable afterwards", () =>
     Effect.gen(function* () {
       const { path, holder, leave } = yield* heldFile
       const second = yield* Sqlite.make({ path, busy_timeout_ms: 30 })

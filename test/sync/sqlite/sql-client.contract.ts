@@ -202,7 +202,7 @@ export const sqlClientContract = <E>(name: string, database: Layer.Layer<SqlClie
       })
     )
 
-    it.effect("names the guard that two overlapping claims on an asset run into", () =>
+    it.effect("names the constraint that forbids overlapping claims on an asset", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* claims
@@ -258,7 +258,7 @@ export const sqlClientContract = <E>(name: string, database: Layer.Layer<SqlClie
       })
     )
 
-    it.effect("takes back a transaction that fails, dies or is interrupted", () =>
+    it.effect("rolls back a transaction that fails, dies or is interrupted", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* sql`create table entry (id integer primary key)`
@@ -340,7 +340,7 @@ export const sqlClientContract = <E>(name: string, database: Layer.Layer<SqlClie
       })
     )
 
-    it.effect("sums exactly over 200 transactions on 32 fibers", () =>
+    it.effect("loses no update of 200 transactions on 32 fibers", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* sql`create table counter (id integer primary key, n integer not null)`

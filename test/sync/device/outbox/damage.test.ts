@@ -44,7 +44,7 @@ describe("an outbox", () => {
     })
     expect(existsSync(path) ? readFileSync(path).length : 0).toBe(0)
   })
-  it("that is no database any more is left unchanged", async () => {
+  it("that is no longer a database is reported as damaged, and left unchanged", async () => {
     const garbage = "garbage".repeat(1_000)
     const { folder, path } = spoilt((of) => writeFileSync(of, garbage))
     expect(await told(() => openDevice(folder))).toEqual(damaged)
@@ -70,7 +70,7 @@ describe("an outbox whose write-ahead log is lost", () => {
     return reopen(`${name}-lost`)
   }
 
-  it("is reported with its numbers on opening; it answers, and acknowledges and sends nothing until the user decides", async () => {
+  it("reports the lost numbers, answers reads, and neither records nor sends until the user decides", async () => {
     const device = await lose()
     expect(await device.missing()).toEqual({ from: 2, to: 4 })
     expect(await names(device)).toEqual(["Kept", "Lost 1", "Lost 2", "Lost 3"])
@@ -85,7 +85,7 @@ describe("an outbox whose write-ahead log is lost", () => {
     expect(device.lastPending()).toBe(1)
     expect(await names(device)).toEqual(["Kept", "Lost 1", "Lost 2", "Lost 3"])
   })
-  it("is exported with the lost commands' effects here", async () => {
+  it("is exported with the effects that the lost commands had on the replica", async () => {
     const { commands, lost, traces, unreadable } = readUnsent((await lose()).folder)
     expect([commands.map(({ payload }) => payload.body["name"]), lost, unreadable]).toEqual([
       ["Kept"],
@@ -96,7 +96,7 @@ describe("an outbox whose write-ahead log is lost", () => {
       traces.map(({ events }) => events.map(({ data, type }) => [type, (data as any).name ?? (data as any).row?.name]))
     ).toEqual(["Lost 1", "Lost 2", "Lost 3"].map((name) => [[expect.any(String), name]]))
   })
-  it("continues with the rest once the loss is accepted", async () => {
+  it("records and sends the remaining commands once the loss is accepted", async () => {
     const device = await lose()
     expect(await device.acceptLoss()).toEqual({ from: 2, to: 4 })
     expect([await device.missing(), await device.acceptLoss(), await names(device)]).toEqual([
@@ -108,7 +108,7 @@ describe("an outbox whose write-ahead log is lost", () => {
     expect(await device.sync()).toMatchObject({ accepted: 2, rejected: 0, pending: 0 })
     expect((await device.doctor(false)).filter(({ ok }) => !ok)).toEqual([])
   })
-  it("a device that has lost nothing is never reported as lossy, settled or not, refilled or not", async () => {
+  it("is not reported where nothing is lost: after recording, a sync, reopening and a refill", async () => {
     const device = await server.enrol("whole")
     expect(await device.missing()).toBeUndefined()
     for (const name of ["One", "Two"]) await write(device, name)
@@ -185,7 +185,7 @@ describe("an outbox with damaged pages", () => {
     }
     expect(problems).toEqual([])
   })
-  it("detected while a command is recorded refuses it with that reason", async () => {
+  it("refuses a command when recording it meets the damage", async () => {
     const device = await reopen(full())
     const path = join(device.folder, "outbox.sqlite")
     const other = new DatabaseSync(path)

@@ -2,4 +2,4 @@ import { it } from "vitest"
 import { survivesKills } from "./killed.ts"
 import { shareOf } from "../../../share.ts"
 
-it("what an outbox acknowledged survives processes killed at any moment", () => survivesKills(shareOf(30)))
+it("acknowledged commands survive processes killed at any moment", () => survivesKills(shareOf(30)))

@@ -33,7 +33,7 @@ const command = (id: string, ids: WireCommand["ids"] = {}): Omit<WireCommand, "n
 const numbers = (commands: ReadonlyArray<{ readonly n: number }>): ReadonlyArray<number> => commands.map((one) => one.n)
 
 describe("commands", () => {
-  it("are numbered from one without a gap, and come back unchanged", () => {
+  it("are numbered from one without a gap, and are read back unchanged", () => {
     const outbox = open()
     expect(["a", "b", "c"].map((id) => outbox.append(command(id)).n)).toEqual([1, 2, 3])
     expect(outbox.pending()).toMatchObject(
@@ -42,18 +42,18 @@ describe("commands", () => {
     expect([outbox.find("b")?.n, outbox.find("nobody")]).toEqual([2, undefined])
     expect(outbox.lastPending()).toBe(3)
   })
-  it("survive reopening the file, by any process, and numbering continues", () => {
+  it("survive reopening the file, and are numbered across connections", () => {
     const [one, other] = [open(), open()]
     expect([one.append(command("a")).n, other.append(command("b")).n, one.append(command("c")).n]).toEqual([1, 2, 3])
     expect(numbers(open().pending())).toEqual([1, 2, 3])
   })
-  it("recorded twice under one id are refused, and no number is lost", () => {
+  it("with an id that is already recorded are refused without using up a number", () => {
     const outbox = open()
     outbox.append(command("a"))
     expect(() => outbox.append(command("a"))).toThrow()
     expect(outbox.append(command("b")).n).toBe(2)
   })
-  it("are settled once; settled and unknown ones do not change", () => {
+  it("are settled once: a later verdict changes nothing", () => {
     const outbox = open()
     for (const id of ["a", "b", "c"]) outbox.append(command(id))
     const error = { status: 422, message: "No.", errors: { name: ["No."] } }
@@ -72,7 +72,7 @@ describe("commands", () => {
     expect(outbox.byState("rejected")).toMatchObject([{ n: 2, error }])
     expect(outbox.counts()).toEqual({ accepted: 1, pending: 1, rejected: 1 })
   })
-  it("recorded again undo the same commands, under those commands' new ids", () => {
+  it("that undo others follow them to their new ids when recorded again", () => {
     const outbox = open()
     const error = { status: 409, message: "No." }
     outbox.append(command("a"))
@@ -82,7 +82,7 @@ describe("commands", () => {
     outbox.append(command("undoing it"), { replaces: { id: "undoing a", how: "retried" } })
     expect(outbox.find("undoing it")?.undoes).toEqual(["a again"])
   })
-  it("that were refused can be resolved once, others not", () => {
+  it("can be resolved once, and only if refused", () => {
     const outbox = open()
     for (const id of ["a", "b", "c"]) outbox.append(command(id))
     outbox.settle([
@@ -112,7 +112,7 @@ describe("commands", () => {
     outbox.extendIds(2, { racks: [7, 9] })
     expect(outbox.append(command("e"), { named: ["racks/9"] }).needs).toEqual(["other"])
   })
-  it("that are sent again depend on the creation of the rows they name, even if accepted before", () => {
+  it("sent again after a restore depend on the creation of the rows they name, even if it was accepted before", () => {
     const outbox = open()
     outbox.append(command("before the backup", { lamps: [6] }))
     outbox.append(command("maker", { lamps: [7] }))
@@ -130,7 +130,7 @@ describe("commands", () => {
       ["b", ["maker"]]
     ])
   })
-  it("record when others' rows were created; released ones record what their user saw", () => {
+  it("record when others' rows were created, and keep that when released", () => {
     const outbox = open()
     outbox.addLease(1, [{ entity: "lamps", from: 1, to: 9 }])
     const seen = { "lamps/1": "own", "racks/9": "then" }
@@ -151,7 +151,7 @@ describe("commands", () => {
       now
     ])
   })
-  it("undecided because of their cause are held, and no conflicts of their own", () => {
+  it("not decided because of a refused one are held instead of conflicting", () => {
     const outbox = open()
     for (const id of ["a", "b"]) outbox.append(command(id))
     outbox.settle([
@@ -170,11 +170,11 @@ describe("commands", () => {
     expect(outbox.find("b")!.state).toBe("rejected")
   })
   it.each([
-    ["where a thing stands", { status: 422, message: "No.", errors: { state: ["No."] } }, ["lamp:1"], "held"],
-    ["a thing that is not there", { status: 404, message: "No such lamp." }, ["lamp:2", "lamp:1"], "held"],
-    ["what was asked of it", { status: 422, message: "No.", errors: { name: ["No."] } }, ["lamp:1"], "rejected"],
-    ["where another thing stands", { status: 422, message: "No.", errors: { state: ["No."] } }, ["lamp:2"], "rejected"]
-  ])("refused for %s after a refused one", (_name, error, streams, state) => {
+    ["the row's state", { status: 422, message: "No.", errors: { state: ["No."] } }, ["lamp:1"], "held"],
+    ["a missing row", { status: 404, message: "No such lamp." }, ["lamp:2", "lamp:1"], "held"],
+    ["an invalid field", { status: 422, message: "No.", errors: { name: ["No."] } }, ["lamp:1"], "rejected"],
+    ["another row's state", { status: 422, message: "No.", errors: { state: ["No."] } }, ["lamp:2"], "rejected"]
+  ])("refused for %s after a refused command are %4$s", (_name, error, streams, state) => {
     const outbox = open()
     outbox.append(command("a"), on("lamp:1"))
     outbox.append(command("b"), on(...streams))
@@ -184,7 +184,7 @@ describe("commands", () => {
     ])
     expect(outbox.find("b")!.state).toBe(state)
   })
-  it("recorded after the refusal of the one before was known do not depend on it", () => {
+  it("recorded after a refusal was known do not depend on the refused command", () => {
     const outbox = open()
     outbox.append(command("a"), on("lamp:1"))
     outbox.settle([{ n: 1, status: "rejected" }])
@@ -192,7 +192,7 @@ describe("commands", () => {
     outbox.settle([{ n: 2, status: "rejected", error: { status: 404, message: "No such lamp." } }])
     expect(outbox.find("b")!.state).toBe("rejected")
   })
-  it("recorded to settle another settle it in the same step and are found from it", () => {
+  it("that amend another resolve it in the same step, and are listed as its successors", () => {
     const outbox = open()
     outbox.append(command("a", { lamps: [7] }))
     outbox.settle([{ n: 1, status: "rejected" }])
@@ -202,7 +202,7 @@ describe("commands", () => {
     expect(outbox.find("b")!.replaces).toBe("a")
     expect(outbox.append(command("c"), { named: ["lamps/7"] }).needs).toEqual(["b"])
   })
-  it("are acknowledged once; one with something to report is reported until seen", () => {
+  it("with differences are reported until seen, and others never", () => {
     const outbox = open()
     for (const id of ["a", "b", "c"]) outbox.append(command(id), on("lamp:1"))
     expect(outbox.recordedOf(1)?.events).toMatchObject([{ stream: "lamp:1" }])
@@ -223,7 +223,7 @@ describe("commands", () => {
     outbox.seen(2)
     expect([outbox.told(false), numbers(outbox.told(true))]).toEqual([[], [1]])
   })
-  it("kept by an earlier release are readable, without the fields added since", () => {
+  it("recorded by an earlier release are readable, with defaults for newer columns", () => {
     const old = new DatabaseSync(path)
     old.exec(`create table commands (
       n integer primary key, id text not null unique, name text not null, payload text not null, ids text not null,
@@ -241,7 +241,7 @@ describe("commands", () => {
     ])
     expect(outbox.append(command("b")).n).toBe(2)
   })
-  it("decided again with more ids keep them", () => {
+  it("keep the additional ids of a later decision", () => {
     const outbox = open()
     outbox.addLease(1, [{ entity: "lamps", from: 1, to: 10 }])
     const { n } = outbox.append(command("a", { lamps: [1] }))
@@ -252,7 +252,7 @@ describe("commands", () => {
 })
 
 describe("leases", () => {
-  it("and commands leave nothing if they cannot be stored completely", () => {
+  it("do not advance if their command cannot be stored completely", () => {
     const outbox = open()
     outbox.addLease(1, [{ entity: "lamps", from: 1, to: 9 }])
     outbox.append(command("a", { lamps: [1] }))
@@ -261,7 +261,7 @@ describe("leases", () => {
     expect([outbox.find("b"), outbox.lastN(), outbox.peekIds("lamps", 0, 1)]).toEqual([undefined, 1, [2]])
     expect(outbox.append(command("c", { lamps: [2] })).n).toBe(2)
   })
-  it("of blocks a restored server does not know are given no more", () => {
+  it("draw no more ids of blocks that a restored server does not know", () => {
     const outbox = open()
     outbox.addLease(1, [
       { entity: "lamps", from: 1, to: 3 },
@@ -272,7 +272,7 @@ describe("leases", () => {
     outbox.reopen(0, [{ entity: "lamps", from: 1, to: 3 }])
     expect([outbox.peekIds("lamps", 0, 9), outbox.peekIds("racks", 0, 9)]).toEqual([[2, 3], []])
   })
-  it("that now belong to others are lost to earlier commands, not to later ones", () => {
+  it("now held by others are lost to earlier commands, not to later ones", () => {
     const outbox = open()
     const block = { entity: "lamps", from: 1, to: 9 }
     outbox.addLease(1, [block])
@@ -301,7 +301,7 @@ describe("leases", () => {
     expect(outbox.append(command("c"), { named: ["lamps/5"] }).needs).toBeUndefined()
     expect(outbox.creatorsOf("lamps/5").map(({ id }) => id)).toEqual(["a"])
   })
-  it("give ids in order over several ranges, and use them up only with a command", () => {
+  it("draw ids in order across ranges, and only with a command", () => {
     const outbox = open()
     outbox.addLease(1, [
       { entity: "lamps", from: 10, to: 12 },
@@ -323,7 +323,7 @@ describe("leases", () => {
     ]).toEqual([[21], [2], 1, 0])
     expect(open().peekIds("lamps", 0, 9)).toEqual([21])
   })
-  it("that arrive twice count once", () => {
+  it("received twice count once", () => {
     const outbox = open()
     const lease = [{ entity: "lamps", from: 1, to: 3 }]
     outbox.addLease(1, lease)
@@ -354,4 +354,4 @@ describe("leases", () => {
   })
 })
 
-it("acknowledged commands survive a killed process; numbers have no gap and ids are unique", () => survivesKills(2))
+it("acknowledged commands survive a killed process, with unique ids and numbers without a gap", () => survivesKills(2))

@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, it, vi } from "vitest"
 import { serverOfSuite, type TestDevice } from "../../opening.ts"
 
-describe("commands sent later", () => {
+describe("a command sent later than recorded", () => {
   const server = serverOfSuite()
   const { create, show } = server
   afterEach(() => void vi.useRealTimers())
@@ -19,7 +19,7 @@ describe("commands sent later", () => {
     expect(device.told(false)).toEqual([])
   }
 
-  it("a unit was in quarantine from the time recorded here, however late the server receives it", async () => {
+  it("starts a quarantine at the time of recording", async () => {
     const { id, units } = await server.units(1, 1)
     const device = await server.enrol()
     vi.useFakeTimers({ toFake: ["Date"] })
@@ -32,8 +32,8 @@ describe("commands sent later", () => {
   })
   it.each([
     ["days later", -3 * 86_400_000],
-    ["while this clock is an hour ahead: as the server's has it", 3_600_000]
-  ])("dispatch, return and sealing have the time of the scan here; sent %s", async (when, ahead_millis) => {
+    ["with the device's clock an hour ahead, by the server's receipt", 3_600_000]
+  ])("dates dispatch, return and sealing by the scan; sent %s", async (when, ahead_millis) => {
     const product_id = await server.serialised()
     const [unit, packed] = [await server.labelled(product_id), await server.labelled(product_id)]
     const code = unit.asset_number
@@ -59,7 +59,7 @@ describe("commands sent later", () => {
     expect(await recordedOf(product_id)).toMatchObject({ starts_at: back })
     expect((await show(`/containers/${box.id}`)).sealed_at).toBe(sealed)
   })
-  it("a case created here, whose uuid depends on the moment of the server's decision, is not reported", async () => {
+  it("reports no difference for a case whose uuid the server makes again", async () => {
     const device = await server.enrol()
     vi.useFakeTimers({ toFake: ["Date"] })
     const recorded = Date.now() + 60_000

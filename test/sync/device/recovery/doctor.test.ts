@@ -7,7 +7,7 @@ import { engines } from "../../../app.ts"
 import { fills, sql } from "../../inspected-device.ts"
 import { serverOfSuite } from "../../opening.ts"
 
-describe.each(engines)("a device of a server on %s, examined", (engine) => {
+describe.each(engines)("the doctor on a device, server on %s", (engine) => {
   const server = serverOfSuite(engine)
   const { filled } = server
   beforeAll(async () => {
@@ -17,7 +17,7 @@ describe.each(engines)("a device of a server on %s, examined", (engine) => {
   })
 
   describe.each(fills)("filled %s", (_, snapshot_beyond) => {
-    it("is found to be as the server has it, unsent work aside", async () => {
+    it("finds no difference from the server but unsent commands", async () => {
       const device = await filled({ snapshot_beyond })
       await device.put("/products/1", { name: "Unsent" })
       // Others write on: a comparison first takes in what is new.
@@ -29,14 +29,14 @@ describe.each(engines)("a device of a server on %s, examined", (engine) => {
       expect((await device.show("/products/1")).name).toBe("Unsent")
     })
     it.each([
-      ["a value is another", "update products set name = 'Tampered' where id = 3", "products"],
+      ["a value differs", "update products set name = 'Tampered' where id = 3", "products"],
       ["a row is missing", "delete from products where id = 5", "products"],
       [
-        "a row is too many",
+        "there is an extra row",
         "create temp table one as select * from stores; update one set id = 99; insert into stores select * from one",
         "stores"
       ]
-    ])("says where %s, refills it, and keeps the outbox", async (what, statements, table) => {
+    ])("finds that %s, refills the table, and keeps the outbox", async (what, statements, table) => {
       const device = await filled({ snapshot_beyond })
       const name = `Unsent ${what} ${snapshot_beyond}`
       await device.post("/product_groups", { name })
@@ -50,7 +50,7 @@ describe.each(engines)("a device of a server on %s, examined", (engine) => {
       await server.syncedAlike(device)
     })
   })
-  it("compares what its user may see, and finds rows that are not visible to them", async () => {
+  it("compares only what the user may see, and finds values beyond that", async () => {
     const { secret } = await server.person({ permissions: ["products.view", "products.access"] })
     const device = await filled({}, secret)
     expect(await device.problems()).toEqual([])
@@ -59,9 +59,9 @@ describe.each(engines)("a device of a server on %s, examined", (engine) => {
   })
 })
 
-describe("a folder that has lost its replica", () => {
+describe("a folder without its replica", () => {
   const server = serverOfSuite()
-  it("opens, says that it must be filled, keeps unsent commands, and is filled by a sync", async () => {
+  it("opens, asks for a sync, and is filled by it without losing unsent commands", async () => {
     const { close, create, folder } = await server.enrol("one")
     await create("/product_groups", { name: "Unsent" })
     await close()

@@ -8,7 +8,7 @@ import { engines } from "../../../app.ts"
 import { type Hooks, sql } from "../../inspected-device.ts"
 import { serverOfEachTest } from "../../opening.ts"
 
-describe.each(engines)("a device filled from the rows of a server on %s", (engine) => {
+describe.each(engines)("a device filled from table rows, server on %s", (engine) => {
   const server = serverOfEachTest(engine)
   const { create, filled, inspected } = server
   const head = (): Promise<number> => server.run(Effect.flatMap(Store, lastPosition))
@@ -17,7 +17,7 @@ describe.each(engines)("a device filled from the rows of a server on %s", (engin
   const products = (count: number): Promise<ReadonlyArray<any>> =>
     Promise.all(Array.from({ length: count }, (_, at) => create("/products", { name: `Lamp ${at}`, sku: `L-${at}` })))
 
-  it("has the server's rows at one position, although they change between pages", async () => {
+  it("has the server's rows as of one position, even if they change between pages", async () => {
     const made = await products(30)
     const [keep, double, gone] = [made[3], made[4], made[5]]
     const group = await create("/product_groups", { name: "Lamps" })
@@ -50,7 +50,7 @@ describe.each(engines)("a device filled from the rows of a server on %s", (engin
     expect(standing.journal_from).toBeGreaterThan(0)
   })
 
-  it("accepts rows that another device creates under its own low ids, at any stage of the fill", async () => {
+  it("misses no row that another device adds with a lower id during the fill", async () => {
     const offline = await filled({ snapshot_beyond: Number.POSITIVE_INFINITY })
     // Its ids were leased before these products were made, and lie below theirs.
     const made = await products(30)
@@ -95,7 +95,7 @@ describe.each(engines)("a device filled from the rows of a server on %s", (engin
     await server.sameOn(device)
   })
 
-  it("resumes after its process was killed, after any page", async () => {
+  it("resumes after its process was killed, whichever page it had reached", async () => {
     await products(60)
     const hooks: Hooks = { limit: 20 }
     const device = await inspected(hooks)
@@ -129,7 +129,7 @@ describe.each(engines)("a device filled from the rows of a server on %s", (engin
     await server.sameOn(device)
   })
 
-  it("keeps old rows usable while a new history arrives, and puts unsent commands on top of it", async () => {
+  it("answers from its old rows while it is filled again, and keeps unsent commands on top", async () => {
     const [first] = await products(30)
     const hooks: Hooks = { limit: 20 }
     const device = await filled(hooks)
@@ -156,7 +156,7 @@ describe.each(engines)("a device filled from the rows of a server on %s", (engin
     await server.sameOn(device)
   })
 
-  it("learns the verdicts recorded before the rows were read", async () => {
+  it("receives the verdicts recorded before the rows were read", async () => {
     const unit = { product_id: await server.serialised(), store_id: 1, asset_number: "MH-1" }
     const device = await filled()
     await device.must("PUT", `/products/${unit.product_id}`, { name: "Accepted" })
@@ -173,7 +173,7 @@ describe.each(engines)("a device filled from the rows of a server on %s", (engin
     await server.sameOn(device)
   })
 
-  it("catches up with later changes only", async () => {
+  it("pulls only later events once filled", async () => {
     const made = await products(50)
     const device = await filled()
     const before = { ...device.counted, pages: device.counted.pages.length, head: await head() }
@@ -191,7 +191,7 @@ describe.each(engines)("a device filled from the rows of a server on %s", (engin
     await server.sameOn(device)
   })
 
-  it("fetches events where few have happened, with all of their history", async () => {
+  it("pulls events instead of rows where there are few", async () => {
     await products(3)
     const device = await filled({ snapshot_beyond: 5_000 })
     expect([device.counted.pages, device.counted.plans]).toEqual([[], 1])
@@ -200,7 +200,7 @@ describe.each(engines)("a device filled from the rows of a server on %s", (engin
     await server.sameOn(device)
   })
 
-  it("keeps its rows over a release with different tables, and is refilled by the next sync", async () => {
+  it("keeps its rows when a release changes the tables, and is refilled by the next sync", async () => {
     const [first] = await products(3)
     const device = await filled()
     await device.put(`/products/${first.id}`, { name: "Unsent" })
@@ -221,7 +221,7 @@ describe.each(engines)("a device filled from the rows of a server on %s", (engin
     await server.sameOn(device)
   })
 
-  it("says that history from before the fill is on the server, and shows later history", async () => {
+  it("refers to the server for history before the fill, and answers later history itself", async () => {
     const before = await server.opportunity()
     const device = await filled()
     const after = await server.opportunity()
@@ -235,7 +235,7 @@ describe.each(engines)("a device filled from the rows of a server on %s", (engin
     expect(await whole.show(activity(before))).toEqual(await server.show(activity(before)))
   })
 
-  it("reports its progress, from nothing to all rows", async () => {
+  it("reports its progress from zero to all rows", async () => {
     await products(30)
     const told: Array<{ done: number; total: number | undefined }> = []
     const device = await filled({

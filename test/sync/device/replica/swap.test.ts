@@ -66,7 +66,7 @@ describe("the rows of a fill", () => {
     ["few", ["lamps@example.com", "cables@example.com"], ["sound@example.com"]],
     ["many after few", ["lamps@example.com"], many],
     ["few after many", many, ["lamps@example.com"]]
-  ])("replace those in use and leave tables, indexes and triggers as declared: %s", async (_, before, after) => {
+  ])("replace those in use, and keep tables, indexes and triggers as declared: %s", async (_, before, after) => {
     const declared = await schema()
     await fill(...before)
     await fill(...after)
@@ -83,7 +83,7 @@ describe("the rows of a fill", () => {
     await fill("somebody@example.com")
     expect(filesHold("quuxington")).toBe(false)
   })
-  it("replace a table of another form", async () => {
+  it("replace a table with other columns", async () => {
     const declared = await schema()
     await run("drop table emails")
     await run("create table emails (id integer primary key, mailbox text)")

@@ -7,7 +7,7 @@ import { serverOfSuite, type TestDevice } from "../../opening.ts"
 
 const hire = { starts_at: "2030-07-01T09:00:00Z", ends_at: "2030-07-04T09:00:00Z" }
 
-describe.each(engines)("a device whose commands conflict with others' on %s", (engine) => {
+describe.each(engines)("commands of a device that meet others' changes, server on %s", (engine) => {
   const server = serverOfSuite(engine)
   const { create, must, show } = server
   let ann: string
@@ -53,7 +53,7 @@ describe.each(engines)("a device whose commands conflict with others' on %s", (e
     return { device, units, made, line: mine.line.id, prepare, taken, assets }
   }
 
-  it("reports who took the unit meanwhile, takes another one instead, and releases the commands that waited", async () => {
+  it("that allocate a taken unit name who holds it, substitute another, and release the commands held with them", async () => {
     const { assets, device, made, prepare, taken, units } = await twoOrders()
     await prepare(...made)
     await taken(units[1])
@@ -79,7 +79,7 @@ describe.each(engines)("a device whose commands conflict with others' on %s", (e
       [made[1], other_id, 1]
     ])
   })
-  it("splits a list into what is available now and what is requested again; rows keep their ids", async () => {
+  it("that allocate several units split into those still free and the rest, with the same row ids", async () => {
     const { assets, device, line, made, prepare, taken, units } = await twoOrders()
     for (const one of made) await prepare(one)
     await taken(units[0])
@@ -99,7 +99,7 @@ describe.each(engines)("a device whose commands conflict with others' on %s", (e
     expect(await device.resolve(rest.id, { drop: true, with_dependants: true })).toMatchObject({ status: 200 })
     expect(counts(device)).toEqual({ split: 1, accepted: 2, released: 1, dropped: 2 })
   })
-  it("splits a quantity: the most that is available now, and the rest", async () => {
+  it("that dispatch a quantity split into what is left and the rest", async () => {
     const { id, line } = await server.order(await server.product({ stock_method: 1 }), 8, hire)
     const path = `/opportunities/${id}/items/${line.id}/fulfilment`
     const device = await enrol()
@@ -125,7 +125,7 @@ describe.each(engines)("a device whose commands conflict with others' on %s", (e
   const takeNumber = (product_id: number, number: string) =>
     byAnn("POST", "/stock_levels", { product_id, store_id: 1, asset_number: number, item_name: "Hers" })
 
-  it("holds commands that depend on a refused creation, and records all of them again under the same ids when it is amended", async () => {
+  it("that depend on a refused creation are held, and recorded again with the same ids when it is amended", async () => {
     const product = await server.serialised()
     const { id, line } = await server.order(product, 1, hire)
     const device = await enrol()
@@ -151,7 +151,7 @@ describe.each(engines)("a device whose commands conflict with others' on %s", (e
     expect(await show(`/stock_levels/${unit}`)).toMatchObject({ asset_number: other, location: "Shelf" })
     expect(await show(`/opportunities/${id}/assets`)).toMatchObject([{ stock_level_id: unit }])
   })
-  it("refused again after an amendment, all dependent commands are held by the new one", async () => {
+  it("that depend on an amended command are held again if that is refused, too", async () => {
     const product = await server.serialised()
     const device = await enrol()
     const [number, other] = [asset_number(), asset_number()]
@@ -165,7 +165,7 @@ describe.each(engines)("a device whose commands conflict with others' on %s", (e
     expect(await onlyConflict(device)).toMatchObject({ n: 3, held: [{ n: 4 }] })
     expect(counts(device)).toEqual({ amended: 1, released: 1, rejected: 1, held: 1 })
   })
-  it("dropped with dependent commands, or without: then those become conflicts", async () => {
+  it("are dropped with their dependents, or leave these as conflicts", async () => {
     const product = await server.serialised()
     const device = await enrol()
     for (const with_dependants of [false, true]) {
@@ -181,7 +181,7 @@ describe.each(engines)("a device whose commands conflict with others' on %s", (e
     const error = { status: 424, message: expect.stringContaining("dropped") }
     expect(await onlyConflict(device)).toMatchObject({ name: "stock_levels.update", error })
   })
-  it("holds a step refused because an earlier step was refused", async () => {
+  it("refused because an earlier step was refused are held by it", async () => {
     const { id, items } = await server.withLine(hire, { item_id: await server.product(), quantity: 1 })
     const [path, line] = [`/opportunities/${id}`, `/opportunities/${id}/items/${items[0].id}`]
     await must("POST", `${path}/convert_to_quotation`)
@@ -197,7 +197,7 @@ describe.each(engines)("a device whose commands conflict with others' on %s", (e
     })
   })
 
-  it("that edit different fields never conflict, even when a complete object is sent back", async () => {
+  it("that edit other fields of a row merge, even when the complete row is sent back", async () => {
     const path = `/products/${await server.product({ weight: "3.5", tag_list: ["old"] })}`
     const device = await enrol()
     await device.must("PUT", path, { ...(await device.show(path)), name: "Moving head" })
@@ -207,7 +207,7 @@ describe.each(engines)("a device whose commands conflict with others' on %s", (e
     expect(await show(path)).toMatchObject(merged)
     expect(device.told(true)).toEqual([])
   })
-  it("that send back custom fields, lists and settings write only their changes", async () => {
+  it("that send back custom fields and settings record only what changed", async () => {
     for (const name of ["colour", "crew"])
       await create("/custom_fields", { name, display_name: name, module_type: "Product", field_type: 0 })
     const product = `/products/${await server.product({ custom_fields: { colour: "black", crew: "A" } })}`
@@ -232,7 +232,7 @@ describe.each(engines)("a device whose commands conflict with others' on %s", (e
       { settings: { name: "Mine Ltd" } }
     ])
   })
-  it("a change equal to the present values is kept completely, and so is one that is valid only as a whole", async () => {
+  it("that change nothing are not recorded, and invalid ones are refused at once", async () => {
     const path = `/products/${await server.product({ name: "Head", sku: "HEAD" })}`
     const device = await enrol()
     expect((await device.put(path, { name: "Head", sku: "HEAD" })).command).toBeUndefined()
@@ -240,7 +240,7 @@ describe.each(engines)("a device whose commands conflict with others' on %s", (e
     expect(await device.put(path, { name: "", sku: "HEAD" })).toMatchObject({ status: 422, body: { errors } })
     expect(await device.pending()).toEqual([])
   })
-  it("that edit the same field: the later one by the server's order wins, and its user is shown the other's value", async () => {
+  it("that edit the same field overwrite it, and report the overwritten value and its author", async () => {
     const path = `/opportunities/${(await server.opportunity({ subject: "Job", reference: "R-0" })).id}`
     const device = await enrol()
     await device.must("PUT", path, { subject: "Mine", reference: "R-1" })
@@ -252,7 +252,7 @@ describe.each(engines)("a device whose commands conflict with others' on %s", (e
     device.seen(1)
     expect([device.told(false), device.told(true).length]).toEqual([[], 1])
   })
-  it("report each difference where an accepted command came out otherwise than shown", async () => {
+  it("report each value that the server computed differently", async () => {
     const item_id = await server.product()
     const rate = (price: string) =>
       create(`/products/${item_id}/rates`, {
@@ -276,7 +276,7 @@ describe.each(engines)("a device whose commands conflict with others' on %s", (e
     expect(here).not.toBe(there)
     expect(of("charge_total").length).toBe(1)
   })
-  it("report that an invoice has another date than here, and not that the server's clock is seconds ahead", async () => {
+  it("report another invoice date after midnight, and no difference of seconds", async () => {
     const member_id = await server.customer()
     const store_id = await server.store({ timezone: "Europe/Paris" })
     const draft = async (): Promise<string> => {

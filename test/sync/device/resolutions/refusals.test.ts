@@ -85,7 +85,7 @@ const rows: ReadonlyArray<Row> = [
     ways: ["dates", "waitlist", "drop"]
   },
   {
-    kind: "an extension meets goods that are promised",
+    kind: "an extension meets goods of another order",
     world: async (g) => {
       const product = await g.bulk(6)
       const mine = await g.order("mine", product, 6)
@@ -96,7 +96,7 @@ const rows: ReadonlyArray<Row> = [
     ways: ["dates", "amend", "drop"]
   },
   {
-    kind: "an extension meets a unit that is promised",
+    kind: "an extension meets another order's unit",
     world: async (g) => {
       const { product, unit } = await ofUnits(g)
       const mine = await g.order("mine", product, 1)
@@ -109,7 +109,7 @@ const rows: ReadonlyArray<Row> = [
     ways: ["dates", "amend", "drop"]
   },
   {
-    kind: "a unit is somebody else's",
+    kind: "another order holds the unit",
     world: async (g) => {
       const { product, unit } = await ofUnits(g)
       await g.unit(product, "B")
@@ -120,7 +120,7 @@ const rows: ReadonlyArray<Row> = [
     ways: ["substitute", "amend", "drop"]
   },
   {
-    kind: "one unit of several is somebody else's",
+    kind: "another order holds one of several units",
     world: async (g) => {
       const { product, unit } = await ofUnits(g)
       const other = await g.unit(product, "B")
@@ -136,7 +136,7 @@ const rows: ReadonlyArray<Row> = [
     is_rest_refused: true
   },
   {
-    kind: "a unit is out of service",
+    kind: "the unit is in quarantine",
     world: async (g) => {
       const { product, unit } = await ofUnits(g)
       await g.unit(product, "B")
@@ -148,7 +148,7 @@ const rows: ReadonlyArray<Row> = [
     ways: ["substitute", "amend", "drop"]
   },
   {
-    kind: "fewer are there than were booked out",
+    kind: "fewer are left to dispatch",
     world: async (g) => {
       const mine = await g.order("mine", await g.bulk(6), 4)
       return [dispatch(mine, 4), dispatch(mine, 1)]
@@ -159,7 +159,7 @@ const rows: ReadonlyArray<Row> = [
     is_rest_refused: true
   },
   {
-    kind: "a unit sits in a case that was sealed",
+    kind: "the unit is in a sealed case",
     world: async (g) => {
       const { product, unit } = await ofUnits(g)
       const { path } = await g.order("mine", product, 1)
@@ -172,7 +172,7 @@ const rows: ReadonlyArray<Row> = [
     ways: ["amend", "amend", "drop"]
   },
   {
-    kind: "a unit came back already",
+    kind: "the unit was already checked in",
     world: async (g) => {
       const { product, unit } = await ofUnits(g)
       const { line, path } = await g.order("mine", product, 1)
@@ -200,7 +200,7 @@ const rows: ReadonlyArray<Row> = [
     ways: ["amend", "drop"]
   },
   {
-    kind: "the line was taken out",
+    kind: "the line was deleted",
     world: async (g) => {
       const { line } = await g.order("mine", await g.bulk(6), 2)
       return [
@@ -228,7 +228,7 @@ const rows: ReadonlyArray<Row> = [
     ways: ["amend", "drop"]
   },
   {
-    kind: "a number was taken",
+    kind: "the asset number is taken",
     world: async (g) => {
       const unit = { product_id: await g.serialised(), store_id: 1, asset_number: `N-${g.tag}` }
       return [
@@ -241,7 +241,7 @@ const rows: ReadonlyArray<Row> = [
     ways: ["amend", "amend", "drop"]
   },
   {
-    kind: "what it builds on was refused, and dropped",
+    kind: "the command it depends on was refused and dropped",
     world: async (g) => {
       const { product, unit } = await ofUnits(g)
       return [allocate(await g.order("mine", product, 1), unit), allocate(await g.order("theirs", product, 1), unit)]
@@ -277,7 +277,7 @@ const rows: ReadonlyArray<Row> = [
     ways: ["amend", "drop"]
   },
   {
-    kind: "goods are not short any more",
+    kind: "the shortage is over",
     world: async (g) => {
       const product = await g.bulk(2)
       const theirs = await g.order("theirs", product, 2)
@@ -289,7 +289,7 @@ const rows: ReadonlyArray<Row> = [
     ways: ["amend", "drop"]
   },
   {
-    kind: "the unit is on an order",
+    kind: "the unit to delete is on an order",
     world: async (g) => {
       const { product, unit } = await ofUnits(g)
       return [["DELETE", `/stock_levels/${unit}`], allocate(await g.order("theirs", product, 1), unit)]
@@ -333,7 +333,7 @@ const rows: ReadonlyArray<Row> = [
   }
 ]
 
-describe.each(engines)("a server's refusals of a device's commands on %s", (engine) => {
+describe.each(engines)("a command that the server refuses a device, server on %s", (engine) => {
   const server = serverOfSuite(engine)
   const { create, must } = server
   let device: TestDevice, sam: Person
@@ -420,33 +420,30 @@ describe.each(engines)("a server's refusals of a device's commands on %s", (engi
   }
 
   beforeEach(dropAll)
-  it.each(rows)(
-    "where $kind: says who requested what for which order and why it was refused, and each resolution does what it says",
-    async (row) => {
-      const { conflict, tag } = await refused(row)
-      expect(conflict.error.status, conflict.error.message).toBe(row.status ?? 422)
-      expect(conflict.error.message).toMatch(of(row.refused, tag))
-      expect(conflict.intent).toMatch(of(row.intent, tag))
-      expect(conflict.ways_out.map(({ way }) => way)).toEqual(row.ways)
-      for (const { command } of conflict.ways_out)
-        expect(command).toMatch(new RegExp(`^flightcase sync resolve ${conflict.n} --`))
-      expect(row.ways.at(-1)).toBe("drop")
+  it.each(rows)("because $kind names user, order and reason, and each resolution offered works", async (row) => {
+    const { conflict, tag } = await refused(row)
+    expect(conflict.error.status, conflict.error.message).toBe(row.status ?? 422)
+    expect(conflict.error.message).toMatch(of(row.refused, tag))
+    expect(conflict.intent).toMatch(of(row.intent, tag))
+    expect(conflict.ways_out.map(({ way }) => way)).toEqual(row.ways)
+    for (const { command } of conflict.ways_out)
+      expect(command).toMatch(new RegExp(`^flightcase sync resolve ${conflict.n} --`))
+    expect(row.ways.at(-1)).toBe("drop")
+    await dropAll()
+    for (const [at, way] of row.ways.slice(0, -1).entries()) {
+      // The second of two amendments only says that others are possible.
+      if (row.ways.indexOf(way) !== at || followed(conflict, conflict.ways_out[at]!) === undefined) continue
+      const { conflict: again } = await refused(row)
+      const answer = await device.resolve(again.id, followed(again, again.ways_out[at]!)!)
+      expect(answer.status, `${way}: ${JSON.stringify(answer.body)}`).toBeLessThan(400)
+      await device.sync()
+      const left = (await device.conflicts()).map(({ error }) => error.status)
+      expect([way, left]).toEqual([way, way === "split" && row.is_rest_refused === true ? [422] : []])
       await dropAll()
-      for (const [at, way] of row.ways.slice(0, -1).entries()) {
-        // The second of two amendments only says that others are possible.
-        if (row.ways.indexOf(way) !== at || followed(conflict, conflict.ways_out[at]!) === undefined) continue
-        const { conflict: again } = await refused(row)
-        const answer = await device.resolve(again.id, followed(again, again.ways_out[at]!)!)
-        expect(answer.status, `${way}: ${JSON.stringify(answer.body)}`).toBeLessThan(400)
-        await device.sync()
-        const left = (await device.conflicts()).map(({ error }) => error.status)
-        expect([way, left]).toEqual([way, way === "split" && row.is_rest_refused === true ? [422] : []])
-        await dropAll()
-      }
     }
-  )
+  })
 
-  it("explains what a withdrawn permission prevented, and accepts the command again once it is restored", async () => {
+  it("because its user lost the permission is accepted on a retry once the permission is back", async () => {
     const ground = await groundOf()
     const { path } = await ground.quotation("mine", await ground.bulk(6), 2)
     await device.sync()

@@ -6,7 +6,7 @@ import { serverOfSuite, type TestDevice } from "../../opening.ts"
 
 type Lines = ReadonlyArray<readonly [product: number, quantity: number]>
 
-describe.each(engines)("an order refused for goods that are short, on %s", (engine) => {
+describe.each(engines)("an order refused for a shortage, server on %s", (engine) => {
   const server = serverOfSuite(engine)
   const { must } = server
   let sam: string, customer: number
@@ -54,7 +54,7 @@ describe.each(engines)("an order refused for goods that are short, on %s", (engi
   const isUntouched = async (device: TestDevice) =>
     expect(await device.status()).toMatchObject({ pending: 0, conflicts: 1 })
 
-  it("names the person, the goods and the order, and what would suffice", async () => {
+  it("names user, customer and order, and offers the quantity and dates that are free", async () => {
     const { conflict } = await sixRefused()
     expect(conflict.about).toMatchObject({
       person: "Sam",
@@ -72,7 +72,7 @@ describe.each(engines)("an order refused for goods that are short, on %s", (engi
       { way: "drop", command: `${resolve} --drop` }
     ])
   })
-  it("plans each resolution, and writes nothing", async () => {
+  it("plans each resolution without writing anything", async () => {
     const { conflict, device, resolve, shown } = await sixRefused()
     const before = [await device.status(), await shown()]
     const confirmed = "opportunity.converted_to_order"
@@ -97,11 +97,11 @@ describe.each(engines)("an order refused for goods that are short, on %s", (engi
     await isUntouched(device)
     expect(await device.sync()).toMatchObject({ sent: 0, rejected: 0, conflicts: 1 })
   })
-  it("requests the available quantity", async () => {
+  it("is confirmed with the quantity that is free", async () => {
     const order = await settled(await sixRefused(), { reduce_to: 4 })
     expect([order.state, order.has_shortage, order.items[0].quantity]).toEqual([2, false, "4.00"])
   })
-  it("moves to when all of it is free", async () => {
+  it("is confirmed for dates on which all goods are free", async () => {
     const six = await sixRefused()
     const { ends_at = "", starts_at = "" } = six.conflict.ways_out.find(({ way }) => way === "dates")!
     expect(await settled(six, { dates: { starts_at, ends_at } })).toMatchObject({
@@ -111,7 +111,7 @@ describe.each(engines)("an order refused for goods that are short, on %s", (engi
     })
     expect(Date.parse(ends_at) - Date.parse(starts_at)).toBe(56 * 3_600_000)
   })
-  it("waits for the missing goods, as the quotation it was", async () => {
+  it("stays a quotation, with its missing goods on the waiting list", async () => {
     const { id, state } = await settled(await sixRefused(), { waitlist: true })
     expect(state).toBe(1)
     expect(await server.show("/shortage_waits")).toMatchObject([{ opportunity_id: id, quantity: 2 }])
@@ -119,7 +119,7 @@ describe.each(engines)("an order refused for goods that are short, on %s", (engi
   it.each<ResolutionRequest>([
     { reduce_to: "free" },
     { dates: { starts_at: "2030-11-03T09:00:00Z", ends_at: "2030-11-05T17:00:00Z" } }
-  ])("keeps nothing of %j if that does not help", async (how) => {
+  ])("is unchanged by %j if goods are still short", async (how) => {
     const lines: Lines = [
       [await product("Robe", 3), 2],
       [await product("Mac", 1), 1]
@@ -136,7 +136,7 @@ describe.each(engines)("an order refused for goods that are short, on %s", (engi
   it.each([
     { asked: [2, 2], kept: ["2.00", "1.00"], says: "1 × Robe besides the 2 of the other lines" },
     { asked: [3, 3], kept: ["3.00"], says: "no more Robe than the 3 of the other lines" }
-  ])("requests the three that exist where its lines request $asked", async ({ asked, kept, says }) => {
+  ])("with lines of $asked takes the three that are free", async ({ asked, kept, says }) => {
     const robe = await product("Robe", 6)
     const six = await refused(
       asked.map((quantity) => [robe, quantity] as const),
