@@ -42,7 +42,7 @@ const machine = (name: string, more: { readonly [name: string]: string } = {}) =
   }
 }
 
-it("a user is invited, and logs in with the mailed code", async () => {
+it("an invited user logs in with the mailed code, once", async () => {
   const invited = await run(place, ["users", "invite", "ann@house.example", "--name", "Ann", "--role", "Sales"])
   expect(invited).toMatchObject({
     code: 0,
@@ -94,7 +94,7 @@ it("an interrupted login continues with the same code", async () => {
   expect(existsSync(kept)).toBe(false)
 })
 
-it("a new code replaces a lost token, and sends pending commands", async () => {
+it("a login with a new code replaces the token, and keeps pending commands", async () => {
   await run(place, ["users", "invite", "eve@house.example", "--name", "Eve", "--role", "Admin"])
   const laptop = machine("eve")
   expect((await laptop.type(["login", place.url, "--code", await codeFor("eve@house.example")])).code).toBe(0)
@@ -114,7 +114,7 @@ it("a new code replaces a lost token, and sends pending commands", async () => {
   expect((await run(place, ["vehicles", "list", "--remote"])).out).toContain("Van 7")
 })
 
-it("reports missing flags, and accepts only one way to log in", async () => {
+it("login requires a code or a token, and refuses both together", async () => {
   const laptop = machine("nobody")
   expect(await laptop.type(["login", place.url])).toMatchObject({ code: 2, err: expect.stringContaining("--code") })
   expect((await laptop.type(["login", place.url, "--code", "x", "--token", "y"])).code).toBe(2)

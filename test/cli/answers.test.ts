@@ -68,8 +68,8 @@ describe("answers of a server", () => {
   })
 })
 
-describe("files the command line left itself", () => {
-  it("are recreated when damaged or of another format: an import's checkpoint", () => {
+describe("files of the command line", () => {
+  it("are ignored if damaged or of another format: an import's checkpoint", () => {
     const at = (text: string) => {
       writeFileSync(join(folder, "one.json"), text)
       return resumable(folder, "one", false).at.rows
@@ -80,7 +80,7 @@ describe("files the command line left itself", () => {
     expect(at(JSON.stringify({ rows: 1, counts: {}, verdict_bytes: 0 }))).toBe(0)
     expect(at("{")).toBe(0)
   })
-  it("are recreated when damaged or of another format: the record of the last background sync", () => {
+  it("are ignored if damaged or of another format: the record of the last background sync", () => {
     const attempt = { tried_at: 1, ok: false, reason: "away", conflicts: 0, failures: 2 }
     saveAttempt(folder, attempt)
     expect(readAttempt(folder)).toEqual(attempt)

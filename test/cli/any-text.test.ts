@@ -30,8 +30,8 @@ afterAll(async () => {
   await other.close()
 })
 
-describe("odd text", () => {
-  it("is exported completely, as rows, cells, tables and journal, and restores an equal server", async () => {
+describe("unusual characters", () => {
+  it("are exported in full, as NDJSON, CSV and journal, and restore an equal server", async () => {
     const folder = join(one.folder, "out")
     const exported = await run(one, ["export", folder, "--json", "--raw"])
     expect(exported.code, exported.err).toBe(0)
@@ -62,7 +62,7 @@ describe("odd text", () => {
     expect(await manifestOf(other)).toEqual(await manifestOf(one))
   }, 400_000)
 
-  it("that a spreadsheet would run as a formula is exported as text, and read back unchanged", async () => {
+  it("that start a spreadsheet formula are exported as text, and imported unchanged", async () => {
     const formulas = ["=1+1", "@SUM(A1)", "+cmd|' /C calc'!A0", "-2+3", "\uff1d1", "'=already", "''=twice"]
     const plain = ["-5.00", "+44", "Lamp = light", "'tis", "1-2"]
     const named: ReadonlyArray<string> = [...formulas, ...plain]

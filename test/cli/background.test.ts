@@ -40,18 +40,18 @@ describe("a sync in the background", () => {
       now
     )
 
-  it("is worth it when something is pending, or the replica has grown old", () => {
+  it("starts if commands are pending or the replica is over ten minutes old", () => {
     expect(worth()).toBe(true)
     expect(worth({ pending: false })).toBe(false)
     expect(worth({ pending: false, synced_at: new Date(now - minutes(11)).toISOString() })).toBe(true)
     expect(worth({ pending: false, synced_at: null })).toBe(true)
   })
-  it("is never started offline, or where it is switched off", () => {
+  it("never starts offline or with FLIGHTCASE_NO_BACKGROUND", () => {
     expect(worth({ offline: true })).toBe(false)
     expect(worth({ env: { FLIGHTCASE_NO_BACKGROUND: "1" } })).toBe(false)
     expect(worth({ env: { FLIGHTCASE_NO_BACKGROUND: "0" } })).toBe(true)
   })
-  it("leaves a network alone that was not there a moment ago, longer each time", () => {
+  it("waits longer after each failure", () => {
     const failed = (failures: number, ago: number): void =>
       saveAttempt(folder, { tried_at: now - ago, ok: false, conflicts: 0, failures })
     failed(1, 10_000)
@@ -66,7 +66,7 @@ describe("a sync in the background", () => {
     failed(1, -minutes(600))
     expect(worth()).toBe(true)
   })
-  it.each([watch_lock, background_lock])("leaves the sync to the process that holds %s", (name) => {
+  it.each([watch_lock, background_lock])("does not start while another process holds %s", (name) => {
     const held = takeLock(folder, name)
     expect(held).toBeDefined()
     expect(takeLock(folder, name)).toBeUndefined()
@@ -86,16 +86,16 @@ describe("a sync in the background", () => {
       })
       return waits.length === 0 ? undefined : { waits, is_refreshing }
     }
-    it("waits for a server that answers quickly, and no longer than its patience for another", async () => {
+    it("waits for the server, at most 1.5 seconds", async () => {
       expect(await refreshed({})).toEqual({ waits: [1_500], is_refreshing: false })
       expect(await refreshed({}, false)).toEqual({ waits: [1_500], is_refreshing: true })
     })
-    it("does not wait where the replica is not a minute old, or was never filled", async () => {
+    it("does not wait if the replica is younger than a minute or was never filled", async () => {
       expect(await refreshed({ synced_at: new Date(now - 59_999).toISOString(), pending: true })).toBeUndefined()
       expect(await refreshed({ synced_at: new Date(now - 60_000).toISOString() })).toBeDefined()
       expect(await refreshed({ synced_at: null })).toBeUndefined()
     })
-    it("does not wait offline, where the network failed a moment ago, or where a sync is under way", async () => {
+    it("does not wait offline, shortly after a failure or during another sync", async () => {
       expect(await refreshed({ offline: true })).toBeUndefined()
       saveAttempt(folder, { tried_at: now - 1_000, ok: false, conflicts: 0, failures: 1 })
       expect(await refreshed({})).toBeUndefined()
@@ -114,14 +114,14 @@ describe("a sync in the background", () => {
   })
 })
 
-describe("how old an answer of the replica is", () => {
+describe("the age of an answer from the replica", () => {
   it.each([
     [59, undefined],
     [61, "1 min ago"],
     [12 * 60, "12 min ago"],
     [5 * 3600, "5 h ago"],
     [72 * 3600, "3 days ago"]
-  ] as const)("after %i seconds: %s", (seconds, expected) => {
+  ] as const)("is given after %i seconds as: %s", (seconds, expected) => {
     const text = asOfText(new Date(now - seconds * 1_000).toISOString(), now, "America/New_York")
     if (expected === undefined) expect(text).toBeUndefined()
     else expect(text).toMatch(new RegExp(`^As of (\\d{4}-\\d{2}-\\d{2} )?\\d{2}:\\d{2}, ${expected}$`))

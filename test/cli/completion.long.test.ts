@@ -120,7 +120,7 @@ describe("completion in fish", () => {
   })
 })
 
-it("follows bash's rules: text before = or : stays, and special characters are escaped", () => {
+it("words for bash keep the text before = and escape special characters", () => {
   const form = (line: string, candidate: string): string => forBash(candidate, readLine(line))
   expect(readLine("flightcase  x 'a b' c\\ d \"e f")).toEqual({
     words: ["flightcase", "x", "a b", "c d", "e f"],
@@ -133,20 +133,20 @@ it("follows bash's rules: text before = or : stays, and special characters are e
   expect(form("flightcase x --stock-method=se", "--stock-method=serialised")).toBe("serialised")
 })
 
-describe("the words themselves", () => {
+describe("the words offered", () => {
   const words = async (...given: ReadonlyArray<string>) => {
     const { code, err, out } = await runHere(place, ["completion", "words", ...given])
     expect([code, err]).toEqual([0, ""])
     return out.split("\n").slice(0, -1)
   }
-  it("come with and without the -- that separates what is typed", async () => {
+  it("come with and without a -- before the typed words", async () => {
     expect(await words("products", "sh")).toEqual(["show"])
     expect(await words("--", "products", "sh")).toEqual(["show"])
     expect(await words("--", "products", "show", "--js")).toEqual(["--json"])
     expect(await words("--", "pro")).toEqual(["product-groups", "product-tax-classes", "products"])
     expect(await words("--", "--prof")).toEqual(["--profile"])
   })
-  it("are values of flags, joined by = too, and of rows that are referred to", async () => {
+  it("include values of flags, also after =, and names of rows", async () => {
     expect(await words("--", "products", "create", "--stock-method=")).toEqual([
       "--stock-method=bulk",
       "--stock-method=serialised"
@@ -156,7 +156,7 @@ describe("the words themselves", () => {
     expect(await words("--", "completion", "")).toEqual(["bash", "fish", "zsh"])
     expect(await words("--", "api", "P")).toEqual(["PATCH", "POST", "PUT"])
   })
-  it("do not use this machine's replica where another server is meant, and print nothing", async () => {
+  it("are none if another server than the replica's is meant", async () => {
     expect(await words("--", "--url", "http://127.0.0.1:9", "products", "show", "")).toEqual([])
     expect(await words("--", "--profile", "other", "products", "show", "")).toEqual([])
     const elsewhere = await runHere(place, ["completion", "words", "--", "products", "show", ""], {

@@ -36,7 +36,7 @@ describe("the doctor", () => {
     expect((await run(place, ["product-groups", "list", "--remote", "--json"])).out).toContain("Unsent")
   })
 
-  it("leaves a damaged outbox alone, and a fresh login keeps the folder", async () => {
+  it("leaves a damaged outbox unchanged, and login --set-aside keeps its folder", async () => {
     writeFileSync(join(profile(), "outbox.sqlite"), "garbage".repeat(1_000))
     for (const words of [
       ["doctor", "--repair"],
@@ -130,8 +130,8 @@ it("a login cut off between two folders is finished by the next command", async 
   expect(existsSync(join(profiles, ".default.new"))).toBe(false)
 })
 
-describe("the unit", () => {
-  it("is one systemd understands, whatever the folders are called", async () => {
+describe("the systemd unit", () => {
+  it("is valid, whatever characters the folders' names hold", async () => {
     const unit = unitFor("till", { FLIGHTCASE_HOME: '/srv/50% "off" $HOME', XDG_CONFIG_HOME: place.folder }, [
       process.execPath,
       "/opt/flight case/bin.mjs"
@@ -159,7 +159,7 @@ describe("the unit", () => {
     expect(verified).toBe("")
   })
 
-  it("is written and removed where systemd looks", async () => {
+  it("is written to systemd's folder, and removed from it", async () => {
     const env = { XDG_CONFIG_HOME: join(place.folder, "config") }
     const written = await runApart(place, ["sync", "--install-unit"], { env })
     expect([written.code, written.err]).toEqual([

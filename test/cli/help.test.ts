@@ -25,7 +25,7 @@ const addresses = /\b(?:(GET|POST|PUT|PATCH|DELETE)\s+)?((?:\/[\w{}.-]+)+)/g
 const isAddress = (method: string | undefined, path: string): boolean =>
   method !== undefined || /^\/api\/v1\/./.test(path)
 
-it("names no address that the server does not have", async () => {
+it("help names only endpoints that exist", async () => {
   const endpoints = await allEndpoints()
   const isThere = (method: string | undefined, path: string): boolean => {
     const named = path.replace(/^\/api\/v1(?=\/)|\.$/g, "").split("/")
@@ -54,7 +54,7 @@ it("names no address that the server does not have", async () => {
   expect(looked_at).toBeGreaterThan(300)
 })
 
-it("says the same, and completion offers the same values, when read from the data of the build", async () => {
+it("help and completion are the same when read from the data of the build", async () => {
   const { commands } = await builtFrom(all_commands, () => "")
   const valuesBelow = (command: Command): ReadonlyArray<unknown> => [
     ...[...command.options, ...command.registeredArguments].map(valuesOf),
@@ -71,7 +71,7 @@ it("says the same, and completion offers the same values, when read from the dat
   }
 })
 
-it("stands in a manual page for each first word, with every flag", async () => {
+it("manual pages name every flag of every command", async () => {
   const { manPages } = await import(pathToFileURL(join(root, "man.mjs")).href)
   const pages: ReadonlyMap<string, string> = await manPages()
   const flagsOf = (command: Command): ReadonlyArray<string> => [

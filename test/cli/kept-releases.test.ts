@@ -83,7 +83,7 @@ describe.each(releases)("data left by release %s", (release) => {
   })
   afterAll(cleanUp)
 
-  it("opens as a server whose tables hold every row they held", async () => {
+  it("opens as a server that holds every row it held", async () => {
     server = await startServerThere()
     const rows = readTables(kept),
       now = asKnownTo(rows, await tablesAt("--url", server.url, "--token", about.token))
@@ -100,7 +100,7 @@ describe.each(releases)("data left by release %s", (release) => {
     expect(Object.values(rows).flat().length).toBeGreaterThan(100)
   })
 
-  it("is devices that answer and record on, without the server, with all that was unsent", async () => {
+  it("opens as devices that answer and record offline, with all unsent commands", async () => {
     for (const [profile, { conflicts, pending }] of profiles) {
       expect(readdirSync(join(cli.home, "profiles", profile)).sort()).toContain("outbox.sqlite")
       expect(await standing(profile)).toMatchObject({ pending, conflicts })
@@ -140,7 +140,7 @@ describe.each(releases)("data left by release %s", (release) => {
     )
   })
 
-  it("has conflicts that can be resolved, earlier and present ones", async () => {
+  it("has earlier and new conflicts that can be resolved", async () => {
     server = await startServerThere()
     for (const [profile, { conflicts, refused }] of profiles) {
       const left = conflicts + refused

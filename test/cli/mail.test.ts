@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(() => place.close())
 
-it("says that no mail is sent without a mail server", async () => {
+it("mail test says that no mail is sent without a mail server", async () => {
   const tried = await run(place, ["mail", "test", "ann@customer.example"])
   expect([tried.code, tried.err]).toEqual([
     0,
@@ -29,7 +29,7 @@ it("says that no mail is sent without a mail server", async () => {
     )
     .toEqual(["done", "done"])
 })
-it("waits for the delivery result and prints it", async () => {
+it("mail test --wait prints the result of the delivery", async () => {
   const smtp = await mailServer({
     recipient: (address) => (address.startsWith("gone") ? replies(550, "No such mailbox") : undefined)
   })
@@ -64,7 +64,7 @@ it("waits for the delivery result and prints it", async () => {
     )
   })
 })
-it("refuses invalid addresses, and needs the server", async () => {
+it("mail test refuses invalid addresses, and needs the server", async () => {
   expect(await run(place, ["mail", "test", "ann"])).toMatchObject({
     code: 5,
     err: expect.stringContaining("The to field must be a valid e-mail address")
@@ -72,14 +72,14 @@ it("refuses invalid addresses, and needs the server", async () => {
   expect((await run(place, ["mail", "test", "--offline"])).code).toBe(7)
   expect((await run(place, ["mail", "test", "--wait", "soon"])).code).toBe(2)
 })
-it("says that server-only decisions cannot be planned offline", async () => {
+it("--plan is refused for commands that only the server decides", async () => {
   const planned = await run(place, ["jobs", "retry", "mail.send:test.1", "--plan"])
   expect(planned).toMatchObject({
     code: 2,
     err: expect.stringMatching(/Only the server decides this.*\n.*Leave out --plan/)
   })
 })
-it("lists the available codes where a unit has no such attachment", async () => {
+it("attach refuses an unknown unit code, and names the command that lists units", async () => {
   const attached = await run(place, ["attach", "unit:NOPE", "package.json"])
   expect(attached).toMatchObject({
     code: 3,

@@ -8,7 +8,7 @@ const london = "Europe/London"
 /** A Wednesday, 13:30 in London. */
 const wednesday = Date.parse("2026-11-25T13:30:20Z")
 
-describe("a time that is typed out", () => {
+describe("an explicit time", () => {
   it.each([
     ["2026-07-01T09:00", london, "2026-07-01T09:00:00+01:00"],
     ["2026-01-01T09:00", london, "2026-01-01T09:00:00+00:00"],
@@ -51,7 +51,7 @@ describe("a time in words, on a Wednesday at 13:30", () => {
     ["thurs", "2026-11-26T00:00:00+00:00"]
   ])("%s is %s", (text, expected) => expect(parseMomentIn(text, london, "--from", wednesday)).toBe(expected))
 
-  it("is of the day that the store's clock shows, not the machine's", () => {
+  it("counts from the store's day, not the machine's", () => {
     expect(parseMomentIn("today", "Pacific/Auckland", "--from", wednesday)).toBe("2026-11-26T00:00:00+13:00")
     expect(parseMomentIn("fri 9:00", "America/New_York", "--from", wednesday)).toBe("2026-11-27T09:00:00-05:00")
     expect(parseDay("tomorrow", "--date", "Pacific/Auckland", wednesday)).toBe("2026-11-27")
@@ -59,7 +59,7 @@ describe("a time in words, on a Wednesday at 13:30", () => {
   })
 })
 
-describe("an end that is a day", () => {
+describe("an end given as a day", () => {
   it.each([
     ["--to", "2026-12-03", "2026-12-03T23:59:59+00:00"],
     ["--until", "fri", "2026-11-27T23:59:59+00:00"],
@@ -122,14 +122,14 @@ describe("days on which the clocks change", () => {
 describe("understood times", () => {
   const said = (text: string, flag: string): string | undefined =>
     understood(typedMoment(text, london, flag, wednesday), london, flag)
-  it("is echoed for days and words, not for exact times", () => {
+  it("are echoed for days and words, not for exact times", () => {
     expect(said("2026-12-03", "--to")).toBe("until Thu 3 Dec 2026, end of day, Europe/London")
     expect(said("2026-12-01", "--from")).toBe("from Tue 1 Dec 2026 00:00, Europe/London")
     expect(said("fri 9:00", "--to")).toBe("until Fri 27 Nov 2026 09:00, Europe/London")
     expect(said("2026-12-03T09:00", "--to")).toBeUndefined()
     expect(said("2026-12-03T09:00Z", "--to")).toBeUndefined()
   })
-  it("is echoed by every command that reads the flag", () => {
+  it("are echoed with the name of the flag", () => {
     const notes: Array<string> = []
     readMoment({ note: (text) => notes.push(text) }, "2026-12-03", london, "--to")
     readMoment({ note: (text) => notes.push(text) }, "2026-12-03T09:00", london, "--to")
@@ -137,7 +137,7 @@ describe("understood times", () => {
   })
 })
 
-describe("refuses anything else", () => {
+describe("an unreadable time", () => {
   it.each([
     "someday",
     "2026-02-30",
@@ -153,7 +153,7 @@ describe("refuses anything else", () => {
     "fri9:00",
     "+3",
     "d"
-  ])("%j is refused by its flag, and the forms are listed", (text) => {
+  ])("is refused, naming the flag and the valid forms: %j", (text) => {
     for (const read of [
       () => parseMomentIn(text, "UTC", "--from", wednesday),
       () => parseDay(text, "--from", "UTC", wednesday)

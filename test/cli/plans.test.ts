@@ -145,7 +145,7 @@ const cases: ReadonlyArray<readonly [line: string, codes: ReadonlyArray<number>]
   ...refused.map((line) => [line, [5, 6]] as const),
   ...has_none.map((line) => [line, [2]] as const)
 ]
-it.each(cases)("%s", async (line, codes) => {
+it.each(cases)("--plan writes nothing: %s", async (line, codes) => {
   const [first = "", ...rest] = line
     .split(" ")
     .map((word) => word.replace("URL", place.url).replace("TOKEN", owner_token))

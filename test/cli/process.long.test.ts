@@ -19,7 +19,7 @@ const csv = (rows: number): string =>
   ["sku,name", ...Array.from({ length: rows }, (_, at) => `K-${at + 1},Cable ${at + 1}`)].join("\n")
 
 describe("the command line as a process", () => {
-  it("ends quietly when its reader has seen enough", async () => {
+  it("ends with 0 when its reader closes the pipe", async () => {
     writeFileSync(join(place.folder, "many.csv"), csv(300))
     expect((await run(place, ["import", "products", "many.csv"])).code).toBe(0)
     const child = spawn(process.execPath, [cli_program, "products", "list", "--all", "--json"], {
@@ -118,7 +118,7 @@ describe("an import", () => {
     }
   })
 
-  it("prints its progress when the server disappears", async () => {
+  it("ends with 7 if the server is unreachable, and can be repeated", async () => {
     const own = await openPlace()
     try {
       writeFileSync(join(own.folder, "list.csv"), csv(5))
@@ -133,7 +133,7 @@ describe("an import", () => {
     }
   })
 
-  it("takes real fixtures through a mapping of foreign columns", async () => {
+  it("maps the columns of another program's file", async () => {
     const file = new URL("../fixtures/lighting-fixtures.csv", import.meta.url).pathname
     const mapped = ["--map", "name={Manufacturer} {Model},sku=Key,weight=Weight (kg)", "--set", "group=Lighting"]
     const first = await run(place, ["import", "products", file, ...mapped, "--json"])
@@ -148,7 +148,7 @@ describe("an import", () => {
     expect(shown).toMatchObject({ name: "5Star Systems Spica 250M", weight: "18.0000", product_group_name: "Lighting" })
   })
 
-  it("imports all of the sample price list, and changes nothing the second time", async () => {
+  it("imports the whole sample price list, and changes nothing the second time", async () => {
     const file = new URL("../fixtures/price-list.csv", import.meta.url).pathname
     const first = await run(place, ["import", "products", file, "--create-stores", "--json"])
     expect(first.err).toContain("Made the store Northern Depot")

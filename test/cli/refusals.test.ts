@@ -27,7 +27,7 @@ beforeAll(async () => {
 }, 120_000)
 afterAll(() => place.close())
 
-it("offers fewer, other dates and the waiting list; each is a working command", async () => {
+it("a refusal for a shortage offers working commands for fewer, other dates and the waiting list", async () => {
   const refused = await asSam("quote convert 2")
   expect(refused.code).toBe(6)
   expect(refused.err).toContain("shortages: Stock is short: PAR 64 by 3.")
@@ -46,13 +46,13 @@ it("offers fewer, other dates and the waiting list; each is a working command", 
   for (const command of [commands[2]!, commands[1]!, "quote convert 2"])
     expect(await asSam(command), command).toMatchObject({ code: 0 })
 })
-it("removes the line for which nothing is left when others need the same product", async () => {
+it("a refusal for a shortage offers to remove a line for which nothing is left", async () => {
   await done("quote new --subject Ball --from 2027-05-11 --to 2027-05-13 --line PAR64*6 --line PAR64*6")
   const { err } = await asSam("quote convert 3")
   const [, command = ""] = /For what is free: flightcase (quote remove '#3' \d+)/.exec(err) ?? []
   for (const one of [command, "quote convert 3"]) expect(await asSam(one), err).toMatchObject({ code: 0 })
 })
-it("a refusal for another reason is unchanged", async () => {
+it("a refusal for another reason offers no waiting list", async () => {
   const { code, err } = await asSam("quote add 1 PAR64 --quantity x")
   expect(code).not.toBe(0)
   expect(err).not.toContain("shortages wait")

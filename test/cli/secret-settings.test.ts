@@ -13,7 +13,7 @@ const update = ["settings", "update", "mail", "-d", JSON.stringify({ settings: {
 const shown = async () =>
   JSON.parse((await run(place, ["settings", "show", "mail", "--remote", "--json"])).out).settings
 
-it("offline it is refused with advice, and a plan of it sets nothing", async () => {
+it("a secret setting is refused offline and with --plan", async () => {
   for (const words of [
     [...update, "--offline"],
     [...update, "--plan"]
@@ -23,14 +23,14 @@ it("offline it is refused with advice, and a plan of it sets nothing", async () 
   }
   expect(await shown()).toMatchObject({ smtp_url: null })
 })
-it("with one it is set on the server at once, and the answer does not repeat it", async () => {
+it("a secret setting is written to the server at once, and printed masked", async () => {
   const { code, err, out } = await run(place, update)
   expect([code, err]).toEqual([0, expect.stringMatching(/^Written to http:\/\/\S+ as Owner\.\n$/)])
   expect(out).toContain("********")
   expect(out).not.toContain("hidden")
   expect(await shown()).toMatchObject({ smtp_url: "********" })
 })
-it("a device shows the server's settings, including changes just made there", async () => {
+it("settings with secrets are shown as the server has them", async () => {
   const sender = { settings: { sender_name: "Hire desk", smtp_url: "smtp://c:d@e" } }
   expect((await run(place, ["settings", "update", "mail", "-d", JSON.stringify(sender)])).code).toBe(0)
   const here = await run(place, ["settings", "show", "mail", "--json"])
@@ -42,13 +42,13 @@ it("a device shows the server's settings, including changes just made there", as
   const all = JSON.parse((await run(place, ["settings", "list", "--json"])).out).settings
   expect(all.find((one: { group: string }) => one.group === "mail").settings).toMatchObject({ smtp_url: "********" })
 })
-it("changes recorded here and not yet sent are shown beside the server's secrets", async () => {
+it("unsent changes are shown beside the server's secrets", async () => {
   const words = ["settings", "update", "mail", "-d", JSON.stringify({ settings: { reply_to: "desk@example.com" } })]
   expect((await run(place, [...words, "--offline"])).code).toBe(0)
   const here = JSON.parse((await run(place, ["settings", "show", "mail", "--json"])).out).settings
   expect(here).toMatchObject({ reply_to: "desk@example.com", smtp_url: "********" })
 })
-it("offline it says that secrets are on the server only; groups without any print nothing", async () => {
+it("settings shown offline name the secrets that only the server has", async () => {
   const shown = await run(place, ["settings", "show", "mail", "--offline"])
   expect([shown.code, shown.err]).toEqual([
     0,

@@ -60,8 +60,8 @@ describe("history from before a replica was filled", () => {
   })
 })
 
-describe("settling a conflict", () => {
-  it("is sent in the background like any other change", async () => {
+describe("resolving a conflict", () => {
+  it("syncs in the background", async () => {
     const { product } = await api("POST", "products", { name: "Head", stock_method: 2 })
     await login()
     await api("POST", "stock_levels", { product_id: product.id, store_id: 1, asset_number: "MH-1" })

@@ -121,7 +121,7 @@ it.each([
     false,
     ["server", staging, "s", ""]
   ]
-] as const)("%s", (_, flags, environment, logged_in, expected) => {
+] as const)("server and token are chosen for %s", (_, flags, environment, logged_in, expected) => {
   expect(chosen(flags, environment, logged_in)).toEqual(expected)
 })
 

@@ -21,7 +21,7 @@ describe("a session itself", () => {
     await place.close()
   })
 
-  it("parts words as a shell does", () => {
+  it("splits words like a shell", () => {
     expect(wordsOf(`products create --name "MAC \\"Aura\\"" --sku 'A B' c\\ d x="y z"`)).toEqual([
       "products",
       "create",
@@ -33,7 +33,7 @@ describe("a session itself", () => {
       "x=y z"
     ])
   })
-  it("detects other output, another exit code and silence on standard error", async () => {
+  it("fails on other output, another exit code or a missing line on standard error", async () => {
     await expect(play(place, "$ --version\nflightcase 9.9.9", run)).rejects.toThrow("standard output differs")
     await expect(play(place, "$ --version\nflightcase *\n? 3", run)).rejects.toThrow("exit code 0, expected 3")
     await expect(play(place, "$ --version\nflightcase *\n! nothing of the kind", run)).rejects.toThrow(

@@ -16,13 +16,13 @@ const start = (args: ReadonlyArray<string>, environment: object = {}) => {
 }
 
 describe.skipIf(process.platform === "win32")("the starter", () => {
-  it("starts a server with little room for young objects and few heaps of malloc's", () => {
+  it("starts a server with a small young generation and few malloc arenas", () => {
     expect(start(["serve", "--help"])).toEqual([
       [[], null, ["serve", "--help"]],
       [["--max-semi-space-size=16"], "2", ["serve", "--help"]]
     ])
   })
-  it("leaves the environment's settings, and other commands, alone", () => {
+  it("keeps MALLOC_ARENA_MAX of the environment, and starts other commands without options", () => {
     expect(start(["serve", "--help"], { MALLOC_ARENA_MAX: "1" }).map(([, arenas]) => arenas)).toEqual(["1", "1"])
     expect(start(["--version"])).toHaveLength(1)
   })

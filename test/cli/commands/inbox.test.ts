@@ -19,7 +19,7 @@ describe("flightcase inbox", () => {
   afterAll(() => place.close())
   const type = (...words: ReadonlyArray<string>) => runHere(place, words)
 
-  it("lists unread ones, shows one, marks them, and lists offline", async () => {
+  it("lists unread notifications, shows and marks them, and lists the last ones offline", async () => {
     await tell(
       place.app,
       { notification_type: "user.invited", subject_type: "users", subject_id: 1 },
@@ -59,7 +59,7 @@ describe("flightcase inbox", () => {
     rmSync(join(place.home, "profiles", "default", "inbox.json"))
     expect((await type("inbox", "--offline")).code).toBe(7)
   })
-  it("requires what to mark, and numbers", async () => {
+  it("read requires ids or --all, and refuses unknown ids and types", async () => {
     for (const words of [["read"], ["read", "1", "--all"], ["read", "x"], ["show", "-"], ["--limit", "0"]])
       expect(await type("inbox", ...words), words.join(" ")).toMatchObject({ code: 2 })
     expect((await type("inbox", "show", "900000")).code).toBe(3)
@@ -84,7 +84,7 @@ describe("flightcase inbox", () => {
     expect(await type("inbox", "read", "--all", "--plan")).toMatchObject({ code: 2 })
     expect((await type("inbox")).out.trim().split("\n")).toHaveLength(2)
   })
-  it("is not listed to a token without the ability", async () => {
+  it("exits with 4 for a token without the ability", async () => {
     const made = await type("tokens", "create", "--name", "narrow", "--abilities", "products:read", "--json")
     const secret = JSON.parse(made.out).token.secret
     expect(await type("inbox", "--url", place.url, "--token", secret)).toMatchObject({ code: 4 })
@@ -92,18 +92,18 @@ describe("flightcase inbox", () => {
   })
 })
 
-it("shows ages in one figure", () => {
+it("ages of notifications are given in one unit", () => {
   const now = Date.parse("2026-06-18T12:00:00.000Z")
   const ages = [0, 59_000, 60_000, 3_599_000, 3_600_000, 86_400_000 * 3.5, -5_000]
   expect(ages.map((millis) => ageText(new Date(now - millis).toISOString(), now))).toEqual(
     words("now now 1m 59m 1h 3d now")
   )
 })
-it("ignores unreadable events", () => {
+it("unreadable events of the notification stream are ignored", () => {
   for (const text of ["", "{", "[]", `{"id":"x"}`, `{"id":1,"title":2}`]) expect(notificationOf(text)).toBeUndefined()
 })
 
-describe("the stream, followed", () => {
+describe("following the notification stream", () => {
   let place: Place
   beforeAll(async () => {
     place = await openPlace()
@@ -133,7 +133,7 @@ describe("the stream, followed", () => {
     stop.abort()
     expect(await following).toEqual({ why: "stopped" })
   })
-  it("ends where the server refuses it, or has none", async () => {
+  it("ends if the server refuses it or has no such stream", async () => {
     const stop = new AbortController().signal
     const told = (): void => {}
     expect(await followNotifications({ url: place.url, token: "unknown", stop, told })).toMatchObject({
@@ -144,7 +144,7 @@ describe("the stream, followed", () => {
       why: "unknown"
     })
   })
-  it("is shown by sync --watch, beside synced changes, except for the user's own actions", async () => {
+  it("prints notifications in sync --watch, except those of the user's own actions", async () => {
     expect((await run(place, ["login", place.url, "--token", owner_token])).code).toBe(0)
     const child = spawn(process.execPath, [cli_program, "sync", "--watch", "--json"], {
       cwd: place.folder,

@@ -53,7 +53,7 @@ beforeAll(async () => {
 afterAll(() => place.close())
 
 describe("documents printed without a network", () => {
-  it("carry codes that the scanner takes, all of them, out and in", async () => {
+  it("carry codes that all scan, out and in", async () => {
     await typed(["login", place.url, "--token", owner_token])
     await place.stop()
     const pick = JSON.parse((await typed(["orders", "print", "1", "--type", "pick_list", "--json"])).out)
@@ -74,7 +74,7 @@ describe("documents printed without a network", () => {
     expect(text).toContain("S/N S-3")
     expect(text).not.toContain("pending")
   })
-  it("are self-contained pages, with their codes drawn", async () => {
+  it("are self-contained HTML pages", async () => {
     await typed(["orders", "print", "1", "--type", "pick_list", "--format", "html", "-o", "pick.html"])
     const page = readFileSync(join(place.folder, "pick.html"), "utf8")
     expect(page).toContain("<title>Pick list 0000000001</title>")

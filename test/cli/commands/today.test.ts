@@ -54,7 +54,7 @@ describe("flightcase today", () => {
   }, 60_000)
   afterAll(() => place.close())
 
-  it("refreshes the day when the server changes, and prints nothing otherwise", async () => {
+  it("--watch prints the day again when it changes, and only then", async () => {
     const watched = watching(["--json", "--date", "2027-07-01"])
     try {
       await watched.says("First job")
@@ -79,7 +79,7 @@ describe("flightcase today", () => {
       "Third job"
     ])
   })
-  it("redraws in place on a terminal, and says when the server is unreachable", async () => {
+  it("--watch redraws in place on a terminal, and says when the server is unreachable", async () => {
     const watched = watching(["--date", "2027-07-01"], { FLIGHTCASE_TTY: "1" })
     try {
       await watched.says("As of ")
@@ -96,7 +96,7 @@ describe("flightcase today", () => {
       await watched.stop()
     }
   })
-  it("follows commands recorded by other processes while offline", async () => {
+  it("--watch shows commands that other processes record offline", async () => {
     const watched = watching(["--json", "--offline", "--date", "2027-08-10"])
     try {
       await watched.says('"count":0')
@@ -114,7 +114,7 @@ describe("flightcase today", () => {
     }
     expect((await type("sync")).code).toBe(0)
   })
-  it("gives the same answer from the replica as from the server, as find does", async () => {
+  it("answers from the replica as from the server, and so does find", async () => {
     await house.customer({ name: "Ελληνικό Θέατρο" })
     expect((await type("sync")).code).toBe(0)
     for (const words of [
@@ -130,7 +130,7 @@ describe("flightcase today", () => {
       expect(body(here), words.join(" ")).toBe(body(there))
     }
   })
-  it("reads words for a day in the store's zone, else in the company's", async () => {
+  it("reads words such as "tomorrow" in the store's zone, else in the company's", async () => {
     await house.must("PUT", "/settings/company", { settings: { timezone: "Pacific/Kiritimati" } })
     const store = await house.store({ name: "Honolulu", timezone: "Pacific/Honolulu" })
     expect((await type("sync")).code).toBe(0)

@@ -42,7 +42,7 @@ describe("the nouns of the API", () => {
       )
     ).toEqual([])
   })
-  it("have aliases that lead to nouns", () => {
+  it("have aliases that stand for existing nouns", () => {
     const all = new Set(verbsOf(endpoints).map(({ words }) => words[0]))
     expect(Object.values(noun_aliases).filter((noun) => !all.has(noun))).toEqual([])
   })
@@ -66,17 +66,17 @@ describe("the nouns of the API", () => {
     ["GET", "/api/v1/availability", "availability.show", "availability show"],
     ["GET", "/api/v1/availability/{product}/gantt", "availability.gantt", "availability gantt"],
     ["POST", "/api/v1/containers/{container}/pack", "containers.pack", "containers pack"]
-  ])("%s %s is typed as printed", (method, path, name, words) => {
+  ])("reach %s %s as %4$s", (method, path, name, words) => {
     expect(wordsOf({ ...endpoints[0]!, method: method as "GET", path, name })?.join(" ")).toBe(words)
   })
 })
 
 describe("words on the command line", () => {
-  it("are guessed when they are nearly right, and not when they are not", () => {
+  it("are corrected to the nearest known word, if one is near", () => {
     expect(nearest("prodcts", ["products", "price"])).toBe("products")
     expect(nearest("xyzzy", ["products", "price"])).toBeUndefined()
   })
-  it("leave yes-or-no flags beside the words after them", () => {
+  it("keep boolean flags apart from the words after them", () => {
     const booleans = new Set(["--is-active"])
     expect(normalizeFlags(["update", "--is-active", "12"], booleans)).toEqual(["update", "--is-active=true", "12"])
     expect(normalizeFlags(["update", "--is-active", "false", "12"], booleans)).toEqual([
@@ -91,7 +91,7 @@ describe("words on the command line", () => {
       "--is-active"
     ])
   })
-  it("become filters when they end like one", () => {
+  it("become filters if they end in a predicate", () => {
     expect(queryPart("name_cont=a=b")).toEqual(["q[name_cont]", "a=b"])
     expect(queryPart("cf.colour_eq=red")).toEqual(["q[cf.colour_eq]", "red"])
     expect(queryPart("page=2")).toEqual(["page", "2"])
@@ -113,7 +113,7 @@ describe("numbers of other systems", () => {
   ] as const)("%s %s (%s) is %5$s", (column_name, text, unit, comma, expected) =>
     expect(convert(column_name, text, unit, comma)).toBe(expected)
   )
-  it("carry their unit in the heading only when it is one", () => {
+  it("take their unit from the heading if it is a known one", () => {
     expect(unitOf("Weight (kg)")).toEqual({ base: "Weight", unit: "kg" })
     expect(unitOf("Name (German)")).toEqual({ base: "Name (German)", unit: undefined })
   })
@@ -126,7 +126,7 @@ describe("columns", () => {
     cells: { [column: string]: string },
     sets: ReadonlyArray<string> = []
   ) => mapperFor(readMapping(maps, undefined, sets), headers, productColumns, writingOf(undefined, false)).map(cells)
-  it("contain dates, numbers and countries in the locale's format", () => {
+  it("hold dates, numbers and countries in the locale's format", () => {
     const { map } = mapperFor(readMapping([], undefined, []), ["price"], productColumns, writingOf("de-AT", false))
     expect(map({ price: "1.234,50", "custom_fields.bought": "1.12.2026", country: "Österreich" })).toEqual({
       price: "1234.50",
@@ -142,12 +142,12 @@ describe("columns", () => {
       Anything: "x"
     })
   })
-  it("of a mapped file are read only under our own names", () => {
+  it("without a mapping are read only under our own names, if others are mapped", () => {
     expect(
       mapped(["name=Model"], ["Model", "Type", "weight"], { Model: "Aura", Type: "Moving Head", weight: "6" })
     ).toEqual({ name: "Aura", weight: "6" })
   })
-  it("are put together by templates, constants and several rates", () => {
+  it("are filled by templates and constants, also for several rates", () => {
     expect(
       mapped(
         ["name={Maker}, {Model},sku=Key,rate.price=Day,rate2.price=Week"],
@@ -157,7 +157,7 @@ describe("columns", () => {
       )
     ).toEqual({ name: "Robe, Spiider", sku: "k", rate: [{ price: "10", preset: "daily-rate" }] })
   })
-  it("list units by their numbers, or their count", () => {
+  it("of stock hold the units' numbers, or a count", () => {
     expect(mapped([], ["stock.Main"], { "stock.Main": "A-1; A-2" })).toEqual({ "stock.Main": ["A-1", "A-2"] })
     expect(mapped([], ["stock.Main"], { "stock.Main": "1,200" })).toEqual({ "stock.Main": "1,200" })
   })
@@ -170,12 +170,12 @@ describe("columns", () => {
 
 describe("tables", () => {
   const seen = { is_tty: true, progress: false, answers: false, colour: false, columns: 24 }
-  it("measure wide signs and marks, and cut with an ellipsis", () => {
+  it("measure wide and combining characters, and truncate with an ellipsis", () => {
     expect([widthOf("abc"), widthOf("日本"), widthOf("e\u0301")]).toEqual([3, 4, 1])
     expect(truncateToWidth("Moving head", 7)).toBe("Moving…")
     expect(padded("日", 4, true)).toBe("  日")
   })
-  it("let no value take over the terminal or the line", () => {
+  it("replace escape sequences and line breaks in values", () => {
     expect(oneLine("a\tb\nc\u001b[31m")).toBe("a b c\ufffd[31m")
   })
   it("fit the terminal by taking from the widest column, and align numbers to the right", () => {
@@ -190,7 +190,7 @@ describe("tables", () => {
       )
     ).toBe("ID  NAME\n 1  A name that is far …\n12  B\n")
   })
-  it("are tab-separated data only in a pipe", () => {
+  it("are tab-separated and without a heading in a pipe", () => {
     expect(tableText([column("id"), column("on")], [{ id: 1, on: true }], { ...seen, is_tty: false })).toBe("1\tyes\n")
   })
 })

@@ -202,7 +202,7 @@ const by_hand = (): ReadonlyArray<ReadonlyArray<string>> => [
 describe("data cannot control the terminal", () => {
   // In colours everything is looked at: what steers is looked for beside our own inks.
   it.each(plays_everything ? looks : looks.slice(-1))(
-    "%s, whatever the command; as JSON the data are exact",
+    "(%s) in any command, and JSON stays exact",
     async (_name, env) => {
       writeFileSync(join(place.folder, "codes.txt"), `no ${odd_text}\nMH-1 ${odd_text}\nasset_number 5\n`)
       writeFileSync(
@@ -256,12 +256,12 @@ describe("data cannot control the terminal", () => {
     900_000
   )
 
-  it("every command written by hand has been among them", () => {
+  it("in any handwritten command: the list holds all of them", () => {
     const words = new Set([...derived, ...by_hand()].map(([word]) => word))
     expect(Object.keys(commands).filter((word) => !words.has(word))).toEqual([])
   })
 
-  it("text that looks like our colour codes has no effect", () => {
+  it("with text that looks like our colour codes", () => {
     const ours = styled(true, "red", "red \u001b[32mgreen\u001b[0m \u202e")
     expect(escapeForTerminal(`${ours} \u001b[1mbold`)).toBe(
       "\u001b[31mred \ufffd[32mgreen\ufffd[0m \ufffd\u001b[0m \ufffd[1mbold"
@@ -277,7 +277,7 @@ describe("the sources", () => {
       .map((name) => join(folder, name))
   const code = (file: string): string =>
     readFileSync(join(root, file), "utf8").replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, "")
-  it("of the command line write to standard output and standard error in one place", () => {
+  it("of the command line write to standard output and standard error in one file", () => {
     const others = sources("cli").filter((file) => file !== "cli/output/out.ts")
     // Checks for terminals and widths may be elsewhere.
     const writing = others.filter((file) =>
@@ -286,7 +286,7 @@ describe("the sources", () => {
     expect(others.length).toBeGreaterThan(80)
     expect(writing).toEqual([])
   })
-  it("read lines with no reader that ends them at more than their ends", () => {
+  it("read lines with no reader that also splits at other characters", () => {
     const reading = ["cli", "core", "server", "sync"]
       .flatMap(sources)
       .filter((file) => /readline|\.readLines\(/.test(code(file)))

@@ -106,7 +106,7 @@ it.each(
     "quote add 1 --line MH1*20 --plan",
     "members update 2 --name Bob --plan"
   ].map((line) => [line.split(" ")] as const)
-)("%j", async (words) => {
+)("a pipe gets every value that a terminal shows: %j", async (words) => {
   // No narrower than anything that is shown: nothing is cut there.
   const seen = await runHere(place, words, { env: { FLIGHTCASE_TTY: "1", COLUMNS: "4000", CLICOLOR_FORCE: "0" } })
   const piped = await runHere(place, words)

@@ -9,14 +9,14 @@ describe("a line of blocks", () => {
     expect(sparkline([0, 0])).toBe("··")
     expect(sparkline([])).toBe("")
   })
-  it("adds neighbours up where there are more figures than columns", () => {
+  it("sums neighbours if there are more values than columns", () => {
     expect(gathered([1, 2, 3, 4, 5], 5)).toEqual([1, 2, 3, 4, 5])
     expect(gathered([1, 2, 3, 4, 5], 3)).toEqual([3, 7, 5])
     expect(gathered([1, 2, 3], 0)).toEqual([6])
     expect(gathered([], 3)).toEqual([])
   })
 })
-describe("a bar", () => {
+describe("a bar of four columns", () => {
   it.each([
     [0, ""],
     [1, "████"],
@@ -25,5 +25,5 @@ describe("a bar", () => {
     [0.000_01, "▏"],
     [2, "████"],
     [Number.NaN, ""]
-  ])("of %d of four columns is %s", (share, bar) => expect(shareBar(share, 4)).toBe(bar))
+  ])("for the share %d is %j", (share, bar) => expect(shareBar(share, 4)).toBe(bar))
 })

@@ -87,7 +87,7 @@ describe("a store in New York", () => {
     ["sync", "conflicts"]
   ]
   for (const words of commands)
-    it(`shows no time of UTC in ${words.join(" ")}`, async () => {
+    it(`shows no UTC time in ${words.join(" ")}`, async () => {
       const { code, err, out } = await seen(...words)
       expect([0, 3, 6], `${words.join(" ")}: ${err}`).toContain(code)
       const shown = `${out}${err}`
@@ -95,12 +95,12 @@ describe("a store in New York", () => {
       expect(shown).not.toMatch(/\d\d:\d\dZ/)
       expect(shown, "an hour of UTC").not.toMatch(/\b(13|21):07/)
     })
-  it("in the validity of a login code as well", async () => {
+  it("shows a login code's validity on its clock", async () => {
     await did("users", "invite", "ann@house.example", "--name", "Ann", "--role", "Sales")
     const { code, err } = await seen("users", "reset-password", "ann@house.example")
     expect([code, err]).toEqual([0, expect.stringMatching(/it holds until \d{4}-\d\d-\d\d \d\d:\d\d\.\n/)])
   })
-  it("also in refusals, from server or device; exact in JSON and in a pipe", async () => {
+  it("shows times in refusals on its clock, and exactly in JSON and in a pipe", async () => {
     for (const at of [[], ["--remote"]]) {
       const words = ["opportunities", "scan", "1", "--direction", "out", "--code", "L-1", ...at]
       const shown = await seen(...words)
@@ -110,7 +110,7 @@ describe("a store in New York", () => {
       expect((await type(...words, "--json")).err).toContain("since 2026-01-02T13:07:00.000Z")
     }
   })
-  it("in what a change of dates leaves behind, with a command and no request", async () => {
+  it("shows times on its clock in the command suggested for lines that kept their dates", async () => {
     const changed = await seen("orders", "update", "2", "--ends-at", "2027-07-05T17:07")
     expect(changed.err).toContain("1 line keeps its dates: Lamp (until 2027-07-04 17:07).")
     expect(changed.err).toContain("To move it along: flightcase orders extend '#2' --to 2027-07-05T17:07 --lines 2.")
@@ -120,7 +120,7 @@ describe("a store in New York", () => {
     const back = ["orders", "update", "2", "--ends-at", "2027-07-04T17:07", "--json"]
     expect((await type(...back)).code).toBe(0)
   })
-  it("and days without a shortage mention quotations that lack goods but claim none yet", async () => {
+  it("mentions short quotations that claim nothing if no day is short", async () => {
     const { err, out } = await type("shortages", "--days", "--from", "2029-03-01", "--to", "2029-03-05")
     expect([out, err]).toEqual(["", "Nothing found.\n"])
     const dates = { starts_at: "2029-03-01T13:07:00Z", ends_at: "2029-03-04T21:07:00Z" }
@@ -133,7 +133,7 @@ describe("a store in New York", () => {
         "shortages without --days lists it."
     )
   })
-  it("and filter times use its clock, unless they name another zone", async () => {
+  it("reads times in filters on its clock, unless they name another zone", async () => {
     const found = async (filter: string) => (await did("opportunities", "list", "-q", filter)).meta.total
     for (const [time, before] of [
       ["2027-07-01 09:07", 0],
@@ -151,7 +151,7 @@ describe("a store in New York", () => {
     expect([days.code, days.err]).toEqual([2, expect.stringContaining('"2027-13-45" is no date')])
     expect((await did("products", "rates", "list", "1", "-q", "valid_from_gteq=2027-07-01")).meta.total).toBe(0)
   })
-  it("and a named day is used in full, and echoed", async () => {
+  it("takes a day as an end in full, and echoes it", async () => {
     const made = await type("quote", "new", "--subject", "Day", "--from", "2027-08-01", "--to", "2027-08-03", "--json")
     expect(made.err).toContain("--to: until Tue 3 Aug 2027, end of day, America/New_York")
     expect(JSON.parse(made.out).opportunity).toMatchObject({

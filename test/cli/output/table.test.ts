@@ -80,7 +80,7 @@ it("shows the quantity of a product under STOCK, and its tracking in words", asy
   expect(row.slice(0, titles.indexOf("STOCK") + 5)).toMatch(/ 6$/)
   expect(row.slice(titles.indexOf("METHOD"))).toMatch(/^Seriali/)
 })
-it("gives an event and its id separate titles", () => {
+it("gives an event and its id different headings", () => {
   const rows = [{ id: 1, event: "member.created", event_id: "msg_1", source_id: 3 }]
   expect(tableText(columnsSeen(rows), rows, terminal).split("\n")[0]).toBe("ID  EVENT           EVENT ID  SOURCE")
 })

@@ -31,7 +31,7 @@ const label = (code: string, more: Partial<Label> = {}): Label => ({
 })
 
 describe("a barcode", () => {
-  it.each(["code128", "qr"] as const)("draws every accepted code, %s, so that it scans", async (kind) => {
+  it.each(["code128", "qr"] as const)("scans as the code it was drawn from, %s", async (kind) => {
     await fc.assert(
       fc.asyncProperty(kind === "qr" ? qr_codes : code128_codes, async (code) => {
         const png = await toBuffer({ ...symbolOptions(kind, code), scale: 3, backgroundcolor: "ffffff" })
@@ -75,7 +75,7 @@ describe("a barcode", () => {
 })
 
 describe("a sheet of labels", () => {
-  it("prints each code in letters, too, and escapes typed text", async () => {
+  it("prints each code as text, too, and escapes titles", async () => {
     const title = `<script>alert("x")</script> & 'Sons'`
     const { page } = await labelSheets(title, [label("A-1", { title }), label("\u05d0\u05e8\u05d2\u05d6 7")], {
       kind: "qr",
@@ -86,7 +86,7 @@ describe("a sheet of labels", () => {
     expect(all(readPage(page), "code").map(textOf)).toEqual(["A-1", "\u05d0\u05e8\u05d2\u05d6 7"])
     expect(all(readPage(page), "b").map(textOf)).toEqual([title, "Moving head"])
   })
-  it("draws QR where Code 128 does not fit, or not with printable bars, and says so", async () => {
+  it("draws QR if Code 128 cannot hold a code or would not fit, and reports that", async () => {
     const long = "X".repeat(40)
     const small = await labelSheets("Labels", [label("A-1"), label("\u00dcber-1"), label(long)], {
       kind: "code128",

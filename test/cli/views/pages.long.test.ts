@@ -42,7 +42,7 @@ describe("pages of the command line", () => {
       await browser.close()
     }
   }, 600_000)
-  it("show the numbers the data shows", async () => {
+  it("show the same calendar numbers as JSON", async () => {
     const { out } = await tool(
       "availability",
       "calendar",
@@ -91,7 +91,7 @@ describe("pages of the command line", () => {
 })
 
 describe("labels of the command line", () => {
-  it("are found by pack and scan: each code leads to its own unit", async () => {
+  it("scan back to their own units with pack", async () => {
     const sheet = pageOf("labels-code128")
     const labels = classed(sheet, "label").map((one) => {
       const kind = (one.attributes["class"] ?? "").includes("qr") ? ("qr" as const) : ("code128" as const)
@@ -117,7 +117,7 @@ describe("labels of the command line", () => {
     const back = await run(place, ["pack", labels[4]!.code, "--json"], { input: `${labels[1]!.code}\n` })
     expect(JSON.parse(back.out)).toMatchObject({ packed: 1, failed: 0 })
   })
-  it("never have a code that also stands for another unit", async () => {
+  it("never carry a code that also stands for another unit", async () => {
     const send = sender(place)
     const unit = async (fields: object) =>
       Number((await send("POST", "/stock_levels", { product_id: 10, store_id: 1, ...fields }))["stock_level"].id)
@@ -208,7 +208,7 @@ describe("the destination of a page", () => {
     [["containers", "manifest", "1", "--html", "x.html", "--labels", "qr", "--sheet", "9x9"], "is none of 3x8"],
     [["containers", "manifest", "1", "--html", "x.html", "--labels", "qr", "--skip", "24"], "at most 23"],
     [["containers", "manifest", "1", "--html", "x.html", "--labels", "ean13"], "code128"]
-  ])("is refused in words: %j", async (words, text) => {
+  ])("is refused with a message: %j", async (words, text) => {
     const { code, err, out } = await tool(...words)
     expect([code, out]).toEqual([2, ""])
     expect(err).toContain(text)

@@ -80,10 +80,10 @@ describe("the calendar on a terminal", () => {
       "1\tHead\t2027-06-29\t4\n1\tHead\t2027-06-30\t4\n1\tHead\t2027-07-01\t0\n1\tHead\t2027-07-02\t-2\n"
     )
   })
-  it("keeps escape sequences in names from taking over the terminal", () => {
+  it("removes escape sequences from names", () => {
     expect(gridText([{ ...products[0]!, product_name: "\u001b[2Jgone" }], terminal(80))).not.toMatch(escapes)
   })
-  it("says so when it is empty", () => {
+  it("says that nothing is kept if it is empty", () => {
     expect(gridText([], terminal(80))).toMatch(/^Nothing is kept/)
     expect(gridText([], terminal(80, { is_tty: false }))).toBe("")
   })
@@ -133,19 +133,19 @@ describe("the claims on a terminal", () => {
     }
     expect(chartText(year, "UTC", terminal(500))).not.toContain("a column")
   })
-  it("belong to days of the store, also when its clocks change", () => {
+  it("are drawn on the store's days, also over a clock change", () => {
     // Midnight in London on 29 March 2027 is 23:00 UTC the day before.
     const one = demand("2027-03-28T23:00:00.000Z", "2027-03-29T23:00:00.000Z")
     expect(
       chartText(chart("2027-03-27T00:00:00.000Z", "2027-03-29T23:00:00.000Z", [one]), "Europe/London", terminal(80))
     ).toContain(" ··█· reserved")
   })
-  it("say so when there are none", () => {
+  it("say that nobody claims the product if there are none", () => {
     expect(chartText(chart("2027-03-27T00:00:00.000Z", "2027-03-29T00:00:00.000Z", []), "UTC", terminal(80))).toContain(
       "Nobody claims it in this window."
     )
   })
-  it("are a line each in a pipe", () => {
+  it("are one line each in a pipe", () => {
     expect(
       chartText(
         chart("2027-03-27T00:00:00.000Z", "2027-03-29T00:00:00.000Z", [

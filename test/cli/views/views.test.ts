@@ -169,7 +169,7 @@ describe("the calendar as a page", () => {
       ).toBe(`${shown(name)}, Sat 27 Mar 2027: short of 1`)
     }
   })
-  it("draws 200 products over 60 days, and refuses 1,000 over 380 naming what would fit", () => {
+  it("draws 200 products over 60 days, and refuses 1,000 over 380, naming the maximum", () => {
     const many = (products: number, days: number) =>
       Array.from({ length: products }, (_, at) =>
         product(
@@ -184,7 +184,7 @@ describe("the calendar as a page", () => {
       "1000 products over 380 days are 380000 cells; a page holds 60000."
     )
   })
-  it("says so when it is empty", () => {
+  it("says that nothing is kept if it is empty", () => {
     const text = calendarPage([], scene)
     expect(faultsOf(text)).toEqual([])
     expect(textOf(all(readPage(text), "main")[0]!)).toContain("Nothing is kept at this store")
@@ -223,7 +223,7 @@ const spans = (element: Element, name: string): ReadonlyArray<readonly [number, 
     .map(({ attributes }) => [Number(attributes["x"]), Number(attributes["x"]) + Number(attributes["width"])])
 
 describe("the chart of claims as a page", () => {
-  it("puts days and bars where the store's clock has them over a change of clocks", () => {
+  it("places days and bars by the store's clock, also over a clock change", () => {
     // In London the 28th has 23 hours: the window of four days has 95.
     const page = bodyOf(
       ganttPage(
@@ -393,7 +393,7 @@ const periods = fc
   )
 
 describe("the lanes of a chart", () => {
-  it("contain every claim once, and never two at a time", () => {
+  it("contain every claim once, without overlaps", () => {
     fc.assert(
       fc.property(periods, (demands) => {
         const rows = packed(demands)
@@ -408,7 +408,7 @@ describe("the lanes of a chart", () => {
       })
     )
   })
-  it("are tested at instants that cover every claim, each needed for at least one", () => {
+  it("are counted at instants that cover every claim", () => {
     fc.assert(
       fc.property(periods, (demands) => {
         const moments = momentsOf({ to: "2099-01-01T00:00:00.000Z", demands })
@@ -484,7 +484,7 @@ describe("a manifest as a page", () => {
   })
 })
 
-describe("a picture's file", () => {
+describe("the file of a page", () => {
   let folder = ""
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), "flightcase-pictures-"))
@@ -509,7 +509,7 @@ describe("a picture's file", () => {
   })
 })
 
-describe("a stretch of days", () => {
+describe("a range of days", () => {
   it.each([
     ["2027-03-01", "2027-03-01", "1 Mar 2027"],
     ["2027-03-01", "2027-03-09", "1 to 9 Mar 2027"],

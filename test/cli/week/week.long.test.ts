@@ -12,14 +12,14 @@ import { friday, monday, saturday, sunday, thursday, tuesday, wednesday } from "
 
 vi.setConfig({ testTimeout: 600_000, hookTimeout: 600_000 })
 
-describe.each(share(engines))("a week of a rental house, on %s", (engine) => {
+describe.each(share(engines))("a rental house's week, server on %s,", (engine) => {
   let script: Script
   beforeAll(async () => {
     script = await openScript(engine)
   })
   afterAll(() => script?.close())
   const days = { monday, tuesday, wednesday, thursday, friday, saturday, sunday }
-  it.each(Object.entries(days))("%s ends with everything where the ledger has it", async (_name, day) => {
+  it.each(Object.entries(days))("agrees with its independent ledger on the evening of %s", async (_name, day) => {
     await day(script)
     await atPeace(script.house)
     expect(await faultsOf(script.house, script.ledger)).toEqual([])

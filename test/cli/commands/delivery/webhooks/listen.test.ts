@@ -26,7 +26,7 @@ describe("the signature of a delivery", () => {
   })
 })
 
-it("listening validates port and status, and explains how a server can reach it", async () => {
+it("webhooks listen validates port and status, and names the setting that lets the server reach it", async () => {
   const place = await openPlace()
   try {
     expect(await runHere(place, ["webhooks", "listen", "--port", "x"])).toMatchObject({ code: 2 })

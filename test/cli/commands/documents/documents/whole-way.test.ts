@@ -57,7 +57,7 @@ const acceptAt = async (url: string): Promise<string> => {
   }
 }
 
-it("from an offline device to an order accepted by the customer", async () => {
+it("a quotation made offline is mailed, accepted by the customer, becomes an order, and verifies as a PDF", async () => {
   await api("PUT", "/api/v1/settings/documents", { settings: { acceptance: "order" } })
   const { member } = await api("POST", "/api/v1/members", { name: "Ann Ltd", membership_type: "organisation" })
   await api("POST", `/api/v1/members/${member.id}/emails`, { address: "ann@customer.example" })

@@ -43,7 +43,7 @@ const attached = async ({ url }: Place): Promise<ReadonlyArray<readonly [string,
 }
 
 describe("an export with files", () => {
-  it("restores them to an empty server; files damaged on the way are refused, and nothing is imported", async () => {
+  it("restores the files to an empty server, and is refused if one is altered or missing", async () => {
     const contents = [Buffer.alloc(3_000_000, "abc"), Buffer.from("second"), Buffer.from("second")]
     expect((await run(one, ["login", one.url, "--token", owner_token])).code).toBe(0)
     expect((await run(one, ["products", "create", "--name", "Lamp"])).code).toBe(0)
@@ -72,7 +72,7 @@ describe("an export with files", () => {
       '"stored_files"'
     )
   })
-  it("a journal with missing files is not imported unless confirmed", async () => {
+  it("is not imported without its files unless that is confirmed", async () => {
     const empty = await openPlace()
     try {
       const folder = join(one.folder, "out")

@@ -23,7 +23,7 @@ describe("flightcase import", () => {
     ["members", "number", "notes"],
     ["products", "sku", "description"]
   ])(
-    "refuses of %s the row with a cell of 1.2 MB by its line and column, and accepts all others",
+    "refuses the row of %s with a cell of 1.2 MB, naming line and column, and accepts the others",
     async (kind, key, text) => {
       const file = written(`${kind}.csv`, [
         [key, "name", text],
@@ -41,13 +41,13 @@ describe("flightcase import", () => {
     }
   )
 
-  it("parts rows into requests by their bytes", async () => {
+  it("splits long rows into several requests by their size", async () => {
     const rows = Array.from({ length: 40 }, (_, at) => [`L-${at}`, `Long ${at}`, "é".repeat(50_000)])
     const file = written("long.csv", [["number", "name", "notes"], ...rows])
     expect(await imported("members", file)).toMatchObject({ code: 0, of: { created: 40 } })
   })
 
-  it("reports the imported rows of an interrupted import, and none of a plan", async () => {
+  it("reports how many rows an interrupted import accepted, and none for a plan", async () => {
     const rows = Array.from({ length: 1_000 }, (_, at) => [`B-${at}`, `Row ${at}`, "x".repeat(500)])
     const file = written("broken.csv", [["number", "name", "notes"], ...rows, ["B-x", '"Never closed']])
     const args = ["import", "members", file, "--chunk", "100"]
@@ -58,7 +58,7 @@ describe("flightcase import", () => {
     expect((await runHere(place, [...args, "--plan"])).err).not.toContain("are in")
   })
 
-  it("does not report imported rows for a refused plan", async () => {
+  it("reports no accepted rows for a refused plan", async () => {
     const file = written("plain.csv", [
       ["number", "name"],
       ["P-1", "One"]

@@ -37,7 +37,7 @@ it("instants are shown to the minute, and in full when they differ within one mi
   ])
 })
 
-it("changes only on the server or only on this device are described in words", () => {
+it("a row made only by the server, or only on this device, is reported as such", () => {
   const report = (here: string | null, there: string | null) =>
     reportLines([
       {
@@ -51,7 +51,7 @@ it("changes only on the server or only on this device are described in words", (
   ])
   expect(report("insert", null)).toEqual(["9  shortage acknowledgement 101: made here; the server did not do that."])
 })
-it("an order that others left short says so, and where to look", () => {
+it("an order that became short is reported with the command that shows its shortages", () => {
   const report = (there: boolean) =>
     reportLines([
       {
@@ -79,7 +79,7 @@ it("an order that others left short says so, and where to look", () => {
   ])
   expect(report(false)).toEqual(["9  order Q-0001 Gala: no longer short."])
 })
-it("prints a conflict's times in the order's zone, and with an offset in suggested commands", async () => {
+it("a conflict's times are printed in the order's zone, and with an offset in suggested commands", async () => {
   const context = openContext({ offline: true }, { FLIGHTCASE_HOME: "/nowhere" })
   const zones: { readonly [store: string]: string } = { 7: "Europe/Berlin" }
   const terminal = { ...context.terminal, zoneOf: ({ store_id }: { store_id?: unknown }) => zones[String(store_id)] }
@@ -119,6 +119,6 @@ it.each([
   ["(2026-12-05T17:00:00.000Z)", "(2026-12-05 18:00)"],
   ["orders extend 9 --to 2026-12-05T17:00:00.000Z --lines 1", undefined],
   ['POST … {"ends_at":"2026-12-05T17:00:00.000Z"}', undefined]
-])("of %s on a terminal is displayed as %s", (text, read) => {
+])("%s is displayed on a terminal as %s", (text, read) => {
   expect(sentenceText(text, "Europe/Berlin")).toBe(read ?? text)
 })

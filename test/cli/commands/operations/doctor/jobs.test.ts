@@ -4,7 +4,7 @@ import { failedJobs, jobsFinding } from "../../../../../cli/commands/operations/
 const none = { total: 0, jobs: [] }
 const job = { id: "mail.send:a.b", error: "No such mailbox" }
 
-it("failed jobs are named with their errors and the way out", () => {
+it("failed jobs are listed with their errors and the commands to retry or drop them", () => {
   expect(jobsFinding({ total: 5, jobs: [job] }, none)).toEqual({
     check: "jobs",
     ok: false,
@@ -19,10 +19,10 @@ it("jobs that no worker handles are listed", () => {
     detail: "1 should have begun an hour ago or more: web.hook:1. The server's log says why"
   })
 })
-it("a server without trouble is well", () => {
+it("a server without failed jobs passes the check", () => {
   expect(jobsFinding(none, none)).toEqual({ check: "jobs", ok: true, detail: "none has failed" })
 })
-it("is silent for users who may not see jobs, and for servers without any", async () => {
+it("the check is omitted for users who may not see jobs, and for servers without jobs", async () => {
   for (const status of [403, 404])
     expect(
       await failedJobs({ remote: { call: async () => ({ status, body: {}, headers: new Headers() }) } as never })

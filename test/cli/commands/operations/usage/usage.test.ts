@@ -143,7 +143,7 @@ const shown = async (words: ReadonlyArray<string>, env?: { readonly [name: strin
 /** A terminal asks by which clocks times are read, too. */
 const askedOfUsage = (): ReadonlyArray<string> => asked.filter((path) => path.startsWith("/api/v1/usage"))
 
-describe("the table", () => {
+describe("the table of usage", () => {
   it("in a pipe is rows only, with one request", async () => {
     expect(await shown(["usage"])).toBe(
       "availability.calendar\tGET /api/v1/availability/calendar\t150\t750\n" +
@@ -165,7 +165,7 @@ describe("the table", () => {
     // The days first: the question itself counts, and no day may have more calls than the whole.
     expect(askedOfUsage()).toEqual(["/api/v1/usage?dimension=day", "/api/v1/usage"])
   })
-  it("by day has every day of the window, by one question", async () => {
+  it("by day has every day of the window, from one request", async () => {
     expect(await shown(["usage", "--by", "day"], seen)).toMatchInlineSnapshot(`
       "7d  2026-07-01 12:30 to 2026-07-08 12:30 UTC  1,400 calls  1,950 units
       ·▂·····█  1,200 calls on the busiest day
@@ -193,7 +193,7 @@ describe("the table", () => {
       .slice(2))
       expect([...line].length).toBeLessThanOrEqual(60)
   })
-  it("shows shares of the calls where none of them counts", async () => {
+  it("shows shares of calls if no call cost units", async () => {
     expect(await shown(["usage", "--by", "token"], seen)).toMatch(/none\s+3\s+0\s+100%\s+█+/)
   })
   it("as JSON is the server's answer", async () => {
@@ -203,16 +203,16 @@ describe("the table", () => {
     })
   })
 })
-describe("the question", () => {
+describe("the request of usage", () => {
   it.each([
     [["--window", "30d", "--by", "status"], "window=30d&dimension=status"],
     [["--from", "2026-06-01", "--to", "2026-06-30"], "window=custom&from=2026-06-01&to=2026-06-30"],
     [["--channel", "webhook_sent", "--token", "4"], "channel=webhook_sent&token_id=4"]
-  ])("%o requests %s", async (flags, query) => {
+  ])("has for the flags %o the query %s", async (flags, query) => {
     await shown(["usage", ...flags])
     expect(asked).toEqual([`/api/v1/usage?${query}`])
   })
-  it("names a token by its name, where one has it", async () => {
+  it("takes a token's name, unless several tokens have it", async () => {
     await shown(["usage", "--token", "Shop"])
     expect(asked.at(-1)).toBe("/api/v1/usage?token_id=4")
     expect(await type(["usage", "--token", "Twin"])).toMatchObject({
@@ -221,15 +221,15 @@ describe("the question", () => {
     })
     expect(await type(["usage", "--token", "Nobody"])).toMatchObject({ code: 3 })
   })
-  it("explains how to log in where --token was meant for that", async () => {
+  it("explains that --token is a filter if it was meant to log in", async () => {
     expect(await type(["usage", "--token", "4"], { FLIGHTCASE_TOKEN: "unknown" })).toMatchObject({
       code: 4,
       err: expect.stringContaining("set FLIGHTCASE_TOKEN: --token of usage says whose calls are shown")
     })
   })
 })
-describe("the file", () => {
-  it("is fetched once its job is done, under its own or the given name", async () => {
+describe("the exported usage", () => {
+  it("is downloaded once its job is done, under its own or the given name", async () => {
     const ran = await type(["usage", "export", "--by", "token"])
     expect([ran.code, ran.out, ran.err]).toEqual([0, "", `Wrote usage-7d.csv, ${csv.length} bytes.\n`])
     expect(readFileSync(join(folder, "usage-7d.csv"), "utf8")).toBe(csv)
@@ -247,8 +247,8 @@ describe("the file", () => {
     })
   })
 })
-describe("single calls", () => {
-  it("are filtered by flags; a date as the end includes all of that day", async () => {
+describe("logged calls", () => {
+  it("are filtered by flags, with an end date that includes the whole day", async () => {
     const flags = words("--status 422 --route members.list --token Shop --from 2026-07-01 --to 2026-07-02")
     const out = await shown(["usage", "logs", ...flags, "--sort", "status_code", "--per-page", "50"])
     expect(out).toBe("2026-07-08T12:00:00.000Z\tapi\tGET\t/api/v1/members\t422\t12\t1\t4\t1\tr-1\n")

@@ -113,7 +113,7 @@ const counter = async (answers: ReadonlyArray<readonly [question: RegExp, answer
 /** Near enough to be counted, whenever this runs. */
 const dayIn = (days: number): string => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)
 
-it("asks for customer, dates and products, and shows total and shortage after each line", async () => {
+it("the quote wizard asks for customer, dates and products, and shows total and shortage after each line", async () => {
   const [from, to] = [`${dayIn(30)}T09:00Z`, `${dayIn(32)}T09:00Z`]
   const { flags, said } = await counter([
     [/^Subject/, "", /needs a subject/],
@@ -160,7 +160,7 @@ it("asks for customer, dates and products, and shows total and shortage after ea
   expect(said.find((line) => line.includes("trampoline"))).toMatch(/^No product has "trampoline" in its name/)
   expect(flags).toEqual({ subject: "Gala", member: expect.any(String), from, to, line: ["1*4", "3*1"], draft: true })
 })
-it("needs neither a customer, nor dates, nor lines", async () => {
+it("the quote wizard needs neither a customer, nor dates, nor lines", async () => {
   expect(
     (
       await counter([
@@ -173,7 +173,7 @@ it("needs neither a customer, nor dates, nor lines", async () => {
     ).flags
   ).toEqual({ subject: "Bare", line: [], draft: false })
 })
-it("says that shortages beyond the horizon are unknown", async () => {
+it("the quote wizard says that shortages of distant dates are unknown", async () => {
   const { said } = await counter([
     [/^Subject/, "Far"],
     [/^Customer/, ""],
@@ -190,7 +190,7 @@ it("says that shortages beyond the horizon are unknown", async () => {
     "These dates are too far off to count what is free."
   ])
 })
-it("writes nothing when discarded", async () => {
+it("the quote wizard writes nothing if its quote is discarded", async () => {
   await expect(
     counter([
       [/^Subject/, "Gone"],
@@ -205,7 +205,7 @@ it("writes nothing when discarded", async () => {
   expect(JSON.parse((await cli.type(["quote", "list", "--json"])).out).meta.total).toBe(0)
 })
 
-it("creates an unknown customer along with the quote, and warns about one on stop", async () => {
+it("the quote wizard takes the details of a new customer, and warns about one on stop", async () => {
   const { flags } = await counter([
     [/^Subject/, "Gala"],
     [/^Customer/, "Newcomers"],
@@ -231,7 +231,7 @@ it("creates an unknown customer along with the quote, and warns about one on sto
   expect(said).toContain("! Bad Payers is on stop.")
 })
 
-it("finds customers without accents, by account number and by their contacts", async () => {
+it("the quote wizard finds customers without accents, by account number and by their contacts", async () => {
   for (const typed of ["muller", "10001", "ann lee"]) {
     const { said } = await counter([
       [/^Subject/, "Gala"],
@@ -244,7 +244,7 @@ it("finds customers without accents, by account number and by their contacts", a
   }
 })
 
-it("offers an existing customer of the same name, or none of them", async () => {
+it("the quote wizard offers an existing customer of the same name", async () => {
   const context = openContext({ offline: true }, { FLIGHTCASE_HOME: cli.home })
   const answered = (at: number) =>
     sameNamed({ ...context, interactive: true }, "MULLER ag", {

@@ -13,7 +13,7 @@ afterEach(async () => {
   await place.close()
 })
 
-it("takes a logo along with its file, once", async () => {
+it("setup uploads the logo's file, once", async () => {
   writeFileSync(join(place.folder, "logo.png"), fadingPng(4, 4))
   writeFileSync(join(place.folder, "house.json"), JSON.stringify({ company: { name: "Northlight" }, logo: "logo.png" }))
   const first = await runHere(place, ["setup", "--file", "house.json", "--json"])
@@ -28,7 +28,7 @@ it("takes a logo along with its file, once", async () => {
     "Northlight"
   )
 })
-it("gives its stores the company's time zone by default, so that days agree", async () => {
+it("setup gives stores the company's time zone by default", async () => {
   const zones = async () =>
     JSON.parse((await runHere(place, ["stores", "list", "--json"])).out).stores.map((one: any) => one.timezone)
   const flags = ["setup", "--name", "Northlight", "--time-zone", "Europe/London", "--no-input", "--json"]
@@ -41,26 +41,26 @@ it("gives its stores the company's time zone by default, so that days agree", as
   const again = JSON.parse((await runHere(place, ["setup", "--file", "house.json", "--json"])).out)
   expect(again.setup.map((one: any) => one.state)).not.toContain("set")
 })
-it("accepts its own example file, as printed", async () => {
+it("setup accepts its own example file", async () => {
   const { out } = await runHere(place, ["setup", "--example"])
   writeFileSync(join(place.folder, "house.json"), out)
   expect(await runHere(place, ["setup", "--file", "house.json", "--json"])).toMatchObject({ code: 0 })
   const { stores } = JSON.parse((await runHere(place, ["stores", "list", "--json"])).out)
   expect(stores.map((one: any) => one.name)).toEqual(["Bristol", "Leeds"])
 })
-it("refuses a file with an unknown section, naming the valid ones", async () => {
+it("setup refuses a file with an unknown key, naming the valid ones", async () => {
   writeFileSync(join(place.folder, "house.json"), JSON.stringify({ company: { title: "Northlight" } }))
   const refused = await runHere(place, ["setup", "--file", "house.json", "--json"])
   expect(refused.code).toBe(5)
   expect(JSON.parse(refused.err).message).toContain("company has no title; there are name")
 })
-it("recovers the owner's token on the server's own machine only", async () => {
+it("serve recover-owner is refused over the network", async () => {
   const refused = await runHere(place, ["serve", "recover-owner", "--url", place.url, "--json"])
   expect(refused.code).toBe(2)
   expect(JSON.parse(refused.err).message).toContain("not over the network")
   expect((await runHere(place, ["serve", "recover-owner"])).code).toBe(1)
 })
-it("creates several working taxes, and retires a new server's default rate", async () => {
+it("setup creates several taxes, and deactivates a new server's default rate", async () => {
   const json = async (...words: ReadonlyArray<string>) => {
     const ran = await runHere(place, [...words, "--json"])
     expect(ran.code, ran.err).toBe(0)
@@ -101,7 +101,7 @@ it("creates several working taxes, and retires a new server's default rate", asy
   const { opportunity } = await json("opportunities", "show", "1")
   expect(opportunity.tax_total).toBe("31.50")
 })
-it("gives new companies short numbers, and keeps the format of one with documents until it chooses", async () => {
+it("setup keeps the number format of a company with documents, unless --short-numbers is given", async () => {
   const numbering = async () =>
     JSON.parse((await runHere(place, ["settings", "show", "numbering", "--json"])).out).settings
   const quote = [
@@ -125,7 +125,7 @@ it("gives new companies short numbers, and keeps the format of one with document
   expect(await numbering()).toMatchObject({ "invoice.prefix": "R-", "invoice.digits": 4, "credit_note.prefix": "CN-" })
   expect(await made()).toBe("Q-0002")
 })
-it("takes time zone and currency of the country at the first set-up, not at later ones", async () => {
+it("setup takes time zone and currency from the country the first time, and not later", async () => {
   const flags = ["setup", "--name", "Nordlicht", "--country", "de", "--no-input", "--json"]
   expect(await runHere(place, flags)).toMatchObject({ code: 0 })
   const company = async () => JSON.parse((await runHere(place, ["settings", "show", "company", "--json"])).out).settings
@@ -135,7 +135,7 @@ it("takes time zone and currency of the country at the first set-up, not at late
   expect(await runHere(place, ["setup", "--country", "GB", "--no-input"])).toMatchObject({ code: 0 })
   expect(await company()).toMatchObject({ country_code: "GB", timezone: "Europe/Berlin", base_currency: "EUR" })
 })
-it("shows the code of an invitation where no mail server is set", async () => {
+it("setup prints an invitation's code if no mail server is set", async () => {
   const person = { name: "Ann", email: "ann@house.example", roles: ["Sales"], invite: true }
   writeFileSync(join(place.folder, "house.json"), JSON.stringify({ people: [person] }))
   const { err } = await runHere(place, ["setup", "--file", "house.json"])

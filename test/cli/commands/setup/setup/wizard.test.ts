@@ -49,7 +49,7 @@ const answering = (answers: ReadonlyArray<Answer>): Questions => {
   }
 }
 
-it("refuses each answer when it is given, in the words of the server", async () => {
+it("the setup wizard refuses each invalid answer with the server's message", async () => {
   await runHere(place, ["products", "create", "--name", "Lamp"])
   const context = openContext({}, place.env)
   try {
