@@ -87,10 +87,10 @@ const typeAll = async (lines: ReadonlyArray<Line>): Promise<ReadonlyArray<string
 }
 
 describe("the commands of the guide", () => {
-  it("the tour's work from the first to the last", async () => {
+  it("run from the first to the last on the tour's page", async () => {
     expect(await typeAll(linesOf("TOUR"))).toEqual([])
   })
-  it("those of office, counter, warehouse and API work in sequence", async () => {
+  it("run in sequence on the pages of office, counter, warehouse and API", async () => {
     const sets_up = (heading: string) => /^(Set the house up|Let people in)$/.test(heading)
     const lines = [
       ...linesOf("OFFICE", sets_up),
@@ -102,7 +102,7 @@ describe("the commands of the guide", () => {
     expect(await typeAll(lines)).toEqual([])
   })
 
-  it("name verbs and flags that exist, wherever the guide names a command", async () => {
+  it("name existing verbs and flags on every page", async () => {
     const place = await openPlace()
     const helps = new Map<string, string>()
     /** Help of the longest prefix of the words that is a command. */

@@ -49,8 +49,8 @@ const problemsOf = (text: string): ReadonlyArray<string> =>
 const problemsByFile = (problems: (path: string) => ReadonlyArray<string>): ReadonlyArray<string> =>
   readable.flatMap((path) => problems(path).map((one) => `${path}: ${one}`))
 
-describe("the rules of the field", () => {
-  it("number their sections, upwards and each once", () => {
+describe("the pages of docs/rules", () => {
+  it("number their sections in ascending order, each once", () => {
     expect([...sections.keys()].sort()).toEqual([
       "availability",
       "billing",
@@ -72,18 +72,30 @@ describe("the rules of the field", () => {
   it("are cited by sections that exist", () => {
     expect(problemsByFile((path) => problemsOf(read(path)))).toEqual([])
   })
-  it("are cited by file, in one form", () => {
+  it("are cited in one form, by the file's name", () => {
     const bare = new RegExp(`\\((?:${[...sections.keys()].join("|")}) ${sectionNumber}[,) ]`, "g")
     expect(problemsByFile((path) => [...read(path).matchAll(bare)].map(([whole]) => whole))).toEqual([])
     expect([...read("core/orders/opportunities/tables/opportunities.ts").matchAll(citation)]).not.toEqual([])
   })
   it.each([
-    ["a file that is not there", "(rules/weather 1)", "rules/weather 1: there is no docs/rules/weather.md"],
-    ["a section that is not there", "(rules/rates 4.99)", "rules/rates 4.99: docs/rules/rates.md has no section 4.99"],
-    ["one of several", "rules/billing 4 and 77", "rules/billing 4 and 77: docs/rules/billing.md has no section 77"],
-    ["a range that runs backwards", "rules/rates 5 to 4", "rules/rates 5 to 4: 5 to 4 is no range"],
-    ["a link", "[rates 99](rates.md)", "[rates 99](rates.md): docs/rules/rates.md has no section 99"]
-  ])("the check finds %s", (_, text, expected) => {
+    ["citations of an unknown file", "(rules/weather 1)", "rules/weather 1: there is no docs/rules/weather.md"],
+    [
+      "citations of an unknown section",
+      "(rules/rates 4.99)",
+      "rules/rates 4.99: docs/rules/rates.md has no section 4.99"
+    ],
+    [
+      "citations of one unknown section among several",
+      "rules/billing 4 and 77",
+      "rules/billing 4 and 77: docs/rules/billing.md has no section 77"
+    ],
+    ["reversed ranges", "rules/rates 5 to 4", "rules/rates 5 to 4: 5 to 4 is no range"],
+    [
+      "links with unknown sections",
+      "[rates 99](rates.md)",
+      "[rates 99](rates.md): docs/rules/rates.md has no section 99"
+    ]
+  ])("are checked for %s", (_, text, expected) => {
     expect(problemsOf(text)).toEqual([expected])
   })
 })
@@ -115,7 +127,7 @@ describe("documents", () => {
     expect(paths.length).toBeGreaterThan(50)
     expect(paths.filter((path) => !existsSync(join(root, path)))).toEqual([])
   })
-  it("lead to the rules from README and ARCHITECTURE", () => {
+  it("link to docs/rules from README and ARCHITECTURE", () => {
     expect(read("README.md")).toContain("(docs/rules/README.md)")
     expect(read("docs/ARCHITECTURE.md")).toContain("(rules/README.md)")
   })

@@ -83,7 +83,7 @@ describe("the package", () => {
       )
     )
   })
-  it("names no script whose files are missing, and leaves the clone unchanged", () => {
+  it("has no npm script whose files are missing, and is packed without changing the clone", () => {
     const { scripts } = JSON.parse(readFileSync(join(installed, "package.json"), "utf8")) as {
       readonly scripts: { readonly [name: string]: string }
     }
@@ -102,7 +102,7 @@ describe("the package", () => {
       "package.json"
     ])
   })
-  it("is smaller than 10 MB, and needs nothing beside itself but Node", () => {
+  it("is smaller than 9.4 MB, and depends on nothing but Node", () => {
     expect(packed.unpackedSize).toBeLessThan(9_400_000)
     const beside = existsSync(join(installed, "node_modules"))
       ? readdirSync(join(installed, "node_modules")).filter((name) => !name.startsWith("."))
@@ -117,7 +117,7 @@ describe("the manual", () => {
     expect(readdirSync(linked).toSorted()).toEqual(readdirSync(manual).toSorted())
     expect(readdirSync(linked)).toEqual(expect.arrayContaining(words("flightcase.1.gz flightcase-products.1.gz")))
   })
-  it("is troff without warnings", async () => {
+  it("is formatted by groff without warnings", async () => {
     if (!hasProgram("groff")) return
     for (const name of readdirSync(linked)) {
       const page = join(elsewhere, "page.1")
@@ -163,7 +163,7 @@ describe("installed into an empty folder", () => {
       out: expect.stringMatching(/^flightcase \d+\.\d+\.\d+\n$/)
     })
   })
-  it("serves, is filled, quotes while the server is stopped, and sends the quote when it is back", () =>
+  it("serves, imports, quotes while the server is stopped, and syncs the quote afterwards", () =>
     quotesOffline(elsewhere, bin))
   it("leaves no server behind when its parent is killed", async () => {
     const server = await servingIn(elsewhere, bin)(0)

@@ -123,7 +123,7 @@ describe.each(share(engines))("the first rental job on %s", (engine) => {
     expect((await cli("sync")).code).toBe(7)
   })
 
-  it("reconciles after another client booked the same asset: valid commands are accepted, others shown with the holder", async () => {
+  it("syncs after another client booked the same asset: one conflict that names the holder, all others accepted", async () => {
     server = await start()
     const ask = asOwner(server.url)
     const rival = (

@@ -285,7 +285,7 @@ const worlds = [
   ["pg", 2]
 ] as const
 it.each(share(worlds))(
-  "nothing is lost, stuck or leaked on %s with %i server(s) that are killed",
+  "webhooks, mail and jobs are neither lost nor stuck on %s with %i server(s) that are killed",
   async (engine, servers) => {
     const outcome = await run(engine, servers, 13)
     expectRecorded(outcome)

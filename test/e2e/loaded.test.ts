@@ -77,7 +77,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 describe("the built command line", () => {
-  it("is looked at for files that exist", () => {
+  it("is checked for existing files", () => {
     const root = fileURLToPath(new URL("../../", import.meta.url))
     expect([...server_work, ...seldom].filter((name) => !existsSync(join(root, name)))).toEqual([])
   })
@@ -100,7 +100,7 @@ describe("the built command line", () => {
     [["products", "list", "--offline"]],
     [["quote", "show", "1", "--offline"]],
     [["api", "GET", "/api/v1/products", "--offline"]]
-  ])("reads from its replica without anything of the server: %s", async (words) => {
+  ])("reads from its replica without loading the server: %s", async (words) => {
     const { bytes, of_node, sources } = await loadedBy(...words)
     expect(sources).toContain("core/catalogue.ts")
     expect(sources.filter((source) => source.startsWith("server/"))).toEqual([])

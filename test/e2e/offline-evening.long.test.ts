@@ -8,7 +8,7 @@ vi.setConfig({ testTimeout: 900_000 })
 
 const commands = 40
 
-it("two command lines, cut off and killed at random beside a rival, reconcile with the server without losses", async () => {
+it("two command lines that are cut off and killed at random sync with the server without losses", async () => {
   const database = await freshDatabase()
   try {
     const figures = await spendEvening({ commands, seed: 3, database: database.url })

@@ -16,7 +16,7 @@ const until = async (what: string, holds: () => boolean | Promise<boolean>): Pro
   }
 }
 
-describe("the replica in the background", () => {
+describe("sync --watch, and the sync in the background,", () => {
   let folder: string, home: string, port: number, server: RunningServer, cli: CommandLine, watchers: Array<ChildProcess>
   const start = async (): Promise<RunningServer> => (server = await startServer({ port, data: join(folder, "server") }))
   const names = async (): Promise<ReadonlyArray<string>> =>
@@ -71,7 +71,7 @@ describe("the replica in the background", () => {
     }
   }
 
-  it("follows others' changes, sends recorded commands, and survives a killed server", async () => {
+  it("pulls others' changes, sends recorded commands, and survives a killed server", async () => {
     const watcher = watch()
     await watcher.says("started")
     await asOwner(server.url)("POST", "/api/v1/product_groups", { name: "From the office" })
@@ -104,7 +104,7 @@ describe("the replica in the background", () => {
     expect((await cli("sync", "--json")).json.sync).toMatchObject({ sent: 0, pending: 0, conflicts: 0 })
   })
 
-  it("survives being killed, and reports a conflict when one arrives", async () => {
+  it("can be started again after it was killed, and reports a conflict", async () => {
     const first = watch()
     await first.says("started")
     first.child.kill("SIGKILL")
@@ -124,7 +124,7 @@ describe("the replica in the background", () => {
     expect((await cli("sync", "conflicts", "--json")).json.conflicts).toHaveLength(1)
   })
 
-  it("exits with the code for a restart when another release replaces the program", async () => {
+  it("exits with 75 when another release replaces the program", async () => {
     const program = join(folder, "program")
     mkdirSync(join(program, "cli"), { recursive: true })
     for (const part of ["out", "cli/bin.mjs", "package.json"])
@@ -138,7 +138,7 @@ describe("the replica in the background", () => {
     expect(watcher.events().at(-1)).toMatchObject({ event: "upgraded" })
   })
 
-  it("a device revoked while it is watched stops with the reason, for good", async () => {
+  it("exits with 4 when the device is revoked", async () => {
     const watcher = watch()
     await watcher.says("started")
     await asOwner(server.url)("DELETE", "/api/v1/sync/replicas/1")
@@ -148,7 +148,7 @@ describe("the replica in the background", () => {
     expect((await cli("products", "list")).code).toBe(4)
   })
 
-  it("is synced after a command has answered, and the next command reports the refusal", async () => {
+  it("starts after a command has answered, and the next command reports a refusal", async () => {
     const free = commandLine(home, { FLIGHTCASE_NO_BACKGROUND: "" })
     const attempt = () => {
       try {

@@ -23,7 +23,7 @@ export const billing_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "more is taken than is outstanding",
+    name: "a payment above the outstanding amount is accepted",
     file: payments,
     within: "recordPayment",
     find: "amount > invoice.amount_outstanding",
@@ -31,7 +31,7 @@ export const billing_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: payments_test, test: "one unit above the outstanding amount" }, histories]
   },
   {
-    name: "more is given back than was paid",
+    name: "a refund above the amount paid is accepted",
     file: payments,
     within: "recordRefund",
     find: "amount > invoice.amount_paid",
@@ -39,7 +39,7 @@ export const billing_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: payments_test, test: "one unit above what is paid" }, histories]
   },
   {
-    name: "an amount is credited beyond the invoice",
+    name: "a credit above the invoice's total is accepted",
     file: credits,
     within: "byAmount",
     find: "amount > most",
@@ -47,7 +47,7 @@ export const billing_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: credits_test, test: "one unit above the remainder" }, histories]
   },
   {
-    name: "rows are credited beyond the invoice",
+    name: "credited rows may exceed the invoice's total",
     file: credits,
     within: "byItems",
     find: "sum > most",
@@ -61,7 +61,7 @@ export const billing_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "a row is credited beyond its quantity",
+    name: "a row may be credited beyond its quantity",
     file: credits,
     within: "takenOf",
     find: "quantity > row.quantity",
@@ -69,7 +69,7 @@ export const billing_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: credits_test, test: "is rejected above the remaining quantity, at the row's position" }]
   },
   {
-    name: "a row is credited beyond the money that is left of it",
+    name: "a row may be credited beyond its remaining amount",
     file: left,
     within: "ofQuantity",
     find: "isWithin(due.net, left.net) && isWithin(due.tax, left.tax)",
@@ -77,7 +77,7 @@ export const billing_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: credits_test, test: "is limited by the row's remaining amount after a credit by amount" }]
   },
   {
-    name: "the last of a row takes its proportion and not the remainder",
+    name: "the last credit of a row takes its proportion instead of the remainder",
     file: left,
     within: "ofQuantity",
     find: "quantity === row.quantity",
@@ -87,7 +87,7 @@ export const billing_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "the odd units of an amount are lost",
+    name: "rounding remainders of a split amount are lost",
     file: left,
     within: "proRata",
     find: "raised.has(at) ? Math.sign(odd) : 0",
@@ -95,7 +95,7 @@ export const billing_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: credits_test, test: "is spread over the rows by their remaining amounts" }, histories]
   },
   {
-    name: "a number is passed over",
+    name: "a document number is skipped",
     file: "core/kernel/runtime/ids.ts",
     within: "nextDocumentNumber",
     find: "number_sequences.next + 1",
@@ -104,7 +104,7 @@ export const billing_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: "test/api/races.test.ts", test: "numbers from 1 to n" }]
   },
   {
-    name: "people at one invoice do not wait for each other",
+    name: "concurrent changes of one invoice do not wait for each other",
     file: "core/kernel/runtime/engine.ts",
     within: "lockCommandStreams",
     find: "yield* lockFirst(streamsOfCommand(endpoint, call.params, call.request.body))",

@@ -6,7 +6,7 @@ const batches_test = "test/server/documents/papers/batches.test.ts"
 
 export const document_mutants: ReadonlyArray<Mutant> = [
   {
-    name: "a document drawn of a draft is made final",
+    name: "a document rendered from a draft can be finalised",
     file: "core/documents/decide.ts",
     within: "finaliseDocument",
     find: "if (row.of_draft)",
@@ -14,7 +14,7 @@ export const document_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: documents_test, test: "the document of a draft invoice cannot be finalised" }]
   },
   {
-    name: "a voided document is read by an address given before",
+    name: "a voided document opens at its former link",
     file: "core/documents/decide.ts",
     within: "voidDocument",
     find: "uuid: null",
@@ -22,7 +22,7 @@ export const document_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: documents_test, test: "a voided document has no URL" }]
   },
   {
-    name: "another PDF is given for a lost one",
+    name: "a lost PDF is replaced by a different one",
     file: "server/documents/papers/snapshot.ts",
     within: "documentPdf",
     find: "!== sha256",

@@ -8,7 +8,7 @@ const leases_test = "test/sync/server/leases-at-once.test.ts"
 
 export const guard_mutants: ReadonlyArray<Mutant> = [
   {
-    name: "commands that only the server decides are taken from devices",
+    name: "server-only commands are accepted from devices",
     file: "sync/server/push.ts",
     within: "attempt",
     find: "|| endpoint.server_only",
@@ -16,7 +16,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: "test/sync/server-only.test.ts", test: "has each of them refused by name", engine: "sqlite" }]
   },
   {
-    name: "a file that somebody else sent opens to whoever knows its SHA-256",
+    name: "a file uploaded by one user opens to any user who knows its SHA-256",
     file: "sync/server/tables.ts",
     within: "keyOf",
     find: "`${user_id}:${sha256}`",
@@ -24,7 +24,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: "test/sync/attachments.test.ts", test: "cannot be claimed by SHA-256 alone", engine: "sqlite" }]
   },
   {
-    name: "a token is believed for a quarter of an hour",
+    name: "a token is cached for a quarter of an hour",
     file: "server/access/tokens/authenticate.ts",
     within: "believed_millis",
     find: "const believed_millis = 900",
@@ -32,7 +32,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: servers_test, test: "%s: the change applies within a second", engine: "sqlite" }]
   },
   {
-    name: "settings are believed for a quarter of an hour",
+    name: "settings are cached for a quarter of an hour",
     file: "server/host/caches.ts",
     within: "believed_millis",
     find: "const believed_millis = 900",
@@ -40,7 +40,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: servers_test, test: "of settings apply within a second", engine: "sqlite" }]
   },
   {
-    name: "other servers are not told",
+    name: "other servers are not notified of changes",
     file: "server/host/caches.ts",
     within: "makeCommits",
     find: "peers?.notify(settingsChanged)",
@@ -51,7 +51,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "other servers are told, but not that rights changed",
+    name: "other servers are notified of changes, but not of permissions",
     file: "server/host/caches.ts",
     within: "makePeerNotifier",
     find: "waiting = settingsChanged ||",
@@ -59,7 +59,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: servers_test, test: "%s at one is refused at the other" }]
   },
   {
-    name: "a server passes over what others tell it of rights",
+    name: "a server ignores other servers' notifications of permissions",
     file: "server/host/app.ts",
     within: "followOthers",
     find: "mayChangeSettings(notice.payload)",
@@ -67,7 +67,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: servers_test, test: "refuse a device revoked at the other, with the reason" }]
   },
   {
-    name: "bundles are decided as if their device's token opened everything",
+    name: "bundles are decided as if their device's token had all abilities",
     file: "sync/server/bundles.ts",
     within: "userOf",
     find: "{ id: device.token_id!, abilities }",
@@ -81,7 +81,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "another role that grants the same leaves its reader the rows of the one before",
+    name: "another role with the same permissions leaves its reader the former role's rows",
     file: "sync/protocol/redaction.ts",
     within: "redactionFor",
     find: "...viewer.role_ids.toSorted((a, b) => a - b)",
@@ -89,7 +89,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: "test/sync/server/cursor.test.ts", test: "changes with the user's role" }]
   },
   {
-    name: "readers are sent every row whole",
+    name: "readers receive every row in full",
     file: "sync/protocol/redaction.ts",
     within: "readerOf",
     find: "[table, visibleColumnsOf(table, viewer)]",
@@ -135,7 +135,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "a request for ids and its repetition do not wait for each other",
+    name: "concurrent lease requests do not wait for each other",
     file: "sync/server/reclaim-leases.ts",
     within: "lease",
     find: "yield* lockReplica(replica_id)",
@@ -146,7 +146,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "a warehouse changes how many are ordered, and so what they cost",
+    name: "Warehouse may change ordered quantities, and so the price",
     file: "core/orders/opportunities/units/bulk.ts",
     within: "acts",
     find: "!hasOnePermission(context.viewer, edit.permission)",
@@ -154,7 +154,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: roles_test, test: "permit only the listed roles to %s", engine: "sqlite" }]
   },
   {
-    name: "a warehouse changes lines and their prices",
+    name: "Warehouse may change lines and their prices",
     file: "core/orders/opportunities/lines/api.ts",
     within: "change",
     find: "...edit",
@@ -162,7 +162,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: roles_test, test: "permit only the listed roles to %s", engine: "sqlite" }]
   },
   {
-    name: "whoever makes roles gives away permissions they lack",
+    name: "users may create roles with permissions they lack",
     file: "core/people/users/api.ts",
     within: "rolesSlice",
     find: "!hasOnePermission(input.viewer, key)",
@@ -172,7 +172,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "a token causes a code for somebody who may more than it opens",
+    name: "a token may request a login code for a user with more permissions",
     file: "core/kernel/endpoints/token-permissions.ts",
     within: "abilityLacking",
     find: 'viewer.abilities.has("*")',
@@ -185,7 +185,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "whoever manages users gives them roles that hold permissions they lack themselves",
+    name: "users may give others roles with permissions they lack",
     file: "core/people/users/permissions.ts",
     within: "missingRight",
     find: "!hasOnePermission(viewer, permission)",

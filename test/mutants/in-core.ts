@@ -18,7 +18,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: engine_test, test: "a defect in", engine: "sqlite" }]
   },
   {
-    name: "a refused command of a device leaves what it did before it was refused",
+    name: "a device's refused command keeps rows written before the refusal",
     file: engine,
     within: "decideInSavepoint",
     find: "Effect.flatMap(Store, (store) => store.transaction(decideCommand(call, command_metadata)))",
@@ -32,7 +32,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "a value that is taken is a fault, not a refusal, of a device's command",
+    name: "a duplicate value in a device's command is a server error, not a refusal",
     file: engine,
     within: "decideInSavepoint",
     find: "return yield* refusal ?? failure",
@@ -40,7 +40,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: push_test, test: "that are refused leave only their verdict", engine: "sqlite" }]
   },
   {
-    name: "streams are not locked: of two who change one thing one is lost",
+    name: "streams are not locked, and one of two concurrent changes is lost",
     file: engine,
     within: "decideCommand",
     find: "yield* lockCommandStreams(endpoint, call)",
@@ -48,7 +48,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: races_test, test: "change one opportunity's lines", engine: "pg" }]
   },
   {
-    name: "streams are locked in the order they are named",
+    name: "streams are locked in the order they are given",
     file: "core/kernel/runtime/locks.ts",
     within: "inOrder",
     find: ".sort()",
@@ -61,7 +61,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "what was found taken is waited for while other locks are held",
+    name: "a command waits for a lock while it holds others",
     file: "core/kernel/runtime/locks.ts",
     within: "lockIfFree",
     find: "if (wanted === undefined || wanted.waits)",
@@ -74,7 +74,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "who claims goods does not wait for who claims the same",
+    name: "commands that claim the same goods do not wait for each other",
     file: "core/orders/opportunities/state/load.ts",
     within: "loadDecisionState",
     find: "if (needed !== undefined)",
@@ -82,7 +82,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: "test/api/shortage-races.test.ts", test: "by two orders for the last piece", engine: "pg" }]
   },
   {
-    name: "nobody is asked for the permission",
+    name: "permissions are not checked",
     file: "core/kernel/runtime/prepare.ts",
     within: "authorizeCall",
     find: "yield* checkPermission(endpoint, viewer)",
@@ -96,7 +96,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "rows that are gone are found by references",
+    name: "references to deleted rows are accepted",
     file: "core/kernel/runtime/prepare.ts",
     within: "missingReferences",
     find: 'if (row === undefined || (one.live && table.soft_delete && row["deleted_at"] !== null)) errors',
@@ -104,7 +104,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: engine_test, test: "must exist and not be deleted", engine: "sqlite" }]
   },
   {
-    name: "positions come from a counter nobody waits for",
+    name: "positions come from a sequence without a lock",
     file: "core/kernel/events/journal.ts",
     within: "appendInOneStatement",
     // Any sequence does; the shop of the tests has this one.
@@ -132,7 +132,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "erasing a person leaves them in older events",
+    name: "anonymising a person leaves them in older events",
     file: "core/kernel/events/journal.ts",
     within: "appendAndScrub",
     find: "yield* scrubEarlierEvents(store, scrubs, stored)",
@@ -146,7 +146,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "erasing a person overlooks the events of the doubles merged into them",
+    name: "anonymising a person leaves events of members merged into them",
     file: "core/people/personal-data/erase.ts",
     within: "eraseFromJournal",
     find: "...[id, ...merged_ids].map",
@@ -160,7 +160,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "erasing a person leaves their personal custom fields in older events",
+    name: "anonymising a person leaves their personal custom fields in older events",
     file: "core/people/personal-data/erase.ts",
     within: "eraseFromJournal",
     find: "kept_custom_fields === undefined ? {}",
@@ -174,7 +174,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "erasing a person whose account is in use takes half of them",
+    name: "anonymising a person with an active account erases half of the data",
     file: "core/people/members/decide.ts",
     within: "anonymiseMember",
     find: "if (user?.is_active === true)",
@@ -188,7 +188,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "ids given back are drawn again though others were drawn since",
+    name: "returned ids are drawn again even if later ones were drawn",
     file: "core/kernel/runtime/ids.ts",
     within: "releaseIds",
     in_text: true,
@@ -199,7 +199,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "a transaction is none",
+    name: "a transaction is not started",
     file: "core/kernel/store/store.ts",
     within: "make",
     find: "sql.withTransaction(Effect.provideService(effect, WrittenRows, undefined))",
@@ -207,7 +207,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: engine_test, test: "a defect in", engine: "sqlite" }]
   },
   {
-    name: "a row is known as a savepoint wrote it that was rolled back",
+    name: "a row stays cached as a rolled-back savepoint wrote it",
     file: "core/kernel/store/store.ts",
     within: "make",
     find: "      written?.clear()\n      return sql",
@@ -221,7 +221,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "changes to rows that wait to be inserted are lost",
+    name: "changes to rows waiting for insertion are lost",
     file: "core/kernel/store/batch-writer.ts",
     within: "collect",
     find: "rows.set(next.key, changed(table, row, next.set))",
@@ -235,7 +235,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "a database of SQLite answers before its commits are on the disk",
+    name: "SQLite commits return before they are on disk",
     file: "sync/sqlite/client.ts",
     within: "make",
     find: 'options.synchronous ?? "full"',
@@ -267,7 +267,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
 
 export const rule_mutants: ReadonlyArray<Mutant> = [
   {
-    name: "the database lets two claims of one unit overlap",
+    name: "the database accepts overlapping claims of one unit",
     file: "core/orders/demands/schema.ts",
     within: "demands",
     find: 'no_overlap: [{ name: "claims_asset_overlap", key: "asset_id", from: "buffered_starts_at", to: "buffered_ends_at", active: "is_active" }]',
@@ -281,7 +281,7 @@ export const rule_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "on SQLite a row may be moved into a window that is taken",
+    name: "SQLite lets a claim be moved over another one",
     file: "core/kernel/store/dialect.ts",
     within: "overlapTriggers",
     find: '(["insert", "update"] as const).map',
@@ -295,7 +295,7 @@ export const rule_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "on SQLite windows that only touch overlap",
+    name: "SQLite treats adjacent claims as overlapping",
     file: "core/kernel/store/dialect.ts",
     within: "overlapTriggers",
     in_text: true,
@@ -304,7 +304,7 @@ export const rule_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: engine_test, test: "let windows of one lamp touch but not overlap", engine: "sqlite" }]
   },
   {
-    name: "on Postgres windows that only touch overlap",
+    name: "Postgres treats adjacent claims as overlapping",
     file: "core/kernel/store/dialect.ts",
     within: "overlapConstraint",
     in_text: true,
@@ -313,7 +313,7 @@ export const rule_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: engine_test, test: "let windows of one lamp touch but not overlap", engine: "pg" }]
   },
   {
-    name: "the rule does not see who holds a unit",
+    name: "the rule does not see which order holds a unit",
     file: "core/orders/opportunities/state/demands.ts",
     within: "conflictingHold",
     find: "demand.asset_id === stock_level_id && demand.is_active && meets",
@@ -377,7 +377,7 @@ export const rule_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "nobody is asked before a seal is broken",
+    name: "a seal is broken without confirmation",
     file: "core/warehouse/scanning/unit-out.ts",
     within: "takingOut",
     find: "if (sealed.length > 0 && !break_seal && !is_free)",
@@ -391,7 +391,7 @@ export const rule_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "a kit's part that is back is demanded again with the rest of its kit",
+    name: "a returned part of a kit is claimed again with the rest of the kit",
     file: "core/orders/availability/rules/line-demands.ts",
     within: "demandsOfUnits",
     find: "Math.min(asked.left, asked.all - back)",
@@ -405,7 +405,7 @@ export const rule_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "a unit that is out with one order is booked out with another",
+    name: "a unit out with one order is booked out with another",
     file: "core/orders/opportunities/units/lifecycle.ts",
     within: "notOutElsewhere",
     find: "return holder === undefined",

@@ -8,7 +8,7 @@ const in_any_order = "in any order of requests, answers and records"
 
 export const limit_mutants: ReadonlyArray<Mutant> = [
   {
-    name: "each server counts for itself",
+    name: "each server counts requests by itself",
     file: "server/http/limits.ts",
     within: "makeLimits",
     find: 'rate: shared ? makeSharedRateLimiter({ take, failed: failed("requests a minute") }) : makeLocalRateLimiter()',
@@ -16,7 +16,7 @@ export const limit_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: servers_test, test: "admit %i sequential requests a minute, and report the rest correctly" }]
   },
   {
-    name: "a process is given more than what remains",
+    name: "a process reserves more requests than remain",
     file: "server/http/limits.ts",
     within: "grantOf",
     find: "Math.min(remaining, Math.max(needed, Math.min(used, Math.floor(remaining / part_of_remaining))))",
@@ -24,7 +24,7 @@ export const limit_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: minute_test, test: "is not exceeded, and almost fully used" }]
   },
   {
-    name: "a process takes more beforehand than it used",
+    name: "a process reserves more requests than it used before",
     file: "server/http/limits.ts",
     within: "grantOf",
     find: "Math.min(used, Math.floor(remaining / part_of_remaining))",
@@ -32,7 +32,7 @@ export const limit_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: minute_test, test: "is not exceeded, and almost fully used" }]
   },
   {
-    name: "what was taken under a higher limit is still let in",
+    name: "requests reserved under a higher limit are still let in",
     file: "server/http/limits.ts",
     within: "makeSharedRateLimiter",
     find: "if (limit < share.limit) share.held = share.used",
@@ -40,7 +40,7 @@ export const limit_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: minute_test, test: "applies a lower or higher value at once" }]
   },
   {
-    name: "a refusal is asked for again and again",
+    name: "a refused reservation is requested again at once",
     file: "server/http/limits.ts",
     within: "makeSharedRateLimiter",
     find: "if (share.taken >= limit) return stands(share, true, now)",
@@ -56,7 +56,7 @@ export const limit_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: quota_test, test: in_any_order }]
   },
   {
-    name: "what a process took for answers stays counted beside them",
+    name: "reserved units stay counted beside those used",
     file: "server/http/limit-quota.ts",
     within: "record",
     find: "const returned = Math.max(0, one.held - one.in_flight - (one.unrecorded - recorded))",
@@ -64,7 +64,7 @@ export const limit_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: quota_test, test: in_any_order }]
   },
   {
-    name: "answers given while records are written are let go",
+    name: "calls answered while records are written are not counted",
     file: "server/http/limit-quota.ts",
     within: "record",
     find: "- (one.unrecorded - recorded)",
@@ -72,7 +72,7 @@ export const limit_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: quota_test, test: in_any_order }]
   },
   {
-    name: "records that come to nothing are believed",
+    name: "units of rolled-back records are counted",
     file: "server/http/limit-quota.ts",
     within: "makeMonthQuota",
     find: "restore(one)",
@@ -80,7 +80,7 @@ export const limit_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: quota_test, test: in_any_order }]
   },
   {
-    name: "a month's quota stops devices that sync",
+    name: "a month's quota blocks syncing devices",
     file: "server/host/pipeline.ts",
     within: "admitOfMonth",
     find: "passes: passes_quota.test(trace.path)",

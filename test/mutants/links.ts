@@ -8,7 +8,7 @@ const acceptance = "test/server/documents/papers/acceptance.test.ts"
 
 export const link_mutants: ReadonlyArray<Mutant> = [
   {
-    name: "a link opens after its end",
+    name: "an expired link opens",
     file: opened,
     within: "openLink",
     find: "link.expires_at !== null && link.expires_at <= now",
@@ -24,7 +24,7 @@ export const link_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: links, test: "show nothing of the document before the PIN is right" }]
   },
   {
-    name: "a sixth PIN is looked at",
+    name: "a sixth PIN is checked",
     file: tries,
     within: "waitFor",
     find: "counted.at(-max)",
@@ -32,7 +32,7 @@ export const link_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: links, test: "allow five wrong PINs from one network in 15 minutes" }]
   },
   {
-    name: "a cookie outlives its hour",
+    name: "a cookie is valid beyond its hour",
     file: "server/documents/links/pages.ts",
     within: "hasPass",
     find: "Number(expires) * 1_000 <= now_millis",
@@ -40,7 +40,7 @@ export const link_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: links, test: "admit a reader for an hour by a cookie for this one page" }]
   },
   {
-    name: "a voided document has an address",
+    name: "a voided document has a link",
     file: "core/documents/links/decide.ts",
     within: "whyNotShared",
     find: `status === "generated" || status === "finalised"`,
@@ -48,7 +48,7 @@ export const link_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: links, test: "refuse invalid PINs, past expiry times and documents that are not generated" }]
   },
   {
-    name: "a changed quotation is accepted",
+    name: "a quotation changed since it was sent can be accepted",
     file: "server/documents/links/accept.ts",
     within: "isOffered",
     find: "offerText(prepared.compose({})) === offerText(text.document)",
@@ -58,7 +58,7 @@ export const link_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "a lost quotation is accepted",
+    name: "a lost quotation can be accepted",
     file: "core/documents/links/acceptance.ts",
     within: "whyNotAccepted",
     find: "isClosed(opportunity)",

@@ -17,13 +17,13 @@ const playedBy = (file: string): ReadonlyArray<string> => {
   return [text, ...beside]
 }
 
-describe("deliberate mutants", () => {
-  it("are many, each with a unique name", () => {
+describe("mutants", () => {
+  it("have unique names", () => {
     expect(mutants.length).toBeGreaterThanOrEqual(24)
     expect(new Set(mutants.map(({ name }) => name)).size).toBe(mutants.length)
   })
   it.each(mutants.map((mutant) => [mutant.name, mutant] as const))(
-    "%s: breaks one place, and names existing tests",
+    "(%s) break one place, and name existing tests",
     (_name, mutant) => {
       const { killed_by } = mutant
       const place = placeOf(sources, mutant)

@@ -10,7 +10,7 @@ const device_test = "test/sync/notification-preferences.test.ts"
 
 export const notification_mutants: ReadonlyArray<Mutant> = [
   {
-    name: "a muted type is told",
+    name: "a muted type is notified",
     file: effective,
     within: "effectiveChannels",
     find: "preference?.is_muted === true",
@@ -18,7 +18,7 @@ export const notification_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: effective_test, test: "the effective channels of a user" }]
   },
   {
-    name: "the house's choice comes before the person's",
+    name: "the company's setting overrides the user's preference",
     file: effective,
     within: "effectiveChannels",
     find: "preference?.channels ?? setting?.channels",
@@ -26,7 +26,7 @@ export const notification_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: effective_test, test: "the effective channels of a user" }]
   },
   {
-    name: "a system type is muted",
+    name: "a system type can be muted",
     file: effective,
     within: "effectiveChannels",
     find: "type.is_system",
@@ -45,7 +45,7 @@ export const notification_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "a preference that says nothing is kept",
+    name: "a preference equal to the default is stored",
     file: decide,
     within: "changePreferences",
     find: "before !== undefined && says_nothing",
@@ -53,7 +53,7 @@ export const notification_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: decide_test, test: "is removed by null channels, but kept if muted" }]
   },
   {
-    name: "a setting is recorded although it says nothing new",
+    name: "an unchanged setting is recorded",
     file: decide,
     within: "changeSettings",
     find: "now.is_enabled === was.is_enabled && sameJson(now.channels, was.channels)",
@@ -64,7 +64,7 @@ export const notification_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "one body names a type twice",
+    name: "a body may name a type twice",
     file: "core/office/notifications/fields.ts",
     within: "typeProblem",
     find: "before !== undefined",
@@ -72,7 +72,7 @@ export const notification_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: decide_test, test: "a type twice" }]
   },
   {
-    name: "anybody changes a member's preferences",
+    name: "any user may change a member's preferences",
     file: "core/office/notifications/api.ts",
     within: "authorize",
     find: "hasOnePermission(viewer, editing)",
@@ -80,7 +80,7 @@ export const notification_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: api_test, test: "need the ability alone for one's own", engine: "sqlite" }]
   },
   {
-    name: "devices are told everybody's preferences",
+    name: "devices receive every user's preferences",
     file: "core/office/notifications/types.ts",
     within: "notification_preferences",
     find: 'row["member_id"] === viewer.person_id',
@@ -88,7 +88,7 @@ export const notification_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: device_test, test: "reach only that user's device", engine: "sqlite" }]
   },
   {
-    name: "an erased person's preferences stay",
+    name: "an anonymised person's preferences stay",
     file: "core/office/notifications/api.ts",
     within: "preferencesErased",
     find: "member_id: [id, ...merged_ids]",
@@ -96,7 +96,7 @@ export const notification_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: api_test, test: "are erased with their person", engine: "sqlite" }]
   },
   {
-    name: "two at once set one's own preferences, and one is lost",
+    name: "one of two concurrent changes of preferences is lost",
     file: "core/office/notifications/api.ts",
     within: "preferences",
     find: "yield* lockStreams([streamOf(members.entity, member_id)])",

@@ -17,7 +17,7 @@ const judged = "pulled events are planned"
 
 export const outbox_mutants: ReadonlyArray<Mutant> = [
   {
-    name: "the outbox is not forced to the disk when a command is acknowledged",
+    name: "the outbox is not synced to disk when a command is acknowledged",
     file: outbox,
     within: "openOutboxAt",
     in_text: true,
@@ -29,7 +29,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "what settles a command may be lost after the outbox has forgotten it",
+    name: "events that settle a command may be lost after the outbox dropped it",
     file: replica,
     within: "apply",
     find: "yield* applyStaged(parts, pulled) : yield* applyHere(parts, pulled)\n    }))",
@@ -42,7 +42,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "after one transaction that need not wait for the disk none does",
+    name: "after one transaction with relaxed durability all later ones are relaxed",
     file: "sync/sqlite/client.ts",
     within: "make",
     find: "waitFor(wanted ?? usual)",
@@ -52,7 +52,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "commands the outbox has lost are not missed",
+    name: "commands lost from the outbox are not noticed",
     file: "sync/device/outbox/replica-tables.ts",
     within: "missingBetween",
     find: "known > last ?",
@@ -60,7 +60,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: damage_test, test: "reports the lost numbers" }]
   },
   {
-    name: "a command that is not what was acknowledged is taken for it",
+    name: "a command altered since it was acknowledged is accepted",
     file: "sync/device/outbox/tables.ts",
     within: "isIntact",
     find: "row.checksum === checksumOf(row)",
@@ -73,7 +73,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "a damaged outbox is salvaged by its trees alone",
+    name: "a damaged outbox is salvaged without reading single pages",
     file: "sync/device/outbox/unsent.ts",
     within: "salvage",
     find: "for (const saved of byPages(path))",
@@ -89,7 +89,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: broken_test, test: "has a command in its outbox before it answers" }]
   },
   {
-    name: "a command and the ids it took are kept in steps of their own",
+    name: "a command and its ids are stored in separate transactions",
     file: outbox_commands,
     within: "recordingOver",
     find: "append: (command, about = {}) => transaction",
@@ -113,7 +113,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: outbox_test, test: "draw ids in order across ranges" }]
   },
   {
-    name: "a lease that arrives twice begins anew",
+    name: "a lease received twice starts again at its first id",
     file: outbox_leases,
     within: "blocksOver",
     in_text: true,
@@ -122,7 +122,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: outbox_test, test: "received twice count once" }]
   },
   {
-    name: "the block after this one is asked for under the same number",
+    name: "the next block is requested under the same number",
     file: outbox_leases,
     within: "blocksOver",
     find: ".run(entity, request_no + 1)",
@@ -130,7 +130,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: outbox_test, test: "are requested under increasing numbers" }]
   },
   {
-    name: "a later verdict takes the place of an earlier one",
+    name: "a later verdict replaces an earlier one",
     file: outbox_commands,
     within: "settlingOver",
     in_text: true,
@@ -139,7 +139,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: outbox_test, test: "are settled once" }]
   },
   {
-    name: "a command does not say which pending ones it builds on",
+    name: "a command does not name the pending commands it depends on",
     file: outbox_needs,
     within: "openDependencies",
     find: 'makers.set(Number(maker["n"]), String(maker["id"]))',
@@ -156,7 +156,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: outbox_test, test: "can be resolved once" }]
   },
   {
-    name: "what a restored server has forgotten is not sent again",
+    name: "commands that a restored server lost are not sent again",
     file: "sync/device/exchange/sync.ts",
     within: "begin",
     find: "const reopened = forgotten && outbox.reopen",
@@ -170,7 +170,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "ids of blocks a restored server does not know are still given",
+    name: "ids of blocks that a restored server does not know are still used",
     file: outbox_reopening,
     within: "openReopening",
     find: "if (!known) prepared",
@@ -181,7 +181,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
 
 export const replica_mutants: ReadonlyArray<Mutant> = [
   {
-    name: "a command leaves the outbox's queue with the reply to the push, not with the pull",
+    name: "a command is settled by the response to the push, not by the pull",
     file: "sync/device/exchange/sync.ts",
     within: "push",
     find: "sent += verdicts.length",
@@ -190,7 +190,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: broken_test, test: "keeps a command pending until its events are pulled" }]
   },
   {
-    name: "the offset is kept before the events up to it are applied",
+    name: "the offset is stored before the events up to it are applied",
     file: replica,
     within: "apply",
     find: "const result = yield* store.transaction",
@@ -199,7 +199,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: broken_test, test: "resumes a pull whose chunk was not stored" }, { seeds: [1, 5] }]
   },
   {
-    name: "the handle is not kept with the place",
+    name: "the handle is not stored with the offset",
     file: pull,
     within: "saveCursor",
     find: 'yield* writeMeta(store, "handle", pulled.handle)\n    if (pulled.up_to_date)',
@@ -207,7 +207,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: fill_test, test: "pulls only later events once filled", engine: "sqlite" }]
   },
   {
-    name: "what is pending is not decided again after a pull",
+    name: "pending commands are not decided again after a pull",
     file: pending_commands,
     within: "redecide",
     find: "for (const command of due) yield* redecideOne(parts, command, viewer)",
@@ -215,7 +215,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: broken_test, test: "with the ids it first drew" }]
   },
   {
-    name: "a pull that breaks off takes back what is pending and forgets to run it again",
+    name: "an interrupted pull reverts pending commands and does not decide them again",
     file: pull,
     within: "applyHere",
     find: 'yield* writeMeta(store, "run_n", "0")\n    yield* projectEvents(catalogue, events)',
@@ -223,7 +223,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: broken_test, test: "keeps a command pending until its events are pulled" }]
   },
   {
-    name: "a reader finds its own writes gone after a pull that broke off",
+    name: "pending commands are invisible after an interrupted pull",
     file: replica,
     within: "ask",
     find: "if (yield* hasDueCommands(outbox)) yield* relaxedDurability(Store.transaction(runDue(parts)))",
@@ -251,7 +251,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "a new history is laid over the old one",
+    name: "a new history is filled in without removing the old one",
     file: replica,
     within: "apply",
     find: "yield* applyStaged(parts, pulled) : yield* applyHere(parts, pulled)",
@@ -265,7 +265,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "an event that was applied is applied again",
+    name: "an event is applied twice",
     file: "sync/protocol/merge.ts",
     within: "merge",
     find: "batch.events.filter((event) => event.position > state.position)",
@@ -289,7 +289,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: merge_test, test: judged }]
   },
   {
-    name: "provisional changes are taken back oldest first",
+    name: "provisional changes are reverted oldest first",
     file: "sync/device/outbox/replica-tables.ts",
     within: "revertProvisional",
     in_text: true,
@@ -298,7 +298,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: broken_test, test: "reverts pending commands without a trace" }]
   },
   {
-    name: "rows made provisionally stay when they are taken back",
+    name: "rows created provisionally stay when they are reverted",
     file: "sync/device/outbox/replica-tables.ts",
     within: "revertProvisional",
     find: '{ op: "delete", table, key: decodeKey(image.row_key) },',
@@ -314,7 +314,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: broken_test, test: "reverts pending commands without a trace" }]
   },
   {
-    name: "no images are kept of rows changed by a condition",
+    name: "rows changed by a condition are not saved for reverting",
     file: "core/kernel/store/store.ts",
     within: "make",
     find: "find(one.table, { [key]: one.key }) : find(one.table, one.where)",
@@ -328,7 +328,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "a change sends back all its form showed, over what others wrote meanwhile",
+    name: "an update sends unchanged fields, too, and overwrites others' changes",
     file: record_command,
     within: "decidePatch",
     find: "const own = yield* toPatch(catalogue, call, instantOf(yield* Clock.currentTimeMillis))",
@@ -342,7 +342,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "a person erased on the server stays in the device's journal",
+    name: "a person anonymised on the server stays in the device's journal",
     file: pull,
     within: "projectEvents",
     find: "yield* scrubEarlierEvents(store, catalogue.scrubs, events, isWithheldIn(catalogue.tables))",
@@ -350,7 +350,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: "test/sync/erasure.test.ts", test: "removes them from the journal of the device" }]
   },
   {
-    name: "what was taken away stays in the device's write-ahead log",
+    name: "removed data stays in the device's write-ahead log",
     file: pull,
     within: "projectEvents",
     find: "if (scrubsOf(catalogue.scrubs, events).length > 0) yield* purgeLater(store)",
@@ -360,7 +360,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "rows made meanwhile in tables already laid down are left out of a fill",
+    name: "a fill misses rows created in tables it has already read",
     file: "sync/device/replica/fill.ts",
     within: "isThere",
     find: "if (done.includes(table.name)) return true",
@@ -368,7 +368,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: fill_test, test: "has the server's rows as of one position", engine: "sqlite" }]
   },
   {
-    name: "verdicts from before a fill are not heard of",
+    name: "verdicts from before a fill are not received",
     file: "sync/device/replica/fill.ts",
     within: "beginFill",
     find: "settled: plan.decided.map",
@@ -376,7 +376,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: fill_test, test: "receives the verdicts recorded before the rows were read", engine: "sqlite" }]
   },
   {
-    name: "a page of a fill is laid down by whoever brings it, however late",
+    name: "a page of a fill is stored even if the fill has moved on",
     file: "sync/device/replica/fill.ts",
     within: "stagePage",
     find: "filling.handle !== requested.handle || filling.offset !== requested.offset || filling.after !== requested.after",
@@ -384,7 +384,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: broken_test, test: "stores a page of a fill once" }]
   },
   {
-    name: "two syncs of one folder run side by side",
+    name: "two syncs of one folder run concurrently",
     file: "sync/device/exchange/server-session.ts",
     within: "lockSync",
     find: 'try { lock.exec("begin exclusive") }',
@@ -392,7 +392,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: broken_test, test: "syncs its folder in one process at a time" }]
   },
   {
-    name: "a bundle that another server signed is taken in",
+    name: "a bundle signed by another server is accepted",
     file: "sync/device/bundle.ts",
     within: "openBundle",
     find: "profile.server_key === undefined || !isSignedBy(sealed, profile.server_key)",

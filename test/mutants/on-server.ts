@@ -40,7 +40,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "another command under an id that was used gets that one's verdict",
+    name: "another command with a used id gets the earlier command's verdict",
     file: push,
     within: "decideOnce",
     find: "const other = known !== undefined && known.fingerprint !== fingerprint && textDigest(known.fingerprint) !== fingerprint",
@@ -50,7 +50,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "a verdict is known by the command's id alone",
+    name: "a verdict is stored by the command's id without its device",
     file: "sync/server/tables.ts",
     within: "verdictKey",
     find: "`${replica_id}:${command_id}`",
@@ -58,7 +58,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: push_test, test: "with the same id from two devices are decided separately", engine: "sqlite" }]
   },
   {
-    name: "a long body is read before anybody looks at who sends it",
+    name: "a long body is read before its sender is checked",
     file: "server/host/pipeline.ts",
     within: "bodyFor",
     find: "yield* authorizeCall(caller); const announced",
@@ -68,7 +68,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "ids passed over for a device's claims are not counted",
+    name: "ids skipped for a device's claims are not counted",
     file: "sync/server/reclaim-leases.ts",
     within: "passOver",
     find: "passed: before + lengthOf(drawn)",
@@ -82,7 +82,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "verdicts of the release before are forgotten",
+    name: "verdicts of the previous release are lost",
     file: "sync/server/api.ts",
     within: "syncSlice",
     find: "migrations: [verdicts_by_device],",
@@ -90,7 +90,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: "test/sync/used-ids.test.ts", test: "keeps its verdict after an upgrade", engine: "sqlite" }]
   },
   {
-    name: "a gap in the numbers is passed over",
+    name: "a gap in the command numbers is ignored",
     file: push,
     within: "decideOnce",
     find: "if (command.n > replica.last_n + 1)",
@@ -98,7 +98,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: push_test, test: "after a missing number are left undecided", engine: "sqlite" }]
   },
   {
-    name: "the number of the last command is not moved on",
+    name: "the number of the last command is not advanced",
     file: push,
     within: "movedOn",
     find: "{ last_n: n, seen_at: now }",
@@ -106,7 +106,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: push_test, test: "are decided in order, each with the ids it drew offline", engine: "sqlite" }]
   },
   {
-    name: "a device's commands are decided side by side",
+    name: "a device's commands are decided concurrently",
     file: push,
     within: "decideOnce",
     find: "const replica = yield* requireOwnReplica(replica_id, viewer, true)",
@@ -124,7 +124,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "the journal does not tell the verdict",
+    name: "the journal does not hold the verdict",
     file: push,
     within: "recordVerdict",
     find: "}, replicaStream(replica_id))]",
@@ -132,7 +132,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: push_test, test: "are decided in order, each with the ids it drew offline", engine: "sqlite" }]
   },
   {
-    name: "what builds on a refused command is decided all the same",
+    name: "a command that depends on a refused one is decided all the same",
     file: push,
     within: "decideNew",
     find: "const error = (yield* refusedNeed(replica.id, command)) ??",
@@ -140,7 +140,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: push_test, test: "that depend on a refused one are not decided", engine: "sqlite" }]
   },
   {
-    name: "another device's refused command holds this one's",
+    name: "another device's refused command holds a command of this one",
     file: push,
     within: "refusedNeed",
     find: "getMany(replica_verdicts, needs.map((id) => verdictKey(replica_id, id)))",
@@ -148,7 +148,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: push_test, test: "depend only on commands of their own device", engine: "sqlite" }]
   },
   {
-    name: "ids another device was leased are taken",
+    name: "ids leased to another device are accepted",
     file: push,
     within: "attempt",
     find: "if (foreign !== undefined) return",
@@ -156,7 +156,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: push_test, test: "with ids that are not leased or already used", engine: "sqlite" }]
   },
   {
-    name: "a revoked device goes on pushing",
+    name: "a revoked device can push",
     file: push,
     within: "requireOwnReplica",
     find: "if (replica.revoked_at !== null) return",
@@ -164,7 +164,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: push_test, test: "of an unknown, revoked or another user's device", engine: "sqlite" }]
   },
   {
-    name: "a revoked device's own token opens as ever",
+    name: "a revoked device's token still works",
     file: "sync/server/devices.ts",
     within: "revoke",
     find: "yield* tokens.end(device.token_id, input.viewer, now)",
@@ -172,7 +172,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: "test/sync/server/devices.test.ts", test: "lose all access when revoked", engine: "sqlite" }]
   },
   {
-    name: "a copied folder is not told from its original",
+    name: "a copied folder is not detected",
     file: "sync/server/devices.ts",
     within: "isCopy",
     find: "if (replica.last_n > last_n) return true",
@@ -182,7 +182,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "a lease asked for twice gives two blocks",
+    name: "a lease requested twice gives two blocks",
     file: "sync/server/reclaim-leases.ts",
     within: "lease",
     find: "if (known.length > 0) return",
@@ -190,7 +190,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: push_test, test: "draw ids from leases: one block per request number", engine: "sqlite" }]
   },
   {
-    name: "a bundle's signature is not looked at",
+    name: "a bundle's signature is not checked",
     file: "sync/server/bundles.ts",
     within: "opened",
     find: "if (!(yield* Effect.promise(() => isSignedByInPieces(sealed, public_key)))) return",
@@ -198,7 +198,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: bundle_test, test: "is refused completely if altered", engine: "sqlite" }]
   },
   {
-    name: "a bundle of a revoked device is taken for one whose token has ended",
+    name: "a bundle of a revoked device is refused for its token",
     file: "sync/server/bundles.ts",
     within: "opened",
     find: "if (replica.revoked_at !== null) return",
@@ -206,7 +206,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: bundle_test, test: "is refused if its device was revoked", engine: "sqlite" }]
   },
   {
-    name: "the answer under an idempotency key is kept apart from what was done",
+    name: "the response under an Idempotency-Key is stored outside the transaction",
     file: "server/access/idempotency/slice.ts",
     within: "once",
     find: "const answered = Store.transaction",
@@ -219,7 +219,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
 
 export const reader_mutants: ReadonlyArray<Mutant> = [
   {
-    name: "events are sent with the columns their reader may not see",
+    name: "events are sent with columns their reader may not see",
     file: redaction,
     within: "redactionFor",
     find: "data: keys === undefined ? event.data :",
@@ -227,7 +227,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: shape_test, test: "omits costs from events for users who may not see them", engine: "sqlite" }]
   },
   {
-    name: "rows are sent with the columns their reader may not see",
+    name: "rows are sent with columns their reader may not see",
     file: redaction,
     within: "readerOf",
     find: "known.guarded.filter(({ by }) => !hasOnePermission(viewer, by))",
@@ -238,7 +238,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "events are sent whole that touch more than their reader sees",
+    name: "events are sent unredacted if they change more than their reader sees",
     file: redaction,
     within: "redactionFor",
     find: "const told = hasOnePermission(viewer, full_read_permission) ? undefined : cutEvent(event)",
@@ -249,7 +249,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "what is in no table of a device's is told to every device",
+    name: "events of tables outside the replica are sent to every device",
     file: redaction,
     within: "redactionFor",
     find: 'return type === commandDecided.type || (subject !== undefined && seen.get(subject) === "whole") ? undefined : "nothing"',
@@ -257,7 +257,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: channels_test, test: "receive no tokens of others" }]
   },
   {
-    name: "a release that shows less leaves readers what an earlier one showed",
+    name: "a release that shows less leaves readers the data an earlier one showed",
     file: redaction,
     within: "shown",
     find: "JSON.stringify([parts, columns, kept])",
@@ -265,7 +265,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: channels_test, test: "has another fingerprint for each reader" }]
   },
   {
-    name: "accounts go on naming whose name is not for their person any more",
+    name: "outcomes keep names that their user may no longer see",
     file: "sync/device/outbox/redact-outbox.ts",
     within: "redactOutcome",
     find: "label: is_named ? row :",
@@ -273,7 +273,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: channels_test, test: "omit names the user may not see" }]
   },
   {
-    name: "an erased user is still named in what became of others' commands",
+    name: "an anonymised user is still named in the outcomes of others' commands",
     file: "sync/device/outbox/redact-outbox.ts",
     within: "redactOutcome",
     find: '("actor" in entry ? { actor: renamed(entry.actor) } : {})',
@@ -283,7 +283,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "what is erased stays in the free bytes of the server's file",
+    name: "erased data stays in free pages of the server's file",
     file: "sync/sqlite/client.ts",
     within: "overwriteFreed",
     in_text: true,
@@ -294,7 +294,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "what is erased stays in the server's write-ahead log",
+    name: "erased data stays in the server's write-ahead log",
     file: "server/host/erased-bytes.ts",
     within: "erasedBytes",
     find: "yield* store.sql.afterCommit(tidy)",
@@ -304,7 +304,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "tokens and devices keep the names an erased user gave them",
+    name: "tokens and devices keep the names an anonymised user gave them",
     file: "sync/server/tables.ts",
     within: "withoutNames",
     find: "replicas, { user_id },",
@@ -314,7 +314,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "an answer that was taken out is not made anew",
+    name: "an erased response is not rendered again",
     file: "server/access/idempotency/slice.ts",
     within: "bodyAgain",
     find: "const answer = result === undefined ? undefined :",
@@ -328,7 +328,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "somebody erased stays in the outbox of who wrote of them",
+    name: "an anonymised person stays in the outbox of devices",
     file: "sync/device/outbox/redact-outbox.ts",
     within: "redactionOfOutbox",
     find: "sent: erasures.scrubs.length === 0 ? undefined",
@@ -336,7 +336,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: channels_test, test: "keep no data of an anonymised person in their outbox" }]
   },
   {
-    name: "whoever waits for news is told them by the rights of before",
+    name: "a waiting reader receives events by its former permissions",
     file: "sync/server/shape.ts",
     within: "shapeAnswer",
     find: "const events = turned < 0 ? found : found.slice(0, turned + 1)",
@@ -346,7 +346,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "rows are sent whole of which only a part is for their reader",
+    name: "rows are sent in full if their reader may see a part of them",
     file: redaction,
     within: "redactionFor",
     find: 'of === "whole" ? row : blanked(table, of, row)',
@@ -354,7 +354,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: redaction_test, test: "never hold colleagues' addresses", engine: "sqlite" }]
   },
   {
-    name: "rows of others that say so are sent to everybody",
+    name: "rows visible to their own user are sent to every user",
     file: redaction,
     within: "readerOf",
     find: 'table.visibility.by_row(row, viewer) ? "whole" : "none"',
@@ -365,7 +365,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "an erasure is not told to those who see only a part of the person",
+    name: "an erasure is not sent to readers who see a part of the person",
     file: redaction,
     within: "redactionFor",
     find: "redactedEventData(type, left.flat(), scrub)",
@@ -373,7 +373,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: redaction_test, test: "keeps no bytes of an anonymised person", engine: "sqlite" }]
   },
   {
-    name: "a name is taken out of events, but not out of what a device was told of them",
+    name: "an erased name stays in the rows sent to devices in place of events",
     file: "core/kernel/events/journal.ts",
     within: "scrubbed",
     find: "if (!Array.isArray(changes)) return own",
@@ -381,7 +381,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: redaction_test, test: "keeps no bytes of an anonymised person", engine: "sqlite" }]
   },
   {
-    name: "a column of a row that is not for its reader keeps its unique place empty",
+    name: "a withheld unique column is sent empty",
     file: "core/kernel/tables/visibility.ts",
     within: "redactedValue",
     find: 'return type.kind === "text" ? `withheld ${key}` : -Number(key)',
@@ -389,7 +389,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: "test/core/kernel/visibility.test.ts", test: "permissions and columns" }]
   },
   {
-    name: "a device is not told when a row was made of which it sees a part",
+    name: "a device does not receive when a partly visible row was created",
     file: "core/kernel/tables/visibility.ts",
     within: "always_granted",
     find: 'const always_granted = ["created_at", "deleted_at"]',
@@ -402,7 +402,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "any permission of an area is any permission that begins like it",
+    name: "an area's wildcard also covers permissions that begin like the area",
     file: "core/kernel/tables/visibility.ts",
     within: "hasPermission",
     find: "one.startsWith(area) && one !== `${area}access`",
@@ -410,7 +410,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: "test/core/kernel/visibility.test.ts", test: "permissions and columns" }]
   },
   {
-    name: "a permission taken away leaves its reader what it showed",
+    name: "a removed permission leaves its reader the data it showed",
     file: redaction,
     within: "redactionFor",
     find: "shown(catalogue, seen, guarded), ...viewer",
@@ -421,7 +421,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "a right given again brings the old handle back",
+    name: "a restored permission brings the former handle back",
     file: "sync/server/shape.ts",
     within: "grantVersion",
     in_text: true,
@@ -430,7 +430,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: "test/sync/server/cursor.test.ts", test: "is never used again when permissions are removed" }]
   },
   {
-    name: "verdicts are told to every device",
+    name: "verdicts are sent to every device",
     file: redaction,
     within: "redactionFor",
     find: "if (event.type === commandDecided.type && event.replica_id !== replica_id) return undefined",
@@ -452,7 +452,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "an offset is taken for its position alone, whichever journal gave it",
+    name: "an offset of another journal with the same position is accepted",
     file: "sync/server/shape.ts",
     within: "isOffsetValid",
     find: "return event !== undefined && (check === 0 || check === checkOf(event))",
@@ -466,7 +466,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "a reader with another history's handle goes on reading",
+    name: "a reader with another history's handle continues",
     file: "sync/server/shape.ts",
     within: "shapeAnswer",
     find: 'if (valueOf(query, "handle") !== handle) return mustRefetch(handle)',
@@ -474,7 +474,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: shape_test, test: "restarts readers with a stale or missing handle", engine: "sqlite" }]
   },
   {
-    name: "a wake between looking and waiting is lost",
+    name: "a wake-up between checking and waiting is missed",
     file: "sync/server/shape.ts",
     within: "makeJournalTail",
     find: "if (wakes !== mark) return resume(Effect.void)",
@@ -499,7 +499,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: fill_test, test: "has the server's rows as of one position", engine: "sqlite" }]
   },
   {
-    name: "what happened between two pages of rows is not sent with them",
+    name: "events between two pages of rows are not sent with the page",
     file: "sync/server/snapshot-api.ts",
     within: "rowsAnswer",
     find: "const later = position > head ? yield* eventsAfter(store, head, position - head) : []",
@@ -513,7 +513,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "a webhook signed long ago is taken",
+    name: "a webhook signed long ago is accepted",
     file: "server/ports/server-slice.ts",
     within: "isTimely",
     find: "&& Math.abs(now_millis / 1_000 - Number(seconds)) <= tolerance_seconds",
@@ -521,7 +521,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: "test/server/delivery/inbound/signature.test.ts", test: "may differ from now by at most" }]
   },
   {
-    name: "a webhook that came before is not looked for",
+    name: "a repeated webhook is not detected",
     file: "server/delivery/inbound/slice.ts",
     within: "keep",
     find: "if (yield* store.exists(inbound_deliveries, { source: source.name, delivery_id })) return",

@@ -14,55 +14,55 @@ const goes_along = '(goes === "named" || isOfHire(own, bound, header, seen))'
 
 export const promise_mutants: ReadonlyArray<Mutant> = [
   plan(
-    "lines that had the old dates stay behind when a hire is extended",
+    "lines with the order's dates are not extended with it",
     "lineDates",
     { find: goes_along, replace: 'goes === "named"' },
     "moves the header, lines with the old end, charge dates, price and demands together"
   ),
   plan(
-    "lines with an end of their own are extended along",
+    "lines with their own end are extended with the order",
     "lineDates",
     { find: goes_along, replace: "own !== undefined" },
     "moves the header, lines with the old end, charge dates, price and demands together"
   ),
   decide(
-    "a hire is extended, and what it claims of stock is not",
+    "an extended hire keeps its former claims on stock",
     "extendHire",
     { find: "{ priced: repriced, demanded }", replace: "{ priced: repriced }" },
     "moves the header, lines with the old end, charge dates, price and demands together"
   ),
   plan(
-    "what a hire was agreed to end at is lost with its second extension",
+    "a second extension overwrites the original end",
     "agreedDates",
     { find: "|| (agreed !== null && agreed !== set[bound])", replace: "" },
     "keeps the first agreed dates over any number of extensions, and shows them in the activity"
   ),
   decide(
-    "a hire is extended over a unit that is promised to somebody, as far as the database lets it",
+    "an extension over another order's unit is checked by the database only",
     "requireUnits",
     { find: "if (held.length === 0) return", replace: "if (held.length >= 0) return" },
     "is rejected if another order holds a unit, naming that order"
   ),
   decide(
-    "a hire is extended where the store's policy is to refuse a shortage",
+    "an extension ignores the store's policy to block shortages",
     "gate",
     { find: 'policy.effective === "block"', replace: "policy.store === policy.effective && short.length > 1_000" },
     "warns of a shortage and its holder, or is rejected, by the store's policy"
   ),
   planned(
-    "the charge ends when it did before a hire was extended",
+    "an extension leaves the charge's end unchanged",
     "headerDates",
     { find: "&& goes_along", replace: "&& !goes_along" },
     "moves a charge end equal to the hire's end"
   ),
   planned(
-    "lines that were to stay go along, as they have no dates of their own",
+    "lines to keep are extended, as they get no dates of their own",
     "lineDates",
     { find: "own === null && header[bound] !== null && date !== header[bound]", replace: "own !== null" },
     "pins lines without their own dates to the old end"
   ),
   plan(
-    "what came back is charged for longer",
+    "an extension charges returned goods",
     "planExtension",
     { find: 'which === "keep" || is_back', replace: 'which === "keep"' },
     "no longer charges returned lines"
@@ -81,13 +81,13 @@ export const promise_mutants: ReadonlyArray<Mutant> = [
     "shortens a hire as well, with a lower price and its stock released"
   ),
   faultsIn("core/orders/opportunities/extension/facts.ts", standing_test, "sqlite")(
-    "who owes too much may not bring a hire to an earlier end",
+    "a customer over the credit limit cannot shorten a hire",
     "extendHire",
     { find: "isLonger(plan, header)", replace: "plan.kept.length >= 0" },
     "count open invoices, unbilled orders and this one against the credit limit"
   ),
   faultsIn("core/orders/opportunities/state/policies.ts", standing_test, "sqlite")(
-    "an order is made for a customer whose standing refuses it",
+    "an order is confirmed despite the customer's credit status",
     "requireStanding",
     { find: "blocked.length > 0", replace: "blocked.length > 1_000" },
     "name a customer on stop at every step, and block if that is the policy"

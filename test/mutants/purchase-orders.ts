@@ -7,7 +7,7 @@ const goods_test = "test/core/purchasing/goods.test.ts"
 
 export const purchase_order_mutants: ReadonlyArray<Mutant> = [
   {
-    name: "an order is sent a second time",
+    name: "a purchase order can be sent twice",
     file: decide,
     within: "sendPurchaseOrder",
     find: 'yield* draftOnly(row, "sent")',
@@ -18,7 +18,7 @@ export const purchase_order_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "an order of which something came is cancelled",
+    name: "a purchase order with deliveries can be cancelled",
     file: decide,
     within: "cancelPurchaseOrder",
     find: "exact(received_quantity).gt(0)",
@@ -26,7 +26,7 @@ export const purchase_order_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: orders_test, test: "is rejected once anything was received" }]
   },
   {
-    name: "goods are sub-hired from nowhen",
+    name: "a sub-hire needs no dates",
     file: decide,
     within: "windowed",
     find: 'row.po_type !== "sub_hire"',
@@ -36,7 +36,7 @@ export const purchase_order_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    name: "an inactive supplier is sent an order",
+    name: "a purchase order can be sent to an inactive supplier",
     file: decide,
     within: "sendPurchaseOrder",
     find: "!supplier.is_active",
@@ -44,7 +44,7 @@ export const purchase_order_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: orders_test, test: "is rejected without lines, and for an archived or inactive supplier" }]
   },
   {
-    name: "a line is for another opportunity than its order",
+    name: "a line can refer to another opportunity than its purchase order",
     file: "core/purchasing/orders/items.ts",
     within: "checkRow",
     find: "facts.opportunity_of.get(line) !== header.opportunity_id",
@@ -52,7 +52,7 @@ export const purchase_order_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: orders_test, test: "is rejected with a line for another opportunity's line" }]
   },
   {
-    name: "lines keep the tax of the supplier they were ordered from before",
+    name: "lines keep the former supplier's tax",
     file: decide,
     within: "rowsAfter",
     find: "next.supplier_id !== before.supplier_id",
@@ -60,7 +60,7 @@ export const purchase_order_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: orders_test, test: "of its supplier recomputes the lines' tax" }]
   },
   {
-    name: "goods that are hired count for ever",
+    name: "sub-hired goods count for ever",
     file: "core/purchasing/receiving/intake.ts",
     within: "newLevel",
     find: "...windowOf(order, item)",
@@ -76,7 +76,7 @@ export const purchase_order_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: goods_test, test: "are received up to the ordered quantity" }]
   },
   {
-    name: "a unit goes back while it is packed",
+    name: "a packed unit can be returned to its supplier",
     file: "core/purchasing/receiving/give-back.ts",
     within: "heldUnit",
     find: "holds.has(unit.id)",
@@ -84,7 +84,7 @@ export const purchase_order_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: goods_test, test: "are not returned while the unit is packed" }]
   },
   {
-    name: "two units have one serial number",
+    name: "two units can have one serial number",
     file: "core/purchasing/receiving/decide.ts",
     within: "serialsRefusal",
     find: "serials.find((serial) => taken_serials.has(serial))",
@@ -92,7 +92,7 @@ export const purchase_order_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: goods_test, test: "have each serial number on one unit only" }]
   },
   {
-    name: "the stock of a hire that is extended is gone at its old end",
+    name: "stock of an extended sub-hire ends at its former date",
     file: "core/purchasing/receiving/extend.ts",
     within: "hireExtended",
     find: "{ ends_at: data.ends_at }",

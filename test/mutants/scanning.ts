@@ -7,31 +7,31 @@ const within = (file: string, test_file = scans) => faultsIn(`core/warehouse/sca
 
 export const scanning_mutants: ReadonlyArray<Mutant> = [
   within("unit-out", cases)(
-    "a unit is taken out of a sealed case without a question",
+    "a unit is taken out of a sealed case without confirmation",
     "takingOut",
     { find: "sealed.length > 0 && !break_seal", replace: "sealed.length > 1_000 && !break_seal" },
     "requires confirmation for a unit in a sealed case, and records the broken seal"
   ),
   within("unit-out", cases)(
-    "a unit leaves the kit that holds it, and its seal is not said to be broken",
+    "the seal of a scanned unit's case is not recorded as broken",
     "takingOut",
     { find: "...sealed.map((one) => sealBroken(one, reason, context)),", replace: "" },
     "takes a unit reserved by a kit out once the seal is broken"
   ),
   within("unit-out")(
-    "a unit that is out with another order is scanned out again, as far as later rules let it",
+    "a unit out with another order is refused by later rules only",
     "unitOut",
     { find: "if (holder !== undefined)", replace: "if (holder === null)" },
     "changes nothing if rejected, not even the unit's allocation"
   ),
   within("cases", cases)(
-    "an open case goes out whole",
+    "an open case is dispatched with all its units",
     "caseOut",
     { find: 'container.status !== "sealed"', replace: 'container.status === "returned"' },
     "rejects a case with content that the order does not need, and an open case"
   ),
   within("cases", cases)(
-    "a case goes out with what the order does not ask for left behind in it",
+    "a case is dispatched without the units the order did not request",
     "levelsOut",
     {
       find: "if (line === undefined) return yield* reject(",
@@ -40,43 +40,43 @@ export const scanning_mutants: ReadonlyArray<Mutant> = [
     "rejects a case with content that the order does not need, and an open case"
   ),
   within("lines")(
-    "every unit goes to the first line, which refuses what it has no room for",
+    "every scanned unit goes to the first line, even if that is full",
     "lineFor",
     { find: "lines.find((line) => hasRoom(known, line, product_id, depth, given)) ?? lines[0]", replace: "lines[0]" },
     "assigns a unit to the first line that needs one, and rejects it once all are complete"
   ),
   within("lines")(
-    "more of a bulk product moves than was counted",
+    "more of a bulk product is dispatched than was counted",
     "spread",
     { find: "rest -= part", replace: "rest -= 0" },
     "spreads a bulk quantity over the lines that need it"
   ),
   within("coming-in", cases)(
-    "a case is checked in on an order that has not got it",
+    "a case is checked in from an order that does not hold it",
     "caseIn",
     { find: "known !== undefined && container.opportunity_id !== known.opportunity.header.id", replace: "false" },
     "rejects the return of a case on another order than it went out with"
   ),
   within("codes")(
-    "a code that several units have names the first",
+    "an ambiguous code stands for the first of its units",
     "unitNamed",
     { find: "others.length === 0", replace: "others.length >= 0" },
     "an unrequested unit"
   ),
   within("codes")(
-    "a quantity before the code is passed over",
+    "a quantity before the code is ignored",
     "readCode",
     { find: "after?.[2] ?? before?.[1]", replace: "after?.[2]" },
     "spreads a bulk quantity over the lines that need it"
   ),
   within("gs1")(
-    "trade numbers are looked for only as they are long",
+    "GTINs match only at their own length",
     "tradeNumbers",
     { find: "[13, 12, 8]", replace: "[8]" },
     "spreads a bulk quantity over the lines that need it"
   ),
   faultsIn("core/orders/opportunities/state/pieces.ts", scans, "sqlite")(
-    "a kit is out with the first of its parts, however many it takes",
+    "a kit counts as dispatched with the first of its parts",
     "piecesOfLine",
     { find: "Math.floor(has(product_id, status) / per_kit)", replace: "has(product_id, status) * per_kit * 2" },
     "counts a kit's serialised part on the kit's line once, and finds it again on return"

@@ -8,19 +8,19 @@ const where = within("where", beyond_sight)
 
 export const search_mutants: ReadonlyArray<Mutant> = [
   within("find")(
-    "rows are found by whoever may not list them",
+    "search finds rows that the user may not list",
     "findAll",
     { find: "&& mayAsk(catalogue, rules.list, caller.viewer)", replace: "" },
     "finds only what the user may list"
   ),
   within("matches")(
-    "a telephone number is found only as it was written",
+    "a telephone number is found only in its own format",
     "soughtIn",
     { find: "digits.slice(-phone_digits_told_by)", replace: "digits" },
     "finds members by e-mail address and by telephone number in any format"
   ),
   faultsIn("core/values/text.ts", words, "sqlite")(
-    "a document's number is found only with its zeros",
+    "a document number is found only with its leading zeros",
     "zeroForms",
     { find: '"0".repeat(zeros) + digits', replace: "digits" },
     "finds orders by number with or without zeros, by subject, and by customer while they are open"
@@ -32,19 +32,19 @@ export const search_mutants: ReadonlyArray<Mutant> = [
     "finds orders by number with or without zeros, by subject, and by customer while they are open"
   ),
   within("matches")(
-    "the newest comes before the very code that was looked for",
+    "newer rows come before an exact match of the code",
     "inOrderOfCloseness",
     { find: "one.closeness - other.closeness ||", replace: "" },
     "the exact code first"
   ),
   within("rows")(
-    "what is deleted is found",
+    "deleted rows are found",
     "notDeleted",
     { find: "table.soft_delete", replace: "table.soft_delete && table.key === table.name" },
     "follows a change of name and a deletion at once, and finds the same after a rebuild"
   ),
   faultsIn("core/kernel/store/search-index.ts", "test/core/overview/search/edges.test.ts")(
-    "deleted rows take the place of older ones that hold the words",
+    "deleted rows displace older matches",
     "matchSql",
     { find: 'table.soft_delete ? ` and exists (${own})` : ""', replace: '""' },
     "finds a row that follows more deleted rows than are examined"
@@ -56,37 +56,37 @@ export const search_mutants: ReadonlyArray<Mutant> = [
     "finds short words at the start of a name"
   ),
   within("where")(
-    "a unit that is out is said to be on its shelf",
+    "a dispatched unit is reported as on its shelf",
     "placeOf",
     { find: "held?.status === dispatched || held?.status === on_hire ||", replace: "" },
     "shows a unit on its shelf, then out with its order and customer"
   ),
   where(
-    "an order is named to whoever sees none",
+    "an order is named to users who may not see orders",
     "shownOrder",
     { find: 'sees("subject")', replace: "id > 0" },
     "names no order to users who see none"
   ),
   where(
-    "a customer is named to whoever sees none",
+    "a customer is named to users who may not see customers",
     "shownOrder",
     { find: "sees_customer ?", replace: "id > 0 ?" },
     "names the order to users who see orders, and its customer to users who see customers"
   ),
   within("steps", beyond_sight)(
-    "a unit that is out is said to be put aside for its next order",
+    "a dispatched unit is reported as allocated to its next order",
     "telling",
     { find: "in_order.indexOf(one.status) - in_order.indexOf(other.status)", replace: "0" },
     "is the order it is out with, although another one has it allocated"
   ),
   where(
-    "a part of a kit that went out is said to be here",
+    "a dispatched part of a kit is reported as in stock",
     "placeOf",
     { find: '|| around?.status === "dispatched"', replace: "" },
     "is out with the kit that contains it"
   ),
   {
-    name: "a device that was filled anew finds what was there before",
+    name: "a refilled device finds rows of its former fill",
     file: "sync/device/replica/fill.ts",
     within: "renameStagedTable",
     find: "for (const statement of searchIndexAnew(table)) yield* store.run(statement)",

@@ -5,7 +5,7 @@ const held_test = "test/server/held-up.long.test.ts"
 
 export const serving_mutants: ReadonlyArray<Mutant> = [
   {
-    name: "readers share their connections with writers",
+    name: "readers share connections with writers",
     file: "server/pg/client.ts",
     within: "make",
     find: "transactionAcquirer: acquirerFrom(transactions),",
@@ -13,7 +13,7 @@ export const serving_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: held_test, test: "keeps writers waiting, but neither readers nor health", engine: "pg" }]
   },
   {
-    name: "no lock is waited for too long",
+    name: "waits for locks have no limit",
     file: "server/pg/session.ts",
     within: "connectionConfig",
     in_text: true,
@@ -22,7 +22,7 @@ export const serving_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: "test/server/pg/client.test.ts", test: "aborts statements that wait for a lock" }]
   },
   {
-    name: "health asks over the connections of all",
+    name: "health checks share the connections of requests",
     file: "server/host/app.ts",
     within: "healthOf",
     find: "makeHealth(makeStore(yield* Postgres.make({ url: database.url, ...alone })), undefined)",
@@ -30,7 +30,7 @@ export const serving_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: held_test, test: "answers while every connection waits for a table" }]
   },
   {
-    name: "a full disk is a fault like any other",
+    name: "a full disk is reported as an unexpected error",
     file: "server/ports/storage-fault.ts",
     within: "of_sqlite",
     find: '13: "full",',
@@ -38,7 +38,7 @@ export const serving_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: held_test, test: "refuses writes with 503 and the reason" }]
   },
   {
-    name: "health believes a full disk full for ever",
+    name: "health reports a full disk for ever",
     file: "server/ports/health.ts",
     within: "makeHealth",
     find: "yield* tryAgain",

@@ -8,31 +8,31 @@ const follows = "follow other orders' demands and cancellations, for an order as
 
 export const shortage_mutants: ReadonlyArray<Mutant> = [
   moved(
-    "an opportunity keeps its shortage flag when others take what it wants",
+    "an order's shortage flag stays unset when others take its goods",
     "concernedBy",
     { find: "one.is_active || one.quantity > (left.get(placeOf(one)) ?? 0)", replace: "one.quantity > 1_000" },
     follows
   ),
   moved(
-    "a draft keeps its shortage flag when others take what it wants",
+    "a draft's shortage flag stays unset when others take its goods",
     "concernedBy",
     { find: "one.is_active || one.quantity > (left.get(placeOf(one)) ?? 0)", replace: "one.is_active" },
     follows
   ),
   moved(
-    "an opportunity stays short when others give back what it wants",
+    "an order's shortage flag stays set when others release its goods",
     "concernedBy",
     { find: "less.length === 0", replace: "less.length >= 0" },
     follows
   ),
   fault("core/orders/opportunities/shortages/reactions.ts")(
-    "the flag is looked at as stock was before others took it",
+    "the shortage flag is computed from stock before others' claims",
     "changedFlags",
     { find: "demands.after)] as const", replace: "demands.before)] as const" },
     one_answer
   ),
   fault("core/orders/opportunities/state/demands.ts")(
-    "an opportunity that is over is said to be short",
+    "a finished order is reported as short",
     "availabilityOf",
     { find: "!hasShortageCheck(opportunity.header, settings)", replace: "false" },
     one_answer

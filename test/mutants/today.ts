@@ -7,25 +7,25 @@ const day = within("day", lists)
 
 export const today_mutants: ReadonlyArray<Mutant> = [
   within("today", lists)(
-    "a store's day is the company's",
+    "a store's day follows the company's time zone",
     "clocksFor",
     { find: "clock(zoneOf(row.timezone))", replace: "clock(company)" },
     "lists today's dispatches by the store's clock"
   ),
   day(
-    "what should have left yesterday is forgotten",
+    "orders that should have left yesterday are omitted",
     "dayIn",
     { find: "start(-not_left_days)", replace: "start(0)" },
     "lists overdue dispatches"
   ),
   day(
-    "goods leave when the hire begins, whenever they are loaded",
+    "goods go out at the start of the hire instead of the load time",
     "leavesAt",
     { find: "order.load_starts_at ?? order.deliver_starts_at ?? order.starts_at", replace: "order.starts_at" },
     "lists overdue dispatches"
   ),
   within("orders", lists)(
-    "a hire that is over still goes out",
+    "a finished hire is listed as going out",
     "leaving",
     { find: "ends_at is null or ends_at >", replace: "ends_at is null or ends_at <>", in_text: true },
     "lists overdue dispatches"
@@ -37,43 +37,43 @@ export const today_mutants: ReadonlyArray<Mutant> = [
     "lists returns that are due apart from overdue ones, and drops them once returned"
   ),
   within("today", lists)(
-    "whoever sees orders sees what customers owe",
+    "users who may see orders see outstanding amounts",
     "todayFor",
     { find: 'mayAsk(catalogue, "invoices.list", viewer)', replace: "viewer.is_active" },
     "hides money and purchase orders from users who may not list them"
   ),
   day(
-    "what is due later today is late",
+    "goods due later today are listed as late",
     "dayIn",
     { find: "on === today ? now_millis", replace: "on === today ? start(1)" },
     "lists returns that are due apart from overdue ones, and drops them once returned"
   ),
   within("day", lists)(
-    "shortages of next month are shown",
+    "shortages of next month are listed",
     "short_days",
     { find: "short_days = 7", replace: "short_days = 40" },
     "omits shortages more than a week away"
   ),
   faultsIn("core/orders/opportunities/state/pieces.ts", lists, "sqlite")(
-    "what is allocated counts as packed",
+    "allocated units count as packed",
     "piecesOfLine",
     { find: "of(prepared)", replace: "of(0)" },
     "counts allocated units as not packed"
   ),
   within("papers", lists)(
-    "proformas are owed",
+    "proformas count as outstanding",
     "unpaid",
     { find: "and type <> 'proforma'", replace: "", in_text: true },
     "lists due invoices"
   ),
   within("papers", lists)(
-    "a supplier is to bring again what came already",
+    "received goods are listed as still to come",
     "dueIn",
     { find: "difference(item.quantity, item.received_quantity)", replace: "Number(item.quantity)" },
     "counts expected deliveries and returns to suppliers"
   ),
   within("papers", lists)(
-    "goods hired for longer are due back today",
+    "extended sub-hires are listed as due back today",
     "dueBack",
     { find: "|| millisOf(at) >= to", replace: "" },
     "counts expected deliveries and returns to suppliers"

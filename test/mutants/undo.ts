@@ -14,19 +14,19 @@ const kept = "is refused because of others' later changes"
 
 export const undo_mutants: ReadonlyArray<Mutant> = [
   guards(
-    "an undo takes back what somebody else set since",
+    "an undo overwrites values that others set since",
     "laterChange",
     { find: "(one) => !holds(done, one)", replace: "(one) => holds(done, one)" },
     kept
   ),
   guards(
-    "what others have worked on since is deleted by whoever made it",
+    "an undo deletes rows that others changed since",
     "laterChange",
     { find: "isByOtherDevice(context, one) &&", replace: "!isByOtherDevice(context, one) &&" },
     kept
   ),
   at_server(
-    "the server takes back what somebody else set meanwhile",
+    "the server accepts an undo over others' changes",
     "changedSince",
     { find: "event.position <= unless_changed.since", replace: "event.position > unless_changed.since" },
     kept
@@ -38,61 +38,61 @@ export const undo_mutants: ReadonlyArray<Mutant> = [
     "restores the values that it sent and no others, and expects them unchanged"
   ),
   common(
-    "a row is made again without what went with it",
+    "a recreated row lacks its dependent rows",
     "makeAgain",
     { find: "with_it.length > 0", replace: "with_it.length > 1_000" },
     "creates deleted rows again, unless other rows were deleted with them"
   ),
   common(
-    "what was made is deleted whoever worked on it",
+    "an undone creation is deleted despite others' changes",
     "deleteMade",
     { find: "{ untouched: [made] }", replace: "{}" },
     "deletes a created row unless somebody else changed it"
   ),
   kinds(
-    "a secret that devices never saw is set to nothing",
+    "an undo clears a secret that devices never saw",
     "settingsBefore",
     { find: "|| fields[key].secret", replace: "" },
     "of settings restores those that it sent, but none that devices do not have"
   ),
   kinds(
-    "somebody who could not log in before is let in",
+    "an undo activates a user who was not active before",
     "reactivated",
     { find: '?.before?.["is_active"] === true', replace: "?.before !== null" },
     "reactivates an account that had been active"
   ),
   kinds(
-    "what was written off is back in service without its stock",
+    "an undone write-off restores the unit without its stock",
     "inServiceAgain",
     { find: '|| done.body["write_off"] === true', replace: "" },
     "releases a unit by its own service record, unless stock was written off or an earlier record changed"
   ),
   orders(
-    "a closed order is given its status without being opened",
+    "an undo sets a closed order's status without reopening it",
     "statusBefore",
     { find: "(state === 2 && is === cancelled) ||", replace: "" },
     "sets the earlier status, and opens a closed order before"
   ),
   orders(
-    "a line's parts are added before the line they stand in",
+    "a recreated line's parts are added before the line",
     "removedLine",
     { find: "pathOf(one).localeCompare(pathOf(other))", replace: "pathOf(other).localeCompare(pathOf(one))" },
     "restores deleted lines in order, each at its place"
   ),
   units(
-    "units that are out are taken off without coming back",
+    "an undo removes dispatched units without a return",
     "unitBack",
     { find: "statusOf(set) > 1", replace: "statusOf(set) > 1_000" },
     "reverts a unit's status before it removes the unit"
   ),
   units(
-    "what went out is counted back before what came back of it",
+    "an undo reverts a dispatch before its return",
     "countedBack",
     { find: "counted.toReversed()", replace: "counted" },
     "reverts returns before dispatches"
   ),
   scans(
-    "a seal that was broken for a scan stays broken",
+    "an undone scan leaves the seal broken",
     "backInCases",
     { find: 'before?.["status"] === "sealed"', replace: 'before?.["status"] === "open"' },
     "seals a case that was opened for them, and is impossible if a case moved"

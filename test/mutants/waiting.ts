@@ -8,16 +8,16 @@ const queue = faultsIn(
 const table = "lines that wait for stock"
 
 export const waiting_mutants: ReadonlyArray<Mutant> = [
-  queue("both of two lines are told of one piece", "looksAt", { find: "now.add(demands)", replace: "" }, table),
+  queue("two lines are offered the same free unit", "looksAt", { find: "now.add(demands)", replace: "" }, table),
   queue("quotations go before orders", "rank", { find: "holds ? 0", replace: "holds ? 3" }, table),
   queue(
-    "those behind in the queue stand in the way",
+    "later waits in the queue block earlier ones",
     "growing",
     { find: "!without.has(demand.source_id)", replace: "true" },
     table
   ),
   faultsIn("server/orders/waiting.ts", "test/server/orders/waiting.test.ts")(
-    "whoever leaves the list makes room for nobody",
+    "leaving the waiting list releases no goods to others",
     "concerned",
     { find: "dataOf(waitLeft, relevant)", replace: "dataOf(waitLeft, [])" },
     "moves up when a line leaves"

@@ -9,7 +9,7 @@ const firsts = [1, 251, 501, 751]
 describe("twenty seeds", () => {
   const total = { submitted: 0, refused: 0, met: 0, torn_pages: 0 }
   it.each(firsts)(
-    "devices that lose the network, replies, power and their process agree with the server in the end: five seeds from %i",
+    "end with devices equal to the server after lost connections, replies, power and processes: five from %i",
     async (from) => {
       for (let seed = from; seed < from + per_test; seed++) {
         const outcome = await simulate(seed)
@@ -21,7 +21,7 @@ describe("twenty seeds", () => {
       }
     }
   )
-  it("have much sent, some of it refused, requests that meet and databases torn", () => {
+  it("include sent and refused commands, concurrent requests and torn pages", () => {
     const seeds = firsts.length * per_test
     expect(total.submitted).toBeGreaterThan(seeds * 5)
     expect(total.refused).toBeGreaterThan(seeds / 10)

@@ -8,7 +8,7 @@ import { afterPowerCut, assertSound, committedBytes, newFolder, type Synchronous
 import { simulate } from "./simulate.ts"
 
 describe("the simulation", () => {
-  it("plays the same seed the same way twice", async () => {
+  it("plays a seed the same way each time", async () => {
     const told = async (seed: number): Promise<ReadonlyArray<string>> => {
       const lines: Array<string> = []
       await simulate(seed, {
@@ -95,7 +95,7 @@ describe("a simulated power cut", () => {
     return false
   }
 
-  it("tears pages that the log repairs if commits are synced: nothing is lost or damaged", () => {
+  it("tears pages, and loses nothing if commits are synced, as the log repairs them", () => {
     let torn = 0,
       damaged_without_log = 0
     cut("full", (copy, torn_pages) => {
@@ -108,7 +108,7 @@ describe("a simulated power cut", () => {
     expect(torn).toBeGreaterThan(20)
     expect(damaged_without_log).toBeGreaterThan(2)
   })
-  it("may lose commits, but damages nothing, if the log is synced only before checkpoints", () => {
+  it("loses commits, but damages nothing, if the log is synced only before checkpoints", () => {
     const kept = new Set<boolean>()
     cut("normal", (copy) => {
       expect(isDamaged(copy)).toBe(false)
@@ -116,7 +116,7 @@ describe("a simulated power cut", () => {
     })
     expect(kept).toEqual(new Set([true, false]))
   })
-  it("damages unsynced pages", () => {
+  it("damages databases that are never synced", () => {
     const damaged = new Set<boolean>()
     cut("off", (copy) => {
       damaged.add(isDamaged(copy))

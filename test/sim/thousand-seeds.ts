@@ -23,9 +23,9 @@ export const simulatePart = (part: number): void => {
     submitted_names: new Set<string>(),
     accepted_names: new Set<string>()
   }
-  describe(`seeds from ${first}`, () => {
+  describe(`seeds from ${first} on`, () => {
     it.each(Array.from({ length: seeds_per_part / per_test }, (_, at) => first + at * per_test))(
-      "devices that lose the network, replies, power and their process agree with the server in the end: seeds from %i",
+      "end with devices equal to the server after lost connections, replies, power and processes: those from %i",
       async (from) => {
         for (let seed = from; seed < from + per_test; seed++) {
           const outcome = await simulate(seed)
@@ -42,7 +42,7 @@ export const simulatePart = (part: number): void => {
       },
       600_000
     )
-    it("records every kind of command of its share, and has most of them accepted", () => {
+    it("record every kind of command of their share, and have most kinds accepted", () => {
       const kinds = kindsOf(part)
       const expected = kinds.filter((name) => !seldom_recorded.has(name))
       expect(expected.filter((name) => !total.submitted_names.has(name))).toEqual([])
@@ -52,13 +52,13 @@ export const simulatePart = (part: number): void => {
       )
       expect(kinds.length).toBeGreaterThanOrEqual(Math.floor(commandKinds.length / 4))
     })
-    it("sends much, has some of it refused, and has worlds of eight devices", () => {
+    it("include sent and refused commands, and worlds of eight devices", () => {
       // Schedules in which nothing was sent or nothing ever refused would prove little.
       expect(total.submitted).toBeGreaterThan(seeds_per_part * 5)
       expect(total.refused).toBeGreaterThan(seeds_per_part / 10)
       expect(total.replicas_max).toBe(8)
     })
-    it("has requests meet at the server, and databases torn by power cuts", () => {
+    it("include concurrent requests and torn pages", () => {
       expect(total.met).toBeGreaterThan(seeds_per_part)
       expect(total.torn_pages).toBeGreaterThan(seeds_per_part)
     })

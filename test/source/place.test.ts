@@ -34,7 +34,7 @@ describe("a place in the source is found", () => {
   it("despite redundant commas and semicolons", () => {
     expect(found({ within: "moved", find: "first()\nsecond({ a: 1, })" })).toBe("first(); second({ a: 1 })")
   })
-  it("in the words of a string", () => {
+  it("in the text of a string", () => {
     expect(found({ within: "described", find: "lamp, ${lampOf(1)} at", in_text: true })).toBe("lamp,  ${lampOf(1)} at")
   })
   it("in another file, if the named one does not declare it", () => {
@@ -43,40 +43,36 @@ describe("a place in the source is found", () => {
   it("in the one of several other files that has it", () => {
     expect(found({ within: "both", find: "there()" })).toBe("there()")
   })
-  it("and replaced literally, whatever characters the replacement has", () => {
+  it("and replaced literally, even if the replacement holds a $&", () => {
     expect(withReplaced("one two three", { start: 4, end: 7 }, "$&")).toBe("one $& three")
   })
 })
 
 describe("no place is found", () => {
   it.each([
-    [
-      "nowhere declared",
-      { within: "gone", find: "x" },
-      "gone is declared neither in core/lamps.ts nor in any other file"
-    ],
+    ["not declared", { within: "gone", find: "x" }, "gone is declared neither in core/lamps.ts nor in any other file"],
     [
       "in several other files",
       { within: "shared", find: "shared = 1" },
       "the place is to stand once in shared (not declared in core/lamps.ts), but stands 1 × in sync/lamps.ts, 1 × in server/lamps.ts: shared = 1"
     ],
     [
-      "not there",
+      "missing",
       { within: "lampOf", find: "lamp.id !== id" },
       "the place is to stand once in lampOf, but stands 0 × in core/lamps.ts: lamp.id !== id"
     ],
     [
-      "there twice",
+      "ambiguous",
       { within: "twice", find: "lampOf(1)" },
       "the place is to stand once in twice, but stands 2 × in core/lamps.ts: lampOf(1)"
     ],
     [
-      "there outside of what is named",
+      "outside of the named declaration",
       { within: "twice", find: "lamp.twin" },
       "the place is to stand once in twice, but stands 0 × in core/lamps.ts: lamp.twin"
     ],
     [
-      "code, not words of a string",
+      "code instead of text of a string",
       { within: "lampOf", find: "lamp.id", in_text: true },
       "the place is to stand once in lampOf, but stands 0 × in core/lamps.ts: lamp.id"
     ]

@@ -14,7 +14,7 @@ const lines = (count: number, line: string): string => `${line}\n`.repeat(count)
 const sourcesFrom = (files: { readonly [file: string]: string }) =>
   sourcesOf(Object.keys(files), (file) => files[file]!)
 
-describe("is counted", () => {
+describe("the count of a measure", () => {
   it.each([
     ["as unknown as", "const a = b as unknown as string", 1],
     ["as unknown as", "const a = (b as unknown) as string", 1],
@@ -42,31 +42,31 @@ describe("is counted", () => {
     ["functions over 70 lines", `const a = () => {\n${lines(69, "b")}}`, 1],
     ["functions over 70 lines", `const a = () => {\n${lines(68, "b")}}`, 0],
     ["functions over 70 lines", `class A { b() {\n${lines(70, "c")}} }`, 1]
-  ])("%s in %j", (what, text, times) => {
+  ])("for %s in %j is %i", (what, text, times) => {
     expect(counted(what, text)).toBe(times)
   })
 })
 
 describe("rental words", () => {
   const said = (text: string): ReadonlyArray<string> => rentalWordsIn(text).map(({ word }) => word)
-  it("are found in names, properties, strings and templates, however they are joined", () => {
+  it("are found in names, properties, strings and templates, in any case and plural", () => {
     expect(
       said("const stockLevel = row.product_id + `${a} opportunities`; const b = { \"kits\": 'shortage' }")
     ).toEqual(["stock", "product", "opportunity", "kit", "shortage"])
   })
-  it("are not found in comments, within other words, or where the store is the database", () => {
+  it("are not found in comments, within other words, or in names of the database's store", () => {
     expect(
       said("// a product\nconst separate = yield_(Store); /* stock */ const store = makeStore(generated)")
     ).toEqual([])
   })
-  it("are found where store is a place", () => {
+  it("include store as a place", () => {
     expect(said("row.store_id + stores")).toEqual(["store", "store"])
   })
 })
 
 describe("dialect", () => {
   const kinds = (texts: Parameters<typeof dialectIn>[0]) => dialectIn(texts).map(({ kind }) => kind)
-  it("is found in comments, over the ends of lines, and not in code or strings", () => {
+  it("is found in comments, across lines, and not in code or strings", () => {
     const text =
       '/** Whoever is\n   * told. */\nconst nobody = "anew", a = /\\/\\/ wanted/ // so\n// many\n// What it is'
     expect(commentsOf(text).length).toBe(2)
@@ -80,7 +80,7 @@ describe("dialect", () => {
 })
 
 describe("imports", () => {
-  it("are those of values and types, static, re-exported and dynamic", () => {
+  it("include those of values and types, re-exports and dynamic ones", () => {
     const text = `import { a } from "./a.ts"\nimport type { B } from "./b.ts"\nexport { c } from "./c.ts"\nexport * from "./d.ts"
       import "./e.ts"\ntype F = import("./f.ts").F\nconst g = await import("./g.ts")\nexport type { H } from "./h.ts"\n// import "./i.ts"`
     expect(importsOf(parsed(text))).toEqual([
@@ -130,13 +130,13 @@ describe("the list of ceilings", () => {
     expect(differences(allowed, today)).toEqual([])
   })
   const withCore = (core: number): Ratchets => ({ ...allowed, counts: { ...allowed.counts, "non-null !": { core } } })
-  it("refuses more, and says where", () => {
+  it("refuses a higher count, and says where it is", () => {
     const [one, ...others] = differences(withCore(0), today)
     expect(others).toEqual([])
     expect(isMore(one!)).toBe(true)
     expect(told(one!)).toBe("core, non-null !: 1, only 0 allowed. One of these is new:\n    core/kernel/one.ts:2")
   })
-  it("refuses to stay above the count, and says what lowers it", () => {
+  it("refuses a ceiling above the count, and says how to lower it", () => {
     const [one, ...others] = differences(withCore(2), today)
     expect(others).toEqual([])
     expect(isMore(one!)).toBe(false)

@@ -53,7 +53,7 @@ describe("districts", () => {
       new Set(order.filter((name) => !name.endsWith(".ts")))
     )
   })
-  it("have no circle on any level, types included", () => {
+  it("import each other in no circle, types included", () => {
     expect(folderCircles(graph)).toEqual([])
   })
 })
@@ -85,7 +85,7 @@ describe("the amount to learn", () => {
       (text) => text.match(/^export (?:const|function|class|interface|type|async) /gm) ?? []
     ).length
   }
-  it.each(Object.entries(limits))("is at most so much: %s %i", (what, limit) => {
+  it.each(Object.entries(limits))("is limited: %s to %i", (what, limit) => {
     expect(counted[what as keyof typeof counted]).toBeLessThanOrEqual(limit)
   })
 })

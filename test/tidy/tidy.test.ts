@@ -8,10 +8,10 @@ const today = tidinessToday(),
 const changed = differences(ratchets, today)
 
 describe("the source", () => {
-  it("has no more of anything than is allowed", () => {
+  it("has no count above its ceiling", () => {
     expect(changed.filter(isMore).map(told).join("\n")).toBe("")
   })
-  it("has as much as is allowed, or the list is lowered", () => {
+  it("has no ceiling above its count", () => {
     expect(
       changed
         .filter((one) => !isMore(one))

@@ -130,7 +130,7 @@ describe("flightcase today", () => {
       expect(body(here), words.join(" ")).toBe(body(there))
     }
   })
-  it("reads words such as "tomorrow" in the store's zone, else in the company's", async () => {
+  it("reads words such as 'tomorrow' in the store's zone, else in the company's", async () => {
     await house.must("PUT", "/settings/company", { settings: { timezone: "Pacific/Kiritimati" } })
     const store = await house.store({ name: "Honolulu", timezone: "Pacific/Honolulu" })
     expect((await type("sync")).code).toBe(0)
