@@ -140,7 +140,7 @@ describe("the claims on a terminal", () => {
       chartText(chart("2027-03-27T00:00:00.000Z", "2027-03-29T23:00:00.000Z", [one]), "Europe/London", terminal(80))
     ).toContain(" ··█· reserved")
   })
-  it("say that nobody claims the product if there are none", () => {
+  it("say that the product has no claims if there are none", () => {
     expect(chartText(chart("2027-03-27T00:00:00.000Z", "2027-03-29T00:00:00.000Z", []), "UTC", terminal(80))).toContain(
       "Nobody claims it in this window."
     )
