@@ -16,23 +16,19 @@ const one = async (
   return rows.length === 0 ? undefined : random.pick(rows)
 }
 const number = (row: Row | undefined, column = "id"): number => Number(row?.[column] ?? 1)
+/** Ids of rows, the newest first. */
+const newest = (table: string, where: string): string => `select id from "${table}" where ${where} order by id desc`
+/** A target made of a row, if there is one. */
+const using =
+  (sql: string, target: (found: Row, random: Random, look: Look) => Target | Promise<Target>): Maker =>
+  async (random, look) => {
+    const found = await one(random, look, sql)
+    return found === undefined ? undefined : target(found, random, look)
+  }
+const row = (param: string, table: string, where: string): Maker =>
+  using(newest(table, where), (found) => ({ params: { [param]: number(found) } }))
 /** A deal in one of these standings, as `state, status`. */
-const deal =
-  (where: string): Maker =>
-  async (random, look) => {
-    const row = await one(
-      random,
-      look,
-      `select id from opportunities where deleted_at is null and ${where} order by id desc`
-    )
-    return row === undefined ? undefined : { params: { id: number(row) } }
-  }
-const row =
-  (param: string, table: string, where: string): Maker =>
-  async (random, look) => {
-    const found = await one(random, look, `select id from "${table}" where ${where} order by id desc`)
-    return found === undefined ? undefined : { params: { [param]: number(found) } }
-  }
+const deal = (where: string): Maker => row("id", "opportunities", `deleted_at is null and ${where}`)
 /** A level that is here; a bulk one has no asset number. */
 const levelHere = (more: string): Maker =>
   row("id", "stock_levels", `is_gone = false and given_back_at is null and deleted_at is null ${more}`)
@@ -92,33 +88,20 @@ const bulk =
       ? undefined
       : { params: { id: found[0]!["deal"] }, body: { asset_ids: found.map((unit) => number(unit, "asset")) } }
   }
-const version =
-  (where: string): Maker =>
-  async (random, look) => {
-    const found = await one(
-      random,
-      look,
-      "select v.opportunity_id as deal, v.id as version from opportunity_versions v join opportunities o on o.id = v.opportunity_id " +
-        `where o.deleted_at is null and o.state = 1 and o.status in (0, 1, 4) and ${where} order by v.id desc`
-    )
-    return found === undefined ? undefined : { params: { id: found["deal"], version: found["version"] } }
-  }
-const line: Maker = async (random, look) => {
-  const found = await one(
-    random,
-    look,
-    `select l.opportunity_id as deal, l.id as line, l.item_id as item from opportunity_items l join opportunities on opportunities.id = l.opportunity_id where opportunities.deleted_at is null and ${workable} and l.is_live order by l.id desc`
+const version = (where: string): Maker =>
+  using(
+    "select v.opportunity_id as deal, v.id as version from opportunity_versions v join opportunities o on o.id = v.opportunity_id " +
+      `where o.deleted_at is null and o.state = 1 and o.status in (0, 1, 4) and ${where} order by v.id desc`,
+    ({ deal, version }) => ({ params: { id: deal, version } })
   )
-  return found === undefined ? undefined : { params: { id: found["deal"], item: found["line"] } }
-}
-const cost: Maker = async (random, look) => {
-  const found = await one(
-    random,
-    look,
-    `select c.opportunity_id as deal, c.id as cost from opportunity_costs c join opportunities on opportunities.id = c.opportunity_id where opportunities.deleted_at is null and ${workable} and c.surcharge_id is null order by c.id desc`
-  )
-  return found === undefined ? undefined : { params: { id: found["deal"], cost: found["cost"] } }
-}
+const line = using(
+  `select l.opportunity_id as deal, l.id as line, l.item_id as item from opportunity_items l join opportunities on opportunities.id = l.opportunity_id where opportunities.deleted_at is null and ${workable} and l.is_live order by l.id desc`,
+  ({ deal, line }) => ({ params: { id: deal, item: line } })
+)
+const cost = using(
+  `select c.opportunity_id as deal, c.id as cost from opportunity_costs c join opportunities on opportunities.id = c.opportunity_id where opportunities.deleted_at is null and ${workable} and c.surcharge_id is null order by c.id desc`,
+  ({ cost, deal }) => ({ params: { id: deal, cost } })
+)
 /** A unit of any product that is in no container. */
 const looseUnit = (random: Random, look: Look): Promise<Row | undefined> =>
   one(
@@ -126,14 +109,9 @@ const looseUnit = (random: Random, look: Look): Promise<Row | undefined> =>
     look,
     "select u.id, u.product_id from stock_levels u where u.serial_number is not null and u.deleted_at is null and not exists (select 1 from container_items i where i.serialised_item_id = u.id and i.unpacked_at is null) order by u.id desc"
   )
-const packed =
-  (where: string) =>
-  (random: Random, look: Look): Promise<Row | undefined> =>
-    one(
-      random,
-      look,
-      `select c.id as container, i.serialised_item_id as unit from container_items i join containers c on c.id = i.container_id where i.unpacked_at is null and ${where} order by i.id desc`
-    )
+const packedIn = (where: string): string =>
+  `select c.id as container, i.serialised_item_id as unit from container_items i join containers c on c.id = i.container_id where i.unpacked_at is null and ${where} order by i.id desc`
+const packed = (where: string, target: Parameters<typeof using>[1]): Maker => using(packedIn(where), target)
 
 const steps: { readonly [standing: number]: ReadonlyArray<string> } = {
   0: ["prepare", "dispatch", "substitute"],
@@ -145,23 +123,9 @@ const steps: { readonly [standing: number]: ReadonlyArray<string> } = {
 }
 const pair =
   (column: string, table: string, where = "1 = 1"): Maker =>
-  async (random, look) => {
-    const body: { [name: string]: Json } = {
-      [column]: number(await one(random, look, `select id from "${table}" where ${where} order by id desc`))
-    }
-    return { body }
-  }
+  async (random, look) => ({ body: { [column]: number(await one(random, look, newest(table, where))) } })
 
-const invoice =
-  (where: string): Maker =>
-  async (random, look) => {
-    const found = await one(
-      random,
-      look,
-      `select id from invoices where deleted_at is null and ${where} order by id desc`
-    )
-    return found === undefined ? undefined : { params: { id: number(found) } }
-  }
+const invoice = (where: string): Maker => row("id", "invoices", `deleted_at is null and ${where}`)
 const open_invoice = "type <> 'proforma' and status in ('issued', 'partially_paid')"
 const rowsOfInvoice = async (random: Random): Promise<Json> =>
   Array.from({ length: 1 + random.below(3) }, (_, at) => ({
@@ -175,20 +139,12 @@ const someOf = (random: Random, most: number): number =>
 
 /** Decimals with two places are whole hundredths in a replica's file. */
 const hundred = 100
-const purchaseOrder =
-  (where: string): Maker =>
-  async (random, look) => {
-    const found = await one(
-      random,
-      look,
-      `select id from purchase_orders where deleted_at is null and ${where} order by id desc`
-    )
-    return found === undefined ? undefined : { params: { id: number(found) } }
-  }
+const purchaseOrder = (where: string): Maker => row("id", "purchase_orders", `deleted_at is null and ${where}`)
+const is_supplier = "deleted_at is null and membership_type in ('organisation', 'contact')"
 const linesOfOrder = async (random: Random, look: Look): Promise<Json> => {
-  const product = await one(random, look, "select id from products where deleted_at is null order by id desc")
+  const product = number(await one(random, look, newest("products", "deleted_at is null")))
   return Array.from({ length: 1 + random.below(3) }, (_, at) => ({
-    ...(random.happens(0.6) ? { product_id: number(product) } : { name: `Goods ${at + 1}` }),
+    ...(random.happens(0.6) ? { product_id: product } : { name: `Goods ${at + 1}` }),
     quantity: random.pick(["1", "2", "3"]),
     unit_cost: 100 + random.below(9_000)
   }))
@@ -196,22 +152,15 @@ const linesOfOrder = async (random: Random, look: Look): Promise<Json> => {
 const hire_window = { starts_at: "2026-08-01T09:00:00Z", ends_at: "2026-08-20T09:00:00Z" }
 
 export const targets: { readonly [endpoint: string]: Maker } = {
-  "invoices.create": async (random, look) => {
-    const found = await one(
-      random,
-      look,
-      "select id from members where deleted_at is null and membership_type <> 'user' order by id desc"
-    )
-    return {
-      body: {
-        member_id: number(found),
-        type: random.pick(["standard", "standard", "deposit", "proforma"]),
-        currency: "GBP",
-        prices_include_tax: random.happens(0.3),
-        items: await rowsOfInvoice(random)
-      }
+  "invoices.create": async (random, look) => ({
+    body: {
+      member_id: number(await one(random, look, newest("members", "deleted_at is null and membership_type <> 'user'"))),
+      type: random.pick(["standard", "standard", "deposit", "proforma"]),
+      currency: "GBP",
+      prices_include_tax: random.happens(0.3),
+      items: await rowsOfInvoice(random)
     }
-  },
+  }),
   "invoices.update": withBody(invoice("status = 'draft'"), async (random) => ({
     subject: `Changed ${random.below(30)}`,
     ...(random.happens(0.5) ? { items: await rowsOfInvoice(random) } : {})
@@ -243,23 +192,16 @@ export const targets: { readonly [endpoint: string]: Maker } = {
       return { items: [{ invoice_item_id: number(item), quantity: random.pick(["1", "0.5", "2"]) }] }
     }
   ),
-  "purchase_orders.create": async (random, look) => {
-    const found = await one(
-      random,
-      look,
-      "select id from members where deleted_at is null and membership_type in ('organisation', 'contact') order by id desc"
-    )
-    return {
-      body: {
-        supplier_id: number(found),
-        store_id: 1,
-        po_type: random.pick(["sub_hire", "sub_hire", "purchase"]),
-        currency: "GBP",
-        ...(random.happens(0.8) ? hire_window : {}),
-        items: await linesOfOrder(random, look)
-      }
+  "purchase_orders.create": async (random, look) => ({
+    body: {
+      supplier_id: number(await one(random, look, newest("members", is_supplier))),
+      store_id: 1,
+      po_type: random.pick(["sub_hire", "sub_hire", "purchase"]),
+      currency: "GBP",
+      ...(random.happens(0.8) ? hire_window : {}),
+      items: await linesOfOrder(random, look)
     }
-  },
+  }),
   "purchase_orders.update": withBody(purchaseOrder("status = 'draft'"), async (random, look) => ({
     subject: `Supply ${random.below(30)}`,
     ...(random.happens(0.5) ? { items: await linesOfOrder(random, look) } : {}),
@@ -316,13 +258,7 @@ export const targets: { readonly [endpoint: string]: Maker } = {
       ? { resolution: "waitlist" }
       : {
           resolution: random.pick(["sub_hire", "sub_hire", "purchase"]),
-          supplier_id: number(
-            await one(
-              random,
-              look,
-              "select id from members where deleted_at is null and membership_type in ('organisation', 'contact') order by id desc"
-            )
-          )
+          supplier_id: number(await one(random, look, newest("members", is_supplier)))
         }
   ),
   "opportunities.leave_waiting_list": withBody(
@@ -332,8 +268,8 @@ export const targets: { readonly [endpoint: string]: Maker } = {
   "purchase_orders.cancel": withBody(purchaseOrder("status in ('draft', 'sent')"), async () => ({})),
   "attachments.create": async (random, look) => {
     const { table, type } = random.pick(attachables)
-    const found = await one(random, look, `select id from "${table.name}" where deleted_at is null order by id desc`)
-    return { body: { attachable_type: type, attachable_id: number(found), category: "photo" } }
+    const attachable_id = number(await one(random, look, newest(table.name, "deleted_at is null")))
+    return { body: { attachable_type: type, attachable_id, category: "photo" } }
   },
   "currencies.update": async (random) =>
     random.pick([
@@ -352,14 +288,10 @@ export const targets: { readonly [endpoint: string]: Maker } = {
   "list_names.update": row("id", "list_names", "not is_system"),
   "list_values.create": row("list_name", "list_names", "not is_system"),
   "list_names.delete": row("id", "list_names", "not is_system"),
-  "list_values.delete": async (random, look) => {
-    const found = await one(
-      random,
-      look,
-      "select id, list_name_id from list_values where not is_system order by id desc"
-    )
-    return found === undefined ? undefined : { params: { id: number(found), list_name: number(found, "list_name_id") } }
-  },
+  "list_values.delete": using(
+    "select id, list_name_id from list_values where not is_system order by id desc",
+    (found) => ({ params: { id: number(found), list_name: number(found, "list_name_id") } })
+  ),
   "members.create": async (random) => ({
     body: { name: `Client ${random.below(60)}`, membership_type: random.pick(["organisation", "contact", "venue"]) }
   }),
@@ -370,40 +302,28 @@ export const targets: { readonly [endpoint: string]: Maker } = {
       look,
       "select id, membership_type from members where deleted_at is null and membership_type <> 'user' order by id desc"
     )
-    const second = await one(
-      random,
-      look,
-      "select id from members where deleted_at is null and id <> ? and membership_type = ? order by id desc",
-      [number(first), String(first?.["membership_type"])]
-    )
-    return { params: { id: number(first) }, body: { secondary_id: number(second) } }
+    const second = "deleted_at is null and id <> ? and membership_type = ?"
+    const like_it = [number(first), String(first?.["membership_type"])]
+    return {
+      params: { id: like_it[0] },
+      body: { secondary_id: number(await one(random, look, newest("members", second), like_it)) }
+    }
   },
   "members.anonymise": row("id", "members", "membership_type = 'contact'"),
   "members.delete": row("id", "members", "deleted_at is null and membership_type <> 'user'"),
   "members.relationships.create": async (random, look) => ({
     params: {
-      member: number(
-        await one(
-          random,
-          look,
-          "select id from members where deleted_at is null and membership_type = 'contact' order by id desc"
-        )
-      )
+      member: number(await one(random, look, newest("members", "deleted_at is null and membership_type = 'contact'")))
     },
     body: {
       related_member_id: number(
-        await one(
-          random,
-          look,
-          "select id from members where deleted_at is null and membership_type = 'organisation' order by id desc"
-        )
+        await one(random, look, newest("members", "deleted_at is null and membership_type = 'organisation'"))
       )
     }
   }),
-  "members.relationships.delete": async (random, look) => {
-    const found = await one(random, look, "select * from relationships order by id desc")
-    return found === undefined ? undefined : { params: { id: number(found), member: found["member_id"] } }
-  },
+  "members.relationships.delete": using("select * from relationships order by id desc", (found) => ({
+    params: { id: number(found), member: found["member_id"] }
+  })),
   "roles.update": row("id", "roles", "id in (select id from roles order by id desc limit 3)"),
   "roles.delete": row("id", "roles", "id in (select id from roles order by id desc limit 3)"),
   "users.create": async (random) => ({
@@ -429,13 +349,12 @@ export const targets: { readonly [endpoint: string]: Maker } = {
       look,
       "select id, stock_method from products where deleted_at is null order by id desc"
     )
-    const second = await one(
-      random,
-      look,
-      "select id from products where deleted_at is null and id <> ? and stock_method = ? order by id desc",
-      [number(first), number(first, "stock_method")]
-    )
-    return { params: { id: number(first) }, body: { secondary_id: number(second) } }
+    const second = "deleted_at is null and id <> ? and stock_method = ?"
+    const like_it = [number(first), number(first, "stock_method")]
+    return {
+      params: { id: like_it[0] },
+      body: { secondary_id: number(await one(random, look, newest("products", second), like_it)) }
+    }
   },
   "exchange_rates.create": async (random) => ({
     body: {
@@ -499,29 +418,17 @@ export const targets: { readonly [endpoint: string]: Maker } = {
     "stock_levels",
     "deleted_at is null and asset_number is not null and not exists (select 1 from container_items i where i.serialised_item_id = stock_levels.id) and not exists (select 1 from containers c where c.serialised_item_id = stock_levels.id) and not exists (select 1 from asset_assignments a where a.stock_level_id = stock_levels.id)"
   ),
-  "stock_transactions.create": async (random, look) => {
-    const level = await one(
-      random,
-      look,
-      "select id, product_id from stock_levels where deleted_at is null and asset_number is null order by id desc"
-    )
-    return level === undefined
-      ? undefined
-      : {
-          params: { product: level["product_id"], stock_level: level["id"] },
-          body: { transaction_type: random.pick([2, 4, 6, 7, 8]), quantity: 1 + random.below(3) }
-        }
-  },
-  "stock_transactions.delete": async (random, look) => {
-    const found = await one(
-      random,
-      look,
-      "select t.id, l.id as level, l.product_id from stock_transactions t join stock_levels l on l.id = t.stock_level_id where l.deleted_at is null and t.transaction_type <> 1 order by t.id desc"
-    )
-    return found === undefined
-      ? undefined
-      : { params: { product: found["product_id"], stock_level: found["level"], id: found["id"] } }
-  },
+  "stock_transactions.create": using(
+    "select id, product_id from stock_levels where deleted_at is null and asset_number is null order by id desc",
+    (level, random) => ({
+      params: { product: level["product_id"], stock_level: level["id"] },
+      body: { transaction_type: random.pick([2, 4, 6, 7, 8]), quantity: 1 + random.below(3) }
+    })
+  ),
+  "stock_transactions.delete": using(
+    "select t.id, l.id as level, l.product_id from stock_transactions t join stock_levels l on l.id = t.stock_level_id where l.deleted_at is null and t.transaction_type <> 1 order by t.id desc",
+    ({ id, level, product_id }) => ({ params: { product: product_id, stock_level: level, id } })
+  ),
   "accessories.create": pair("accessory_product_id", "products", "deleted_at is null"),
   "components.create": pair("component_product_id", "products", "deleted_at is null and stock_method = 1"),
   "container_templates.update": withBody(
@@ -540,26 +447,18 @@ export const targets: { readonly [endpoint: string]: Maker } = {
   "containers.pack": withBody(row("container", "containers", "status = 'open'"), async (random, look) => ({
     serialised_item_id: number(await looseUnit(random, look))
   })),
-  "containers.unpack": async (random, look) => {
-    const found = await packed("c.status = 'open'")(random, look)
-    return found === undefined
-      ? undefined
-      : { params: { container: found["container"] }, body: { serialised_item_id: number(found, "unit") } }
-  },
+  "containers.unpack": packed("c.status = 'open'", (found) => ({
+    params: { container: found["container"] },
+    body: { serialised_item_id: number(found, "unit") }
+  })),
   "containers.transfer": async (random, look) => {
-    const found = await packed("c.status = 'open'")(random, look)
-    const target = await one(
-      random,
-      look,
-      "select id from containers where status = 'open' and id <> ? order by id desc",
-      [number(found, "container")]
+    const found = await one(random, look, packedIn("c.status = 'open'"))
+    const container = number(found, "container")
+    const target_container_id = number(
+      await one(random, look, newest("containers", "status = 'open' and id <> ?"), [container])
     )
-    return found === undefined
-      ? undefined
-      : {
-          params: { container: found["container"] },
-          body: { serialised_item_ids: [number(found, "unit")], target_container_id: number(target) }
-        }
+    if (found === undefined) return undefined
+    return { params: { container }, body: { serialised_item_ids: [number(found, "unit")], target_container_id } }
   },
   "containers.seal": row(
     "container",
@@ -572,35 +471,23 @@ export const targets: { readonly [endpoint: string]: Maker } = {
     row("container", "containers", "status = 'sealed' and serialised_item_id is not null"),
     async (random, look) => ({
       opportunity_id: number(
-        await one(
-          random,
-          look,
-          "select id from opportunities where deleted_at is null and state = 2 and status < 5 order by id desc"
-        )
+        await one(random, look, newest("opportunities", "deleted_at is null and state = 2 and status < 5"))
       )
     })
   ),
   "containers.return": row("container", "containers", "status = 'dispatched'"),
-  "containers.verify_checkin": async (random, look) => {
-    const found = await packed("c.status = 'returned'")(random, look)
-    return found === undefined
-      ? undefined
-      : { params: { container: found["container"] }, body: { scanned: [number(found, "unit")] } }
-  },
-  "containers.start_repack": async (random, look) => {
-    const found = await one(
-      random,
-      look,
-      "select id from containers where status = 'returned' and repack_started_at is null order by id desc"
-    )
-    return found === undefined ? undefined : { body: { container_id: number(found) } }
-  },
-  "containers.repack": async (random, look) => {
-    const found = await packed("c.repack_started_at is not null and i.repacked_at is null")(random, look)
-    return found === undefined
-      ? undefined
-      : { params: { container: found["container"] }, body: { serialised_item_id: number(found, "unit") } }
-  },
+  "containers.verify_checkin": packed("c.status = 'returned'", (found) => ({
+    params: { container: found["container"] },
+    body: { scanned: [number(found, "unit")] }
+  })),
+  "containers.start_repack": using(
+    "select id from containers where status = 'returned' and repack_started_at is null order by id desc",
+    (found) => ({ body: { container_id: number(found) } })
+  ),
+  "containers.repack": packed("c.repack_started_at is not null and i.repacked_at is null", (found) => ({
+    params: { container: found["container"] },
+    body: { serialised_item_id: number(found, "unit") }
+  })),
   "opportunities.create": async (random, look) => {
     const from = random.below(6)
     const day = (at: number): string => new Date(Date.parse("2026-07-01T09:00:00.000Z") + at * 86_400_000).toISOString()
@@ -638,13 +525,10 @@ export const targets: { readonly [endpoint: string]: Maker } = {
     ...(random.happens(0.5) ? { unit_price: 1_000 + random.below(9_000) } : {})
   })),
   "opportunities.restructure_items": withBody(line, async (random, look, { id }) => {
-    const lines = [
-      ...(await look("select id from opportunity_items where opportunity_id = ? and is_live order by path", [
-        Number(id)
-      ]))
-    ]
-    if (random.happens(0.7)) lines.reverse()
-    return { nodes: lines.map((found) => ({ id: number(found), depth: 1 })) }
+    const sql = "select id from opportunity_items where opportunity_id = ? and is_live order by path"
+    const lines = await look(sql, [Number(id)])
+    const nodes = (random.happens(0.7) ? lines.toReversed() : lines).map((found) => ({ id: number(found), depth: 1 }))
+    return { nodes }
   }),
   "opportunities.update_item": withBody(line, async (random) =>
     random.pick([
@@ -668,23 +552,19 @@ export const targets: { readonly [endpoint: string]: Maker } = {
   "opportunities.reprice": deal(`${workable} and not invoiced`),
   "opportunities.lock_locks": deal("not (exchange_rate_locked and tax_locked)"),
   "opportunities.add_participant": withBody(deal("1 = 1"), async (random, look) => ({
-    member_id: number(await one(random, look, "select id from members where deleted_at is null order by id desc"))
+    member_id: number(await one(random, look, newest("members", "deleted_at is null")))
   })),
   "opportunities.update_participant": async (random) => ({ body: { role: `Role ${random.below(9)}` } }),
   "opportunities.quick_allocate": async (random, look) => {
     const found = await lineAndUnit(random, look)
-    return found === undefined
-      ? undefined
-      : {
-          params: { id: found["deal"] },
-          body: { allocations: [{ opportunity_item_id: number(found, "line"), stock_level_id: number(found, "unit") }] }
-        }
+    if (found === undefined) return undefined
+    const allocation = { opportunity_item_id: number(found, "line"), stock_level_id: number(found, "unit") }
+    return { params: { id: found["deal"] }, body: { allocations: [allocation] } }
   },
   "opportunities.allocate_asset": async (random, look) => {
     const found = await lineAndUnit(random, look)
-    return found === undefined
-      ? undefined
-      : { params: { id: found["deal"], item: found["line"] }, body: { stock_level_id: number(found, "unit") } }
+    if (found === undefined) return undefined
+    return { params: { id: found["deal"], item: found["line"] }, body: { stock_level_id: number(found, "unit") } }
   },
   "opportunities.quick_prepare": bulk("a.status = 0"),
   "opportunities.quick_book_out": bulk("o.state = 2 and a.status in (0, 1)"),
@@ -705,25 +585,19 @@ export const targets: { readonly [endpoint: string]: Maker } = {
   },
   "opportunities.deallocate_asset": async (random, look) => {
     const [found] = await units(random, look, "a.status in (0, 1)")
-    return found === undefined
-      ? undefined
-      : { params: { id: found["deal"], item: found["line"], asset: found["asset"] } }
-  },
-  "opportunities.fulfil_item": async (random, look) => {
-    const found = await one(
-      random,
-      look,
-      "select l.id as line, l.opportunity_id as deal, l.dispatched_quantity as out, l.returned_quantity as back from opportunity_items l join opportunities o on o.id = l.opportunity_id join products p on p.id = l.item_id where o.deleted_at is null and o.state = 2 and o.status < 5 and p.stock_method = 1 and l.is_live order by l.id desc"
-    )
     if (found === undefined) return undefined
-    return {
-      params: { id: found["deal"], item: found["line"] },
-      body:
-        number(found, "out") > number(found, "back") && random.happens(0.7)
-          ? { action: "return", quantity: 1 }
-          : { action: "dispatch", quantity: 1 }
-    }
+    return { params: { id: found["deal"], item: found["line"], asset: found["asset"] } }
   },
+  "opportunities.fulfil_item": using(
+    "select l.id as line, l.opportunity_id as deal, l.dispatched_quantity as out, l.returned_quantity as back from opportunity_items l join opportunities o on o.id = l.opportunity_id join products p on p.id = l.item_id where o.deleted_at is null and o.state = 2 and o.status < 5 and p.stock_method = 1 and l.is_live order by l.id desc",
+    (found, random) => {
+      const is_back = number(found, "out") > number(found, "back") && random.happens(0.7)
+      return {
+        params: { id: found["deal"], item: found["line"] },
+        body: { action: is_back ? "return" : "dispatch", quantity: 1 }
+      }
+    }
+  ),
   "opportunities.create_version": withBody(deal("state = 1 and status in (0, 1, 4)"), async (random) => ({
     version_type: random.below(2),
     label: `V ${random.below(9)}`
@@ -739,23 +613,16 @@ export const targets: { readonly [endpoint: string]: Maker } = {
   "opportunities.acknowledge_shortages": deal("has_shortage"),
   // Waited for: what a job drew later would be recorded at any moment.
   "documents.generate": async (random, look) => {
-    const found = await one(random, look, "select id from opportunities where deleted_at is null order by id desc")
-    return {
-      body: {
-        document_type: random.pick(["quotation", "order_confirmation", "pick_list"]),
-        documentable_type: "Opportunity",
-        documentable_id: number(found),
-        store_id: null,
-        async: false
-      }
-    }
+    const documentable_id = number(await one(random, look, newest("opportunities", "deleted_at is null")))
+    const document_type = random.pick(["quotation", "order_confirmation", "pick_list"])
+    return { body: { document_type, documentable_type: "Opportunity", documentable_id, store_id: null, async: false } }
   },
   "documents.batch": async () => ({
     body: { document_type: "quotation", documentable_type: "Opportunity", documentable_ids: [987_654_321] }
   }),
   "notification_preferences.update": async (random) => ({ body: { preferences: anyTypes(random, "is_muted") } }),
   "members.notification_preferences.update": async (random, look) => ({
-    params: { id: number(await one(random, look, "select id from members where deleted_at is null order by id desc")) },
+    params: { id: number(await one(random, look, newest("members", "deleted_at is null"))) },
     body: { preferences: anyTypes(random, "is_muted") }
   }),
   "notification_settings.update": async (random) => ({ body: { settings: anyTypes(random, "is_enabled") } }),
@@ -806,13 +673,7 @@ export const targets: { readonly [endpoint: string]: Maker } = {
     row("id", "service_records", "opportunity_cost_id is null"),
     async (random, look) => ({
       amount: 100 + random.below(9_000),
-      opportunity_id: number(
-        await one(
-          random,
-          look,
-          `select id from opportunities o where deleted_at is null and ${workableIn("o")} order by id desc`
-        )
-      )
+      opportunity_id: number(await one(random, look, newest("opportunities", `deleted_at is null and ${workable}`)))
     })
   )
 }
