@@ -1,7 +1,7 @@
 /** A small rental house with something of everything a picture can show, made over HTTP. */
-import { owner_token, type Place } from "../cli/session.ts"
+import { callOf, type Place } from "../cli/session.ts"
+import { rentalHouse } from "../rental-house.ts"
 
-type Row = { readonly [key: string]: unknown }
 export const day_ms = 86_400_000
 /** A plain date a number of days from `now`. */
 export const dayFrom = (now: number, days: number): string => new Date(now + days * day_ms).toISOString().slice(0, 10)
@@ -13,30 +13,18 @@ export const hostile = {
   emoji: "\u{1f3aa} Zirkus \u{1f469}\u200d\u{1f680} \u00dcber-Gala"
 } as const
 
-export const sender =
-  (place: Place) =>
-  async (method: string, path: string, body?: unknown): Promise<{ readonly [key: string]: any }> => {
-    const response = await fetch(`${place.url}/api/v1${path}`, {
-      method,
-      headers: { authorization: `Bearer ${owner_token}`, "content-type": "application/json" },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) })
-    })
-    const text = await response.text()
-    if (response.status >= 400) throw new Error(`${method} ${path} answered ${response.status}: ${text}`)
-    return text === "" ? {} : JSON.parse(text)
-  }
+/** Asks as the owner; throws where it is refused. */
+export const sender = (place: Place) => rentalHouse(callOf(place)).must
 
 /** Products with bookings of every phase around `now`, and a packed flight case with another inside. */
 export const makeSample = async (place: Place, now: number): Promise<void> => {
-  const send = sender(place)
+  const house = rentalHouse(callOf(place))
+  const { create, must: send, show } = house
   const at = (days: number, hour: string): string => `${dayFrom(now, days)}T${hour}:00Z`
   await send("PATCH", "/stores/1", { name: "Main Store <London>", timezone: "Europe/London" })
-  const product = async (name: string, sku: string, more: Row = {}): Promise<number> =>
-    (await send("POST", "/products", { name, sku, ...more }))["product"].id
-  const unit = async (product_id: number, asset_number: string, more: Row = {}): Promise<number> =>
-    (await send("POST", "/stock_levels", { product_id, store_id: 1, asset_number, ...more }))["stock_level"].id
-  const member = async (name: string): Promise<number> =>
-    (await send("POST", "/members", { name, membership_type: "organisation" }))["member"].id
+  const product = (name: string, sku: string, more: object = {}) => house.product({ name, sku, ...more })
+  const unit = async (product_id: number, asset_number: string, more: object = {}): Promise<number> =>
+    (await house.labelled(product_id, { asset_number, ...more })).id
 
   const spiider = await product("Robe Spiider", "SPIIDER", {
     stock_method: 2,
@@ -45,7 +33,7 @@ export const makeSample = async (place: Place, now: number): Promise<void> => {
   })
   const units = []
   for (let n = 1; n <= 6; n++) units.push(await unit(spiider, `SPI-00${n}`, { serial_number: `RS-77${n}21` }))
-  const [first, second, third] = units as [number, number, number]
+  const [first, second, third, fourth, fifth] = units as [number, number, number, number, number]
   const bulk: Array<number> = []
   for (const [name, sku, held] of [
     ["Cable XLR 10 m", "XLR10", 120],
@@ -59,137 +47,52 @@ export const makeSample = async (place: Place, now: number): Promise<void> => {
   ] as const) {
     const id = await product(name, sku)
     bulk.push(id)
-    const [level] = (await send("GET", `/stock_levels?q[product_id_eq]=${id}`))["stock_levels"]
-    if (level === undefined) await send("POST", "/stock_levels", { product_id: id, store_id: 1, quantity_held: held })
-    else await send("PATCH", `/stock_levels/${level.id}`, { quantity_held: held })
+    await house.hold(id, held)
   }
   const [cable, truss, odd, arabic, emoji, mics] = bulk as [number, number, number, number, number, number]
-  const customers = [await member("Northern Lights Ltd"), await member(hostile.markup), await member(hostile.arabic)]
+  const customers: Array<number> = []
+  for (const name of ["Northern Lights Ltd", hostile.markup, hostile.arabic])
+    customers.push(await house.customer({ name }))
 
+  const of = (item_id: number, quantity: number, ...chosen: ReadonlyArray<number>) => ({ item_id, quantity, chosen })
   /** An order of some products; units are allocated and optionally booked out. */
   const deal = async (
     subject: string,
     customer: number,
-    from: number,
-    to: number,
-    lines: ReadonlyArray<readonly [number, number, ReadonlyArray<number>?]>,
-    end: "quotation" | "order" | "out" | "held"
+    [from, to]: readonly [number, number],
+    end: "order" | "out" | "held",
+    ...lines: ReadonlyArray<ReturnType<typeof of>>
   ): Promise<void> => {
-    const { id } = (
-      await send("POST", "/opportunities", {
-        subject,
-        store_id: 1,
-        member_id: customers[customer]!,
-        starts_at: at(from, "09:00"),
-        ends_at: at(to, "18:00")
-      })
-    )["opportunity"]
+    const dates = { starts_at: at(from, "09:00"), ends_at: at(to, "18:00") }
+    const { id } = await house.opportunity({ subject, member_id: customers[customer]!, ...dates })
     const items: Array<readonly [number, ReadonlyArray<number>, number]> = []
-    for (const [item_id, quantity, chosen = []] of lines) {
-      const answer = await send("POST", `/opportunities/${id}/items`, { name: "Line", item_id, quantity })
-      const line = answer["opportunity_item"] ?? answer["item"] ?? answer["opportunity"].items.at(-1)
-      items.push([line.id, chosen, quantity])
+    for (const { chosen, item_id, quantity } of lines) {
+      const added = await create(`/opportunities/${id}/items`, { name: "Line", item_id, quantity })
+      items.push([added.items.at(-1).id, chosen, quantity])
     }
     await send("POST", `/opportunities/${id}/convert_to_quotation`, {})
-    if (end === "held") await send("POST", `/opportunities/${id}/change_status`, { status: 4 })
-    if (end === "quotation" || end === "held") return
+    if (end === "held") return send("POST", `/opportunities/${id}/change_status`, { status: 4 })
     await send("POST", `/opportunities/${id}/convert_to_order`, { shortage_notes: "known" })
     const allocations = items.flatMap(([opportunity_item_id, chosen]) =>
       chosen.map((stock_level_id) => ({ opportunity_item_id, stock_level_id }))
     )
     if (allocations.length > 0) await send("POST", `/opportunities/${id}/quick_allocate`, { allocations })
     if (end !== "out") return
-    const { opportunity } = await send("GET", `/opportunities/${id}?include=items,items.assets`)
-    const asset_ids = opportunity.items.flatMap((item: any) => (item.assets ?? []).map((one: any) => one.id))
+    const out = await show(`/opportunities/${id}?include=items,items.assets`)
+    const asset_ids = out.items.flatMap((item: any) => (item.assets ?? []).map((one: any) => one.id))
     if (asset_ids.length > 0) await send("POST", `/opportunities/${id}/quick_book_out`, { asset_ids })
     for (const [item, chosen, quantity] of items)
       if (chosen.length === 0)
         await send("PATCH", `/opportunities/${id}/items/${item}/fulfilment`, { action: "dispatch", quantity })
   }
-  await deal(
-    "Harbour Festival",
-    0,
-    -9,
-    -2,
-    [
-      [spiider, 1, [first]],
-      [cable, 20]
-    ],
-    "out"
-  )
-  await deal(
-    "Gala Night",
-    1,
-    -1,
-    4,
-    [
-      [spiider, 2, [second, third]],
-      [cable, 60],
-      [odd, 3]
-    ],
-    "out"
-  )
-  await deal(
-    hostile.markup,
-    1,
-    6,
-    9,
-    [
-      [spiider, 2, [second, units[3]!]],
-      [cable, 70],
-      [odd, 8]
-    ],
-    "order"
-  )
-  await deal(
-    hostile.arabic,
-    2,
-    8,
-    12,
-    [
-      [spiider, 3],
-      [cable, 40],
-      [arabic, 5],
-      [truss, 20]
-    ],
-    "order"
-  )
-  await deal(
-    hostile.emoji,
-    0,
-    11,
-    13,
-    [
-      [spiider, 2],
-      [cable, 30],
-      [emoji, 2],
-      [mics, 24]
-    ],
-    "held"
-  )
-  await deal(
-    "Theatre run",
-    0,
-    16,
-    30,
-    [
-      [spiider, 4, [second, third, units[3]!, units[4]!]],
-      [mics, 28],
-      [truss, 24]
-    ],
-    "order"
-  )
-  await deal(
-    "One-day seminar",
-    2,
-    20,
-    20,
-    [
-      [mics, 6],
-      [spiider, 1]
-    ],
-    "order"
-  )
+  await deal("Harbour Festival", 0, [-9, -2], "out", of(spiider, 1, first), of(cable, 20))
+  await deal("Gala Night", 1, [-1, 4], "out", of(spiider, 2, second, third), of(cable, 60), of(odd, 3))
+  await deal(hostile.markup, 1, [6, 9], "order", of(spiider, 2, second, fourth), of(cable, 70), of(odd, 8))
+  await deal(hostile.arabic, 2, [8, 12], "order", of(spiider, 3), of(cable, 40), of(arabic, 5), of(truss, 20))
+  await deal(hostile.emoji, 0, [11, 13], "held", of(spiider, 2), of(cable, 30), of(emoji, 2), of(mics, 24))
+  const all_but_one = of(spiider, 4, second, third, fourth, fifth)
+  await deal("Theatre run", 0, [16, 30], "order", all_but_one, of(mics, 28), of(truss, 24))
+  await deal("One-day seminar", 2, [20, 20], "order", of(mics, 6), of(spiider, 1))
 
   const head = await product("Moving head in a case", "HEAD", { stock_method: 2 })
   const box = await product("Flight case, large", "CASE", { stock_method: 2 })
@@ -203,9 +106,7 @@ export const makeSample = async (place: Place, now: number): Promise<void> => {
   ]
   const loose = [await unit(head, "MH-004"), await unit(head, "MH-005")]
   const container = async (name: string, serialised_item_id: number): Promise<number> =>
-    (await send("POST", "/containers", { name, product_id: box, serialised_item_id, store_id: 1, scan_mode: "free" }))[
-      "container"
-    ].id
+    (await create("/containers", { name, product_id: box, serialised_item_id, store_id: 1, scan_mode: "free" })).id
   const outer = await container(`Case 7 ${hostile.markup.slice(0, 31)}`, housing),
     inner = await container("Case 8, accessories", inner_housing)
   for (const [at_, serialised_item_id] of packed.entries())
