@@ -1,17 +1,14 @@
 /** A message to try the mail settings, from the command line. */
-import { afterAll, beforeAll, expect, it } from "vitest"
+import { beforeAll, expect, it } from "vitest"
 import { mailServer, replies } from "../server/delivery/mail/smtp.ts"
-import { openPlace, owner_token, type Place, runHere as run } from "./session.ts"
+import { placeOfSuite } from "./place.ts"
 
-let place: Place
-beforeAll(async () => {
-  place = await openPlace()
-  expect((await run(place, ["login", place.url, "--token", owner_token, "--name", "van"])).code).toBe(0)
-})
-afterAll(() => place.close())
+const place = placeOfSuite()
+const { done, json, type } = place
+beforeAll(() => place.login())
 
 it("mail test says that no mail is sent without a mail server", async () => {
-  const tried = await run(place, ["mail", "test", "ann@customer.example"])
+  const tried = await type("mail test ann@customer.example")
   expect([tried.code, tried.err]).toEqual([
     0,
     expect.stringContaining(
@@ -19,14 +16,11 @@ it("mail test says that no mail is sent without a mail server", async () => {
     )
   ])
   expect(tried.out).toMatch(/^[0-9a-f-]{36}\n$/)
-  const data = await run(place, ["mail", "test", "--json"])
-  expect(JSON.parse(data.out)).toMatchObject({ mode: "outbox", job_id: expect.stringMatching(/^[0-9a-f-]{36}$/) })
+  const mode = { mode: "outbox", job_id: expect.stringMatching(/^[0-9a-f-]{36}$/) }
+  expect(await json("mail test")).toMatchObject(mode)
   // A message goes where the settings say when its turn comes; the next test sets a mail server.
   await expect
-    .poll(
-      async () => JSON.parse((await run(place, ["jobs", "list", "--json"])).out).jobs.map((job: any) => job.status),
-      { timeout: 20_000 }
-    )
+    .poll(async () => (await json("jobs list")).jobs.map((job: any) => job.status), { timeout: 20_000 })
     .toEqual(["done", "done"])
 })
 it("mail test --wait prints the result of the delivery", async () => {
@@ -34,30 +28,26 @@ it("mail test --wait prints the result of the delivery", async () => {
     recipient: (address) => (address.startsWith("gone") ? replies(550, "No such mailbox") : undefined)
   })
   try {
-    const set = ["settings", "update", "mail", "-d", JSON.stringify({ settings: { smtp_url: smtp.url } })]
-    expect((await run(place, set)).code).toBe(0)
-    expect(await run(place, ["mail", "test", "ann@customer.example", "--wait"])).toMatchObject({
+    await done(["settings", "update", "mail", "-d", JSON.stringify({ settings: { smtp_url: smtp.url } })])
+    expect(await type("mail test ann@customer.example --wait")).toMatchObject({
       code: 0,
       err: expect.stringContaining("A message is on its way to ann@customer.example.\n"),
       out: expect.stringMatching(/^The mail server took it: 250 /)
     })
     expect(smtp.taken.map(({ to }) => to)).toEqual([["ann@customer.example"]])
-    expect(await run(place, ["mail", "test", "gone@customer.example", "--wait", "30"])).toMatchObject({
+    expect(await type("mail test gone@customer.example --wait 30")).toMatchObject({
       code: 1,
       err: expect.stringMatching(/Not sent: .*No such mailbox/)
     })
-    const store = ["stores", "create", "--name", "Depot", "--mail-sender-address", "depot@hire.example"]
-    const made = await run(place, [...store, "--remote", "--json", "--no-input"])
-    expect(made.code, made.err).toBe(0)
-    const id = String(JSON.parse(made.out).store.id)
-    expect((await run(place, ["mail", "test", "ann@customer.example", "--store", id, "--wait"])).code).toBe(0)
+    const id = await place.house.store({ name: "Depot", mail_sender_address: "depot@hire.example" })
+    await done(`mail test ann@customer.example --store ${id} --wait`)
     expect(smtp.taken.at(-1)?.from).toBe("depot@hire.example")
-    const data = await run(place, ["mail", "test", "gone@customer.example", "--wait", "30", "--json"])
+    const data = await type("mail test gone@customer.example --wait 30 --json")
     expect([data.code, JSON.parse(data.out).job.status]).toEqual([1, "failed"])
   } finally {
     await smtp.close()
   }
-  expect(await run(place, ["mail", "test", "ann@customer.example", "--wait", "2"])).toMatchObject({
+  expect(await type("mail test ann@customer.example --wait 2")).toMatchObject({
     code: 1,
     out: expect.stringMatching(
       /^Not sent yet: The mail server could not be reached.*[^.]\. It is tried again at \d{4}-/
@@ -65,22 +55,22 @@ it("mail test --wait prints the result of the delivery", async () => {
   })
 })
 it("mail test refuses invalid addresses, and needs the server", async () => {
-  expect(await run(place, ["mail", "test", "ann"])).toMatchObject({
+  expect(await type("mail test ann")).toMatchObject({
     code: 5,
     err: expect.stringContaining("The to field must be a valid e-mail address")
   })
-  expect((await run(place, ["mail", "test", "--offline"])).code).toBe(7)
-  expect((await run(place, ["mail", "test", "--wait", "soon"])).code).toBe(2)
+  expect((await type("mail test --offline")).code).toBe(7)
+  expect((await type("mail test --wait soon")).code).toBe(2)
 })
 it("--plan is refused for commands that only the server decides", async () => {
-  const planned = await run(place, ["jobs", "retry", "mail.send:test.1", "--plan"])
+  const planned = await type("jobs retry mail.send:test.1 --plan")
   expect(planned).toMatchObject({
     code: 2,
     err: expect.stringMatching(/Only the server decides this.*\n.*Leave out --plan/)
   })
 })
 it("attach refuses an unknown unit code, and names the command that lists units", async () => {
-  const attached = await run(place, ["attach", "unit:NOPE", "package.json"])
+  const attached = await type("attach unit:NOPE package.json")
   expect(attached).toMatchObject({
     code: 3,
     err: expect.stringMatching(/No unit has the code "NOPE"\.\n.*stock-levels list/)

@@ -2,52 +2,41 @@
 import { readdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
-import { afterAll, beforeAll, expect, it } from "vitest"
-import { openPlace, owner_token, type Place, runHere } from "./session.ts"
+import { beforeAll, expect, it } from "vitest"
+import { placeOfSuite } from "./place.ts"
+import { owner_token } from "./session.ts"
 
-let place: Place
-const done = async (...words: ReadonlyArray<string>): Promise<string> => {
-  const { code, err, out } = await runHere(place, words)
-  expect([words.join(" "), code, err]).toEqual([words.join(" "), 0, err])
-  return out
-}
+const place = placeOfSuite()
+const { done } = place
 beforeAll(async () => {
-  place = await openPlace()
-  await done("products", "create", "--name", "Robe Pointe", "--sku", "MH1")
-  await done("products", "create", "--name", "Head", "--sku", "HEAD", "--stock-method", "serialised")
-  for (const number of ["A-1", "A-2"])
-    await done("stock-levels", "create", "--product", "HEAD", "--store", "1", "--asset-number", number)
-  await done("stock-levels", "update", "1", "--quantity-held", "6")
-  await done("stores", "update", "1", "--shortage-policy", "block")
-  await done("members", "create", "--name", "Ann Archer", "--membership-type", "organisation")
-  const hire = ["--from", "2030-07-01T09:00", "--to", "2030-07-03T18:00"]
-  for (const [subject, line] of [
-    ["Gala", "HEAD*1"],
-    ["Mine", "MH1*6"],
-    ["Theirs", "MH1*2"],
-    ["Quote", "MH1*1"]
-  ] as const)
-    await done("quote", "new", "--subject", subject, "--member", "Ann Archer", ...hire, "--line", line)
-  await done("quote", "convert", "1")
-  await done("containers", "create", "--name", "Case 7", "--barcode", "CASE7", "--store-id", "1")
-  const sam = { name: "Sam", email: "sam@example.com", roles: ["Sales"], active: true }
-  await done("api", "POST", "/users", "-d", JSON.stringify(sam))
-  const token = await runHere(place, [
-    ...["api", "POST", "/tokens", "--json", "-d"],
-    JSON.stringify({ name: "Sam's", abilities: ["*"], user_id: 2 })
+  const hire = "--from 2030-07-01T09:00 --to 2030-07-03T18:00"
+  for (const line of [
+    'products create --name "Robe Pointe" --sku MH1',
+    "products create --name Head --sku HEAD --stock-method serialised",
+    "stock-levels create --product HEAD --store 1 --asset-number A-1",
+    "stock-levels create --product HEAD --store 1 --asset-number A-2",
+    "stock-levels update 1 --quantity-held 6",
+    "stores update 1 --shortage-policy block",
+    'members create --name "Ann Archer" --membership-type organisation',
+    `quote new --subject Gala --member "Ann Archer" ${hire} --line HEAD*1`,
+    `quote new --subject Mine --member "Ann Archer" ${hire} --line MH1*6`,
+    `quote new --subject Theirs --member "Ann Archer" ${hire} --line MH1*2`,
+    `quote new --subject Quote --member "Ann Archer" ${hire} --line MH1*1`,
+    "quote convert 1",
+    'containers create --name "Case 7" --barcode CASE7 --store-id 1'
   ])
-  const { secret } = JSON.parse(token.out).token
-  await done("login", place.url, "--token", secret, "--name", "till")
+    await done(line)
+  const sam = await place.house.person({ name: "Sam", roles: ["Sales"] })
+  await done(`login ${place.url} --token ${sam.secret} --name till`)
   // Sam's order is refused: others were faster.
-  await done("quote", "convert", "2", "--offline")
-  await done("quote", "convert", "3", "--remote", "--token", owner_token)
-  expect((await runHere(place, ["sync"])).code).toBe(8)
-  await done("quote", "new", "--subject", "Unsent", "--offline", ...hire)
-  await done("login", place.url, "--token", owner_token, "--name", "office", "--profile", "office")
+  await done("quote convert 2 --offline")
+  await done(`quote convert 3 --remote --token ${owner_token}`)
+  expect((await place.type("sync")).code).toBe(8)
+  await done(`quote new --subject Unsent --offline ${hire}`)
+  await done(`login ${place.url} --token ${owner_token} --name office --profile office`)
   writeFileSync(join(place.folder, "codes.txt"), "A-1\n")
   writeFileSync(join(place.folder, "members.csv"), "name,membership_type\nBob,organisation\n")
 }, 300_000)
-afterAll(() => place.close())
 
 /** Rows of every table that a command may write; when somebody was last seen is none of them. */
 const rowsOf = (file: string, tables: ReadonlyArray<string>): unknown => {
@@ -151,7 +140,7 @@ it.each(cases)("--plan writes nothing: %s", async (line, codes) => {
     .map((word) => word.replace("URL", place.url).replace("TOKEN", owner_token))
   const words = first === "office" ? [...rest, "--profile", "office"] : [first, ...rest]
   const before = written()
-  const { code, err } = await runHere(place, [...words, "--plan", "--no-input"])
+  const { code, err } = await place.type([...words, "--plan", "--no-input"])
   expect(codes, err).toContain(code)
   expect(written()).toEqual(before)
 })

@@ -1,23 +1,16 @@
 /** A refusal for goods that are short says what would do instead, in commands that do it. */
-import { afterAll, beforeAll, expect, it } from "vitest"
-import { openPlace, type Place, runHere, wordsOf } from "./session.ts"
+import { beforeAll, expect, it } from "vitest"
+import { placeOfSuite } from "./place.ts"
 
-let place: Place, sam: string
-const typed = (line: string, env: { readonly [name: string]: string } = {}) => runHere(place, wordsOf(line), { env })
-const done = async (line: string): Promise<string> => {
-  const { code, err, out } = await typed(line)
-  expect([line, code], err).toEqual([line, 0])
-  return out
-}
-const asSam = (line: string) => typed(line, { FLIGHTCASE_TOKEN: sam })
+const place = placeOfSuite()
+const { done, type } = place
+let sam: string
+const asSam = (line: string) => type(line, { env: { FLIGHTCASE_TOKEN: sam } })
 beforeAll(async () => {
-  place = await openPlace()
   await done('products create --name "PAR 64" --sku PAR64')
   await done("stock-levels update 1 --quantity-held 6")
   await done("stores update 1 --shortage-policy block --timezone America/New_York")
-  await done(`api POST /users -d '{"name":"Sam","email":"sam@example.com","roles":["Sales"],"active":true}'`)
-  const token = await done(`api POST /tokens --json -d '{"name":"Sam","abilities":["*"],"user_id":2}'`)
-  sam = JSON.parse(token).token.secret
+  sam = (await place.house.person({ roles: ["Sales"] })).secret
   for (const [subject, quantity] of [
     ["Gala", 4],
     ["Fair", 5]
@@ -25,7 +18,6 @@ beforeAll(async () => {
     await done(`quote new --subject ${subject} --from 2027-03-11 --to 2027-03-13 --line PAR64*${quantity}`)
   await done("quote convert 1")
 }, 120_000)
-afterAll(() => place.close())
 
 it("a refusal for a shortage offers working commands for fewer, other dates and the waiting list", async () => {
   const refused = await asSam("quote convert 2")
@@ -41,7 +33,8 @@ it("a refusal for a shortage offers working commands for fewer, other dates and 
   ])
   const json = await asSam("quote convert 2 --json")
   expect(JSON.parse(json.err).way_out).toContain("flightcase shortages wait '#2'")
-  const seen = await typed("quote convert 2 --no-input", { FLIGHTCASE_TOKEN: sam, FLIGHTCASE_TTY: "1", NO_COLOR: "1" })
+  const env = { FLIGHTCASE_TOKEN: sam, FLIGHTCASE_TTY: "1", NO_COLOR: "1" }
+  const seen = await type("quote convert 2 --no-input", { env })
   expect(seen.err).toContain("flightcase orders extend '#2' --from 2027-03-14 --to 2027-03-16;")
   for (const command of [commands[2]!, commands[1]!, "quote convert 2"])
     expect(await asSam(command), command).toMatchObject({ code: 0 })

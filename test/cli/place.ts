@@ -1,0 +1,52 @@
+/** A server with a home of its own for the tests of a suite, and the commands typed there. */
+import { afterAll, afterEach, beforeAll, beforeEach } from "vitest"
+import type { ServerOptions } from "../../server/host/app.ts"
+import { rentalHouse, type RentalHouse } from "../rental-house.ts"
+import { callOf, type Given, openPlace, owner_token, type Place, type Ran, runHere, wordsOf } from "./session.ts"
+
+/** A line, split like a shell does it, or its words. */
+type Line = string | ReadonlyArray<string>
+export interface TypingPlace extends Place {
+  readonly type: (line: Line, given?: Given) => Promise<Ran>
+  /** Throws if the command ends with another code than 0. */
+  readonly done: (line: Line, given?: Given) => Promise<Ran>
+  /** What such a command prints with --json. */
+  readonly json: (line: Line, given?: Given) => Promise<any>
+  readonly login: (name?: string) => Promise<Ran>
+  /** The server over HTTP, as its owner. */
+  readonly house: RentalHouse
+}
+
+const typingAt = (place: Place): TypingPlace => {
+  const wordsIn = (line: Line) => (typeof line === "string" ? wordsOf(line) : line)
+  const type: TypingPlace["type"] = (line, given) => runHere(place, wordsIn(line), given)
+  const done: TypingPlace["done"] = async (line, given) => {
+    const ran = await type(line, given)
+    if (ran.code !== 0) throw new Error(`${wordsIn(line).join(" ")}\nexit ${ran.code}: ${ran.err}${ran.out}`)
+    return ran
+  }
+  return {
+    ...place,
+    type,
+    done,
+    json: async (line, given) => JSON.parse((await done([...wordsIn(line), "--json"], given)).out),
+    login: (name = "van") => done(["login", place.url, "--token", owner_token, "--name", name]),
+    house: rentalHouse(callOf(place))
+  }
+}
+
+const opening =
+  (before: typeof beforeAll, after: typeof afterAll) =>
+  (options?: Partial<ServerOptions>): TypingPlace => {
+    let open: TypingPlace | undefined
+    before(async () => void (open = typingAt(await openPlace(options))))
+    after(() => open?.close())
+    return new Proxy({} as TypingPlace, {
+      get: (_, name: keyof TypingPlace) =>
+        open === undefined
+          ? (...args: ReadonlyArray<unknown>) => Reflect.apply(open![name] as never, open, args)
+          : open[name]
+    })
+  }
+export const placeOfSuite = opening(beforeAll, afterAll)
+export const placeOfEachTest = opening(beforeEach, afterEach)
