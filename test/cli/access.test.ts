@@ -1,17 +1,14 @@
 /** Inviting people, and getting in by the code of the mail, at the command line. */
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import PostalMime from "postal-mime"
-import { afterAll, beforeAll, expect, it } from "vitest"
+import { beforeAll, expect, it } from "vitest"
 import { typeHere } from "./command-line.ts"
-import { openPlace, owner_token, type Place, runHere as run } from "./session.ts"
+import { placeOfSuite } from "./place.ts"
 
-let place: Place
-beforeAll(async () => {
-  place = await openPlace()
-  expect((await run(place, ["login", place.url, "--token", owner_token, "--name", "office"])).code).toBe(0)
-})
-afterAll(() => place.close())
+const place = placeOfSuite()
+const { done, json, type } = place
+beforeAll(() => place.login("office"))
 
 /** The codes that were mailed to this address, the latest last. */
 const codesFor = async (email: string): Promise<ReadonlyArray<string>> => {
@@ -43,7 +40,7 @@ const machine = (name: string, more: { readonly [name: string]: string } = {}) =
 }
 
 it("an invited user logs in with the mailed code, once", async () => {
-  const invited = await run(place, ["users", "invite", "ann@house.example", "--name", "Ann", "--role", "Sales"])
+  const invited = await type("users invite ann@house.example --name Ann --role Sales")
   expect(invited).toMatchObject({
     code: 0,
     out: expect.stringMatching(/^\d+\n$/),
@@ -63,21 +60,21 @@ it("an invited user logs in with the mailed code, once", async () => {
   expect(readdirSync(join(laptop.home, "profiles"))).toEqual(["default"])
   const again = await machine("thief").type(["login", place.url, "--code", code])
   expect(again.code).toBe(5)
-  expect(JSON.parse((await run(place, ["users", "list", "--remote", "--json"])).out).users).toContainEqual(
+  expect((await json("users list --remote")).users).toContainEqual(
     expect.objectContaining({ name: "Ann", is_active: true, last_login_at: expect.any(String) })
   )
 })
 
 it("a plan of an invitation sends nothing, and an unknown role is refused with the list of roles", async () => {
-  const planned = await run(place, ["users", "invite", "cy@house.example", "--name", "Cy", "--plan"])
+  const planned = await type("users invite cy@house.example --name Cy --plan")
   expect(planned).toMatchObject({ code: 0, err: expect.stringContaining("Planned only; nothing was written.") })
-  expect((await run(place, ["users", "list", "--remote", "-q", "email_eq=cy@house.example"])).out).toBe("")
-  const mistyped = await run(place, ["users", "invite", "cy@house.example", "--name", "Cy", "--role", "Sails"])
+  expect((await done("users list --remote -q email_eq=cy@house.example")).out).toBe("")
+  const mistyped = await type("users invite cy@house.example --name Cy --role Sails")
   expect(mistyped).toMatchObject({ code: 5, err: expect.stringMatching(/There is no role Sails; there are .*Sales/) })
 })
 
 it("an interrupted login continues with the same code", async () => {
-  await run(place, ["users", "invite", "ben@house.example", "--name", "Ben"])
+  await done("users invite ben@house.example --name Ben")
   const code = await codeFor("ben@house.example")
   const laptop = machine("ben")
   // Where the profile's folder should be lies something else: the code is used, and enrolling fails.
@@ -88,18 +85,17 @@ it("an interrupted login continues with the same code", async () => {
   const kept = join(laptop.home, "profiles", ".default.login")
   expect(statSync(kept).mode & 0o777).toBe(0o600)
   expect(readFileSync(kept, "utf8")).not.toContain(code)
-  const { rmSync } = await import("node:fs")
   rmSync(blocked)
   expect((await laptop.type(["login", place.url, "--code", code.toLowerCase()])).code).toBe(0)
   expect(existsSync(kept)).toBe(false)
 })
 
 it("a login with a new code replaces the token, and keeps pending commands", async () => {
-  await run(place, ["users", "invite", "eve@house.example", "--name", "Eve", "--role", "Admin"])
+  await done("users invite eve@house.example --name Eve --role Admin")
   const laptop = machine("eve")
   expect((await laptop.type(["login", place.url, "--code", await codeFor("eve@house.example")])).code).toBe(0)
   expect((await laptop.type(["vehicles", "create", "--name", "Van 7", "--offline"])).code).toBe(0)
-  const reset = await run(place, ["users", "reset-password", "eve@house.example", "--end-sessions"])
+  const reset = await type("users reset-password eve@house.example --end-sessions")
   expect(reset).toMatchObject({
     code: 0,
     err: expect.stringMatching(
@@ -111,14 +107,14 @@ it("a login with a new code replaces the token, and keeps pending commands", asy
   const anew = await laptop.type(["login", place.url, "--code", code])
   expect(anew, anew.err).toMatchObject({ code: 0, err: expect.stringContaining("Took along 1 unsent command") })
   expect((await laptop.type(["sync"])).code).toBe(0)
-  expect((await run(place, ["vehicles", "list", "--remote"])).out).toContain("Van 7")
+  expect((await done("vehicles list --remote")).out).toContain("Van 7")
 })
 
 it("login requires a code or a token, and refuses both together", async () => {
   const laptop = machine("nobody")
   expect(await laptop.type(["login", place.url])).toMatchObject({ code: 2, err: expect.stringContaining("--code") })
   expect((await laptop.type(["login", place.url, "--code", "x", "--token", "y"])).code).toBe(2)
-  expect((await run(place, ["users", "reset-password", "nobody@house.example"])).code).toBe(3)
-  const quiet = await run(place, ["users", "invite", "joe@house.example", "--name", "Joe", "--no-send"])
+  expect((await type("users reset-password nobody@house.example")).code).toBe(3)
+  const quiet = await type("users invite joe@house.example --name Joe --no-send")
   expect(quiet.err).toContain("was sent nothing; flightcase users reset-password")
 })
