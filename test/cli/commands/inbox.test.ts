@@ -3,21 +3,18 @@ import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { rmSync } from "node:fs"
 import { join } from "node:path"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { ageText } from "../../../cli/commands/delivery/inbox/list.ts"
 import { followNotifications, notificationOf, type Notification } from "../../../sync/notification-stream.ts"
-import { openPlace, owner_token, type Place, run, runHere } from "../session.ts"
+import { placeOfSuite } from "../place.ts"
+import { owner_token } from "../session.ts"
 import { tell } from "../../server/delivery/notifications/writing.ts"
 import { cli_program } from "../../programs.ts"
 import { words } from "../../words.ts"
 
 describe("flightcase inbox", () => {
-  let place: Place
-  beforeAll(async () => {
-    place = await openPlace()
-  })
-  afterAll(() => place.close())
-  const type = (...words: ReadonlyArray<string>) => runHere(place, words)
+  const place = placeOfSuite()
+  const type = (...words: ReadonlyArray<string>) => place.type(words)
 
   it("lists unread notifications, shows and marks them, and lists the last ones offline", async () => {
     await tell(
@@ -27,7 +24,7 @@ describe("flightcase inbox", () => {
       { is_own: true, read_at: "2026-06-18T12:00:00.000Z" }
     )
     expect((await type("inbox", "--offline")).code).toBe(7)
-    expect((await type("login", place.url, "--token", owner_token)).code).toBe(0)
+    await place.login()
     const listed = await type("inbox")
     expect(listed.code, listed.err).toBe(0)
     expect(listed.out.split("\n").map((line) => line.split("\t").slice(3, 5))).toEqual([
@@ -85,8 +82,7 @@ describe("flightcase inbox", () => {
     expect((await type("inbox")).out.trim().split("\n")).toHaveLength(2)
   })
   it("exits with 4 for a token without the ability", async () => {
-    const made = await type("tokens", "create", "--name", "narrow", "--abilities", "products:read", "--json")
-    const secret = JSON.parse(made.out).token.secret
+    const secret = (await place.json("tokens create --name narrow --abilities products:read")).token.secret
     expect(await type("inbox", "--url", place.url, "--token", secret)).toMatchObject({ code: 4 })
     expect(await type("inbox", "--watch", "--url", place.url, "--token", secret)).toMatchObject({ code: 4 })
   })
@@ -104,11 +100,7 @@ it("unreadable events of the notification stream are ignored", () => {
 })
 
 describe("following the notification stream", () => {
-  let place: Place
-  beforeAll(async () => {
-    place = await openPlace()
-  })
-  afterAll(() => place.close())
+  const place = placeOfSuite()
   const until = async (holds: () => boolean): Promise<void> => {
     for (let tries = 0; !holds(); tries++) {
       if (tries > 1_500) throw new Error("it does not come to be")
@@ -145,7 +137,7 @@ describe("following the notification stream", () => {
     })
   })
   it("prints notifications in sync --watch, except those of the user's own actions", async () => {
-    expect((await run(place, ["login", place.url, "--token", owner_token])).code).toBe(0)
+    await place.login()
     const child = spawn(process.execPath, [cli_program, "sync", "--watch", "--json"], {
       cwd: place.folder,
       env: place.env

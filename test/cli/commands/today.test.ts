@@ -1,21 +1,19 @@
 /** `today --watch` in a process of its own: what changes is shown without asking again, with the server and without. */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { rentalHouse } from "../../rental-house.ts"
-import { callOf, openPlace, owner_token, type Place, runHere } from "../session.ts"
+import { beforeAll, describe, expect, it } from "vitest"
+import { placeOfSuite } from "../place.ts"
 import { cli_program } from "../../programs.ts"
 
 describe("flightcase today", () => {
-  let place: Place
-  const type = (...words: ReadonlyArray<string>) => runHere(place, words)
-  const house = rentalHouse((method, path, body) => callOf(place)(method, path, body))
+  const place = placeOfSuite()
+  const { done, json } = place
   let product_id = 0
   const order = async (subject: string, starts_at: string, store_id = 1): Promise<void> => {
     const ends_at = new Date(Date.parse(starts_at) + 40 * 3_600_000).toISOString()
     const line = { item_id: product_id, name: "Lamp", quantity: 1, unit_price: undefined }
-    const { id } = await house.withLine({ subject, store_id, starts_at, ends_at }, line)
-    await house.confirm(id)
+    const { id } = await place.house.withLine({ subject, store_id, starts_at, ends_at }, line)
+    await place.house.confirm(id)
   }
   const until = async (holds: () => boolean, said: () => string): Promise<void> => {
     for (let tries = 0; !holds(); tries++) {
@@ -47,12 +45,10 @@ describe("flightcase today", () => {
   }
 
   beforeAll(async () => {
-    place = await openPlace()
-    product_id = await house.product({ name: "Lamp", stock_method: 1 })
-    expect((await type("login", place.url, "--token", owner_token)).code).toBe(0)
+    product_id = await place.house.product({ name: "Lamp", stock_method: 1 })
+    await place.login()
     await order("First job", "2027-07-01T09:00:00Z")
   }, 60_000)
-  afterAll(() => place.close())
 
   it("--watch prints the day again when it changes, and only then", async () => {
     const watched = watching(["--json", "--date", "2027-07-01"])
@@ -100,42 +96,36 @@ describe("flightcase today", () => {
     const watched = watching(["--json", "--offline", "--date", "2027-08-10"])
     try {
       await watched.says('"count":0')
-      const line = `${product_id}*1`
-      const made = await type(
-        ...["quote", "new", "--subject", "Offline job", "--from", "2027-08-10T09:00", "--to", "2027-08-12T09:00"],
-        ...["--line", line, "--offline", "--json"]
-      )
-      expect(made.code, made.err).toBe(0)
-      const { id } = JSON.parse(made.out).opportunity
-      expect((await type("quote", "convert", String(id), "--offline")).code).toBe(0)
+      const dates = "--from 2027-08-10T09:00 --to 2027-08-12T09:00"
+      const made = await json(`quote new --subject "Offline job" ${dates} --line ${product_id}*1 --offline`)
+      await done(`quote convert ${made.opportunity.id} --offline`)
       await watched.says("Offline job")
     } finally {
       await watched.stop()
     }
-    expect((await type("sync")).code).toBe(0)
+    await done("sync")
   })
   it("answers from the replica as from the server, and so does find", async () => {
-    await house.customer({ name: "Ελληνικό Θέατρο" })
-    expect((await type("sync")).code).toBe(0)
-    for (const words of [
-      ["today", "--date", "2027-07-01"],
-      ["today", "--date", "2027-07-03", "--store", "1"],
-      ["find", "lamp"],
-      ["find", "job"],
-      ["find", "θεατρο"]
+    await place.house.customer({ name: "Ελληνικό Θέατρο" })
+    await done("sync")
+    for (const line of [
+      "today --date 2027-07-01",
+      "today --date 2027-07-03 --store 1",
+      "find lamp",
+      "find job",
+      "find θεατρο"
     ]) {
-      const [here, there] = [await type(...words, "--json", "--offline"), await type(...words, "--json", "--remote")]
-      expect([here.code, there.code], `${here.err}${there.err}`).toEqual([0, 0])
+      const [here, there] = [await done(`${line} --json --offline`), await done(`${line} --json --remote`)]
       const body = ({ out }: { out: string }) => out.replace(/"generated_at": "[^"]*"/, "")
-      expect(body(here), words.join(" ")).toBe(body(there))
+      expect(body(here), line).toBe(body(there))
     }
   })
   it("reads words such as 'tomorrow' in the store's zone, else in the company's", async () => {
-    await house.must("PUT", "/settings/company", { settings: { timezone: "Pacific/Kiritimati" } })
-    const store = await house.store({ name: "Honolulu", timezone: "Pacific/Honolulu" })
-    expect((await type("sync")).code).toBe(0)
+    await place.house.must("PUT", "/settings/company", { settings: { timezone: "Pacific/Kiritimati" } })
+    const store = await place.house.store({ name: "Honolulu", timezone: "Pacific/Honolulu" })
+    await done("sync")
     const dateOf = async (...words: ReadonlyArray<string>): Promise<string> =>
-      JSON.parse((await type("today", "--json", ...words)).out).today.date
+      (await json(["today", ...words])).today.date
     const later = (date: string, days: number): string =>
       new Date(Date.parse(date) + days * 86_400_000).toISOString().slice(0, 10)
     for (const of_store of [[], ["--store", String(store)]]) {

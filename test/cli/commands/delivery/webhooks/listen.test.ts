@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest"
 import { signatureProblem } from "../../../../../cli/commands/delivery/webhooks.ts"
 import { headersOf, newSecret } from "../../../../../server/delivery/webhooks/schema.ts"
-import { openPlace, runHere } from "../../../session.ts"
+import { placeOfSuite } from "../../../place.ts"
 
 describe("the signature of a delivery", () => {
   const signedBy = async (...secrets: ReadonlyArray<string>) => {
@@ -26,16 +26,11 @@ describe("the signature of a delivery", () => {
   })
 })
 
+const place = placeOfSuite()
 it("webhooks listen validates port and status, and names the setting that lets the server reach it", async () => {
-  const place = await openPlace()
-  try {
-    expect(await runHere(place, ["webhooks", "listen", "--port", "x"])).toMatchObject({ code: 2 })
-    expect(await runHere(place, ["webhooks", "listen", "--status", "99"])).toMatchObject({ code: 2 })
-    await runHere(place, ["login", place.url, "--token", "owner-token-of-the-tests"])
-    const refused = await runHere(place, ["webhooks", "listen", "--port", "0"])
-    expect(refused.code).toBe(5)
-    expect(refused.err).toContain("FLIGHTCASE_WEBHOOKS_PRIVATE=1")
-  } finally {
-    await place.close()
-  }
+  expect(await place.type("webhooks listen --port x")).toMatchObject({ code: 2 })
+  expect(await place.type("webhooks listen --status 99")).toMatchObject({ code: 2 })
+  await place.login()
+  const refused = await place.type("webhooks listen --port 0")
+  expect([refused.code, refused.err]).toEqual([5, expect.stringContaining("FLIGHTCASE_WEBHOOKS_PRIVATE=1")])
 })

@@ -1,21 +1,17 @@
 /** Rows of a file that are too long for a request, and many that are long together. */
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { openPlace, type Place, runHere } from "../../../session.ts"
+import { describe, expect, it } from "vitest"
+import { placeOfSuite } from "../../../place.ts"
 
 describe("flightcase import", () => {
-  let place: Place
-  beforeAll(async () => {
-    place = await openPlace()
-  })
-  afterAll(() => place.close())
+  const place = placeOfSuite()
   const written = (name: string, rows: ReadonlyArray<ReadonlyArray<string>>): string => {
     writeFileSync(join(place.folder, name), rows.map((cells) => `${cells.join(",")}\n`).join(""))
     return name
   }
   const imported = async (...words: ReadonlyArray<string>) => {
-    const { code, err, out } = await runHere(place, ["import", ...words, "--json"])
+    const { code, err, out } = await place.type(["import", ...words, "--json"])
     return { code, err, of: JSON.parse(out).import }
   }
 
@@ -51,11 +47,11 @@ describe("flightcase import", () => {
     const rows = Array.from({ length: 1_000 }, (_, at) => [`B-${at}`, `Row ${at}`, "x".repeat(500)])
     const file = written("broken.csv", [["number", "name", "notes"], ...rows, ["B-x", '"Never closed']])
     const args = ["import", "members", file, "--chunk", "100"]
-    const { code, err } = await runHere(place, args)
+    const { code, err } = await place.type(args)
     expect(code).toBe(5)
     expect(err).toMatch(/cannot be read from line 1002 on/)
     expect(err).toMatch(/written twice. The first \d+ rows are in; the same command again leaves them as they are/)
-    expect((await runHere(place, [...args, "--plan"])).err).not.toContain("are in")
+    expect((await place.type([...args, "--plan"])).err).not.toContain("are in")
   })
 
   it("reports no accepted rows for a refused plan", async () => {
@@ -63,7 +59,7 @@ describe("flightcase import", () => {
       ["number", "name"],
       ["P-1", "One"]
     ])
-    const { code, err } = await runHere(place, ["import", "members", file, "--plan", "--token", "wrong"])
+    const { code, err } = await place.type(`import members ${file} --plan --token wrong`)
     expect(code).not.toBe(0)
     expect(err).not.toContain("are in")
   })

@@ -1,65 +1,33 @@
-import { afterAll, beforeAll, expect, it } from "vitest"
+import { beforeAll, expect, it } from "vitest"
 import { sameNamed } from "../../../../../cli/commands/orders/quote/ask-customer.ts"
 import { askForQuote, type Questions } from "../../../../../cli/commands/orders/quote/wizard.ts"
 import { type CommandContext, openContext } from "../../../../../cli/context/context.ts"
-import { type CommandLine, openCommandLine } from "../../../command-line.ts"
-import { openPlace, owner_token, type Place } from "../../../session.ts"
+import { placeOfSuite } from "../../../place.ts"
 
-let place: Place, cli: CommandLine
-const made = async (path: string, body: object): Promise<any> => {
-  const { code, out, err } = await cli.type(["api", "POST", path, "-d", JSON.stringify(body)])
-  expect(code, out + err).toBe(0)
-  return Object.values(JSON.parse(out) as object)[0]
-}
+const place = placeOfSuite()
+const contextHere = () => openContext({ offline: true }, { FLIGHTCASE_HOME: place.home })
 beforeAll(async () => {
-  place = await openPlace()
-  cli = openCommandLine()
-  await cli.type(["login", place.url, "--token", owner_token])
-  await cli.type(["stores", "update", "1", "--timezone", "Europe/London"])
-  const [lamp, clamp, cable] = [
-    await made("/products", { name: "Moving Lamp", sku: "LAMP", barcode: "0123" }),
-    await made("/products", { name: "Clamp" }),
-    await made("/products", { name: "Lamp cable" })
-  ]
-  for (const product of [lamp, clamp]) {
-    const {
-      stock_levels: [level]
-    } = JSON.parse((await cli.type(["api", "GET", `/stock_levels?q[product_id_eq]=${product.id}`])).out)
-    expect((await cli.type(["stock-levels", "update", String(level.id), "--quantity-held", "10"])).code).toBe(0)
-  }
+  const { house } = place
+  await house.must("PUT", "/stores/1", { timezone: "Europe/London" })
+  const lamp = await house.product({ name: "Moving Lamp", sku: "LAMP", barcode: "0123" })
+  const clamp = await house.product({ name: "Clamp" })
+  const cable = await house.product({ name: "Lamp cable" })
+  expect([lamp, clamp, cable]).toEqual([1, 2, 3])
+  const daily = await house.named("rate_definitions", "Daily Rate")
   for (const [product, price] of [
     [lamp, "3"],
     [clamp, "1"]
   ] as const) {
-    expect(
-      (
-        await cli.type([
-          "products",
-          "rates",
-          "create",
-          String(product.id),
-          "--rate-definition-id",
-          "daily-rate",
-          "--transaction-type",
-          "rental",
-          "--price",
-          price,
-          "--currency",
-          "GBP"
-        ])
-      ).code
-    ).toBe(0)
+    await house.hold(product, 10)
+    const rate = { rate_definition_id: daily, transaction_type: "rental", currency: "GBP", price }
+    await house.create(`/products/${product}/rates`, rate)
   }
-  await made(`/products/${lamp.id}/accessories`, { accessory_product_id: clamp.id, quantity: 2, included: true })
-  expect(cable.id).toBe(3)
-  const muller = await made("/members", { name: "Müller AG", membership_type: "organisation", account_number: "10001" })
-  const ann = await made("/members", { name: "Ann Lee", membership_type: "contact" })
-  await made(`/members/${ann.id}/relationships`, { related_member_id: muller.id, relationship_type: "contact" })
-  for (const name of ["Acme Events", "Acme Tours"]) await made("/members", { name, membership_type: "organisation" })
-})
-afterAll(async () => {
-  cli.close()
-  await place.close()
+  await house.create(`/products/${lamp}/accessories`, { accessory_product_id: clamp, quantity: 2, included: true })
+  const related_member_id = await house.customer({ name: "Müller AG", account_number: "10001" })
+  const ann = await house.contact({ name: "Ann Lee" })
+  await house.create(`/members/${ann}/relationships`, { related_member_id, relationship_type: "contact" })
+  for (const name of ["Acme Events", "Acme Tours"]) await house.customer({ name })
+  await place.login()
 })
 
 /** Somebody at the counter: answers in order, each to the question that is expected; what was said in between. */
@@ -91,7 +59,7 @@ const counter = async (answers: ReadonlyArray<readonly [question: RegExp, answer
       return found!.value
     }
   }
-  const context = openContext({ offline: true }, { FLIGHTCASE_HOME: cli.home })
+  const context = contextHere()
   const told: CommandContext = {
     ...context,
     note: (text) => {
@@ -202,7 +170,7 @@ it("the quote wizard writes nothing if its quote is discarded", async () => {
       [/^And now/, "Throw it away"]
     ])
   ).rejects.toThrow("Nothing was written.")
-  expect(JSON.parse((await cli.type(["quote", "list", "--json"])).out).meta.total).toBe(0)
+  expect((await place.json("quote list")).meta.total).toBe(0)
 })
 
 it("the quote wizard takes the details of a new customer, and warns about one on stop", async () => {
@@ -220,7 +188,8 @@ it("the quote wizard takes the details of a new customer, and warns about one on
   ])
   expect(flags).toMatchObject({ newCustomer: "Newcomers", email: "ann@example.com", phone: "+44 20 7946 0000" })
   expect(flags["member"]).toBeUndefined()
-  await made("/members", { name: "Bad Payers", membership_type: "organisation", is_on_stop: true })
+  await place.house.customer({ name: "Bad Payers", is_on_stop: true })
+  await place.done("sync")
   const { said } = await counter([
     [/^Subject/, "Gala"],
     [/^Customer/, "bad"],
@@ -245,7 +214,7 @@ it("the quote wizard finds customers without accents, by account number and by t
 })
 
 it("the quote wizard offers an existing customer of the same name", async () => {
-  const context = openContext({ offline: true }, { FLIGHTCASE_HOME: cli.home })
+  const context = contextHere()
   const answered = (at: number) =>
     sameNamed({ ...context, interactive: true }, "MULLER ag", {
       choose: async (message, choices) => {
@@ -254,7 +223,7 @@ it("the quote wizard offers an existing customer of the same name", async () => 
       }
     })
   try {
-    const [{ id }] = JSON.parse((await cli.type(["members", "list", "-q", "name_eq=Müller AG", "--json"])).out).members
+    const id = await place.house.named("members", "Müller AG")
     expect(await answered(0)).toBe(id)
     expect(await answered(1)).toBeUndefined()
     expect(await sameNamed({ ...context, interactive: true }, "Nobody yet")).toBeUndefined()

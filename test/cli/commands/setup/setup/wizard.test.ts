@@ -1,20 +1,15 @@
 /** The questions of `setup`: each answer is refused at once by the rule the server has, and answers are kept. */
 import { readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
-import { afterEach, beforeEach, expect, it } from "vitest"
+import { expect, it } from "vitest"
 import { keepAnswers } from "../../../../../cli/commands/setup/setup/answers.ts"
 import { presentAt } from "../../../../../cli/commands/setup/setup/present.ts"
 import { askedHouse, type Questions } from "../../../../../cli/commands/setup/setup/wizard.ts"
 import { openContext } from "../../../../../cli/context/context.ts"
-import { openPlace, type Place, runHere } from "../../../session.ts"
+import { placeOfSuite } from "../../../place.ts"
 
-let place: Place
-beforeEach(async () => {
-  place = await openPlace()
-})
-afterEach(async () => {
-  await place.close()
-})
+const place = placeOfSuite()
+const { done, json } = place
 
 type Answer = readonly [question: RegExp, answer: string, refused?: RegExp]
 /** Answers in order, each to the question that is expected; one that must be refused is followed by another. */
@@ -50,7 +45,7 @@ const answering = (answers: ReadonlyArray<Answer>): Questions => {
 }
 
 it("the setup wizard refuses each invalid answer with the server's message", async () => {
-  await runHere(place, ["products", "create", "--name", "Lamp"])
+  await done("products create --name Lamp")
   const context = openContext({}, place.env)
   try {
     const present = await presentAt(context)
@@ -127,11 +122,11 @@ it("the setup wizard refuses each invalid answer with the server's message", asy
   const kept = join(place.folder, "flightcase-setup.json")
   expect(statSync(kept).mode & 0o777).toBe(0o600)
   expect(readFileSync(kept, "utf8")).not.toContain("secret")
-  const words = ["setup", "--file", "flightcase-setup.json", "--smtp", "smtp://mail.example:587", "--json"]
-  expect(await runHere(place, words)).toMatchObject({ code: 0 })
-  const { settings } = JSON.parse((await runHere(place, ["settings", "show", "company", "--json"])).out)
+  const line = "setup --file flightcase-setup.json --smtp smtp://mail.example:587"
+  await done(line)
+  const { settings } = await json("settings show company")
   expect(settings).toMatchObject({ name: "Northlight", country_code: "GB", timezone: "Europe/London" })
-  expect(JSON.parse((await runHere(place, ["products", "show", "1", "--json"])).out).product.tax_class_id).toBe(1)
-  const again = JSON.parse((await runHere(place, words)).out)
+  expect((await json("products show 1")).product.tax_class_id).toBe(1)
+  const again = await json(line)
   expect(again.setup.filter((one: any) => one.state === "set").map((one: any) => one.what)).toEqual(["smtp url"])
 })
