@@ -1,9 +1,20 @@
 /** A server with a home of its own for the tests of a suite, and the commands typed there. */
+import { readFileSync } from "node:fs"
+import { parse } from "csv-parse/sync"
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest"
 import type { ServerOptions } from "../../server/host/app.ts"
-import { rentalHouse, type RentalHouse } from "../rental-house.ts"
+import { rentalHouse } from "../rental-house.ts"
 import { callOf, type Given, openPlace, owner_token, type Place, type Ran, runHere, wordsOf } from "./session.ts"
 
+/** Rows of an exported file: NDJSON, or CSV as texts. */
+export const linesOf = (file: string): ReadonlyArray<any> =>
+  readFileSync(file, "utf8")
+    .split("\n")
+    .flatMap((line) => (line === "" ? [] : [JSON.parse(line)]))
+export const cellsOf = (file: string): ReadonlyArray<any> =>
+  parse<any>(readFileSync(file), { bom: true, columns: true })
+
+const houseAt = (place: Place) => rentalHouse(callOf(place))
 /** A line, split like a shell does it, or its words. */
 type Line = string | ReadonlyArray<string>
 export interface TypingPlace extends Place {
@@ -14,7 +25,8 @@ export interface TypingPlace extends Place {
   readonly json: (line: Line, given?: Given) => Promise<any>
   readonly login: (name?: string) => Promise<Ran>
   /** The server over HTTP, as its owner. */
-  readonly house: RentalHouse
+  readonly house: ReturnType<typeof houseAt>
+  readonly manifest: () => Promise<any>
 }
 
 const typingAt = (place: Place): TypingPlace => {
@@ -25,13 +37,15 @@ const typingAt = (place: Place): TypingPlace => {
     if (ran.code !== 0) throw new Error(`${wordsIn(line).join(" ")}\nexit ${ran.code}: ${ran.err}${ran.out}`)
     return ran
   }
+  const house = houseAt(place)
   return {
     ...place,
     type,
     done,
     json: async (line, given) => JSON.parse((await done([...wordsIn(line), "--json"], given)).out),
     login: (name = "van") => done(["login", place.url, "--token", owner_token, "--name", name]),
-    house: rentalHouse(callOf(place))
+    house,
+    manifest: () => house.show("/system/manifest")
   }
 }
 
