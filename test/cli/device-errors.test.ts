@@ -3,37 +3,35 @@ import { execFileSync } from "node:child_process"
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
-import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { beforeEach, describe, expect, it } from "vitest"
 import { unitFor } from "../../cli/commands/offline/sync/systemd-unit.ts"
-import { openPlace, owner_token, type Place, run as runApart, runHere as run } from "./session.ts"
+import { placeOfEachTest } from "./place.ts"
+import { owner_token, run as runApart } from "./session.ts"
 
-let place: Place
+const place = placeOfEachTest()
+const { done, json, type } = place
 const profile = (name = "default"): string => join(place.home, "profiles", name)
 beforeEach(async () => {
-  place = await openPlace()
-  expect((await run(place, ["login", place.url, "--token", owner_token, "--name", "van"])).code).toBe(0)
-  expect((await run(place, ["product-groups", "create", "--name", "Unsent"])).code).toBe(0)
-})
-afterEach(async () => {
-  await place.close()
+  await place.login()
+  await done("product-groups create --name Unsent")
 })
 
 describe("the doctor", () => {
   it("sets a damaged replica aside, fills a new one and sends pending commands", async () => {
     writeFileSync(join(profile(), "replica.sqlite"), "garbage".repeat(1_000))
-    const found = await run(place, ["doctor"])
+    const found = await type("doctor")
     expect([found.code, found.out]).toEqual([1, expect.stringMatching(/bad\treplica file\t.*doctor --repair/)])
-    const failed = await run(place, ["products", "list"])
+    const failed = await type("products list")
     expect([failed.code, failed.err]).toEqual([1, expect.stringContaining("Nothing unsent is lost")])
-    const repaired = await run(place, ["doctor", "--repair"])
+    const repaired = await type("doctor --repair")
     expect(repaired.out).toContain("and filled anew; what was pending has been sent")
     expect(readdirSync(profile()).some((name) => name.startsWith("replica.sqlite.damaged-"))).toBe(true)
-    const whole = await run(place, ["doctor"])
+    const whole = await type("doctor")
     expect([whole.code, whole.out]).toEqual([
       0,
       expect.stringMatching(/ok\toutbox file\twhole\nok\tserver\tanswers\nok\tjobs\tnone has failed\nok\tclock\t/)
     ])
-    expect((await run(place, ["product-groups", "list", "--remote", "--json"])).out).toContain("Unsent")
+    expect((await type("product-groups list --remote --json")).out).toContain("Unsent")
   })
 
   it("leaves a damaged outbox unchanged, and login --set-aside keeps its folder", async () => {
@@ -43,16 +41,16 @@ describe("the doctor", () => {
       ["product-groups", "list"],
       ["login", place.url, "--token", owner_token]
     ]) {
-      const ran = await run(place, words)
+      const ran = await type(words)
       expect([ran.code, ran.out + ran.err]).toEqual([
         1,
         expect.stringMatching(/outbox .* is damaged: commands recorded here and not sent yet are in it/)
       ])
     }
-    const anew = await run(place, ["login", place.url, "--token", owner_token, "--set-aside", "--json"])
+    const anew = await type(`login ${place.url} --token ${owner_token} --set-aside --json`)
     expect(anew.code).toBe(0)
     expect(readFileSync(join(JSON.parse(anew.out).aside, "outbox.sqlite"), "utf8")).toContain("garbage")
-    expect((await run(place, ["product-groups", "list"])).code).toBe(0)
+    await done("product-groups list")
   })
 })
 
@@ -61,7 +59,7 @@ it("commands lost from the outbox are reported by every command, written to a fi
   const replica = new DatabaseSync(join(profile(), "replica.sqlite"))
   replica.exec("update replica_meta set value = '3' where key = 'acknowledged_n'")
   replica.close()
-  const listed = await run(place, ["product-groups", "list"])
+  const listed = await type("product-groups list")
   expect([listed.code, listed.out, listed.err]).toEqual([
     0,
     expect.stringContaining("Unsent"),
@@ -70,12 +68,12 @@ it("commands lost from the outbox are reported by every command, written to a fi
     )
   ])
   for (const words of [["product-groups", "create", "--name", "More"], ["sync"]]) {
-    expect(await run(place, words)).toMatchObject({
+    expect(await type(words)).toMatchObject({
       code: 1,
       err: expect.stringMatching(/Commands 2 to 3 .*\n.*doctor --accept-loss goes on without them/)
     })
   }
-  const written = await run(place, ["sync", "export-pending", "left.json"])
+  const written = await type("sync export-pending left.json")
   expect([written.code, written.err]).toEqual([
     0,
     expect.stringContaining("Acknowledged here, and not in the outbox any more: 2 to 3.")
@@ -85,38 +83,35 @@ it("commands lost from the outbox are reported by every command, written to a fi
     unreadable: 0,
     commands: [{ n: 1, payload: { body: { name: "Unsent" } } }]
   })
-  expect(await run(place, ["doctor"])).toMatchObject({
+  expect(await type("doctor")).toMatchObject({
     code: 1,
     out: expect.stringMatching(/bad\toutbox numbers\tCommands 2 to 3 .*doctor --accept-loss/)
   })
-  const accepted = await run(place, ["doctor", "--accept-loss"])
+  const accepted = await type("doctor --accept-loss")
   expect([accepted.code, accepted.err]).toEqual([0, expect.stringContaining("Going on without commands 2 to 3")])
-  expect(JSON.parse((await run(place, ["sync", "--json"])).out).sync).toMatchObject({ accepted: 1, pending: 0 })
+  expect((await json("sync")).sync).toMatchObject({ accepted: 1, pending: 0 })
 })
 
 it("a copied folder is reported, and continues as a new device with its unsent commands", async () => {
   cpSync(profile(), profile("copy"), { recursive: true })
-  expect((await run(place, ["product-groups", "create", "--name", "Second"])).code).toBe(0)
-  expect((await run(place, ["sync"])).code).toBe(0)
-  expect((await run(place, ["product-groups", "create", "--name", "Of the copy", "--profile", "copy"])).code).toBe(0)
-  const told = await run(place, ["sync", "--profile", "copy"])
+  await done("product-groups create --name Second")
+  await done("sync")
+  await done("product-groups create --name 'Of the copy' --profile copy")
+  const told = await type("sync --profile copy")
   expect([told.code, told.err]).toEqual([
     6,
     expect.stringMatching(
       /This folder is a copy.*Nothing was sent\.\n.*login URL --token T makes this machine a device of its own/
     )
   ])
-  const again = await run(place, ["login", place.url, "--token", owner_token, "--profile", "copy", "--json"])
+  const again = await type(`login ${place.url} --token ${owner_token} --profile copy --json`)
   expect(JSON.parse(again.out).moved).toEqual({ commands: 1, decided: 1, left: 0, left_file: null })
-  expect(JSON.parse((await run(place, ["sync", "--profile", "copy", "--json"])).out).sync).toMatchObject({
-    accepted: 1,
-    conflicts: 0
-  })
+  expect((await json("sync --profile copy")).sync).toMatchObject({ accepted: 1, conflicts: 0 })
   // The first device replaces none and continues.
-  expect((await run(place, ["product-groups", "create", "--name", "Later"])).code).toBe(0)
-  expect(JSON.parse((await run(place, ["sync", "--json"])).out).sync).toMatchObject({ accepted: 1, conflicts: 0 })
+  await done("product-groups create --name Later")
+  expect((await json("sync")).sync).toMatchObject({ accepted: 1, conflicts: 0 })
   expect(
-    (await run(place, ["product-groups", "list", "--remote"])).out
+    (await type("product-groups list --remote")).out
       .split("\n")
       .filter((line) => /\t(Unsent|Second|Of the copy|Later)(\t|$)/.test(line))
   ).toHaveLength(4)
@@ -126,7 +121,7 @@ it("a login cut off between two folders is finished by the next command", async 
   const profiles = join(place.home, "profiles")
   cpSync(profile(), join(profiles, ".default.new"), { recursive: true })
   rmSync(profile(), { recursive: true })
-  expect((await run(place, ["sync", "status", "--json"])).code).toBe(0)
+  await done("sync status --json")
   expect(existsSync(join(profiles, ".default.new"))).toBe(false)
 })
 

@@ -1,6 +1,7 @@
 /** Initial data of the week: stores, users with the system roles, customers, stock, a case. */
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { words } from "../../words.ts"
 import type { House } from "./house.ts"
 
 export const stores = { Bristol: 1, Berlin: 2 } as const
@@ -65,16 +66,7 @@ export const furnish = async (house: House): Promise<void> => {
     await person.types(["login", house.url, "--token", String(secret), "--name", `${person.name}'s`])
   }
   for (const name of [...customers, supplier])
-    await owner.types([
-      "members",
-      "create",
-      "--name",
-      name,
-      "--membership-type",
-      "organisation",
-      "--sale-tax-class-id",
-      "1"
-    ])
+    await owner.types([...words("members create --membership-type organisation --sale-tax-class-id 1 --name"), name])
   // Berlin promises nothing it does not have.
   await owner.types(["stores", "update", "Berlin", "--shortage-policy", "block"])
   await stock(house)
@@ -95,26 +87,16 @@ const stock = async ({ owner }: House): Promise<void> => {
   for (const sku of ["HEAD", "CAM", "LENS", "CABLE", "PAR", "CAMKIT"] as const) {
     const method = sku in units ? "serialised" : "bulk"
     await owner.types([
-      "products",
-      "create",
-      "--name",
-      names[sku],
-      "--sku",
-      sku,
-      "--stock-method",
-      method,
-      "--replacement-charge",
-      "90000"
+      ...words(`products create --sku ${sku} --stock-method ${method} --replacement-charge 90000 --name`),
+      names[sku]
     ])
-    await owner.types([
-      ...["products", "rates", "create", sku, "--rate-definition-id", "daily-rate", "--transaction-type", "rental"],
-      ...["--price", price[sku], "--currency", "EUR"]
-    ])
+    const rate = `--rate-definition-id daily-rate --transaction-type rental --price ${price[sku]} --currency EUR`
+    await owner.types(words(`products rates create ${sku} ${rate}`))
   }
   for (const [sku, of] of Object.entries(units))
     for (const [store, codes] of Object.entries(of))
       for (const code of codes)
-        await owner.types(["stock-levels", "create", "--product", sku, "--store", store, "--asset-number", code])
+        await owner.types(words(`stock-levels create --product ${sku} --store ${store} --asset-number ${code}`))
   for (const [sku, of] of Object.entries(bulk)) {
     const product = (await owner.types(["products", "show", sku, "--json"])).json("product.id")
     const bulk_levels = ["stock-levels", "list", "-q", `product_id_eq=${String(product)}`, "--json"]
@@ -130,27 +112,9 @@ const stock = async ({ owner }: House): Promise<void> => {
     }
   }
   for (const [part, quantity] of Object.entries(kit_parts))
-    await owner.types([
-      "products",
-      "components",
-      "create",
-      "CAMKIT",
-      "--component-product-id",
-      part,
-      "--quantity",
-      String(quantity)
-    ])
-  await owner.types([
-    "containers",
-    "temporary",
-    "create",
-    "--name",
-    "Case 7",
-    "--barcode",
-    sealed_case.code,
-    "--store",
-    "Bristol"
-  ])
+    await owner.types(words(`products components create CAMKIT --component-product-id ${part} --quantity ${quantity}`))
+  const box = words(`containers temporary create --barcode ${sealed_case.code} --store Bristol --name`)
+  await owner.types([...box, "Case 7"])
   await owner.types(["pack", sealed_case.code], { codes: sealed_case.units })
   await owner.types(["containers", "seal", sealed_case.code])
 }
