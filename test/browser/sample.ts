@@ -13,9 +13,6 @@ export const hostile = {
   emoji: "\u{1f3aa} Zirkus \u{1f469}\u200d\u{1f680} \u00dcber-Gala"
 } as const
 
-/** Asks as the owner; throws where it is refused. */
-export const sender = (place: Place) => rentalHouse(callOf(place)).must
-
 /** Products with bookings of every phase around `now`, and a packed flight case with another inside. */
 export const makeSample = async (place: Place, now: number): Promise<void> => {
   const house = rentalHouse(callOf(place))

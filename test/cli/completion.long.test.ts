@@ -2,27 +2,22 @@
 import { spawn, spawnSync } from "node:child_process"
 import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { beforeAll, describe, expect, it } from "vitest"
 import { forBash, readLine } from "../../cli/commands/operations/completion/candidates.ts"
-import { openPlace, type Place, runHere } from "./session.ts"
+import { placeOfSuite } from "./place.ts"
 import { hasProgram } from "../installed-tools.ts"
 import { cli_program } from "../programs.ts"
+import { words as wordsIn } from "../words.ts"
 
 const has_terminal = hasProgram("script")
 
-let place: Place
+const place = placeOfSuite()
 let bin: string
 let ran: string
 beforeAll(async () => {
-  place = await openPlace()
-  for (const words of [
-    ["login", place.url, "--token", "owner-token-of-the-sessions"],
-    ["products", "create", "--name", "PAR 64", "--sku", "PAR64"],
-    ["members", "create", "--name", "Ann Archer", "--membership-type", "contact"]
-  ]) {
-    const { code, err } = await runHere(place, words)
-    expect(code, err).toBe(0)
-  }
+  await place.login()
+  await place.done("products create --name 'PAR 64' --sku PAR64")
+  await place.done("members create --name 'Ann Archer' --membership-type contact")
   bin = join(place.folder, "bin")
   ran = join(place.folder, "ran")
   mkdirSync(bin)
@@ -35,7 +30,6 @@ beforeAll(async () => {
   )
   chmodSync(join(bin, "flightcase"), 0o755)
 })
-afterAll(() => place.close())
 
 const environment = (): { readonly [name: string]: string } => ({
   ...place.env,
@@ -79,21 +73,12 @@ const shells = [
 describe.each(shells)("completion in $shell", ({ before, shell, start }) => {
   const can_run = has_terminal && hasProgram(shell)
   it.runIf(can_run)("completes nouns, verbs, flags and values", { timeout: 180_000 }, async () => {
-    expect(await typed(start, before, "flightcase products\tcr\t--stock-m\tser\t")).toEqual([
-      "products",
-      "create",
-      "--stock-method",
-      "serialised"
-    ])
+    const keys = "flightcase products\tcr\t--stock-m\tser\t"
+    expect(await typed(start, before, keys)).toEqual(wordsIn("products create --stock-method serialised"))
   })
   it.runIf(can_run)("completes names with a space in them as one word", { timeout: 180_000 }, async () => {
-    expect(await typed(start, before, "flightcase quote new --member An\t--json")).toEqual([
-      "quote",
-      "new",
-      "--member",
-      "Ann Archer",
-      "--json"
-    ])
+    const named = ["quote", "new", "--member", "Ann Archer", "--json"]
+    expect(await typed(start, before, "flightcase quote new --member An\t--json")).toEqual(named)
     expect(await typed(start, before, "flightcase members sh\tAnn\\ A\t")).toEqual(["members", "show", "Ann Archer"])
     expect(await typed(start, before, 'flightcase products sh\t"PAR6\t')).toEqual(["products", "show", "PAR64"])
   })
@@ -135,7 +120,7 @@ it("words for bash keep the text before = and escape special characters", () => 
 
 describe("the words offered", () => {
   const words = async (...given: ReadonlyArray<string>) => {
-    const { code, err, out } = await runHere(place, ["completion", "words", ...given])
+    const { code, err, out } = await place.type(["completion", "words", ...given])
     expect([code, err]).toEqual([0, ""])
     return out.split("\n").slice(0, -1)
   }
@@ -159,7 +144,7 @@ describe("the words offered", () => {
   it("are none if another server than the replica's is meant", async () => {
     expect(await words("--", "--url", "http://127.0.0.1:9", "products", "show", "")).toEqual([])
     expect(await words("--", "--profile", "other", "products", "show", "")).toEqual([])
-    const elsewhere = await runHere(place, ["completion", "words", "--", "products", "show", ""], {
+    const elsewhere = await place.type(["completion", "words", "--", "products", "show", ""], {
       env: { FLIGHTCASE_URL: "http://127.0.0.1:9", FLIGHTCASE_TOKEN: "another-token-altogether" }
     })
     expect(elsewhere).toEqual({ code: 0, out: "", err: "" })

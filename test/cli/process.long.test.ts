@@ -1,18 +1,13 @@
 import { spawn } from "node:child_process"
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { openPlace, owner_token, type Place, run } from "./session.ts"
+import { describe, expect, it } from "vitest"
+import { placeOfSuite } from "./place.ts"
+import { openPlace, owner_token, run } from "./session.ts"
 import { cli_program } from "../programs.ts"
 import { words } from "../words.ts"
 
-let place: Place
-beforeAll(async () => {
-  place = await openPlace()
-})
-afterAll(async () => {
-  await place.close()
-})
+const place = placeOfSuite()
 
 /** Rows enough for several chunks. */
 const csv = (rows: number): string =>
@@ -62,28 +57,23 @@ describe("the command line as a process", () => {
   it("uses the XDG data folder when no home is named", async () => {
     const data = join(place.folder, "xdg")
     mkdirSync(data)
-    expect(
-      (
-        await run(place, ["login", place.url, "--token", owner_token], {
-          env: { FLIGHTCASE_HOME: "", XDG_DATA_HOME: data }
-        })
-      ).code
-    ).toBe(0)
+    const env = { FLIGHTCASE_HOME: "", XDG_DATA_HOME: data }
+    expect((await run(place, ["login", place.url, "--token", owner_token], { env })).code).toBe(0)
     expect(readdirSync(join(data, "flightcase", "profiles"))).toEqual(["default"])
   })
 
   it("uses no colour in a pipe or when colour is disabled", async () => {
     const grid = ["availability", "calendar", "--from", "2027-01-01", "--to", "2027-01-02", "--remote"]
-    const coloured = await run(place, grid, { env: { FLIGHTCASE_TTY: "1", CLICOLOR_FORCE: "1" } })
-    expect(coloured.out).toContain("\u001b[")
+    const colours = { FLIGHTCASE_TTY: "1", CLICOLOR_FORCE: "1" }
+    expect((await run(place, grid, { env: colours })).out).toContain("\u001b[")
     expect((await run(place, grid)).out).not.toContain("\u001b[")
-    expect(
-      (await run(place, grid, { env: { FLIGHTCASE_TTY: "1", CLICOLOR_FORCE: "1", NO_COLOR: "1" } })).out
-    ).not.toContain("\u001b[")
+    expect((await run(place, grid, { env: { ...colours, NO_COLOR: "1" } })).out).not.toContain("\u001b[")
   })
 })
 
 describe("an import", () => {
+  const json = async (line: string): Promise<any> => JSON.parse((await run(place, words(`${line} --json`))).out)
+  const fixture = (name: string): string => new URL(`../fixtures/${name}`, import.meta.url).pathname
   it("resumes where it was interrupted, and counts every row once", async () => {
     const own = await openPlace()
     try {
@@ -134,47 +124,29 @@ describe("an import", () => {
   })
 
   it("maps the columns of another program's file", async () => {
-    const file = new URL("../fixtures/lighting-fixtures.csv", import.meta.url).pathname
     const mapped = ["--map", "name={Manufacturer} {Model},sku=Key,weight=Weight (kg)", "--set", "group=Lighting"]
-    const first = await run(place, ["import", "products", file, ...mapped, "--json"])
+    const imported = ["import", "products", fixture("lighting-fixtures.csv"), ...mapped, "--json"]
+    const first = await run(place, imported)
     expect(first.code).toBe(0)
     expect(JSON.parse(first.out).import).toMatchObject({ rows: 627, created: 627, rejected: 0 })
-    expect(JSON.parse((await run(place, ["import", "products", file, ...mapped, "--json"])).out).import).toMatchObject({
-      unchanged: 627
-    })
-    const shown = JSON.parse(
-      (await run(place, ["products", "show", "5star-systems/spica-250m", "--remote", "--json"])).out
-    ).product
-    expect(shown).toMatchObject({ name: "5Star Systems Spica 250M", weight: "18.0000", product_group_name: "Lighting" })
+    expect(JSON.parse((await run(place, imported)).out).import).toMatchObject({ unchanged: 627 })
+    const { product } = await json("products show 5star-systems/spica-250m --remote")
+    const shown = { name: "5Star Systems Spica 250M", weight: "18.0000", product_group_name: "Lighting" }
+    expect(product).toMatchObject(shown)
   })
 
   it("imports the whole sample price list, and changes nothing the second time", async () => {
-    const file = new URL("../fixtures/price-list.csv", import.meta.url).pathname
+    const file = fixture("price-list.csv")
     const first = await run(place, ["import", "products", file, "--create-stores", "--json"])
     expect(first.err).toContain("Made the store Northern Depot")
     expect(JSON.parse(first.out).import).toMatchObject({ rows: 2019, created: 2019, rejected: 0 })
-    expect(JSON.parse((await run(place, ["import", "products", file, "--json"])).out).import).toMatchObject({
-      unchanged: 2019,
-      rejected: 0
-    })
-    const rates = await run(place, [
-      "import",
-      "rates",
-      new URL("../fixtures/rates.csv", import.meta.url).pathname,
-      "--json"
-    ])
-    expect(JSON.parse(rates.out).import).toMatchObject({ rows: 17, created: 14, updated: 3, rejected: 0 })
-    const same = await run(place, [
-      "import",
-      "rates",
-      new URL("../fixtures/rates.json", import.meta.url).pathname,
-      "--json"
-    ])
-    expect(JSON.parse(same.out).import).toMatchObject({ unchanged: 17 })
-    const kit = JSON.parse(
-      (await run(place, ["products", "components", "list", "KIT-FESTIVAL-LX", "--remote", "--json"])).out
-    )
-    expect(kit.components).toHaveLength(5)
+    for (const [line, counts] of [
+      [`import products ${file}`, { unchanged: 2019, rejected: 0 }],
+      [`import rates ${fixture("rates.csv")}`, { rows: 17, created: 14, updated: 3, rejected: 0 }],
+      [`import rates ${fixture("rates.json")}`, { unchanged: 17 }]
+    ] as const)
+      expect((await json(line)).import).toMatchObject(counts)
+    expect((await json("products components list KIT-FESTIVAL-LX --remote")).components).toHaveLength(5)
   }, 600_000)
 })
 

@@ -1,32 +1,18 @@
 /** Requests the command line sends to the server in the background. */
 import { DatabaseSync } from "node:sqlite"
 import { join } from "node:path"
-import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { beforeEach, describe, expect, it } from "vitest"
 import { background_lock } from "../../cli/context/background.ts"
 import { takeLock } from "../../sync/sqlite/file-lock.ts"
-import { openPlace, owner_token, type Place, run } from "./session.ts"
+import { placeOfEachTest } from "./place.ts"
+import { run } from "./session.ts"
 
-let place: Place
-const api = async (method: string, path: string, body: object): Promise<any> =>
-  (
-    await fetch(`${place.url}/api/v1/${path}`, {
-      method,
-      headers: { authorization: `Bearer ${owner_token}`, "content-type": "application/json" },
-      body: JSON.stringify(body)
-    })
-  ).json()
-const login = async (): Promise<void> => {
-  expect((await run(place, ["login", place.url, "--token", owner_token])).code).toBe(0)
-}
-beforeEach(async () => {
-  place = await openPlace()
-})
-afterEach(() => place.close())
+const place = placeOfEachTest()
 
 describe("history from before a replica was filled", () => {
   beforeEach(async () => {
-    await api("POST", "product_groups", { name: "Made long ago" })
-    await login()
+    await place.house.create("/product_groups", { name: "Made long ago" })
+    await place.login()
     // As a replica of a longer journal, which comes as rows.
     const replica = new DatabaseSync(join(place.home, "profiles", "default", "replica.sqlite"))
     const { head } = replica.prepare("select max(position) as head from journal").get() as { head: number }
@@ -62,11 +48,10 @@ describe("history from before a replica was filled", () => {
 
 describe("resolving a conflict", () => {
   it("syncs in the background", async () => {
-    const { product } = await api("POST", "products", { name: "Head", stock_method: 2 })
-    await login()
-    await api("POST", "stock_levels", { product_id: product.id, store_id: 1, asset_number: "MH-1" })
-    const body = JSON.stringify({ product_id: product.id, store_id: 1, asset_number: "MH-1" })
-    expect((await run(place, ["api", "POST", "/stock_levels", "-d", body])).code).toBe(0)
+    const unit = { product_id: await place.house.serialised(), store_id: 1, asset_number: "MH-1" }
+    await place.login()
+    await place.house.create("/stock_levels", unit)
+    expect((await run(place, ["api", "POST", "/stock_levels", "-d", JSON.stringify(unit)])).code).toBe(0)
     await run(place, ["sync"])
     const conflicts = async () => JSON.parse((await run(place, ["sync", "status", "--json"])).out).sync_status
     expect(await conflicts()).toMatchObject({ conflicts: 1, pending: 0 })

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { openPlace, type Place, play, run, runHere, sessions, wordsOf } from "./session.ts"
+import { describe, expect, it } from "vitest"
+import { placeOfSuite } from "./place.ts"
+import { openPlace, play, run, runHere, sessions, wordsOf } from "./session.ts"
 
 describe("sessions at the command line", () => {
   it.each(sessions)("$file: $title", async ({ text }) => {
@@ -13,25 +14,12 @@ describe("sessions at the command line", () => {
 })
 
 describe("a session itself", () => {
-  let place: Place
-  beforeAll(async () => {
-    place = await openPlace()
-  })
-  afterAll(async () => {
-    await place.close()
-  })
+  const place = placeOfSuite()
 
   it("splits words like a shell", () => {
-    expect(wordsOf(`products create --name "MAC \\"Aura\\"" --sku 'A B' c\\ d x="y z"`)).toEqual([
-      "products",
-      "create",
-      "--name",
-      'MAC "Aura"',
-      "--sku",
-      "A B",
-      "c d",
-      "x=y z"
-    ])
+    const line = `products create --name "MAC \\"Aura\\"" --sku 'A B' c\\ d x="y z"`
+    const words = ["products", "create", "--name", 'MAC "Aura"', "--sku", "A B", "c d", "x=y z"]
+    expect(wordsOf(line)).toEqual(words)
   })
   it("fails on other output, another exit code or a missing line on standard error", async () => {
     await expect(play(place, "$ --version\nflightcase 9.9.9", run)).rejects.toThrow("standard output differs")

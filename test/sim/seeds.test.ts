@@ -1,25 +1,16 @@
 /** A few of the thousand seeds, for every run: the rest is in the long tests beside this one. */
 import { describe, expect, it } from "vitest"
-import { simulate } from "./simulate.ts"
+import { nothingYet, simulateFrom } from "./thousand-seeds.ts"
 
 const per_test = 5
 /** The first of each part, whose seeds see to other kinds of commands. */
 const firsts = [1, 251, 501, 751]
 
 describe("twenty seeds", () => {
-  const total = { submitted: 0, refused: 0, met: 0, torn_pages: 0 }
+  const total = nothingYet()
   it.each(firsts)(
     "end with devices equal to the server after lost connections, replies, power and processes: five from %i",
-    async (from) => {
-      for (let seed = from; seed < from + per_test; seed++) {
-        const outcome = await simulate(seed)
-        expect(outcome.submitted).toBe(outcome.accepted + outcome.refused)
-        total.submitted += outcome.submitted
-        total.refused += outcome.refused
-        total.met += outcome.met
-        total.torn_pages += outcome.torn_pages
-      }
-    }
+    (from) => simulateFrom(from, per_test, total)
   )
   it("include sent and refused commands, concurrent requests and torn pages", () => {
     const seeds = firsts.length * per_test

@@ -11,35 +11,39 @@ const accepted_share_min = 0.85
 /** Recorded only where something changed since, which these worlds seldom bring about; api/prices.test.ts holds it. */
 const seldom_recorded = new Set(["opportunities.reprice"])
 
+export const nothingYet = () => ({
+  submitted: 0,
+  accepted: 0,
+  refused: 0,
+  replicas_max: 0,
+  met: 0,
+  torn_pages: 0,
+  submitted_names: new Set<string>(),
+  accepted_names: new Set<string>()
+})
+/** Simulates seeds one after the other, and adds up what they came to. */
+export const simulateFrom = async (
+  from: number,
+  count: number,
+  total: ReturnType<typeof nothingYet>
+): Promise<void> => {
+  for (let seed = from; seed < from + count; seed++) {
+    const outcome = await simulate(seed)
+    expect(outcome.submitted).toBe(outcome.accepted + outcome.refused)
+    for (const what of ["submitted", "accepted", "refused", "met", "torn_pages"] as const) total[what] += outcome[what]
+    total.replicas_max = Math.max(total.replicas_max, outcome.replicas)
+    for (const name of outcome.submitted_names) total.submitted_names.add(name)
+    for (const name of outcome.accepted_names) total.accepted_names.add(name)
+  }
+}
+
 export const simulatePart = (part: number): void => {
   const first = part * seeds_per_part + 1
-  const total = {
-    submitted: 0,
-    accepted: 0,
-    refused: 0,
-    replicas_max: 0,
-    met: 0,
-    torn_pages: 0,
-    submitted_names: new Set<string>(),
-    accepted_names: new Set<string>()
-  }
+  const total = nothingYet()
   describe(`seeds from ${first} on`, () => {
     it.each(Array.from({ length: seeds_per_part / per_test }, (_, at) => first + at * per_test))(
       "end with devices equal to the server after lost connections, replies, power and processes: those from %i",
-      async (from) => {
-        for (let seed = from; seed < from + per_test; seed++) {
-          const outcome = await simulate(seed)
-          expect(outcome.submitted).toBe(outcome.accepted + outcome.refused)
-          total.submitted += outcome.submitted
-          total.accepted += outcome.accepted
-          total.refused += outcome.refused
-          total.met += outcome.met
-          total.torn_pages += outcome.torn_pages
-          total.replicas_max = Math.max(total.replicas_max, outcome.replicas)
-          for (const name of outcome.submitted_names) total.submitted_names.add(name)
-          for (const name of outcome.accepted_names) total.accepted_names.add(name)
-        }
-      },
+      (from) => simulateFrom(from, per_test, total),
       600_000
     )
     it("record every kind of command of their share, and have most kinds accepted", () => {

@@ -45,11 +45,17 @@ const event = (position: number, data = "{}") => ({
     recorded_at: "2026-06-18T12:00:00.000Z"
   }
 })
+const failureOf = (work: Promise<unknown>) =>
+  work.then(
+    () => exitFrom(undefined),
+    (cause: unknown) => exitFrom(cause)
+  )
 const patience: Timeouts = { call: 400, news: 400, pull: 60_000 }
+const patient = { ...patience, news: 30_000 }
 const pulled = async (url: string, how: Timeouts = patience) => {
   const positions: Array<number> = []
-  const error: unknown = await remoteAt(url, "t", how)
-    .pull(
+  const { code, message } = await failureOf(
+    remoteAt(url, "t", how).pull(
       1,
       { offset: "0_0", handle: "1-1-1-1" },
       {
@@ -59,11 +65,7 @@ const pulled = async (url: string, how: Timeouts = patience) => {
         refetch: async () => {}
       }
     )
-    .then(
-      () => undefined,
-      (cause: unknown) => cause
-    )
-  const { code, message } = exitFrom(error)
+  )
   return { positions, code, message }
 }
 
@@ -71,24 +73,13 @@ const pulled = async (url: string, how: Timeouts = patience) => {
 const too_long = /nothing new for 0\.4 seconds|it says the same again and again/
 
 describe("a pull ends as a network failure if the server", () => {
-  it("sends empty answers until the wait for news is over", async () => {
-    const url = await listening((response) => shape(response, "0_0", []))
-    expect(await pulled(url)).toMatchObject({ code: 7, message: expect.stringMatching(too_long) })
-  })
-  it("sends the same empty answer too often", async () => {
-    const url = await listening((response) => shape(response, "0_0", []))
-    expect(await pulled(url, { ...patience, news: 30_000 })).toMatchObject({
-      code: 7,
-      message: expect.stringContaining("it says the same again and again")
-    })
-  })
-  it("sends the same event again and again", async () => {
-    const url = await listening((response) => shape(response, "1_1", [event(1)]))
-    expect(await pulled(url)).toMatchObject({ code: 7, message: expect.stringMatching(too_long) })
-  })
-  it("accepts the request and never answers", async () => {
-    const url = await listening(() => {})
-    expect(await pulled(url)).toMatchObject({ code: 7, message: expect.stringContaining("nothing new for") })
+  it.each<[string, Parameters<typeof listening>[0], Timeouts, RegExp]>([
+    ["sends empty answers until the wait for news is over", (to) => shape(to, "0_0", []), patience, too_long],
+    ["sends the same empty answer too often", (to) => shape(to, "0_0", []), patient, /the same again and again/],
+    ["sends the same event again and again", (to) => shape(to, "1_1", [event(1)]), patience, too_long],
+    ["accepts the request and never answers", () => {}, patience, /nothing new for/]
+  ])("%s", async (_, answer, how, words) => {
+    expect(await pulled(await listening(answer), how)).toMatchObject({ code: 7, message: expect.stringMatching(words) })
   })
   it("sends events without end, and keeps those received", async () => {
     const url = await listening((response, asked) => shape(response, `${asked}_1`, [event(asked)]))
@@ -126,13 +117,11 @@ describe("rows", () => {
         JSON.stringify({ page: { position: 5, offset: "5_1", events: [], sections: [], sums: [], next: "lamps:7" } })
       )
     })
-    const error: unknown = await remoteAt(url, "t", patience)
-      [kind](1, { handle: "h", offset: "5_1", after: "lamps:7" })
-      .then(
-        () => undefined,
-        (cause: unknown) => cause
-      )
-    expect(exitFrom(error)).toMatchObject({ code: 7, message: expect.stringContaining("the same rows come again") })
+    const asked = { handle: "h", offset: "5_1", after: "lamps:7" }
+    expect(await failureOf(remoteAt(url, "t", patience)[kind](1, asked))).toMatchObject({
+      code: 7,
+      message: expect.stringContaining("the same rows come again")
+    })
   })
 })
 
@@ -142,13 +131,10 @@ describe("an answer of the server is refused with a message", () => {
     const url = await listening((response) => {
       response.end(`{"verdicts":${deep}}`)
     })
-    const error: unknown = await remoteAt(url, "t", patience)
-      .push(1, [])
-      .then(
-        () => undefined,
-        (cause: unknown) => cause
-      )
-    expect(exitFrom(error)).toMatchObject({ code: 1, message: expect.stringContaining("nests deeper than") })
+    expect(await failureOf(remoteAt(url, "t", patience).push(1, []))).toMatchObject({
+      code: 1,
+      message: expect.stringContaining("nests deeper than")
+    })
   })
   it("if an event in it nests three thousand levels deep", async () => {
     const url = await listening((response) =>
@@ -164,12 +150,9 @@ describe("an answer of the server is refused with a message", () => {
     const url = await listening((response) => {
       response.end("<html>Log in to the hotel's network</html>")
     })
-    const error: unknown = await remoteAt(url, "t", patience)
-      .push(1, [])
-      .then(
-        () => undefined,
-        (cause: unknown) => cause
-      )
-    expect(exitFrom(error)).toMatchObject({ code: 1, message: expect.stringContaining("Is it a Flightcase server?") })
+    expect(await failureOf(remoteAt(url, "t", patience).push(1, []))).toMatchObject({
+      code: 1,
+      message: expect.stringContaining("Is it a Flightcase server?")
+    })
   })
 })

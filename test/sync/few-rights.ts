@@ -2,7 +2,7 @@
  * Devices of users with few permissions answer like the server: nothing visible is withheld, and rules have their
  * facts. Nor do they hold anything beyond.
  */
-import { beforeAll, expect } from "vitest"
+import { beforeAll, describe, expect, it } from "vitest"
 import { catalogue } from "../../core/catalogue.ts"
 import type { Endpoint, Params } from "../../core/kernel/endpoints/endpoint.ts"
 import type { JsonObject } from "../../core/kernel/fields/field.ts"
@@ -20,7 +20,7 @@ import { serverOfSuite } from "./opening.ts"
 
 const { permissions } = catalogue
 const areas = [...new Set(permissions.map(({ area }) => area))]
-export const people: ReadonlyArray<readonly [name: string, permissions: ReadonlyArray<string>]> = [
+export const people: Holders = [
   ...systemRoles.filter(({ name }) => name !== "Admin").map(({ name }) => [name, permissionsOfRole(name)] as const),
   ...areas.map(
     (area) => [`all of ${area}`, permissions.filter((one) => one.area === area).map(({ key }) => key)] as const
@@ -37,7 +37,7 @@ export const people: ReadonlyArray<readonly [name: string, permissions: Readonly
     .map(({ key }) => [`${key} alone`, [key]] as const)
 ]
 /** Tokens of somebody who may do everything, by what the tokens may. */
-export const tokens: ReadonlyArray<readonly [name: string, abilities: ReadonlyArray<string>]> = [
+export const tokens: Holders = [
   ["only sync", []],
   ["read products", ["products:read"]],
   ["read members", ["members:read"]],
@@ -83,11 +83,30 @@ export const commanders = people.filter(
   ([name]) => ["Sales", "Warehouse", "Operations Manager"].includes(name) || name.startsWith("all of ")
 )
 
-/**
- * A server with all kinds of data and devices of users with few permissions; both get the same queries. Called in a
- * suite.
- */
-export const fewRights = () => {
+type Holders = ReadonlyArray<readonly [name: string, permissions: ReadonlyArray<string>]>
+/** The tests of some of these people, tokens and commanders. */
+export const describeFewRights = (of: {
+  readonly people: Holders
+  readonly tokens: Holders
+  readonly commanders: Holders
+}) =>
+  describe("a device of a user with few permissions", () => {
+    const rights = fewRights()
+    it.each(of.people)(
+      "(%s) answers queries like the server, and holds nothing beyond what its user may see",
+      (_, held) => rights.sameAnswers(held)
+    )
+    it.each(of.tokens)("(all permissions, but a token to %s) answers queries like the server", (_, abilities) =>
+      rights.sameAnswersWithToken(abilities)
+    )
+    it.each(of.commanders)("(%s) accepts and refuses commands like the server, for the same reasons", (_, held) =>
+      rights.sameVerdicts(held)
+    )
+    it("that held data beyond its user's permissions would be detected", () => rights.findsWhatIsBeyond())
+  })
+
+/** A server with all kinds of data and devices of users with few permissions; both get the same queries. */
+const fewRights = () => {
   const server = serverOfSuite()
   const ids = new Map<string, ReadonlyArray<number | string>>()
   const below = (path: string): string => path.slice("/api/v1".length)

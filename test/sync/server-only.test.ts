@@ -7,6 +7,7 @@ import { tokens } from "../../server/access/tokens/issue.ts"
 import { commandDecided } from "../../sync/protocol/events.ts"
 import { engines } from "../app.ts"
 import { serve, type Serving } from "../server/serving.ts"
+import { wireCommand } from "./opening.ts"
 
 /** Bodies that the API itself would take. */
 const bodies: { readonly [name: string]: object } = { "tokens.create": { name: "Made offline", abilities: ["*"] } }
@@ -34,17 +35,10 @@ describe.each(engines)("a device that pushes server-only commands, server on %s"
     expect(closed.filter(({ kind }) => kind === "command").map(({ name }) => name)).toEqual(
       expect.arrayContaining(["tokens.create", "tokens.update", "tokens.delete"])
     )
-    const commands = closed.map(({ name, params }, at) => ({
-      n: at + 1,
-      id: `closed-${at + 1}`,
-      name,
-      ids: {},
-      issued_at: "2026-06-18T12:00:00.000Z",
-      payload: {
-        params: Object.fromEntries(Object.keys(params).map((param) => [param, String(token.id)])),
-        body: bodies[name] ?? {}
-      }
-    }))
+    const commands = closed.map(({ name, params }, at) => {
+      const of_token = Object.fromEntries(Object.keys(params).map((param) => [param, String(token.id)]))
+      return wireCommand(at + 1, `closed-${at + 1}`, name, bodies[name] ?? {}, { params: of_token })
+    })
     const pushed = await server.ask("/api/v1/sync/commands", { json: { replica_id: replica.id, commands } })
     expect(pushed.status).toBe(200)
     expect(

@@ -7,6 +7,7 @@ import { syncSlice } from "../../sync/server/api.ts"
 import { engines } from "../app.ts"
 import { openShop, type Shop, shopSlices } from "../core/kernel/lamp-shop.ts"
 import { serve, type Serving } from "../server/serving.ts"
+import { wireCommand } from "./opening.ts"
 
 describe.each(engines)("a verdict on %s", (engine) => {
   let shop: Shop
@@ -22,16 +23,7 @@ describe.each(engines)("a verdict on %s", (engine) => {
     const push = () =>
       shop.call("POST", "/api/v1/sync/commands", {
         replica_id: body.replica.id,
-        commands: [
-          {
-            n: 1,
-            id: "one",
-            name: "lamps.create",
-            payload: { params: {}, body: { name: "Lamp" } },
-            ids: { lamps: [lamp] },
-            issued_at: "2026-06-18T12:00:00.000Z"
-          }
-        ]
+        commands: [wireCommand(1, "one", "lamps.create", { name: "Lamp" }, { ids: { lamps: [lamp] } })]
       })
     const before = await shop.dump()
     // The last thing written breaks, as on a disk that is full by then.
@@ -55,16 +47,8 @@ describe.each(engines)("a verdict on %s", (engine) => {
     } = await shop.call("POST", "/api/v1/lamps", { name: "Lamp" })
     const { body } = await shop.call("POST", "/api/v1/sync/replicas", { name: "device" })
     const before = (await shop.dump())["lamps"]
-    const commands = [
-      {
-        n: 1,
-        id: "one",
-        name: "lamps.crash",
-        payload: { params: { id: String(lamp.id) }, body: { at: "respond_refusal" } },
-        ids: {},
-        issued_at: "2026-06-18T12:00:00.000Z"
-      }
-    ]
+    const more = { params: { id: String(lamp.id) } }
+    const commands = [wireCommand(1, "one", "lamps.crash", { at: "respond_refusal" }, more)]
     expect(
       (await shop.call("POST", "/api/v1/sync/commands", { replica_id: body.replica.id, commands })).body.verdicts
     ).toMatchObject([{ status: "rejected", error: { status: 422, errors: { at: ["Refused after recording."] } } }])

@@ -1,24 +1,24 @@
 import { mkdirSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { beforeAll, describe, expect, it } from "vitest"
 import { chromiumPath, look, openBrowser, views } from "../../browser/browser.ts"
 import { decoded, pixelsOfSvg } from "../../browser/decode.ts"
 import { all, classed, faultsOf, readPage, textOf } from "../../browser/page.ts"
 import { pagesOf, writePages } from "../../browser/pages.ts"
-import { dayFrom, hostile, makeSample, sender } from "../../browser/sample.ts"
-import { openPlace, type Place, run } from "../session.ts"
+import { dayFrom, hostile, makeSample } from "../../browser/sample.ts"
+import { placeOfSuite } from "../place.ts"
+import { run } from "../session.ts"
 
 const now = Date.now()
-let place: Place, folder: string
+const place = placeOfSuite()
+let folder: string
 let files: ReadonlyArray<string> = []
 beforeAll(async () => {
-  place = await openPlace()
   await makeSample(place, now)
   folder = join(place.folder, "pages")
   mkdirSync(folder)
   files = await writePages(place, now, folder)
 }, 600_000)
-afterAll(() => place?.close())
 const pageOf = (name: string) => readPage(readFileSync(join(folder, `${name}.html`), "utf8"))
 const tool = (...args: ReadonlyArray<string>) => run(place, args)
 
@@ -43,15 +43,8 @@ describe("pages of the command line", () => {
     }
   }, 600_000)
   it("show the same calendar numbers as JSON", async () => {
-    const { out } = await tool(
-      "availability",
-      "calendar",
-      "--from",
-      dayFrom(now, -6),
-      "--to",
-      dayFrom(now, 38),
-      "--json"
-    )
+    const dates = ["--from", dayFrom(now, -6), "--to", dayFrom(now, 38)]
+    const { out } = await tool("availability", "calendar", ...dates, "--json")
     const { calendar } = JSON.parse(out) as {
       readonly calendar: {
         readonly products: ReadonlyArray<{
@@ -118,12 +111,10 @@ describe("labels of the command line", () => {
     expect(JSON.parse(back.out)).toMatchObject({ packed: 1, failed: 0 })
   })
   it("never carry a code that also stands for another unit", async () => {
-    const send = sender(place)
-    const unit = async (fields: object) =>
-      Number((await send("POST", "/stock_levels", { product_id: 10, store_id: 1, ...fields }))["stock_level"].id)
-    const box = Number(
-      (await send("POST", "/containers/temporary", { name: "Box", barcode: "BOX-1", store_id: 1 }))["container"].id
-    )
+    const { create } = place.house
+    const unit = async (fields: object): Promise<number> =>
+      (await create("/stock_levels", { product_id: 10, store_id: 1, ...fields })).id
+    const box = (await create("/containers/temporary", { name: "Box", barcode: "BOX-1", store_id: 1 })).id
     // One barcode on two units; an asset number that is another's barcode; one that reads like five of a product.
     const ids = [
       await unit({ asset_number: "TWIN-1", barcode: "SAME" }),
@@ -133,43 +124,27 @@ describe("labels of the command line", () => {
       await unit({ asset_number: "CABLE*5" }),
       await unit({ asset_number: " spaced " })
     ]
-    for (const serialised_item_id of ids) await send("POST", `/containers/${box}/pack`, { serialised_item_id })
-    const { manifest } = JSON.parse((await tool("containers", "manifest", "BOX-1", "--json")).out) as {
-      readonly manifest: {
-        readonly code: string
-        readonly items: ReadonlyArray<{ readonly serialised_item_id: number; readonly code: string }>
-      }
-    }
+    for (const serialised_item_id of ids) await create(`/containers/${box}/pack`, { serialised_item_id })
+    const { manifest } = await place.json("containers manifest BOX-1")
     expect(manifest.code).toBe("BOX-1")
-    expect(manifest.items.map(({ code }) => code).slice(0, 4)).toEqual(["TWIN-1", "TWIN-2", "TWIN-3", "SN-T3"])
+    expect(manifest.items.map(({ code }: any) => code).slice(0, 4)).toEqual(["TWIN-1", "TWIN-2", "TWIN-3", "SN-T3"])
     expect(manifest.items[4]!.code).toBe(`unit:${ids[4]}`)
     const again = await run(place, ["pack", "BOX-1", "--out", "--json"], {
-      input: manifest.items.map(({ code }) => `${code}\n`).join("")
+      input: manifest.items.map(({ code }: any) => `${code}\n`).join("")
     })
-    expect(
-      (JSON.parse(again.out) as { readonly results: ReadonlyArray<{ readonly asset_id: number }> }).results.map(
-        ({ asset_id }) => asset_id
-      )
-    ).toEqual(ids)
+    expect(JSON.parse(again.out).results.map(({ asset_id }: any) => asset_id)).toEqual(ids)
   })
   it("name the box in use when an older one had the same barcode", async () => {
-    const send = sender(place)
+    const { create } = place.house
     const temporary = async (): Promise<number> =>
-      Number(
-        (await send("POST", "/containers/temporary", { name: "Box", barcode: "BOX-9", store_id: 1 }))["container"].id
-      )
-    await send("POST", `/containers/${await temporary()}/dissolve`, {})
-    const id = await temporary()
-    expect(JSON.parse((await tool("containers", "manifest", "BOX-9", "--json")).out).manifest).toMatchObject({
-      container_id: id,
-      code: "BOX-9"
-    })
+      (await create("/containers/temporary", { name: "Box", barcode: "BOX-9", store_id: 1 })).id
+    await create(`/containers/${await temporary()}/dissolve`)
+    const now_in_use = { container_id: await temporary(), code: "BOX-9" }
+    expect((await place.json("containers manifest BOX-9")).manifest).toMatchObject(now_in_use)
   })
   it("show a sealed case with its compliance, on a terminal, in a pipe and as data", async () => {
-    const send = sender(place)
-    await send("POST", "/containers/2/seal", {})
-    const data = JSON.parse((await tool("containers", "manifest", "CASE-0008", "--json")).out)
-    expect(data.manifest).toMatchObject({
+    await place.house.create("/containers/2/seal")
+    expect((await place.json("containers manifest CASE-0008")).manifest).toMatchObject({
       status: "sealed",
       is_compliant: true,
       code: "CASE-0008",

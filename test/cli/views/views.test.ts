@@ -52,28 +52,29 @@ const product = (
 })
 /** Text as on a page: without characters that pages cannot hold. */
 const shown = (text: string): string => text.toWellFormed().replaceAll("\u0000", "\ufffd")
+const headsOf = (page: Element, scope: string): ReadonlyArray<Element> =>
+  all(page, "th").filter(({ attributes }) => attributes["scope"] === scope)
+const calendarOf = (products: ReadonlyArray<CalendarProduct>, at = scene): Element =>
+  readPage(calendarPage(products, at))
+const verdictOf = (page: Element): string => classed(page, "verdict").map(textOf).join("")
+const labelsOf = (page: Element): ReadonlyArray<string> =>
+  classed(page, "labels").flatMap((one) => all(one, "text").map(textOf))
 const cellsOf = (page: Element): ReadonlyArray<ReadonlyArray<string>> =>
   all(all(page, "tbody")[0]!, "tr").map((row) => all(row, "td").map(textOf))
 
 describe("the calendar as a page", () => {
   it("has a row per product and a column per day, with numbers, and describes shortages in words", () => {
-    const page = readPage(
-      calendarPage(
-        [product(1, "Head", "2027-03-26", [4, 1, 0, -2, -3, 4]), product(2, null, "2027-03-26", [7, 7, 7, 7, 7, 7])],
-        scene
-      )
-    )
+    const page = calendarOf([
+      product(1, "Head", "2027-03-26", [4, 1, 0, -2, -3, 4]),
+      product(2, null, "2027-03-26", [7, 7, 7, 7, 7, 7])
+    ])
     expect(cellsOf(page)).toEqual([
       ["4", "1", "0", "\u22122", "\u22123", "4"],
       ["7", "7", "7", "7", "7", "7"]
     ])
-    expect(
-      all(page, "th")
-        .filter((one) => one.attributes["scope"] === "row")
-        .map(textOf)
-    ).toEqual(["Head", "Product 2 (deleted)"])
-    expect(classed(page, "verdict").map(textOf).join("")).toContain("1 product is short")
-    expect(classed(page, "verdict").map(textOf).join("")).toContain("Head: \u22123, 29 to 30 Mar 2027")
+    expect(headsOf(page, "row").map(textOf)).toEqual(["Head", "Product 2 (deleted)"])
+    expect(verdictOf(page)).toContain("1 product is short")
+    expect(verdictOf(page)).toContain("Head: \u22123, 29 to 30 Mar 2027")
     expect(
       all(all(page, "tbody")[0]!, "td")
         .slice(0, 4)
@@ -92,30 +93,14 @@ describe("the calendar as a page", () => {
   })
   it("marks weekends, today on the store's clock, and months, whose headings span their days", () => {
     const late = { ...scene, zone: "Pacific/Auckland", now: Date.parse("2027-03-30T13:00:00Z") }
-    const page = readPage(calendarPage([product(1, "Head", "2027-03-26", [1, 1, 1, 1, 1, 1, 1, 1])], late))
-    const days = all(page, "th")
-      .filter((one) => one.attributes["scope"] === "col")
-      .slice(1)
+    const page = calendarOf([product(1, "Head", "2027-03-26", [1, 1, 1, 1, 1, 1, 1, 1])], late)
+    const days = headsOf(page, "col").slice(1)
     expect(days.map(textOf)).toEqual(["Fr26", "Sa27", "Su28", "Mo29", "Tu30", "We31", "Th1", "Fr2"])
-    expect(
-      days.map(({ attributes }, at) => (attributes["class"]!.includes("we") ? at : -1)).filter((at) => at >= 0)
-    ).toEqual([1, 2])
+    const marked = (name: string) => days.filter(({ attributes }) => attributes["class"]!.includes(name)).map(textOf)
+    expect(marked("we")).toEqual(["Sa27", "Su28"])
     // 13:00 UTC is already the 31st in Auckland.
-    expect(days.map(({ attributes }) => attributes["class"]!.includes("today"))).toEqual([
-      false,
-      false,
-      false,
-      false,
-      false,
-      true,
-      false,
-      false
-    ])
-    expect(
-      all(page, "th")
-        .filter((one) => one.attributes["scope"] === "colgroup")
-        .map((one) => [textOf(one), one.attributes["colspan"]])
-    ).toEqual([
+    expect(marked("today")).toEqual(["We31"])
+    expect(headsOf(page, "colgroup").map((one) => [textOf(one), one.attributes["colspan"]])).toEqual([
       ["Mar 2027", "6"],
       ["Apr", "2"]
     ])
@@ -125,8 +110,9 @@ describe("the calendar as a page", () => {
   })
   it("wraps by full months when the window is long, every day once", () => {
     const year = Array.from({ length: 366 }, (_, at) => at % 100)
-    const page = readPage(calendarPage([product(1, "Head", "2027-01-01", year)], scene))
-    const tables = all(page, "table")
+    const tablesOf = (numbers: ReadonlyArray<number>) =>
+      all(calendarOf([product(1, "Head", "2027-01-01", numbers)]), "table")
+    const tables = tablesOf(year)
     // Two months each, of 59 to 62 days; the last with the first day of the year after.
     expect(tables.length).toBe(6)
     expect(tables.flatMap((table) => all(all(table, "tbody")[0]!, "td").map((cell) => Number(textOf(cell))))).toEqual(
@@ -134,52 +120,23 @@ describe("the calendar as a page", () => {
     )
     expect(tables.map((table) => textOf(all(table, "caption")[0]!))[1]).toBe("1 Mar to 30 Apr 2027")
     // Three-digit numbers cover a month.
-    expect(
-      all(
-        readPage(
-          calendarPage(
-            [
-              product(
-                1,
-                "Head",
-                "2027-01-01",
-                year.map((one) => one + 100)
-              )
-            ],
-            scene
-          )
-        ),
-        "table"
-      ).length
-    ).toBe(13)
+    expect(tablesOf(year.map((one) => one + 100)).length).toBe(13)
   })
   it("escapes user text, and is self-contained", () => {
     for (const name of nasty) {
       const text = calendarPage([product(1, name, "2027-03-26", [1, -1])], { ...scene, store: name, source: name })
       expect(faultsOf(text)).toEqual([])
-      expect(
-        all(readPage(text), "th")
-          .filter((one) => one.attributes["scope"] === "row")
-          .map(textOf)
-      ).toEqual([shown(name)])
-      expect(
-        all(readPage(text), "td")
-          .at(-1)!
-          .attributes["title"]!.replace(/[\u2068\u2069]/g, "")
-      ).toBe(`${shown(name)}, Sat 27 Mar 2027: short of 1`)
+      expect(headsOf(readPage(text), "row").map(textOf)).toEqual([shown(name)])
+      const title = all(readPage(text), "td").at(-1)!.attributes["title"]!
+      expect(title.replace(/[\u2068\u2069]/g, "")).toBe(`${shown(name)}, Sat 27 Mar 2027: short of 1`)
     }
   })
   it("draws 200 products over 60 days, and refuses 1,000 over 380, naming the maximum", () => {
     const many = (products: number, days: number) =>
       Array.from({ length: products }, (_, at) =>
-        product(
-          at + 1,
-          `Product ${at}`,
-          "2027-01-01",
-          Array.from({ length: days }, () => at)
-        )
+        product(at + 1, `Product ${at}`, "2027-01-01", Array<number>(days).fill(at))
       )
-    expect(cellsOf(readPage(calendarPage(many(200, 60), scene))).length).toBe(200)
+    expect(cellsOf(calendarOf(many(200, 60))).length).toBe(200)
     expect(() => calendarPage(many(1000, 380), scene)).toThrow(
       "1000 products over 380 days are 380000 cells; a page holds 60000."
     )
@@ -225,17 +182,9 @@ const spans = (element: Element, name: string): ReadonlyArray<readonly [number, 
 describe("the chart of claims as a page", () => {
   it("places days and bars by the store's clock, also over a clock change", () => {
     // In London the 28th has 23 hours: the window of four days has 95.
-    const page = bodyOf(
-      ganttPage(
-        facts([
-          demand(1, "2027-03-28T08:00:00.000Z", "2027-03-29T17:00:00.000Z", {
-            period_start: "2027-03-27T20:00:00.000Z",
-            period_end: "2027-03-29T23:00:00.000Z"
-          })
-        ]),
-        scene
-      )
-    )
+    const buffers = { period_start: "2027-03-27T20:00:00.000Z", period_end: "2027-03-29T23:00:00.000Z" }
+    const demands = [demand(1, "2027-03-28T08:00:00.000Z", "2027-03-29T17:00:00.000Z", buffers)]
+    const page = bodyOf(ganttPage(facts(demands), scene))
     const wide = Number(all(page, "svg")[0]!.attributes["width"]),
       hour = wide / 95
     const lines = all(page, "line")
@@ -250,50 +199,24 @@ describe("the chart of claims as a page", () => {
     expect(textOf(all(page, "title")[0]!)).toContain("Hire: Sun 28 Mar 2027, 09:00 to Mon 29 Mar 2027, 18:00")
   })
   it("names the order by subject, number and customer, and marks what is overdue from its due date on", () => {
+    const due_at = "2027-03-27T06:00:00.000Z"
     const behind = new Map<number, DemandOfBar>([
-      [
-        1,
-        {
-          is_overdue: true,
-          deal: {
-            subject: "Gala",
-            number: "0000000007",
-            customer: "Northern Lights",
-            due_at: "2027-03-27T06:00:00.000Z"
-          }
-        }
-      ]
+      [1, { is_overdue: true, deal: { subject: "Gala", number: "0000000007", customer: "Northern Lights", due_at } }]
     ])
-    const text = ganttPage(
-      facts(
-        [
-          demand(1, "2027-03-25T08:00:00.000Z", "2199-01-01T00:00:00.000Z", {
-            phase: "on_hire",
-            asset_id: 9,
-            asset_serial: "S-9"
-          })
-        ],
-        {
-          behind,
-          units: [
-            { id: 9, name: "A-9", more: "S-9" },
-            { id: 10, name: "A-10", more: undefined }
-          ]
-        }
-      ),
-      scene
-    )
+    const out = { phase: "on_hire", asset_id: 9, asset_serial: "S-9" }
+    const units = [
+      { id: 9, name: "A-9", more: "S-9" },
+      { id: 10, name: "A-10", more: undefined }
+    ]
+    const demands = [demand(1, "2027-03-25T08:00:00.000Z", "2199-01-01T00:00:00.000Z", out)]
+    const text = ganttPage(facts(demands, { behind, units }), scene)
     const body = bodyOf(text),
       wide = Number(all(body, "svg")[0]!.attributes["width"]),
       hour = wide / 95
     expect(spans(body, "out")[0]).toEqual([0, expect.closeTo(6 * hour, 0)])
     expect(spans(body, "late")[0]).toEqual([expect.closeTo(6 * hour, 0), wide])
     expect(all(body, "text").map(textOf)).toEqual(["\u2192 overdue! Gala · 0000000007 · Northern Lights"])
-    expect(
-      classed(readPage(text), "labels")
-        .flatMap((one) => all(one, "text"))
-        .map(textOf)
-    ).toEqual(["A-9S-9", "A-10no claim"])
+    expect(labelsOf(readPage(text))).toEqual(["A-9S-9", "A-10no claim"])
     const row = all(all(readPage(text), "tbody")[0]!, "tr")[0]!
     expect([...all(row, "td"), ...all(row, "th")].map(textOf)).toEqual([
       "1",
@@ -333,20 +256,10 @@ describe("the chart of claims as a page", () => {
       const behind = new Map<number, DemandOfBar>([
         [1, { is_overdue: false, deal: { subject: name, number: name, customer: name, due_at: null } }]
       ])
-      const text = ganttPage(
-        facts(
-          [
-            demand(1, "2027-03-27T08:00:00.000Z", "2027-03-29T08:00:00.000Z", {
-              source_name: name,
-              phase: name,
-              asset_id: 3,
-              asset_serial: name
-            })
-          ],
-          { product: name, behind, units: [{ id: 3, name, more: name }] }
-        ),
-        { ...scene, store: name }
-      )
+      const named = { source_name: name, phase: name, asset_id: 3, asset_serial: name }
+      const demands = [demand(1, "2027-03-27T08:00:00.000Z", "2027-03-29T08:00:00.000Z", named)]
+      const more = { product: name, behind, units: [{ id: 3, name, more: name }] }
+      const text = ganttPage(facts(demands, more), { ...scene, store: name })
       expect(faultsOf(text)).toEqual([])
       expect(textOf(all(readPage(text), "h1")[0]!)).toBe(shown(name))
       expect(textOf(all(bodyOf(text), "text")[0]!).replace(/[\u2068\u2069]/g, "")).toBe(shown(name))
@@ -361,11 +274,7 @@ describe("the chart of claims as a page", () => {
       shortages: [{ from: "2027-03-27", to: "2027-03-27", severity: 2, in_buffer_zone: false }]
     }
     const page = readPage(ganttPage(facts([], { parts: [part] }), scene))
-    expect(
-      classed(page, "labels")
-        .flatMap((one) => all(one, "text"))
-        .map(textOf)
-    ).toEqual(["2 × Lampof 10"])
+    expect(labelsOf(page)).toEqual(["2 × Lampof 10"])
     expect(classed(page, "bar").length).toBe(1)
     expect(textOf(classed(page, "verdict")[0]!)).toBe(" Lamp is short: 2 missing 27 Mar 2027.")
     expect(all(all(page, "tbody")[0]!, "td").map(textOf).slice(0, 2)).toEqual(["12", "Lamp"])
@@ -397,12 +306,8 @@ describe("the lanes of a chart", () => {
     fc.assert(
       fc.property(periods, (demands) => {
         const rows = packed(demands)
-        expect(
-          rows
-            .flat()
-            .map((one) => one.demand_id)
-            .sort((a, b) => a - b)
-        ).toEqual(demands.map((one) => one.demand_id))
+        const ids = rows.flat().map((one) => one.demand_id)
+        expect(ids.toSorted((a, b) => a - b)).toEqual(demands.map((one) => one.demand_id))
         for (const row of rows)
           for (let at = 1; at < row.length; at++) expect(row[at]!.period_start >= row[at - 1]!.period_end).toBe(true)
       })
@@ -461,13 +366,8 @@ describe("a manifest as a page", () => {
     containers: []
   })
   it("shows its content, what is missing and since when it is sealed", () => {
-    const page = readPage(
-      manifestPage(
-        { ...manifest("Case 7"), containers: [{ ...manifest("Case 8"), is_compliant: true, slots: [] }] },
-        scene,
-        undefined
-      )
-    )
+    const within = { ...manifest("Case 8"), is_compliant: true, slots: [] }
+    const page = readPage(manifestPage({ ...manifest("Case 7"), containers: [within] }, scene, undefined))
     expect(textOf(all(page, "header")[0]!)).toContain("Sealed, sealed Thu 1 Jul 2027, 09:00")
     expect(textOf(all(page, "header")[0]!)).toContain(
       "2 units, what lies in cases within included. \u2717 Not complete"

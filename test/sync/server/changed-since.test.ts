@@ -8,15 +8,8 @@ describe("a guarded command whose rows others changed", () => {
   const guarded = async (unless_changed: NonNullable<WireCommand["unless_changed"]>) => {
     const { secret } = await server.person({ permissions: ["products.view", "products.access"] })
     const { id: replica_id } = await server.inspected({}, secret)
-    const commands = [
-      wireCommand(
-        1,
-        `guarded-${replica_id}`,
-        "products.update",
-        { name: "Lantern" },
-        { unless_changed, params: { id: "1" } }
-      )
-    ]
+    const more = { unless_changed, params: { id: "1" } }
+    const commands = [wireCommand(1, `guarded-${replica_id}`, "products.update", { name: "Lantern" }, more)]
     const { body, status } = await server.post("/sync/commands", { replica_id, commands }, secret)
     return status === 200 ? body.verdicts[0] : { status, errors: body.errors }
   }

@@ -12,6 +12,7 @@ import type { SnapshotPage } from "../../../sync/protocol/snapshot.ts"
 import { both_engines, owner } from "../../app.ts"
 import { openShop, type Shop, shopSlices } from "../../core/kernel/lamp-shop.ts"
 import { watchedStore } from "../../query-plan.ts"
+import { wireCommand } from "../opening.ts"
 
 const catalogue = catalogueOf([...shopSlices, syncSlice])
 
@@ -25,22 +26,10 @@ describe.each(both_engines)("events on %s", (engine) => {
     shop.run(shapeAnswer(catalogue, { viewer: owner, replica_id: 0, query: [["table", "journal"], ...query] }))
 
   it("advance the offset of readers who may not see them", async () => {
-    const {
-      body: {
-        replica: { id }
-      }
-    } = await shop.call("POST", "/api/v1/sync/replicas", { name: "device" })
-    const commands = [1, 2, 3].map((n) => ({
-      n,
-      id: `c${n}`,
-      name: "lamps.create",
-      payload: { params: {}, body: { name: "" } },
-      ids: {},
-      issued_at: "2026-06-18T12:00:00.000Z"
-    }))
-    expect((await shop.call("POST", "/api/v1/sync/commands", { replica_id: id, commands })).body.verdicts).toHaveLength(
-      3
-    )
+    const { body: enrolled } = await shop.call("POST", "/api/v1/sync/replicas", { name: "device" })
+    const commands = [1, 2, 3].map((n) => wireCommand(n, `c${n}`, "lamps.create", { name: "" }))
+    const pushed = { replica_id: enrolled.replica.id, commands }
+    expect((await shop.call("POST", "/api/v1/sync/commands", pushed)).body.verdicts).toHaveLength(3)
     const end = await shop.run(
       Effect.flatMap(Store, (store) => Effect.flatMap(lastPosition(store), (head) => offsetOf(store, head)))
     )
@@ -48,14 +37,11 @@ describe.each(both_engines)("events on %s", (engine) => {
     const { body, headers = {} } = await read([["offset", "-1"]])
     expect(body).toEqual([{ headers: { control: "up-to-date", global_last_seen_lsn: end.split("_")[0] } }])
     expect([headers["electric-offset"], headers["electric-up-to-date"]]).toEqual([end, ""])
-    expect(
-      (
-        await read([
-          ["offset", end],
-          ["handle", headers["electric-handle"]!]
-        ])
-      ).headers?.["electric-offset"]
-    ).toBe(end)
+    const caught_up = await read([
+      ["offset", end],
+      ["handle", headers["electric-handle"]!]
+    ])
+    expect(caught_up.headers?.["electric-offset"]).toBe(end)
   })
 
   it("recorded while a page of rows is read come with the page", async () => {

@@ -21,6 +21,7 @@ import { syncSlice } from "../../../sync/server/api.ts"
 import { makeJournalTail, JournalTail } from "../../../sync/server/shape.ts"
 import { type Engine, engines, owner, viewerWith } from "../../app.ts"
 import { openShop, type Shop, shopSlices } from "../../core/kernel/lamp-shop.ts"
+import { wireCommand } from "../opening.ts"
 
 const catalogue = catalogueOf([...shopSlices, syncSlice])
 const shape = "/api/v1/sync/shape"
@@ -408,25 +409,12 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
   it("shows verdicts only to their own device, and advances the offset of others", async () => {
     const enrol = async (name: string) => (await call("POST", "/api/v1/sync/replicas", { name }, "seller")).body
     const [one, other] = [await enrol("one"), await enrol("other")]
-    const push = (enrolled: any, body: object) =>
-      call(
-        "POST",
-        "/api/v1/sync/commands",
-        {
-          replica_id: enrolled.replica.id,
-          commands: [
-            {
-              n: 1,
-              id: `command-of-${enrolled.replica.id}`,
-              name: "lamps.create",
-              payload: { params: {}, body },
-              ids: { lamps: [enrolled.lease.find((range: any) => range.entity === "lamps").from] },
-              issued_at: "2026-06-18T12:00:00.000Z"
-            }
-          ]
-        },
-        "seller"
-      )
+    const push = (enrolled: any, body: object) => {
+      const { from } = enrolled.lease.find((range: any) => range.entity === "lamps")
+      const replica_id = enrolled.replica.id
+      const command = wireCommand(1, `command-of-${replica_id}`, "lamps.create", body, { ids: { lamps: [from] } })
+      return call("POST", "/api/v1/sync/commands", { replica_id, commands: [command] }, "seller")
+    }
     expect((await push(one, { name: "Lamp" })).body.verdicts).toMatchObject([{ status: "accepted" }])
     expect((await push(other, { name: "" })).body.verdicts).toMatchObject([
       { status: "rejected", error: { status: 422 } }

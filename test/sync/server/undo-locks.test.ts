@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, it } from "vitest"
 import { openServerApp, type ServerApp } from "../../../server/host/app.ts"
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts"
 import { askOf, owner_token, startedServer } from "../../server/serving.ts"
+import { wireCommand } from "../opening.ts"
 
 let database: FreshDatabase, app: ServerApp, other: pg.Client, observer: pg.Client
 beforeAll(async () => {
@@ -39,15 +40,13 @@ it("a guarded command that waits for goods releases the lock on its order", asyn
   const { product } = await made("products", { name: "Radio", stock_method: 1 })
   const { opportunity } = await made("opportunities", { subject: "Gala", store_id: 1 })
   const { replica } = await made("sync/replicas", { name: "van" })
-  const command = {
-    n: 1,
-    id: "0197a000-0000-7000-8000-000000000001",
-    name: "opportunities.add_item",
-    payload: { params: { id: String(opportunity.id) }, body: { name: "Radios", item_id: product.id, quantity: "1" } },
-    ids: {},
-    issued_at: "2026-06-18T12:00:00.000Z",
+  const more = {
+    params: { id: String(opportunity.id) },
     unless_changed: { since: 1_000_000, streams: [`opportunity:${opportunity.id}`], rows: {} }
   }
+  const line = { name: "Radios", item_id: product.id, quantity: "1" }
+  const id = "0197a000-0000-7000-8000-000000000001"
+  const command = wireCommand(1, id, "opportunities.add_item", line, more)
   const locked = "select pg_try_advisory_xact_lock(hashtextextended($1, 0)) as taken"
   await other.query("begin")
   try {

@@ -30,6 +30,12 @@ const command = (id: string, ids: WireCommand["ids"] = {}): Omit<WireCommand, "n
   ids,
   issued_at: "2026-06-18T12:00:00.000Z"
 })
+/** An outbox with commands of these ids. */
+const holding = (...ids: ReadonlyArray<string>): Outbox => {
+  const outbox = open()
+  for (const id of ids) outbox.append(command(id))
+  return outbox
+}
 const numbers = (commands: ReadonlyArray<{ readonly n: number }>): ReadonlyArray<number> => commands.map((one) => one.n)
 
 describe("commands", () => {
@@ -47,15 +53,16 @@ describe("commands", () => {
     expect([one.append(command("a")).n, other.append(command("b")).n, one.append(command("c")).n]).toEqual([1, 2, 3])
     expect(numbers(open().pending())).toEqual([1, 2, 3])
   })
-  it("with an id that is already recorded are refused without using up a number", () => {
+  it("with an id that is already recorded are refused without using up a number or ids", () => {
     const outbox = open()
-    outbox.append(command("a"))
-    expect(() => outbox.append(command("a"))).toThrow()
+    outbox.addLease(1, [{ entity: "lamps", from: 1, to: 5 }])
+    outbox.append(command("a", { lamps: [1] }))
+    expect(() => outbox.append(command("a", { lamps: [2] }))).toThrow()
+    expect(outbox.peekIds("lamps", 0, 1)).toEqual([2])
     expect(outbox.append(command("b")).n).toBe(2)
   })
   it("are settled once: a later verdict changes nothing", () => {
-    const outbox = open()
-    for (const id of ["a", "b", "c"]) outbox.append(command(id))
+    const outbox = holding("a", "b", "c")
     const error = { status: 422, message: "No.", errors: { name: ["No."] } }
     outbox.settle([
       { n: 1, status: "accepted" },
@@ -73,9 +80,8 @@ describe("commands", () => {
     expect(outbox.counts()).toEqual({ accepted: 1, pending: 1, rejected: 1 })
   })
   it("that undo others follow them to their new ids when recorded again", () => {
-    const outbox = open()
+    const outbox = holding("a")
     const error = { status: 409, message: "No." }
-    outbox.append(command("a"))
     outbox.append(command("undoing a"), { undoes: ["a"] })
     outbox.settle([1, 2].map((n) => ({ n, status: "rejected", error })))
     outbox.append(command("a again"), { replaces: { id: "a", how: "retried" } })
@@ -83,8 +89,7 @@ describe("commands", () => {
     expect(outbox.find("undoing it")?.undoes).toEqual(["a again"])
   })
   it("can be resolved once, and only if refused", () => {
-    const outbox = open()
-    for (const id of ["a", "b", "c"]) outbox.append(command(id))
+    const outbox = holding("a", "b", "c")
     outbox.settle([
       { n: 1, status: "rejected" },
       { n: 2, status: "accepted" }
@@ -152,8 +157,7 @@ describe("commands", () => {
     ])
   })
   it("not decided because of a refused one are held instead of conflicting", () => {
-    const outbox = open()
-    for (const id of ["a", "b"]) outbox.append(command(id))
+    const outbox = holding("a", "b")
     outbox.settle([
       { n: 2, status: "rejected", error: { status: 424, message: "Not decided.", cause: "a" } },
       { n: 1, status: "rejected" }
@@ -344,13 +348,6 @@ describe("leases", () => {
     expect([outbox.leaseRequestNo("lamps"), outbox.leaseRequestNo("racks"), open().leaseRequestNo("lamps")]).toEqual([
       3, 1, 3
     ])
-  })
-  it("move on with a command or not at all", () => {
-    const outbox = open()
-    outbox.addLease(1, [{ entity: "lamps", from: 1, to: 5 }])
-    outbox.append(command("a", { lamps: [1] }))
-    expect(() => outbox.append(command("a", { lamps: [2] }))).toThrow()
-    expect(outbox.peekIds("lamps", 0, 1)).toEqual([2])
   })
 })
 

@@ -4,31 +4,27 @@ import { conflictText, reportLines } from "../../../../../cli/commands/offline/s
 import { openContext } from "../../../../../cli/context/context.ts"
 import { sentenceText } from "../../../../../cli/output/text.ts"
 
-const about = {
-  person: "Ann",
-  order: null,
-  customer: null,
-  product: null,
-  units: [],
-  container: null,
-  quantity: null
-} as const
-const due = (here: string, there: string): ReadonlyArray<string> =>
+const about = { person: "Ann", order: null, customer: null, product: null, units: [], container: null, quantity: null }
+const order = {
+  id: 7,
+  number: "Q-0001",
+  name: "Gala",
+  store_id: 1,
+  state_name: "Order",
+  starts_at: null,
+  ends_at: null
+}
+type Report = Parameters<typeof reportLines>[0][number]
+const report = (difference: Report["differences"][number], more: Partial<Report> = {}): ReadonlyArray<string> =>
   reportLines([
     {
-      n: 9,
-      id: "a",
-      name: "invoices.issue",
-      summary: "",
-      issued_at: there,
-      merged: [],
-      intent: "Ann wanted to issue invoice 1",
-      about,
-      differences: [{ what: "invoice 1", field: "due_at", here, there }]
+      ...{ n: 9, id: "a", name: "opportunities.convert_to_order", summary: "", issued_at: "", merged: [], intent: "" },
+      ...{ about, differences: [difference], ...more }
     }
   ])
 
 it("instants are shown to the minute, and in full when they differ within one minute", () => {
+  const due = (here: string, there: string) => report({ what: "invoice 1", field: "due_at", here, there })
   expect(due("2026-12-22T15:01:58.000Z", "2026-12-22T15:02:03.000Z")).toEqual([
     "9  invoice 1: due at is 2026-12-22 15:02Z; 2026-12-22 15:01Z was shown here."
   ])
@@ -38,46 +34,21 @@ it("instants are shown to the minute, and in full when they differ within one mi
 })
 
 it("a row made only by the server, or only on this device, is reported as such", () => {
-  const report = (here: string | null, there: string | null) =>
-    reportLines([
-      {
-        ...{ n: 9, id: "a", name: "opportunities.convert_to_order", summary: "", issued_at: "", merged: [] },
-        ...{ intent: "", about },
-        differences: [{ what: "shortage acknowledgement 101", field: null, here, there }]
-      }
-    ])
-  expect(report(null, "insert")).toEqual([
-    "9  shortage acknowledgement 101: the server made it; nothing of that was shown here."
+  const what = "shortage acknowledgement 101"
+  expect(report({ what, field: null, here: null, there: "insert" })).toEqual([
+    `9  ${what}: the server made it; nothing of that was shown here.`
   ])
-  expect(report("insert", null)).toEqual(["9  shortage acknowledgement 101: made here; the server did not do that."])
+  expect(report({ what, field: null, here: "insert", there: null })).toEqual([
+    `9  ${what}: made here; the server did not do that.`
+  ])
 })
 it("an order that became short is reported with the command that shows its shortages", () => {
-  const report = (there: boolean) =>
-    reportLines([
-      {
-        ...{ n: 9, id: "a", name: "opportunities.convert_to_order", summary: "", issued_at: "", merged: [] },
-        ...{
-          intent: "",
-          about: {
-            ...about,
-            order: {
-              id: 7,
-              number: "Q-0001",
-              name: "Gala",
-              store_id: 1,
-              state_name: "Order",
-              starts_at: null,
-              ends_at: null
-            }
-          }
-        },
-        differences: [{ what: "order Q-0001 Gala", field: "has_shortage", here: !there, there }]
-      }
-    ])
-  expect(report(true)).toEqual([
+  const short = (there: boolean) =>
+    report({ what: "order Q-0001 Gala", field: "has_shortage", here: !there, there }, { about: { ...about, order } })
+  expect(short(true)).toEqual([
     "9  order Q-0001 Gala: short: others hold what was free here. flightcase orders shortages Q-0001 shows what is missing."
   ])
-  expect(report(false)).toEqual(["9  order Q-0001 Gala: no longer short."])
+  expect(short(false)).toEqual(["9  order Q-0001 Gala: no longer short."])
 })
 it("a conflict's times are printed in the order's zone, and with an offset in suggested commands", async () => {
   const context = openContext({ offline: true }, { FLIGHTCASE_HOME: "/nowhere" })
@@ -94,10 +65,7 @@ it("a conflict's times are printed in the order's zone, and with an offset in su
       intent: "Sam wanted to extend order 9",
       payload: { params: {}, body: {} },
       issued_at: from,
-      about: {
-        ...about,
-        order: { id: 1, name: "Fest", number: "9", store_id: 7, state_name: "Order", starts_at: from, ends_at: to }
-      },
+      about: { ...about, order: { ...order, name: "Fest", number: "9", store_id: 7, starts_at: from, ends_at: to } },
       error: { status: 422, message: `A-1 is held by "Ball" from ${from} to ${to}.`, errors: {} },
       changes: [],
       held: [],
