@@ -56,16 +56,8 @@ beforeAll(async () => {
   const [first] = Object.values(packages)
   if (first === undefined) throw new Error("npm packed nothing")
   packed = first
-  install = await run("npm", [
-    "install",
-    "--global",
-    "--prefix",
-    prefix,
-    "--prefer-offline",
-    "--no-audit",
-    "--no-fund",
-    join(folder, packed.filename)
-  ])
+  const flags = ["--global", "--prefix", prefix, "--prefer-offline", "--no-audit", "--no-fund"]
+  install = await run("npm", ["install", ...flags, join(folder, packed.filename)])
 }, 600_000)
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
@@ -91,16 +83,9 @@ describe("the package", () => {
     expect(files.filter((file) => !existsSync(join(installed, file)))).toEqual([])
     expect(scripts).toEqual({ start: "exec node cli/bin.mjs serve" })
     expect(readFileSync(join(clone, "package.json"), "utf8")).toBe(readFileSync(join(root, "package.json"), "utf8"))
-    expect(readdirSync(clone).sort()).toEqual([
-      "LICENSE",
-      "README.md",
-      "build.mjs",
-      "cli",
-      "man.mjs",
-      "out",
-      "pack.mjs",
-      "package.json"
-    ])
+    expect(readdirSync(clone).sort()).toEqual(
+      words("LICENSE README.md build.mjs cli man.mjs out pack.mjs package.json")
+    )
   })
   it("is smaller than 9.4 MB, and depends on nothing but Node", () => {
     expect(packed.unpackedSize).toBeLessThan(9_400_000)

@@ -11,6 +11,7 @@ import { layer as postgresLayer } from "../../server/pg/client.ts"
 import { layer as sqliteLayer } from "../../sync/sqlite/client.ts"
 import { engines } from "../app.ts"
 import { freshDatabase } from "../postgres.ts"
+import { rentalHouse } from "../rental-house.ts"
 import { asOwner, commandLine, type RunningServer, startServer, token } from "./processes.ts"
 import { share } from "../share.ts"
 
@@ -48,34 +49,19 @@ describe.each(share(engines))("the first rental job on %s", (engine) => {
     await runtime.dispose()
     return dump
   }
-  const made: { product: number; line: number; quote: number; rival: number; asset: number; item: number } = {
-    product: 0,
-    line: 0,
-    quote: 0,
-    rival: 0,
-    asset: 0,
-    item: 0
-  }
+  const made = { product: 0, quote: 0, asset: 0, item: 0 }
 
   it("imports rates and a price list of two thousand products; a second run changes nothing", async () => {
     expect(await cli("import", "rates", join(fixtures, "rates.json"))).toMatchObject({ code: 0 })
-    const dry = await cli(
-      "import",
-      "products",
-      join(fixtures, "price-list.csv"),
-      "--create-stores",
-      "--dry-run",
-      "--json"
-    )
-    expect(dry.code).toBe(0)
+    const imported = ["import", "products", join(fixtures, "price-list.csv")]
+    expect((await cli(...imported, "--create-stores", "--dry-run", "--json")).code).toBe(0)
     const ask = asOwner(server.url)
     expect((await ask("GET", "/api/v1/products")).body.meta.total).toBe(0)
-    const first = await cli("import", "products", join(fixtures, "price-list.csv"), "--create-stores", "--json")
-    expect(first.code).toBe(0)
+    expect((await cli(...imported, "--create-stores", "--json")).code).toBe(0)
     const { body } = await ask("GET", "/api/v1/products")
     expect(body.meta.total).toBeGreaterThanOrEqual(2_000)
     const before = (await ask("GET", "/api/v1/system/health")).body.health.journal_position
-    expect((await cli("import", "products", join(fixtures, "price-list.csv"), "--json")).code).toBe(0)
+    expect((await cli(...imported, "--json")).code).toBe(0)
     expect((await ask("GET", "/api/v1/system/health")).body.health.journal_position).toBe(before)
   })
 
@@ -99,23 +85,15 @@ describe.each(share(engines))("the first rental job on %s", (engine) => {
     expect(quote.code).toBe(0)
     made.quote = quote.json.opportunity.id
     expect(quote.json.opportunity.number).toBeNull()
-    expect((await cli("quote", "add", String(made.quote), String(product.id), "--quantity", "1", "--json")).code).toBe(
-      0
-    )
+    expect((await cli("quote", "add", String(made.quote), String(product.id), "--json")).code).toBe(0)
     const shown = await cli("quote", "show", String(made.quote), "--json")
     made.item = shown.json.opportunity.items[0].id
     expect(shown.json.opportunity.items[0].total).toBe(shown.json.opportunity.charge_total)
     const converted = await cli("quote", "convert", String(made.quote), "--json")
     expect(converted.json.opportunity).toMatchObject({ state_label: "Order", status_label: "Active" })
-    const allocated = await cli(
-      "api",
-      "POST",
-      `/api/v1/opportunities/${made.quote}/quick_allocate`,
-      "-d",
-      JSON.stringify({ allocations: [{ opportunity_item_id: made.item, stock_level_id: made.asset }] }),
-      "--json"
-    )
-    expect(allocated.code).toBe(0)
+    const path = `/api/v1/opportunities/${made.quote}/quick_allocate`
+    const allocations = [{ opportunity_item_id: made.item, stock_level_id: made.asset }]
+    expect((await cli("api", "POST", path, "-d", JSON.stringify({ allocations }), "--json")).code).toBe(0)
     const feed = await cli("calendar", "export")
     expect(feed.out).toContain("BEGIN:VCALENDAR")
     const status = await cli("sync", "status", "--json")
@@ -126,38 +104,17 @@ describe.each(share(engines))("the first rental job on %s", (engine) => {
   it("syncs after another client booked the same asset: one conflict that names the holder, all others accepted", async () => {
     server = await start()
     const ask = asOwner(server.url)
-    const rival = (
-      await ask("POST", "/api/v1/opportunities", {
-        subject: "Rival job",
-        store_id: 1,
-        starts_at: "2026-07-01T09:00:00Z",
-        ends_at: "2026-07-05T09:00:00Z"
-      })
-    ).body.opportunity
-    made.rival = rival.id
-    const item = (
-      await ask("POST", `/api/v1/opportunities/${rival.id}/items`, {
-        name: "Same asset",
-        item_id: made.product,
-        quantity: 1
-      })
-    ).body.opportunity.items[0]
-    await ask("POST", `/api/v1/opportunities/${rival.id}/convert_to_quotation`)
-    await ask("POST", `/api/v1/opportunities/${rival.id}/convert_to_order`)
-    expect(
-      (
-        await ask("POST", `/api/v1/opportunities/${rival.id}/quick_allocate`, {
-          allocations: [{ opportunity_item_id: item.id, stock_level_id: made.asset }]
-        })
-      ).status
-    ).toBe(200)
+    const rival = rentalHouse((method, path, body) => ask(method, `/api/v1${path}`, body as object | undefined))
+    const dates = { starts_at: "2026-07-01T09:00:00Z", ends_at: "2026-07-05T09:00:00Z" }
+    const order = await rival.order(made.product, 1, { subject: "Rival job", ...dates })
+    expect((await rival.allocate(order, made.asset)).status).toBe(200)
 
     const synced = await cli("sync", "--json")
     expect(synced).toMatchObject({ code: 8, json: { sync: { accepted: 4, rejected: 1, pending: 0, conflicts: 1 } } })
     const { json } = await cli("sync", "conflicts", "--json")
     expect(JSON.stringify(json)).toContain("Rival job")
-    const order = (await ask("GET", `/api/v1/opportunities/${made.quote}`)).body.opportunity
-    expect(order).toMatchObject({ subject: "Offline job", state: 2, number: expect.stringMatching(/^\d{10}$/) })
+    const ours = (await ask("GET", `/api/v1/opportunities/${made.quote}`)).body.opportunity
+    expect(ours).toMatchObject({ subject: "Offline job", state: 2, number: expect.stringMatching(/^\d{10}$/) })
     const sql =
       engine === "pg"
         ? postgresLayer({ url: database!.url })

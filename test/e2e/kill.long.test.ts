@@ -38,14 +38,8 @@ it("the command line killed in the middle of writing loses nothing it acknowledg
   // Before and after the moment of acknowledgement, and as near to it as may be: earlier after each that came through, else later.
   let millis = performance.now() - begun
   for (let time = 0; time < kills; time++) {
-    const { child, done } = cli.start([
-      "product-groups",
-      "create",
-      "--name",
-      `Killed after ${millis}`,
-      "--offline",
-      "--json"
-    ])
+    const name = `Killed after ${millis}`
+    const { child, done } = cli.start(["product-groups", "create", "--name", name, "--offline", "--json"])
     await pause(millis)
     child.kill("SIGKILL")
     const ran = await done

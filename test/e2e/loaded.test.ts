@@ -59,17 +59,8 @@ beforeAll(async () => {
   try {
     const cli = commandLine(join(folder, "home"))
     expect(await cli("login", server.url, "--token", token)).toMatchObject({ code: 0 })
-    const made = await cli(
-      "quote",
-      "new",
-      "--subject",
-      "Gala",
-      "--from",
-      "2026-12-01T09:00",
-      "--to",
-      "2026-12-04T09:00"
-    )
-    expect(made).toMatchObject({ code: 0 })
+    const dates = ["--from", "2026-12-01T09:00", "--to", "2026-12-04T09:00"]
+    expect(await cli("quote", "new", "--subject", "Gala", ...dates)).toMatchObject({ code: 0 })
   } finally {
     await server.stop()
   }

@@ -15,6 +15,7 @@ import { separatorIn } from "../../../cli/commands/imports/import/source.ts"
 import { oneLine, padded, widthOf, truncateToWidth } from "../../../cli/output/text.ts"
 import { tableText, column } from "../../../cli/output/table.ts"
 import { queryPart } from "../../../cli/context/query.ts"
+import { words } from "../../words.ts"
 
 const endpoints = await allEndpoints()
 
@@ -78,18 +79,12 @@ describe("words on the command line", () => {
   })
   it("keep boolean flags apart from the words after them", () => {
     const booleans = new Set(["--is-active"])
-    expect(normalizeFlags(["update", "--is-active", "12"], booleans)).toEqual(["update", "--is-active=true", "12"])
-    expect(normalizeFlags(["update", "--is-active", "false", "12"], booleans)).toEqual([
-      "update",
-      "--is-active=false",
-      "12"
-    ])
-    expect(normalizeFlags(["update", "--no-is-active", "--", "--is-active"], booleans)).toEqual([
-      "update",
-      "--is-active=false",
-      "--",
-      "--is-active"
-    ])
+    for (const [typed, read] of [
+      ["update --is-active 12", "update --is-active=true 12"],
+      ["update --is-active false 12", "update --is-active=false 12"],
+      ["update --no-is-active -- --is-active", "update --is-active=false -- --is-active"]
+    ] as const)
+      expect(normalizeFlags(words(typed), booleans)).toEqual(words(read))
   })
   it("become filters if they end in a predicate", () => {
     expect(queryPart("name_cont=a=b")).toEqual(["q[name_cont]", "a=b"])
@@ -179,16 +174,12 @@ describe("tables", () => {
     expect(oneLine("a\tb\nc\u001b[31m")).toBe("a b c\ufffd[31m")
   })
   it("fit the terminal by taking from the widest column, and align numbers to the right", () => {
-    expect(
-      tableText(
-        [column("id"), column("name")],
-        [
-          { id: 1, name: "A name that is far too long" },
-          { id: 12, name: "B" }
-        ],
-        seen
-      )
-    ).toBe("ID  NAME\n 1  A name that is far …\n12  B\n")
+    const rows = [
+      { id: 1, name: "A name that is far too long" },
+      { id: 12, name: "B" }
+    ]
+    const text = tableText([column("id"), column("name")], rows, seen)
+    expect(text).toBe("ID  NAME\n 1  A name that is far …\n12  B\n")
   })
   it("are tab-separated and without a heading in a pipe", () => {
     expect(tableText([column("id"), column("on")], [{ id: 1, on: true }], { ...seen, is_tty: false })).toBe("1\tyes\n")

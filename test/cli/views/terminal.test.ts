@@ -44,27 +44,17 @@ const escapes = /\u001b\[/
 
 describe("the calendar on a terminal", () => {
   it("has months, weekdays and days above, and shows shortages by their sign, too", () => {
-    expect(gridText(products, terminal(80))).toBe(
-      [
-        "         Jun     Jul    ",
-        "          Tu  We  Th  Fr",
-        "          29  30   1   2",
-        "Head       4   4   0  -2",
-        ""
-      ].join("\n")
-    )
+    expect(`\n${gridText(products, terminal(80))}`).toBe(`
+         Jun     Jul    
+          Tu  We  Th  Fr
+          29  30   1   2
+Head       4   4   0  -2
+`)
   })
   it("wraps when the terminal is narrow, and never exceeds its width", () => {
-    const many = [
-      {
-        product_id: 1,
-        product_name: "A loudspeaker with a very long name that goes on and on",
-        days: days(
-          "2027-06-29",
-          Array.from({ length: 40 }, (_, at) => at)
-        )
-      }
-    ]
+    const numbers = Array.from({ length: 40 }, (_, at) => at)
+    const product_name = "A loudspeaker with a very long name that goes on and on"
+    const many = [{ product_id: 1, product_name, days: days("2027-06-29", numbers) }]
     for (const columns of [20, 40, 61, 80, 200]) {
       const lines = gridText(many, terminal(columns)).split("\n")
       expect(Math.max(...lines.map(widthOf))).toBeLessThanOrEqual(columns)
@@ -95,35 +85,20 @@ describe("the claims on a terminal", () => {
       period_start: "2027-06-30T09:00:00.000Z",
       period_end: "2027-07-04T09:00:00.000Z"
     })
-    expect(
-      chartText(
-        chart(
-          "2027-06-28T00:00:00.000Z",
-          "2027-07-06T00:00:00.000Z",
-          [one],
-          [{ from: "2027-07-02", to: "2027-07-02", severity: 1 }]
-        ),
-        "UTC",
-        terminal(80)
-      )
-    ).toBe(
-      [
-        "stock 4    2027-06-28 to 2027-07-06",
-        "           Jun",
-        "           28     5",
-        "2× Gala    ··░███░·· reserved",
-        "short          !    ",
-        ""
-      ].join("\n")
-    )
+    const short = { from: "2027-07-02", to: "2027-07-02", severity: 1 }
+    const week = chart("2027-06-28T00:00:00.000Z", "2027-07-06T00:00:00.000Z", [one], [short])
+    expect(`\n${chartText(week, "UTC", terminal(80))}`).toBe(`
+stock 4    2027-06-28 to 2027-07-06
+           Jun
+           28     5
+2× Gala    ··░███░·· reserved
+short          !    
+`)
   })
   it("take several days a column when the window is wider than the terminal, and end with the window", () => {
-    const year = chart("2027-01-01T00:00:00.000Z", "2027-12-31T00:00:00.000Z", [
-      demand("2027-12-31T09:00:00.000Z", "2027-12-31T18:00:00.000Z", {
-        source_name: "A subject longer than any terminal is wide, really",
-        phase: "on_hire"
-      })
-    ])
+    const long = { source_name: "A subject longer than any terminal is wide, really", phase: "on_hire" }
+    const last_day = demand("2027-12-31T09:00:00.000Z", "2027-12-31T18:00:00.000Z", long)
+    const year = chart("2027-01-01T00:00:00.000Z", "2027-12-31T00:00:00.000Z", [last_day])
     for (const columns of [30, 60, 80, 132]) {
       const lines = chartText(year, "UTC", terminal(columns)).split("\n")
       expect(Math.max(...lines.slice(1).map(widthOf))).toBeLessThanOrEqual(columns)
@@ -146,15 +121,9 @@ describe("the claims on a terminal", () => {
     )
   })
   it("are one line each in a pipe", () => {
-    expect(
-      chartText(
-        chart("2027-03-27T00:00:00.000Z", "2027-03-29T00:00:00.000Z", [
-          demand("2027-03-27T09:00:00.000Z", "2027-03-28T09:00:00.000Z", { asset_serial: "S-1" })
-        ]),
-        "UTC",
-        terminal(80, { is_tty: false })
-      )
-    ).toBe(
+    const one = demand("2027-03-27T09:00:00.000Z", "2027-03-28T09:00:00.000Z", { asset_serial: "S-1" })
+    const days = chart("2027-03-27T00:00:00.000Z", "2027-03-29T00:00:00.000Z", [one])
+    expect(chartText(days, "UTC", terminal(80, { is_tty: false }))).toBe(
       "2027-03-27T09:00:00.000Z\t2027-03-28T09:00:00.000Z\t2027-03-27T09:00:00.000Z\t2027-03-28T09:00:00.000Z\treserved\t2\tS-1\tGala\n"
     )
   })
