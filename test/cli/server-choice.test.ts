@@ -71,26 +71,26 @@ const asTrial = (line: string) =>
 const namesOf = async (flags = ""): Promise<ReadonlyArray<string>> =>
   (await production.json(`products list${flags}`)).products.map(({ name }: { name: string }) => name)
 
-it("writes to the server of the environment even if another login exists, and says so", async () => {
+it("a command writes to the server of the environment even if another login exists, and says so", async () => {
   const made = await asTrial("products create --name 'Only a trial'")
   expect(made).toMatchObject({ code: 0, err: `Written to ${trial.url}, as FLIGHTCASE_URL and FLIGHTCASE_TOKEN say.\n` })
   expect(await namesOf()).toEqual([])
   expect(await namesOf(` --url ${trial.url} --token ${owner_token}`)).toEqual(["Only a trial"])
 })
-it("prints where it wrote on standard error even if the output is JSON", async () => {
+it("a command prints where it wrote on standard error even if the output is JSON", async () => {
   const made = await asTrial("products create --name Second --json")
   expect(JSON.parse(made.out)).toHaveProperty("product.name", "Second")
   expect(made.err).toContain(`Written to ${trial.url}`)
   const read = await asTrial("products list")
   expect([read.err, read.out.split("\n").length]).toEqual(["", 3])
 })
-it("names the server and the user of commands recorded on the device", async () => {
+it("a command recorded on the device names its server and its user", async () => {
   const recorded = await production.type("products create --name 'PAR 64'")
   expect(recorded.err).toBe(
     `Recorded here as command 1, pending; flightcase sync sends it.\nIt is for ${production.url} as Owner.\n`
   )
 })
-it("neither plans, syncs nor works offline on one server's device where the environment names another", async () => {
+it("nothing is planned, synced or recorded on a device where the environment names another server", async () => {
   const planned = await asTrial("products create --name x --plan")
   expect([planned.code, planned.err]).toEqual([2, expect.stringContaining("unset FLIGHTCASE_URL")])
   const synced = await asTrial("sync")
@@ -104,7 +104,7 @@ it("neither plans, syncs nor works offline on one server's device where the envi
   expect([offline.code, offline.err]).toEqual([7, expect.stringContaining(`FLIGHTCASE_URL names ${trial.url}`)])
   expect((await asTrial("sync status --profile default")).code).toBe(0)
 })
-it("says that a token of the environment is not used on a device", async () => {
+it("a command says that a token of the environment is not used on a device", async () => {
   const read = await production.type("products list", { env: { FLIGHTCASE_TOKEN: "another-token-altogether" } })
   expect([read.code, read.err]).toEqual([0, expect.stringContaining("FLIGHTCASE_TOKEN is not used")])
   const remote = await production.type("products list --remote", {

@@ -95,7 +95,7 @@ describe("the pages of docs/rules", () => {
       "[rates 99](rates.md)",
       "[rates 99](rates.md): docs/rules/rates.md has no section 99"
     ]
-  ])("are checked for %s", (_, text, expected) => {
+  ])("are reported for %s", (_, text, expected) => {
     expect(problemsOf(text)).toEqual([expected])
   })
 })

@@ -78,7 +78,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     within: "salvage",
     find: "for (const saved of byPages(path))",
     replace: "for (const saved of byPages(path).slice(0, 0))",
-    killed_by: [{ file: damage_test, test: "acknowledges nothing, whichever page it is" }]
+    killed_by: [{ file: damage_test, test: "acknowledges nothing, whichever page is damaged" }]
   },
   {
     name: "a command is acknowledged before it is in the outbox",

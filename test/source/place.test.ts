@@ -48,7 +48,7 @@ describe("a place in the source is found", () => {
   })
 })
 
-describe("no place is found", () => {
+describe("a place in the source is refused", () => {
   it.each([
     ["not declared", { within: "gone", find: "x" }, "gone is declared neither in core/lamps.ts nor in any other file"],
     [
@@ -76,7 +76,7 @@ describe("no place is found", () => {
       { within: "lampOf", find: "lamp.id", in_text: true },
       "the place is to stand once in lampOf, but stands 0 × in core/lamps.ts: lamp.id"
     ]
-  ])("that is %s", (_why, place, told) => {
+  ])("if it is %s", (_why, place, told) => {
     expect(found(place)).toBe(told)
   })
 })

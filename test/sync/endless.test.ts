@@ -81,7 +81,7 @@ describe("a pull ends as a network failure if the server", () => {
   ])("%s", async (_, answer, how, words) => {
     expect(await pulled(await listening(answer), how)).toMatchObject({ code: 7, message: expect.stringMatching(words) })
   })
-  it("sends events without end, and keeps those received", async () => {
+  it("sends events without end, of which the received ones are kept", async () => {
     const url = await listening((response, asked) => shape(response, `${asked}_1`, [event(asked)]))
     const { positions, code, message } = await pulled(url, { ...patience, news: 60_000, pull: 400 })
     expect([code, message]).toEqual([7, expect.stringContaining("there is more")])

@@ -17,13 +17,13 @@ const job = {
   attempts_max: 12
 }
 
-it("never truncates ids, as they are there to be copied, and truncates other columns", () => {
+it("a table never truncates ids, as they are there to be copied, but truncates other columns", () => {
   const { text } = bodyText({ jobs: [job] }, terminal)
   expect(text).toContain(job.id)
   expect(text).toMatch(/^ID +STATUS +ATTEMPTS +NEXT +MEANING +ERROR\n/)
   expect(text).toContain("…")
 })
-it("never truncates document numbers, and says whether sums in lists include tax", async () => {
+it("a table never truncates document numbers, and says whether sums in lists include tax", async () => {
   const { inWords } = await import("../../../cli/output/labels.ts")
   const invoice = {
     id: 44,
@@ -44,7 +44,7 @@ it("never truncates document numbers, and says whether sums in lists include tax
   const order = { id: 1, number: "0000000001", subject: "Gala", charge_total: "10.00" }
   expect(bodyText({ opportunities: [order] }, terminal, inWords).text).toMatch(/ NET +CUR/)
 })
-it("never truncates dates, and prints order numbers as people write them", async () => {
+it("a table never truncates dates, and prints order numbers as people write them", async () => {
   const { inWords } = await import("../../../cli/output/labels.ts")
   const short = {
     date: "2027-07-01",
@@ -68,7 +68,7 @@ it("never truncates dates, and prints order numbers as people write them", async
   expect(row).toMatch(/ 1 {2}/)
   expect(row).not.toContain("0001")
 })
-it("shows the quantity of a product under STOCK, and its tracking in words", async () => {
+it("a table shows the quantity of a product under STOCK, and its tracking in words", async () => {
   const { inWords } = await import("../../../cli/output/labels.ts")
   const held = [{ quantity_held: "4.00" }, { quantity_held: "2.00" }]
   const { text } = bodyText(
@@ -80,7 +80,7 @@ it("shows the quantity of a product under STOCK, and its tracking in words", asy
   expect(row.slice(0, titles.indexOf("STOCK") + 5)).toMatch(/ 6$/)
   expect(row.slice(titles.indexOf("METHOD"))).toMatch(/^Seriali/)
 })
-it("gives an event and its id different headings", () => {
+it("a table gives an event and its id different headings", () => {
   const rows = [{ id: 1, event: "member.created", event_id: "msg_1", source_id: 3 }]
   expect(tableText(columnsSeen(rows), rows, terminal).split("\n")[0]).toBe("ID  EVENT           EVENT ID  SOURCE")
 })

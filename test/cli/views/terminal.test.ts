@@ -73,7 +73,7 @@ Head       4   4   0  -2
   it("removes escape sequences from names", () => {
     expect(gridText([{ ...products[0]!, product_name: "\u001b[2Jgone" }], terminal(80))).not.toMatch(escapes)
   })
-  it("says that nothing is kept if it is empty", () => {
+  it("without products says that nothing is kept", () => {
     expect(gridText([], terminal(80))).toMatch(/^Nothing is kept/)
     expect(gridText([], terminal(80, { is_tty: false }))).toBe("")
   })

@@ -160,7 +160,7 @@ describe("an outbox with damaged pages", () => {
       description: "x".repeat((at + 1) % 7 === 0 ? 9_000 : 700)
     }))
   )
-  it("acknowledges nothing, whichever page it is, and exports all rows of the others", async () => {
+  it("acknowledges nothing, whichever page is damaged, and exports all rows of the others", async () => {
     const folder = join(server.folder, full())
     const path = join(folder, "outbox.sqlite")
     const bytes = readFileSync(path)
