@@ -27,7 +27,7 @@ describe.each(engines)("invoices over HTTP on %s", (engine) => {
       ["yen as text", [priced("1000")], { currency: "JPY" }, ["1000", "200", "1200"]],
       ["dinars", [priced("1.001")], { currency: "KWD" }, ["1.001", "0.200", "1.201"]],
       ["fils", [priced(1001)], { currency: "KWD" }, ["1.001", "0.200", "1.201"]]
-    ])("of %s are exact, and the sums of its rows", async (_, items, more, expected) => {
+    ])("are exact and equal the sums of the draft's rows: %s", async (_, items, more, expected) => {
       const invoice = await books.shown((await books.draft({ items, ...more })).id)
       expect(sums(invoice)).toEqual(expected)
       expect([Number(invoice.amount_paid), invoice.amount_outstanding]).toEqual([0, expected[2]])
@@ -105,7 +105,7 @@ describe.each(engines)("invoices over HTTP on %s", (engine) => {
       ["GBP", "0.01", "0.01", ["0.00", "0.00", "0.00"]],
       ["JPY", "0.01", "150", ["2", "0", "2"]],
       ["KWD", "0.01", "1.005", ["0.010", "0.002", "0.012"]]
-    ])("a hundredth of a unit in %s is rounded once", async (currency, quantity, unit_price, sums) => {
+    ])("a row for 0.01 units in %s is rounded once", async (currency, quantity, unit_price, sums) => {
       const rates = (await books.get("/exchange_rates?per_page=100")).exchange_rates
       if (currency === "JPY" && !rates.some((one: any) => one.target_currency_code === "JPY"))
         await books.made("/exchange_rates", { source_currency_code: "GBP", target_currency_code: "JPY", rate: "2" })
@@ -254,7 +254,7 @@ describe.each(engines)("invoices over HTTP on %s", (engine) => {
       ["list of credit notes", "GET", async () => "/credit_notes", "credit-notes:read", "invoices.view", 200],
       ["one credit note", "GET", note, "credit-notes:read", "invoices.view", 200]
     ]
-    it.each(cases.map((one) => ({ name: one[0], one })))("to $name are both needed", async ({ one }) => {
+    it.each(cases.map((one) => ({ name: one[0], one })))("are both needed to $name", async ({ one }) => {
       const [, method, at, ability, permission, status, json, second] = one
       const path = await at()
       const body = json?.()

@@ -87,7 +87,7 @@ describe.each(engines)("conventions on %s", (engine) => {
       ["H4", `"125"`, "JPY", "125"],
       ["H4", "125", "JPY", "125"],
       ["H4", `"1.125"`, "KWD", "1.125"]
-    ])("%s %s in %s is %s", async (_case, price, currency, expected) => {
+    ])("%s a price of %s in %s is read as %s", async (_case, price, currency, expected) => {
       const got = await priced(price, currency)
       expect([got.status, got.body.product_rate?.price]).toEqual([201, expected])
     })
@@ -98,7 +98,7 @@ describe.each(engines)("conventions on %s", (engine) => {
       ["H2", `"a lot"`, "GBP"],
       ["H2", "2147483648", "GBP"],
       ["H4", "2147483648", "JPY"]
-    ])("%s %s in %s is refused at price", async (_case, price, currency) => {
+    ])("%s a price of %s in %s is refused", async (_case, price, currency) => {
       expect(errorKeys(await priced(price, currency))).toEqual([422, ["price"]])
     })
   })

@@ -299,7 +299,7 @@ describe.each(engines)("documents over HTTP on %s", (engine) => {
       ["change a link", "PUT", linked, "write", "share", 200, () => ({})],
       ["revoke a link", "DELETE", linked, "write", "share", 204]
     ]
-    it.each(cases.map((one) => ({ name: one[0], one })))("to $name are both needed", async ({ one }) => {
+    it.each(cases.map((one) => ({ name: one[0], one })))("are both needed to $name", async ({ one }) => {
       const [, method, at, able, permission, status, json] = one
       const [ability, right] = [`documents:${able}`, `documents.${permission}`]
       const path = await at()
@@ -321,14 +321,17 @@ describe.each(engines)("documents over HTTP on %s", (engine) => {
       ["Sales", [200, 201]],
       ["Operations Manager", [200, 201]],
       ["Read Only", [200, 403]]
-    ])("of the role %s to list and to generate: %j (rules/conventions 11)", async (role, expected) => {
-      const email = `${role.replaceAll(" ", "")}@example.com`
-      const user = await yard.made("/users", { name: role, email, roles: [role], active: true })
-      const token = (await yard.made("/tokens", { name: role, abilities: ["*"], user_id: user.id })).secret
-      const list = await yard.ask("GET", "/documents", undefined, { token })
-      const made = await yard.ask("POST", "/documents/generate", quotation(), { token })
-      expect([list.status, made.status]).toEqual(expected)
-    })
+    ])(
+      "give the role %s the statuses %j for listing and generating documents (rules/conventions 11)",
+      async (role, expected) => {
+        const email = `${role.replaceAll(" ", "")}@example.com`
+        const user = await yard.made("/users", { name: role, email, roles: [role], active: true })
+        const token = (await yard.made("/tokens", { name: role, abilities: ["*"], user_id: user.id })).secret
+        const list = await yard.ask("GET", "/documents", undefined, { token })
+        const made = await yard.ask("POST", "/documents/generate", quotation(), { token })
+        expect([list.status, made.status]).toEqual(expected)
+      }
+    )
   })
 
   describe("concurrent requests for documents (interface 4.9)", () => {
@@ -362,7 +365,7 @@ describe.each(engines)("documents over HTTP on %s", (engine) => {
     const open = (token: string, query = "", more: Sent = {}) =>
       yard.server.ask(`/d/${token}${query}`, { token: null, ...more })
 
-    it("shows the same after the document is finalised", async () => {
+    it("shows the same PDF text after the document is finalised", async () => {
       const document = await press.drawn("quotation")
       const token = await tokenOf(document.id)
       const before = await open(token, "?format=pdf")

@@ -93,7 +93,7 @@ describe.each(engines)("the catalogue of endpoints on %s (rules/conventions 16)"
     for (const { route_name, price_weight } of rows)
       expect([route_name, price_weight]).toEqual([route_name, weights.get(route_name)])
   })
-  it("needs the ability and the permission", async () => {
+  it("needs the ability system:read and the permission system.read", async () => {
     const status = async (permissions: ReadonlyArray<string>, abilities: ReadonlyArray<string>) =>
       (await house.by((await house.person(permissions, abilities)).token, "GET", "/endpoints")).status
     expect(await status(["system.read"], ["system:read"])).toBe(200)

@@ -48,7 +48,7 @@ describe.each(engines)("ignored parameters on %s", (engine) => {
     )
   })
   it.each(["shortages", "settings", "permissions", "boards", "calendar_feeds", "endpoints", "document_types"])(
-    "%s report every filter, sort and include, as they are complete lists",
+    "%s, a list without filters, reports every filter, sort and include",
     async (path) => {
       const got = await asked(path, [
         ["q[id_eq]", "1"],
@@ -157,7 +157,7 @@ describe.each(engines)("ignored parameters on %s", (engine) => {
     expect(await got(`${groups}&page=2`)).toMatch(/^<[^,]*&page=2>; rel="last"$/)
     expect(await got("product_groups?q[name_end]=t")).toBeUndefined()
   })
-  it("equal keys of _in are joined, and of others the last one counts and the key is reported", async () => {
+  it("repeated _in keys are joined; of other repeated keys the last one counts, and the key is reported", async () => {
     const ids = []
     for (const name of ["One", "Two", "Three"])
       ids.push((await server.ask("/api/v1/stores", { json: { name } })).body.store.id)
@@ -176,7 +176,7 @@ describe.each(engines)("ignored parameters on %s", (engine) => {
       ])
     ).toEqual([[ids[1]], ["q[id_eq]"]])
   })
-  it("an action accepts the includes of a row that its answer may leave out", async () => {
+  it("resolving shortages accepts the opportunity's includes in strict mode, and refuses others", async () => {
     const {
       body: { opportunity }
     } = await server.ask("/api/v1/opportunities", {

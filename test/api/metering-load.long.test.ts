@@ -168,7 +168,7 @@ describe.each(share(engines))("a server under load on %s", (engine) => {
     expect((await again.kill("SIGTERM")).code).toBe(0)
   }, 300_000)
 
-  it("has counted its last answer when it is stopped right after it", async () => {
+  it("has counted every call when it is stopped right after its last answer", async () => {
     const env = await environmentOf(engine)
     const server = await started(env)
     const clients = [await made(server.url, {})]
@@ -179,7 +179,7 @@ describe.each(share(engines))("a server under load on %s", (engine) => {
     expect((await again.kill("SIGTERM")).code).toBe(0)
   }, 300_000)
 
-  it("loses at most the last answered calls when it is killed repeatedly", async () => {
+  it("loses at most the calls of its last two seconds at each of three kills", async () => {
     const env = await environmentOf(engine)
     /** A second, and what a busy machine takes to write. */
     const moments_millis = 2_000

@@ -125,7 +125,7 @@ describe.each(engines)("notification preferences over HTTP on %s", (engine) => {
   it.each([
     [own, "preferences"],
     [house, "settings"]
-  ])("at PUT %s are refused with the errors of each entry", async (path, key) => {
+  ])("sent to PUT %s are refused with an error for each invalid entry", async (path, key) => {
     const before = await events()
     const body = (...entries: ReadonlyArray<unknown>) => ({ [key]: entries })
     const fine = { notification_type: overdue, channels: { email: true } }
@@ -169,7 +169,7 @@ describe.each(engines)("notification preferences over HTTP on %s", (engine) => {
     await did(404, "GET", prefsOf(999_999))
     await did(404, "PUT", prefsOf(999_999), {})
   })
-  it("need the ability alone for one's own, members.edit for a member's, and notifications.manage for the company's", async () => {
+  it("need the ability, and members.edit for a member's or notifications.manage for the company's", async () => {
     const someone = await member("Someone")
     const entry = { notification_type: overdue, channels: { email: true } }
     const statuses = async (token: string) => {
@@ -201,7 +201,7 @@ describe.each(engines)("notification preferences over HTTP on %s", (engine) => {
     expect(message).toBe("This needs the permission members.edit.")
     await set({ channels: null })
   })
-  it("of many types are set at once, and again without a change", async () => {
+  it("of all types are set by one request, and a repeated request returns the same", async () => {
     const { token } = await person([])
     const channels = { database: false, email: false, broadcast: false }
     const preferences = notificationTypes
@@ -212,7 +212,7 @@ describe.each(engines)("notification preferences over HTTP on %s", (engine) => {
       expect(of(first.notification_preferences, notification_type)).toMatchObject({ channels, source: "preference" })
     expect(await did(200, "PUT", own, { preferences }, token)).toEqual(first)
   })
-  it("of a member are refused like one's own, and 404 for an invalid or archived member", async () => {
+  it("of a member are refused for unknown and system types, and answer 404 once the member is archived", async () => {
     const gone = await member("Gone")
     for (const entry of [
       { notification_type: "password.reset", channels: { email: false } },
@@ -287,7 +287,7 @@ describe.each(engines)("notification preferences over HTTP on %s", (engine) => {
     expect((await server.run(notificationRules([first], ["payment.recorded"]))).setting(overdue)).toBeUndefined()
     await set({ channels: null })
   })
-  it("changed by sixteen requests at once keep each change, in one row per type", async () => {
+  it("changed by sixteen requests at once keep each change", async () => {
     const { user } = await person([])
     const types = notificationTypes.filter((one) => !one.is_system).slice(0, 4)
     const sent = types.flatMap(({ key }) =>
@@ -324,7 +324,7 @@ describe.each(engines)("notification preferences over HTTP on %s", (engine) => {
       broadcast: true
     })
   })
-  it("of the company changed by eight requests at once hold the last value of each channel", async () => {
+  it("of the company changed by eight requests at once keep each channel's change", async () => {
     const sent = await Promise.all(
       ["database", "email", "broadcast", "database", "email", "broadcast", "email", "database"].map((channel) =>
         api("PUT", house, { settings: [{ notification_type: "user.invited", channels: { [channel]: true } }] })

@@ -39,7 +39,7 @@ describe.each(engines)("the inbox over HTTP on %s", (engine) => {
     const back = { ...bob, token: await house.token({ user_id: bob.user_id }) }
     expect(includes(await house.inbox(back), subject)).toBe(false)
   })
-  it("has the user's own actions as read", async () => {
+  it("shows the user's own actions as read", async () => {
     const ann = await house.person(["opportunities.view", "opportunities.create"])
     const got = await house.by(ann.token, "POST", "/opportunities", { subject: "My own", store_id: 1 })
     expect(got.status, got.text).toBe(201)
@@ -54,14 +54,14 @@ describe.each(engines)("the inbox over HTTP on %s", (engine) => {
     const shown = await house.inbox(ann)
     expect([includes(shown, "New name of it"), includes(shown, "Old name of it")]).toEqual([true, false])
   })
-  it("is marked as read by its own user only", async () => {
+  it("is marked as read for the requesting user only", async () => {
     const [ann, bob] = [await seer(), await seer()]
     for (let at = 1; at <= 3; at++) await told(bob, "opportunity.created", await happens(ann))
     for (const _time of [1, 2]) expect((await house.by(ann.token, "POST", "/notifications/read_all")).status).toBe(200)
     const unread = async (who: Person) => (await house.inbox(who)).filter((row) => row.read_at === null).length
     expect([await unread(ann), await unread(bob)]).toEqual([0, 3])
   })
-  it("needs the ability to read or write notifications, and no permission", async () => {
+  it("needs notifications:read to list, notifications:write to mark as read, and no permission", async () => {
     const status = async (abilities: ReadonlyArray<string>, method: string, path: string) =>
       (await house.by((await house.person([], abilities)).token, method, path)).status
     expect(await status(["notifications:read"], "GET", "/notifications")).toBe(200)
@@ -71,7 +71,7 @@ describe.each(engines)("the inbox over HTTP on %s", (engine) => {
     for (const path of ["/notifications", "/notifications/stream"])
       expect((await house.by(null, "GET", path)).status).toBe(401)
   })
-  it("has no name or address of an anonymised user", async () => {
+  it("contains no name or e-mail address of an anonymised user", async () => {
     const ann = await house.person(["users.view"])
     const gone = await house.person()
     await expect.poll(async () => includes(await house.inbox(ann), gone.name), patiently).toBe(true)

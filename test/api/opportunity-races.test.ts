@@ -91,7 +91,7 @@ describe("sixteen clients at once on pg", () => {
     expect(ordered.filter(({ status }) => status === 200)).toHaveLength(1)
     expect(ordered.filter(({ status }) => status === 422)).toHaveLength(clients - 1)
   })
-  it("allocate from a pool of ten units: ten succeed, six are refused with the holder's name", async () => {
+  it("allocate from a pool of ten units: ten succeed, and six are refused", async () => {
     const { id: product_id, units } = await house.units(1, 10)
     const orders: Array<{ id: number; line: number }> = []
     for (let at = 0; at < clients; at++) {

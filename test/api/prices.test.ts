@@ -201,12 +201,15 @@ describe.each(engines)("prices on %s", (engine) => {
   })
 
   describe("the totals of an opportunity", () => {
-    it.each([["125.50"], [12_550], [125.5]])("start with the %j of the request, until the first line", async (sent) => {
-      const made = await job({ charge_total: sent })
-      expect(made.charge_total).toBe("125.50")
-      expect((await line(made.id, { unit_price: "1.00" })).charge_total).toBe("3.00")
-    })
-    it("follow costs as they change in amount and type and are removed", async () => {
+    it.each([["125.50"], [12_550], [125.5]])(
+      "start with the request's charge_total of %j, until the first line is added",
+      async (sent) => {
+        const made = await job({ charge_total: sent })
+        expect(made.charge_total).toBe("125.50")
+        expect((await line(made.id, { unit_price: "1.00" })).charge_total).toBe("3.00")
+      }
+    )
+    it("change with a cost's amount and type, and when it becomes optional or is removed", async () => {
       const costs = `/opportunities/${(await job()).id}/costs`
       const van = { description: "Van", cost_type: 0, transaction_type: 0, amount: "30.00", quantity: 2 }
       const made = (await w.create(costs, van)).costs[0]
@@ -223,7 +226,7 @@ describe.each(engines)("prices on %s", (engine) => {
       expect(totals(await w.amend(cost, { is_optional: true }))).toEqual(["0.00", "0.00", "0.00", "0.00"])
       expect(totals((await w.remove(cost)).body.opportunity)).toEqual(["0.00", "0.00", "0.00", "0.00"])
     })
-    it("lose all lines below a removed group", async () => {
+    it("no longer include the lines of a removed group", async () => {
       const { id } = await job(one_day)
       const grouped = await line(id, { item_type: "group" })
       await line(id, { unit_price: "10.00", parent_path: "0001" })
@@ -253,12 +256,12 @@ describe.each(engines)("prices on %s", (engine) => {
         charge_total: "10.00"
       })
     })
-    it("ignore lines when a deal price is set", async () => {
+    it("are zero when the deal price is zero, whatever the lines", async () => {
       const { id } = await line((await job(one_day)).id, { unit_price: "10.00" })
       const free = { charge_total: "0.00", deal_total: "0.00", tax_total: "0.00", charge_including_tax_total: "0.00" }
       expect(await w.create(`/opportunities/${id}/deal_price`, { deal_total: 0 })).toMatchObject(free)
     })
-    it("keep the exchange rate of their day, and a copy takes that of its own day", async () => {
+    it("keep the exchange rate of the opportunity's day, and a copy takes the rate of its own day", async () => {
       expect(errorKeys(await w.post("/opportunities", { subject: "A job", currency: "CHF" }))).toEqual([
         422,
         ["currency"]
@@ -358,7 +361,7 @@ describe.each(engines)("prices on %s", (engine) => {
       const made = await bought({ member_id: abroad }, [pair.product_tax_class_id, "100.00"])
       expect([made.items[0].tax_rate, made.tax_total]).toEqual(["8.88", "8.88"])
     })
-    it("keeps its rates while it is locked, and takes the present ones once unlocked", async () => {
+    it("keeps its rates while locked, and takes the current rates once unlocked", async () => {
       const [rule] = await w.show("/tax_rules?q[product_tax_class_id_eq]=1")
       const at = (rate: string) => w.amend(`/tax_rates/${rule.tax_rate_id}`, { rate })
       const { id, items } = await bought({}, [1, "100.00"])
@@ -453,7 +456,7 @@ describe.each(engines)("prices on %s", (engine) => {
       const billed = (await w.post(`/opportunities/${id}/invoices`, {})).body.invoice
       expect([billed.subtotal, billed.tax_total]).toEqual(["35.00", "0.00"])
     })
-    it("of a locked order changes its tax only, and needs the permission to unlock", async () => {
+    it("of a locked order is limited to tax, and needs the permission to unlock", async () => {
       const product = await w.product({ tax_class_id: 1 })
       const { id: rate_id } = await rate(product, 1000)
       const { id } = await job(one_day)
@@ -560,7 +563,7 @@ describe.each(engines)("prices on %s", (engine) => {
       const from = (starts_at: string) => charge({ store_id: far, starts_at, ends_at: "2026-07-02T20:00:00Z" }, {})
       expect([await from("2026-07-01T11:59:00Z"), await from("2026-07-01T12:00:00Z")]).toEqual(["90.00", "100.00"])
     })
-    it("with a condition on the total use the complete opportunity", async () => {
+    it("with a condition on the total use the total of all lines", async () => {
       await rule({ criteria: when("charge_total", "gteq", "150.00") })
       expect([await charge({}, {}, {}), await charge({}, {})]).toEqual(["180.00", "100.00"])
     })

@@ -26,7 +26,7 @@ describe("concurrent requests for one purchase order on pg", () => {
       await server.ask(`/api/v1/actions?q[auditable_type_eq]=purchase_order&q[auditable_id_eq]=${id}`)
     ).body.actions.filter((one: { readonly action: string }) => one.action === action).length
 
-  it("send it once when eight do at once", async () => {
+  it("send the order once when eight arrive at once", async () => {
     for (let round = 0; round < 5; round++) {
       const { id } = await draft()
       const replies = await Promise.all(Array.from({ length: 8 }, () => post(id, "send")))
@@ -34,7 +34,7 @@ describe("concurrent requests for one purchase order on pg", () => {
       expect(await events(id, "purchase_order.sent")).toBe(1)
     }
   })
-  it("do not send an order that was cancelled first", async () => {
+  it("leave an order cancelled that is sent and cancelled at once", async () => {
     for (let round = 0; round < 10; round++) {
       const { id } = await draft()
       const [sent, cancelled] = await Promise.all([post(id, "send"), post(id, "cancel")])
@@ -56,7 +56,7 @@ describe("concurrent requests for one purchase order on pg", () => {
       )
     }
   })
-  it("either delete it or send it, never both", async () => {
+  it("either delete the order or send it, never both", async () => {
     for (let round = 0; round < 10; round++) {
       const { id } = await draft()
       const [removed, sent] = await Promise.all([server.ask(`${path}/${id}`, { method: "DELETE" }), post(id, "send")])

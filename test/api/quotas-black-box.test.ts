@@ -45,7 +45,7 @@ describe.each(engines)("a limit per minute on %s (rules/conventions 10)", (engin
       for (const header of ["retry-after", "x-ratelimit-reset"]) expect(got.headers[header]).toBeUndefined()
     }
   })
-  it("counts refused requests before any other check", async () => {
+  it("counts requests before any other check, those for missing paths and rows included", async () => {
     next()
     const till = await house.token({ rate_limit_per_minute: 3 })
     const paths = ["/nowhere", "/products/999999", "/products", "/nowhere", "/products/999999"]

@@ -160,10 +160,10 @@ export const receiptRaces = (rounds: number): void => {
       for (let round = 1; round <= rounds; round++) await race(quay, round)
     }
 
-    it("receive each of five pieces once when eight do at once", again(piecesComeOnce))
+    it("receive each of five pieces once when eight arrive at once", again(piecesComeOnce))
     it("of several orders add up in one stock level", again(ordersShareALevel))
     it("create one unit for one serial number", again(serialsAreOnce))
-    it("do not return goods twice, while more arrive", again(goBackOnce))
+    it("return no more goods than were received, while more arrive", again(goBackOnce))
     it("receive and return units while orders allocate them", again(comeWhileJobsTakeThem))
   })
 }

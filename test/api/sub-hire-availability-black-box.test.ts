@@ -118,7 +118,7 @@ describe.each(engines)("sub-hired stock by days on %s (rules/billing 2.3)", (eng
     expect(await field.asked(`/opportunities/${id}/shortages`)).toEqual([])
     expect((await yard.get(`/opportunities/${id}`)).opportunity.has_shortage).toBe(false)
   })
-  it("counts in a kit as its part", async () => {
+  it("adds to the availability of kits that contain the product", async () => {
     const product_id = await field.bulk()
     const kit = await field.product()
     await yard.made(`/products/${kit}/components`, { component_product_id: product_id, quantity: 2, binding: "pool" })

@@ -147,7 +147,7 @@ describe.each(engines)("usage on %s (rules/conventions 16)", (engine) => {
     expect((await house.by(poor.token, "GET", "/members")).status).toBe(403)
     expect(counts(await house.usage({ token_id: poor.token.id, dimension: "status" }))).toEqual([["403", 2, 2]])
   })
-  it("counts a replayed answer of an idempotency key as a call of its own", async () => {
+  it("counts a repeated request under one idempotency key as a call of its own", async () => {
     const till = await house.token()
     const again = () =>
       house.by(till, "POST", "/products", { name: "Lamp" }, { headers: { "idempotency-key": "lamp-once" } })
@@ -273,7 +273,7 @@ describe.each(engines)("usage on %s (rules/conventions 16)", (engine) => {
       // A cell that a spreadsheet would take for a formula may have a sign before it.
       for (const [at, row] of rows.entries()) expect(row[1]?.replace(/^'/, "")).toBe(expected[at].label ?? "")
     })
-    it("for tokens that may only read usage, and visible to their user only", async () => {
+    it("for tokens that may only read usage, by a job that only their user can see", async () => {
       const { token } = await house.person(["system.read"], ["api-usage:read"])
       const got = await house.by(token, "GET", "/usage/export")
       expect(got.status).toBe(202)
@@ -289,7 +289,7 @@ describe.each(engines)("usage on %s (rules/conventions 16)", (engine) => {
       expect([refused.status, refused.body.message]).toEqual([403, expect.stringContaining("system:read")])
       expect((await house.by(token, "GET", "/system/jobs")).status).toBe(403)
     })
-    it("for an hour", async () => {
+    it("to a file whose URL expires after an hour", async () => {
       const { job_id } = (await house.ask("GET", "/usage/export")).body
       const { download_url } = await ended(house, job_id)
       house.later(59 * minute)

@@ -77,7 +77,7 @@ export const notification_mutants: ReadonlyArray<Mutant> = [
     within: "authorize",
     find: "hasOnePermission(viewer, editing)",
     replace: "hasOnePermission(viewer, editing) || viewer.is_active",
-    killed_by: [{ file: api_test, test: "need the ability alone for one's own", engine: "sqlite" }]
+    killed_by: [{ file: api_test, test: "need the ability, and members.edit for a member's", engine: "sqlite" }]
   },
   {
     name: "devices receive every user's preferences",

@@ -14,7 +14,7 @@ export const purchase_order_mutants: ReadonlyArray<Mutant> = [
     replace: "",
     killed_by: [
       { file: orders_test, test: "that is %s is rejected, like its deletion and sending" },
-      { file: "test/api/purchase-races.test.ts", test: "send it once" }
+      { file: "test/api/purchase-races.test.ts", test: "send the order once" }
     ]
   },
   {
