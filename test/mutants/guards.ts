@@ -64,7 +64,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     within: "followOthers",
     find: "mayChangeSettings(notice.payload)",
     replace: 'notice.payload === ""',
-    killed_by: [{ file: servers_test, test: "refuse a device revoked at the other, with the reason" }]
+    killed_by: [{ file: servers_test, test: "refuse a device revoked at the other" }]
   },
   {
     name: "bundles are decided as if their device's token had all abilities",
@@ -180,7 +180,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/server/people/access.test.ts",
-        test: "cannot gain an administrator's code through a narrower token"
+        test: "of administrators cannot be caused through a token with fewer abilities"
       }
     ]
   },

@@ -4,7 +4,7 @@ import type { Mutant } from "./mutant.ts"
 const minute_test = "test/server/limits/minute.test.ts"
 const quota_test = "test/server/limits/quota.test.ts"
 const servers_test = "test/server/limits/servers.test.ts"
-const in_any_order = "in any order of requests, answers and records"
+const in_any_order = "in any order of requests and answers"
 
 export const limit_mutants: ReadonlyArray<Mutant> = [
   {
@@ -45,7 +45,7 @@ export const limit_mutants: ReadonlyArray<Mutant> = [
     within: "makeSharedRateLimiter",
     find: "if (share.taken >= limit) return stands(share, true, now)",
     replace: "",
-    killed_by: [{ file: minute_test, test: "is queried once for all waiting requests" }]
+    killed_by: [{ file: minute_test, test: "queries the database at most twice for all waiting requests" }]
   },
   {
     name: "requests in flight do not count against a month's quota",
@@ -85,6 +85,6 @@ export const limit_mutants: ReadonlyArray<Mutant> = [
     within: "admitOfMonth",
     find: "passes: passes_quota.test(trace.path)",
     replace: "passes: false",
-    killed_by: [{ file: servers_test, test: "admits calls of no weight", engine: "sqlite" }]
+    killed_by: [{ file: servers_test, test: "admits free calls and devices' sync", engine: "sqlite" }]
   }
 ]

@@ -84,7 +84,7 @@ describe("a backup", () => {
     await again.kill("SIGTERM")
   })
 
-  it("is listed, verified, restored on trial and pruned", async () => {
+  it("is verified, restored on trial, listed, and named by a plan to prune", async () => {
     expect(await flightcase({}, "verify", file)).toMatchObject({ code: 0 })
     expect(await flightcase({}, "verify", file, "--restore")).toMatchObject({ code: 0 })
     expect(await flightcase(env, "create", join(folder, "backups"))).toMatchObject({ code: 0 })
@@ -136,7 +136,7 @@ describe("a backup", () => {
     })
   })
 
-  it("resends no mail or webhook that was pending when it was made", async () => {
+  it("restores pending mail as failed, as it may have been sent since", async () => {
     const restored = join(folder, "held")
     const db = new DatabaseSync(join(env["FLIGHTCASE_DATA"] ?? "", "flightcase.sqlite"))
     db.exec(
@@ -155,7 +155,7 @@ describe("a backup", () => {
     after.close()
   })
 
-  it("is made on the server's machine only", async () => {
+  it("cannot be listed with --url, only on the server's own machine", async () => {
     const refused = await flightcase({}, "list", folder, "--url", "http://localhost:1")
     expect(refused).toMatchObject({ code: 2, err: expect.stringContaining("at the server's own machine") })
   })

@@ -19,18 +19,18 @@ const checked = async (environment: Environment): Promise<{ readonly [check: str
 const key = "a-key-of-more-than-twenty-characters"
 
 describe("serve --check", () => {
-  it("finds nothing wrong with an empty environment, and makes nothing", async () => {
+  it("finds nothing wrong with an empty environment, and creates no folder", async () => {
     const found = await checked({})
     expect(Object.values(found).filter((detail) => detail.startsWith("bad"))).toEqual([])
     expect(found).toMatchObject({ database: `${join(folder, "flightcase.sqlite")}, to be made` })
     expect(existsSync(folder)).toBe(false)
   })
-  it("names the Postgres it reaches", async () => {
+  it("reports the version of the Postgres it reaches", async () => {
     const { url } = await freshDatabase()
     const found = await checked({ DATABASE_URL: url, FLIGHTCASE_KEY: key })
     expect(found).toMatchObject({ key: "set", database: expect.stringMatching(/^\S+ on Postgres \d+$/) })
   })
-  it("finds a port that is taken", async () => {
+  it("reports a port that is taken", async () => {
     const other = createServer().listen(0, "127.0.0.1")
     await once(other, "listening")
     const { port } = other.address() as { readonly port: number }

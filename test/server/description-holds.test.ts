@@ -55,7 +55,7 @@ describe("the OpenAPI description", () => {
     expect(mute).toEqual([])
     expect(JSON.stringify(api)).not.toMatch(/\b(Create|Change|Delete) a [aeio]/)
   })
-  it("requires all keys of every resource, except those a permission hides", () => {
+  it("requires every resource's id, and all keys of a product but hidden and computed ones", () => {
     for (const endpoint of endpoints.filter((one) => one.name.endsWith(".show"))) {
       const refs = [
         ...JSON.stringify(at("paths", endpoint.path, "get", "responses", "200")).matchAll(/schemas\/(\w+)/g)
@@ -79,7 +79,7 @@ describe("the OpenAPI description", () => {
     ["Member", "membership"],
     ["Member", "primary_address"],
     ["Meta", "total"]
-  ])("%s has %s", (schema, key) => {
+  ])("has a schema %s that requires %s", (schema, key) => {
     expect(schemas[schema].required).toContain(key)
   })
   const goodAnswers = (): ReadonlyArray<readonly [name: string, answer: any]> =>
@@ -88,7 +88,7 @@ describe("the OpenAPI description", () => {
       const answer = good?.content?.["application/json"]
       return answer === undefined ? [] : [[endpoint.name, { ...answer, description: good.description }] as const]
     })
-  it("describes lists and created rows as the resource itself", () => {
+  it("uses the resource's own schema for lists and created rows, with no variants for views", () => {
     const shown = new Map(goodAnswers())
     for (const name of ["products.list", "opportunities.list"]) {
       const { properties } = shown.get(name).schema
@@ -100,7 +100,7 @@ describe("the OpenAPI description", () => {
     const view_id = at("paths", "/api/v1/products", "get", "parameters").find((one: any) => one.name === "view_id")
     expect(view_id.description).toContain("rows contain only the id and the view's columns")
   })
-  it("gives answers plausible examples, without repetition", () => {
+  it("has no example of an answer that only repeats its key", () => {
     expect(goodAnswers().filter(([, { description }]) => description === "As asked")).toEqual([])
     const same = new Map<string, number>()
     const walk = (value: Json, key: string): void => {
@@ -129,7 +129,7 @@ describe("the OpenAPI description", () => {
     walk({ paths: at("paths"), parameters: at("components", "parameters"), schemas } as Json, "")
     expect(same).toEqual([])
   })
-  it("uses plain English", () => {
+  it("uses no banned phrase in summaries and descriptions", () => {
     const faults: Array<string> = []
     const walk = (value: Json, path: string): void => {
       if (Array.isArray(value)) return value.forEach((one: Json) => walk(one, path))
@@ -180,14 +180,14 @@ describe("the OpenAPI description", () => {
   })
   /** The one type a body may have: JSON, or a form where it holds a file. */
   const bodyOf = (operation: JsonObject): any => Object.values((operation["requestBody"] as any)?.content ?? {})[0]
-  it("accepts files in multipart forms only", () => {
+  it("declares uploads as multipart forms only, and downloads at /files/{uuid} as public", () => {
     const uploads = operations().filter(({ endpoint }) => endpoint.uploads)
     expect(uploads.map(({ endpoint }) => endpoint.name)).toContain("attachments.create")
     for (const { endpoint, operation } of uploads)
       expect(Object.keys((operation["requestBody"] as any).content), endpoint.name).toEqual(["multipart/form-data"])
     expect(at("paths", "/files/{uuid}", "get", "security")).toEqual([])
   })
-  it("allows exactly the nulls that a change accepts", () => {
+  it("declares a body's field as nullable exactly if the server accepts null", () => {
     for (const { endpoint, operation } of operations()) {
       const schema = bodyOf(operation)?.schema as JsonObject | undefined
       for (const [name, property] of Object.entries(
@@ -235,14 +235,14 @@ describe("the OpenAPI description", () => {
     )
     expect(wrong).toEqual([])
   })
-  it("has an example of every resource under its name", () => {
+  it("has a valid example in the schema of every resource", () => {
     const rows = server.app.catalogue.resources.filter((resource) => schemas[titleOf(resource)] !== undefined)
     expect(rows.length).toBeGreaterThan(30)
     expect(
       rows.flatMap((resource) => decodingProblem(rowSchema(resource), schemas[titleOf(resource)].examples[0]) ?? [])
     ).toEqual([])
   })
-  it("describes the keys of every object", () => {
+  it("declares the properties of every object", () => {
     const objects: Array<string> = []
     const bare: Array<string> = []
     const walk = (value: Json, path: string): void => {
@@ -259,7 +259,7 @@ describe("the OpenAPI description", () => {
     expect(objects.length).toBeGreaterThan(500)
     expect(bare).toEqual([])
   })
-  it("names each operation once, with its permissions", () => {
+  it("gives each operation a unique id, and declares its security, error responses and tags", () => {
     const all = operations().map(({ operation }) => operation)
     expect(new Set(all.map((one) => one["operationId"])).size).toBe(all.length)
     for (const { endpoint, operation } of operations()) {
@@ -273,7 +273,7 @@ describe("the OpenAPI description", () => {
     const told = new Set(at("tags").map((tag: Record<"name", unknown>) => tag.name))
     expect(all.flatMap((one) => one["tags"] as ReadonlyArray<string>).filter((tag) => !told.has(tag))).toEqual([])
   })
-  it("reports undeclared keys, missing keys and wrong types of every answer", async () => {
+  it("detects undeclared keys, statuses and headers, missing keys and wrong types in an answer", async () => {
     const good = await server.ask("/api/v1/stores/1")
     const told = (body: object) => answerProblem(server.app.catalogue, "GET", "/api/v1/stores/1", { ...good, body })
     const { store } = good.body
@@ -294,7 +294,7 @@ describe("the OpenAPI description", () => {
       })
     ).toContain("x-other is not described")
   })
-  it("fails a test whose server answers differently from it", async () => {
+  it("fails a test if the server's answer does not match it", async () => {
     const wrong = { status: 200, headers: { "content-type": "application/json" }, body: `{"store":{}}` }
     const lying: Pick<ServerApp, "answer" | "ask" | "catalogue"> = {
       catalogue: server.app.catalogue,

@@ -16,7 +16,7 @@ describe("the server's descriptions of itself", () => {
     expect(got.body.health.timestamp).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
   })
 
-  it("say which field is a file, and refuse a form without one", async () => {
+  it("declare uploads and downloads as binary, and the upload's file field as required", async () => {
     const { paths } = (await server.ask("/api/v1/openapi.json", { token: null })).body
     const form = paths["/api/v1/attachments"].post.requestBody.content["multipart/form-data"].schema
     expect(form.properties.file).toMatchObject({ type: "string", format: "binary" })
@@ -31,7 +31,7 @@ describe("the server's descriptions of itself", () => {
       expect(description).toContain(header)
   })
 
-  it("contain every operation once, with its parameters, security and refusals", async () => {
+  it("contain every operation once, with its path parameters, security and error responses", async () => {
     const { body: api, status } = await server.ask("/api/v1/openapi.json", { token: null })
     expect(status).toBe(200)
     expect(api.openapi).toBe("3.1.0")

@@ -67,7 +67,7 @@ describe("over a socket", () => {
     const short = await fetch(`${http.url}/api/v1/system/health`, { headers: { "accept-encoding": "gzip" } })
     expect(short.headers.get("content-encoding")).toBeNull()
   })
-  it("pages of the origins in the setting may call the API, and others are refused with the reason", async () => {
+  it("pages of the origins in api.cors_origins may call the API, and others are refused with the reason", async () => {
     const origin = "https://shop.example"
     const asked = (more: { readonly [name: string]: string }, method = "GET", token: string | null = owner_token) =>
       server.ask("/api/v1/products", { method, token, headers: { origin, ...more } })

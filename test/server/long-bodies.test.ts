@@ -76,7 +76,7 @@ describe.each(engines)("a body longer than usual, on %s,", (engine) => {
       }
     }
   })
-  it("is read for a restore by the owner only", async () => {
+  it("is read for a restore only if the owner sends it", async () => {
     const everything = await tokenOf(["*"])
     expect(await send({ target: "/api/v1/system/restores", token: everything })).toMatchObject({
       status: 403,
@@ -117,7 +117,7 @@ describe.each(engines)("a body longer than usual, on %s,", (engine) => {
       body: { errors: { replica: ["revoked"] } }
     })
   })
-  it("is refused with a time to retry beyond the memory budget, which is returned afterwards", async () => {
+  it("is refused with Retry-After while the memory budget is used up, and accepted once it is free", async () => {
     const target = "/api/v1/sync/bundles"
     let arrive: (bytes: Uint8Array) => void = () => {}
     let first: ReturnType<typeof send> | undefined

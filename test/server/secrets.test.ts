@@ -20,7 +20,7 @@ describe("the tables of a server", () => {
       Object.entries(columns).map(([column, field]) => ({ name: `${name}.${column}`, column, field }))
     )
 
-  it("declare every column with a secret's name as secret", () => {
+  it("declare every column that is named like a secret as secret", () => {
     const { server_tables } = server.app.catalogue
     const undeclared = columnsOf(server_tables).filter(
       ({ column, field }) => like_a_secret.test(column) && !is_told.test(column) && !field.secret

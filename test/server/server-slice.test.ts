@@ -72,7 +72,7 @@ describe.each(both_engines)("server extensions of a slice on %s", (engine) => {
       }
     )
   })
-  it("the hook runs for every answered API request", async () => {
+  it("the answered hook runs for every API request", async () => {
     const told: Array<AnsweredServerCall> = []
     await withSlice(
       {

@@ -324,7 +324,7 @@ describe("a stopping server", () => {
     expect(await server.kill("SIGTERM")).toEqual({ code: 0, signal: null })
     idle.destroy()
   })
-  it("wakes requests that wait for news", async () => {
+  it("answers waiting live requests before it exits", async () => {
     const server = await startServer({ FLIGHTCASE_DATA: await folderOfItsOwn(), FLIGHTCASE_TOKEN: token })
     const first = await fetch(`${server.url}/api/v1/sync/shape?table=journal&offset=now`, { headers })
     const handle = first.headers.get("electric-handle")

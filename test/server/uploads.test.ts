@@ -95,7 +95,7 @@ describe("forms with files", () => {
     const plain = await server.ask("/api/v1/uploads", { json: { category: "Photo", file: { sha256: "x" } } })
     expect(plain.body.body).toEqual({ category: "Photo", file: { sha256: "x" } })
   })
-  it("are refused before a file is read if the user may not upload", async () => {
+  it("are refused unread without a valid token", async () => {
     const { type } = await formOf([["category", "Photo"]])
     let read = false
     const reply = await server.app.ask({

@@ -248,7 +248,7 @@ describe.each(engines)("an invoice by e-mail on %s", (engine) => {
       expect((read.text ?? "").length).toBeLessThan(200_000)
       expect((await drawn(id)).text).toContain(`Invoice ${number}`)
     })
-    it("are mailed with every row of a thousand", async () => {
+    it("are mailed with every row, however many", async () => {
       const count = plays_everything ? 1_000 : 120
       const items = Array.from({ length: count }, (_, at) => ({ name: `Row-${at + 1}.`, unit_price: "10.00" }))
       const { id, total } = await billing.issued(member_id, { items })

@@ -85,7 +85,7 @@ describe.each(both_engines)("payments received by webhook on %s", (engine: Engin
     await stripe("checkout.session.completed", session, "evt_1")
     expect(await shown(id)).toEqual(["paid", "0.00", 1])
   })
-  it("match by the invoice's id, and a refund event records only the amount not yet refunded", async () => {
+  it("name the invoice by its id, and a refund event records only the amount not yet refunded", async () => {
     const { id } = await billing.issued(member_id)
     const metadata = { invoice_id: String(id) }
     await stripe("payment_intent.succeeded", { id: "pi_2", amount_received: 10_000, currency: "eur", metadata })
@@ -110,7 +110,7 @@ describe.each(both_engines)("payments received by webhook on %s", (engine: Engin
     const refundTold = (payment_intent: string, amount_refunded: number) =>
       stripe("charge.refunded", { id: `ch_${payment_intent}`, payment_intent, currency: "eur", amount_refunded })
 
-    it("counts once if it names its payment, and only the rest is recorded", async () => {
+    it("is not recorded again if it names its payment; only the event's remainder is", async () => {
       const { id, payment_id } = await paid("pi_hand_1")
       const { refund } = await billing.must(`invoices/${id}/refunds`, { amount: "30.00", payment_id })
       expect(refund.payment_id).toBe(payment_id)
@@ -122,7 +122,7 @@ describe.each(both_engines)("payments received by webhook on %s", (engine: Engin
       await refundTold("pi_hand_1", 4_500)
       expect(await shown(id)).toEqual(["partially_paid", "45.00", 3])
     })
-    it("counts if it has the payment's reference, or the invoice has one payment only", async () => {
+    it("is not recorded again if it has the payment's reference, or the invoice has only one payment", async () => {
       const named = await paid("pi_hand_2")
       await billing.must(`invoices/${named.id}/refunds`, { amount: "30.00", reference: "pi_hand_2" })
       await refundTold("pi_hand_2", 3_000)
@@ -132,7 +132,7 @@ describe.each(both_engines)("payments received by webhook on %s", (engine: Engin
       await refundTold("pi_hand_3", 3_000)
       expect(await shown(only.id)).toEqual(["partially_paid", "30.00", 2])
     })
-    it("fails the event if it may belong to another payment of the invoice", async () => {
+    it("makes the event fail if it may belong to another payment of the invoice", async () => {
       const { id } = await paid("pi_hand_4", 6_000)
       await paid("pi_hand_5", 4_000, id)
       await billing.must(`invoices/${id}/refunds`, { amount: "30.00" })

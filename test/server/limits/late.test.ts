@@ -44,7 +44,7 @@ describe("a request that is counted after its minute ended", () => {
 })
 
 describe.each(engines)("invalid login codes in slow bodies on %s", (engine) => {
-  it("count against the address when they are answered", async () => {
+  it("do not reset the address's count for the current minute", async () => {
     const server = await serve(engine)
     try {
       const limited = { settings: { anonymous_rate_limit: 3 } }

@@ -52,12 +52,12 @@ describe("a rate limit shared by processes", () => {
     expect(admittedOf(states)).toBe(limit)
     if (limit === 600) expect(world.asked).toBeLessThan(150)
   })
-  it("is queried for less than one in twenty requests far from the limit", async () => {
+  it("queries the database for fewer than one in fifty requests while far below the limit", async () => {
     const { limiters, world } = processesWith(1)
     for (let at = 0; at < 1_000; at++) await limiters[0]!.count("token", 10_000, noon)
     expect(world.asked).toBeLessThan(20)
   })
-  it("is queried once for all waiting requests, and after a refusal not until the next minute", async () => {
+  it("queries the database at most twice for all waiting requests, and not again in a refused minute", async () => {
     const { limiters, world } = processesWith(1)
     const limiter = limiters[0]!
     const states = await Promise.all(Array.from({ length: 30 }, () => limiter.count("token", 20, noon)))

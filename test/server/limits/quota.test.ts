@@ -102,7 +102,7 @@ describe.each([true, false])("a month's quota (shared with others: %s)", (shared
     expect(await stateOf(quota, { now: last })).toMatchObject({ exceeded: true, retry_after_seconds: 1 })
     expect(await stateOf(quota, { now: last + 1 })).toMatchObject({ exceeded: false, used: 1 })
   })
-  it("admits calls of no weight, and counts devices' sync beyond it", async () => {
+  it("admits free calls, and admits and counts devices' sync above the quota", async () => {
     const { processes } = processesWith(1, { shared })
     const { quota } = processes[0]!
     for (let at = 0; at < 10; at++) await stateOf(quota)
@@ -155,7 +155,7 @@ describe.each([true, false])("a month's quota (shared with others: %s)", (shared
 })
 
 describe("processes that share a quota", () => {
-  it("query the database for less than one in ten requests far from it", async () => {
+  it("query the database for fewer than one in ten requests while far below the quota", async () => {
     const { processes, world } = processesWith(2)
     for (let at = 0; at < 2_000; at++) {
       const one = processes[at % 2]!
@@ -164,7 +164,7 @@ describe("processes that share a quota", () => {
     }
     expect(world.asked).toBeLessThan(200)
   })
-  it("query once for all waiting requests, and at most once a second after a refusal", async () => {
+  it("admit exactly its units of concurrent requests, and query at most once a second after a refusal", async () => {
     const { processes, world } = processesWith(1)
     const { quota } = processes[0]!
     const states = await Promise.all(Array.from({ length: 30 }, () => stateOf(quota)))
@@ -184,7 +184,7 @@ describe("processes that share a quota", () => {
     expect(await stateOf(other.quota, { limit: 80 })).toMatchObject({ exceeded: true, used: 80 })
   })
   it.each(Array.from({ length: 60 }, (_, seed) => seed + 1))(
-    "never exceed it and count every unit, in any order of requests, answers and records (%i)",
+    "never exceed the quota, and count every unit, in any order of requests and answers (%i)",
     async (seed) => {
       const chance = chanceFrom(seed)
       const steps = makeSteps(chance)

@@ -108,7 +108,7 @@ describe("two servers on one Postgres", () => {
     for (let tries = 0; (await old()) > 0 && tries < 100; tries++) await new Promise((done) => setTimeout(done, 20))
     expect(await old()).toBe(0)
   })
-  it("share a month's quota by weight", async () => {
+  it("share a month's quota, and count calls by their weight", async () => {
     now += minute
     const token = await tokenOf({ monthly_units: 60 })
     expect(statusesOf(await atOnce(50, { token }))).toEqual({ served: 50, refused: 0 })
@@ -178,7 +178,7 @@ describe.each(both_engines)("a month's quota on %s", (engine) => {
     expect((await get(unlimited.secret)).headers["x-quota-limit"]).toBeUndefined()
     await allow(0)
   })
-  it("counts requests by weight, and refuses one that does not fit with the way to continue", async () => {
+  it("counts requests by weight, and its refusal says when it resets and who may raise it", async () => {
     server.setClock(noon)
     const { secret } = await issued()
     await allow(8)
@@ -194,7 +194,7 @@ describe.each(both_engines)("a month's quota on %s", (engine) => {
     expect((await get(secret, "/api/v1/nowhere")).headers["x-quota-remaining"]).toBe("1")
     await allow(0)
   })
-  it("admits calls of no weight, and devices that sync", async () => {
+  it("admits free calls and devices' sync after it is used up", async () => {
     server.setClock(noon)
     const { secret } = await issued({ monthly_units: 1 })
     expect((await get(secret)).status).toBe(200)

@@ -154,7 +154,7 @@ describe.each(engines)("the waiting list on %s", (engine) => {
       false
     ]
   ]
-  it.each(freeing)("is checked when %s", async (_case, frees, is_told) => {
+  it.each(freeing)("notifies a line if its store then has enough free stock: %s", async (_case, frees, is_told) => {
     const { id, level } = await product(2)
     const other = await ordered(id, 2)
     const deal = await ordered(id, 2)
@@ -301,7 +301,7 @@ describe.each(engines)("the waiting list on %s", (engine) => {
     await cancel(other)
     expect(await outcome(deal)).toEqual([["matched"]])
   })
-  it("puts a line that waits again at the end", async () => {
+  it("puts a notified line that waits again at the end", async () => {
     const { id, level } = await product(0)
     const [first, second] = [await ordered(id, 1), await ordered(id, 1)]
     await wait(first)
@@ -321,7 +321,7 @@ describe.each(engines)("the waiting list on %s", (engine) => {
     await Promise.all([cancel(one), cancel(other)])
     expect(await outcome(deal)).toEqual([["matched"]])
   })
-  it("notifies a line that is added while the stock becomes free", async () => {
+  it("leaves no line waiting that is added while the stock becomes free", async () => {
     for (const _round of [1, 2, 3]) {
       const { id } = await product(2)
       const other = await ordered(id, 2)
@@ -352,7 +352,7 @@ describe.each(engines)("the waiting list on %s", (engine) => {
     [{ sub_rental: true }, "sub_rental"],
     [{ lines: [{ opportunity_item_id: 999_999 }] }, "lines.0.opportunity_item_id"],
     [{ currency: "EUR" }, "currency"]
-  ])("refuses %o", async (more, field) => {
+  ])("refuses to add a line with %o", async (more, field) => {
     const { id } = await product(0)
     const deal = await quote(id, 1)
     const path = `/opportunities/${deal.id}/shortages/resolve`

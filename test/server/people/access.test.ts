@@ -130,7 +130,7 @@ describe.each(engines)("invitations and login codes by mail on %s", (engine) => 
     }
   })
 
-  it("end with a later code, a changed address, and a closed or reopened account", async () => {
+  it("become invalid with a later code, a changed address, or a closed or reopened account", async () => {
     const { user } = await house.invite()
     const first = await house.codeFor(user.email)
     expect((await reset(user.id)).status).toBe(202)
@@ -202,7 +202,7 @@ describe.each(engines)("invitations and login codes by mail on %s", (engine) => 
     expect((await reset(another.id)).status).toBe(202)
   })
 
-  it("cannot be sent by users for rights they lack, nor exchange a narrow token for a wide one", async () => {
+  it("cannot be sent to users with more rights than the sender, or with abilities the token lacks", async () => {
     const admin = await colleague(["Admin"])
     const other = await colleague(["Admin"])
     const sales = await colleague(["Sales"])
@@ -247,7 +247,7 @@ describe.each(engines)("invitations and login codes by mail on %s", (engine) => 
     await house.did(200, "PUT", `/users/${user.id}`, { email: "mal@house.example" }, token.secret)
   })
 
-  it("cannot gain an administrator's code through a narrower token", async () => {
+  it("of administrators cannot be caused through a token with fewer abilities", async () => {
     /** Administrators, active or not, are tried in every path with a user. */
     const walk = async (tokenFor: (ability: string) => Promise<string>): Promise<ReadonlyArray<string>> => {
       const ended: Array<string> = []
@@ -297,7 +297,7 @@ describe.each(engines)("invitations and login codes by mail on %s", (engine) => 
     expect(Date.parse(token.expires_at) - Date.now()).toBeGreaterThan(29 * day)
   })
 
-  it("appear in the mail and nowhere else", async () => {
+  it("appear only in the mail, not in the database, logs or jobs", async () => {
     await house.did(200, "PUT", "/settings/mail", { settings: { always_bcc: "archive@house.example" } })
     const { user } = await house.invite()
     const code = await house.codeFor(user.email)

@@ -21,7 +21,7 @@ const drawn = (title: string) => {
 }
 
 describe("an invoice as Factur-X", () => {
-  it("embeds the XML as the alternative to its pages, which stay the same", async () => {
+  it("embeds the XML as the alternative to its page", async () => {
     const { bytes, pages } = await drawn("Invoice 42")
     const text = Buffer.from(bytes).toString("latin1")
     const stream = /\/Type \/EmbeddedFile\b[^]*?stream\n([^]*?)\nendstream/.exec(text)

@@ -59,7 +59,7 @@ describe("a text template", () => {
     })
     expect(failure.message).toMatch(/^intro, line 2: undefined filter: shout\./)
   })
-  it("lists the fields it uses, with the list of those in a loop", async () => {
+  it("lists the fields it uses, prefixed with their list within a loop", async () => {
     const text =
       "{{ member.name }}{% for line in lines %}{{ line.name }}{% for part in line.parts %}{{ part.id }}{% endfor %}" +
       "{% endfor %}{{ lines[0].price }}{% assign whom = member %}{{ whom.email }}"
@@ -67,7 +67,7 @@ describe("a text template", () => {
       text: ["lines", "lines.name", "lines.parts", "lines.parts.id", "lines.price", "member", "member.name"]
     })
   })
-  it("leaves no state for the next", async () => {
+  it("leaves no variables for the next template", async () => {
     await filled("{% assign secret = member.name %}{% increment counter %}")
     expect(await filled("{{ secret }}{% increment counter %}")).toBe("0")
   })

@@ -238,7 +238,7 @@ describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => 
     }
     expect(await total("Counted")).toBe(1)
   })
-  it("replay every kind of creation, store secrets encrypted, and ignore the key on PUT", async () => {
+  it("replay created tokens, groups, members and webhooks, encrypt secrets, and ignore the key on PUT", async () => {
     for (const [path, json] of [
       ["tokens", { name: "t", abilities: ["products:read"] }],
       ["product_groups", { name: "Twice" }],

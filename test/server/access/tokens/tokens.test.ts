@@ -232,7 +232,7 @@ describe.each(engines)("tokens on %s", (engine) => {
     expect((await ask(`/tokens/${id}`, { method: "DELETE", token: wide.secret })).status).toBe(204)
     expect((await ask(`/tokens/${narrow.id}`, { method: "DELETE", token: narrow.secret })).status).toBe(204)
   })
-  it("are listed for and revoked by their own user only, unless that user manages users", async () => {
+  it("are listed, revoked and issued only for oneself by users who do not manage users", async () => {
     const user_id = await invited("Sam", ["Sales"])
     const { id, secret } = await issue({ name: "Sam's", user_id, abilities: ["*"] })
     const { id: owners } = await issue({ name: "The owner's" })

@@ -154,7 +154,7 @@ describe.each(both_engines)("jobs on %s", (engine) => {
       })
   })
 
-  it("wait as long as requested", async () => {
+  it("run after the delay they were queued with", async () => {
     const done: Array<string> = []
     const kind = wordKind((word) => Effect.sync(() => void done.push(word)))
     const server = await serving(kind)
@@ -274,7 +274,7 @@ describe.each(both_engines)("jobs on %s", (engine) => {
       await expect.poll(async () => (await job(server, id)).status, within).toBe("done")
     })
 
-    it("do not count attempts cut off by the server if their kind cannot end a server", async () => {
+    it("do not count interrupted attempts if their kind sets counts_broken_off to false", async () => {
       const numbers: Array<readonly [number, boolean]> = []
       const kind = wordKind(
         (_word, { is_last, number }) =>

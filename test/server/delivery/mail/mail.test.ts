@@ -115,7 +115,7 @@ describe.each(engines)("mail on %s", (engine) => {
     expect(smtp.taken[1]?.read.text).toContain("An attachment's file is gone: nothing was sent.")
   })
 
-  it("keeps its attachments for two days, even if what they were attached to is deleted", async () => {
+  it("keeps its attachments for two days while it waits", async () => {
     let up = false
     const { smtp, app } = await opened({ message: () => (up ? undefined : replies(451, "4.3.0 Later")) })
     const { sha256, ...blob } = await app.run(

@@ -105,23 +105,26 @@ describe.each(engines)("deliveries on %s", (engine) => {
   it.each([
     ["none was taken for 24 hours", null, false],
     ["one was taken within 24 hours", 23 * 3_600_000, true]
-  ])("turn the webhook off after 18 failures where %s", async (_what, taken_millis_ago, stays) => {
-    const failing = await target(answering(500))
-    const { id } = await server.subscribed(["member.created"], failing.url)
-    const ago = (millis: number) => `'${new Date(Date.now() - millis).toISOString()}'`
-    await server.sql(
-      `update webhooks set consecutive_failures = 17, failing_since = ${ago(25 * 3_600_000)}, ` +
-        `last_success_at = ${taken_millis_ago === null ? "null" : ago(taken_millis_ago)} where id = ${id}`
-    )
-    await server.member("Eighteen")
-    await expect.poll(async () => (await server.webhook(id)).consecutive_failures, poll).toBeGreaterThan(17)
-    const after = await server.webhook(id)
-    expect(after.is_active).toBe(stays)
-    expect(after.disabled_at === null).toBe(stays)
-    if (stays) return
-    const again = (await server.did(200, "PUT", `/webhooks/${id}`, { is_active: true })).webhook
-    expect(again).toMatchObject({ is_active: true, consecutive_failures: 0, disabled_at: null })
-  })
+  ])(
+    "turn the webhook off after 18 failures only if no delivery was taken for 24 hours (%s)",
+    async (_what, taken_millis_ago, stays) => {
+      const failing = await target(answering(500))
+      const { id } = await server.subscribed(["member.created"], failing.url)
+      const ago = (millis: number) => `'${new Date(Date.now() - millis).toISOString()}'`
+      await server.sql(
+        `update webhooks set consecutive_failures = 17, failing_since = ${ago(25 * 3_600_000)}, ` +
+          `last_success_at = ${taken_millis_ago === null ? "null" : ago(taken_millis_ago)} where id = ${id}`
+      )
+      await server.member("Eighteen")
+      await expect.poll(async () => (await server.webhook(id)).consecutive_failures, poll).toBeGreaterThan(17)
+      const after = await server.webhook(id)
+      expect(after.is_active).toBe(stays)
+      expect(after.disabled_at === null).toBe(stays)
+      if (stays) return
+      const again = (await server.did(200, "PUT", `/webhooks/${id}`, { is_active: true })).webhook
+      expect(again).toMatchObject({ is_active: true, consecutive_failures: 0, disabled_at: null })
+    }
+  )
 
   it("test a disabled webhook as well, without counting the attempt", async () => {
     const failing = await target(answering(503))

@@ -127,7 +127,7 @@ describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
     await house.did(200, "PUT", `/opportunities/${other.opportunity_id}`, { ends_at: "2027-07-04T18:00:00Z" })
     expect((await house.sent(dated, yes)).status).toBe(409)
   })
-  it("can be accepted after a change of logo, terms or company name", async () => {
+  it("can be accepted after a change of the company's terms or accent colour", async () => {
     const { token } = await offered()
     await house.did(200, "PUT", "/settings/invoicing", { settings: { terms: "New terms", accent: "#112233" } })
     expect((await house.sent(token, yes)).status).toBe(200)

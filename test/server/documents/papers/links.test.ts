@@ -279,7 +279,7 @@ describe.each(engines)("public links on %s", (engine) => {
     const shown = await house.read(token, "?pin=1234")
     expect(shown.text).toContain("Angebot annehmen")
   })
-  it("accept multipart forms, and refuse invalid or long ones", async () => {
+  it("accept PINs as multipart or JSON, and refuse other types and long bodies", async () => {
     const token = await house.shared(document_id, { pin: "1234" })
     const body = '--b\r\nContent-Disposition: form-data; name="pin"\r\n\r\n1234\r\n--b--\r\n'
     const multipart = await house.sent(

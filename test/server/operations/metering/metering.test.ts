@@ -157,7 +157,7 @@ describe.each(engines)("metering on %s", (engine: Engine) => {
     }
   })
 
-  it("lists with filters, sorts and pages", async () => {
+  it("lists calls with filters, sorts and pages", async () => {
     const newest = await logsOf(server)
     const ids = newest.map((row) => row.id)
     expect(ids).toEqual([...ids].sort((a, b) => b - a))
@@ -291,7 +291,7 @@ describe.each(engines)("metering on %s", (engine: Engine) => {
     ])
   })
 
-  it("needs the ability and the permission", async () => {
+  it("needs api-usage:read for usage and api-log:read for request logs", async () => {
     const { body } = await server.ask("/api/v1/tokens", { json: { name: "Narrow", abilities: ["products:read"] } })
     const token = body.token.secret
     for (const [path, ability] of [

@@ -109,7 +109,7 @@ describe.each(both_engines)("reads of recorded calls, on %s", (engine: Engine) =
     ).toHaveLength(1)
   })
 
-  it.each(Object.keys(dimensions))("sum usage by %s in the requested hours", async (dimension) => {
+  it.each(Object.keys(dimensions))("sum usage by %s without scanning a whole table", async (dimension) => {
     for (const preset of ["24h", "7d", "30d"] as const) {
       const asked = {
         window: windowOf(preset, {}, now_millis),

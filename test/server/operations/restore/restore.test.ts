@@ -92,7 +92,7 @@ const brought = async (to: Serving, manifest: any, events: ReadonlyArray<any>, p
 }
 
 describe.each(engines.flatMap((from) => engines.map((to) => [from, to] as const)))(
-  "a business on %s, brought to %s,",
+  "a database on %s, restored on %s,",
   (from: Engine, to: Engine) => {
     it("has the same rows, journal, next ids and numbers", async () => {
       const one = await serve(from),

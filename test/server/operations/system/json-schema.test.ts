@@ -28,7 +28,7 @@ describe("JSON Schema of answers", () => {
     })
   })
 
-  it("describes integers to choose from, and nullable ones", () => {
+  it("describes a nullable choice of integers as an enum with null", () => {
     expect(schemaOf(Shown.keys({ state: code({ 0: "Open", 20: "Done" }, { nullable: true }) }))).toMatchObject({
       properties: { state: { type: ["integer", "null"], enum: [0, 20, null] } }
     })
@@ -51,7 +51,7 @@ describe("JSON Schema of answers", () => {
     })
   })
 
-  it("refuses two schemas of one name, and types that no answer has", () => {
+  it("refuses two schemas of one name, and types it cannot describe", () => {
     const schemas = jsonSchemas()
     schemas.of(Shown.named("Same", () => Shown.keys({ id: integer() })))
     expect(() => schemas.of(Shown.named("Same", () => Shown.keys({ name: text() })))).toThrow(/described as Same/)

@@ -47,7 +47,7 @@ it("metrics list every family once, with help, before and after the first reques
   expect(after).toContain("flightcase_journal_position 8\n")
 })
 
-it("metrics count for one server alone", () => {
+it("metrics of one server do not count another's requests", () => {
   const one = makeMetrics()
   one.count(answered)
   expect(makeMetrics().text(at(0))).not.toMatch(/^flightcase_requests_total/m)

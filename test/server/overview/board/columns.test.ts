@@ -8,7 +8,7 @@ describe("the columns of a board", () => {
     expect(columnsFor([3])).toEqual({ first: 1, rows: [3] })
     expect(columnsFor([])).toEqual({ first: 1, rows: [] })
   })
-  it("never show more than fits, and something of each list", () => {
+  it("show at most nine rows each, and at least one row of each list", () => {
     for (const counts of [[60, 60, 60, 60, 60], [500], [1, 500], [500, 1, 1, 1, 1], [20, 3, 4, 9, 60]]) {
       const { first, rows } = columnsFor(counts)
       expect(rows).toHaveLength(counts.length)

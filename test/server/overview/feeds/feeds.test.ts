@@ -50,7 +50,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
   })
   afterAll(() => server?.close())
 
-  it("list an administrator's own and everybody's addresses, and others only their own", async () => {
+  it("list an administrator's own feed and everybody's, and other users' own feed only", async () => {
     expect((await feeds()).map(({ scope, user_id }) => [scope, user_id])).toEqual([
       ["user", 1],
       ["all", null]
@@ -304,7 +304,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
       await made("opportunities", { subject: "Only a draft", starts_at: "2026-07-05T08:00:00Z" }, "opportunity")
     })
 
-    it("contain the chosen kinds only", async () => {
+    it("contain only the kinds of entry that are requested", async () => {
       expect(subjects((await exported("")).text)).toEqual(["Of Alice", "Of the owner"])
       expect(subjects((await exported("with=orders")).text)).toEqual(["1 Summer Gala (Acme Events)"])
       expect(subjects((await exported("with=returns,dispatch")).text)).toEqual([
