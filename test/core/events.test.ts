@@ -25,7 +25,7 @@ if (process.env["UPDATE_EVENTS"] === "1") {
 
 describe("the list of events", () => {
   const kept = JSON.parse(readFileSync(list_file, "utf8")) as EventList
-  it("keeps every promise about stored events", () => expect(brokenPromises(kept, now)).toEqual([]))
+  it("is compatible with the stored list of events", () => expect(brokenPromises(kept, now)).toEqual([]))
   it(`contains every event and field (${update})`, () => expect(kept).toEqual(now))
   it(`matches the generated documentation (${update})`, () =>
     expect(readFileSync(page_file, "utf8")).toBe(eventsPage(kinds, recordedCatalogue.tables)))
@@ -46,7 +46,7 @@ describe("the list of events", () => {
     ])
     expect(brokenPromises(before, before)).toEqual([])
   })
-  it("lets a choice gain values, but not lose any", () => {
+  it("accepts new values of a choice, but no removed ones", () => {
     const lamps = (kind: string): EventList => ({ events: {}, columns: { lamps: { kind } } })
     expect(brokenPromises(lamps('"spot" or "wash"'), lamps('"spot" or "beam" or "wash"'))).toEqual([])
     expect(brokenPromises(lamps('"spot" or "wash"'), lamps('"spot"'))).toEqual([
@@ -74,7 +74,7 @@ describe("a declared event", () => {
   })
   it("belongs to the stream of its subject", () =>
     expect(lit.make({ id: 7, watts: 60 })).toEqual({ stream: "lamp:7", type: "lamp.lit", data: { id: 7, watts: 60 } }))
-  it("is read from an earlier release in its present form", () =>
+  it("of an earlier release is converted to its present form when read", () =>
     expect(decodeData(lit, { id: 7, kilowatts: 2 })).toEqual({ id: 7, watts: 2_000 }))
   it("is read without fields of a later release", () =>
     expect(decodeData(lit, { id: 7, watts: 60, colour: "red" })).toEqual({ id: 7, watts: 60 }))
@@ -82,7 +82,7 @@ describe("a declared event", () => {
     expect(() => decodeData(lit, { id: 7, watts: "60" })).toThrow(/stored lamp\.lit.*watts/s)
     expect(() => decodeData(lit, { watts: 60 })).toThrow(/id/)
   })
-  it("is read in part by a slice that follows it", () => {
+  it("is decoded for a follower with only the fields that the follower declares", () => {
     const follower = follow(
       "lamp.lit",
       () => Schema.Struct({ watts: Schema.Int }),

@@ -8,7 +8,7 @@ const credits_test = "test/core/billing/credits/credits.test.ts"
 const left = "core/billing/state/credited.ts"
 const histories = {
   file: "test/core/billing/histories.test.ts",
-  test: "keeps every sum exact in any order of payments, refunds, credits and voids"
+  test: "an invoice's sums stay exact in any order of payments, refunds, credits and voids"
 }
 
 export const billing_mutants: ReadonlyArray<Mutant> = [

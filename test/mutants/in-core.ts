@@ -353,7 +353,7 @@ export const rule_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/core/warehouse/scanning/scan.test.ts",
-        test: "sends nothing on a quotation, and leaves no allocation",
+        test: "rejects a dispatch on a quotation, and leaves no allocation",
         engine: "sqlite"
       }
     ]

@@ -11,7 +11,7 @@ export const search_mutants: ReadonlyArray<Mutant> = [
     "search finds rows that the user may not list",
     "findAll",
     { find: "&& mayAsk(catalogue, rules.list, caller.viewer)", replace: "" },
-    "finds only what the user may list"
+    "finds only rows that the user may list"
   ),
   within("matches")(
     "a telephone number is found only in its own format",
@@ -23,13 +23,13 @@ export const search_mutants: ReadonlyArray<Mutant> = [
     "a document number is found only with its leading zeros",
     "zeroForms",
     { find: '"0".repeat(zeros) + digits', replace: "digits" },
-    "finds orders by number with or without zeros, by subject, and by customer while they are open"
+    "finds orders by number with or without leading zeros, by subject, and by customer while they are open"
   ),
   within("find")(
     "a customer's open orders are not found with the customer",
     "findAll",
     { find: "people !== undefined && orders !== undefined", replace: "people !== undefined && orders === undefined" },
-    "finds orders by number with or without zeros, by subject, and by customer while they are open"
+    "finds orders by number with or without leading zeros, by subject, and by customer while they are open"
   ),
   within("matches")(
     "newer rows come before an exact match of the code",
@@ -41,7 +41,7 @@ export const search_mutants: ReadonlyArray<Mutant> = [
     "deleted rows are found",
     "notDeleted",
     { find: "table.soft_delete", replace: "table.soft_delete && table.key === table.name" },
-    "follows a change of name and a deletion at once, and finds the same after a rebuild"
+    "finds a renamed member by its new name only, also after a rebuild, and no longer once it is deleted"
   ),
   faultsIn("core/kernel/store/search-index.ts", "test/core/overview/search/edges.test.ts")(
     "deleted rows displace older matches",
@@ -53,7 +53,7 @@ export const search_mutants: ReadonlyArray<Mutant> = [
     "short words find nothing",
     "candidatesOf",
     { find: "?? byBeginning(rules, sought.words, worded)", replace: "" },
-    "finds short words at the start of a name"
+    "finds a product by the first two letters of its name"
   ),
   within("where")(
     "a dispatched unit is reported as on its shelf",
@@ -77,13 +77,13 @@ export const search_mutants: ReadonlyArray<Mutant> = [
     "a dispatched unit is reported as allocated to its next order",
     "telling",
     { find: "in_order.indexOf(one.status) - in_order.indexOf(other.status)", replace: "0" },
-    "is the order it is out with, although another one has it allocated"
+    "is the order that the unit is out with, even if another order has it allocated"
   ),
   where(
     "a dispatched part of a kit is reported as in stock",
     "placeOf",
     { find: '|| around?.status === "dispatched"', replace: "" },
-    "is out with the kit that contains it"
+    "is the order of the kit that contains the unit"
   ),
   {
     name: "a refilled device finds rows of its former fill",

@@ -4,7 +4,7 @@ import { faultsIn, type Mutant } from "./mutant.ts"
 const fault = (file: string) => faultsIn(file, "test/core/orders/opportunities/shortages/one-answer.test.ts")
 const moved = fault("core/orders/opportunities/shortages/reactions.ts")
 const one_answer = "agree after every step of random world %i"
-const follows = "follow other orders' demands and cancellations, for an order as for a draft"
+const follows = "reflect other orders' demands and cancellations, on orders and drafts alike"
 
 export const shortage_mutants: ReadonlyArray<Mutant> = [
   moved(

@@ -18,54 +18,54 @@ export const stocktake_mutants: ReadonlyArray<Mutant> = [
     "a count loses a unit that came back meanwhile",
     "judgeUncounted",
     { find: "seen !== undefined", replace: "seen === null" },
-    "gives the same result whatever goes out or comes back while counting"
+    "reports no unit as missing that goes out or comes back during the count"
   ),
   lines(
     "a count loses a unit that is out on an order",
     "judgeUncounted",
     { find: "opportunity_id !== undefined", replace: "opportunity_id === null" },
-    "gives the same result whatever goes out or comes back while counting"
+    "reports no unit as missing that goes out or comes back during the count"
   ),
   lines(
     "a count loses what is in a sealed case",
     "judgeUncounted",
     { find: "inside?.is_sealed === true", replace: "inside?.is_sealed === null" },
-    "names another store's units"
+    "reports units of other stores"
   ),
   lines(
     "a count finds a unit again that was lost after its scan",
     "judgeCounted",
     { find: "service.starts_at > at", replace: "service.starts_at === at" },
-    "gives the same result whatever goes out or comes back while counting"
+    "reports no unit as missing that goes out or comes back during the count"
   ),
   lines(
     "counted goods are compared with the stock of closing",
     "expectedAt",
     { find: "one.happened_at > at", replace: "one.happened_at === at" },
-    "compares counted goods with their stock at the scan"
+    "compares a bulk count with the stock at its scan"
   ),
   facts(
     "two counts correct the same difference twice",
     "loadLedger",
     { find: "source_type !== ledger_source", replace: 'source_type !== "-"' },
-    "corrects once where two counts run at once"
+    "corrects the stock once if two stocktakes count it"
   ),
   decide(
     "a unit is counted once by each device",
     "count",
     { find: "!tally.has(key)", replace: "key !== null" },
-    "change nothing the second time, on whichever device"
+    "count a unit once and every bulk quantity, also over several requests"
   ),
   decide(
     "a scan after the end is lost without a word",
     "requireOpen",
     { find: 'take.status === "open"', replace: 'take.status !== "cancelled"' },
-    "are refused after the end, and from the future"
+    "are rejected after closing, and with a time in the future"
   ),
   decide(
     "the person who counted everything closes alone",
     "requireSecondPerson",
     { find: "|| is_alone", replace: "&& is_alone" },
-    "refuses a count of nothing, and the only person who counted"
+    "is rejected if nothing is counted, and by the only user who counted if another one is required"
   )
 ]

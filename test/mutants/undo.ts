@@ -35,7 +35,7 @@ export const undo_mutants: ReadonlyArray<Mutant> = [
     "an undo forgets which values it would overwrite",
     "putBack",
     { find: ".flatMap((name) => watchedOf(row, name))", replace: ".slice(changed.length)" },
-    "restores the values that it sent and no others, and expects them unchanged"
+    "restores only the values that the update sent, and expects them unchanged"
   ),
   common(
     "a recreated row lacks its dependent rows",
@@ -53,7 +53,7 @@ export const undo_mutants: ReadonlyArray<Mutant> = [
     "an undo clears a secret that devices never saw",
     "settingsBefore",
     { find: "|| fields[key].secret", replace: "" },
-    "of settings restores those that it sent, but none that devices do not have"
+    "of settings restores the values it set, and is impossible for secret settings"
   ),
   kinds(
     "an undo activates a user who was not active before",
@@ -71,7 +71,7 @@ export const undo_mutants: ReadonlyArray<Mutant> = [
     "an undo sets a closed order's status without reopening it",
     "statusBefore",
     { find: "(state === 2 && is === cancelled) ||", replace: "" },
-    "sets the earlier status, and opens a closed order before"
+    "reopens or reinstates a closed order before it sets the earlier status"
   ),
   orders(
     "a recreated line's parts are added before the line",
@@ -95,6 +95,6 @@ export const undo_mutants: ReadonlyArray<Mutant> = [
     "an undone scan leaves the seal broken",
     "backInCases",
     { find: 'before?.["status"] === "sealed"', replace: 'before?.["status"] === "open"' },
-    "seals a case that was opened for them, and is impossible if a case moved"
+    "seals a case that the command opened, and is impossible if a case was dispatched"
   )
 ]

@@ -5,7 +5,7 @@ import { shareOf } from "../../share.ts"
 
 vi.setConfig({ testTimeout: 600_000 })
 
-it("keeps every sum exact over thousands of payments, refunds, credits and voids", () => {
+it("invoices' sums stay exact over thousands of payments, refunds, credits and voids", () => {
   const counted: Counted = { accepted: 0, refused: 0, credited: 0, voided: 0 }
   fc.assert(
     fc.property(histories, (history) => play(history, counted)),

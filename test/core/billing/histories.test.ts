@@ -2,7 +2,7 @@ import * as fc from "fast-check"
 import { expect, it } from "vitest"
 import { type Counted, histories, play } from "./histories.ts"
 
-it("keeps every sum exact in any order of payments, refunds, credits and voids", () => {
+it("an invoice's sums stay exact in any order of payments, refunds, credits and voids", () => {
   const counted: Counted = { accepted: 0, refused: 0, credited: 0, voided: 0 }
   fc.assert(
     fc.property(histories, (history) => play(history, counted)),

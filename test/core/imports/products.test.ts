@@ -94,7 +94,7 @@ describe.each(engines)("importing products on %s", (engine) => {
     expect(await head()).toBe(before)
   })
 
-  it("updates differing values: quantities through the ledger, the price of the same rate", async () => {
+  it("updates differing values: quantities by ledger entries, the price on the existing rate", async () => {
     const before = await head()
     const { id, status } = await one({
       sku: "MH-1",
@@ -311,7 +311,7 @@ describe.each(engines)("importing products on %s", (engine) => {
     ])
     expect(again.map(({ status }) => status)).toEqual(["updated", "rejected"])
   })
-  it("offers groups created by one row to the next, and finds a single name at any level", async () => {
+  it("uses groups created by earlier rows, and finds a group at any level by its name alone", async () => {
     await verdicts([
       { name: "S1", sku: "S-1", group: "Sound / Speakers" },
       { name: "S2", sku: "S-2", group: "sound / Consoles" },

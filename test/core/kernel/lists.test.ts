@@ -175,7 +175,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
     ).toEqual({ id: strap.id, name: "Strap" })
   })
 
-  it("lists of values answer under their second name, also to writes", async () => {
+  it("lists of values can be read and written under their second path", async () => {
     for (const path of ["", "/1", "/1/values", "?q[name_eq]=Rating&include=values"])
       expect([path, await get(`/list_of_values${path}`)]).toEqual([path, await get(`/list_names${path}`)])
     const { list_name } = await post("/list_of_values", { name: "Rigging" })

@@ -327,7 +327,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
     expect(await shop.found("q[count_gteq]=0&q[count_lt]=10&q[kind_eq]=rental")).toEqual([1, 5])
     expect(await shop.found("q[kind_eq]=rental&q[name_start]=a&q[nonsense_eq]=1")).toEqual([1])
   })
-  it("apply the last of equal filters, and combine numbered keys", async () => {
+  it("use the last of repeated filters, and combine the values of numbered keys", async () => {
     expect(await shop.found("q[name_eq]=Mike&q[name_eq]=Alpha")).toEqual([1])
     expect(await shop.found("q[name_in][0]=Mike&q[name_in][1]=Alpha")).toEqual([1, 3])
   })
@@ -402,7 +402,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
     ["per_page=-99999999999999999999", { total: 10, per_page: 1, page: 1 }],
     ["page=2&per_page=4", { total: 10, per_page: 4, page: 2 }],
     ["page=2&q[count_eq]=10", { total: 2, per_page: 20, page: 2 }]
-  ])("have the right meta for ?%s", async (query, meta) => {
+  ])("report total, page size and page number for ?%s", async (query, meta) => {
     expect((await list(query)).meta).toEqual(meta)
   })
   it("are empty past the last page, with the total", async () => {

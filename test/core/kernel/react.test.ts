@@ -138,7 +138,7 @@ describe.each(both_engines)("reactions on %s", (engine) => {
     const { number_sequences: _before, ...kept } = before
     expect(after).toEqual(kept)
   })
-  it("cost nothing without a subscriber, and end once no more events follow", async () => {
+  it("load no facts without a subscriber, and end once no more events follow", async () => {
     const { body } = await shop.call("POST", "/api/v1/racks", { name: "Alone" })
     expect(reads).toEqual({ lamps: 0, racks: 1 })
     reads.racks = 0

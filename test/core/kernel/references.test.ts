@@ -94,7 +94,7 @@ describe.each(both_engines)("references on %s", (engine) => {
   }
 
   it.each(["draft", "provisional quotation", "order"])(
-    "keep a unit allocated to a %s until it is released",
+    "prevent deleting a unit allocated to a %s until it is released",
     async (state) => {
       const S = await w.store()
       const { id: product, units } = await w.units(S, 2)
@@ -127,7 +127,7 @@ describe.each(both_engines)("references on %s", (engine) => {
     expect(await dangling()).toEqual([])
     await w.post(`/opportunities/${job}/convert_to_order`)
   })
-  it("keep a store with an open opportunity; closed ones and their clones lose it", async () => {
+  it("prevent deleting a store with an open opportunity, and are cleared on closed ones", async () => {
     const S = await w.store()
     const job = await quote({ store_id: S })
     expect(refused(await w.remove(`/stores/${S}`), "store")).toBe(
@@ -140,7 +140,7 @@ describe.each(both_engines)("references on %s", (engine) => {
     const clone = await w.create(`/opportunities/${job}/clone`)
     expect(clone.store_id).toBeNull()
   })
-  it("keep a store with an open container", async () => {
+  it("prevent deleting a store with an open container", async () => {
     const S = await w.store()
     const container = (await w.create("/containers/temporary", { name: "Trunk", barcode: `T-${engine}`, store_id: S }))
       .id
@@ -148,7 +148,7 @@ describe.each(both_engines)("references on %s", (engine) => {
     await w.post(`/containers/${container}/dissolve`)
     expect((await w.remove(`/stores/${S}`)).status).toBe(204)
   })
-  it("to a deleted role vanish from shared views, which can still be saved", async () => {
+  it("to a deleted role are removed from shared views, which can still be saved", async () => {
     const role = (await w.create("/roles", { name: `Night shift ${engine}`, permissions: [] })).id
     const view = await w.create("/custom_views", {
       name: "Ours",
@@ -193,7 +193,7 @@ describe.each(both_engines)("references on %s", (engine) => {
     expect((await w.show(`/opportunities/${job}`)).collection_address_id).toBeNull()
     expect(await dangling()).toEqual([])
   })
-  it("keep a list value that a custom field uses", async () => {
+  it("prevent deleting a list value that a custom field uses", async () => {
     const list = (await w.create("/list_names", { name: `Colours ${engine}` })).id
     const value = (await w.create(`/list_names/${list}/values`, { name: "Red" })).id
     await w.post("/custom_fields", { name: "colour", module_type: "Product", field_type: 9, list_name_id: list })
@@ -275,7 +275,7 @@ describe.each(both_engines)("references on %s", (engine) => {
     await w.post(`/products/${one}/merge`, { secondary_id: two })
     expect(await w.show(`/activities/${activity}`)).toMatchObject({ regarding_type: "StockLevel", regarding_id: into })
   })
-  it("that dangle are reported by the walk", async () => {
+  it("to missing rows are found", async () => {
     const group = (await w.create("/revenue_groups", { name: "Ghosts" })).id
     const product = (await w.create("/products", { name: "Haunted", rental_revenue_group_id: group })).id
     const put = (id: number) =>

@@ -45,7 +45,7 @@ describe("visibility of a table's rows", () => {
     }
   )
 
-  it("covers the whole row for users whom a show endpoint admits", () => {
+  it("covers the whole row for users with the permission of a show endpoint", () => {
     const shown = catalogue.endpoints.filter(
       (one) => one.kind === "query" && one.name.endsWith(".show") && one.permission !== null
     )

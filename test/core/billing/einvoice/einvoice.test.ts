@@ -147,7 +147,7 @@ describe("content of an e-invoice", () => {
     expect(readInvoice(text).lines).toHaveLength(1)
     expect(text).toContain("Spring tour\nMind the step")
   })
-  it("gives rows without money and rate the VAT category of the others", () => {
+  it("gives rows without an amount and a tax rate the VAT category of the others", () => {
     const invoice = invoiceOf({ sold: [hire] })
     const free = { ...invoice.rows[0]!, name: "Included", unit_price: 0, subtotal: 0, tax_total: 0 }
     const { lines, vat } = read({ ...invoice, rows: [...invoice.rows, { ...free, tax_rate: null, tax_rate_id: null }] })

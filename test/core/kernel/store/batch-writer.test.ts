@@ -141,7 +141,7 @@ describe.each(both_engines)("batched row changes on %s", (engine) => {
     const fill = rows.map((row): RowChange => ({ op: "insert", table: table!, row }))
     expect(await left([fill, changes])).toEqual(await left([fill, ...changes.map((one) => [one])]))
   })
-  it("keep the order of changes that a constraint separates", async () => {
+  it("keep the order of changes where a unique constraint depends on it", async () => {
     const seated = (id: number, place: number): RowChange => ({ op: "update", table: seats, key: id, set: { place } })
     const named = (id: number, name: string): RowChange => ({ op: "update", table: seats, key: id, set: { name } })
     const rows = await (

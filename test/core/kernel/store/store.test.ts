@@ -91,7 +91,7 @@ describe.each(both_engines)("rows on %s", (engine) => {
   ])("keep every value of a column of kind %s", async (name, values) => {
     expect(await column(name, ...values)).toEqual(values)
   })
-  it("return the result of rolled-back work, and commit it on request", async () => {
+  it("are rolled back after work whose result is returned, or committed on request", async () => {
     const work = (id: number) =>
       withStore((store) => store.rolledBack(Effect.as(store.apply([cell({ id })]), id), (result) => result === 2))
     expect([await work(1), await work(2), (await found()).map((row) => row["id"])]).toEqual([1, 2, [2]])

@@ -130,7 +130,7 @@ describe.each(engines)("activities on %s", (engine) => {
     const value = await w.create("/list_names/12/values", { name: "Site visit" })
     expect(await make({ type_id: value.id })).toMatchObject({ type_code: null, activity_type_name: "Site visit" })
   })
-  it("are completed repeatably by the action; the completed flag alone keeps the status", async () => {
+  it("can be completed repeatedly by the action, which sets the status; the completed flag does not", async () => {
     const { id } = await make()
     expect(await w.update(`/activities/${id}`, { completed: true })).toMatchObject({ completed: true, status_id: 2001 })
     for (let turn = 0; turn < 2; turn++) {

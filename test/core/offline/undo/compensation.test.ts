@@ -31,7 +31,7 @@ const asked = (undoing: Undoing): unknown =>
     : undoing.requests.map(({ body, name, params }) => (body === undefined ? [name, params] : [name, params, body]))
 
 describe("undoing an update", () => {
-  it("restores the values that it sent and no others, and expects them unchanged", () => {
+  it("restores only the values that the update sent, and expects them unchanged", () => {
     const undoing = takenBack("products.update", {
       params: { id: "7" },
       body: { name: "Lantern", weight: "2" },
@@ -54,7 +54,7 @@ describe("undoing an update", () => {
     const undoing = takenBack("products.update", { params: { id: "7" }, body: { name: "Lantern" } })
     expect(undoing).toMatchObject({ kind: "cannot" })
   })
-  it("of settings restores those that it sent, but none that devices do not have", () => {
+  it("of settings restores the values it set, and is impossible for secret settings", () => {
     const secret =
       Object.entries(catalogue.settings).flatMap(([group, fields]) =>
         Object.entries(fields).flatMap(([key, field]) => (field.secret ? [[group, key] as const] : []))
@@ -130,7 +130,7 @@ describe("undoing a status", () => {
       rows: [changed("opportunities", 3, { before: { state, status: was }, set: { status: is }, now: { status: is } })]
     })
   const to = (status: number) => ["opportunities.change_status", { id: "3" }, { status }]
-  it("sets the earlier status, and opens a closed order before", () => {
+  it("reopens or reinstates a closed order before it sets the earlier status", () => {
     expect(asked(statusSet(2, 0, 4))).toEqual([to(0)])
     expect(asked(statusSet(2, 4, 6))).toEqual([["opportunities.reinstate", { id: "3" }], to(4)])
     expect(asked(statusSet(2, 0, 5))).toEqual([["opportunities.reopen", { id: "3" }]])
@@ -164,7 +164,7 @@ describe("an opposite command", () => {
     const restored = takenBack("members.restore", { params, rows: path("members", 3, { deleted_at: null }) })
     expect(restored).toMatchObject({ requests: [{ name: "members.delete" }], untouched: [{ key: 3 }] })
   })
-  it("of a version or a seal keeps what others chose or wrote since", () => {
+  it("applies only if the activated version, or the sealed case's status and notes, are unchanged", () => {
     const versions = [
       ...path("opportunity_versions", 1, { is_active: true }, { is_active: false }),
       ...path("opportunity_versions", 2, { is_active: false }, { is_active: true })
@@ -225,7 +225,7 @@ describe("undoing moves of units and quantities", () => {
       ["opportunities.fulfil_item", place, { action: "revert_dispatch", quantity: "3.00" }]
     ])
   })
-  it("expects units where the command left them", () => {
+  it("expects a unit's status and place as the command left them", () => {
     const row = { table: "asset_assignments", key: 8 }
     const prepared = changed("asset_assignments", 8, { before: unit(0), set: { status: 1 }, now: unit(1) })
     expect(scanned([prepared])).toMatchObject({ expects: [{ ...row, column: "status" }] })
@@ -249,7 +249,7 @@ describe("undoing moves of units and quantities", () => {
     const undoing = takenBack("scans.check_in", { params: {}, rows: [row] })
     expect(undoing).toMatchObject({ kind: "requests", says: expect.stringMatching(/^\w.* as before\.$/) })
   })
-  it("seals a case that was opened for them, and is impossible if a case moved", () => {
+  it("seals a case that the command opened, and is impossible if a case was dispatched", () => {
     const opened = changed("containers", 6, { before: { status: "sealed" }, set: { status: "open" } })
     const undoing = asked(scanned([made("asset_assignments", 8, unit(0)), opened]))
     expect(undoing).toEqual([

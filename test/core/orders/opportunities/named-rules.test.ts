@@ -42,7 +42,7 @@ describe.each(engines)("discount rules and surcharge groups of an opportunity on
   })
   // 2 × 50.00 × 4 days is 400.00; the lone rule that is best for the customer is taken, in its dates, store and
   // currency only.
-  it("apply within their dates, store and currency, and the best of those that do not stack", async () => {
+  it("apply within their dates, store and currency, but only the best of those that do not stack", async () => {
     const [ten, twenty] = [
       await rule(),
       await rule({ name: "Twenty", discount_value: 20, valid_from: "2026-09-01", valid_to: "2026-09-01" })
@@ -135,7 +135,7 @@ describe.each(engines)("discount rules and surcharge groups of an opportunity on
       "230.00"
     )
   })
-  it("add surcharges as costs that only pricing writes", async () => {
+  it("add surcharges as costs that users cannot edit or remove", async () => {
     const extras = await group([
       fee,
       { name: "Share", calculation_type: "percentage", value: "5", max_amount: "15", sort_order: 2 }

@@ -49,7 +49,7 @@ describe("the table of status moves", () => {
       }
     }
   })
-  it("permits edits, units and other statuses in open statuses only", () => {
+  it("permits edits, moves of units and status changes in open statuses only", () => {
     const closed = ["lost", "dead", "complete", "cancelled"]
     for (const move of ["edit", "allocate", "check_in", "change_status"] as const) {
       expect(names.filter((name) => transitions[name][move] === "refused")).toEqual(closed)
@@ -111,7 +111,7 @@ describe("positions of lines", () => {
     expect(Result.isFailure(nextPath([deep], "group", deep.path))).toBe(true)
     expect(Result.isSuccess(nextPath([deep], "product", deep.path))).toBe(true)
   })
-  it("are cut to one level below the row before, and count from one on every level", () => {
+  it("are at most one level below the previous row, and are numbered from one on every level", () => {
     const lines = new Map([group, line(2), line(3, { item_type: "group" }), line(4)].map((one) => [one.id, one]))
     const nodes = [
       { id: 1, depth: 3 },

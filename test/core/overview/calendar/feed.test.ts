@@ -88,7 +88,7 @@ describe("a calendar feed", () => {
     expect(lines.filter((line) => /^(STATUS|X-COMPLETED|TRANSP)/.test(line))).toEqual(expected)
   })
 
-  it("starts a year back and has no end, by start, without activities that have none", () => {
+  it("contains activities from a year ago on, sorted by start, and none without a start", () => {
     const text = feed([
       activity({ id: 1, starts_at: "2031-01-01T09:00:00.000Z", ends_at: null }),
       activity({ id: 2, starts_at: "2025-06-18T11:59:59.999Z" }),
@@ -169,7 +169,7 @@ describe("the time of an event", () => {
 describe("the lines of a feed", () => {
   const octets = (line: string): number => new TextEncoder().encode(line).length
 
-  it("are at most 75 octets, folded as late as whole characters allow", () => {
+  it("are folded at 75 octets at most, between characters", () => {
     const lines = feed([activity({ subject: "x".repeat(200), description: "é".repeat(100) })]).split("\r\n")
     const start = lines.findIndex((line) => line.startsWith("SUMMARY"))
     expect(lines.slice(start, start + 3).map(octets)).toEqual([75, 75, 8 + 200 - 75 - 74 + 1])
@@ -226,7 +226,7 @@ describe("the name of a feed", () => {
     })
   })
 
-  it("takes its host from the configured address, or a fixed word", () => {
+  it('takes the host of its UIDs from the configured address, or uses "flightcase" without one', () => {
     expect([uidHost("https://hire.example:8443/app"), uidHost("not an address"), uidHost("")]).toEqual([
       "hire.example",
       "flightcase",

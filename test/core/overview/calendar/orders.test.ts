@@ -137,7 +137,7 @@ describe("an order in a calendar", () => {
       )
     ).toEqual(done)
   })
-  it("is absent without dates and if over for more than a year, and has its full length otherwise", () => {
+  it("is absent without dates or if it ended before the feed starts, and needs only one of its dates", () => {
     expect(events(order({ starts_at: null, ends_at: null }))).toEqual({})
     expect(events(order({ starts_at: "2025-01-01T09:00:00.000Z", ends_at: "2025-12-01T09:00:00.000Z" }))).toEqual({})
     const uids = (more: Partial<OpportunityRow>) =>
@@ -157,7 +157,7 @@ describe("an order in a calendar", () => {
 })
 
 describe("content of a calendar", () => {
-  it("is activities unless others are chosen, in a fixed order and spelling", () => {
+  it("defaults to activities, and is chosen by unique names in a fixed order", () => {
     expect(chosenKinds(undefined)).toEqual(["activities"])
     expect(chosenKinds([])).toEqual(["activities"])
     expect(chosenKinds(["returns", "orders", "returns"])).toEqual(["orders", "returns"])

@@ -41,7 +41,7 @@ describe.each(engines)("the location of a found unit, on %s", (engine) => {
     expect(where).toMatchObject({ place: "out", order: null })
     expect(where.text).not.toContain("Gala")
   })
-  it("is the order it is out with, although another one has it allocated", async () => {
+  it("is the order that the unit is out with, even if another order has it allocated", async () => {
     const product = await w.serialised({ name: "Tripod" })
     const unit = await w.unit(product, 1, { asset_number: "TRI-1" })
     const ordered = (subject: string, month: string) => {
@@ -55,7 +55,7 @@ describe.each(engines)("the location of a found unit, on %s", (engine) => {
     await s.done(first, "out", "TRI-1")
     expect(await whereIs("TRI-1", rights)).toMatchObject({ place: "out", order: { subject: "First" } })
   })
-  it("is out with the kit that contains it, although only the kit is on an order", async () => {
+  it("is the order of the kit that contains the unit, although only the kit is on the order", async () => {
     const { flight } = await flightCase("kit", "KIT-1", "LENS-1", "Kit 1")
     const gig = await onOrder("Shoot", flight, 1)
     expect(await whereIs("LENS-1", ["stock.view"])).toMatchObject({ place: "in_case", container: { name: "Kit 1" } })
@@ -90,7 +90,7 @@ describe.each(engines)("the location of a found unit, on %s", (engine) => {
     expect((await w.post(`/containers/${id}/seal`)).status).toBe(200)
     return { id: id as number, flight, housing, product }
   }
-  it("is back from the latest order, even if an earlier return was never checked", async () => {
+  it("is the store once the latest order's return is checked, even if an earlier one never was", async () => {
     const product = await w.serialised({ name: "Hazer" })
     const unit = await w.unit(product, 1, { asset_number: "HAZ-1" })
     for (const [subject, more] of [
@@ -108,7 +108,7 @@ describe.each(engines)("the location of a found unit, on %s", (engine) => {
     expect((await w.post(`/stock_levels/${unit}/quarantine`, { reason: "Leaks" })).status).toBe(200)
     expect(await whereIs("HAZ-1", everything)).toMatchObject({ place: "quarantine", order: { subject: "Third" } })
   })
-  it("is out with the order its case went to, although a later one has the case allocated", async () => {
+  it("is the order that its case went out with, although a later order has the case allocated", async () => {
     const { flight, housing, id, product } = await flightCase("transport", "TRU-1", "FAD-1", "Trunk")
     const goes = await onOrder("Goes", product, 1)
     const hire = { starts_at: "2031-09-01T09:00:00Z", ends_at: "2031-09-05T17:00:00Z" }

@@ -184,7 +184,7 @@ describe("the place of a unit", () => {
   const unit = { given_back_at: null, is_gone: false, starts_at: null, stock_category: 50, service_state: "in_service" }
   const place = (set: object, state?: "quarantine" | "in_repair" | "lost", status?: number) =>
     placeOf({ ...unit, ...set } as never, state, status === undefined ? undefined : { status }, undefined, now)
-  it("is decided by the most significant fact", () => {
+  it("is the state that matters most: sold before gone, lost before out, out before in repair", () => {
     expect(place({})).toBe("in_store")
     expect(place({ service_state: "sold", is_gone: true })).toBe("sold")
     expect(place({ is_gone: true })).toBe("gone")
@@ -197,7 +197,7 @@ describe("the place of a unit", () => {
     expect(place({}, undefined, 1)).toBe("prepared")
     expect(place({ starts_at: "2026-07-01T00:00:00.000Z" })).toBe("not_here_yet")
   })
-  it("is written by its store's clock, without the date on the same day", () => {
+  it("includes the return time by the store's clock, without the date on the same day", () => {
     const at: Whereabouts = {
       place: "out",
       store_id: 1,

@@ -60,7 +60,7 @@ describe.each(both_engines)("search by words and codes, on %s", (engine) => {
     expect(ids(products)).toEqual([made.camera, other])
     expect(products.map((one: { is_exact: boolean }) => one.is_exact)).toEqual([true, false])
   })
-  it("finds orders by number with or without zeros, by subject, and by customer while they are open", async () => {
+  it("finds orders by number with or without leading zeros, by subject, and by customer while they are open", async () => {
     await w.post(`/opportunities/${made.order}/items`, { item_id: made.camera, name: "FX9", quantity: "1" })
     await w.confirm(made.order!)
     const { number } = await w.show(`/opportunities/${made.order}`)
@@ -92,7 +92,7 @@ describe.each(both_engines)("search by words and codes, on %s", (engine) => {
     for (const label of ["https://example.com/c/A-0042", "(21)SN-771-004", "]C1A-0042"])
       expect(ids((await find(label)).units), label).toEqual([made.unit])
   })
-  it("follows a change of name and a deletion at once, and finds the same after a rebuild", async () => {
+  it("finds a renamed member by its new name only, also after a rebuild, and no longer once it is deleted", async () => {
     const id = await w.contact({ name: "Passing Stranger" })
     await w.put(`/members/${id}`, { name: "Quokka Rentals" })
     expect(ids((await find("stranger")).members)).toEqual([])
@@ -103,7 +103,7 @@ describe.each(both_engines)("search by words and codes, on %s", (engine) => {
     await w.remove(`/members/${id}`)
     for (const words of ["quokka", "qu", "Quokka Rentals"]) expect(ids((await find(words)).members)).toEqual([])
   })
-  it("finds only what the user may list", async () => {
+  it("finds only rows that the user may list", async () => {
     const sees = async (permissions: ReadonlyArray<string>, abilities = ["*"]) =>
       Object.entries(await find("zurcher", viewerWith(permissions, abilities))).flatMap(([kind, rows]) =>
         Array.isArray(rows) && rows.length > 0 ? [kind] : []
@@ -113,7 +113,7 @@ describe.each(both_engines)("search by words and codes, on %s", (engine) => {
     expect(await sees(["members.view"])).toEqual(["members"])
     expect(await sees(all_lists, ["orders:read"])).toEqual([])
   })
-  it("finds short words at the start of a name, and rejects an empty search", async () => {
+  it("finds a product by the first two letters of its name, and rejects an empty search", async () => {
     expect(ids((await find("so")).products)).toContain(made.camera)
     await refused(w.get("/search?q=%20"), "q")
   })

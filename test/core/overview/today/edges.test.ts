@@ -80,7 +80,7 @@ describe.each(engines)("the day's lists at the edges of a day, on %s", (engine) 
     expect(subjects((await today("Honolulu")).late)).toEqual(["Midnight"])
     w.app.setClock(now)
   })
-  it("keep the rest of an order late after a partial return, until all of it is back", async () => {
+  it("list an order as late after a partial return, until all of it is back", async () => {
     const late = await order("In parts", "London", "2026-10-20T08:00:00Z", "2026-10-25T10:00:00Z")
     await moved(late, "dispatch", 12)
     await moved(late, "return", 5)
@@ -89,7 +89,7 @@ describe.each(engines)("the day's lists at the edges of a day, on %s", (engine) 
     await moved(late, "return", 7)
     expect((await today("London")).late.orders).toEqual([])
   })
-  it("count whole pieces of a fraction, dispatched once nothing of it remains", async () => {
+  it("count whole pieces of a fractional quantity, and omit the order once all of it is dispatched", async () => {
     const cable = await order("Metres", "London", "2026-10-25T15:00:00Z", "2026-10-29T10:00:00Z", { quantity: 2.5 })
     const counts = async () =>
       (await today("London")).going_out.orders.find((one: any) => one.subject === "Metres")?.out
@@ -99,7 +99,7 @@ describe.each(engines)("the day's lists at the edges of a day, on %s", (engine) 
     // All of it has gone: it is on the list no longer.
     expect(await counts()).toBeUndefined()
   })
-  it("count a kit of tracked parts by its parts, and drop it once all are dispatched", async () => {
+  it("count a kit of serialised parts by its parts, and omit its order once all are dispatched", async () => {
     const kit = await w.product({ name: "Camera kit" })
     const [camera, tripod] = [await w.serialised(), await w.serialised()]
     const codes: Array<string> = []
@@ -184,7 +184,7 @@ describe.each(engines)("the day's lists at the edges of a day, on %s", (engine) 
     expect(empty.unpaid).toEqual({ count: 0, more: false, totals: [], invoices: [] })
     await refused(w.get("/today?store_id=4711"), "store_id")
   })
-  it("omit the parts that a role may not see", async () => {
+  it("omit invoices, purchase orders and amounts from roles and tokens without access to them", async () => {
     const parts = (day: any) => [day.unpaid !== null, day.sub_hire_back !== null, day.sub_hire_in !== null]
     const seen = async (permissions: ReadonlyArray<string>, abilities: ReadonlyArray<string> = ["*"]) =>
       parts(await today("London", undefined, viewerWith(permissions, abilities)))

@@ -30,7 +30,7 @@ const expectIndexes = async (server: Serving, readings: { readonly [what: string
 }
 
 describe.each(both_engines)("queries on %s", (engine) => {
-  it("scan no table for the day's lists, or for words, parts of words, codes or numbers", async () => {
+  it("scan no table for the day's lists, or for a search by words, parts of words, codes or numbers", async () => {
     const server = await serve(engine)
     const readings = {
       "today at all stores": todayFor({ ...asked, store_id: undefined, date: undefined }),

@@ -87,7 +87,7 @@ describe.each(engines)("contact records on %s", (engine) => {
     ])
     expect(await w.show(`/members/${member}`)).toMatchObject({ primary_address: null, addresses: [] })
   })
-  it("join a contact with a member that is no user, once in either direction", async () => {
+  it("relate a contact to a member who is not a user, once per pair", async () => {
     const [company, hall, ann, bob] = await four()
     const user = (await w.create("/users", { name: "U", email: `u-${engine}@example.com` })).member_id as number
     const relate = async (member: number, related_member_id: unknown) =>
@@ -143,7 +143,7 @@ describe.each(engines)("contact records on %s", (engine) => {
     await w.remove(`/members/${bob}`)
     expect((await w.show(`/members/${ann}?include=organisations`)).parent_members).toEqual([])
   })
-  it("keep a contact's type while a relationship needs it", async () => {
+  it("prevent changing a contact's type while a relationship depends on it", async () => {
     const [company, hall, ann, bob] = await four()
     const related: Array<number> = []
     for (const [one, other] of [

@@ -162,7 +162,7 @@ describe.each(engines)("members on %s", (engine) => {
     expect({ ...again.body.member, updated_at: "" }).toEqual({ ...(await show(member.id)), updated_at: "" })
     expect(again.body.member.day_cost).toBe("12.50")
   })
-  it("keep a user's name, type and activity", async () => {
+  it("reject changes of a user's name, type and activity, and deletion", async () => {
     const user = await w.create("/users", { name: "Uma", email: `uma-${engine}@example.com`, active: true })
     const path = `/members/${user.member_id}`
     expect(

@@ -158,7 +158,7 @@ describe.each(engines)("users and roles on %s", (engine) => {
     expect((await w.put(`/users/${sales.id}`, { roles: ["Admin"] }, admin)).body.errors).toHaveProperty("roles")
     expect((await w.put(`/users/${admin.user_id}`, { roles: [] }, admin)).body.errors).toHaveProperty("roles")
   })
-  it("pass a change of name on to the member, and cannot be changed by lower users", async () => {
+  it("pass a change of name on to the member, and cannot be changed by users of lower roles", async () => {
     const { user } = (await invite({ roles: ["Operations Manager"] })).body
     const renamed = await w.put(`/users/${user.id}`, { name: "Robin", roles: null })
     expect(renamed.body.user).toMatchObject({ name: "Robin", email: user.email, roles: ["Operations Manager"] })
@@ -271,7 +271,7 @@ describe.each(engines)("users and roles on %s", (engine) => {
     expect((await w.put("/roles/4", { description: "theirs" }, fuller)).status).toBe(200)
     expect((await w.put("/roles/3", { description: "theirs" }, fuller)).body.errors).toHaveProperty("role")
   })
-  it("are offered the permissions and abilities for roles and tokens", async () => {
+  it("have lists of the permissions for roles and the abilities for tokens", async () => {
     const listed = (await w.get("/permissions")).body
     expect(listed.permissions).toContainEqual({ key: "invoices.issue", area: "invoices", action: "issue" })
     expect(listed.meta.total).toBe(listed.permissions.length)

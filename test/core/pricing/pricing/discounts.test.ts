@@ -124,7 +124,7 @@ describe("several discount rules", () => {
       [2, 900]
     ])
   })
-  it("that do not stack leave the single best one for the customer", () => {
+  it("that do not stack are reduced to the one with the largest discount", () => {
     const rules = [rule(1, { priority: 9, discount_value: "5.00" }), rule(2, { discount_value: "20.00" }), rule(3)]
     expect(apply(rules, [line(10_000)]).applied).toEqual([{ rule_id: 2, name: "Rule 2", amount: 2000 }])
     const fixed = rule(2, { discount_type: "fixed_amount", discount_value: "10.01", currency_code: "GBP" })
@@ -134,7 +134,7 @@ describe("several discount rules", () => {
     expect(apply([rule(5), rule(4)], [line(10_000)]).applied[0]?.rule_id).toBe(4)
     expect(apply([rule(4), rule(5, { priority: 1 })], [line(10_000)]).applied[0]?.rule_id).toBe(5)
   })
-  it("are either those that stack or the best one that does not, whichever takes more off", () => {
+  it("apply either those that stack or the best one that does not, whichever takes more off", () => {
     const stack = [rule(1, { stackable }), rule(2, { stackable })]
     expect(off([...stack, rule(3, { discount_value: "15.00" })], [line(10_000)])).toEqual([1900])
     expect(off([...stack, rule(3, { discount_value: "25.00" })], [line(10_000)])).toEqual([2500])

@@ -309,7 +309,7 @@ describe("limits", () => {
     expect(Result.isFailure(calculateRate(request({ ...half_hours, end: "2031-09-15T08:01Z" })))).toBe(true)
   })
 
-  it("do not apply to daily hires, whose work does not grow with their length", () => {
+  it("do not apply to daily hires, which have one line per tier at any length", () => {
     const answer = breakdown({
       start: "1000-01-01",
       end: "9000-01-01",

@@ -69,7 +69,7 @@ describe("the price of a line over three days", () => {
       .trim()
       .split("\n")
       .map((row) => [row.trim(), row.trim().split(/\s+/)] as const)
-  )("is as worked out by hand: %s", (_, row) => {
+  )("equals the price calculated by hand: %s", (_, row) => {
     const [
       source = "",
       type = "",
@@ -145,7 +145,7 @@ describe("the price of a line over three days", () => {
     expect([pieces("9.40"), pieces("9.50")]).toEqual([27_000, 15_000])
   })
 
-  it("is rejected instead of miscounted when out of range", () => {
+  it("is rejected if its amount or its hourly units are out of range", () => {
     const huge = priceLine(line({ quantity: "99999999.00", manual_unit_price: 2_147_483_647 }))
     expect(Object.keys(Result.merge(huge))).toEqual(["quantity"])
     const hourly = { price: 1, method: { ...noRateMethod, base_period: "hourly" as const } }
@@ -180,7 +180,7 @@ describe("chargeable days", () => {
     expect(chargeableDays(window, { use_chargeable_days: true, chargeable_days: "0.4" })).toBe(1)
     expect(chargeableDays(window, { use_chargeable_days: true, chargeable_days: "2.4" })).toBe(2)
   })
-  it("are one if start and end are at once, and continue over a month's end", () => {
+  it("are one if start and end are equal, and are counted across the end of a month", () => {
     const starts_at = "2026-07-01T09:00:00Z"
     expect(chargeableDays({ starts_at, ends_at: starts_at }, noOverride)).toBe(1)
     expect(chargeableDays({ starts_at, ends_at: "2026-08-01T09:00:00Z" }, noOverride)).toBe(31)

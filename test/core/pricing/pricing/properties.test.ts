@@ -133,7 +133,7 @@ describe("the rate engine", () => {
     )
   })
 
-  it("never charges less for more of the same, as long as no factor rewards it", () => {
+  it("never charges less for a larger quantity without factors", () => {
     fc.assert(
       fc.property(method, hire, fc.integer({ min: 1, max: 500 }), (how, { minutes, start }, quantity) => {
         const request = { ...how, enabled_modifiers: ["multiplier"], start: at(start), end: at(start + minutes) }
@@ -142,7 +142,7 @@ describe("the rate engine", () => {
     )
   })
 
-  it("never charges less for more of the same where factors do not fall with the quantity", () => {
+  it("never charges less for a larger quantity if factors do not fall with the quantity", () => {
     const rising = fc
       .array(fc.tuple(fc.integer({ min: 1, max: 9 }), fc.integer({ min: 0, max: 150 })), { maxLength: 4 })
       .map((bands) => {

@@ -197,7 +197,7 @@ describe("the stages of pricing", () => {
     })
   })
 
-  it("keep the discounts of locked pricing, whatever the rules are now", () => {
+  it("keep the discounts of locked pricing after the rules change", () => {
     const before = price({})
     const after = price({ locked: before, rules: [], surcharge_groups: [] })
     expect(after.totals).toEqual(before.totals)

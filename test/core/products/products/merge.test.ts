@@ -70,7 +70,7 @@ describe.each(engines)("merging products on %s", (engine) => {
     expect([await accessories(P), await accessories(outer)]).toEqual([[A, B], [P]])
     expect([await components(P), await components(outer)]).toEqual([[A], [P]])
   })
-  it("is rejected with another kit between the two, and allowed for a direct part", async () => {
+  it("is rejected if one contains the other through a third kit, and allowed for a direct part", async () => {
     const [P, X, Q] = [await made(), await made(), await made()] as const
     await w.create(`/products/${P}/components`, { component_product_id: X })
     await w.create(`/products/${X}/components`, { component_product_id: Q })
@@ -101,7 +101,7 @@ describe.each(engines)("merging products on %s", (engine) => {
     await w.create(`/containers/${id}/unpack`, { serialised_item_id: Q.units[0] })
     expect((await w.show(`/availability?product_id=${P.id}&store_id=${S}&date=2026-09-01`)).available).toBe(1)
   })
-  it("names the kept product once in container templates", async () => {
+  it("combines the quantities of both products in container templates", async () => {
     const [box, P, Q, other] = [await made(), await made(), await made(), await made()] as const
     const template = `/products/${box}/container_template`
     const slots = [
@@ -116,7 +116,7 @@ describe.each(engines)("merging products on %s", (engine) => {
       { product_id: other, quantity: 4 }
     ])
   })
-  it("makes a case of the kept product, with the merged one's contents", async () => {
+  it("gives the kept product the merged one's case template, and moves its cases to it", async () => {
     const [P, Q, inside] = [await made(), await made(), await w.units(S, 1)]
     const template = (of: number) => `/products/${of}/container_template`
     await w.put(template(Q), { is_containerable: true, availability_mode: "kit", max_nesting_depth: 4 })
@@ -130,7 +130,7 @@ describe.each(engines)("merging products on %s", (engine) => {
     })
     expect(await w.show(`/containers/${id}`)).toMatchObject({ product_id: P, availability_mode: "kit" })
   })
-  it("gives cases the kept product's mode, which decides whether their content is reserved", async () => {
+  it("gives the merged product's cases the kept product's mode, and reserves their content by it", async () => {
     const [P, Q, inside, busy] = [await made(), await made(), await w.units(S, 1), await w.units(S, 1)]
     for (const [of, availability_mode] of [
       [P, "kit"],

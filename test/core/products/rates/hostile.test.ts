@@ -76,7 +76,7 @@ describe.each(engines)("extreme prices on %s", (engine) => {
     await refused(w.post("/surcharge_groups", { name: "X", surcharges: [surcharge] }), "surcharges.0.value")
     await refused(w.post("/discount_rules", percent), "discount_value")
   })
-  it("may have an exponent if they are a plain amount", async () => {
+  it("may be written with an exponent", async () => {
     const { id } = await w.opportunity()
     expect(
       (await w.create(`/opportunities/${id}/items`, { name: "X", quantity: 1, unit_price: "1.25e1" })).charge_total
@@ -130,7 +130,7 @@ const watched = <A>(list: ReadonlyArray<A>): { readonly list: ReadonlyArray<A>; 
   return { list: proxy, looks: () => looks }
 }
 
-describe("the work of a price", () => {
+describe("the work of calculating a price", () => {
   const request = (list: ReadonlyArray<{ readonly multiplier: string }>, end: string): RateRequest => ({
     calculation_strategy: "period",
     base_period: "daily",

@@ -217,7 +217,7 @@ describe.each(engines)("discount rules on %s", (engine) => {
         expect.objectContaining({ surcharge_group_id: group.id })
       )
     })
-    it("are switched off with a deleted store, whose discount rules are deleted", async () => {
+    it("become inactive if their store is deleted, while its discount rules are deleted", async () => {
       const store_id = (await w.create("/stores", { name: "Derby" })).id
       const group = await w.create(groups, { name: "Derby", store_id, default_enabled: true })
       const rule = await make({ store_id })
@@ -228,7 +228,7 @@ describe.each(engines)("discount rules on %s", (engine) => {
       expect(await w.show(`${groups}/${group.id}`)).toMatchObject({ is_active: false, store_id: null })
       expect(await w.app.run(surchargeFacts([group.id]))).toMatchObject([{ id: group.id, surcharges: [] }])
     })
-    it("stay while an opportunity uses them", async () => {
+    it("cannot be deleted while an opportunity uses them", async () => {
       const group = await w.create(groups, { name: "Worn", surcharges: [insurance] })
       const member = await w.create("/members", { name: "Hire Co", membership_type: "organisation" })
       const made = await w.post("/opportunities", {
@@ -242,7 +242,7 @@ describe.each(engines)("discount rules on %s", (engine) => {
       await w.put(`/opportunities/${made.body.opportunity.id}`, { surcharge_group_ids: [] })
       expect((await w.remove(`${groups}/${group.id}`)).status).toBe(204)
     })
-    it("need pricing.manage and their ability", async () => {
+    it("require pricing.manage, and separate abilities to read and to write", async () => {
       expect((await w.get(groups, manager("pricing:read"))).status).toBe(200)
       expect((await w.remove(`${groups}/1`, manager("pricing:read"))).status).toBe(403)
       expect((await w.get(`${groups}/1`, viewerWith([], ["pricing:read"]))).status).toBe(403)

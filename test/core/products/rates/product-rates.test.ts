@@ -162,7 +162,7 @@ describe.each(engines)("product rates on %s", (engine) => {
     }
   })
 
-  it("keep a definition in use, but not for archived products", async () => {
+  it("prevent deleting their definition, except for archived products", async () => {
     const product = await newProduct()
     const definition = (await w.create("/rate_definitions", { name: "Own", calculation_strategy: "fixed" })).id
     await put(product, { rate_definition_id: definition })
@@ -186,7 +186,7 @@ describe.each(engines)("product rates on %s", (engine) => {
     const price = async (on: string, over: object = {}) =>
       (await w.post(`${on}/calculate_rate`, { ...hire, ...over })).body
 
-    it("takes the highest priority before the store's own rate", async () => {
+    it("prefers a rate of higher priority to the store's own rate", async () => {
       const product = await newProduct()
       const bath = await store("Bath")
       const general = await put(product)
@@ -234,7 +234,7 @@ describe.each(engines)("product rates on %s", (engine) => {
         meta: { resolved: false }
       })
     })
-    it("requires one of two permissions and one of two abilities", async () => {
+    it("requires rates.view or products.view, and rates:read or products:read", async () => {
       const ask = async (permission: string, ability: string) =>
         (await w.post(`${base}/calculate_rate`, hire, viewerWith([permission], [ability]))).status
       expect([

@@ -166,7 +166,7 @@ describe.each(engines)("golden rates on %s", (engine) => {
         product_rates: null
       })
     })
-    it("can be edited and copied as presets, and deleted as copies", async () => {
+    it("can be edited and copied if they are presets, and deleted if they are copies", async () => {
       const edited = await w.put("/rate_definitions/2", {
         strategy_config: { leeway_minutes: "60" },
         enabled_modifiers: ["multiplier", "factor"],

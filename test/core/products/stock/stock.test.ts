@@ -87,7 +87,7 @@ describe.each(engines)("stock on %s", (engine) => {
     expect(put.body.stock_level).toMatchObject({ quantity_held: "8.00", location: null, item_name: "Cable" })
     expect((await w.get(ledgerOf(id, level))).body.meta.total).toBe(1)
   })
-  it("keeps the last level of a bulk product, and deletes a unit with its ledger", async () => {
+  it("rejects deleting the last level of a bulk product, and deletes a unit with its ledger", async () => {
     const { level } = await w.bulk(S, 3)
     const at = (await w.show(`/stock_levels/${level}`)).product_id
     const first = (await w.show(`/stock_levels?q[product_id_eq]=${at}&q[store_id_eq]=1`))[0].id
@@ -142,7 +142,7 @@ describe.each(engines)("stock on %s", (engine) => {
     await refused(w.post(ledgerOf(id, level), body), key)
     expect(await held(level)).toBe("0.00")
   })
-  it("moves a unit by exactly one, out by a write-off and back by its deletion", async () => {
+  it("has one piece per unit, which a write-off removes and deleting the write-off restores", async () => {
     const { id, units } = await w.units(S, 2)
     await refused(w.post(ledgerOf(id, units[0]!), { transaction_type: 6, quantity: 2 }), "quantity")
     const total = async () => (await w.show(`/availability?product_id=${id}&store_id=${S}&date=2026-07-02`)).total_stock
@@ -203,7 +203,7 @@ describe.each(engines)("stock on %s", (engine) => {
       await w.must("PUT", `/stores/${store}`, { shortage_policy: "allow" })
       expect((await moved(units[0]!, S)).body.meta).toBeUndefined()
     })
-    it("counts orders that accept any unit, too", async () => {
+    it("warns about orders that accept any unit, too", async () => {
       const { id, units } = await w.units(S, 2)
       await w.order(id, 2, { store_id: S, ...next_year })
       expect((await moved(units[1]!, 1)).body.meta.warnings).toHaveLength(1)

@@ -112,7 +112,7 @@ describe.each(engines)("vehicles on %s", (engine) => {
     expect((await w.show(`${path}/${van.id}`)).store_id).toBeNull()
   })
 
-  it("require permission and ability", async () => {
+  it("require a permission for each action, and vehicles:read or vehicles:write", async () => {
     const van = await make({ name: "Guarded" })
     const asked = async (held: ReadonlyArray<string>, abilities: ReadonlyArray<string>): Promise<unknown> => {
       const viewer = viewerWith(held, abilities)
@@ -129,7 +129,7 @@ describe.each(engines)("vehicles on %s", (engine) => {
     expect(await asked([], ["*"])).toEqual([403, 403, 403])
   })
 
-  it("are granted to the system roles, and to custom roles by permission", async () => {
+  it("have permissions that system roles hold and custom roles can be given", async () => {
     const { roles } = (await w.get("/roles")).body
     const held = (name: string): ReadonlyArray<string> =>
       roles
@@ -145,7 +145,7 @@ describe.each(engines)("vehicles on %s", (engine) => {
     expect(refusedOn(unknown)).toEqual([422, ["permissions.0"]])
   })
 
-  it("are granted once to a role's present permissions", async () => {
+  it("add missing permissions to a system role once, and keep its others", async () => {
     const sales = (await w.show("/roles?q[name_eq]=Sales"))[0]
     await w.put(`/roles/${sales.id}`, { permissions: ["members.view"] })
     const seed = grantToSystemRoles({ Sales: ["vehicles.view", "members.view"], Nobody: ["vehicles.edit"] })

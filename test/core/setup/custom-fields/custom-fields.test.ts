@@ -68,7 +68,7 @@ describe.each(engines)("custom fields and lists on %s", (engine) => {
     expect((await w.post("/list_names", { name: "Rating" })).body.errors).toHaveProperty("name")
     expect((await w.post("/list_names", {})).body.errors).toHaveProperty("name")
   })
-  it("take a value's parent from the same list, and never from below it", async () => {
+  it("reject a value's parent from another list or from below the value", async () => {
     const list = await w.create("/list_names", { name: "Places", is_hierarchical: true })
     const path = `/list_names/${list.id}/values`
     const top = await w.create(path, { name: "Europe" })
@@ -158,7 +158,7 @@ describe.each(engines)("custom fields and lists on %s", (engine) => {
     const kept = await w.put(`/products/${made.body.product.id}`, { custom_fields: { code: "CD" } })
     expect(kept.body.product.custom_fields).toMatchObject({ colour: "Red", code: "CD" })
   })
-  it("are filtered by if searchable, by name or id of the field and of the list value", async () => {
+  it("can be filtered by their name or id and by the list value's, if they are searchable", async () => {
     await product({ name: "Blue one", custom_fields: { colour: "Blue", colours: ["Blue"], length_m: 3, code: "EF" } })
     const field = (await w.show("/custom_fields?q[name_eq]=colour"))[0]
     const total = async (query: string) => (await w.get(`/products?${query}`)).body.meta.total
@@ -244,7 +244,7 @@ describe.each(engines)("custom fields and lists on %s", (engine) => {
     expect((await product({})).body.errors).toHaveProperty("grade")
     await w.remove(`/custom_fields/${field.id}`)
   })
-  it("keep a list that a field chooses from", async () => {
+  it("prevent deleting a list that a field uses", async () => {
     const list = (await w.show("/list_names?q[name_eq]=Colours"))[0]
     expect((await w.remove(`/list_names/${list.id}`)).body.errors).toHaveProperty("list_name")
   })

@@ -120,7 +120,7 @@ describe.each(engines)("reference data on %s", (engine) => {
       const included = await w.get(`/tax_rules/${other.id}?include=taxRate`)
       expect(included.body.tax_rule).toMatchObject({ tax_rate: { id: 2, name: "Reduced" }, product_tax_class: null })
     })
-    it("keeps a rate that rules use", async () => {
+    it("rejects deleting a rate that rules use", async () => {
       await refused(w.remove("/tax_rates/1"), "tax_rate")
       const { tax_rate: one } = await post("tax_rates", { name: "Luxury", rate: "33.3333" })
       expect(one.rate).toBe("33.3333")

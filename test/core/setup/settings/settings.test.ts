@@ -75,7 +75,7 @@ describe.each(engines)("settings on %s", (engine) => {
       expect((await w.put(`/settings/${group}`, { settings: {} })).status).toBe(404)
     }
   })
-  it("accept another resolution only until stock is booked", async () => {
+  it("accept another availability resolution only until stock is booked", async () => {
     expect((await w.put("/settings/availability", { settings: { resolution: "hourly" } })).status).toBe(200)
     const source = await demandOver(w.app, 1, 1, 1, "07-01", "07-01")
     const refused = await w.put("/settings/availability", { settings: { resolution: "daily" } })

@@ -186,7 +186,7 @@ describe.each(engines)("saved views on %s", (engine) => {
     const view = await made({ columns: ["name"], filters })
     expect(names((await listed("members", view.id, "&q[membership_type_not_eq]=user")).members)).toEqual(expected)
   })
-  it("have a value for every column of members", async () => {
+  it("can show a value in every column of members", async () => {
     const { id } = await w.create("/members", {
       name: "Reachable",
       membership_type: "contact",

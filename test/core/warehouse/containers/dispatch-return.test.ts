@@ -72,7 +72,7 @@ describe.each(engines)("containers on orders on %s", (engine) => {
     expect(await w.free(kit.inside.product, "2026-06-25")).toBe(0)
     await refused(w.act(kit.id, "return"), "container")
   })
-  it("are checked at once by a condition on return", async () => {
+  it("are checked at once if they are returned with a condition", async () => {
     const kit = await sealed()
     const id = await order(kit.product)
     await out(kit, id)
@@ -80,7 +80,7 @@ describe.each(engines)("containers on orders on %s", (engine) => {
     await w.act(kit.id, "return", { condition: 1 })
     expect(await assets(id)).toMatchObject([{ status: 5, condition_on_return: 1 }])
   })
-  it("go out where they were allocated", async () => {
+  it("go out on the order that they are allocated to", async () => {
     const kit = await sealed()
     const id = await order(kit.product)
     await allocate(id, kit.housing)
@@ -104,7 +104,7 @@ describe.each(engines)("containers on orders on %s", (engine) => {
     await w.act(kit.id, "return")
     expect(await w.free(kit.product, "2026-06-20")).toBe(1)
   })
-  it("go out whole only as sealed kits and hybrids", async () => {
+  it("go out as a whole only if they are sealed kits or hybrids", async () => {
     const id = await order()
     const [open, box] = [await w.container("kit"), await sealed("transport")]
     const crate = await w.create("/containers/temporary", { name: "Crate", barcode: "OUT-1", store_id: w.S })
@@ -119,14 +119,14 @@ describe.each(engines)("containers on orders on %s", (engine) => {
       await refused(out(kit, id), "opportunity_id")
     expect((await w.box(kit.id)).status).toBe("sealed")
   })
-  it("stay if another order has them allocated", async () => {
+  it("cannot go out while another order has them allocated", async () => {
     const kit = await sealed()
     const [first, second] = [await order(kit.product), await order(kit.product)]
     await allocate(first, kit.housing)
     await refused(out(kit, second), "opportunity_id")
     await refused(out(kit, await order()), "opportunity_id")
   })
-  it("go out despite an order later on", async () => {
+  it("can go out although a later order has them allocated", async () => {
     const kit = await sealed()
     const later = await order(kit.product, { starts_at: "2026-09-18T09:00:00Z", ends_at: "2026-09-22T17:00:00Z" })
     await allocate(later, kit.housing)
@@ -273,7 +273,7 @@ describe.each(engines)("containers on orders on %s", (engine) => {
       expect(second.body.verification).toEqual({ expected, scanned: expected, ...right })
       expect((await w.box(kit.id)).status).toBe("returned")
     })
-    it("returns it with the last unit where each is scanned", async () => {
+    it("returns the container with its last unit if units are scanned individually", async () => {
       const kit = await sealed("kit", { checkin_mode: "individual" })
       const id = await order(kit.product)
       await out(kit, id)

@@ -209,7 +209,7 @@ describe("repacking a container", () => {
       .when(repacking)
       .thenEvents(happened(7, "container.repack.started", { status: "open", repack_started_at: decided_at }))
   })
-  it("is rejected for a container that never left", () => {
+  it("is rejected for a container that was never dispatched", () => {
     given(container(7))
       .when(repacking)
       .thenRefused({

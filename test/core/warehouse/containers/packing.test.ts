@@ -103,7 +103,7 @@ describe.each(engines)("packing on %s", (engine) => {
         expect(await w.free(product)).toBe(0)
       }
     })
-    it("ignores quantity, past and draft demands, but not an overdue unit", async () => {
+    it("ignores demands without a unit, in the past or of drafts, but rejects an overdue unit", async () => {
       const kit = await w.container("kit")
       const { product, unit } = await w.gear()
       await demandOver(w.app, product, w.S, 1, "07-01", "07-03")
@@ -115,7 +115,7 @@ describe.each(engines)("packing on %s", (engine) => {
       for (const { id } of [kit, await w.container("transport")])
         await refused(w.pack(id, late.unit), "serialised_item_id")
     })
-    it("requires an open container, before anything about the unit (case H9)", async () => {
+    it("rejects a container that is not open before it checks the unit (case H9)", async () => {
       const kit = await w.container("kit")
       const [first, elsewhere] = [await w.gear(), await w.gear(await w.store())]
       await w.pack(kit.id, first.unit)
@@ -168,7 +168,7 @@ describe.each(engines)("packing on %s", (engine) => {
       await w.put(`/products/${box.product}/container_template`, { availability_mode: "kit" })
       expect(await seen()).toEqual([0, "kit"])
     })
-    it("keeps a packed unit from deletion and from another store", async () => {
+    it("rejects deleting a packed unit or moving it to another store", async () => {
       const kit = await w.container("kit")
       const { unit } = await w.gear()
       await w.pack(kit.id, unit)

@@ -147,7 +147,7 @@ describe("dispatching and returning units", () => {
       unsealed_reason: `unit scanned out to order 0000000012: ${unit_name}`
     }
   })
-  it("takes one of two units out of its box, which stays", () => {
+  it("takes one of two units out of its box, which is not dissolved", () => {
     packed()
       .when(booking(of("transport"), out(501)))
       .thenEvents(...left(1, 7))
@@ -186,7 +186,7 @@ describe("dispatching and returning units", () => {
     type: "container.dispatched",
     data: { id: 7, status: "dispatched", opportunity_id: order, dispatched_at: at, returned_at: null }
   }
-  it("takes a sealed kit out with its case, and leaves an open one", () => {
+  it("dispatches a sealed kit with its case, but not an open one", () => {
     packed({ status: "sealed" })
       .when(booking(of("kit"), out(housing)))
       .thenEvents(sent)
@@ -194,7 +194,7 @@ describe("dispatching and returning units", () => {
       .when(booking(of("kit"), out(housing)))
       .thenNothing()
   })
-  it("keeps units reserved by a kit, and lets others of a hybrid go without dissolving it", () => {
+  it("leaves a kit's units packed, and takes units out of a hybrid without dissolving it", () => {
     packed({ status: "sealed" })
       .when(booking(of("kit"), out(501)))
       .thenNothing()
@@ -323,7 +323,7 @@ describe("changing a case product", () => {
       .when(changing(mode("kit")))
       .thenEvents(nowHeld(1))
   })
-  it("is rejected at the field to blame if another order has a unit booked", () => {
+  it("is rejected at the changed field if another order has a unit booked", () => {
     const booked: NewEvent = {
       stream: "opportunity:12",
       type: "claims.set",

@@ -99,7 +99,7 @@ describe.each(engines)("states of containers on %s", (engine) => {
   })
 
   describe("dissolve", () => {
-    it("hands its contents to another container on request, and names nested ones", async () => {
+    it("moves its contents to another container on request, and warns about nested containers", async () => {
       const from = await w.container("transport"),
         to = await w.container("kit"),
         inner = await w.container("kit", { body: { name: "Inner" } })

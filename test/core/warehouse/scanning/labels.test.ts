@@ -40,7 +40,7 @@ describe.each(engines)("codes on labels and documents on %s", (engine) => {
     return body.search.total
   }
 
-  it("of a pick list go out or are rejected with the reason; the order's own is known as its number", async () => {
+  it("of a pick list dispatch its goods or give a reason, and its order code is recognised as an order number", async () => {
     const codes = [...new Set(codesIn(await paperOf(w.app, house.order, "pick_list")))]
     expect(codes.length).toBeGreaterThan(5)
     const [number, ...goods] = codes
@@ -59,7 +59,7 @@ describe.each(engines)("codes on labels and documents on %s", (engine) => {
     expect(gone).toBeGreaterThan(2)
   })
 
-  it("of a delivery note and a return note name the goods beside them", async () => {
+  it("of a delivery note and a return note are recognised when they are scanned in", async () => {
     for (const kind of ["delivery_note", "return_note"] as const)
       for (const code of new Set(codesIn(await paperOf(w.app, house.order, kind)))) {
         const { ok, says } = await scan("in", code)

@@ -28,7 +28,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     ])
   })
 
-  it("checks an unchecked return with a condition, and is rejected with that advice without one", async () => {
+  it("checks a returned unit if finalise or a condition is sent, and asks for one of them otherwise", async () => {
     const [product, ...made] = await s.heads(2)
     const at = await s.order([{ item_id: product.id, quantity: 2 }])
     for (const { asset_number } of made)
@@ -113,7 +113,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     expect(await s.units(gig)).toEqual([[b!.id, "Dispatched"]])
   })
 
-  it("sends nothing on a quotation, and leaves no allocation", async () => {
+  it("rejects a dispatch on a quotation, and leaves no allocation", async () => {
     const [product, a] = await s.heads(1)
     const quote = await w.deal({ subject: "Quote", ...dates() }, { name: "Line", item_id: product.id, quantity: 1 })
     await w.post(`/opportunities/${quote.id}/convert_to_quotation`)
@@ -252,7 +252,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     expect(went).toEqual([...gig.items.map(({ id }) => id), 422])
   })
 
-  it("takes no unit's code for a product in another letter case, and no quantity for a unit", async () => {
+  it("never reads a unit's code as a product's in another letter case, and rejects a quantity for a unit", async () => {
     const product = await w.serialised()
     const unit = await w.unit(product, 1, { asset_number: "a-11" })
     const gig = await s.order([{ item_id: product, quantity: 5 }])
@@ -274,7 +274,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     expect((await s.scan(gig, "out", "CAB-9*5")).body.scan).toMatchObject({ kind: "bulk", quantity: 5 })
   })
 
-  it("finds the successor by a sold unit's label", async () => {
+  it("finds the new unit by a label that a sold unit had before", async () => {
     const product = await w.serialised()
     const barcode = `LABEL-${s.next()}`
     const old = await w.unit(product, 1, { asset_number: `U-${s.next()}`, barcode })

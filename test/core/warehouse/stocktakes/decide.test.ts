@@ -68,7 +68,7 @@ describe("scans", () => {
       scan({ take, codes, scans: find(stocktake_scans, {}) }, { ...now, ...more }, context)
     )
 
-  it("count a unit, a case with its content and an unknown code once, and each quantity of counted goods", () => {
+  it("count units, cases with their content and unknown codes once, but every bulk quantity", () => {
     scanOf([unit(10), unit(10), crate, unknown, cables(7), cables(7)]).thenEvents(
       scanned([
         ofUnit(10),
@@ -89,11 +89,11 @@ describe("scans", () => {
       ])
     )
   })
-  it("change nothing the second time, on whichever device", () => {
+  it("count a unit once and every bulk quantity, also over several requests", () => {
     scanOf([unit(10)], {}, scanned([ofUnit(10)])).thenNothing()
     scanOf([cables(5)], {}, scanned([ofCables(1, 7)])).thenEvents(scanned([ofCables(2, 5)]))
   })
-  it("are taken back: a unit, what a case counted, and a quantity that was counted", () => {
+  it("can be withdrawn if they were recorded: a unit, a case's content or a bulk quantity", () => {
     const before = scanned([ofUnit(10), ofUnit(11), ofUnit(12), ofCables(1, 7), ofCables(2, 70)])
     const take_back = { take_back: true }
     scanOf([unit(10), crate, cables(70)], take_back, before).thenEvents(
@@ -101,7 +101,7 @@ describe("scans", () => {
     )
     scanOf([cables(8), unit(9)], take_back, before).thenNothing()
   })
-  it("are refused after the end, and from the future", () => {
+  it("are rejected after closing, and with a time in the future", () => {
     const closed = { ...take, status: "closed" as const, closed_at: decided_at }
     given(row(stocktakes, closed))
       .when(({ context }) => scan({ take: closed, codes: [unit(10)], scans: [] }, now, context))
@@ -139,7 +139,7 @@ const statusesOf = (more: Partial<CountFacts>) =>
   countLines(facts(more)).map(({ on_close, status }) => [status, on_close])
 
 describe("lines", () => {
-  it("leave a unit alone that went out, was lost or was written off after its scan", () => {
+  it("report a unit as found if it went out, was lost or was written off after its scan", () => {
     const scans = [scanAt(9, {})]
     const lost = level(10, {
       service_state: "lost",
@@ -153,7 +153,7 @@ describe("lines", () => {
     expect(statusesOf({ levels: [level(10)], out, scans: [scanAt(12, {})] })).toEqual([["out", "nothing"]])
     expect(statusesOf({ levels: [lost], scans: [scanAt(12, {})] })).toEqual([["found", "found"]])
   })
-  it("take no unit for missing that is out, was seen, or is not here yet", () => {
+  it("report no unit as missing that is out, was seen during the count, or is not in stock yet", () => {
     expect(statusesOf({ levels: [level(10)] })).toEqual([["missing", "missing"]])
     const out = new Map([[10, { opportunity_id: 2, dispatched_at: at(1) }]])
     expect(statusesOf({ levels: [level(10)], out })).toEqual([["out", "nothing"]])
@@ -162,7 +162,7 @@ describe("lines", () => {
     expect(statusesOf({ levels: [level(10, { starts_at: "2026-07-01T00:00:00.000Z" })] })).toEqual([])
     expect(statusesOf({ levels: [level(10, { store_id: 2 }), level(11, { is_gone: true })] })).toEqual([])
   })
-  it("compare counted goods with what was there at their last scan", () => {
+  it("compare a bulk count with the stock at the time of its last scan", () => {
     const held = level(20, { product_id: 4, stock_category: 10, quantity_held: "43.00" })
     const scans = [20, 12].map((quantity, nth) => ({
       ...ofCables(nth, quantity),
@@ -194,7 +194,7 @@ describe("closing", () => {
       .when(({ context }) =>
         close({ take, lines: [], counted_by: [], levels: new Map(), ...more }, { missing_as: "lost" }, context)
       )
-  it("refuses a count of nothing, and the only person who counted", () => {
+  it("is rejected if nothing is counted, and by the only user who counted if another one is required", () => {
     closeOf({}).thenRefused({ stocktake: [expect.stringContaining("Nothing is counted yet")] })
     const second_person = { stocktakes: { second_person: true } }
     const refusal = { stocktake: [expect.stringContaining("Somebody else has to close this stocktake")] }
@@ -202,7 +202,7 @@ describe("closing", () => {
     closeOf({ counted_by: [1], take: { ...take, started_by_user_id: 2 } }, second_person).thenRefused(refusal)
     closeOf({ counted_by: [1, 2], take: { ...take, started_by_user_id: 2 } }, second_person).thenResult({ id: 7 })
   })
-  it("keeps the lines that differ in its event, and nothing of other stores in stock", () => {
+  it("records in its event the totals and the lines that differ", () => {
     const lines = countLines(
       facts({
         levels: [level(10), level(11, { store_id: 2 }), level(12)],
@@ -222,7 +222,7 @@ describe("closing", () => {
       }
     })
   })
-  it("is given up by cancelling, once", () => {
+  it("can be replaced by cancelling, which is rejected a second time", () => {
     const { given } = decider(stocktakeEvents)
     const cancelled = {
       stream: "stocktake:7",

@@ -75,7 +75,7 @@ describe.each(engines)("a stocktake on %s", (engine) => {
   const fulfil = (order: Order, action: string, quantity: number) =>
     w.patch(`/opportunities/${order.id}/items/${order.line.id}/fulfilment`, { action, quantity })
 
-  it("counts units once, takes wrong scans back, and says what is missing", async () => {
+  it("counts each unit once, withdraws wrong scans, and reports missing units", async () => {
     const { store, units } = await shop(3)
     const [one, two, three] = units
     const id = await start(store)
@@ -103,7 +103,7 @@ describe.each(engines)("a stocktake on %s", (engine) => {
     expect(take.stocktake_lines[2].way_out).toContain("no unit and no product has this code")
   })
 
-  it("names another store's units, units out on an order, in quarantine and in a sealed case, each with a way out", async () => {
+  it("reports units of other stores, out on orders, in quarantine and in sealed cases, with advice for each", async () => {
     const { product, store, units } = await shop(4)
     const other = await shop(1)
     const [out, ill, boxed, lone] = units
@@ -152,7 +152,7 @@ describe.each(engines)("a stocktake on %s", (engine) => {
     )
   })
 
-  it("records missing units as lost or written off, and found ones as back", async () => {
+  it("records missing units as lost or written off, and puts lost units back in service if they are counted", async () => {
     const { product, store, units } = await shop(4)
     const [here, gone, lost, off] = units
     await w.must("POST", `/stock_levels/${lost!.id}/lost`, {})
@@ -181,7 +181,7 @@ describe.each(engines)("a stocktake on %s", (engine) => {
     expect((await ledgerOf(product, off!.id))[0]).toEqual(["Write Off", 1, "Stocktake"])
   })
 
-  it("adds up counted goods, and posts the difference to their ledger", async () => {
+  it("adds up bulk quantities, and posts the difference to their ledger", async () => {
     const { id: product, level: stock, sku, store } = await counted(40)
     const id = await start(store)
     expect(await scan(id, `${sku}*20`, `${sku}*7`, sku)).toMatchObject([
@@ -210,7 +210,7 @@ describe.each(engines)("a stocktake on %s", (engine) => {
     expect((await ledgerOf(product, stock))[0]).toEqual(["Find", 1, "Stocktake"])
   })
 
-  it("gives the same result whatever goes out or comes back while counting", async () => {
+  it("reports no unit as missing that goes out or comes back during the count", async () => {
     const { product, store, units } = await shop(5)
     const [leaves, returns, visits, away, ill] = units
     const returning = await sendOut(store, product, returns!.id)
@@ -241,7 +241,7 @@ describe.each(engines)("a stocktake on %s", (engine) => {
     ["before it, and back before it", 40, ["out", "back", "count"]],
     ["after it, and back", 40, ["count", "out", "back"]],
     ["before it, though nothing ever left", 40, ["out", "revert", "count"]]
-  ] as const)("compares counted goods with their stock at the scan: five left %s", async (_when, found, steps) => {
+  ] as const)("compares a bulk count with the stock at its scan: five left %s", async (_when, found, steps) => {
     const { id: product, level: stock, sku, store } = await counted(40)
     const order = await w.order(product, 8, { store_id: store, ...hire })
     await fulfil(order, "dispatch", 3)
@@ -265,7 +265,7 @@ describe.each(engines)("a stocktake on %s", (engine) => {
     expect((await level(stock)).quantity_held).toBe("40.00")
   })
 
-  it("leaves purchases and sales of the day alone, and corrects once where two counts run at once", async () => {
+  it("keeps purchases made after the scan, and corrects the stock once if two stocktakes count it", async () => {
     const { id: product, level: stock, sku, store } = await counted(40)
     const [first, second] = [await start(store), await start(store)]
     await scan(first, `${sku}*38`)
@@ -281,7 +281,7 @@ describe.each(engines)("a stocktake on %s", (engine) => {
     expect((await level(stock)).quantity_held).toBe("48.00")
   })
 
-  it("counts a product group with the groups in it, and nothing else", async () => {
+  it("counts a product group with its subgroups, and nothing else", async () => {
     const store = await w.store()
     const group = (await w.create("/product_groups", { name: `Group ${store}` })).id
     const inner = (await w.create("/product_groups", { name: `Inner ${store}`, parent_id: group })).id
@@ -295,7 +295,7 @@ describe.each(engines)("a stocktake on %s", (engine) => {
     expect((await level(outside)).service_state).toBe("in_service")
   })
 
-  it("refuses scans and a second end once it is closed or cancelled, and an empty count", async () => {
+  it("rejects closing if nothing is counted or it has ended, and scans once it is closed", async () => {
     const { store, units } = await shop(1)
     const id = await start(store)
     expect((await refused(close(id), "stocktake")).stocktake[0]).toContain("Nothing is counted yet")
@@ -310,7 +310,7 @@ describe.each(engines)("a stocktake on %s", (engine) => {
     await refused(close(other), "stocktake")
   })
 
-  it("asks for a second person where the setting does", async () => {
+  it("is closed by another user than the one who counted, if the setting requires it", async () => {
     await w.must("PUT", "/settings/stocktakes", { settings: { second_person: true } })
     const { store, units } = await shop(2)
     const id = await start(store)
@@ -322,7 +322,7 @@ describe.each(engines)("a stocktake on %s", (engine) => {
     await w.must("PUT", "/settings/stocktakes", { settings: { second_person: false } })
   })
 
-  it("needs stock.count to count, and stock.adjust to close", async () => {
+  it("requires stock.count to count, and stock.adjust to close", async () => {
     const { store } = await shop(1)
     const viewer = viewerWith(["stock.view"], ["*"]),
       counter = viewerWith(["stock.view", "stock.count"], ["*"])
@@ -332,7 +332,7 @@ describe.each(engines)("a stocktake on %s", (engine) => {
     expect((await w.get(`/stocktakes/${body.stocktake.id}`, viewer)).status).toBe(200)
   })
 
-  it("values its lines for people who may see costs", async () => {
+  it("shows unit costs and values only to users who may see costs", async () => {
     const store = await w.store()
     const product = await w.serialised({ purchase_price: "250.00" })
     for (const at of [1, 2, 3]) await w.unit(product, store, { asset_number: `V-${store}-${at}` })
@@ -347,7 +347,7 @@ describe.each(engines)("a stocktake on %s", (engine) => {
     expect([stocktake.totals.missing_value, stocktake.stocktake_lines[0].unit_cost]).toEqual([undefined, undefined])
   })
 
-  it("lists stocktakes by store and status, and says where a unit was seen last", async () => {
+  it("is listed by store and status, and is where its counted units were last seen", async () => {
     const { store, units } = await shop(1)
     const id = await start(store)
     await scan(id, units[0]!.code)

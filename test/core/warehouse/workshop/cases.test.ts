@@ -9,7 +9,7 @@ describe.each(engines)("cases with stock out of service on %s", (engine) => {
   const move = (id: number, name: string) => w.post(`/stock_levels/${id}/${name}`, {})
   const manifest = async (id: number) => await w.show(`/containers/${id}/compliance`)
 
-  it("are not packed, sealed or dispatched with it, and the manifest names it", async () => {
+  it("cannot be packed, sealed or dispatched with such stock, which the manifest names", async () => {
     const box = await w.container("kit")
     const gear = await w.gear()
     await move(gear.unit, "quarantine")
@@ -42,7 +42,7 @@ describe.each(engines)("cases with stock out of service on %s", (engine) => {
     expect(no_dispatch.body.message).toContain("is in repair since")
   })
 
-  it("keep their packed units, and themselves, at their store", async () => {
+  it("cannot be moved to another store, nor can their packed units", async () => {
     const gear = await w.units(w.S, 1)
     const box = await w.container("hybrid")
     await w.pack(box.id, gear.units[0]!)
@@ -69,7 +69,7 @@ describe.each(engines)("cases with stock out of service on %s", (engine) => {
     expect(await w.free(product)).toBe(1)
   })
 
-  it("count kits by their parts in service", async () => {
+  it("allow only as many kits as there are parts in service", async () => {
     const part = await w.units(w.S, 2)
     const kit = await w.bulk(w.S, 0, { is_kit: true })
     await w.post(`/products/${kit.id}/components`, { component_product_id: part.id, quantity: 1 })

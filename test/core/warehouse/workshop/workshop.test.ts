@@ -169,7 +169,7 @@ describe.each(engines)("the workshop on %s", (engine) => {
     ).toBe(1)
   })
 
-  it("takes a sold unit out of stock by its ledger, and follows the ledger back", async () => {
+  it("takes a sold unit out of stock, and ends its service state by later ledger entries", async () => {
     const product = await w.serialised()
     const unit = await w.unit(product)
     expect((await move(unit, "sold", { note: "to Ann" })).status).toBe(200)
@@ -284,7 +284,7 @@ describe.each(engines)("the workshop on %s", (engine) => {
       })
     expect(await recordsOf(unit)).toEqual([])
   })
-  it("requires the permission of each move", async () => {
+  it("requires stock.service for quarantine and release, and more for lost and sold units", async () => {
     const product = await w.serialised()
     const unit = await w.unit(product)
     const by = (permission: string, name: string) =>

@@ -105,7 +105,7 @@ describe.each(engines)("demands of opportunities on %s", (engine) => {
     await w.must("PUT", `/products/${P.id}`, { buffer_before_minutes: 2880 })
     expect([await free(P.id, "2026-04-09"), await free(P.id, "2026-04-10")]).toEqual([5, 3])
   })
-  it("meet stock after write-offs, sales and purchases at once, without deducting quarantine", async () => {
+  it("count against stock after write-offs, sales and purchases, without deducting quarantine", async () => {
     const [P, U] = [await w.bulk(S, 10), await w.units(S, 2)]
     const move = (product: number, level: number, transaction_type: number, quantity: number) =>
       w.must("POST", `/products/${product}/stock_levels/${level}/stock_transactions`, { transaction_type, quantity })
@@ -143,7 +143,7 @@ describe.each(engines)("demands of opportunities on %s", (engine) => {
         .map((one: any) => [one.product_id, one.severity])
     ).toEqual([[A.id, 1]])
   })
-  it("of a draft hold nothing, although its shortage is measured", async () => {
+  it("of a draft reserve no stock, although its shortage is reported", async () => {
     const P = await w.bulk(S, 5)
     await order("2026-04-10", "2026-04-12", P.id, 4)
     const { id } = await draft("2026-04-10", "2026-04-12", P.id, 3)

@@ -95,7 +95,7 @@ describe("a catalogue kit", () => {
     expect(() => free(snapshot({ products: chain([31, 32, 31]), stock }), 31)).toThrow(KitNestedTooDeep)
   })
 
-  it("names the part that limits it", () => {
+  it("is explained by its parts, with the number of kits that each allows", () => {
     const given = snapshot({
       products: [oneAndTwo, product(A, { name: "Lamp" })],
       stock: [bulk(5, { product_id: A }), bulk(3, { product_id: B })]

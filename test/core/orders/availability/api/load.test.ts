@@ -82,7 +82,7 @@ describe.each(both_engines)("availability snapshots loaded on %s", (engine) => {
     const snapshot = (await w.app.run(loadSnapshots({ store_ids: [S], product_ids: [P.id], window }, context))).get(S)
     expect(snapshot?.demandsOf(P.id).map(({ demand }) => demand.source_id)).toEqual(wanted)
   })
-  it("take the same few statements for one product and for many, at one store and at many", async () => {
+  it("take at most six statements, for one or many products and stores", async () => {
     const T = await w.store()
     const made: Array<number> = []
     for (let n = 0; n < 12; n++) {

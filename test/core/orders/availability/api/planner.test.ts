@@ -15,7 +15,7 @@ const gantt = (
 ) => availabilityGantt(given, P, moment(from), moment(to), opportunities, assets)
 
 describe("the calendar grid", () => {
-  it("shows each product's daily lowest, by product id, both ends included (case D1)", () => {
+  it("shows each product's lowest availability per day, by product id, first and last day included (case D1)", () => {
     const given = snapshot({
       stock: [bulk(2, { product_id: 12 }), bulk(10, { product_id: 11 })],
       demands: [

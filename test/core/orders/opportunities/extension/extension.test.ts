@@ -179,7 +179,7 @@ describe.each(engines)("extending a hire on %s", (engine) => {
     )
     expect(free.body.availability.min_available).toBe(1)
   })
-  it("warns that a deal price and the collection times stay", async () => {
+  it("warns that a deal price and the collection times stay unchanged", async () => {
     const { id } = await w.opportunity({ ...hire, collect_starts_at: "2026-09-05T10:00:00Z" })
     await line(id, { name: "Lamp" })
     await w.create(`/opportunities/${id}/deal_price`, { deal_total: "30.00" })
@@ -226,7 +226,7 @@ describe.each(engines)("extending a hire on %s", (engine) => {
     await w.put(`/opportunities/${id}`, { starts_at: hire.starts_at })
     expect((await extend(id, { ends_at: later })).body.opportunity.ends_at).toBe(later)
   })
-  it("is suggested by a plain change of the end, which leaves lines at their dates", async () => {
+  it("is suggested if a plain update changes the end, which leaves the lines' dates unchanged", async () => {
     const order = await ordered([{ name: "A" }])
     const [a] = order.items
     const told = ({ body }: { readonly body?: any }) =>

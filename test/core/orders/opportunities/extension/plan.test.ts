@@ -82,7 +82,7 @@ describe("a hire with a new end", () => {
   it("changes nothing if it has that end already", () => {
     given(hire(), line(plain)).when(extended({ ends_at })).thenNothing()
   })
-  it("is rejected if it is closed, for a named group, and without a date", () => {
+  it("is rejected for a closed order, for a group, and without a date", () => {
     given(opportunity({ state: 2, status: 6 }))
       .when(extended({ ends_at: later }))
       .thenRefused({ state: ["This order is cancelled. It can no longer be changed."] })

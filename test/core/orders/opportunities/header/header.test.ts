@@ -7,7 +7,7 @@ import { appHouse, itFoldsAgain, refused } from "../../../../app-house.ts"
 
 describe.each(engines)("opportunity headers on %s", (engine) => {
   const w = appHouse(engine)
-  it("are recorded without timestamps, which follow from the event", async () => {
+  it("are recorded without times of creation, update and deletion", async () => {
     const made = await w.opportunity({})
     const cloned = await w.post(`/opportunities/${made.id}/clone`, {})
     const events = await w.app.run(

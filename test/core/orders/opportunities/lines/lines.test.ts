@@ -46,7 +46,7 @@ describe.each(engines)("lines of opportunities on %s", (engine) => {
     })
     expect(opportunity.items[0].total).toBe("100.00")
   })
-  it("are neither charged nor priced as groups", async () => {
+  it("have no charge and accept no price if they are groups", async () => {
     const group = await w.deal({}, { item_type: "group", name: "Sound" })
     expect(group.line).toMatchObject({ total: "0.00", quantity: "1.00", starts_at: null, tax_rate: null })
     expect((await w.patch(`/opportunities/${group.id}/items/${group.line.id}`, { unit_price: 5 })).status).toBe(422)
@@ -155,7 +155,7 @@ describe.each(engines)("lines of opportunities on %s", (engine) => {
     expect(await amended({ line_total: null })).toMatchObject({ total: "500.00", unit_price: "10.00" })
     await refused(w.patch(path, { line_total: "1.00", unit_price: "1.00" }), "line_total")
   })
-  it("take stock of their opportunity's store only", async () => {
+  it("are rejected with another store than their opportunity's", async () => {
     const { id } = await w.opportunity(hire_dates)
     expect((await w.post(`/opportunities/${id}/items`, { ...fifty_each, store_id: 1 })).status).toBe(201)
     await refused(w.post(`/opportunities/${id}/items`, { ...fifty_each, store_id: await w.store() }), "store_id")

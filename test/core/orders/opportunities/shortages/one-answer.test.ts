@@ -12,7 +12,7 @@ vi.setConfig({ testTimeout: 300_000 })
 describe.each(engines)("shortages in all answers on %s", (engine) => {
   const w = appHouse(engine)
 
-  it("follow other orders' demands and cancellations, for an order as for a draft", async () => {
+  it("reflect other orders' demands and cancellations, on orders and drafts alike", async () => {
     const { products } = await buildWorld(w)
     const line = { name: "Line", item_id: products[0]?.id, quantity: 4 }
     const july = { starts_at: "2026-07-01T09:00:00Z", ends_at: "2026-07-02T17:00:00Z" }
@@ -110,7 +110,7 @@ describe.each(engines)("shortages in all answers on %s", (engine) => {
     expect(await said()).toEqual([2, 1, [1]])
   })
 
-  it("list replacements in the list of all orders as in that of one", async () => {
+  it("include the number of units to replace in the list for all orders", async () => {
     const unit_product = await w.serialised({ name: "Lens" })
     const [broken] = [await w.labelled(unit_product), await w.labelled(unit_product)]
     const none = await w.product({ name: "None held" })

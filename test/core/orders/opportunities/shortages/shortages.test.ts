@@ -102,7 +102,7 @@ describe.each(engines)("shortages of one opportunity on %s", (engine) => {
     expect(lost.has_shortage).toBe(false)
     expect((await w.create(`/opportunities/${id}/clone`)).has_shortage).toBe(true)
   })
-  it("follow the header's store and dates, and reserve nothing (rules/opportunities 4)", async () => {
+  it("follow changes of the opportunity's store and dates, which leave demands unchanged (rules/opportunities 4)", async () => {
     const { id, product } = await shortOpportunity()
     const claimed = async () => (await w.app.dump())["claims"]
     const before = await claimed()
@@ -119,7 +119,7 @@ describe.each(engines)("shortages of one opportunity on %s", (engine) => {
     expect(await header({ store_id: 1 })).toBe(true)
     expect(await claimed()).toEqual(before)
   })
-  it("require one right to see them, and another to acknowledge them", async () => {
+  it("require shortages.view to read, and a further permission to acknowledge", async () => {
     const { id } = await shortOpportunity()
     const sees = viewerWith(["shortages.view"], ["opportunities:read", "opportunities:write"])
     expect((await w.get(`/opportunities/${id}/shortages`, sees)).status).toBe(200)

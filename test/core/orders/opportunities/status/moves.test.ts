@@ -179,7 +179,7 @@ describe("an order", () => {
 })
 
 describe("a change to another status of the same state", () => {
-  it("may skip steps", () => {
+  it("may skip statuses in between", () => {
     given(order())
       .when(status(4))
       .thenEvents(changed("status_changed", { status: 4 }, { status: 0 }))
@@ -279,7 +279,7 @@ describe("deleting an opportunity", () => {
     given(order(1), service, unit(1, { status: 2 }))
       .when(deleted)
       .thenRefused({ state: ["Units are still out; check them in before deleting."] }))
-  it("is reverted by restoring, which ignores one that is not deleted", () => {
+  it("is reverted by restoring, which changes nothing if the opportunity is not deleted", () => {
     given(order(), gone)
       .when(restored)
       .thenEvents(changed("restored", { deleted_at: null }, { deleted_at: "2026-06-01T09:00:00.000Z" }))

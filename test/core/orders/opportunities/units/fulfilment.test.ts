@@ -39,7 +39,7 @@ describe.each(engines)("dispatch and return on %s", (engine) => {
       .filter((demand) => demand.is_active)
       .reduce((sum, demand) => sum + demand.quantity, 0)
 
-  it("prepare units once (scenario 101)", async () => {
+  it("prepare units of the same order, each once (scenario 101)", async () => {
     const { id, asset_ids } = await orderWith(2)
     const prepared_at = "2031-04-30T08:00:00.000Z"
     const reply = await quick(id, "prepare", { asset_ids, prepared_at })
@@ -93,7 +93,7 @@ describe.each(engines)("dispatch and return on %s", (engine) => {
     const other = await orderWith(1)
     expect((await w.patch(`${at}/assets/${other.asset_ids[0]}`, { action: "prepare" })).status).toBe(404)
   })
-  it("keep the quantity and product of lines with units", async () => {
+  it("reject a smaller quantity, another product and removal for lines with units", async () => {
     const { at } = await orderWith(2)
     await refused(w.patch(at, { quantity: 1 }), "quantity")
     await refused(w.patch(at, { item_id: null }), "item_id")

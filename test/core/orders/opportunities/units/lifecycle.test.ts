@@ -99,12 +99,12 @@ describe("a unit on an order", () => {
         promoted(0, 1)
       ))
 
-  it("goes on hire without a time of its own, and the order's status stays", () =>
+  it("goes on hire at a time that only the event records, and leaves the order's status unchanged", () =>
     given(order(2), line(), lamp(1), dispatched)
       .when(moved(withoutDemands, [1], goingOnHire(at)))
       .thenEvents(unitEvent("asset_on_hire", { status: 3 }, { status: 2 }, { on_hire_at: at })))
 
-  it("is returned, which releases it and promotes the order", () =>
+  it("is returned, which ends its reservation and advances the order's status", () =>
     given(order(2), line(), lamp(1), on_hire)
       .when(moved(withoutDemands, [1], returning(at, back)))
       .thenEvents(
@@ -183,7 +183,7 @@ describe("a unit on an order", () => {
       .thenRefused({ "asset_ids.0": [words] })
   )
 
-  it("moves with all others of its request or not at all, naming the unit at fault", () =>
+  it("moves together with the others of its request or not at all, naming the invalid unit", () =>
     given(order(), line(), lamp(1), lamp(2), allocated, unit(2, { status: 3 }))
       .when(moved(withoutDemands, [1, 2], dispatching(at, about)))
       .thenRefused({ "asset_ids.1": ["Lamp 2 is on hire and cannot be dispatched."] }))

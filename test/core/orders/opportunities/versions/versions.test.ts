@@ -25,7 +25,7 @@ describe.each(engines)("versions of a quote on %s", (engine) => {
       .filter((demand) => demand.is_active)
       .reduce((sum, demand) => sum + demand.quantity, 0)
 
-  it("adopt the existing lines as the first, which is active", async () => {
+  it("begin with the existing lines as the first version, which is active", async () => {
     const { id, line } = await quote()
     expect(await shown(id)).toMatchObject({
       active_version_id: 0,
@@ -211,7 +211,7 @@ describe.each(engines)("versions of a quote on %s", (engine) => {
     await refused(w.patch(at, {}), "label")
     expect((await w.amend(at, { label: null })).label).toBeNull()
   })
-  it("go with their lines when deleted, but never the active one or the last", async () => {
+  it("are deleted with their lines, except the active and the last version", async () => {
     const { id } = await quote()
     const { id: v1 } = await make(id)
     const at = (version: number) => `/opportunities/${id}/versions/${version}`
@@ -256,7 +256,7 @@ describe.each(engines)("versions of a quote on %s", (engine) => {
     await w.post(`/opportunities/${one.id}/change_status`, { status: 2 })
     await refused(w.post(`/opportunities/${one.id}/versions`), "state")
   })
-  it("are cloned as the active one's lines alone", async () => {
+  it("are not cloned, except the lines of the active one", async () => {
     const { id } = await quote()
     await make(id)
     await make(id, { version_type: 1 })

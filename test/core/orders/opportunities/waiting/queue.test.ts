@@ -93,10 +93,10 @@ const cases: ReadonlyArray<readonly [number, number, ReadonlyArray<Asked>, objec
 ]
 
 describe("lines that wait for stock", () => {
-  it.each(cases)("settle by stock, quantity reserved and queue: %i, %i, %o: %o", (stock, others, all, expected) => {
+  it.each(cases)("with stock %i, %i reserved and queue %o, end as %o", (stock, others, all, expected) => {
     expect(outcome(stock, others, all)).toEqual(expected)
   })
-  it("show how much is free for each, from the start of the queue", () => {
+  it("report the available quantity of each line, in queue order", () => {
     const looked = look(3, 1, [line(1), line(4), line(1)])
     expect(looked.map(({ found }) => found?.available_for_item)).toEqual([2, 1, -3])
   })
