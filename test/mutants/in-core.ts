@@ -313,7 +313,7 @@ export const rule_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: engine_test, test: "let windows of one lamp touch but not overlap", engine: "pg" }]
   },
   {
-    name: "the rule does not see which order holds a unit",
+    name: "the rules do not see which order holds a unit",
     file: "core/orders/opportunities/state/demands.ts",
     within: "conflictingHold",
     find: "demand.asset_id === stock_level_id && demand.is_active && meets",

@@ -24,7 +24,7 @@ export const link_mutants: ReadonlyArray<Mutant> = [
     killed_by: [{ file: links, test: "show nothing of the document before the PIN is right" }]
   },
   {
-    name: "a sixth PIN is checked",
+    name: "a sixth PIN is still checked after five wrong ones",
     file: tries,
     within: "waitFor",
     find: "counted.at(-max)",

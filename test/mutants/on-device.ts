@@ -23,10 +23,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     in_text: true,
     find: "pragma synchronous = full",
     replace: "pragma synchronous = off",
-    killed_by: [
-      { file: "test/sync/durable.test.ts", test: "an outbox's file is on disk before a command is acknowledged" },
-      { seeds: [1, 10] }
-    ]
+    killed_by: [{ file: "test/sync/durable.test.ts", test: "an outbox syncs every commit to disk" }, { seeds: [1, 10] }]
   },
   {
     name: "events that settle a command may be lost after the outbox dropped it",

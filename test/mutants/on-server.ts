@@ -76,7 +76,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/sync/server/reclaim-leases.long.test.ts",
-        test: "can be claimed up to 100 blocks of a table",
+        test: "advance a table's next id by at most 100 blocks",
         engine: "sqlite"
       }
     ]
@@ -103,7 +103,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     within: "movedOn",
     find: "{ last_n: n, seen_at: now }",
     replace: "{ seen_at: now }",
-    killed_by: [{ file: push_test, test: "are decided in order, each with the ids it drew offline", engine: "sqlite" }]
+    killed_by: [{ file: push_test, test: "are decided in order with the ids drawn offline", engine: "sqlite" }]
   },
   {
     name: "a device's commands are decided concurrently",
@@ -129,7 +129,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     within: "recordVerdict",
     find: "}, replicaStream(replica_id))]",
     replace: '}, "nobody")]',
-    killed_by: [{ file: push_test, test: "are decided in order, each with the ids it drew offline", engine: "sqlite" }]
+    killed_by: [{ file: push_test, test: "are decided in order with the ids drawn offline", engine: "sqlite" }]
   },
   {
     name: "a command that depends on a refused one is decided all the same",
@@ -137,7 +137,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     within: "decideNew",
     find: "const error = (yield* refusedNeed(replica.id, command)) ??",
     replace: "const error =",
-    killed_by: [{ file: push_test, test: "that depend on a refused one are not decided", engine: "sqlite" }]
+    killed_by: [{ file: push_test, test: "that depend on a refused command, even indirectly", engine: "sqlite" }]
   },
   {
     name: "another device's refused command holds a command of this one",
@@ -254,7 +254,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     within: "redactionFor",
     find: 'return type === commandDecided.type || (subject !== undefined && seen.get(subject) === "whole") ? undefined : "nothing"',
     replace: "return undefined",
-    killed_by: [{ file: channels_test, test: "receive no tokens of others" }]
+    killed_by: [{ file: channels_test, test: "get names of others' tokens only with the action log" }]
   },
   {
     name: "a release that shows less leaves readers the data an earlier one showed",
@@ -262,7 +262,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     within: "shown",
     find: "JSON.stringify([parts, columns, kept])",
     replace: "JSON.stringify([parts.map(([name]) => name), kept.length])",
-    killed_by: [{ file: channels_test, test: "has another fingerprint for each reader" }]
+    killed_by: [{ file: channels_test, test: "has another fingerprint for readers" }]
   },
   {
     name: "outcomes keep names that their user may no longer see",

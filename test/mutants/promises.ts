@@ -38,7 +38,7 @@ export const promise_mutants: ReadonlyArray<Mutant> = [
     "keeps the first agreed dates over any number of extensions, and shows them in the activity"
   ),
   decide(
-    "an extension over another order's unit is checked by the database only",
+    "only the database rejects an extension into another order's unit",
     "requireUnits",
     { find: "if (held.length === 0) return", replace: "if (held.length >= 0) return" },
     "is rejected if another order holds a unit, naming that order"
@@ -56,7 +56,7 @@ export const promise_mutants: ReadonlyArray<Mutant> = [
     "moves a charge end equal to the hire's end"
   ),
   planned(
-    "lines to keep are extended, as they get no dates of their own",
+    "lines that should keep their dates are extended with the order",
     "lineDates",
     { find: "own === null && header[bound] !== null && date !== header[bound]", replace: "own !== null" },
     "pins lines without their own dates to the old end"
@@ -74,7 +74,7 @@ export const promise_mutants: ReadonlyArray<Mutant> = [
     "reports errors by field and changes nothing"
   ),
   decide(
-    "a hire is extended and charged as before",
+    "an extended hire keeps its former price",
     "isRepriced",
     { find: "if (plan.lines.has(id)) return true", replace: "if (plan.lines.has(id)) return false" },
     "moves the header, lines with the old end, charge dates, price and demands together",

@@ -19,7 +19,7 @@ export const scanning_mutants: ReadonlyArray<Mutant> = [
     "takes a unit reserved by a kit out once the seal is broken"
   ),
   within("unit-out")(
-    "a unit out with another order is refused by later rules only",
+    "only later rules refuse a unit that is out with another order",
     "unitOut",
     { find: "if (holder !== undefined)", replace: "if (holder === null)" },
     "changes nothing if rejected, not even the unit's allocation"

@@ -31,7 +31,7 @@ export const today_mutants: ReadonlyArray<Mutant> = [
     "lists overdue dispatches"
   ),
   within("orders", lists)(
-    "a hire without an end is late",
+    "an open-ended hire is listed as overdue",
     "returning",
     { find: "and not open_ended_rental", replace: "", in_text: true },
     "lists returns that are due apart from overdue ones, and drops them once returned"

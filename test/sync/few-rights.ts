@@ -38,17 +38,17 @@ export const people: Holders = [
 ]
 /** Tokens of somebody who may do everything, by what the tokens may. */
 export const tokens: Holders = [
-  ["only sync", []],
+  ["sync", []],
   ["read products", ["products:read"]],
   ["read members", ["members:read"]],
   ["read opportunities", ["opportunities:read"]],
   ["write opportunities", ["opportunities:write"]],
-  ["see what is free", ["availability:read"]],
+  ["read availability", ["availability:read"]],
   ["read and write rates", ["rates:read", "rates:write"]],
   ["read activities and views", ["activities:read", "custom-views:read"]],
   ["read stock and containers", ["stock:read", "containers:read"]],
   ["read users", ["users:read"]],
-  ["choose what to be told of", ["notification-preferences:read", "notification-preferences:write"]],
+  ["set notification preferences", ["notification-preferences:read", "notification-preferences:write"]],
   ["read the action log", ["action-log:read"]]
 ]
 const permitted = (held: ReadonlyArray<string>, { permission }: Endpoint): boolean =>
@@ -96,13 +96,13 @@ export const describeFewRights = (of: {
       "(%s) answers queries like the server, and holds nothing beyond what its user may see",
       (_, held) => rights.sameAnswers(held)
     )
-    it.each(of.tokens)("(all permissions, but a token to %s) answers queries like the server", (_, abilities) =>
+    it.each(of.tokens)("(all permissions, limited by a token to %s) answers queries like the server", (_, abilities) =>
       rights.sameAnswersWithToken(abilities)
     )
     it.each(of.commanders)("(%s) accepts and refuses commands like the server, for the same reasons", (_, held) =>
       rights.sameVerdicts(held)
     )
-    it("that held data beyond its user's permissions would be detected", () => rights.findsWhatIsBeyond())
+    it("that holds data beyond its user's permissions is detected by these checks", () => rights.findsWhatIsBeyond())
   })
 
 /** A server with all kinds of data and devices of users with few permissions; both get the same queries. */

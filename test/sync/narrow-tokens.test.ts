@@ -37,7 +37,7 @@ describe.each(engines)("a device of a token, server on %s", (engine) => {
       await device.sync()
       expect(device.holds(subject).length > 0).toBe(expected.includes("Zork"))
     })
-    it("holds no addresses of members its user may not see, and refers to the server for a quote's", async () => {
+    it("holds no addresses its user may not see, and refers to the server for a quote's delivery address", async () => {
       const { user_id } = await server.person({ permissions: ["opportunities.view", "opportunities.create"] })
       const device = await enrol({ abilities: ["*"], user_id }, snapshot_beyond)
       expect(heldBy(device)).toEqual(["Frobnicator", "Quuxcorp", "Wumpus"])

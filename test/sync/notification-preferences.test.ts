@@ -59,7 +59,7 @@ describe.each(engines)("notification preferences on devices, server on %s", (eng
     for (const device of [office, dock])
       expect(await shown(device)).toMatchObject({ channels: { database: true, email: false, broadcast: true } })
   })
-  it("can be set for all types at once, more than once", async () => {
+  it("can be set for all types in one command, twice in a row", async () => {
     const types = notificationTypes.filter((one) => !one.is_system)
     for (const is_muted of [true, false])
       await dock.must("PUT", own, {
@@ -78,7 +78,7 @@ describe.each(engines)("notification preferences on devices, server on %s", (eng
     expect(await shown(counter)).toMatchObject({ channels, source: "setting" })
     expect([(await counter.get(house)).status, (await counter.put(house, { settings })).status]).toEqual([403, 403])
   })
-  it("are held without members by the device of a token for preferences alone", async () => {
+  it("reach a device whose token covers nothing else, without members' names and e-mail addresses", async () => {
     const abilities = ["sync:read", "sync:write", "notification-preferences:read", "notification-preferences:write"]
     const phone = await server.enrol("phone", (await server.create("/tokens", { name: "Phone", abilities })).secret)
     const { emails, members } = await phone.tables()

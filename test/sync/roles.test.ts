@@ -226,7 +226,7 @@ describe.each(engines)("the default roles, server on %s", (engine) => {
     expect((await server.put(order, {}, secret)).status).toBe(403)
   })
 
-  it("hold the permissions that sales, warehouse and read-only work need", async () => {
+  it("let Sales see stock and containers, and let Warehouse but not Read Only fulfil orders", async () => {
     const roles = await show("/roles?per_page=100")
     const holds = (name: string): ReadonlyArray<string> => roles.find((one: any) => one.name === name).permissions
     expect(holds("Sales")).toEqual(

@@ -34,7 +34,7 @@ describe.each(engines)("stocktakes on devices, with a server on %s", (engine) =>
     return { store, codes, sku }
   }
 
-  it.each([1, 2, 3, 4])("scans of three devices add up in any order: seed %i", async (seed) => {
+  it.each([1, 2, 3, 4])("add up the scans of three devices in any order: seed %i", async (seed) => {
     const random = randomOf(seed)
     const { codes, sku, store } = await shop(8)
     const { id } = await create("/stocktakes", { store_id: store })
@@ -61,7 +61,7 @@ describe.each(engines)("stocktakes on devices, with a server on %s", (engine) =>
     }
   })
 
-  it("counts, compares and closes without a network; movements by another device make no difference", async () => {
+  it("counted on one device are not affected by a dispatch on another", async () => {
     const { codes, sku, store } = await shop(2)
     const [counter, dock] = [await server.enrol(), await server.enrol()]
     const product = (await server.show(`/products?q[sku_eq]=${sku}`))[0].id
@@ -86,7 +86,7 @@ describe.each(engines)("stocktakes on devices, with a server on %s", (engine) =>
     await server.sameOn(counter)
   })
 
-  it("keeps a scan that comes after the end as a conflict, with its codes", async () => {
+  it("keep the codes of a scan that arrives after the close in a conflict", async () => {
     const { codes, store } = await shop(2)
     const { id } = await create("/stocktakes", { store_id: store })
     const device = await server.enrol()

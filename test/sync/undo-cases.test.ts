@@ -92,7 +92,7 @@ describe("an undo after others' unrelated changes", () => {
     const { ends_at } = dates
     expect(await show(`/opportunities/${id}?include=items`)).toMatchObject({ ends_at, items: [{ ends_at }] })
   })
-  it("deletes a quotation even if an order took its goods, but none that others changed", async () => {
+  it("deletes a quotation whose goods an order took, but not an opportunity that others changed", async () => {
     const { id: item_id } = await server.units(1, 1)
     const line = { name: "Head", item_id, quantity: 1 }
     const device = await filled()
@@ -206,7 +206,7 @@ describe("an undo of several steps", () => {
     await synced(device)
     expect((await standing(path)).map(([, status]: any) => status)).toEqual(["Allocated", "Allocated"])
   })
-  it("makes required steps depend on required ones only", () => {
+  it("makes a required step depend on the last required one, and an optional step on the one before it", () => {
     const named = (name: string, otherwise?: string) => ({
       command: name,
       request: { name, params: {}, ...(otherwise === undefined ? {} : { otherwise }) } satisfies UndoRequest
@@ -267,7 +267,7 @@ describe("redoing undone commands", () => {
     expect(await lines()).toBe(1)
     await synced(device)
   })
-  it("is refused if somebody set the same value since, whether it had been sent or not", async () => {
+  it("is refused if somebody changed the value since, whether or not the undone command was sent", async () => {
     const product = await lamp()
     const device = await filled()
     const undo = device.undo()

@@ -362,7 +362,7 @@ describe("undoing a daily command", () => {
     }
   )
   it.each(daily.filter(({ besides }) => besides !== undefined))(
-    "($what) keeps other values that others set, known here or not",
+    "($what) keeps other fields that others changed, whether or not the device has pulled them",
     async (row) => {
       for (const is_known of [true, false]) {
         const { look, n, was, w } = await recorded(row)

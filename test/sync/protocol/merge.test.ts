@@ -141,7 +141,7 @@ describe("pulled events are planned", () => {
       true,
       "reject: event 2 came after event 3"
     ]
-  ])("%s", (_name, state, pulled, up_to_date, expected) => {
+  ])("as $4 for: $0", (_name, state, pulled, up_to_date, expected) => {
     expect(told(merge(state, { events: events(pulled), up_to_date }))).toBe(expected)
   })
   it("with the server's error for a refusal, and none for an accepted command", () => {

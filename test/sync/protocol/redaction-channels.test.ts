@@ -41,7 +41,7 @@ describe("devices of users with few permissions", () => {
   }
   const outOfOrder = (device: InspectedDevice) => expect(device.sync()).rejects.toThrow("out of order")
 
-  it.each(fills)("receive no tokens of others, filled %s", async (_, snapshot_beyond) => {
+  it.each(fills)("get names of others' tokens only with the action log, filled %s", async (_, snapshot_beyond) => {
     await create("/tokens", { name: "Laptop of the auditor", abilities: ["*"] })
     const device = await filled({ snapshot_beyond }, await of(["products.view", "products.access"]))
     await create("/tokens", { name: "Phone of the auditor", abilities: ["*"] })
@@ -97,7 +97,7 @@ describe("devices of users with few permissions", () => {
     }
   )
 
-  it("answer for earlier times like the server, also for merged products", async () => {
+  it("answer availability as of earlier times like the server, also for merged products", async () => {
     const [lamp, secondary_id] = [await server.product(), await server.product()]
     await server.hold(lamp, 5)
     await server.hold(secondary_id, 3)
@@ -260,13 +260,13 @@ describe.each([
   it.each([
     ["product 7 Lamp", "2 by opportunity 8 Secret gala from 2026-07-01 to 2026-07-04"],
     ["stock level 7 MH-1", "opportunity 8 Secret gala from 2026-07-01 to 2026-07-04"]
-  ])("omit of %s which order holds it, if the user may not see orders", (what, to) => {
+  ])("omit which order holds %s if the user may see neither orders nor availability", (what, to) => {
     const told = { ...change, what, field: "held_by", from: null, to }
     expect(kept(["opportunities.view"], told)).toEqual([read(told)])
     expect(kept(["products.view"], told)).toBeUndefined()
     expect(kept(["products.view", "availability.view"], told)).toEqual([read(told)])
   })
-  it("keep of an anonymised person only values that do not identify them", () => {
+  it("keep only values of an anonymised person that do not identify them", () => {
     const scrub = {
       streams: ["member:7"],
       placeholders: { name: "Anonymised Member", description: null, number: "Anonymised" }
@@ -340,7 +340,7 @@ describe("redaction", () => {
   })
   const fingerprint = (held: ReadonlyArray<string>, of: Catalogue = catalogue) =>
     redactionFor(of, viewerWith(held, ["*"]), 7).fingerprint
-  it("has another fingerprint for each reader to whom a release shows more or less", () => {
+  it("has another fingerprint for readers to whom a release shows more or less than the previous one", () => {
     const less = tablesWith((name) =>
       name === "opportunities"
         ? {

@@ -139,7 +139,7 @@ describe.each(engines)("a device of a user with few permissions, server on %s", 
     few = (await person({ permissions: basics })).secret
   })
 
-  it("must update if its release cannot tell omitted columns, unless none are omitted", async () => {
+  it("must update from schema 1, unlike the device of an owner", async () => {
     const [fews, owners] = [await server.inspected({}, few), await server.inspected()]
     const hello = ({ id }: InspectedDevice, schema_version: number, by?: string) =>
       server.post(`/sync/replicas/${id}/hello`, { schema_version, last_n: 0, pending: [] }, by)
@@ -164,8 +164,8 @@ describe.each(engines)("a device of a user with few permissions, server on %s", 
     expect((await device.get(path)).status).toBe(404)
   })
   it.each([
-    ["who may see it whole", ["members.access", "members.view", "members.edit"]],
-    ["who sees a name alone", ["activities.access", "activities.view"]]
+    ["who may see the person in full", ["members.access", "members.view", "members.edit"]],
+    ["who may see only the name", ["activities.access", "activities.view"]]
   ])("keeps no bytes of an anonymised person, for a user %s", async (who, permissions) => {
     const device = await filled({ snapshot_beyond: Number.POSITIVE_INFINITY }, (await person({ permissions })).secret)
     const name = `Zacharias ${who}`

@@ -26,7 +26,7 @@ describe.each(engines)("devices on %s", (engine) => {
     return { fresh, report }
   }
 
-  it("have a token of their own, with the abilities of the enrolling token, which ends with that token", async () => {
+  it("have their own token with the abilities of the enrolling token, and lose it with that token", async () => {
     const abilities = ["products:read", "sync:read", "sync:write"]
     const mine = await create("/tokens", { name: "mine", abilities })
     const own = (await server.enrol("van", mine.secret)).profile.token

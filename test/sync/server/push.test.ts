@@ -55,7 +55,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
     (await events()).filter((event) => event.replica_id === id && event.type === commandDecided.type)
   const events = () => shop.run(Effect.flatMap(Store, (store) => store.find(journal, {})))
 
-  it("are decided in order, each with the ids it drew offline, and recorded so in the journal", async () => {
+  it("are decided in order with the ids drawn offline, and their events and verdicts are in the journal", async () => {
     const device = await enrol()
     const commands = [
       create(1, device.from),
@@ -167,7 +167,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
     const accepted = { status: "accepted" }
     expect(told).toMatchObject([refused, refused, accepted, refused, refused, refused, accepted])
   })
-  it("that depend on a refused one are not decided, and name it as the cause down the whole chain", async () => {
+  it("that depend on a refused command, even indirectly, are not decided, and name it as the cause", async () => {
     const device = await enrol()
     const refused = create(1, device.from, { name: "" })
     const child = {
@@ -307,7 +307,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
   })
   it.each<[string, (device: Device) => unknown, string]>([
     ["no commands", () => [], "commands"],
-    ["too many of them", (device) => Array.from({ length: 501 }, (_, at) => create(at + 1, device.from)), "commands"],
+    ["501 commands", (device) => Array.from({ length: 501 }, (_, at) => create(at + 1, device.from)), "commands"],
     ["text instead of a list", () => "x", "commands"],
     ["no number", (device) => [{ ...create(1, device.from), n: undefined }], "commands.0.n"],
     ["a number below one", (device) => [create(0, device.from)], "commands.0.n"],

@@ -89,7 +89,7 @@ describe.each(share(engines))("blocks of ids leased since the backup, on %s,", (
     expect((await groups()).meta.total).toBe(54)
     await server.sameOn(van)
   })
-  it("cannot be claimed where another device holds them or where they were never reached", async () => {
+  it("cannot be claimed if held by another device, too far ahead, or of a table without leases", async () => {
     const [van, shop] = [await server.enrol(), await server.enrol()]
     const entity = "product_groups"
     const [{ to }] = (await server.run(
@@ -107,7 +107,7 @@ describe.each(share(engines))("blocks of ids leased since the backup, on %s,", (
     expect((await create("/product_groups", { name: "Next" })).id).toBe(to + 11)
     expect((await server.post("/sync/leases/claim", { replica_id: 99, blocks: [] })).status).toBe(404)
   })
-  it("can be claimed up to 100 blocks of a table, however often a device asks", async () => {
+  it("advance a table's next id by at most 100 blocks in total, however often they are claimed", async () => {
     const van = await server.enrol()
     const entities = ["product_groups", "claims", "opportunity_items", "asset_assignments"]
     const blockOf = (entity: string) => catalogue.table(entity).lease_block_size

@@ -219,7 +219,7 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
     ])
     expect(positionOf(place(following).offset)).toBe(await head())
   })
-  it("resumes from a stored offset, and answers an empty catch-up with its end only", async () => {
+  it("resumes from a stored offset, and returns the same offset without events if there are none since", async () => {
     await makeLamps(5)
     const first = follow()
     await first.upToDate()
@@ -356,7 +356,7 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
     const { status, body } = await call("GET", `${shape}?${query}`)
     expect([status, Object.keys(body.errors ?? {})]).toEqual([422, [field]])
   })
-  it("is open to users who may sync, and a device's verdicts to its own user", async () => {
+  it("refuses users who may not sync, other users' devices and revoked devices", async () => {
     site.viewers.set("stranger", viewerWith([], ["lamps:read"]))
     expect((await ask("offset=-1", "nobody")).status).toBe(401)
     expect((await ask("offset=-1", "stranger")).status).toBe(403)

@@ -79,7 +79,7 @@ describe("commands", () => {
     expect(outbox.byState("rejected")).toMatchObject([{ n: 2, error }])
     expect(outbox.counts()).toEqual({ accepted: 1, pending: 1, rejected: 1 })
   })
-  it("that undo others follow them to their new ids when recorded again", () => {
+  it("that undo a command refer to its new id once both are recorded again", () => {
     const outbox = holding("a")
     const error = { status: 409, message: "No." }
     outbox.append(command("undoing a"), { undoes: ["a"] })
@@ -135,7 +135,7 @@ describe("commands", () => {
       ["b", ["maker"]]
     ])
   })
-  it("record when others' rows were created, and keep that when released", () => {
+  it("store the creation times of others' rows, kept when released and replaced when retried", () => {
     const outbox = open()
     outbox.addLease(1, [{ entity: "lamps", from: 1, to: 9 }])
     const seen = { "lamps/1": "own", "racks/9": "then" }
@@ -178,7 +178,7 @@ describe("commands", () => {
     ["a missing row", { status: 404, message: "No such lamp." }, ["lamp:2", "lamp:1"], "held"],
     ["an invalid field", { status: 422, message: "No.", errors: { name: ["No."] } }, ["lamp:1"], "rejected"],
     ["another row's state", { status: 422, message: "No.", errors: { state: ["No."] } }, ["lamp:2"], "rejected"]
-  ])("refused for %s after a refused command are %4$s", (_name, error, streams, state) => {
+  ])("refused for $0 after a refused command are $3", (_name, error, streams, state) => {
     const outbox = open()
     outbox.append(command("a"), on("lamp:1"))
     outbox.append(command("b"), on(...streams))
@@ -206,7 +206,7 @@ describe("commands", () => {
     expect(outbox.find("b")!.replaces).toBe("a")
     expect(outbox.append(command("c"), { named: ["lamps/7"] }).needs).toEqual(["b"])
   })
-  it("with differences are reported until seen, and others never", () => {
+  it("with differences from the server are reported until they are marked as seen", () => {
     const outbox = open()
     for (const id of ["a", "b", "c"]) outbox.append(command(id), on("lamp:1"))
     expect(outbox.recordedOf(1)?.events).toMatchObject([{ stream: "lamp:1" }])
@@ -245,7 +245,7 @@ describe("commands", () => {
     ])
     expect(outbox.append(command("b")).n).toBe(2)
   })
-  it("keep the additional ids of a later decision", () => {
+  it("store the additional ids of a later decision, which no other command draws", () => {
     const outbox = open()
     outbox.addLease(1, [{ entity: "lamps", from: 1, to: 10 }])
     const { n } = outbox.append(command("a", { lamps: [1] }))
@@ -276,7 +276,7 @@ describe("leases", () => {
     outbox.reopen(0, [{ entity: "lamps", from: 1, to: 3 }])
     expect([outbox.peekIds("lamps", 0, 9), outbox.peekIds("racks", 0, 9)]).toEqual([[2, 3], []])
   })
-  it("now held by others are lost to earlier commands, not to later ones", () => {
+  it("taken over by other devices count as lost for earlier commands, not for later ones", () => {
     const outbox = open()
     const block = { entity: "lamps", from: 1, to: 9 }
     outbox.addLease(1, [block])

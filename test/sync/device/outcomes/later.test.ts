@@ -31,9 +31,9 @@ describe("a command sent later than recorded", () => {
     expect(record.created_at).not.toBe(record.starts_at)
   })
   it.each([
-    ["days later", -3 * 86_400_000],
-    ["with the device's clock an hour ahead, by the server's receipt", 3_600_000]
-  ])("dates dispatch, return and sealing by the scan; sent %s", async (when, ahead_millis) => {
+    ["by the scan if sent days later", -3 * 86_400_000],
+    ["by the server's receipt if the device's clock is ahead", 3_600_000]
+  ])("dates dispatch, return and sealing %s", async (when, ahead_millis) => {
     const product_id = await server.serialised()
     const [unit, packed] = [await server.labelled(product_id), await server.labelled(product_id)]
     const code = unit.asset_number
@@ -59,7 +59,7 @@ describe("a command sent later than recorded", () => {
     expect(await recordedOf(product_id)).toMatchObject({ starts_at: back })
     expect((await show(`/containers/${box.id}`)).sealed_at).toBe(sealed)
   })
-  it("reports no difference for a case whose uuid the server makes again", async () => {
+  it("reports no difference for a case created offline", async () => {
     const device = await server.enrol()
     vi.useFakeTimers({ toFake: ["Date"] })
     const recorded = Date.now() + 60_000

@@ -50,7 +50,7 @@ describe.each(engines)("the doctor on a device, server on %s", (engine) => {
       await server.syncedAlike(device)
     })
   })
-  it("compares only what the user may see, and finds values beyond that", async () => {
+  it("finds no difference in a user's visible columns, and finds a hidden value held on the device", async () => {
     const { secret } = await server.person({ permissions: ["products.view", "products.access"] })
     const device = await filled({}, secret)
     expect(await device.problems()).toEqual([])

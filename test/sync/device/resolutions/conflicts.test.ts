@@ -165,7 +165,7 @@ describe.each(engines)("commands of a device that meet others' changes, server o
     expect(await onlyConflict(device)).toMatchObject({ n: 3, held: [{ n: 4 }] })
     expect(counts(device)).toEqual({ amended: 1, released: 1, rejected: 1, held: 1 })
   })
-  it("are dropped with their dependents, or leave these as conflicts", async () => {
+  it("are dropped together with dependent commands, or leave those as conflicts", async () => {
     const product = await server.serialised()
     const device = await enrol()
     for (const with_dependants of [false, true]) {
@@ -181,7 +181,7 @@ describe.each(engines)("commands of a device that meet others' changes, server o
     const error = { status: 424, message: expect.stringContaining("dropped") }
     expect(await onlyConflict(device)).toMatchObject({ name: "stock_levels.update", error })
   })
-  it("refused because an earlier step was refused are held by it", async () => {
+  it("refused because an earlier command was refused are held by that command", async () => {
     const { id, items } = await server.withLine(hire, { item_id: await server.product(), quantity: 1 })
     const [path, line] = [`/opportunities/${id}`, `/opportunities/${id}/items/${items[0].id}`]
     await must("POST", `${path}/convert_to_quotation`)

@@ -333,7 +333,7 @@ const rows: ReadonlyArray<Row> = [
   }
 ]
 
-describe.each(engines)("a command that the server refuses a device, server on %s", (engine) => {
+describe.each(engines)("a device's command that the server refuses, server on %s", (engine) => {
   const server = serverOfSuite(engine)
   const { create, must } = server
   let device: TestDevice, sam: Person
