@@ -141,7 +141,7 @@ describe("the words offered", () => {
     expect(await words("--", "completion", "")).toEqual(["bash", "fish", "zsh"])
     expect(await words("--", "api", "P")).toEqual(["PATCH", "POST", "PUT"])
   })
-  it("are none if another server than the replica's is meant", async () => {
+  it("are empty if another server or profile than the replica's is named", async () => {
     expect(await words("--", "--url", "http://127.0.0.1:9", "products", "show", "")).toEqual([])
     expect(await words("--", "--profile", "other", "products", "show", "")).toEqual([])
     const elsewhere = await place.type(["completion", "words", "--", "products", "show", ""], {

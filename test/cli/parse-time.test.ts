@@ -111,7 +111,7 @@ describe("days on which the clocks change", () => {
     ["2026-03-29", "Asia/Beirut", "--from", "2026-03-29T01:00:00+03:00"],
     ["2026-03-28", "Asia/Beirut", "--to", "2026-03-28T23:59:59+02:00"]
   ])("%s in %s for %s is %s", (text, zone, flag, expected) => expect(parseMomentIn(text, zone, flag)).toBe(expected))
-  it("are counted as days, and hours as hours", () => {
+  it("are one day long for +1d, while +5h counts elapsed hours", () => {
     const evening = Date.parse("2026-10-24T20:00:00Z")
     expect(parseMomentIn("+1d 9:00", london, "--from", evening)).toBe("2026-10-25T09:00:00+00:00")
     expect(parseMomentIn("+5h", london, "--from", evening)).toBe("2026-10-25T01:00:00+00:00")

@@ -25,13 +25,13 @@ const chosen = (flags: Asked["flags"], environment: Asked["environment"], logged
 const env = { url: staging, token: "s" }
 const on_replica = ["replica", house, "device"] as const
 it.each([
-  ["nothing at all", {}, {}, ["server", undefined, ""]],
-  ["an environment alone", {}, env, ["server", staging, "s"]],
-  ["a flag and an environment", { url: house }, env, ["server", house, "", "FLIGHTCASE_TOKEN"]],
+  ["no flag and no environment", {}, {}, ["server", undefined, ""]],
+  ["an environment with address and token", {}, env, ["server", staging, "s"]],
+  ["an address by flag beside an environment", { url: house }, env, ["server", house, "", "FLIGHTCASE_TOKEN"]],
   ["an address by flag, a token alone", { url: house }, { token: "s" }, ["server", house, "s"]],
-  ["two flags", { url: house, token: "f" }, env, ["server", house, "f"]],
+  ["address and token by flag", { url: house, token: "f" }, env, ["server", house, "f"]],
   ["a profile by flag that has no login", { profile: "x" }, env, ["server", staging, "s"]]
-] as const)("without a login, server and token are chosen for %s", (_, flags, environment, expected) => {
+] as const)("without a login, $0 selects $3", (_, flags, environment, expected) => {
   expect(chosen(flags, environment, false)).toEqual(expected)
 })
 it.each([
@@ -42,8 +42,8 @@ it.each([
   ["the same server under another spelling", {}, { url: "HTTPS://Rental.example.com:443/" }, on_replica],
   ["the address the server calls its own", {}, { url: "https://www.rental.example.com" }, on_replica],
   ["the same server and another token", {}, { url: house, token: "bob" }, [...on_replica, "FLIGHTCASE_TOKEN"]],
-  ["a token alone that is another", {}, { token: "bob" }, [...on_replica, "FLIGHTCASE_TOKEN"]],
-  ["a token alone that is the login's", {}, { token: "ann" }, on_replica],
+  ["only another token in the environment", {}, { token: "bob" }, [...on_replica, "FLIGHTCASE_TOKEN"]],
+  ["only the login's token in the environment", {}, { token: "ann" }, on_replica],
   ["--remote with the environment's token", { remote: true }, { token: "bob" }, ["server", house, "bob"]],
   ["--remote as the login", { remote: true }, {}, ["server", house, "device"]],
   ["--remote, another server in the environment", { remote: true }, env, ["server", staging, "s"]],
@@ -59,7 +59,7 @@ it.each([
   ],
   ["another address by flag", { url: staging }, {}, ["server", staging, ""]],
   ["a profile by flag, another environment", { profile: "default" }, env, [...on_replica, "FLIGHTCASE_URL"]]
-] as const)("with a login, server and token are chosen for %s", (_, flags, environment, expected) => {
+] as const)("with a login, $0 selects $3", (_, flags, environment, expected) => {
   expect(chosen(flags, environment)).toEqual(expected)
 })
 

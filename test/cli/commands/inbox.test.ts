@@ -81,14 +81,14 @@ describe("flightcase inbox", () => {
     expect(await type("inbox", "read", "--all", "--plan")).toMatchObject({ code: 2 })
     expect((await type("inbox")).out.trim().split("\n")).toHaveLength(2)
   })
-  it("exits with 4 for a token without the ability", async () => {
+  it("exits with 4 for a token without the notifications:read ability", async () => {
     const secret = (await place.json("tokens create --name narrow --abilities products:read")).token.secret
     expect(await type("inbox", "--url", place.url, "--token", secret)).toMatchObject({ code: 4 })
     expect(await type("inbox", "--watch", "--url", place.url, "--token", secret)).toMatchObject({ code: 4 })
   })
 })
 
-it("ages of notifications are given in one unit", () => {
+it("ages of notifications are rounded down to minutes, hours or days", () => {
   const now = Date.parse("2026-06-18T12:00:00.000Z")
   const ages = [0, 59_000, 60_000, 3_599_000, 3_600_000, 86_400_000 * 3.5, -5_000]
   expect(ages.map((millis) => ageText(new Date(now - millis).toISOString(), now))).toEqual(
@@ -125,7 +125,7 @@ describe("following the notification stream", () => {
     stop.abort()
     expect(await following).toEqual({ why: "stopped" })
   })
-  it("ends if the server refuses it or has no such stream", async () => {
+  it("ends if the server refuses the token or has no notification stream", async () => {
     const stop = new AbortController().signal
     const told = (): void => {}
     expect(await followNotifications({ url: place.url, token: "unknown", stop, told })).toMatchObject({

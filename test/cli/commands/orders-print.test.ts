@@ -41,7 +41,7 @@ beforeAll(async () => {
 })
 
 describe("documents printed without a network", () => {
-  it("carry codes that all scan, out and in", async () => {
+  it("carry codes that all scan, for dispatch and for return", async () => {
     await place.login()
     await place.stop()
     const codes = codesIn(await json("orders print 1 --type pick_list"))

@@ -105,7 +105,7 @@ describe("flightcase today", () => {
     }
     await done("sync")
   })
-  it("answers from the replica as from the server, and so does find", async () => {
+  it("prints the same from the replica as from the server, and so does flightcase find", async () => {
     await place.house.customer({ name: "Ελληνικό Θέατρο" })
     await done("sync")
     for (const line of [

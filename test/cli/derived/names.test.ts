@@ -67,7 +67,7 @@ describe("the nouns of the API", () => {
     ["GET", "/api/v1/availability", "availability.show", "availability show"],
     ["GET", "/api/v1/availability/{product}/gantt", "availability.gantt", "availability gantt"],
     ["POST", "/api/v1/containers/{container}/pack", "containers.pack", "containers pack"]
-  ])("reach %s %s as %4$s", (method, path, name, words) => {
+  ])("reach $0 $1 as $3", (method, path, name, words) => {
     expect(wordsOf({ ...endpoints[0]!, method: method as "GET", path, name })?.join(" ")).toBe(words)
   })
 })
@@ -77,7 +77,7 @@ describe("words on the command line", () => {
     expect(nearest("prodcts", ["products", "price"])).toBe("products")
     expect(nearest("xyzzy", ["products", "price"])).toBeUndefined()
   })
-  it("keep boolean flags apart from the words after them", () => {
+  it("after a boolean flag are its value only if they are true or false", () => {
     const booleans = new Set(["--is-active"])
     for (const [typed, read] of [
       ["update --is-active 12", "update --is-active=true 12"],
@@ -105,7 +105,7 @@ describe("numbers of other systems", () => {
     ["price", "1.234,50 €", undefined, true, "1234.50"],
     ["post_rent_unavailability", "1.5", "hours", false, "90"],
     ["sku", "1,234", undefined, false, "1,234"]
-  ] as const)("%s %s (%s) is %5$s", (column_name, text, unit, comma, expected) =>
+  ] as const)("in $0 are converted: $1 (unit $2) is $4", (column_name, text, unit, comma, expected) =>
     expect(convert(column_name, text, unit, comma)).toBe(expected)
   )
   it("take their unit from the heading if it is a known one", () => {
@@ -137,7 +137,7 @@ describe("columns", () => {
       Anything: "x"
     })
   })
-  it("without a mapping are read only under our own names, if others are mapped", () => {
+  it("that are neither mapped nor named like a field are ignored, if others are mapped", () => {
     expect(
       mapped(["name=Model"], ["Model", "Type", "weight"], { Model: "Aura", Type: "Moving Head", weight: "6" })
     ).toEqual({ name: "Aura", weight: "6" })

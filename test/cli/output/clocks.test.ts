@@ -38,7 +38,7 @@ describe("times on a terminal", () => {
       /at {8}2026-07-01 05:00[^]*\n2026-07-01 05:00\n/
     )
   })
-  it("are the default store's for users who may not see settings, and UTC, labelled so, when no store is known", async () => {
+  it("use the default store's zone for users who may not see settings, and UTC if no store is known", async () => {
     const seller = clocks({ "/api/v1/stores": answers["/api/v1/stores"] })
     await seller.look()
     expect(seller.zoneOf({})).toBe("America/New_York")

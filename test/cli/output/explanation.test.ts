@@ -6,7 +6,7 @@ const terminal = { is_tty: true, progress: false, answers: false, colour: false,
 const step = (figure: string, words: string) => ({ figure, rule: "sum", from: null, to: "1.00", words })
 
 describe("an explanation", () => {
-  it("is wrapped between words to the terminal's width, each figure named once", () => {
+  it("is wrapped between words to the terminal's width, under one heading for each figure", () => {
     expect(
       explanationText(
         [
@@ -30,7 +30,7 @@ describe("an explanation", () => {
     expect(wrapped("a incomprehensibilities b", 10)).toEqual(["a", "incomprehensibilities", "b"])
     expect(wrapped("", 10)).toEqual([""])
   })
-  it("prevents names from controlling the terminal", () => {
+  it("replaces escape characters and line breaks in names", () => {
     expect(explanationText([step("total", "\u001b[2JGala\nnight")], terminal)).toBe("total\n  \ufffd[2JGala night\n")
   })
   it("has one line for each step in a pipe, however long", () => {

@@ -257,7 +257,7 @@ describe("data cannot control the terminal", () => {
     900_000
   )
 
-  it("in any handwritten command: the list holds all of them", () => {
+  it("in any handwritten command, as each is in the list of tested ones", () => {
     const words = new Set([...derived, ...by_hand()].map(([word]) => word))
     expect(Object.keys(commands).filter((word) => !words.has(word))).toEqual([])
   })
@@ -278,7 +278,7 @@ describe("the sources", () => {
       .map((name) => join(folder, name))
   const code = (file: string): string =>
     readFileSync(join(root, file), "utf8").replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, "")
-  it("of the command line write to standard output and standard error in one file", () => {
+  it("of the command line write to standard output and standard error only in cli/output/out.ts", () => {
     const others = sources("cli").filter((file) => file !== "cli/output/out.ts")
     // Checks for terminals and widths may be elsewhere.
     const writing = others.filter((file) =>
@@ -287,7 +287,7 @@ describe("the sources", () => {
     expect(others.length).toBeGreaterThan(80)
     expect(writing).toEqual([])
   })
-  it("read lines with no reader that also splits at other characters", () => {
+  it("do not use readline or readLines, which also split at other characters than line breaks", () => {
     const reading = ["cli", "core", "server", "sync"]
       .flatMap(sources)
       .filter((file) => /readline|\.readLines\(/.test(code(file)))

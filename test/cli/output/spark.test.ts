@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest"
 import { gathered, shareBar, sparkline } from "../../../cli/commands/operations/usage/show.ts"
 
 describe("a line of blocks", () => {
-  it("draws a full block for the most, a low one for the least, and a dot for nothing", () => {
+  it("draws a full block for the maximum, lower ones for less, and a dot for zero", () => {
     expect(sparkline([0, 1, 2, 4, 8])).toBe("·▁▂▄█")
     expect(sparkline([1, 1_000_000])).toBe("▁█")
     expect(sparkline([0, 0])).toBe("··")

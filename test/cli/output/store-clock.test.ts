@@ -90,7 +90,7 @@ describe("a store in New York", () => {
       expect((await type(`${line} --json`)).err).toContain("since 2026-01-02T13:07:00.000Z")
     }
   })
-  it("shows times on its clock in the command suggested for lines that kept their dates", async () => {
+  it("uses its clock in the command suggested for lines whose dates did not change", async () => {
     const changed = await seen("orders update 2 --ends-at 2027-07-05T17:07")
     expect(changed.err).toContain("1 line keeps its dates: Lamp (until 2027-07-04 17:07).")
     expect(changed.err).toContain("To move it along: flightcase orders extend '#2' --to 2027-07-05T17:07 --lines 2.")
@@ -99,7 +99,7 @@ describe("a store in New York", () => {
     expect(whole_day.err).toContain("flightcase orders extend '#2' --to 2027-07-06 --lines 2.")
     await place.done("orders update 2 --ends-at 2027-07-04T17:07")
   })
-  it("mentions short quotations that claim nothing if no day is short", async () => {
+  it("has provisional quotations mentioned that are short, even if no day is", async () => {
     const { err, out } = await type("shortages --days --from 2029-03-01 --to 2029-03-05")
     expect([out, err]).toEqual(["", "Nothing found.\n"])
     const dates = { starts_at: "2029-03-01T13:07:00Z", ends_at: "2029-03-04T21:07:00Z" }
@@ -130,7 +130,7 @@ describe("a store in New York", () => {
     expect([days.code, days.err]).toEqual([2, expect.stringContaining('"2027-13-45" is no date')])
     expect((await json("products rates list 1 -q valid_from_gteq=2027-07-01")).meta.total).toBe(0)
   })
-  it("takes a day as an end in full, and echoes it", async () => {
+  it("takes an end date as the end of that day on its clock, and prints that", async () => {
     const made = await type("quote new --subject Day --from 2027-08-01 --to 2027-08-03 --json")
     expect(made.err).toContain("--to: until Tue 3 Aug 2027, end of day, America/New_York")
     expect(JSON.parse(made.out).opportunity).toMatchObject({

@@ -167,7 +167,7 @@ describe("the destination of a page", () => {
     expect([code, err]).toEqual([0, ""])
     expect(faultsOf(out)).toEqual([])
   })
-  it("is the file, with the data on standard output as well when requested", async () => {
+  it("is the named file, with the JSON on standard output if --json is given", async () => {
     const file = join(place.folder, "both.html")
     const { err, out } = await tool("availability", "gantt", "XLR10", ...dates, "--html", file, "--json")
     expect(err).toContain(`Wrote ${file}.`)

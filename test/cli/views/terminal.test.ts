@@ -43,7 +43,7 @@ const chart = (
 const escapes = /\u001b\[/
 
 describe("the calendar on a terminal", () => {
-  it("has months, weekdays and days above, and shows shortages by their sign, too", () => {
+  it("has a heading of months, weekdays and days, and shows shortages as negative numbers", () => {
     expect(`\n${gridText(products, terminal(80))}`).toBe(`
          Jun     Jul    
           Tu  We  Th  Fr
@@ -65,7 +65,7 @@ Head       4   4   0  -2
     expect(gridText(products, terminal(80))).not.toMatch(escapes)
     expect(escapeForTerminal(gridText(products, terminal(80, { colour: true })))).toContain("\u001b[31m  -2\u001b[0m")
   })
-  it("is a line per product and day in a pipe", () => {
+  it("is one line per product and day in a pipe", () => {
     expect(gridText(products, terminal(80, { is_tty: false, colour: true }))).toBe(
       "1\tHead\t2027-06-29\t4\n1\tHead\t2027-06-30\t4\n1\tHead\t2027-07-01\t0\n1\tHead\t2027-07-02\t-2\n"
     )
@@ -73,7 +73,7 @@ Head       4   4   0  -2
   it("removes escape sequences from names", () => {
     expect(gridText([{ ...products[0]!, product_name: "\u001b[2Jgone" }], terminal(80))).not.toMatch(escapes)
   })
-  it("without products says that nothing is kept", () => {
+  it("says that nothing is kept if there are no products", () => {
     expect(gridText([], terminal(80))).toMatch(/^Nothing is kept/)
     expect(gridText([], terminal(80, { is_tty: false }))).toBe("")
   })
@@ -95,7 +95,7 @@ stock 4    2027-06-28 to 2027-07-06
 short          !    
 `)
   })
-  it("take several days a column when the window is wider than the terminal, and end with the window", () => {
+  it("show several days per column when the window is wider than the terminal, up to the last day", () => {
     const long = { source_name: "A subject longer than any terminal is wide, really", phase: "on_hire" }
     const last_day = demand("2027-12-31T09:00:00.000Z", "2027-12-31T18:00:00.000Z", long)
     const year = chart("2027-01-01T00:00:00.000Z", "2027-12-31T00:00:00.000Z", [last_day])

@@ -84,7 +84,7 @@ describe("the calendar as a page", () => {
       "Head, Mon 29 Mar 2027: short of 2"
     )
   })
-  it("gives names the width that the days leave", () => {
+  it("gives product names the width that the days leave free", () => {
     const widest = (days: number): string =>
       /tbody th \{ max-width: ([^;]+);/.exec(
         calendarPage([product(1, "Head", "2027-03-26", Array(days).fill(1))], scene)
@@ -141,7 +141,7 @@ describe("the calendar as a page", () => {
       "1000 products over 380 days are 380000 cells; a page holds 60000."
     )
   })
-  it("without products says that nothing is kept at the store", () => {
+  it("says that nothing is kept at the store if there are no products", () => {
     const text = calendarPage([], scene)
     expect(faultsOf(text)).toEqual([])
     expect(textOf(all(readPage(text), "main")[0]!)).toContain("Nothing is kept at this store")
@@ -265,7 +265,7 @@ describe("the chart of claims as a page", () => {
       expect(textOf(all(bodyOf(text), "text")[0]!).replace(/[\u2068\u2069]/g, "")).toBe(shown(name))
     }
   })
-  it("shows who claims the parts of a kit, a lane each, with their shortages", () => {
+  it("shows a kit's part in its own lane, with its claims and shortage", () => {
     const part = {
       name: "Lamp",
       quantity: 2,

@@ -33,7 +33,7 @@ it("instants are shown to the minute, and in full when they differ within one mi
   ])
 })
 
-it("a row made only by the server, or only on this device, is reported as such", () => {
+it("a row that only the server or only this device created is reported as such", () => {
   const what = "shortage acknowledgement 101"
   expect(report({ what, field: null, here: null, there: "insert" })).toEqual([
     `9  ${what}: the server made it; nothing of that was shown here.`

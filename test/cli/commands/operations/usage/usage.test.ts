@@ -144,14 +144,14 @@ const shown = async (words: ReadonlyArray<string>, env?: { readonly [name: strin
 const askedOfUsage = (): ReadonlyArray<string> => asked.filter((path) => path.startsWith("/api/v1/usage"))
 
 describe("the table of usage", () => {
-  it("in a pipe is rows only, with one request", async () => {
+  it("has only rows in a pipe, from one request", async () => {
     expect(await shown(["usage"])).toBe(
       "availability.calendar\tGET /api/v1/availability/calendar\t150\t750\n" +
         "members.list\tGET /api/v1/members\t1200\t1200\nusage.index\tGET /api/v1/usage\t50\t0\n"
     )
     expect(asked).toEqual(["/api/v1/usage"])
   })
-  it("on a terminal has the window, its days as blocks, and the share of each row", async () => {
+  it("shows the window, a block per day and each row's share on a terminal", async () => {
     expect(await shown(["usage"], seen)).toMatchInlineSnapshot(`
       "7d  2026-07-01 12:30 to 2026-07-08 12:30 UTC  1,400 calls  1,950 units
       ·▂·····█  1,200 calls on the busiest day
@@ -165,7 +165,7 @@ describe("the table of usage", () => {
     // The days first: the question itself counts, and no day may have more calls than the whole.
     expect(askedOfUsage()).toEqual(["/api/v1/usage?dimension=day", "/api/v1/usage"])
   })
-  it("by day has every day of the window, from one request", async () => {
+  it("lists every day of the window with --by day, from one request", async () => {
     expect(await shown(["usage", "--by", "day"], seen)).toMatchInlineSnapshot(`
       "7d  2026-07-01 12:30 to 2026-07-08 12:30 UTC  1,400 calls  1,950 units
       ·▂·····█  1,200 calls on the busiest day
@@ -196,7 +196,7 @@ describe("the table of usage", () => {
   it("shows shares of calls if no call cost units", async () => {
     expect(await shown(["usage", "--by", "token"], seen)).toMatch(/none\s+3\s+0\s+100%\s+█+/)
   })
-  it("as JSON is the server's answer", async () => {
+  it("is replaced by the server's JSON with --json", async () => {
     expect(JSON.parse(await shown(["usage", "--json"], seen))).toMatchObject({
       usage: [{ key: "availability.calendar" }, {}, {}],
       meta: { dimension: "endpoint", window }
@@ -208,7 +208,7 @@ describe("the request of usage", () => {
     [["--window", "30d", "--by", "status"], "window=30d&dimension=status"],
     [["--from", "2026-06-01", "--to", "2026-06-30"], "window=custom&from=2026-06-01&to=2026-06-30"],
     [["--channel", "webhook_sent", "--token", "4"], "channel=webhook_sent&token_id=4"]
-  ])("has for the flags %o the query %s", async (flags, query) => {
+  ])("turns the flags %o into the query %s", async (flags, query) => {
     await shown(["usage", ...flags])
     expect(asked).toEqual([`/api/v1/usage?${query}`])
   })
