@@ -98,7 +98,7 @@ describe("the package", () => {
 
 describe("the manual", () => {
   const linked = join(prefix, "share/man/man1")
-  it("is linked for man, with a page for each noun", () => {
+  it("has all its pages in the folder that man reads", () => {
     expect(readdirSync(linked).toSorted()).toEqual(readdirSync(manual).toSorted())
     expect(readdirSync(linked)).toEqual(expect.arrayContaining(words("flightcase.1.gz flightcase-products.1.gz")))
   })
@@ -125,7 +125,7 @@ describe("the bill of materials", () => {
 })
 
 describe("the built command line", () => {
-  it("starts without the rules and the libraries that only commands need", () => {
+  it("starts without importing the core", () => {
     const start = readFileSync(join(root, "out/cli.js"), "utf8")
     const [loaded] = start.split("import(")
     expect(loaded).toMatch(/from"\.\/parts\//)

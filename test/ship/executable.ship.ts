@@ -46,7 +46,7 @@ describe("the executable", () => {
 
 describe.skipIf(!hasProgram("systemd-analyze"))("the unit", () => {
   const unit = join(root, "deploy/systemd/flightcase.service")
-  it("is exposed no more than 1.5 of 10 by systemd's measure", () => {
+  it("has an exposure of at most 1.5 of 10 in systemd-analyze security", () => {
     const report = execFileSync("systemd-analyze", ["security", "--offline=true", unit], { encoding: "utf8" })
     expect(Number(/Overall exposure level for \S+: (\S+)/.exec(report)?.[1])).toBeLessThan(1.5)
   })
@@ -65,7 +65,7 @@ describe.skipIf(!hasProgram("debootstrap") || process.getuid?.() !== 0)("the Deb
     execFileSync("debootstrap", ["--variant=minbase", "bookworm", bare], { stdio: "ignore" })
     writeFileSync(join(bare, "root/flightcase.deb"), readFileSync(made(/_amd64\.deb$/)))
   })
-  it("installs with what it depends on", () => {
+  it("installs with its dependencies", () => {
     inside("apt-get", "install", "-y", "-q", "--no-install-recommends", "/root/flightcase.deb")
     expect(inside("flightcase", "--version")).toMatch(/^flightcase \d/)
     expect(statSync(join(bare, "etc/flightcase/env")).mode & 0o777).toBe(0o640)

@@ -68,7 +68,7 @@ describe.skipIf(!hasProgram("nginx"))("behind nginx", () => {
     expect(new TextDecoder().decode(first.value)).not.toBe("")
     await reader.cancel()
   })
-  it("takes an attachment of 19 MB", async () => {
+  it("accepts an attachment of 19 MB", async () => {
     const form = new FormData()
     const { product } = (await (await post("/products", { name: "Desk" })).json()) as { product: { id: number } }
     form.set("attachable_type", "Product")
