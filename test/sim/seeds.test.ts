@@ -6,7 +6,7 @@ const per_test = 5
 /** The first of each part, whose seeds see to other kinds of commands. */
 const firsts = [1, 251, 501, 751]
 
-describe("twenty seeds", () => {
+describe("twenty seeds of the simulation", () => {
   const total = nothingYet()
   it.each(firsts)(
     "end with devices equal to the server after lost connections, replies, power and processes: five from %i",

@@ -95,7 +95,7 @@ describe("a simulated power cut", () => {
     return false
   }
 
-  it("tears pages, and loses nothing if commits are synced, as the log repairs them", () => {
+  it("tears pages, but loses nothing if commits are synced, because the log repairs them", () => {
     let torn = 0,
       damaged_without_log = 0
     cut("full", (copy, torn_pages) => {

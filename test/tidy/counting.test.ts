@@ -59,7 +59,7 @@ describe("rental words", () => {
       said("// a product\nconst separate = yield_(Store); /* stock */ const store = makeStore(generated)")
     ).toEqual([])
   })
-  it("include store as a place", () => {
+  it("include store where it names a place, as in store_id", () => {
     expect(said("row.store_id + stores")).toEqual(["store", "store"])
   })
 })
@@ -117,7 +117,7 @@ describe("the list of ceilings", () => {
   })
   const today = tidinessOf(sources),
     allowed = asCounted(today)
-  it("names each kind and folder", () => {
+  it("holds a count for each kind and folder", () => {
     expect(allowed).toEqual({
       counts: {
         "files in circles of imports": { core: 2 },

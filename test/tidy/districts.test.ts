@@ -37,7 +37,7 @@ function foldersAbove(file: string): ReadonlyArray<string> {
 }
 
 describe("districts", () => {
-  it.each(Object.entries(districts))("of %s import only those before them", (tree, order) => {
+  it.each(Object.entries(districts))("of %s import only districts listed before them", (tree, order) => {
     const districtOf = (file: string) => file.split("/")[1]!
     const turned = [...graph].flatMap(([file, imported]) =>
       [...imported].flatMap((other) =>
@@ -53,7 +53,7 @@ describe("districts", () => {
       new Set(order.filter((name) => !name.endsWith(".ts")))
     )
   })
-  it("import each other in no circle, types included", () => {
+  it("have no circular imports, types included", () => {
     expect(folderCircles(graph)).toEqual([])
   })
 })
@@ -75,7 +75,7 @@ describe("folders", () => {
   })
 })
 
-describe("the amount to learn", () => {
+describe("the size of the source", () => {
   const texts = [...sources.values()].map(({ text }) => text)
   const linesOf = (found: ReadonlyArray<string>) => found.reduce((sum, one) => sum + one.split("\n").length, 0)
   const counted = {
@@ -85,7 +85,7 @@ describe("the amount to learn", () => {
       (text) => text.match(/^export (?:const|function|class|interface|type|async) /gm) ?? []
     ).length
   }
-  it.each(Object.entries(limits))("is limited: %s to %i", (what, limit) => {
+  it.each(Object.entries(limits))("stays within its limit: %s at most %i", (what, limit) => {
     expect(counted[what as keyof typeof counted]).toBeLessThanOrEqual(limit)
   })
 })
