@@ -93,7 +93,7 @@ const verdict_fields = {
 }
 const scanned_fields = {
   ...verdict_fields,
-  status: choice(line_statuses, { nullable: true, describe: "Status of its line; of a case the first that differs" }),
+  status: choice(line_statuses, { nullable: true, describe: "Status of the line; of a case, the first that differs" }),
   way_out: text({ nullable: true })
 }
 const decidedVerdict = { ...verdict_fields, level_ids: list(integer()), product_id: integer({ nullable: true }) }
@@ -167,7 +167,7 @@ const writes: ReadonlyArray<Endpoint> = [
     fields: {
       missing_as: choice(missing_records, {
         default: "lost",
-        describe: "Record missing units as lost, or write them off at once"
+        describe: "Record missing units as lost, or write them off"
       })
     },
     creates: [service_records, stock_transactions],
@@ -204,7 +204,7 @@ export const stocktakesSlice: Slice = {
     stocktakes: {
       second_person: boolean({
         default: false,
-        describe: "A stocktake is not closed by the person who started it or counted all of it"
+        describe: "Its only counter, and who started it, may not close it"
       })
     }
   },

@@ -47,7 +47,7 @@ export const stocktakes = table(
     product_group_id: ref("product_groups", {
       nullable: true,
       on_delete: "keep",
-      describe: "Count this group alone, with the groups in it; default: everything at the store"
+      describe: "Count this group alone, with groups in it; default: all"
     }),
     notes: longText({ nullable: true }),
     status: choice(stocktake_statuses, { computed: true, default: "open" }),
@@ -60,7 +60,11 @@ export const stocktakes = table(
     /** How closing recorded missing units. */
     missing_as: choice(missing_records, { nullable: true, computed: true }),
     /** Lines by status, once it is closed. */
-    totals: json<JsonObject, { readonly nullable: true; readonly computed: true }>({ nullable: true, computed: true }),
+    totals: json<JsonObject, { readonly nullable: true; readonly computed: true; readonly hidden: true }>({
+      nullable: true,
+      computed: true,
+      hidden: true
+    }),
     /** Lines as closing recorded them, except units that were found where they belong. */
     outcome: json<
       ReadonlyArray<JsonObject>,
@@ -139,7 +143,7 @@ export const totals_shown = {
   counted: integer(),
   found: integer(),
   missing: integer(),
-  surplus: integer({ describe: "Counted goods beyond what was expected" }),
+  surplus: integer({ describe: "Counted goods beyond the records" }),
   unexpected: integer(),
   elsewhere: integer(),
   out: integer(),
@@ -150,11 +154,11 @@ export const totals_shown = {
 export const taken_shown = {
   totals: Shown.keys(
     { ...totals_shown, expected_value: Shown.optional(money()), missing_value: Shown.optional(money()) },
-    { nullable: true, describe: "Pieces by outcome, and their purchase prices" }
+    { nullable: true, describe: "Pieces by outcome, and their value" }
   ),
   stocktake_lines: Shown.objects(
     { ...line_fields, unit_cost: Shown.optional(money({ describe: "Purchase price of one" })) },
-    { describe: "What differs first; in lists only if included" }
+    { describe: "Differences first; in lists only if included" }
   )
 }
 /** Where, when and by whom a unit was seen last. */
