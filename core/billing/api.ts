@@ -120,7 +120,7 @@ const result: Schema.Codec<MovedResult> = Schema.suspend(() =>
   Schema.Struct({ id: wholeNumber, payment_id: wholeNumber })
 )
 
-/** The payment or refund with the updated invoice, as callers usually need both. */
+/** Response of a payment or refund: it and the updated invoice, as callers usually need both. */
 const both = ({ id, payment_id }: MovedResult, input: Input) =>
   Effect.all({
     row: renderById(paymentResource, payment_id, [], viewContext(input)),
@@ -170,7 +170,7 @@ const paymentEndpoints: ReadonlyArray<Endpoint> = [pay, refund]
 
 // Effects of issuing and voiding on the opportunity: its `invoiced` flag (rules/rulings, `invoiced` flag).
 
-/** An opportunity is invoiced while a standard invoice of it stands; deposits and proformas do not count. */
+/** An opportunity is invoiced while it has an issued standard invoice; deposits and proformas do not count. */
 const invoicedFlag = reaction({
   on: [invoiceIssued, invoiceVoided],
   facts: ({ events }) =>

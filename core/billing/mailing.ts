@@ -48,7 +48,7 @@ const fields = {
 type Fields = typeof fields
 
 type Errors = { [field: string]: ReadonlyArray<string> }
-/** The addresses of a field, one or several; undefined if none is given. */
+/** Parses the address or addresses of a field; undefined if none is given. Faults are added to `errors`. */
 const addressesIn = (field: string, given: Json | undefined, errors: Errors): ReadonlyArray<string> | undefined => {
   const list = given === null || given === undefined || given === "" ? [] : Array.isArray(given) ? given : [given]
   if (list.length > addresses_max)
@@ -65,7 +65,7 @@ const addressesIn = (field: string, given: Json | undefined, errors: Errors): Re
 interface Facts {
   /** The member's billing address; undefined without one. */
   readonly known: string | undefined
-  /** On devices whose user may not see addresses; the server looks one up. */
+  /** True on devices whose user may not see addresses; the server looks one up. */
   readonly is_withheld: boolean
 }
 const sees_addresses = /^members\./
@@ -80,7 +80,7 @@ const factsOf = (input: Input<typeof one, Fields>): Effect.Effect<Facts, Failure
     return { known: chosenContact(rows, yield* billingTypeIds)?.address, is_withheld }
   })
 
-/** Repeated messages about one invoice are all sent. */
+/** A time after `last`, so that repeated messages about one invoice differ and are all sent. */
 const momentAfter = (now: string, last: string | null): string =>
   last !== null && last >= now ? new Date(Date.parse(last) + 1).toISOString() : now
 

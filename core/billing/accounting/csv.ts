@@ -94,8 +94,8 @@ const xero_columns = [
   "Currency"
 ]
 /**
- * Amounts before tax, as the import expects. Each row has quantity 1 and its full amount: unit prices and discounts
- * would be rounded again. Negative totals become credit notes there.
+ * Invoices and credit notes for Xero, with amounts before tax. Each row has quantity 1 and its full amount, as Xero
+ * would round unit prices and discounts again. Negative totals become credit notes there.
  */
 const xeroFile = (documents: ReadonlyArray<PostedDocument>, options: ExportOptions): string =>
   csv(
@@ -159,7 +159,7 @@ const quickbooksFile = (documents: ReadonlyArray<PostedDocument>, options: Expor
     options
   )
 
-/** Rows of a bank statement, which both programs import; refunds are negative. */
+/** Payments as rows of a bank statement, for both programs; refunds are negative. */
 const paymentsFile = (documents: ReadonlyArray<PostedDocument>, options: ExportOptions): string =>
   csv(
     ["*Date", "*Amount", "Payee", "Description", "Reference", "Account", "Currency"],
@@ -169,7 +169,7 @@ const paymentsFile = (documents: ReadonlyArray<PostedDocument>, options: ExportO
       Payee: one.member_name,
       Description: `Invoice ${one.invoice_number ?? ""}`,
       Reference: one.reference,
-      // The account the payment was received on comes first.
+      // The account that received the payment comes first.
       Account: one.postings[0]?.account ?? "",
       Currency: one.currency
     })),

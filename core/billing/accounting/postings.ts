@@ -45,7 +45,10 @@ export const accountsOf = (settings: Settings): Accounts => {
   }
 }
 
-/** Minor units of the document's currency; exactly one of debit and credit is non-zero, none is negative. */
+/**
+ * A debit or credit of one account, in minor units of the document's currency: one of the two is zero, neither is
+ * negative.
+ */
 interface Posting {
   readonly account: string
   readonly tax_code: string
@@ -78,11 +81,11 @@ export interface Posted {
   readonly postings: ReadonlyArray<Posting>
 }
 
-/** A positive amount is a debit, a negative one a credit; zero amounts produce no posting. */
+/** Posts a positive amount as debit, a negative one as credit; zero produces no posting. */
 const posting = (account: string, tax_code: string, amount: number): ReadonlyArray<Posting> =>
   amount === 0 ? [] : [{ account, tax_code, debit: Math.max(0, amount), credit: Math.max(0, 0 - amount) }]
 
-/** One posting per account and tax code, in order of appearance. */
+/** Sums amounts to one posting per account and tax code, in order of appearance. */
 const summed = (parts: ReadonlyArray<readonly [account: string, tax_code: string, amount: number]>) => {
   const sums = new Map<string, { readonly account: string; readonly tax_code: string; amount: number }>()
   for (const [account, tax_code, amount] of parts) {
@@ -109,7 +112,7 @@ const linesOf = (items: ReadonlyArray<Item>, accounts: Accounts, sign: 1 | -1): 
       net: sign * item.subtotal,
       tax: sign * item.tax_total
     }))
-/** The total is a debit; revenue and tax are credits, by account and tax code. */
+/** Postings of a sale: its total as debit, revenue and tax as credits by account and tax code. */
 const salePostings = (lines: ReadonlyArray<PostedLine>, accounts: Accounts): ReadonlyArray<Posting> => [
   ...posting(
     accounts.receivables,
@@ -145,7 +148,7 @@ export const postedInvoice = (
     postings: salePostings(lines, accounts)
   }
 }
-/** Reverses the invoice's postings. */
+/** Postings of a voided invoice: the reverse of the invoice's. */
 export const postedVoid = (invoice: InvoiceRow, items: ReadonlyArray<InvoiceItemRow>, accounts: Accounts): Posted => {
   const lines = linesOf(items, accounts, -1)
   return {
@@ -160,7 +163,7 @@ export const postedVoid = (invoice: InvoiceRow, items: ReadonlyArray<InvoiceItem
     postings: salePostings(lines, accounts)
   }
 }
-/** `groups`: revenue group of each invoice row, to be reversed by the credit. */
+/** Postings of a credit note. `groups`: revenue group of each invoice row, as the credit reverses its revenue. */
 export const postedCreditNote = (
   note: CreditNoteRow,
   items: ReadonlyArray<CreditNoteItemRow>,
@@ -189,7 +192,7 @@ export const postedCreditNote = (
     postings: salePostings(lines, accounts)
   }
 }
-/** Refunds have the opposite sign. */
+/** Postings of a payment; those of a refund have the opposite sign. */
 export const postedPayment = (
   payment: PaymentRow,
   invoice: Pick<InvoiceRow, "id" | "number" | "exchange_rate">,
@@ -220,7 +223,7 @@ export const postedPayment = (
 
 type Due = Pick<InvoiceRow, "type" | "status" | "due_at" | "overdue_told_at" | "deleted_at">
 
-/** Proformas are never due. An invoice is notified once, even if it is paid and reopened. */
+/** Whether to notify the invoice as overdue: never for proformas, and once even if it is paid and reopened. */
 export const isToBeTold = (invoice: Due, zone: string, now_millis: number): boolean =>
   (invoice.status === "issued" || invoice.status === "partially_paid") &&
   invoice.type !== "proforma" &&

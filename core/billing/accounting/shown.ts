@@ -39,7 +39,7 @@ export type PostedDocument = typeof postedDocument.Type
 
 const keyOf = ({ id, kind }: Pick<Posted, "kind" | "id">): string => `${kind}/${id}`
 
-/** With days in the company's time zone. */
+/** API representation of a posted document, with days in the company's time zone. */
 export const shownPosted = (
   posted: Posted,
   member: { readonly name: string; readonly email: string | null },

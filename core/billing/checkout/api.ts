@@ -27,7 +27,7 @@ import type { CheckoutSource } from "../state/rows.ts"
 
 // Facts for billing an opportunity, read in the transaction.
 
-/** Billable rows, and what their taxes depend on. */
+/** Billable rows of an opportunity, and the data their taxes depend on. */
 export const chargedSource = Effect.fnUntraced(function* (
   header: OpportunityRow,
   customer_tax_class_id: number | null

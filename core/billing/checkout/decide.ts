@@ -1,4 +1,4 @@
-/** A draft from an opportunity (rules/billing 1.3). */
+/** Creates a draft invoice from an opportunity (rules/billing 1.3). */
 import { exclusiveTax, inclusiveTax } from "../../pricing/pricing/line.ts"
 import { allocateMoney, formatMoney, parseMoney, percentOfMoney } from "../../values/money.ts"
 import { groupKey, type RowTax, sumsOf } from "../state/amounts.ts"
@@ -48,10 +48,10 @@ const leftOf = ({ credited, invoice }: Deposit): ReadonlyArray<TaxSummaryRow> =>
 }
 const grossOf = (groups: ReadonlyArray<TaxSummaryRow>): number => groups.reduce((sum, { gross }) => sum + gross, 0)
 
-/** The amounts, capped at what is left to deduct. */
+/** Limits tax groups to a gross total, in proportion to their amounts. */
 const within = (groups: ReadonlyArray<TaxSummaryRow>, limit: number): ReadonlyArray<TaxSummaryRow> => {
   if (grossOf(groups) <= limit) return groups
-  // May be less than the sum of the positive amounts, because of deductions.
+  // The limit may be below the sum of the positive groups, as negative ones offset them; those are dropped.
   const above = groups.filter(({ gross }) => gross > 0)
   const parts = allocateMoney(
     limit,
@@ -96,11 +96,11 @@ const nameOf = ({ id, issued_at, number }: InvoiceRow): string =>
 
 // Part of the unbilled rest: a percentage, an amount or lines (rules/billing 1.9).
 
-/** At most one of them; without any, the whole rest. */
+/** The requested part of the unbilled rest, by at most one of the fields; without any, all of it. */
 interface PartAsked {
   /** Share of the opportunity's total. */
   readonly percent: string | null
-  /** Before tax. */
+  /** Amount before tax. */
   readonly amount: Json
   readonly lines: ReadonlyArray<{ readonly opportunity_item_id: number; readonly quantity?: string | null }> | null
 }
@@ -141,7 +141,7 @@ const moneyPart = ({ header, rest, subject, whole }: Parts, percent: string | nu
   if (percent !== null) {
     const shares = nets.map((net) => percentOfMoney(net, percent))
     const net = shares.reduce((all, one) => all + one, 0)
-    // Both halves of an odd amount are rounded up.
+    // Two shares of 50 % of an odd amount are both rounded up, so each tax group may exceed the rest by one unit.
     if (net - left > groups.length) return tooMuch(net)
     const rows = groupRows(groups, net > left ? allocateMoney(left, shares) : shares, {
       header,
@@ -157,7 +157,7 @@ const moneyPart = ({ header, rest, subject, whole }: Parts, percent: string | nu
   if (read.success > left) return tooMuch(read.success)
   return Result.succeed(groupRows(groups, allocateMoney(read.success, nets), { header, name: `Part of ${subject}` }))
 }
-/** One row per tax class and rate. */
+/** Rows for a part of the rest: one per tax class and rate with a non-zero net. */
 const groupRows = (
   groups: ReadonlyArray<TaxSummaryRow>,
   nets: ReadonlyArray<number>,
@@ -233,7 +233,7 @@ interface CheckoutAsked extends PartAsked {
 /** Statuses of opportunities that cannot be billed, by state. */
 const not_billed: { readonly [state: number]: ReadonlyArray<number> } = { 1: [2, 3], 2: [6] }
 
-/** Values of custom fields that invoices have with the same name and kind; defaults for the others. */
+/** Copies custom fields that invoices have with the same name and kind; the others get defaults. */
 const copiedCustomFields = (
   { from, to }: CheckoutFacts["custom"],
   values: JsonObject
@@ -276,7 +276,7 @@ export const checkout = (facts: CheckoutFacts, asked: CheckoutAsked, context: De
     }
   })
 
-/** Unbilled rows; 422 if there are none. */
+/** Unbilled rows of the opportunity; 422 if nothing is left to bill. */
 const restOf = (
   whole: ReadonlyArray<InvoiceItemRow>,
   billed: Billed | undefined,
@@ -306,7 +306,7 @@ const draftOf = (
     version_id: opportunity.active_version_id === 0 ? null : opportunity.active_version_id,
     currency_code: opportunity.currency_code,
     exchange_rate,
-    // Its rows are net, even if the opportunity's prices include tax.
+    // The draft's rows are net, even if the opportunity's prices include tax.
     prices_include_tax: false,
     payment_terms_days: termsOf(member),
     custom_fields: copiedCustomFields(custom, opportunity.custom_fields)

@@ -21,9 +21,9 @@ export interface Endpoint {
 }
 export interface Party {
   readonly name: string
-  /** BT-29, BT-46: the party's identifier at the other party. */
+  /** BT-29, BT-46: the identifier the other party uses for this one. */
   readonly identifier: string | null
-  /** BT-30, BT-47. */
+  /** BT-30, BT-47: company registration number. */
   readonly registration_number: string | null
   /** BT-31, BT-48: begins with a country's prefix. */
   readonly vat_id: string | null
@@ -55,11 +55,11 @@ export interface Line {
   readonly description: string | null
   /** Negative on deductions, as prices never are (BR-27). */
   readonly quantity: string
-  /** BT-131. */
+  /** BT-131: line amount without VAT. */
   readonly net: string
   /** BT-146, without VAT: of one unit, or of `price_quantity` units. */
   readonly price: string
-  /** BT-149. */
+  /** BT-149: quantity the price is for; null for one unit. */
   readonly price_quantity: string | null
   readonly allowance: LineAllowance | null
   readonly category: VatCategory
@@ -85,7 +85,7 @@ export interface EInvoice {
   /** BT-6 and BT-111: VAT in the seller's accounting currency, if it differs. */
   readonly accounting: { readonly currency: string; readonly tax: string } | null
   readonly note: string | null
-  /** BT-10. */
+  /** BT-10: the buyer's reference. */
   readonly buyer_reference: string | null
   /** BT-13: the buyer's purchase order. */
   readonly order_reference: string | null
@@ -93,17 +93,17 @@ export interface EInvoice {
   readonly preceding: ReadonlyArray<{ readonly number: string; readonly date: string | null }>
   /** BG-14, BT-73 and BT-74: the hire. */
   readonly period: DatePeriod | null
-  /** BT-72, where there is no period. */
+  /** BT-72: delivery date; null if there is a period. */
   readonly delivery_date: string | null
   readonly seller: Party
   readonly buyer: Party
   /** BG-17: the account to pay to. */
   readonly account: { readonly iban: string; readonly bic: string | null; readonly holder: string | null } | null
-  /** BT-20. */
+  /** BT-20: payment terms as text. */
   readonly payment_terms: string | null
   readonly lines: ReadonlyArray<Line>
   readonly vat: ReadonlyArray<VatGroup>
-  /** BT-106 and BT-109, BT-110, BT-112 and BT-115: nothing is rounded and nothing is prepaid. */
+  /** BT-106 and BT-109 (net), BT-110 (tax), BT-112 and BT-115 (gross): nothing is rounded or prepaid. */
   readonly totals: { readonly net: string; readonly tax: string; readonly gross: string }
 }
 
@@ -111,7 +111,7 @@ export interface EInvoice {
 export const paymentMeansCode = (currency: string): string => (currency === "EUR" ? "58" : "30")
 /** UNTDID 5189: discount. */
 export const discount_code = "95"
-/** UN/ECE Recommendation 20: one. Rows have no unit of their own, and their price covers the whole hire. */
+/** Unit of every row: "one" in UN/ECE Recommendation 20. Rows have no unit, and their price covers the whole hire. */
 export const unit_code = "C62"
 
 // Input of an electronic invoice: our invoice or credit note, and related data.
@@ -134,7 +134,7 @@ export interface SourceRow {
   readonly starts_at: string | null
   readonly ends_at: string | null
 }
-/** How a rate is reported; without a category its percentage decides. */
+/** How a VAT rate is reported; if the category is null, its percentage decides. */
 export interface RateReport {
   readonly name: string
   readonly category: VatCategory | null
@@ -173,11 +173,11 @@ export interface Source {
 /** Decimals of amounts (BR-DEC-*); prices may have more. */
 const decimals_max = 2
 
-/** Whether the amount has a representation; thousandths of a dinar have none. */
+/** Whether the amount fits in two decimals; thousandths of a dinar do not. */
 export const fits = (minor: number, currency: string): boolean =>
   minor % 10 ** Math.max(0, scaleOf(currency) - decimals_max) === 0
 
-/** An amount that {@link fits}. */
+/** The amount as a decimal string with at most two decimals; it must pass {@link fits}. */
 export const amountText = (minor: number, currency: string): string => {
   const scale = scaleOf(currency)
   return scale <= decimals_max
@@ -185,11 +185,11 @@ export const amountText = (minor: number, currency: string): string => {
     : fromScaled(BigInt(Math.round(minor / 10 ** (scale - decimals_max))), decimals_max)
 }
 
-/** Without trailing zeros: "20.0000" is "20". */
+/** Drops trailing zeros: "20.0000" becomes "20". */
 const plainText = (decimal: string): string =>
   decimal.includes(".") ? decimal.replace(/0+$/, "").replace(/\.$/, "") : decimal
 
-/** An amount in the base currency, with at most two decimals. */
+/** Converts an amount to the base currency, with at most two decimals. */
 export const inBaseCurrency = (
   minor: number,
   { base_currency, currency_code, exchange_rate }: Pick<Source, "base_currency" | "currency_code" | "exchange_rate">
@@ -227,7 +227,7 @@ export const linePrice = (
   const price = amountOf(Math.abs(row.unit_price), currency_code)
   const before = Number(timesMoney(Math.abs(row.unit_price), row.quantity))
   const discount = Math.abs(row.discount_amount)
-  // Without a percentage it is the rounding of a price, not a discount.
+  // A discount without a percentage is the rounding of a price, so it is not reported as a discount.
   const is_shown = discount === 0 || (row.discount_percent !== null && !is_negative)
   const comes = is_shown && before - discount === Math.abs(net)
   const is_close = price.times(exact(quantity)).minus(amountOf(before, currency_code)).abs().lessThanOrEqualTo(slack)
@@ -253,7 +253,7 @@ export const linePrice = (
 }
 const amountOf = (minor: number, currency: string) => exact(minor).dividedBy(exact(10).pow(scaleOf(currency)))
 
-/** The percentage is omitted if rounding to whole yen removed the discount. */
+/** BG-27: the discount of a line; without the percentage if rounding made it differ from the amount. */
 const allowanceOf = (row: SourceRow, before: number, discount: number, currency: string): LineAllowance => {
   const percent = row.discount_percent
   const missed =
@@ -275,7 +275,9 @@ export interface RowVat {
   readonly rate: string | null
   readonly report: RateReport
 }
-/** Rows without money have no rate and join the first rate, to which they add nothing. */
+/**
+ * VAT category and rate of each row. Rows without money take those of the first other row, to which they add nothing.
+ */
 export const vatOfRows = (
   rows: ReadonlyArray<SourceRow>,
   rates: Pick<Source, "rates" | "untaxed">
@@ -308,7 +310,7 @@ interface VatSum {
   readonly tax: number
   readonly reasons: ReadonlyArray<string>
 }
-/** One per category and rate, highest rate first. Tax is that of the rows, as rounded when billed. */
+/** VAT sums per category and rate, highest rate first. Tax is that of the rows, as rounded when billed. */
 export const vatSums = (rows: ReadonlyArray<SourceRow>, vats: ReadonlyArray<RowVat>): ReadonlyArray<VatSum> => {
   const pairs = rows.flatMap((row, at) => {
     const vat = vats[at]
@@ -351,5 +353,5 @@ export const vatGroups = (sums: ReadonlyArray<VatSum>, currency: string, sign: 1
     reason: said.length === 0 ? reasons[category].text : said.join("; "),
     reason_code: reasons[category].code
   }))
-/** Categories that state a reason for no VAT; exempt has none of its own. */
+/** Whether a VAT category states why no VAT is due; exempt needs a reason from the user. */
 const needsReason = (category: VatCategory): boolean => category !== "S" && category !== "Z"

@@ -13,10 +13,10 @@ import { dayOf, millisOf } from "../../values/time.ts"
 
 // Party identifiers of electronic invoices: VAT ids, Peppol ids.
 
-/** Greece and Northern Ireland use other prefixes in VAT ids than in addresses (BR-CO-09). */
+/** Country prefixes of VAT ids; Greece and Northern Ireland use others there than in addresses (BR-CO-09). */
 const prefixes: ReadonlySet<string> = new Set([...countries.map(({ code }) => code), "EL", "XI"])
 
-/** A VAT id begins with a country's prefix; other numbers are tax numbers (BT-31, BT-32). */
+/** Sorts a number into VAT ids, which begin with a country's prefix, and other tax numbers (BT-31, BT-32). */
 const taxNumbersOf = (
   given: string | null
 ): { readonly vat_id: string | null; readonly tax_registration: string | null } => {
@@ -28,12 +28,12 @@ const taxNumbersOf = (
     : { vat_id: null, tax_registration: text }
 }
 
-/** `0088:1234567890128`, with or without the prefix of Peppol's registers. */
+/** Parses `0088:1234567890128`, with or without the prefix of Peppol's registers. */
 const parsePeppolId = (given: string): Endpoint | undefined => {
   const found = /^(?:iso6523-actorid-upis::)?(\d{4}):(\S{1,50})$/i.exec(given.trim())
   return found?.[1] === undefined || found[2] === undefined ? undefined : { scheme: found[1], id: found[2] }
 }
-/** By Peppol id, else by mail (EAS code EM). */
+/** Electronic address of a party: the Peppol id, else the e-mail address (EAS code EM), else null. */
 const endpointOf = ({ email, peppol_id }: Pick<NamedParty, "email" | "peppol_id">): Endpoint | null => {
   const peppol = peppol_id === null ? undefined : parsePeppolId(peppol_id)
   if (peppol !== undefined) return peppol
@@ -65,7 +65,7 @@ const problemsOf = (
   return errors
 }
 
-// BR-6, BR-9, BR-CO-26, BR-S-2, BR-Z-2, BR-E-2, BR-AE-2
+// Missing or invalid data of the seller: BR-6, BR-9, BR-CO-26, BR-S-2, BR-Z-2, BR-E-2, BR-AE-2.
 const sellerProblems = ({ seller }: Source, vats: ReadonlyArray<RowVat>): ReadonlyArray<Problem> => {
   const { tax_registration, vat_id } = taxNumbersOf(seller.tax_number)
   const is_outside = vats.some(({ category }) => category === "O")
@@ -91,7 +91,7 @@ const sellerProblems = ({ seller }: Source, vats: ReadonlyArray<RowVat>): Readon
     )
   ]
 }
-// BR-7, BR-11, BR-AE-2
+// Missing or invalid data of the buyer: BR-7, BR-11, BR-AE-2.
 const buyerProblems = ({ buyer }: Source, vats: ReadonlyArray<RowVat>): ReadonlyArray<Problem> => [
   when(isBlank(buyer.name), "member.name", "An e-invoice names the buyer: give the member a name."),
   when(
@@ -107,7 +107,7 @@ const buyerProblems = ({ buyer }: Source, vats: ReadonlyArray<RowVat>): Readonly
     "With reverse charge an e-invoice names the buyer's VAT id: set the member's tax_number, such as DE123456789."
   )
 ]
-// PEPPOL-EN16931-R010, R020; CII is embedded in a PDF and needs no address.
+// Missing electronic addresses: PEPPOL-EN16931-R010, R020. CII needs none, as it is embedded in a PDF.
 const addressProblems = ({ buyer, seller }: Source, form: EInvoiceForm): ReadonlyArray<Problem> => {
   const shape = "such as 0088:1234567890128: the scheme's four digits, a colon and the id"
   const isMalformed = (id: string | null): boolean => id !== null && !isBlank(id) && parsePeppolId(id) === undefined
@@ -127,7 +127,7 @@ const addressProblems = ({ buyer, seller }: Source, form: EInvoiceForm): Readonl
   ]
 }
 
-// BR-16, BR-CO-17, BR-E-10, BR-O-11 to BR-O-14, BR-DEC-*
+// Rows that cannot be represented: BR-16, BR-CO-17, BR-E-10, BR-O-11 to BR-O-14, BR-DEC-*.
 const rowProblems = (
   source: Source,
   rows: ReadonlyArray<SourceRow>,
@@ -208,7 +208,9 @@ const built = (source: Source, rows: ReadonlyArray<SourceRow>, vats: ReadonlyArr
   }
 }
 
-/** Only if the seller's accounting currency fits electronic invoices. */
+/**
+ * VAT total in the seller's accounting currency; null if it is the invoice's, has over two decimals, or no VAT is due.
+ */
 const accountingOf = (source: Source, sign: 1 | -1, is_outside: boolean): EInvoice["accounting"] =>
   source.base_currency === source.currency_code || scaleOf(source.base_currency) > 2 || is_outside
     ? null
@@ -232,7 +234,7 @@ const lineOf = (
   period
 })
 
-/** First and last day, inclusive: an end at midnight is the day before. */
+/** First and last day of a period, inclusive: an end at midnight is the day before. */
 const periodOf = (
   { ends_at, starts_at }: { readonly starts_at: string | null; readonly ends_at: string | null },
   zone: string
@@ -254,7 +256,7 @@ const wholePeriod = (periods: ReadonlyArray<DatePeriod | null>): DatePeriod | nu
     null
   )
 
-/** Notes, and rows of text only. */
+/** Text of the invoice note: its notes and text-only rows; null without any. */
 const noteOf = ({ notes, rows }: Source): string | null => {
   const words = rows.filter(({ item_type }) => item_type === "text").flatMap((row) => [row.name, row.description])
   const texts = [...notes, ...words].filter((text) => text !== null && text.trim() !== "")
@@ -270,7 +272,7 @@ const oneLine = (text: string | null): string | null => {
   return joined === "" ? null : joined
 }
 
-/** Invoices not subject to VAT have no VAT numbers (BR-O-02, BR-O-03). */
+/** A party of the invoice; without tax numbers if not subject to VAT (BR-O-02, BR-O-03). */
 const partyOf = (party: NamedParty, role: "seller" | "buyer", is_outside: boolean): Party => {
   const { tax_registration, vat_id } = taxNumbersOf(party.tax_number)
   return {
@@ -285,7 +287,7 @@ const partyOf = (party: NamedParty, role: "seller" | "buyer", is_outside: boolea
     postcode: oneLine(party.postcode),
     county: oneLine(party.county),
     country_code: (party.country_code ?? "").toUpperCase(),
-    // Without the buyer's: booking the invoice does not need them.
+    // Only the seller's contact data: booking the invoice does not need the buyer's.
     phone: role === "seller" ? oneLine(party.phone) : null,
     email: role === "seller" ? oneLine(party.email) : null
   }

@@ -31,7 +31,7 @@ export const leaf = (
 ): ReadonlyArray<XmlElement> =>
   text === null || text === undefined || text.trim() === "" ? [] : [{ name, attributes, content: text.trim() }]
 
-/** Characters XML 1.0 cannot represent, even escaped, and unpaired surrogates. */
+/** Matches characters XML 1.0 cannot represent, even escaped, and unpaired surrogates. */
 const not_xml = /[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu
 const escaped = (text: string): string =>
   text
@@ -86,7 +86,7 @@ export const ciiText = (invoice: EInvoice): string =>
     )
   ])
 
-/** As `20260131` (format 102). */
+/** A date element, written as `20260131` (format 102). */
 const date = (name: string, types: "udt" | "qdt", day: string | null | undefined): Elements =>
   group(name, leaf(`${types}:DateTimeString`, day?.replaceAll("-", ""), { format: "102" }))
 const periodOf = (period: DatePeriod | null): Elements =>

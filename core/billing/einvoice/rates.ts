@@ -9,9 +9,9 @@ import type { EInvoiceFacts, InvoiceRow, VatReport } from "../state/tables.ts"
 import { tax_rates, type VatCategoryWord } from "../../setup/reference-data/tax.ts"
 import type { RateReport, Source, VatCategory } from "./amounts.ts"
 
-// Data of an electronic invoice besides rows, rates and addresses; stored at the issue.
+// Data of an electronic invoice besides rows, rates and addresses; stored when it is issued.
 
-/** From the current settings, store and hire. */
+/** Current settings, store and hire for an electronic invoice. */
 export const eInvoiceFactsNow = Effect.fnUntraced(function* (
   document: Pick<InvoiceRow, "member_id" | "opportunity_id" | "store_id">,
   settings: Settings
@@ -49,7 +49,7 @@ const categories: { readonly [K in VatCategoryWord]: VatCategory } = {
   outside: "O"
 }
 
-/** From current rates and settings: one per rate of the rows, and one without a rate for rows without a tax rule. */
+/** Current reporting of tax: one entry per rate of the rows, and one without a rate for rows without a tax rule. */
 export const vatReportsNow = Effect.fnUntraced(function* (
   items: ReadonlyArray<{ readonly tax_rate_id: number | null }>,
   settings: Settings
@@ -68,8 +68,8 @@ export const vatReportsNow = Effect.fnUntraced(function* (
 })
 
 /**
- * Stored at the issue; null on older invoices, which use current rates. An exemption reason missing at the issue is
- * taken from the current settings, as there is no electronic invoice without one.
+ * Reporting of tax as stored at the issue, or the current one for older invoices (`frozen` is null). A missing
+ * exemption reason is taken from the current settings, as the format requires one.
  */
 export const ratesReported = (
   frozen: ReadonlyArray<VatReport> | null,

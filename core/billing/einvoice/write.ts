@@ -110,7 +110,7 @@ const commonSource = Effect.fnUntraced(function* (
   } satisfies Partial<Source>
 })
 
-/** Values as of the issue, completed from `now`. */
+/** A party as of the issue; empty values are filled from `now`. */
 const filled = (then: NamedParty | null, now: NamedParty | null): NamedParty => ({
   ...nobody,
   ...now,
@@ -276,7 +276,10 @@ const classified = (category: VatCategory, rate: string | null): Elements =>
 
 const writers = { ubl: ublText, cii: ciiText }
 
-/** As issued; missing values are completed from current data, so that faults can be corrected. */
+/**
+ * Text of an electronic invoice as issued. If data is missing, current data completes it, so that faults can be
+ * corrected.
+ */
 const textOf = Effect.fnUntraced(function* (
   sourceOf: (reading: Reading) => Effect.Effect<Source, Failure, Store>,
   settings: Settings,

@@ -46,13 +46,13 @@ export interface UpdateFacts extends HeaderFacts {
   readonly items: ReadonlyArray<InvoiceItemRow>
 }
 const terms_default_days = 30
-/** Days until payment is due, as agreed with the customer. */
+/** Days until payment is due: the customer's term, else the default. */
 export const termsOf = (member: Pick<MemberRow, "invoice_term_length"> | undefined): number =>
   member !== undefined && member.invoice_term_length > 0
     ? Math.min(member.invoice_term_length, 365)
     : terms_default_days
 
-/** 422 on `member_id` if the member cannot be billed. */
+/** The member, if it can be billed; else 422 on `member_id`. */
 export const billable = (member: MemberRow | undefined): Result.Result<MemberRow, Rejection> =>
   member === undefined || member.deleted_at !== null
     ? reject("member_id", "The customer is archived; restore the member or name another one.")
@@ -107,7 +107,7 @@ const draftOnly = ({ status }: InvoiceRow, words: string): Result.Result<void, R
     ? Result.succeed(undefined)
     : reject("status", `The invoice is ${invoice_statuses[status].toLowerCase()}; only a draft can be ${words}.`)
 
-/** Absent fields keep their values; on an issued invoice only custom fields change. */
+/** Updates an invoice; absent fields keep their values, and issued invoices change only in custom fields. */
 export const updateInvoice = (
   facts: UpdateFacts,
   input: Pick<Input, "body"> & { readonly values: UpdateValues; readonly rows: { readonly id: InvoiceRow } },
@@ -142,7 +142,7 @@ export const updateInvoice = (
     }
   })
 
-/** The rows after an update; undefined if unaffected. A new customer changes the taxes. */
+/** Rows after an update; undefined if they stay as they are. A new customer changes their taxes. */
 const rowsAfter = (
   asked: {
     readonly next: InvoiceRow
@@ -238,7 +238,7 @@ export interface VoidFacts {
   /** Issued invoices that deduct this deposit. */
   readonly deducted_by: ReadonlyArray<string>
 }
-/** An invoice of zero is paid at the issue, and can be voided like an unpaid one. */
+/** Voids an unpaid invoice, or one with a total of zero, which counts as paid from its issue. */
 export const voidInvoice = (
   row: InvoiceRow,
   facts: VoidFacts,

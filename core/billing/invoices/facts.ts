@@ -93,7 +93,7 @@ export const deductionsOf = Effect.fnUntraced(function* (deposit_ids: ReadonlyAr
     rows.map((row) => row.invoice_id)
   )).filter(({ deleted_at, status }) => deleted_at === null && standing_statuses.some((one) => one === status))
   const standing = new Map(holders.map((row) => [row.id, row]))
-  // An invoice of zero has no status for credits; its rows show them.
+  // Invoices with a total of zero never get the status "credited", so their credit notes are checked by row.
   const notes = holders.length === 0 ? [] : yield* Store.find(credit_note_items, { invoice_id: [...standing.keys()] })
   const credited = Map.groupBy(notes, (note) => note.invoice_item_id)
   return Map.groupBy(

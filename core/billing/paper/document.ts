@@ -144,7 +144,7 @@ export const creditNoteDocument = (paper: CreditNotePaper): PrintDocument => {
   }
 }
 
-/** Payments and credits since the issue, and the balance. */
+/** Rows for payments and credits since the issue, and the balance. */
 const settledRows = (invoice: InvoiceRow, words: Words, money: Money) => {
   const { amount_credited, amount_outstanding, amount_paid, status } = invoice
   if (status === "draft" || status === "voided" || (amount_paid === 0 && amount_credited === 0)) return []
@@ -247,7 +247,7 @@ const payment = (paper: InvoicePaper, words: Words, money: Money): ReadonlyArray
 
 const inOrder = { order: ["sort_order", "id"] }
 
-/** Values from settings and customer; `logo_sha256`: content of the logo. */
+/** Document options from settings and customer; `logo_sha256`: hash of the logo's content. */
 export const paperOptions = Effect.fnUntraced(function* (
   { member_id, store_id }: { readonly member_id: number | null; readonly store_id: number | null },
   settings: Settings,
@@ -275,7 +275,7 @@ export const paperOptions = Effect.fnUntraced(function* (
   }
 })
 
-/** Buyer and seller of the document, or the current ones for a draft. */
+/** Buyer and seller as stored with the document; a draft has the current ones. */
 const namedParties = Effect.fnUntraced(function* (
   row: Parameters<typeof partiesOf>[0],
   settings: Settings
@@ -316,7 +316,7 @@ export const creditNotePaper = Effect.fnUntraced(function* (
 })
 
 const plain = (name: string): string => name.replace(/[^\w.-]+/g, "-")
-/** `invoice-0000000042`; for a draft, its id. */
+/** File name of an invoice: `invoice-0000000042`; a draft's has its id. */
 export const invoiceFileName = ({ id, number }: Pick<InvoiceRow, "id" | "number">): string =>
   `invoice-${plain(number ?? `draft-${id}`)}`
 export const creditNoteFileName = ({ id, number }: Pick<CreditNoteRow, "id" | "number">): string =>

@@ -146,7 +146,7 @@ export const taxRows = (
     value: money(tax)
   }))
 
-/** Tax in the accounting currency, if it differs (Directive 2006/112/EC, article 230). */
+/** Note of the tax in the accounting currency, if it differs (Directive 2006/112/EC, article 230). */
 export const foreignTax = (
   row: { readonly currency_code: string; readonly exchange_rate: string; readonly tax_total: number },
   words: Words,
@@ -182,7 +182,7 @@ export interface PaperLine extends Pick<
   | "starts_at"
   | "ends_at"
 > {
-  /** Deducts an earlier deposit. */
+  /** Whether the line deducts an earlier deposit. */
   readonly takes_deposit: boolean
 }
 interface Written {
@@ -191,17 +191,17 @@ interface Written {
 }
 type Window = Pick<PaperLine, "starts_at" | "ends_at">
 
-/** The window of most lines, printed in the header; lines with another one print their own. */
+/** The most frequent hire period, printed in the header; lines with another one print their own. */
 export const hireOf = <W extends Window>(lines: ReadonlyArray<W>): W | undefined => {
   const hired = lines.filter(({ ends_at, starts_at }) => starts_at !== null || ends_at !== null)
   const by_window = Map.groupBy(hired, ({ ends_at, starts_at }) => `${starts_at} ${ends_at}`)
   return [...by_window.values()].toSorted((a, b) => b.length - a.length)[0]?.[0]
 }
 
-/** An invisible direction mark: below a note in Arabic, the dates would appear in reverse order. */
+/** An invisible left-to-right mark: below a note in Arabic, dates would otherwise appear in reverse order. */
 export const shown_left_to_right = "\u200e"
 
-/** Date range; times belong to the delivery. */
+/** Date range of a hire period without times, which are printed with the delivery. */
 export const windowText = ({ ends_at, starts_at }: Window, { language, zone }: Written): string =>
   [
     ...new Set(
@@ -211,7 +211,7 @@ export const windowText = ({ ends_at, starts_at }: Window, { language, zone }: W
     )
   ].join(" – ")
 
-/** Prices with tax add up to amounts with tax: such documents print both with tax. */
+/** Table of lines. If prices include tax, amounts do, too, so that they add up. */
 export const linesTable = (
   lines: ReadonlyArray<PaperLine>,
   common: Window | undefined,

@@ -9,11 +9,11 @@ import { wordsOf } from "./words.ts"
 
 // Ways to pay printed on an invoice: a QR code for credit transfers in euros, and a payment URL.
 
-/** Amount due of a document; none for proformas, which take no payments. */
+/** Amount due of an invoice; 0 for proformas, which take no payments. */
 export const amountAsked = ({ amount_outstanding, type }: Pick<InvoiceRow, "amount_outstanding" | "type">): number =>
   type === "proforma" ? 0 : Math.max(0, amount_outstanding)
 
-/** Without spaces, in capitals. */
+/** IBAN without spaces, in capitals. */
 const plainIban = (iban: string): string => iban.replace(/\s+/g, "").toUpperCase()
 /** IBAN check: letters count as 10 to 35, the first four characters move to the end, and the number modulo 97 is 1. */
 export const isIban = (iban: string): boolean => {
@@ -25,7 +25,7 @@ export const isIban = (iban: string): boolean => {
   return rest === 1
 }
 export const isBic = (bic: string): boolean => /^[A-Z]{6}[A-Z0-9]{2}([A-Z0-9]{3})?$/.test(bic.trim().toUpperCase())
-/** Printed in groups of four. */
+/** IBAN in groups of four, for printing. */
 export const spacedIban = (iban: string): string => plainIban(iban).replace(/(.{4})(?=.)/g, "$1 ")
 
 const cut = (text: string, bytes_max: number): string => {
@@ -52,7 +52,7 @@ export const epcCode = (payment: {
   readonly text: string
 }): string | undefined => {
   const { amount_minor, currency, holder, iban } = payment
-  // At most 999999999.99.
+  // The format allows at most 999999999.99.
   if (currency !== "EUR" || amount_minor <= 0 || amount_minor > 99_999_999_999 || !isIban(iban)) return undefined
   const name = cut(holder, 70)
   if (name === "") return undefined
@@ -140,7 +140,7 @@ export const mailData = (
   }
 }
 
-/** Defaults without settings. */
+/** Subject and text of the mail if the settings have none. */
 export const standardMail = (data: MailData, language: string): { readonly subject: string; readonly text: string } => {
   const { company, invoice, member } = data
   const document = `${invoice["type"]} ${invoice["number"]}`

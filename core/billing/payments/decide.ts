@@ -107,7 +107,7 @@ export interface RefundFacts {
   readonly refunded: number
 }
 export const no_payment_named: RefundFacts = { payment: undefined, refunded: 0 }
-/** Reason the named payment cannot be refunded. */
+/** Reason the payment named by a refund cannot be refunded; undefined if it can. */
 const namedRefusal = (
   invoice: InvoiceRow,
   { amount = 0, payment_id }: MovedMoney,

@@ -9,7 +9,7 @@ import { compareDecimals } from "../../values/decimal.ts"
 import { percentOfMoney, timesMoney } from "../../values/money.ts"
 import type { InvoiceItemRow, InvoiceRow, TaxSummaryRow } from "./tables.ts"
 
-/** Tax of a row, frozen with it. */
+/** Tax class and rate of a row, stored with it. */
 export type RowTax = Pick<InvoiceItemRow, "tax_class_id" | "tax_rate_id" | "tax_rate_name" | "tax_rate">
 export const rowTax = (tax_class_id: number | null, tax: ResolvedTax): RowTax => ({
   tax_class_id,
@@ -18,7 +18,7 @@ export const rowTax = (tax_class_id: number | null, tax: ResolvedTax): RowTax =>
   tax_rate: tax.percentage
 })
 
-/** Quantity times price, and its discount; undefined if too large to be exact. */
+/** A row's price times quantity, and its discount; undefined if too large to be exact. */
 export const priced = ({
   discount_percent,
   quantity,
@@ -32,11 +32,11 @@ export const priced = ({
   return { amount: before - discount_amount, discount_amount }
 }
 
-/** A row with a known amount, with tax if prices include tax. */
+/** A row to be taxed; its amount includes tax if prices do. */
 export interface Taxable {
   readonly amount: number
   readonly tax: RowTax
-  /** Fixed net and tax of a deducted deposit. */
+  /** Net and tax of a row that deducts a deposit, which are not recalculated. */
   readonly fixed?: Pick<TaxedAmount, "net" | "tax">
 }
 interface TaxedRow {
@@ -47,14 +47,14 @@ interface TaxedRow {
 export const groupKey = ({ tax_class_id, tax_rate, tax_rate_id }: RowTax): string =>
   `${tax_class_id}/${tax_rate_id}/${tax_rate}`
 
-/** Net and tax of a whole group, rounded once. */
+/** Calculates net and tax of all rows of one class and rate, rounded once. */
 export type GroupTax = (amount: number, tax: RowTax) => Pick<TaxedAmount, "net" | "tax">
 const groupTax =
   (prices_include_tax: boolean): GroupTax =>
   (amount, { tax_rate }) =>
     prices_include_tax ? inclusiveTax(amount, tax_rate ?? "0") : exclusiveTax(amount, tax_rate ?? "0")
 
-/** The rows with net, tax and total, in their order. `ofGroup`: known tax of a group. */
+/** The rows in their order, with net, tax and total. `ofGroup` calculates the tax of rows of one class and rate. */
 export const taxedRows = (
   rows: ReadonlyArray<Taxable>,
   prices_include_tax: boolean,
@@ -188,8 +188,8 @@ export const settled = (
 // An issued invoice's balance after a payment or credit.
 
 /**
- * Changed columns. Minor units; refunds are negative. `at`: time of the payment, which is also when the invoice became
- * paid.
+ * Columns of an invoice that a payment or credit changes, in minor units; refunds are negative. `at`: time of the
+ * payment, stored as `paid_at` if it completes payment.
  */
 export const balanceAfter = (
   invoice: InvoiceRow,

@@ -21,7 +21,7 @@ import { convertMoney } from "../../values/currency.ts"
 interface BilledRow {
   readonly invoice: InvoiceRow
   readonly item: InvoiceItemRow
-  /** In hundredths; 0 if its whole amount was credited. */
+  /** Billed quantity in hundredths; 0 if the whole amount was credited. */
   readonly quantity: number
   readonly net: number
   readonly tax: number
@@ -30,12 +30,12 @@ export interface Billed {
   /** Total of the opportunity, or of its active version. */
   readonly total: number
   readonly currency_code: string
-  /** Without rows that deduct deposits. */
+  /** Rows of issued invoices, except those that deduct deposits. */
   readonly rows: ReadonlyArray<BilledRow>
   /** Drafts of standard invoices, with the amounts they would bill. */
   readonly drafts: ReadonlyArray<{ readonly invoice: InvoiceRow; readonly net: number }>
 }
-/** Billing of one invoice next to others. */
+/** An invoice's amount, and the billed amounts of its opportunity without it. */
 export interface Billing {
   readonly others: Billed
   readonly own: number
@@ -44,7 +44,7 @@ const sum = (amounts: ReadonlyArray<number>): number => amounts.reduce((all, one
 export const billedTotal = ({ rows }: Pick<Billed, "rows">): number => sum(rows.map(({ net }) => net))
 export const leftToBill = (billed: Pick<Billed, "rows" | "total">): number => billed.total - billedTotal(billed)
 
-/** Billed amount of rows. A deducted deposit was billed before, and is still part of the total. */
+/** Net billed by rows. Deducted deposits do not reduce it: they were billed before as part of the total. */
 const netOfRows = (rows: ReadonlyArray<Pick<InvoiceItemRow, "deposit_invoice_id" | "subtotal">>): number =>
   sum(rows.map((row) => (row.deposit_invoice_id === null ? row.subtotal : 0)))
 
@@ -55,7 +55,7 @@ const namesOf = (rows: ReadonlyArray<BilledRow>): string =>
 const moneyIn = (billed: Pick<Billed, "currency_code">, amount: number): string =>
   formatMoney(amount, billed.currency_code)
 
-/** `60.00 of 100.00 GBP (without tax) is billed by invoice 12; 40.00 is left`. */
+/** Describes the state: `60.00 of 100.00 GBP (without tax) is billed by invoice 12; 40.00 is left`. */
 export const billedText = (billed: Billed): string => {
   const by = billed.rows.length === 0 ? "" : ` by ${namesOf(billed.rows)}`
   return (
@@ -108,7 +108,7 @@ const taxOf = ({ tax_class_id, tax_rate, tax_rate_id, tax_rate_name }: InvoiceIt
   tax_rate_name
 })
 
-/** Unbilled part of a row; undefined if none. */
+/** Unbilled part of a row; undefined if it is billed completely. */
 const leftOfRow = (row: InvoiceItemRow, taken: ReadonlyArray<BilledRow>): InvoiceItemRow | undefined => {
   if (taken.length === 0) return row
   const net = row.subtotal - sum(taken.map((one) => one.net))
@@ -123,7 +123,7 @@ const leftOfRow = (row: InvoiceItemRow, taken: ReadonlyArray<BilledRow>): Invoic
       : exclusiveTax(net, row.tax_rate ?? "0").tax
   )
 }
-/** Part of a row; `quantity` in hundredths. */
+/** A copy of the row for part of its net; `quantity` in hundredths. */
 export const withNet = (row: InvoiceItemRow, net: number, quantity: number, tax: number): InvoiceItemRow => {
   const wanted = { ...row, quantity: quantity > 0 ? quantityText(quantity) : "1.00" }
   const amounts = quantityAndPrice(wanted.quantity, net)
@@ -192,7 +192,7 @@ const amountsIn = (opportunity: BilledOpportunity, invoice: InvoiceRow): ((amoun
   return (amount) => convertMoney(amount, invoice.currency_code, opportunity.currency_code, rate)
 }
 
-/** By opportunity. `but`: the draft to exclude, as it is the subject. */
+/** Billed amounts by opportunity. `but`: id of a draft to leave out. */
 export const billedOf = Effect.fnUntraced(function* (
   headers: ReadonlyArray<BilledOpportunity>,
   but?: number
@@ -249,7 +249,9 @@ export const billedOf = Effect.fnUntraced(function* (
   )
 })
 
-/** Billing of an invoice and of others for its opportunity; undefined except for standard invoices with one. */
+/**
+ * Billing of a standard invoice and of its opportunity's others; undefined for other types or without an opportunity.
+ */
 export const billingOf = Effect.fnUntraced(function* (
   invoice: InvoiceRow,
   items: ReadonlyArray<InvoiceItemRow>

@@ -2,16 +2,16 @@
 import { exact, fromScaled, multiplyDivide, roundHalfAway, toScaled } from "../../values/decimal.ts"
 import type { CreditNoteItemRow, InvoiceItemRow } from "./tables.ts"
 
-/** Deductions have negative amounts, and a negative rest. */
+/** Net and tax; both are negative for rows that deduct a deposit. */
 export interface Amounts {
   readonly net: number
   readonly tax: number
 }
 export interface RowLeft {
   readonly item: InvoiceItemRow
-  /** Part of the invoiced quantity, in hundredths. */
+  /** Uncredited quantity, in hundredths. */
   readonly quantity: number
-  /** Total of earlier credits by quantity; the last one takes the remainder of the row. */
+  /** Sum of earlier credits by quantity; the credit of the last quantity takes the remainder of the row. */
   readonly by_quantity: Amounts
   readonly left: Amounts
   /** Whether amounts were credited without a quantity, so the quantity no longer gives the rest. */
@@ -24,7 +24,7 @@ export const grossOf = ({ net, tax }: Amounts): number => net + tax
 
 type Credited = Pick<CreditNoteItemRow, "invoice_item_id" | "quantity" | "subtotal" | "tax_total" | "by_amount">
 
-/** `credited`: rows of the invoice's credit notes, with the credit's sign. */
+/** Uncredited rest of each row. `credited`: rows of the invoice's credit notes, negative for positive rows. */
 export const leftOf = (
   items: ReadonlyArray<InvoiceItemRow>,
   credited: ReadonlyArray<Credited>
@@ -54,14 +54,14 @@ export const share = (amount: number, part: number, whole: number): number =>
   whole < 0
     ? share(amount, 0 - part, 0 - whole)
     : (multiplyDivide(amount, part, whole) ?? roundHalfAway(exact(amount).times(part).dividedBy(whole)).toNumber()) + 0
-/** Clamped to between zero and `most`, on its side of zero. */
+/** Limits an amount to the range between zero and `most`, which may be negative. */
 const within = (amount: number, most: number): number =>
   most < 0 ? Math.max(most, Math.min(0, amount)) : Math.min(most, Math.max(0, amount))
 const isWithin = (amount: number, most: number): boolean => within(amount, most) === amount
 
 /**
- * Amount of a quantity of a row: its proportion, or the remainder with the last of the quantity. Undefined if it
- * exceeds the row's rest.
+ * Amount to credit for a quantity of a row: its proportion, or the remainder with the last of the quantity. Undefined
+ * if it exceeds the row's rest.
  */
 export const ofQuantity = (row: RowLeft, quantity: number): Amounts | undefined => {
   const { item, by_quantity, left } = row
@@ -105,8 +105,8 @@ const sumOf = (rows: ReadonlyArray<RowLeft>): Amounts => ({
   tax: rows.reduce((sum, { left }) => sum + left.tax, 0)
 })
 /**
- * Spreads an amount with tax over the rest of the rows, deductions included: first over tax classes, each rounded once,
- * then over their rows. The full rest takes every row whole.
+ * Splits a gross amount over the rests of rows, deductions included: first over tax classes, each rounded once, then
+ * over their rows. The full rest credits every row completely.
  */
 export const spread = (amount: number, rows: ReadonlyArray<RowLeft>): ReadonlyMap<number, Amounts> => {
   const classes = [

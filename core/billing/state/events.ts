@@ -11,7 +11,7 @@ import { credit_note_items, credit_notes, invoice_items, invoices, payments } fr
 import type { DecideContext } from "../../kernel/events/settings.ts"
 import { type NumberedKind, numbering_group, numberWritten, prefixOf } from "../../setup/settings/groups.ts"
 
-/** Hidden from the activity: the invoice names the billed party. */
+/** Columns hidden from the activity, such as the names of the parties. */
 const hidden = ["billed_to", "billed_by", "overdue_told_at", "tax_summary", "vat_reports"]
 const records = recordEvents(invoices, ...hidden)
 const { changed } = records
@@ -28,7 +28,7 @@ export const {
 
 export const invoiceIssued = changed("invoice.issued", {
   meaning: "An invoice was issued, with its number (null until the server gives one), due date and parties.",
-  // It exceeds the unbilled rest of its opportunity.
+  // The invoice exceeds the unbilled rest of its opportunity, as the user allowed.
   more: () => ({ also: Schema.optionalKey(Schema.Struct({ allow_overbilling: Schema.Boolean })) }),
   shows: (data) => data.also ?? {}
 })
@@ -85,8 +85,8 @@ export const billingEvents: ReadonlyArray<AnyEventType> = [
 // number series).
 
 /**
- * The next number of a kind, taken in the transaction that uses it, so that a series has no gaps; null where numbers
- * are not given, which is on devices.
+ * The next number of a kind; null on devices, which do not assign numbers. Taken in the transaction that uses it, so
+ * that a series has no gaps.
  */
 export const nextDocumentNumber = (
   kind: NumberedKind,
@@ -97,7 +97,7 @@ export const nextDocumentNumber = (
   const of_store = is_per_store && store_id !== null
   const nth = number(of_store ? `${kind}:store:${store_id}` : kind)
   const said = prefixOf(kind, settings)
-  // Two stores never use the same number: by law it identifies one document.
+  // By law a number identifies one document, so two stores never share one.
   const before = of_store && !said.includes("{store}") ? `${said}{store}-` : said
   return nth === null ? null : numberWritten(kind, nth, { before, settings, store_id })
 }

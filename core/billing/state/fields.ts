@@ -69,7 +69,7 @@ export const createFields = {
   prices_include_tax: boolean({ default: false }),
   items: items()
 }
-/** A body as parsed: optional fields may be absent. */
+/** Parsed values of a new invoice; optional fields may be absent. */
 export type CreateValues = Partial<ValuesOf<typeof createFields>>
 export const updateFields = {
   member_id: ref("members"),

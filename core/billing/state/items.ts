@@ -17,7 +17,7 @@ export interface ItemFacts {
   /** The customer's tax class for sales; null if untaxed. */
   readonly customer_tax_class_id: number | null
 }
-/** The header of the rows, after the update. */
+/** The invoice of the rows, after the update. */
 type ItemHeader = Pick<InvoiceRow, "id" | "currency_code" | "prices_include_tax">
 
 const dated = (row: Pick<InvoiceItemRow, "starts_at" | "ends_at">): boolean =>
@@ -61,7 +61,7 @@ export const itemsFrom = (
       isJsonObject(given) ? given : {},
       before,
       facts,
-      // Further errors of an unknown row are of no use.
+      // An unknown row has one error; others would not help.
       isUnknown ? () => undefined : fail
     )
     const row: InvoiceItemRow = {
@@ -90,7 +90,7 @@ const pickTax = ({ tax_class_id, tax_rate, tax_rate_id, tax_rate_name }: Invoice
   tax_rate_name
 })
 
-/** The rows with net, tax and total. `known`: stored rows, whose agreed amounts stay if unchanged. */
+/** The rows with net, tax and total. `known`: stored rows, which keep agreed amounts if they are unchanged. */
 export const taxedItems = (
   header: Pick<InvoiceRow, "prices_include_tax">,
   rows: ReadonlyArray<InvoiceItemRow>,

@@ -13,7 +13,7 @@ interface ContactRow {
   readonly type_id: number | null
   readonly is_primary: boolean
 }
-/** The billing address, else the primary one, else the first. */
+/** The billing address (or e-mail, by the kind of rows), else the primary one, else the first. */
 export const chosenContact = <R extends ContactRow>(
   rows: ReadonlyArray<R>,
   billing_type_ids: ReadonlySet<number>
@@ -59,7 +59,7 @@ export const buyerOf = Effect.fnUntraced(function* (member_id: number) {
 export const sellerOf = Effect.fnUntraced(function* (store_id: number | null, settings: Settings) {
   const store = store_id === null ? undefined : yield* Store.get(stores, store_id)
   const company = (key: string): string | null => settingText(settings, "company", key) || null
-  // One address or the other, never a mix.
+  // Store and company addresses are never mixed.
   const place =
     company("street") === null && store !== undefined
       ? { ...store, country_code: store.country_code ?? company("country_code") }
@@ -86,7 +86,7 @@ export const sellerOf = Effect.fnUntraced(function* (store_id: number | null, se
   } satisfies NamedParty
 })
 
-/** Both parties of the document, or the current ones for a draft. */
+/** Buyer and seller as stored with the document; a draft has the current ones. */
 export const partiesOf = Effect.fnUntraced(function* (
   invoice: Pick<InvoiceRow, "billed_by" | "billed_to" | "member_id" | "store_id">,
   settings: Settings
@@ -97,7 +97,7 @@ export const partiesOf = Effect.fnUntraced(function* (
   }
 })
 
-/** A party without any data. */
+/** A party whose data is all null. */
 export const nobody: NamedParty = {
   name: "",
   street: null,

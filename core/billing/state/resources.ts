@@ -32,7 +32,10 @@ export const billed_shown = {
   left_to_bill_total: text({ nullable: true, describe: "Unbilled remainder of the opportunity, before tax" })
 }
 type Opportunities = ReadonlyArray<OpportunityRow>
-/** `idOf`: opportunity of a row; `opportunitiesOf`: those of all rows. Null without permission to see invoices. */
+/**
+ * Billing totals of opportunities, or null without permission to see invoices. `idOf`: opportunity of a row;
+ * `opportunitiesOf`: those of all rows.
+ */
 const totalsBy = (
   idOf: (row: AnyRow) => number,
   opportunitiesOf: (rows: ReadonlyArray<AnyRow>) => StoreRead<Opportunities>
@@ -74,7 +77,7 @@ const taxSummaryShown = Shown.objects({
   tax: amount(),
   gross: amount()
 })
-/** The frozen summary, with its money formatted. */
+/** The stored tax summary with formatted amounts. */
 const taxSummaryOut = (rows: ReadonlyArray<TaxSummaryRow>, currency: string): ReadonlyArray<JsonObject> =>
   rows.map((row) => ({
     tax_class_id: row.tax_class_id,
@@ -88,7 +91,7 @@ const taxSummaryOut = (rows: ReadonlyArray<TaxSummaryRow>, currency: string): Re
 
 /** Statuses of invoices with something outstanding. */
 const owing_statuses: ReadonlyArray<InvoiceStatus> = ["issued", "partially_paid"]
-/** Outstanding after the due date; evaluated on reading. */
+/** Whether an amount is outstanding after the due date; calculated on reading. */
 const isOverdue = (row: Pick<InvoiceRow, "status" | "due_at">, now: string): boolean =>
   owing_statuses.includes(row.status) && row.due_at !== null && row.due_at < now
 
@@ -115,7 +118,7 @@ const creditNoteItemResource = resource({
   table: credit_note_items,
   order: ["sort_order", "id"]
 })
-/** The two include each other, so one needs a type annotation. */
+/** Invoices and credit notes include each other, so one of them needs a type annotation. */
 const invoiceOfNote = (): Resource<typeof invoices, "invoice"> => invoiceResource
 export const creditNoteResource = resource({
   singular: "credit_note",

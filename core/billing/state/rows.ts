@@ -15,17 +15,17 @@ import type { InvoiceItemRow, InvoiceRow } from "./tables.ts"
 
 export interface CheckoutSource {
   readonly header: OpportunityRow
-  /** Lines that count, in path order. */
+  /** Lines that are charged, in path order. */
   readonly lines: ReadonlyArray<ItemRow>
   readonly costs: ReadonlyArray<CostRow>
   readonly products: ReadonlyMap<number, ProductRow>
   readonly tax: TaxTable
   readonly customer_tax_class_id: number | null
-  /** The active version's, or the opportunity's without versions. */
+  /** Totals of the active version, else of the opportunity. */
   readonly totals: { readonly net: number; readonly tax: number }
 }
 
-/** A charged line or cost. `as_priced`: percentage it was priced with, if stored. */
+/** A charged line or cost. `as_priced`: tax percentage used for its price, if stored. */
 interface Charged {
   readonly row: Pick<InvoiceItemRow, "name" | "item_type"> & Partial<InvoiceItemRow>
   readonly net: number
@@ -82,7 +82,7 @@ const chargedCost = (source: CheckoutSource, cost: CostRow): Charged => {
   }
 }
 
-/** Texts and empty lines are billed only if priced. */
+/** Whether a line is billed; texts and lines of quantity 0 are only if they have a price. */
 const isBilled = ({ item_type, quantity, total }: ItemRow): boolean =>
   total !== 0 || (item_type !== "text" && compareDecimals(quantity, "0") > 0)
 const chargedParts = (source: CheckoutSource): ReadonlyArray<Charged> => {
@@ -112,12 +112,12 @@ const chargedParts = (source: CheckoutSource): ReadonlyArray<Charged> => {
 }
 
 type Rates = (part: Charged) => RowTax
-/** By current tax rules, or as of the tax lock. */
+/** Tax rates by current rules, or as of the tax lock. */
 const byRules =
   ({ customer_tax_class_id, header, tax }: CheckoutSource): Rates =>
   ({ tax_class_id }) =>
     rowTax(tax_class_id, resolveLockedTax(header, tax, customer_tax_class_id, tax_class_id))
-/** As of the pricing of the line, if known. */
+/** Tax rates used when the lines were priced; current rules where not stored. */
 const asPriced = (source: CheckoutSource): Rates => {
   const now = byRules(source)
   return (part) => {
@@ -148,8 +148,8 @@ const groupsOf = (parts: ReadonlyArray<Charged>, rates: Rates): ReadonlyMap<stri
 const sum = (amounts: ReadonlyArray<number>): number => amounts.reduce((all, one) => all + one, 0)
 
 /**
- * Rates and tax by group that explain the total tax, which may be locked or computed by older rules. If neither current
- * rules nor the lines' own rates explain it, it is split in proportion to the groups.
+ * Rates, and tax by group, that give the opportunity's total tax, which may be locked or follow older rules. If neither
+ * current rules nor the lines' own rates give it, it is split in proportion to the groups.
  */
 const ratesAndGroups = (
   source: CheckoutSource,
@@ -179,7 +179,7 @@ const exactNets = (parts: ReadonlyArray<Charged>, net: number): ReadonlyArray<Ch
     : parts.map((part, index) => (index === at ? { ...part, net: part.net + missing } : part))
 }
 
-/** A hundredth of the row; a larger difference is not a price's rounding. */
+/** Largest rounding difference of a row: a hundredth of its net (1 in 100). */
 const rounding_share = 100
 /**
  * Quantity, price and rounding of a row with a given net: quantity × price − rounding = net. If no price comes close,
@@ -195,7 +195,7 @@ export const quantityAndPrice = (
   const discount_amount = Number(timesMoney(unit_price, quantity)) - net
   return discount_amount < 0 || discount_amount * rounding_share > net ? one : { quantity, unit_price, discount_amount }
 }
-/** A quantity the row could not keep, as text. */
+/** Adds a quantity the row could not keep to its description. */
 export const quantityIn = (row: Partial<InvoiceItemRow>, quantity: string): Partial<InvoiceItemRow> =>
   row.quantity === undefined || compareDecimals(row.quantity, quantity) === 0
     ? {}

@@ -107,11 +107,11 @@ const rateColumns = {
 }
 const taxSummary = () => json<ReadonlyArray<TaxSummaryRow>>({ form: "array", computed: true, default: [] })
 const party = () => json<NamedParty | null>({ nullable: true, computed: true, hidden: true })
-/** Value of one unit of `currency_code` in the base currency, when the document was created. */
+/** Exchange rate when the document was created: the value of one unit of `currency_code` in the base currency. */
 const exchangeRate = () => decimal({ scale: 10, shown_scale: 8, computed: true, default: "1.0000000000" })
 
 const seen = { all_columns: ["invoices.*", "payments.*"] } as const
-/** Lists select undeleted invoices: with `deleted_at` in the index, counting and skipping read no rows. */
+/** Index for lists, which select undeleted invoices: with `deleted_at` in it, counting and skipping read no rows. */
 const listed = (...columns: ReadonlyArray<string>): ReadonlyArray<string> => [...columns, "deleted_at"]
 
 const invoiceColumns = {
@@ -191,7 +191,7 @@ export const invoices = table("invoices", invoiceColumns, {
 })
 export type InvoiceRow = RowOf<typeof invoices>
 
-/** Rows of an invoice are its own: their events are the invoice's. */
+/** Rows of an invoice share its stream and visibility. */
 const ofInvoice = { stream: { entity: "invoice", column: "invoice_id" }, visibility: seen } as const
 const invoiceId = () => ref("invoices", { computed: true, live: false, on_delete: "keep" })
 
