@@ -117,7 +117,7 @@ const fields = get(`${types_path}/{type}/fields`, {
     Effect.gen(function* () {
       const { type = "" } = params
       if (!isType(type)) return yield* notFound("There is no such type of document.")
-      // Loaded only for rendering documents and listing fields.
+      // Imported late: only rendering documents and listing fields need it.
       const { fieldsOfType } = yield* describing
       return ok({ fields: fieldsOfType(type) })
     })

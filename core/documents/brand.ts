@@ -5,9 +5,9 @@ import { type Settings, settingNumber } from "../kernel/events/settings.ts"
 import { Store } from "../kernel/store/store.ts"
 import { document_layouts, type DocumentLayoutRow, type DocumentType } from "./schema.ts"
 
-/** Texts with fields on the document itself. */
+/** Texts on the document itself; they may contain fields. */
 export const text_places = ["intro", "terms", "footer"] as const
-/** Texts with fields in the mail. */
+/** Texts of the mail; they may contain fields. */
 export const mail_places = ["mail_subject", "mail_text"] as const
 
 const said_columns = ["logo_attachment_id", "accent", "page_size", ...text_places, ...mail_places] as const
@@ -41,7 +41,7 @@ interface Brand {
   readonly layout: Partial<Said>
   readonly logo_sha256: string | null
 }
-/** Content of the logo; null if missing or deleted. Attachments are declared after documents. */
+/** SHA-256 of the logo's content; null if missing or deleted. Read by SQL, as the table is declared after documents. */
 const logoOf = Effect.fnUntraced(function* (id: number): Store.Reads<string | null> {
   if (id === 0) return null
   const { sql } = yield* Store
@@ -62,7 +62,7 @@ export const brandOf = Effect.fnUntraced(function* (
   }
 })
 
-/** Texts that the layout defines. */
+/** The layout's non-empty texts, unrendered, by place. */
 export const fragmentsOf = <P extends (typeof text_places)[number] | (typeof mail_places)[number]>(
   { layout }: Brand,
   places: ReadonlyArray<P>
@@ -70,7 +70,7 @@ export const fragmentsOf = <P extends (typeof text_places)[number] | (typeof mai
   Object.assign({}, ...places.map((place) => (layout[place]?.trim() ? { [place]: layout[place] } : {})))
 
 type Filled = { readonly [place: string]: string }
-/** The requested options, with the layout's branding and rendered texts. */
+/** Options of the document, overridden by the layout's branding and rendered texts. */
 export const branded = (options: PaperOptions, { layout, logo_sha256 }: Brand, filled: Filled): PaperOptions => ({
   ...options,
   logo_sha256,

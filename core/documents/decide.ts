@@ -31,9 +31,9 @@ export interface Source {
   readonly invoice_type: string | null
 }
 export interface SourceFacts {
-  /** By id, without deleted ones. */
+  /** Undeleted sources by id. */
   readonly sources: ReadonlyMap<number, Source>
-  /** On devices that lack the rows; the server looks them up. */
+  /** True on devices that lack the rows; the server looks them up. */
   readonly is_withheld: boolean
 }
 export interface Asked {
@@ -59,7 +59,7 @@ export const mayHandle = (
     ? Result.succeed(undefined)
     : Result.fail(forbidden("An order to a supplier names costs: its document needs the permission costs.view."))
 
-/** The invoice type required by a document type. */
+/** Invoice type that a document type requires; others fit every type. */
 const only_of: { readonly [T in DocumentType]?: string } = { proforma_invoice: "proforma", deposit_invoice: "deposit" }
 /** Reason a source cannot have such a document; undefined if it can. */
 const misfit = ({ document_type }: Asked, { invoice_type }: Source): string | undefined => {
@@ -72,7 +72,7 @@ const misfit = ({ document_type }: Asked, { invoice_type }: Source): string | un
 const missing = (type: DocumentableType): string =>
   `There is no ${documentable_types[type].toLowerCase()} with this id, or it was deleted.`
 
-/** A new row with its number. */
+/** The new row of a requested document. */
 const requested = (
   asked: Asked,
   documentable_id: number,
@@ -123,7 +123,7 @@ export const requestDocument = (
     return { events: [event], result: { id } }
   })
 
-/** Requests documents for several sources, all or none. */
+/** A requested batch: documents of several sources, requested all or none. */
 export interface Batched {
   readonly id: number
   readonly count: number
@@ -165,7 +165,7 @@ const refuse = (text: string) => reject("status", text)
 const wordOf = (row: DocumentRow): string => document_statuses[row.status].toLowerCase()
 
 export interface FinaliseFacts {
-  /** Whether its source is now a draft. */
+  /** Whether the source is currently a draft. */
   readonly is_draft: boolean
 }
 export const finaliseDocument = (row: DocumentRow, { is_draft }: FinaliseFacts, { now }: DecideContext): Decided => {

@@ -43,7 +43,7 @@ const sourceOf = (type: DocumentableType, row: AnyRow): Source => ({
   invoice_type: type === "Invoice" ? String(row["type"]) : null
 })
 
-/** Source rows of documents: one query for any number. */
+/** Facts about sources by id: one query for any number. */
 const sourceFacts = Effect.fnUntraced(function* (
   type: DocumentableType,
   ids: ReadonlyArray<number>,
@@ -59,7 +59,7 @@ const sourceFacts = Effect.fnUntraced(function* (
   }
 })
 
-/** Invoices must be issued; other sources have no draft watermark. */
+/** Whether the document would be of a draft invoice; other sources have no draft watermark. */
 const finaliseFacts = Effect.fnUntraced(function* (row: DocumentRow): Store.Reads<FinaliseFacts> {
   if (row.documentable_type !== "Invoice") return { is_draft: false }
   const invoice = yield* Store.get(invoices, row.documentable_id)
@@ -71,7 +71,7 @@ const linkIds = Effect.fnUntraced(function* (document_id: number) {
   return links.map(({ id }) => id)
 })
 
-/** Render jobs, by their public names. */
+/** Names of render jobs in the API, by how rendering was requested. */
 export const draw_kinds = {
   request: "documents.draw",
   job: "documents.draw_queued",
@@ -98,7 +98,7 @@ export const path = "/api/v1/documents"
 export const one = { id: { table: documents } } as const
 export const read = { ability: "documents:read", permission: "documents.view" } as const
 export const write = "documents:write"
-/** Metering weight of rendering a PDF. */
+/** Metering weight of a request that renders a PDF. */
 export const drawing_weight = 5
 
 // API representation of documents (rules/billing 3).
@@ -106,13 +106,13 @@ export const drawing_weight = 5
 /** Statuses with a readable PDF. */
 const readable_statuses: ReadonlyArray<DocumentStatus> = ["generated", "finalised"]
 
-/** Newest public link of each document: one query per page. */
+/** Newest public link of each document: one query for any number. */
 const newestLinks = Effect.fnUntraced(function* (document_ids: ReadonlyArray<number>) {
   if (document_ids.length === 0) return new Map<number, DocumentLinkRow>()
   const rows = yield* Store.find(document_links, { document_id: document_ids, deleted_at: null }, { order: ["id"] })
   return new Map(rows.map((row) => [row.document_id, row]))
 })
-/** Only the server creates URLs. */
+/** Base URLs of files and public pages; `public_url` is undefined on devices. */
 const addresses = Effect.map(CommandRuntime.ifAny, (runtime) => ({
   file_url: runtime?.file_url,
   public_url: runtime?.role === "server" ? runtime.public_url : undefined
@@ -223,7 +223,7 @@ const store_id = () =>
 const id_max = Number.MAX_SAFE_INTEGER
 const named = { by: "documentable_type", tables: documentable_tables } as const
 
-/** Both fields are required and validated. */
+/** The requested type and source. Validation ensures both, so the defaults never apply. */
 const askedOf = (values: Partial<Asked>): Asked => ({
   document_type: values.document_type ?? "quotation",
   documentable_type: values.documentable_type ?? "Opportunity",

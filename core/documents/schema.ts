@@ -76,7 +76,7 @@ export type DocumentType = keyof typeof document_types
 /** Purchase orders show costs, so their documents need the costs permission. */
 export const names_costs: ReadonlySet<DocumentType> = new Set<DocumentType>(["purchase_order"])
 
-/** Document type of an invoice without a layout for another. */
+/** Default document type of an invoice, by its type. */
 export const typeOfInvoice = ({ type }: Pick<InvoiceRow, "type">): DocumentType =>
   type === "standard" ? "invoice" : type === "deposit" ? "deposit_invoice" : "proforma_invoice"
 
@@ -116,7 +116,7 @@ export const documents = table(
     uuid: text({ nullable: true, computed: true, hidden: true, max: 36 }),
     file_name: text({ nullable: true, computed: true, hidden: true }),
     sha256: text({ nullable: true, computed: true, hidden: true, max: 64 }),
-    /** Rendered from a draft, with a mark on every page. */
+    /** Whether it was rendered from a draft, with a watermark on every page. */
     of_draft: boolean({ computed: true, hidden: true, default: false }),
     generated_at: timestamp({ nullable: true, computed: true }),
     finalised_at: timestamp({ nullable: true, computed: true }),
@@ -180,7 +180,7 @@ export const document_snapshots = table(
 )
 export type DocumentSnapshotRow = RowOf<typeof document_snapshots>
 
-/** A public link opens the whole document. */
+/** Whether the viewer may see a link. As links open the whole document, permissions of documents apply. */
 const seesLink = ({ document_type }: AnyRow, viewer: Viewer): boolean =>
   ["documents.view", "documents.create", "documents.share", full_read_permission].some((one) =>
     hasOnePermission(viewer, one)
@@ -191,11 +191,11 @@ export const document_links = table(
   "document_links",
   {
     document_id: documentId(),
-    /** Visibility of the document, which also applies to its link. */
+    /** Type of the document, which decides who may see the link. */
     document_type: choice(labelsOf(document_types), { computed: true, hidden: true }),
     token: text({ computed: true, max: 64 }),
     expires_at: timestamp({ nullable: true }),
-    /** The PIN is kept hashed outside the journal: without it, a link that requires one stays closed. */
+    /** Whether a PIN is required. Its hash is kept outside the journal; if that is lost, the link stays closed. */
     requires_pin: boolean({ computed: true, default: false })
   },
   {
@@ -225,9 +225,9 @@ export const document_acceptances = table(
     pdf_sha256: text({ computed: true, max: 64 }),
     /** Strokes of a drawn signature, as SVG; null without one. */
     signature_svg: longText({ nullable: true, computed: true, hidden: true, max: 100_000 }),
-    /** Result for the opportunity, or why it failed: "Stock is short: …". */
+    /** Result of the acceptance for the opportunity, or why it failed: "Stock is short: …". */
     note: longText({ nullable: true, computed: true, max: 2_000 }),
-    /** The document with its certificate. */
+    /** PDF of the document with its certificate: its uuid for URLs, and hash. */
     uuid: text({ nullable: true, computed: true, hidden: true, max: 36 }),
     file_name: text({ nullable: true, computed: true, hidden: true }),
     mime_type: text({ computed: true, default: "application/pdf", hidden: true }),
@@ -248,10 +248,10 @@ export const layoutFields = {
   store_id: ref("stores", { nullable: true, on_null: "clear", on_delete: "delete" }),
   document_type: choice(labelsOf(document_types), { nullable: true, on_null: "clear", any_case: true }),
   logo_attachment_id: ref("attachments", { nullable: true, on_null: "clear", on_delete: "clear" }),
-  /** `#rrggbb`, for headings and rules. */
+  /** Color of headings and rules, as `#rrggbb`. */
   accent: text({ nullable: true, max: 7, on_null: "clear" }),
   page_size: choice({ A4: "A4", LETTER: "Letter" }, { nullable: true, any_case: true }),
-  /** Liquid, with the fields of the type: above the lines, below the totals, in the footer. */
+  /** Liquid texts with fields of the type: above the lines, below the totals, in the footer. */
   intro: longText({ nullable: true, max: 5_000, on_null: "clear" }),
   terms: longText({ nullable: true, max: 50_000, on_null: "clear" }),
   footer: longText({ nullable: true, max: 2_000, on_null: "clear" }),
@@ -266,7 +266,7 @@ export const document_layouts = table(
   "document_layouts",
   {
     ...layoutFields,
-    /** Store and type as one text, unique even if they are null. */
+    /** Store and type as one text, as a unique index would not compare nulls. */
     scope: text({ computed: true, hidden: true, max: 60 })
   },
   {
@@ -283,9 +283,9 @@ export const document_layouts = table(
 )
 export type DocumentLayoutRow = RowOf<typeof document_layouts>
 
-// Where a public link leads.
+// URLs of public links.
 
-/** URL of a link, below the server's or the base URL in the settings. */
+/** URL of a public link: below the prefix in the settings, else below the server's URL. */
 export const linkAddress = (token: string, settings: Settings, public_url: string): string => {
   const prefix = settingText(settings, "documents", "public_link_prefix").trim() || `${public_url}/d`
   return `${prefix.replace(/\/+$/, "")}/${token}`
@@ -294,12 +294,12 @@ export const linkAddress = (token: string, settings: Settings, public_url: strin
 // Events of documents (rules/billing 3). They carry results: rendered content and its hashes. Replaying renders and
 // sends nothing.
 
-// Hidden from the activity: file locations.
+// Columns hidden from the activity, as they locate files.
 const records = recordEvents(documents, "uuid", "sha256", "of_draft")
 const { changed, shown } = records
 export const { change: documentChange, stream: documentStream } = records
 
-/** How rendering was requested; `request`: a user waits for it. */
+/** How rendering was requested; for `request` a user waits for it. */
 const drawn_by = ["request", "job", "batch"] as const
 export type DrawnBy = (typeof drawn_by)[number]
 
@@ -341,7 +341,7 @@ export const documentFinalised = changed("document.finalised", {
 })
 export const documentVoided = changed("document.voided", {
   meaning: "A document was voided. It keeps its number and content; its public links stopped working.",
-  // Its public links stop working.
+  // Ids of its public links, which are removed.
   more: () => ({ link_ids: Schema.Array(Schema.Int) }),
   rows: ({ link_ids }) => link_ids.map((id) => remove(document_links, id))
 })

@@ -30,7 +30,7 @@ const fields: { readonly [T in DocumentType]: FieldsOfType } = {
 }
 export const fieldsOfType = (type: DocumentType): ReadonlyArray<OfferedGroup> => fields[type].groups
 
-/** Fields of a type's texts; without a type, the common fields. */
+/** Paths of the fields a type's texts may use; without a type, of the fields every type has. */
 export const pathsOfType = (type: DocumentType | null): ReadonlyArray<string> => {
   if (type !== null) return fields[type].paths
   const [first, ...others] = Object.values(fields)

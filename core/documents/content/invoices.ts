@@ -35,11 +35,11 @@ import { plainMail } from "./words.ts"
 export interface DocumentSource {
   readonly document_type: DocumentType
   readonly documentable_id: number
-  /** Store for branding and texts; null for the source's. */
+  /** Store whose branding and texts apply; null for the source's own. */
   readonly store_id: number | null
-  /** Null while pending. */
+  /** Null until numbered by a server. */
   readonly document_number: string | null
-  /** The date of the document. */
+  /** Date of the document, as an instant. */
   readonly now: string
 }
 export interface PreparedDocument {
@@ -47,8 +47,8 @@ export interface PreparedDocument {
   readonly fragments: { readonly [place: string]: string }
   readonly data: object
   /**
-   * `filled`: the rendered `fragments`. Missing ones fall back to the document's default text, so `compose({})` still
-   * gives a valid document.
+   * Builds the document. `filled`: the rendered `fragments`; missing ones fall back to the default text, so
+   * `compose({})` is valid, too.
    */
   readonly compose: (filled: { readonly [place: string]: string }) => PrintDocument
   /** Mail texts to render with `data`, and their defaults. */
@@ -97,7 +97,7 @@ export const invoiceGroups: ReadonlyArray<FieldGroup<InvoiceFacts>> = [
     payment_link: ["Address to pay at", "string", linkOf],
     order: ["Order", "string", ({ order }) => order?.number ?? order?.subject],
     is_draft: ["Draft", "boolean", ({ invoice }) => invoice.status === "draft"],
-    // As in the API (rules/billing 1.2).
+    // Status code, as in the API (rules/billing 1.2).
     status: ["Status code", "string", ({ invoice }) => invoice.status],
     status_name: ["Status", "string", ({ invoice }) => invoice_statuses[invoice.status]],
     type_name: ["Kind, in English", "string", ({ invoice }) => invoice_types[invoice.type]],
@@ -141,7 +141,7 @@ export const creditNoteGroups: ReadonlyArray<FieldGroup<CreditNoteFacts>> = [
     subtotal: ["Net", "currency", ({ credit_note }) => credit_note.subtotal],
     tax_total: ["Tax", "currency", ({ credit_note }) => credit_note.tax_total],
     total: ["Total", "currency", ({ credit_note }) => credit_note.total],
-    // As in the API (rules/billing 1.5).
+    // Status code, as in the API (rules/billing 1.5).
     status: ["Status code", "string", ({ credit_note }) => credit_note.status],
     status_name: ["Status", "string", ({ credit_note }) => credit_note_statuses[credit_note.status]],
     currency_code: ["Currency", "string", ({ credit_note }) => credit_note.currency_code],
@@ -221,7 +221,7 @@ export const prepareCreditNote = Effect.fnUntraced(function* (
 ): Store.Reads<PreparedDocument | undefined> {
   const credit_note = yield* Store.get(credit_notes, source.documentable_id)
   if (credit_note === undefined) return undefined
-  // Terms in the settings apply to invoices.
+  // The terms in the settings apply to invoices, so credit notes omit them.
   const plain = { ...(yield* paperOptions(credit_note, settings)), terms: null }
   const brand = yield* brandOf(source.document_type, source.store_id ?? credit_note.store_id, settings)
   const paper = yield* creditNotePaper(credit_note, settings, plain)

@@ -1,6 +1,6 @@
 /**
- * Content of a document, read from the store: by the server and, for warehouse documents, by devices as well. Facts are
- * read, then texts with fields are filled in (in a separate thread), and `compose` is pure.
+ * Prepares documents: reads facts, then texts with fields are rendered in a separate thread, and `compose` is pure.
+ * Used by the server and, for warehouse documents, by devices.
  */
 import { Effect } from "effect"
 import { paperOptions } from "../../billing/paper/document.ts"
@@ -24,7 +24,7 @@ import { prepareSales } from "./sales.ts"
 
 // Warehouse documents with a layout's texts and branding.
 
-/** Fields available to the layout's texts; nothing is read without texts. */
+/** Facts for the fields in the layout's texts; reads nothing if it has no texts. */
 const fieldFacts = Effect.fnUntraced(function* (
   source: DocumentSource,
   header: OpportunityRow,
@@ -106,5 +106,5 @@ const prepare_by_type: { readonly [T in DocumentType]: Prepare } = {
   credit_note: prepareCreditNote,
   purchase_order: preparePurchase
 }
-/** Undefined if the source is gone or does not fit the type. */
+/** Prepares a document; undefined if its source is gone or does not fit the type. */
 export const prepareDocument: Prepare = (source, settings) => prepare_by_type[source.document_type](source, settings)

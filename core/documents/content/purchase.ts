@@ -63,7 +63,7 @@ export const purchaseGroups: ReadonlyArray<FieldGroup<PurchasePaper>> = [
     subtotal: ["Net", "currency", ({ order }) => order.subtotal],
     tax_total: ["Tax", "currency", ({ order }) => order.tax_total],
     total: ["Total", "currency", ({ order }) => order.total],
-    // As in the API (rules/billing 2.2).
+    // Kind code, as in the API (rules/billing 2.2).
     po_type: ["Kind code", "string", ({ order }) => order.po_type],
     po_type_name: ["Kind, in English", "string", ({ order }) => purchase_order_types[order.po_type]],
     status: ["Status code", "string", ({ order }) => order.status],
@@ -107,7 +107,7 @@ export const preparePurchase = Effect.fnUntraced(function* (
   const order = yield* Store.get(purchase_orders, source.documentable_id)
   if (order === undefined || order.deleted_at !== null) return undefined
   const store_id = source.store_id ?? order.store_id
-  // Terms in the settings apply to customers.
+  // The terms in the settings apply to customers, so purchase orders omit them.
   const plain = {
     ...(yield* paperOptions({ member_id: order.supplier_id, store_id: order.store_id }, settings)),
     terms: null

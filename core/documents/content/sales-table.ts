@@ -41,7 +41,7 @@ export interface SalesRow {
   /** Names of its enclosing groups; null for costs. */
   readonly groups: ReadonlyArray<string> | null
   readonly is_optional: boolean
-  /** Null for texts without a price. */
+  /** Quantity, price and amounts; null for texts without a price. */
   readonly figures: {
     readonly quantity: string
     /** Minor units for one piece and period; null if only the amount is known. */
@@ -55,7 +55,7 @@ export interface SalesRow {
   } | null
 }
 
-/** With a deal price only the net of lines is known: their tax is the deal price's. */
+/** Whether rows show amounts with tax. Under a deal price they cannot: only the net of lines is known. */
 export const showsGross = ({ deal_total, prices_include_tax }: OpportunityRow): boolean =>
   prices_include_tax && deal_total === null
 
@@ -124,7 +124,7 @@ export const salesRows = (source: SalesSource, options: PaperOptions): ReadonlyA
   ]
 }
 
-/** Enclosing lines, outermost first. */
+/** Finds the lines that enclose a line, outermost first. */
 const parentsOf = (lines: ReadonlyArray<ItemRow>) => {
   const by_path = new Map(lines.map((line) => [line.path, line]))
   return ({ path }: ItemRow): ReadonlyArray<ItemRow> => {
@@ -137,7 +137,7 @@ const parentsOf = (lines: ReadonlyArray<ItemRow>) => {
   }
 }
 
-/** The line's window, if it differs from the hire's. */
+/** Hire period of a line as text, if it differs from the order's; else "". */
 const ownWindow = (line: ItemRow, header: OpportunityRow, options: PaperOptions): string => {
   const hire = {
     starts_at: header.charge_starts_at ?? header.starts_at,
@@ -149,7 +149,7 @@ const ownWindow = (line: ItemRow, header: OpportunityRow, options: PaperOptions)
     : shown_left_to_right + windowText(own, options)
 }
 
-/** Periods, if quantity × price × periods less the discount gives exactly the amount; else "". */
+/** Chargeable periods, if quantity × price × periods less the discount gives exactly the amount; else "". */
 const periodsOf = ({ discount_percent, discounted_total, quantity, unit_price }: ItemRow): string => {
   const once = exact(unit_price).times(wholeUnits(quantity))
   const kept = exact(100).minus(exact(discount_percent ?? "0"))
@@ -263,7 +263,7 @@ export interface SalesFacts extends SalesSource, CommonFacts, CustomerFacts, Pri
   readonly source: DocumentSource
   readonly version: VersionRow | undefined
   readonly deposits: ReadonlyArray<Deposit>
-  /** Lines of the address; empty without one. */
+  /** Lines of the delivery address; empty without one. */
   readonly delivery: ReadonlyArray<string>
   readonly collection: ReadonlyArray<string>
 }

@@ -59,7 +59,7 @@ export const prepareSales = Effect.fnUntraced(function* (
   const header = yield* Store.get(opportunities, source.documentable_id)
   if (header === undefined || header.deleted_at !== null) return undefined
   const store_id = source.store_id ?? header.store_id
-  // Terms in the settings apply to invoices.
+  // The terms in the settings apply to invoices, so quotations and orders omit them.
   const plain = { ...(yield* paperOptions({ member_id: header.member_id, store_id }, settings)), terms: null }
   const brand = yield* brandOf(source.document_type, store_id, settings)
   const facts = yield* salesFacts(source, header, settings)
@@ -224,7 +224,7 @@ const listPrice = (header: SalesPaper["header"]): number =>
   header.transit_charge_total +
   header.loss_damage_charge_total
 
-/** Signature line on paper; public pages accept online. */
+/** Signature line for paper; public pages have a form instead. */
 const acceptance = (paper: SalesPaper, options: PaperOptions): ReadonlyArray<Block> => {
   const words = letterWordsOf(options.language)
   const { header, totals } = paper

@@ -10,16 +10,16 @@ import { statusLabelOf } from "../../orders/opportunities/tables/statuses.ts"
 // Fields of document texts. A group is declared once; the list of fields (rules/billing 3), the check of texts and
 // their data derive from it.
 
-/** Dates, numbers and amounts are texts in the document's language; booleans are for conditions. */
+/** Type of a field's value. Dates, numbers and amounts are rendered as text; booleans serve conditions. */
 type FieldType = "string" | "date" | "number" | "currency" | "boolean" | "collection"
 
-/** Formatting of values. */
+/** Language, time zone and currency for formatting values. */
 interface Written {
   readonly language: string
   readonly zone: string
   readonly currency: string
 }
-/** Instants, decimal strings, minor units and booleans as in rows; dates may be plain. */
+/** A value as stored: instant or plain date, decimal string, minor units, boolean or text. */
 type Raw = string | number | boolean | null | undefined
 interface Field<F> {
   readonly name: string
@@ -29,10 +29,10 @@ interface Field<F> {
 }
 export interface FieldGroup<F> {
   readonly label: string
-  /** The part before the dot: `member` of `member.name`. For rows, the name of one. */
+  /** Name before the dot: `member` in `member.name`. For rows, the name of a single row. */
   readonly key: string
   readonly fields: ReadonlyArray<Field<F>>
-  /** Name of all rows. */
+  /** Name of the list of rows, if the group is one. */
   readonly rows?: { readonly key: string; readonly label: string }
   readonly dataOf: (facts: F, written: Written) => unknown
 }
@@ -60,7 +60,7 @@ export const rowGroup = <F, R>(
   return {
     key: one,
     label,
-    // Values are read row by row.
+    // Single fields have no value here: `dataOf` reads them row by row.
     fields: fields.map(({ label: words, name, type }) => ({ name, label: words, type, of: () => null })),
     rows: { key, label },
     dataOf: (facts, written) => rowsOf(facts).map((row) => valuesOf(fields, row, written))
@@ -83,7 +83,7 @@ export interface OfferedGroup {
   readonly group: string
   readonly fields: ReadonlyArray<{ readonly name: string; readonly label: string; readonly type: FieldType }>
 }
-/** Listed names: `member.name`; for rows, the list and the fields of one. */
+/** Fields for listing, such as `member.name`; row groups also list the collection itself. */
 export const offered = <F>(groups: ReadonlyArray<FieldGroup<F>>): ReadonlyArray<OfferedGroup> =>
   groups.map(({ fields, key, label, rows }) => ({
     group: label,
@@ -92,10 +92,10 @@ export const offered = <F>(groups: ReadonlyArray<FieldGroup<F>>): ReadonlyArray<
       ...fields.map(({ label: words, name, type }) => ({ name: `${key}.${name}`, label: words, type }))
     ]
   }))
-/** Paths texts may use; for rows, the name of the list. */
+/** Paths that texts may use; row fields are below the name of the list. */
 export const pathsOf = <F>(groups: ReadonlyArray<FieldGroup<F>>): ReadonlyArray<string> =>
   groups.flatMap(({ fields, key, rows }) => fields.map(({ name }) => `${rows?.key ?? key}.${name}`))
-/** Data of texts. */
+/** Data to render texts with, by group. */
 export const dataOf = <F>(
   groups: ReadonlyArray<FieldGroup<F>>,
   facts: F,
@@ -103,19 +103,19 @@ export const dataOf = <F>(
 ): { readonly [group: string]: unknown } =>
   Object.fromEntries(groups.map((one) => [one.rows?.key ?? one.key, one.dataOf(facts, written)]))
 
-/** Fields of every document. */
+/** Facts for the fields that every document has. */
 export interface CommonFacts {
   readonly document: {
-    /** Null while pending. */
+    /** Null until numbered by a server. */
     readonly number: string | null
     readonly date: string
     /** Due, expiry or delivery date. */
     readonly due_date: string | null
-    /** Terms in the settings. */
+    /** Terms from the settings. */
     readonly terms: string | null
     readonly notes: string | null
   }
-  /** The company, as the document names it. */
+  /** The company as named on the document. */
   readonly seller: NamedParty
   readonly website: string | null
 }
@@ -141,7 +141,7 @@ export const companyGroup: FieldGroup<CommonFacts> = group("company", "Company",
   name: ["Name", "string", ({ seller }) => seller.name]
 })
 
-/** The customer, as the document names them. */
+/** Facts for fields of the customer. */
 export interface CustomerFacts {
   readonly buyer: NamedParty
   readonly is_organisation: boolean
@@ -200,7 +200,7 @@ export const pricedJobGroup: FieldGroup<PricedJobFacts> = group<PricedJobFacts>(
 // Fields of warehouse document texts: the job without prices.
 
 export interface WarehouseFieldFacts extends CommonFacts, CustomerFacts, JobFacts {
-  /** The document's lines. */
+  /** Lines of the document. */
   readonly items: ReadonlyArray<{
     readonly name: string
     readonly description: string | null

@@ -34,14 +34,14 @@ interface Codes {
 }
 
 /**
- * A scanned line is read without surrounding spaces and the scanner's prefix; a suffix `*5` or prefix `5 x ` is a
- * quantity.
+ * Whether a scan of the text would find the same code: the scanner's prefix, surrounding spaces and quantities (`*5`,
+ * `5 x `) are cut off.
  */
 const isReadable = (text: string): boolean => {
   const { code, quantity } = readCode(text)
   return text !== "" && text.length <= 200 && !/[\r\n]/.test(text) && code === text && quantity === undefined
 }
-/** Wider codes would not fit a column, and cameras read these. */
+/** Longest Code 128 that fits a column; longer codes are printed as QR codes, for cameras. */
 const laser_signs_max = 20
 export const symbolFor = (value: string): CellCode => ({
   symbology: /^[\u0020-\u007e]+$/.test(value) && value.length <= laser_signs_max ? "code128" : "qr",
@@ -51,7 +51,7 @@ export const symbolFor = (value: string): CellCode => ({
 const unit_columns = ["barcode", "asset_number", "serial_number"] as const
 const product_columns = ["sku", "barcode"] as const
 
-/** Id found by each text; undefined for ambiguous ones. */
+/** Finds the id with a code: "several" if it is ambiguous, undefined if unknown. */
 const finder = <Row extends { readonly id: number }, C extends keyof Row>(
   rows: ReadonlyArray<Row>,
   columns: ReadonlyArray<C>
@@ -103,7 +103,7 @@ const texts = <Row>(rows: ReadonlyArray<Row>, columns: ReadonlyArray<keyof Row>)
   ...new Set(rows.flatMap((row) => columns.map((column) => row[column]).filter((text) => typeof text === "string")))
 ]
 
-/** Codes of these rows, checked against all others: two queries. */
+/** Printable codes of these units and products, checked for ambiguity against all others: two queries. */
 const loadCodes = Effect.fnUntraced(function* (
   units: ReadonlyArray<CodedUnit>,
   of_products: ReadonlyArray<CodedProduct>
@@ -111,7 +111,7 @@ const loadCodes = Effect.fnUntraced(function* (
   const store = yield* Store
   const of_units = texts(units, unit_columns)
   const among = [...texts(of_products, product_columns)]
-  // Bound as one value, as statements limit the number of values.
+  // Bound as one parameter, as statements limit their number.
   const wanted =
     store.dialect === "sqlite"
       ? "with wanted(text) as (select value from json_each(?)) "
@@ -139,7 +139,7 @@ const loadCodes = Effect.fnUntraced(function* (
   })
 })
 
-/** Location of a product at a store, from its stock. */
+/** Storage location of a product at a store, from its stock. */
 export interface Shelf {
   readonly product_id: number
   readonly store_id: number
@@ -153,7 +153,7 @@ export interface WarehouseFacts {
   readonly units: ReadonlyArray<AssignmentRow>
   readonly levels: ReadonlyMap<number, StockLevelRow>
   readonly products: ReadonlyMap<number, ProductRow>
-  /** Components of kits among them. */
+  /** Components of kits among the lines, by product. */
   readonly stocked: ReadonlyMap<number, StockedProduct>
   readonly shelves: ReadonlyArray<Shelf>
   readonly cases: ReadonlyArray<ContainerRow>
@@ -179,7 +179,7 @@ const ids = (given: Iterable<number | null>): ReadonlyArray<number> => [
 const byId = <Row extends { readonly id: number }>(rows: ReadonlyArray<Row>): ReadonlyMap<number, Row> =>
   new Map(rows.map((row) => [row.id, row]))
 
-/** Undefined if the order is gone. */
+/** Facts for a warehouse document; undefined if the order is gone. */
 export const warehouseFacts = Effect.fnUntraced(function* (
   opportunity_id: number,
   reader: Reader,
@@ -293,7 +293,7 @@ const casesOf = Effect.fnUntraced(function* (
   }
 })
 
-/** One row per location of a product, whatever the number of units. */
+/** Storage locations of products: one row each, however many units are there. */
 const shelvesOf = Effect.fnUntraced(function* (
   product_ids: ReadonlyArray<number>,
   store_ids: ReadonlyArray<number>
@@ -311,7 +311,7 @@ const shelvesOf = Effect.fnUntraced(function* (
   return rows.map((row) => ({ ...row, is_sub_hired: Boolean(row.is_sub_hired) }))
 })
 
-/** Recipient and address, as far as the device has them. */
+/** Parties, venue and addresses of the order, as far as the device has access to them. */
 const partiesTo = Effect.fnUntraced(function* (order: OpportunityRow, reader: Reader, settings: Settings) {
   const venue = order.venue_id === null ? undefined : yield* Store.get(members, order.venue_id)
   const told = yield* Store.getMany(addresses, ids([order.delivery_address_id, order.collection_address_id]))
@@ -321,7 +321,7 @@ const partiesTo = Effect.fnUntraced(function* (order: OpportunityRow, reader: Re
       : chosenContact(yield* Store.find(addresses, { member_id: order.venue_id }, { order: ["id"] }), new Set())
   const linesOf = (id: number | null): ReadonlyArray<string> => {
     const row = told.find((one) => one.id === id) ?? at_venue
-    // Devices without access to addresses know only their owners.
+    // Devices without access to addresses have rows with owners only.
     if (row === undefined || !row.street) return []
     return [...row.street.split("\n"), [row.postcode, row.city].filter(Boolean).join(" "), row.county ?? ""].filter(
       (line) => line.trim() !== ""

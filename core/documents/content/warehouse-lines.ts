@@ -56,7 +56,7 @@ interface Piece {
   readonly code: CellCode | undefined
   readonly damage: string
 }
-/** A row of one piece. */
+/** A row for a single piece. */
 export const pieceRow = ({ kind }: Writing, piece: Piece): Counted => ({
   row: {
     depth: piece.depth,
@@ -74,7 +74,7 @@ export const pieceRow = ({ kind }: Writing, piece: Piece): Counted => ({
   unweighed: piece.weight === null ? exact(1) : none
 })
 
-/** `A-1 · S/N 4711`. */
+/** Name of a unit: `A-1 · S/N 4711`; "" if unknown. */
 export const nameOfUnit = ({ words }: Writing, level: Unit["level"]): string =>
   level === undefined
     ? ""
@@ -86,7 +86,7 @@ export const nameOfUnit = ({ words }: Writing, level: Unit["level"]): string =>
         .join(" · ")
 export const hiredIn = ({ words }: Writing, is_hired_in: boolean): string => (is_hired_in ? words.sub_hired : "")
 
-/** Text below a line's name. */
+/** Lines of text below a line's name. */
 const noteOf = (writing: Writing, { is_hired_in, line, product }: Parcel): ReadonlyArray<string> => {
   const { kind, words } = writing
   return [
@@ -134,7 +134,7 @@ const unitRow = (
   })
 }
 
-/** A line at one location: a row, or a row with one per unit below. */
+/** Rows of a parcel: one, and below it one for each of its units. */
 export const rowsOf = (
   writing: Writing,
   parcel: Parcel,
@@ -175,7 +175,7 @@ export const rowsOf = (
   }
   return [...linesOfUnits(writing, parcel, own, depth, note), ...below]
 }
-/** Counted by the row above it. */
+/** A row that adds nothing to the totals, as the row above it does. */
 const uncounted = ({ row }: Counted): Counted => ({ row, pieces: none, weight: none, unweighed: none })
 const namingRow = (name: string, note: ReadonlyArray<string>, depth: number): Counted => ({
   row: { depth, name, note, quantity: null, back: null, weight: null, tick: null, damage: "", code: undefined },
@@ -184,7 +184,7 @@ const namingRow = (name: string, note: ReadonlyArray<string>, depth: number): Co
   unweighed: none
 })
 
-/** Several units, each with a box to tick, except on documents that only count. */
+/** Rows of several units, each with a box to tick; documents that only count list them in one row. */
 const linesOfUnits = (
   writing: Writing,
   parcel: Parcel,
@@ -269,8 +269,8 @@ const looseRow = (writing: Writing, parcel: Parcel, depth: number, note: Readonl
 }
 
 /**
- * Components are counted with their kit. Individually allocated ones are listed below, so the rest is what is still
- * needed.
+ * Rows of a kit's components, counted with their kit. Individually allocated ones have rows of their own, so these are
+ * the components still to be picked.
  */
 const partRows = (
   { facts, kind, shelves }: Writing,

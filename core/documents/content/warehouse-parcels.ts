@@ -18,9 +18,9 @@ export interface Case {
   readonly name: string
   readonly container: ContainerRow | undefined
   readonly housing: StockLevelRow | undefined
-  /** The case that contains it. */
+  /** Name of the outer case; null if it is in none. */
   readonly within: string | null
-  /** The case travels whole, with all its contents. */
+  /** Whether the case travels whole, with all its contents. */
   readonly travels: boolean
   /** Contents without an allocation to a line: kit components. */
   readonly contents: ReadonlyArray<{ readonly item: ContainerItemRow; readonly level: StockLevelRow | undefined }>
@@ -34,12 +34,12 @@ export interface Parcel {
   /** Pieces that are not allocated units: bulk, or still to be picked. */
   readonly loose: ExactNumber
   readonly is_serialised: boolean
-  /** Other locations with loose pieces. */
+  /** Other storage locations that hold loose pieces. */
   readonly also_at: ReadonlyArray<string>
   readonly is_hired_in: boolean
 }
 
-/** Natural sort: A-2 before A-10. Written out, so every machine sorts alike. */
+/** Compares locations in natural order: A-2 before A-10. Written out, so that every machine sorts alike. */
 export const inWalkingOrder = (one: string, other: string): number => {
   const [a, b] = [one, other].map((text) => text.toLowerCase().match(/\d{1,15}|\D+|\d/g) ?? [])
   for (let at = 0; at < Math.max(a?.length ?? 0, b?.length ?? 0); at++) {
@@ -52,7 +52,7 @@ export const inWalkingOrder = (one: string, other: string): number => {
   return one === other ? 0 : one < other ? -1 : 1
 }
 
-/** Cases of an order, by the unit they contain or are. */
+/** Cases of an order, by the unit that each contains or is made of. */
 export const casesAround = (facts: WarehouseFacts): ReadonlyMap<number, Place> => {
   const { cases, levels, order, packed, units } = facts
   const on_order = new Set(units.map((unit) => unit.stock_level_id))
@@ -102,7 +102,7 @@ export const casesAround = (facts: WarehouseFacts): ReadonlyMap<number, Place> =
   return around
 }
 
-/** A unit recorded as travelling in another without being packed there. */
+/** The place of a unit recorded as travelling in another without being packed there. */
 const saidToBeIn = (level: StockLevelRow | undefined, id: number): Place => ({
   kind: "case",
   key: `unit ${id}`,
@@ -121,7 +121,7 @@ const shelfAt = (store_id: number | null, location: string | null): Place => {
   return { kind: "shelf", key: `shelf ${store_id} ${shown ?? ""}`, store_id, location: shown }
 }
 
-/** Key of product and store: `12 1`. */
+/** Shelves by product and store, keyed `12 1`. */
 export type Shelves = ReadonlyMap<string, ReadonlyArray<Shelf>>
 export const shelvesIn = ({ shelves }: WarehouseFacts): Shelves =>
   Map.groupBy(shelves, (shelf) => `${shelf.product_id} ${shelf.store_id}`)
@@ -230,7 +230,7 @@ export const movedOf = (
   })
   return { out: exact(gone), back: exact(back) }
 }
-/** Weight of one kit without its own weight; null if any component's is missing. */
+/** Weight of one kit's components, without its own; null if any component's weight is missing. */
 export const partsWeight = (facts: WarehouseFacts, { line }: Parcel): string | null => {
   const parts = line.item_id === null ? [] : partsOf(facts, line.item_id, exact(1)).filter(({ depth }) => depth === 0)
   const weights = parts.map(({ product_id, quantity }) => {

@@ -28,7 +28,9 @@ export interface PaperGroup {
   readonly unweighed: ExactNumber
 }
 
-/** Quantities to pick or dispatched; `to_follow`: remainder of a partial delivery. */
+/**
+ * Groups of the document's rows, with quantities to pick or dispatched; `to_follow`: remainder of a partial delivery.
+ */
 export const groupsOf = (
   facts: WarehouseFacts,
   kind: PaperKind
@@ -61,7 +63,7 @@ export const groupsOf = (
           )
   }
 }
-/** Locations do not matter for deliveries and returns: a line's pieces outside cases form one row. */
+/** Merges a line's parcels outside cases: storage locations do not matter for deliveries and returns. */
 const withoutShelves = (parcels: ReadonlyArray<Parcel>): ReadonlyArray<Parcel> => {
   const merged = new Map<string, Parcel>()
   for (const parcel of parcels) {
@@ -77,7 +79,7 @@ const withoutShelves = (parcels: ReadonlyArray<Parcel>): ReadonlyArray<Parcel> =
   return [...merged.values()]
 }
 const isSomething = ({ loose, units }: Parcel): boolean => units.length > 0 || loose.greaterThan(0)
-/** Loose pieces that were dispatched join the location of the rest. */
+/** The dispatched part of a parcel. */
 const goneOut = (facts: WarehouseFacts, parcel: Parcel): Parcel => ({
   ...parcel,
   units: parcel.units.filter(hasGoneOut),
@@ -88,7 +90,7 @@ const stillHere = (facts: WarehouseFacts, parcel: Parcel): Parcel => ({
   units: parcel.units.filter((unit) => !hasGoneOut(unit)),
   loose: parcel.loose.minus(lesser(parcel.loose, movedOf(facts, parcel.line).out))
 })
-/** Cases first, then locations in walking order, unknown ones last. */
+/** Groups by place: cases first, then locations in walking order, unknown ones last. */
 const groupsFrom = (writing: Writing, parcels: ReadonlyArray<Parcel>): ReadonlyArray<PaperGroup> => {
   const { facts, kind, words } = writing
   const by_place = new Map<string, { readonly place: Place; readonly parcels: Array<Parcel> }>()
@@ -98,7 +100,7 @@ const groupsFrom = (writing: Writing, parcels: ReadonlyArray<Parcel>): ReadonlyA
     if (open === undefined) by_place.set(key, { place: parcel.place, parcels: [parcel] })
     else open.parcels.push(parcel)
   }
-  // Inner cases of a case that travels whole, without allocations of their own.
+  // Adds inner cases of a case that travels whole; they have no allocations of their own.
   for (const place of casesAround(facts).values())
     if (place.kind === "case" && place.case.travels && !by_place.has(place.key) && isShown(kind, place.case))
       by_place.set(place.key, { place, parcels: [] })
@@ -111,7 +113,7 @@ const groupsFrom = (writing: Writing, parcels: ReadonlyArray<Parcel>): ReadonlyA
       : summed(shelfTitle(writing, place, several_stores), false, placeRows(writing, here))
   )
 }
-/** A planned case has nothing to return yet. */
+/** Whether a case is printed; on return notes only dispatched ones are. */
 const isShown = (kind: PaperKind, of: Case): boolean =>
   kind !== "return_note" || (of.container !== undefined && of.container.dispatched_at !== null)
 
@@ -176,7 +178,7 @@ const principalOf = ({ principals }: Writing, line: ItemRow): ItemRow | undefine
   return above === null ? undefined : principals.get(above)
 }
 
-/** The case, then its allocated contents, then its other contents. */
+/** Rows of a case: itself, its allocated contents, then its other contents. */
 const caseRows = (writing: Writing, of: Case, parcels: ReadonlyArray<Parcel>): ReadonlyArray<Counted> => {
   const { facts, kind } = writing
   const isTheCase = ({ level }: Unit): boolean => level !== undefined && level.id === of.housing?.id
@@ -209,7 +211,7 @@ const caseRows = (writing: Writing, of: Case, parcels: ReadonlyArray<Parcel>): R
   })
   return [...head, ...placeRows(writing, others, inside), ...contents]
 }
-/** A transport case without a line. */
+/** The row of a transport case that no line of the order names. */
 const carrierRow = ({ facts, kind, words }: Writing, of: Case): Counted => {
   const weight = facts.products.get(of.housing?.product_id ?? of.container?.product_id ?? 0)?.weight ?? null
   const status = of.container?.status

@@ -17,14 +17,14 @@ import { withValues } from "../../values/text.ts"
 const isPaperKind = (type: DocumentType): type is PaperKind =>
   type === "pick_list" || type === "delivery_note" || type === "return_note"
 
-/** Undefined if the opportunity is gone. */
+/** Prepares a warehouse document; undefined if the opportunity is gone. */
 export const warehousePaper = Effect.fnUntraced(function* (
   source: DocumentSource,
   settings: Settings
 ): Store.Reads<PreparedDocument | undefined> {
   const { document_number, document_type: kind, documentable_id, now, store_id } = source
   if (!isPaperKind(kind)) return undefined
-  // Staff pick and take back; customers read and sign deliveries.
+  // Customers get only the delivery note; pick lists and return notes are for staff.
   const facts = yield* warehouseFacts(documentable_id, { store_id, is_customer: kind === "delivery_note" }, settings)
   if (facts === undefined) return undefined
   return {
@@ -50,7 +50,7 @@ interface Writing extends About {
   readonly language: string
 }
 
-/** Pure: equal facts give equal pages. */
+/** Builds the document. Pure: equal facts give equal pages. */
 const warehouseDocument = (facts: WarehouseFacts, about: About, texts: Texts = {}): PrintDocument => {
   const { options, order, seller } = facts
   const { language } = options
@@ -96,7 +96,7 @@ const pairs = (given: ReadonlyArray<readonly [label: string, value: string | nul
 
 const when = ({ facts, language }: Writing, instant: string | null): string | null =>
   instant === null ? null : momentText(instant, facts.options.zone, language)
-/** The date appears once if both fall on it. */
+/** A period as text, `start – end`; the end omits its date if it is the same day. */
 const span = (writing: Writing, from: string | null, to: string | null): string => {
   const [start, end] = [when(writing, from), when(writing, to)]
   const day = start?.slice(0, start.indexOf(" ") + 1) ?? ""
@@ -104,7 +104,7 @@ const span = (writing: Writing, from: string | null, to: string | null): string 
   return [...new Set([start, until])].filter((one) => one !== null && one !== "").join(" – ")
 }
 
-/** Address to the left, with the order's code for scanners; time and contact to the right. */
+/** Head: address to the left, with the order's code for scanners; times and contact to the right. */
 const head = (writing: Writing): Block => {
   const { document_number, facts, kind, now, words } = writing
   const { collect_from, customer, deliver_to, order, venue } = facts
@@ -251,7 +251,7 @@ const cellsOf = (writing: Writing, row: PaperRow, has_returns: boolean): Readonl
   const figures = [text(quantity(writing, row.quantity))]
   if (writing.kind === "delivery_note") return [item, ...figures, text(kilograms(writing, row.weight))]
   if (writing.kind === "pick_list") return [item, ...figures, text(kilograms(writing, row.weight)), code]
-  // Until something is returned, the columns are filled in by hand.
+  // Pieces not returned. Until something is returned, the columns stay empty, to be filled in by hand.
   const missing = row.quantity === null || row.back === null ? null : row.quantity.minus(row.back)
   return [
     item,

@@ -37,17 +37,17 @@ interface AcceptanceFacts {
   /** Whether the opportunity still matches the document. */
   readonly is_same: boolean
   readonly now: string
-  /** Time zone of its expiry date. */
+  /** Time zone in which the offer's last day ends. */
   readonly zone: string
 }
-/** Quotations are valid to the end of their last day, in the store's time zone. */
+/** Whether the quotation's last valid day has ended, in the store's time zone. */
 export const isPastValidity = (
   { quote_invalid_at }: Pick<OpportunityRow, "quote_invalid_at">,
   now: string,
   zone: string
 ): boolean => quote_invalid_at !== null && dayOf(Date.parse(now), zone) > dayOf(Date.parse(quote_invalid_at), zone)
 
-/** Whether it can be accepted, apart from its content; decided without reading the opportunity. */
+/** Whether the document is of a kind that can be accepted; decided without reading the opportunity. */
 export const isAcceptable = ({ document_type, documentable_type }: DocumentRow): boolean =>
   document_type === "quotation" && documentable_type === "Opportunity"
 
@@ -70,12 +70,12 @@ export const acceptanceEffect = (settings: Settings): AcceptanceEffect => {
   return typeof set === "string" && set in acceptance_effects ? (set as AcceptanceEffect) : "reserve"
 }
 
-/** A command on the opportunity, by endpoint name. */
+/** A command to run on the opportunity, by endpoint name. */
 export interface Following {
   readonly name: string
   readonly body: { readonly [field: string]: number }
 }
-/** Commands that follow on the opportunity, in order. After a refusal the rest is skipped. */
+/** Commands to run on the opportunity after an acceptance, in order. If one is rejected, the rest is skipped. */
 export const whatFollows = (
   { state, status }: Pick<OpportunityRow, "state" | "status">,
   effect: AcceptanceEffect

@@ -56,7 +56,7 @@ const parts = {
   certificate: "PDF of the document with its acceptance certificate",
   snapshot: "Data the document was rendered from"
 } as const
-/** The document of a content, and which of its files it is. */
+/** The document that a file belongs to, by the file's hash, and which of its files it is; undefined if unknown. */
 const recordOf = Effect.fnUntraced(function* (sha256: string) {
   // Two documents of one invoice may be identical; one that is not voided takes precedence.
   const same = yield* Store.find(documents, { sha256 }, { order: ["id"] })
@@ -102,7 +102,7 @@ const verify = postQuery(`${path}/verify`, {
     })
 })
 
-/** Mail addresses in documents: of jobs and billing. */
+/** Public links to documents of these opportunities and invoices. */
 const linksNaming = Effect.fnUntraced(function* (
   jobs: ReadonlyArray<number>,
   bills: ReadonlyArray<number>
@@ -112,7 +112,7 @@ const linksNaming = Effect.fnUntraced(function* (
   const made = [...(yield* of("Opportunity", jobs)), ...(yield* of("Invoice", bills))]
   return made.length === 0 ? [] : yield* Store.find(document_links, { document_id: made.map(({ id }) => id) })
 })
-/** Acceptances are erased with their customer. Values that name the customer are hidden from others. */
+/** Erases acceptances with their customer, and hides event values that name the customer. */
 export const linkReactions = [
   reaction({
     on: [memberAnonymised],

@@ -15,12 +15,12 @@ interface Certified {
   readonly zone: string
 }
 
-/** A client-supplied line, cut to fit the page. */
+/** A client-supplied text, cut to 300 characters to fit the page. */
 const short = (text: string | null): string => (text ?? "–").slice(0, 300)
 /** A hash in groups, for line breaks and comparison by eye. */
 const hash = (sha256: string): string => sha256.replace(/(.{8})(?=.)/g, "$1 ")
 
-/** `2026-06-18 12:00:03 UTC`, with the store's time. */
+/** A time to the second, in UTC and the store's zone: `2026-06-18 12:00:03 UTC`. */
 const exact = (instant: string, { snapshot: { language }, zone }: Certified): string =>
   `${momentText(instant, zone, language)} (${zone}) · ${instant}`
 

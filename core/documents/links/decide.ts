@@ -10,7 +10,7 @@ interface LinkGiven {
   readonly pin?: string | null | undefined
   readonly expires_at?: string | null | undefined
 }
-/** Error of a PIN beyond its field check: only null removes it, not blank text. */
+/** Error of a PIN that is not 4 to 12 letters or digits; blank text does not remove a PIN, only null does. */
 export const linkErrors = (_values: object, { pin }: { readonly pin?: unknown }): FieldErrors =>
   typeof pin === "string" && !/^[A-Za-z0-9]{4,12}$/.test(pin.trim())
     ? { pin: ["The pin field must be 4 to 12 letters or digits."] }
@@ -19,7 +19,7 @@ const isPast = (expires_at: string | null | undefined, now: string): boolean =>
   typeof expires_at === "string" && expires_at <= now
 const past = invalidField("expires_at", "The expires_at field must be a time to come.")
 
-/** Reason a document cannot have a public link. */
+/** Reason a document cannot have a public link; undefined if it can. */
 export const whyNotShared = ({ status }: Pick<DocumentRow, "status">) =>
   status === "generated" || status === "finalised"
     ? undefined
@@ -30,7 +30,7 @@ export const whyNotShared = ({ status }: Pick<DocumentRow, "status">) =>
           : `The document is ${status}; generate another one to share.`
       )
 
-/** Links always get a new token: creating another one revokes the earlier. */
+/** Creates a public link with a new token; an existing link of the document is revoked. */
 export const share = (
   { document, link, token }: { document: DocumentRow; link: DocumentLinkRow | undefined; token: string },
   { expires_at = null, pin = null }: LinkGiven,
@@ -61,7 +61,7 @@ export const share = (
     }
   })
 
-/** Link events carry whole rows, including their visibility. */
+/** Columns of a link for its events, which carry all of them. */
 const whole = ({ document_id, document_type, expires_at, requires_pin, token }: DocumentLinkRow) => ({
   document_id,
   document_type,
@@ -70,7 +70,7 @@ const whole = ({ document_id, document_type, expires_at, requires_pin, token }: 
   requires_pin
 })
 const noLink = notFound("The document has no public link.")
-/** Absent values stay; null clears them. */
+/** Changes expiry or PIN of a link; absent values stay, null clears them. */
 export const changeLink = (
   { document, link }: { document: DocumentRow; link: DocumentLinkRow | undefined },
   { expires_at, pin }: LinkGiven,

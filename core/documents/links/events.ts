@@ -5,7 +5,7 @@ import { insertRow, remove, update, updateWhere } from "../../kernel/tables/tabl
 import { type KeyedColumns, type NewRow, newRow, someColumns } from "../../kernel/tables/field-schema.ts"
 import { document_acceptances, document_links, type DocumentLinkRow } from "../schema.ts"
 
-/** Every event names its document as `id`. */
+/** Stream of an event: that of its document, which it names as `id`. */
 const stream = ({ id }: { readonly id: number }): string => streamOf("document", id)
 
 interface LinkMade<Link> {
@@ -59,7 +59,7 @@ const linkRevoked = eventType("document.link.revoked", {
 export const revoked = ({ document_id, id }: Pick<DocumentLinkRow, "document_id" | "id">) =>
   linkRevoked.make({ id: document_id, link_id: id })
 
-/** Separate columns, so that erasure finds personal data. */
+/** Personal data is in separate columns, so that erasure finds it. */
 export const documentAccepted = eventType<
   KeyedColumns<typeof document_acceptances>,
   NewRow<typeof document_acceptances>
@@ -73,7 +73,7 @@ export const documentAccepted = eventType<
     new_values: { acceptance_id: id, name: name ?? null, pdf_sha256: pdf_sha256 ?? null, note: note ?? null }
   })
 })
-/** In the opportunity's history; the person is recorded with the document only. */
+/** Entry in the opportunity's history; the person is recorded only with the document. */
 export const quotationAccepted = eventType("opportunity.quotation_accepted", {
   meaning: "The customer accepted a quotation of this opportunity at its public link.",
   data: () =>
@@ -112,7 +112,7 @@ export const acceptanceErased = eventType("document.acceptance.erased", {
     updateWhere(
       document_acceptances,
       { document_id: id },
-      // The certificate names the person: its content is deleted once unreferenced.
+      // The certificate names the person: without the hash its content is unreferenced, and will be deleted.
       { ...erased, uuid: null, file_name: null, file_size: null, sha256: null, updated_at: recorded_at }
     )
   ],

@@ -51,7 +51,7 @@ canvas{display:block;width:100%;max-width:${board.width}px;height:auto;aspect-ra
 const accent_of = "#1d3f66"
 
 const { height, width } = board
-/** The whole script: draws strokes and stores them in a form field. */
+/** The page's only script: draws strokes and stores them in a form field. */
 const signature_script = `
 (() => {
 const byId = (id) => document.getElementById(id)
@@ -138,7 +138,7 @@ const plainPage = (language: string, title: string, lead: string, more = ""): Pa
     title,
     body: `<main class="panel small-panel">\n<h1>${escaped(title)}</h1>\n<p>${escaped(lead)}</p>${more}\n</main>`
   })
-/** Reveals nothing of the document, neither name nor owner. */
+/** Page that asks for the PIN. It reveals nothing of the document, neither name nor owner. */
 export const pinPage = (language: string, token: string, was_wrong: boolean): Page => {
   const words = linkWords(language)
   const alert = `\n<p class="wrong" id="pin-wrong" role="alert">${escaped(words.pin_wrong)}</p>`
@@ -171,7 +171,7 @@ export const triesPage = (language: string, seconds: number): Page => {
 }
 
 type FormField = "name" | "email" | "accept" | "signature"
-/** Submitted values and their errors. */
+/** Submitted form values and their errors. */
 export interface Sent {
   readonly name: string
   readonly email: string
@@ -182,7 +182,7 @@ export interface Shown {
   readonly document: PrintDocument
   readonly token: string
   readonly html?: HtmlOptions
-  /** Acceptance section below the text. */
+  /** The acceptance section below the document's text. */
   readonly part:
     | { readonly kind: "none" }
     /** `text_sha256`: hash of the displayed text, submitted with the acceptance. */
@@ -196,7 +196,7 @@ export interface Shown {
         readonly has_copy: boolean
       }
 }
-/** Text of a document, its PDF, and available actions. */
+/** Page with a document's text, a link to its PDF, and the acceptance section. */
 export const documentPage = ({ document, html = {}, part, token }: Shown): Page => {
   const words = linkWords(document.language)
   const below = belowText(words, document, token, part)
@@ -217,7 +217,7 @@ ${first ? `${below}\n${sheet}` : `${sheet}\n${below}`}
 </main>`
   })
 }
-/** Without the signature line for paper: quotations are accepted below. */
+/** Removes the signature line for paper: quotations are accepted by the form below. */
 const withoutSigning = (blocks: ReadonlyArray<Block>): ReadonlyArray<Block> =>
   blocks.flatMap((block): ReadonlyArray<Block> =>
     block.kind === "signature"

@@ -5,7 +5,7 @@
 export const board = { width: 600, height: 180 } as const
 const signature_chars_max = 100_000
 
-/** `M12 30L13 31L15 35M…` within the board, or undefined where it is anything else. */
+/** Validates the strokes of a drawing, `M12 30L13 31L15 35M…` within the board; undefined if invalid. */
 export const strokesIn = (given: string): string | undefined => {
   if (given.length > signature_chars_max || !/^(M\d{1,3} \d{1,3}(L\d{1,3} \d{1,3})*)+$/.test(given)) return undefined
   const inside = [...given.matchAll(/(\d+) (\d+)/g)].every(
@@ -15,7 +15,7 @@ export const strokesIn = (given: string): string | undefined => {
 }
 const pen = 'fill="none" stroke="#1c2430" stroke-width="3" stroke-linecap="round" stroke-linejoin="round"'
 const { height, width } = board
-/** The strokes as an SVG. */
+/** The strokes as an SVG image. */
 export const signatureSvg = (strokes: string): string =>
   `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">` +
   `<path d="${strokes}" ${pen}/></svg>`

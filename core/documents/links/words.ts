@@ -214,9 +214,9 @@ const french: LinkWords = {
 }
 const by_language = { en: english, de: german, fr: french }
 
-/** Falls back to English. */
+/** Texts in a language, English if it is not supported. */
 export const linkWords = (language: string): LinkWords => inLanguage<LinkWords>(by_language, language)
-/** The first supported language of a browser. */
+/** First supported language of an Accept-Language header; English without one. */
 export const languageFor = (accept_language: string | undefined): string =>
   (accept_language ?? "")
     .slice(0, 200)
