@@ -39,7 +39,7 @@ import * as Shown from "../../kernel/lists/answer-schema.ts"
 
 type ListValueRow = RowOf<typeof list_values>
 interface ActivityFacts {
-  /** The values of the list Activity Type. */
+  /** Values of the list "Activity Type". */
   readonly types: ReadonlyArray<ListValueRow>
   readonly participants: ReadonlyArray<ParticipantRow>
   /** Whether the row named by `regarding_type` and `regarding_id` exists; true when none is named. */
@@ -51,7 +51,7 @@ const typeCode = (value: { readonly metadata: unknown } | undefined): number | n
   return typeof code === "number" ? code : null
 }
 
-/** One participant of a body. */
+/** A participant in a request body. */
 interface Participation {
   readonly member_id: number
   readonly mute: boolean
@@ -97,7 +97,7 @@ const problems = (
   return errors
 }
 
-/** Events that make the participants those given; participants who stay keep their row and its id. */
+/** Events that replace the participants with the given ones; participants who stay keep their row and its id. */
 const replaceParticipants = (
   activity_id: number,
   given: ReadonlyArray<Participation>,
@@ -153,7 +153,7 @@ interface Subject {
 }
 const regardingKey = ({ type, id }: Regarding): string => `${type}:${id}`
 
-/** The rows that exist, by {@link regardingKey}. */
+/** Existing subjects of activities, by {@link regardingKey}. */
 const subjectsOf = Effect.fnUntraced(function* (wanted: ReadonlyArray<Regarding>) {
   const found = new Map<string, Subject>()
   for (const [type, { table, names }] of Object.entries(kinds) as ReadonlyArray<
@@ -174,7 +174,7 @@ const subjectsOf = Effect.fnUntraced(function* (wanted: ReadonlyArray<Regarding>
 const regardingOf = (row: Pick<ActivityRow, "regarding_id" | "regarding_type">): ReadonlyArray<Regarding> =>
   row.regarding_type === null || row.regarding_id === null ? [] : [{ type: row.regarding_type, id: row.regarding_id }]
 
-/** For a page of activities: participants, subjects, and the members of participants and owners. */
+/** Related rows of a page of activities: participants, subjects, and the members of participants and owners. */
 const surroundings = Effect.fnUntraced(function* (rows: ReadonlyArray<ActivityRow>) {
   const participants = yield* Store.find(activity_participants, { activity_id: rows.map((row) => row.id) })
   const owners = yield* Store.getMany(

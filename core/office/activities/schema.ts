@@ -39,7 +39,7 @@ export const activity_statuses = {
   2004: "Held"
 } as const
 export const time_statuses = { 0: "Free", 1: "Busy" } as const
-/** The default activity type. */
+/** Code of the default activity type, a task. */
 export const task_code = 1001
 
 export const activityFields = {
@@ -53,7 +53,7 @@ export const activityFields = {
     names: { by: "regarding_type", tables: regarding_tables }
   }),
   regarding_type: choice(regarding_types, { nullable: true }),
-  /** A user's id. */
+  /** Id of the user who owns the activity. */
   owned_by: ref("users", { nullable: true, on_delete: "keep" }),
   starts_at: timestamp({ nullable: true }),
   ends_at: timestamp({ nullable: true }),

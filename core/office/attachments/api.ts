@@ -41,8 +41,8 @@ import { memberAnonymised, rowsRecordedOf } from "../../people/personal-data/era
 // Rules of attaching a file (rules/members-activities 4).
 
 /**
- * A UUID of version 8 (RFC 9562) from the content's SHA-256 and the row's id: the same wherever the command is decided,
- * on a device or on the server.
+ * UUID (version 8, RFC 9562) of an attachment, from the content's SHA-256 and the row's id: devices and the server get
+ * the same.
  */
 const attachmentUuid = (sha256: string, id: number): string => {
   const hash = sha256.slice(0, 15)
@@ -51,7 +51,7 @@ const attachmentUuid = (sha256: string, id: number): string => {
 }
 
 const size_max = `${upload_bytes_max / 1_048_576} MB (${upload_bytes_max} bytes)`
-/** The reason a file is not taken; undefined for one that is. */
+/** Reason a file cannot be attached; undefined if it can. */
 const fileProblem = (file: Pick<UploadedFile, "size_bytes"> | undefined): string | undefined =>
   file === undefined
     ? "The file field is required: send the file as multipart/form-data."
@@ -86,7 +86,7 @@ const attachFile = (
   return Result.succeed({ events: [attachmentCreated.make(row)], result: { id } })
 }
 
-/** The signed addresses of files are the server's to give. */
+/** Creates signed URLs of files; undefined on devices. */
 const addressOf = Effect.map(CommandRuntime.ifAny, (runtime) => runtime?.file_url)
 export const attachmentResource = resource({
   singular: "attachment",
@@ -132,7 +132,7 @@ const refused = (kind: Attachable | undefined, right: "read" | "write") => {
   const { abilities, permissions } = kind[right]
   return forbidden(`This needs the permission ${permissions.join(" or ")}, and the ability ${abilities.join(" or ")}.`)
 }
-/** The subject of the attachment decides who may read or change it. */
+/** Checks that the viewer may read or change the attachment, as decided by its subject. */
 const authorise = (row: AttachmentRow, viewer: Viewer, right: "read" | "write") => {
   const kind = attachableOf(row.attachable_type)
   const may = kind !== undefined && (right === "read" ? mayRead(kind, viewer) : mayWrite(kind, viewer))
@@ -154,7 +154,7 @@ const list = get("/api/v1/attachments", {
 })
 
 const pluralOf = ({ name }: Table): string => name
-/** The attachments of one thing. */
+/** Declares the list of one subject's attachments. */
 const listOfOne = (kind: Attachable): Endpoint => {
   const params: Params = { id: { table: kind.table } }
   return get(`/api/v1/${pluralOf(kind.table)}/{id}/attachments`, {
@@ -214,7 +214,7 @@ const deleteAttachment = command("DELETE", "/api/v1/attachments/{id}", {
   ...writing,
   params: { id: { table: attachments } },
   authorize: ({ rows, viewer }) => authorise(rows.id, viewer, "write"),
-  // The event belongs to the stream of the attachment's subject.
+  // Locks the stream of the attachment's subject, to which the event belongs.
   facts: ({ rows }) => lockStreams([attachableStream(rows.id)]),
   decide: (_facts, { rows: { id: row } }) =>
     Result.succeed({ events: [deletedAttachment(row)], result: { id: row.id } }),

@@ -19,7 +19,7 @@ import { eventType, streamOf } from "../../kernel/events/event-type.ts"
 import { rowMade } from "../../kernel/events/row-events.ts"
 
 interface Rights {
-  /** Any one of several suffices. */
+  /** Abilities that allow access; one of them suffices. */
   readonly abilities: ReadonlyArray<string>
   readonly permissions: ReadonlyArray<string>
 }
@@ -32,7 +32,7 @@ export interface Attachable {
   readonly write: Rights
 }
 
-/** Archived rows keep their attachments and have them again once restored. */
+/** References to subjects are kept when these are archived, and follow merges. */
 const archived: ReferenceRule = { on_delete: "keep", on_merge: "follow" }
 const gone: ReferenceRule = { on_delete: "delete", on_merge: "follow" }
 const rights = (area: string, ...edit: ReadonlyArray<string>): Pick<Attachable, "read" | "write"> => ({
@@ -64,7 +64,7 @@ const kinds: { readonly [T in AttachableType]: Omit<Attachable, "label" | "type"
     table: stock_levels,
     rule: gone,
     read: { abilities: ["stock:read"], permissions: ["stock.view"] },
-    // Users who check units in photograph damage.
+    // Users who check in units may attach photos of damage.
     write: {
       abilities: ["stock:write", "opportunities:write"],
       permissions: ["stock.adjust", "opportunities.edit", "opportunities.fulfil"]
@@ -74,7 +74,7 @@ const kinds: { readonly [T in AttachableType]: Omit<Attachable, "label" | "type"
   PurchaseOrder: {
     table: purchase_orders,
     rule: archived,
-    // Users who receive goods photograph the delivery note.
+    // Users who receive goods may attach photos of the delivery note.
     ...rights("purchase_orders", "purchase_orders.edit", "purchase_orders.receive")
   }
 }
@@ -86,7 +86,7 @@ export const attachables: ReadonlyArray<Attachable & { readonly type: Attachable
     return { type, label, ...kinds[type] }
   }
 )
-/** The kind that a row or a body names, in any case; undefined for one of a later release. */
+/** The kind of subject named by a row or body, ignoring case; undefined if unknown, such as one of a later release. */
 export const attachableOf = (type: unknown): Attachable | undefined => {
   const key = typeof type === "string" ? keyInAnyCase(labels, type) : undefined
   return key === undefined ? undefined : attachables.find((one) => one.type === key)
@@ -132,7 +132,7 @@ export const attachments = table(
   "attachments",
   {
     ...attachmentFields,
-    /** Id in the file's URL. */
+    /** Id of the file in its URL. */
     uuid: text({ computed: true, max: 36 }),
     original_name: text({ computed: true, search: true }),
     mime_type: text({ computed: true, search: true }),

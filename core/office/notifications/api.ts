@@ -46,7 +46,7 @@ const notificationSettingChanged = eventType("notification_setting.changed", {
     ...(saysNothing(setting) ? [] : [insert(notification_settings, setting)])
   ]
 })
-/** Whether the company uses the type's defaults again. */
+/** Whether the setting equals the type's defaults. */
 const saysNothing = (setting: { readonly channels: unknown; readonly is_enabled: boolean }): boolean =>
   setting.channels === null && setting.is_enabled
 
@@ -65,13 +65,13 @@ const preferencesErased = follow(
 
 type Channels = ReadonlyArray<NotificationChannel> | null
 const every_channel = Object.keys(notification_channels) as ReadonlyArray<NotificationChannel>
-/** Kept in the order of the channels, so that the same choice is the same list. */
+/** Sorts channels in their declared order, so that equal choices are equal lists. */
 const inOrder = (channels: ReadonlyArray<NotificationChannel>): ReadonlyArray<NotificationChannel> =>
   every_channel.filter((one) => channels.includes(one))
 
 /**
- * The new channels. Channels absent from a change keep their visible value: the row's own, or the inherited one. A
- * choice equal to the inherited value is stored, too: it stays when that changes.
+ * New channels of a setting or preference. Channels absent from the change keep their effective value, which is stored
+ * even if inherited: later changes of the inherited value do not affect it.
  */
 const changedChannels = (
   own: Channels,
@@ -84,7 +84,7 @@ const changedChannels = (
   const before = own ?? followed
   return every_channel.filter((one) => changes[one] ?? before.includes(one))
 }
-/** Channels of a type without a preference. */
+/** Inherited channels of a type: the company's, else the type's defaults. */
 const followedBy = (type: NotificationType, setting: NotificationSettingRow | undefined) =>
   setting?.channels ?? type.default_channels
 
@@ -93,7 +93,10 @@ interface PreferenceFacts {
   readonly settings: ReadonlyArray<NotificationSettingRow>
   readonly preferences: ReadonlyArray<NotificationPreferenceRow>
 }
-/** Upserts the named types. A preference that no longer differs is removed; repeated values change nothing. */
+/**
+ * Sets preferences for the named types. A preference that no longer differs from the setting is deleted; repeated
+ * values change nothing.
+ */
 export const changePreferences = (
   changes: ReadonlyArray<Change>,
   { member_id, preferences, settings }: PreferenceFacts,
@@ -143,7 +146,7 @@ const settings_path = "/api/v1/notification_settings"
 
 const oneList = { notification_preferences: preferences_shown, meta: Shown.meta }
 const reads = { ability: "notification-preferences:read", permission: null } as const satisfies SharedDraft
-// A body without the list says nothing: it is refused.
+// Writes require the list of settings or preferences in the body.
 const writes = {
   ability: "notification-preferences:write",
   permission: null,
@@ -153,8 +156,8 @@ const check = entryProblems("preferences")
 
 const editing = "members.edit"
 /**
- * Needs `members.edit`. Checked here and not by `permission`: the ability alone must not give a token's device the
- * members themselves, which the permission opens elsewhere (kernel/token-permissions.ts).
+ * Checks for `members.edit`. Not declared as `permission`: with that, the ability alone would give a token's device the
+ * members themselves (kernel/token-permissions.ts).
  */
 const authorize = ({ viewer }: Pick<CallerContext, "viewer">): Effect.Effect<void, Rejection> =>
   hasOnePermission(viewer, editing) ? Effect.void : Effect.fail(forbidden(`This needs the permission ${editing}.`))
@@ -165,7 +168,7 @@ const listed = (member_id: number) =>
     const rows = shownPreferences(member_id, rules)
     return ok({ notification_preferences: rows, meta: unpagedMeta(rows.length) })
   })
-/** Member whose preferences are the user's own: every account has a member record. */
+/** Id of the member record that the user's preferences belong to; 404 if the account has none. */
 const ownMember = ({ person_id }: Viewer): Effect.Effect<number, Rejection> =>
   person_id === null
     ? Effect.fail(notFound("Your account has no member record, which preferences are kept with."))
@@ -198,7 +201,7 @@ const preferences = [
     facts: ({ viewer }) =>
       Effect.gen(function* () {
         const member_id = yield* ownMember(viewer)
-        // The path names no row, so that the member's other writers are waited for here.
+        // Locks the member, as no path parameter names a row to lock.
         yield* lockStreams([streamOf(members.entity, member_id)])
         return yield* preferenceFacts(member_id)
       }),

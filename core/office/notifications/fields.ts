@@ -43,13 +43,13 @@ export const settingFields = {
   )
 } satisfies Fields
 
-/** An entry's channels: on or off for some of them, or null for none of its own. */
+/** Requested channels of an entry: on or off by channel; null resets them to the inherited ones. */
 export type ChannelChanges = { readonly [channel in NotificationChannel]?: boolean } | null
-/** An entry as a rule takes it. */
+/** A validated entry, as rules use it. */
 export interface Change {
   readonly type: NotificationType
   readonly channels: ChannelChanges | undefined
-  /** `is_muted` or `is_enabled`. */
+  /** Value of `is_muted` or `is_enabled`; undefined if absent. */
   readonly flag: boolean | undefined
 }
 interface Entry {
@@ -62,7 +62,7 @@ const listIn = (body: JsonObject, key: Body): ReadonlyArray<Json> => {
   const entries = body[key]
   return Array.isArray(entries) && entries.length <= entries_max ? entries : []
 }
-/** Entries with valid fields only. `body` distinguishes null channels from absent ones. */
+/** Changes requested by the valid entries. `body` tells null channels from absent ones. */
 export const changesIn = <E extends Entry>(
   entries: ReadonlyArray<E>,
   body: JsonObject,
@@ -77,7 +77,7 @@ export const changesIn = <E extends Entry>(
     return [{ type, channels, flag: flagOf(entry) }]
   })
 
-/** 422 for system types, unknown channels or ones the type lacks, a type named twice, and an empty preference. */
+/** Errors (422): system types, unknown or unavailable channels, a type named twice, or an entry without a change. */
 export const entryProblems =
   (key: Body) =>
   (_values: JsonObject, body: JsonObject): FieldErrors => {
@@ -116,7 +116,7 @@ const channelProblem = (channel: string, type: NotificationType | undefined): st
     : `${type?.key ?? "A type"} has no such channel: it has ${available.join(", ")}.`
 }
 
-// Settings and preferences as answers show them: every type, whether anything was said of it or not.
+// API representation of settings and preferences: every type is listed, even without a stored row.
 
 const channel = Shown.oneOf(Object.keys(notification_channels) as ReadonlyArray<NotificationChannel>)
 const channels = Shown.map(boolean(), {
@@ -152,14 +152,11 @@ const described = ({ category, description, key, name }: NotificationType) => ({
   category,
   description
 })
-/** Each channel the type has, and whether it is among these. */
+/** Availability by channel: true for those in `on`. */
 const switches = (type: NotificationType, on: ReadonlyArray<NotificationChannel>) =>
   Object.fromEntries(type.available_channels.map((one) => [one, on.includes(one)]))
 
-/**
- * Effective values of a type; none for a system type. A muted type shows its unmuted channels; a disabled one shows all
- * as off.
- */
+/** Channels of a type before muting, as on or off. System types have their defaults; a disabled type has all off. */
 const shownChannels = (type: NotificationType, setting: TypeSetting | undefined, preference?: TypePreference) =>
   switches(
     type,

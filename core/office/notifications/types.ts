@@ -23,15 +23,15 @@ export const notification_categories = {
 export type NotificationCategory = keyof typeof notification_categories
 
 export interface NotificationType {
-  /** `opportunity.created`. */
+  /** Key of the type, such as `opportunity.created`. */
   readonly key: string
   readonly category: NotificationCategory
   readonly name: string
   readonly description: string
   readonly available_channels: ReadonlyArray<NotificationChannel>
-  /** Used where neither a setting nor a preference says otherwise. */
+  /** Channels used if neither a setting nor a preference defines any. */
   readonly default_channels: ReadonlyArray<NotificationChannel>
-  /** Sent whatever settings and preferences say; neither takes it (rules/conventions 15). */
+  /** Whether it is always sent; settings and preferences for it are rejected (rules/conventions 15). */
   readonly is_system: boolean
 }
 
@@ -54,7 +54,7 @@ const type = (
   ...also
 })
 
-/** Every type, in the order lists show them. */
+/** All notification types, in the order of lists. */
 export const notificationTypes: ReadonlyArray<NotificationType> = [
   type("opportunity.created", "opportunity", "Opportunity created", "A quote or order was made.", ["database"]),
   type(
@@ -108,7 +108,7 @@ export const notificationTypes: ReadonlyArray<NotificationType> = [
 const by_key = new Map(notificationTypes.map((one) => [one.key, one]))
 export const notificationType = (key: string): NotificationType | undefined => by_key.get(key)
 
-// Settings and preferences as they hold for some people and types: two queries, however many there are.
+// Reads settings and preferences of members and types: two queries for any number.
 
 // Effective channels of notifications: the type's, the company's setting, the person's preference (rules/conventions
 // 15).
@@ -118,15 +118,15 @@ export interface TypeSetting {
   readonly channels: ReadonlyArray<NotificationChannel> | null
   readonly is_enabled: boolean
 }
-/** A member's; null channels leave the setting's. */
+/** A member's preference; null channels use the setting's. */
 export interface TypePreference {
   readonly channels: ReadonlyArray<NotificationChannel> | null
   readonly is_muted: boolean
 }
 
 /**
- * A disabled type has no channels. A system type cannot be disabled, muted or changed. Otherwise a muted type has none;
- * else the preference's channels take precedence over the setting's, and those over the type's.
+ * Channels of a notification for one person: a system type has its defaults, a disabled or muted type has none.
+ * Otherwise the preference takes precedence over the setting, and that over the type's defaults.
  */
 export const effectiveChannels = (
   type: NotificationType,
@@ -142,7 +142,7 @@ export const effectiveChannels = (
 // The company's settings and members' preferences for notifications (rules/conventions 15). One row per override;
 // without one the type's defaults apply.
 
-/** Null: the setting's or the type's channels. An empty list: no channels. */
+/** Null: inherited channels; an empty list: none. */
 const channels = list(choice(notification_channels), { nullable: true, distinct: true })
 
 export const notification_settings = plainTable(
@@ -169,7 +169,7 @@ export const notification_preferences = table(
     is_muted: boolean({ default: false })
   },
   {
-    // As a merge and an erasure of the member find them.
+    // The member's stream, so that merging and erasing the member include these rows.
     stream: { entity: "member", column: "member_id" },
     named_by: ["notification_type"],
     uniques: [
@@ -191,13 +191,16 @@ export type NotificationPreferenceRow = RowOf<typeof notification_preferences>
 export interface NotificationRules {
   /** The company's setting; undefined if the type's defaults apply. */
   readonly setting: (type: string) => TypeSetting | undefined
-  /** A member's; undefined where the setting holds. */
+  /** A member's preference; undefined if the setting applies. */
   readonly preference: (member_id: number, type: string) => TypePreference | undefined
-  /** The channels that reach this member with this type. */
+  /** Channels on which this member gets notifications of this type. */
   readonly channels: (member_id: number, type: NotificationType) => ReadonlySet<NotificationChannel>
 }
 
-/** Rules of these members for these types; for every type by default. Other members have none. */
+/**
+ * Settings and preferences of these members and types; by default of all types. Other members are treated as without
+ * preferences.
+ */
 export const notificationRules = Effect.fnUntraced(function* (
   member_ids: ReadonlyArray<number>,
   types?: ReadonlyArray<string>
