@@ -1,6 +1,5 @@
 /**
- * The calendar as iCalendar text (rules/members-activities 7), for signed feeds and for users who may see what is in
- * it.
+ * The calendar as iCalendar text (rules/members-activities 7), for signed feeds and for users who may see its entries.
  */
 import { integer, text } from "../../kernel/fields/field.ts"
 import { type SettingGroups, settings_table } from "../../kernel/events/settings.ts"
@@ -22,7 +21,7 @@ import type { FeedActivity, FeedEntry } from "./feed.ts"
 import type { CalendarKind } from "./kinds.ts"
 import { calendar_access, chosenKinds, feedHeaders, feedName, requireKinds, with_field } from "./kinds.ts"
 
-// The right-hand side of UIDs in calendars.
+// Setting for the host in UIDs of calendar entries.
 
 /** Recorded at a server's first start with an address, so that UIDs stay when the address changes. */
 const calendarSettings = {
@@ -32,7 +31,7 @@ const calendarSettings = {
 } satisfies SettingGroups
 export const uid_host_setting = "calendar.uid_host"
 
-/** Host of an address; a fixed word when it has none, so UIDs stay stable. */
+/** Host of the server's address; `flightcase` if it has none, so that UIDs stay stable. */
 export const uidHost = (address: string): string => {
   const host = URL.canParse(address) ? new URL(address).hostname : ""
   return host === "" ? "flightcase" : host
@@ -41,15 +40,15 @@ export const uidHost = (address: string): string => {
 const feeds = later(() => import("./feed.ts"))
 const orders = later(() => import("./orders.ts"))
 
-/** Content of a feed, and its reader. */
+/** The requested feed and its reader. */
 interface FeedAsked {
-  /** Owner of the calendar; everybody if undefined. */
+  /** User whose calendar it is; undefined for everybody's. */
   readonly user_id: number | undefined
   readonly kinds: ReadonlyArray<CalendarKind>
   /** The reader, whose permissions decide the content. Access to the kinds was checked before. */
   readonly reader: Viewer
 }
-/** The feed as of now. 404 for an unknown user. Five queries, and five more with orders. */
+/** Text of the feed as of now; 404 for an unknown user. Five queries, and five more with orders. */
 export const feedText = ({
   kinds,
   reader,
@@ -57,7 +56,7 @@ export const feedText = ({
 }: FeedAsked): Effect.Effect<string, Failure, Store | CommandRuntime> =>
   Effect.gen(function* () {
     const { calendarFeed, feedStart } = yield* feeds
-    // The server's address on replicas as well: with other UIDs, a reader of both feeds would show everything twice.
+    // Replicas use the server's address, too: with other UIDs, a reader of both feeds would show every entry twice.
     const { public_url } = yield* CommandRuntime
     const generated_at = instantOf(yield* Clock.currentTimeMillis)
     const user = user_id === undefined ? undefined : yield* Store.get(users, user_id)
@@ -96,7 +95,7 @@ const activitiesSince = Effect.fnUntraced(function* (
       rows.flatMap((row) => row.owned_by ?? [])
     )).map((one) => [one.id, one])
   )
-  // Without the right to see addresses of colleagues a device holds others in their place.
+  // Devices without the right to see colleagues' e-mail addresses hold placeholders, so those owners are omitted.
   const seen = visibleColumnsOf(users, reader)
   const sees_all = seen === "whole" || seen?.has("email") === true
   return rows.map((row) => {
@@ -105,7 +104,7 @@ const activitiesSince = Effect.fnUntraced(function* (
   })
 })
 
-/** Orders whose hire ends after `since`; one person's are those they own as a member. */
+/** Orders whose hire ends after `since`; with `user`, only those owned by the user's member record. */
 const ordersSince = Effect.fnUntraced(function* (
   since: string,
   user: UserRow | undefined,
@@ -142,7 +141,7 @@ const namesOf = Effect.fnUntraced(function* (rows: ReadonlyArray<OpportunityRow>
       idsIn((row) => [row.store_id])
     )).map((row) => [row.id, row])
   )
-  // Address texts are for users who may see members. Other devices hold them with an empty street.
+  // Only users who may see members get address texts; other devices hold addresses with an empty street.
   const addressed = new Map(
     hasOnePermission(reader, "members.view")
       ? (yield* Store.getMany(

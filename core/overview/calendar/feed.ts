@@ -8,31 +8,31 @@ export interface FeedActivity {
   readonly subject: string
   readonly location: string | null
   readonly description: string | null
-  /** Activities without a start never appear. */
+  /** Start; activities without one are omitted. */
   readonly starts_at: string | null
   readonly ends_at: string | null
-  /** 2001 Scheduled, 2002 Completed, 2003 Cancelled, 2004 Held. */
+  /** Status: 2001 Scheduled, 2002 Completed, 2003 Cancelled, 2004 Held. */
   readonly status_id: number
-  /** 0 Free, 1 Busy. */
+  /** Whether it blocks time: 0 Free, 1 Busy. */
   readonly time_status: number
   readonly owner: { readonly name: string; readonly email: string | null } | null
 }
 
 /** A calendar entry of any kind. */
 export interface FeedEntry {
-  /** Left-hand side of its UID: stable while the row exists. */
+  /** Left-hand side of the UID, constant as long as the row exists. */
   readonly uid: string
   readonly subject: string
   readonly location: string | null
   readonly description: string | null
   readonly starts_at: string
-  /** Null: half an hour, or the full day if the entry begins with one. */
+  /** End; null for half an hour, or for a full day if the entry begins at midnight. */
   readonly ends_at: string | null
-  /** The clock that decides whether it fills whole days. */
+  /** Time zone that decides whether the entry fills whole days. */
   readonly zone: string
   readonly is_cancelled: boolean
   readonly is_completed: boolean
-  /** Blocks no time. */
+  /** Whether the entry leaves its time free. */
   readonly is_free: boolean
   readonly owner: FeedActivity["owner"]
 }
@@ -41,14 +41,14 @@ export interface FeedFacts {
   readonly generated_at: string
   /** Right-hand side of the UIDs (`uidHost`). */
   readonly host: string
-  /** Address of the server; empty on a device that does not know it. */
+  /** URL of the server; empty on a device that does not know it. */
   readonly url: string
   readonly calendar_name: string
   /** The company's time zone, which decides whether an activity fills whole days. */
   readonly zone: string
 }
 
-/** First instant a feed of `generated_at` covers: one calendar year before it; 29 February counts from the 28th. */
+/** Start of the period a feed covers: one calendar year before `generated_at`; 29 February counts as the 28th. */
 export const feedStart = (generated_at: string): string => {
   const moment = new Date(millisOf(generated_at))
   const month = moment.getUTCMonth()
@@ -58,8 +58,8 @@ export const feedStart = (generated_at: string): string => {
 }
 
 /**
- * The complete VCALENDAR: lines of at most 75 octets, each ended by CRLF, without activities outside the window.
- * `others` are already limited to it.
+ * The complete VCALENDAR: lines of at most 75 octets, each ended by CRLF. Activities before the feed's start are left
+ * out; `others` must be limited to it already.
  */
 export const calendarFeed = (
   activities: ReadonlyArray<FeedActivity>,
@@ -71,7 +71,7 @@ export const calendarFeed = (
     .filter((activity): activity is ScheduledActivity => activity.starts_at !== null && activity.starts_at >= since)
     .sort((one, other) => one.id - other.id)
     .map((activity) => entryOf(activity, facts.zone))
-  // Sorting keeps the order of those that begin at once.
+  // The sort is stable: entries with the same start keep their order.
   const entries = [...scheduled, ...others].sort((one, other) =>
     one.starts_at < other.starts_at ? -1 : one.starts_at > other.starts_at ? 1 : 0
   )
@@ -125,14 +125,14 @@ const timeLines = ({ ends_at, starts_at, zone }: FeedEntry): ReadonlyArray<strin
   const ends = ends_at === null ? undefined : wholeSecond(ends_at)
   const days = wholeDays(starts, ends, zone)
   if (days !== undefined) return [dateLine("DTSTART", days.first), dateLine("DTEND", days.after)]
-  // The format needs an end later than the start: without one the event lasts half an hour.
+  // The format requires an end after the start; an entry without one lasts half an hour.
   return [
     instantLine("DTSTART", starts),
     instantLine("DTEND", ends === undefined || ends <= starts ? starts + halfHourMillis : ends)
   ]
 }
 
-/** First day and the day after the last, when the activity fills whole local days; undefined when it does not. */
+/** First day of an entry that fills whole local days, and the day after its last; undefined if it does not. */
 const wholeDays = (
   starts: number,
   ends: number | undefined,
@@ -160,11 +160,12 @@ const organizerLine = (owner: FeedActivity["owner"]): ReadonlyArray<string> => {
 const filledLine = (name: string, text: string | null): ReadonlyArray<string> =>
   text === null || plain(text).trim() === "" ? [] : [textLine(name, text)]
 
-// ical.js encodes the value alone: for complete lines of unknown names, such as X-WR-CALNAME, it adds VALUE=TEXT.
+// Writes one line of text. ical.js encodes only the value: whole lines of unknown names, such as X-WR-CALNAME, would
+// get VALUE=TEXT.
 const textLine = (name: string, text: string): string =>
   `${name}:${ICAL.stringify.value(plain(text), "text", ICAL.design.icalendar, false)}`
 
-/** One kind of line end, and none of the control characters the format forbids. */
+/** Text with LF line ends, and without the control characters that the format forbids. */
 const plain = (text: string): string => text.replace(/\r\n?/g, "\n").replace(unprintable, "")
 
 const instantLine = (name: string, instant: number): string =>
@@ -181,8 +182,8 @@ const unprintable = /(?![\t\n])\p{Cc}/gu
 const lineOctets = 75
 
 /**
- * Folds one line at 75 octets without splitting a character. Not ical.js's own folding: it leaves the leading space of
- * a continuation out of its count and so writes lines of 76.
+ * Folds a line at 75 octets without splitting a character. ical.js would write lines of 76, as it does not count the
+ * leading space of continuation lines.
  */
 const folded = (line: string): string => {
   let text = "",

@@ -13,20 +13,20 @@ export type CalendarKind = keyof typeof labels
 const all: ReadonlyArray<CalendarKind> = ["activities", "orders", "dispatch", "returns"]
 const isKind = (text: string): text is CalendarKind => Object.hasOwn(labels, text)
 
-/** The query parameter that chooses: `with=orders,returns`. */
+/** The query parameter for kinds of entries: `with=orders,returns`. */
 export const with_field = list(choice(labels), {
   nullable: true,
   describe: "Kinds of entries; default: activities only"
 })
-/** The kinds that were chosen, each once and in one order; activities alone where none was. */
+/** Requested kinds without duplicates, in declared order; activities by default. */
 export const chosenKinds = (given: ReadonlyArray<string> | null | undefined): ReadonlyArray<CalendarKind> => {
   const chosen = all.filter((kind) => given?.includes(kind) === true)
   return chosen.length === 0 ? ["activities"] : chosen
 }
-/** As addresses carry them; undefined of activities alone. */
+/** Kinds as text for URLs; undefined for the default, activities only. */
 export const kindsText = (kinds: ReadonlyArray<CalendarKind>): string | undefined =>
   kinds.length === 1 && kinds[0] === "activities" ? undefined : kinds.join(",")
-/** The kinds of an address; undefined unless they are spelt as `kindsText` does. */
+/** Parses kinds from a URL; undefined unless they are written as by `kindsText`. */
 export const kindsIn = (text: string): ReadonlyArray<CalendarKind> | undefined => {
   const kinds = chosenKinds(text.split(",").filter(isKind))
   return kindsText(kinds) === text ? kinds : undefined
@@ -38,10 +38,10 @@ export const calendar_access = {
   ability: ["activities:read", "opportunities:read"],
   permission: ["activities.view", "opportunities.view"]
 } as const
-/** The first permission a user lacks for these kinds. */
+/** First missing permission for these kinds; undefined if the viewer has all. */
 export const missingPermission = (viewer: Viewer, kinds: ReadonlyArray<CalendarKind>): string | undefined =>
   kinds.map((kind) => `${areaOf(kind)}.view`).find((permission) => !hasOnePermission(viewer, permission))
-/** 403 where the viewer may not see one of the kinds, or their token does not open it. */
+/** 403 if the viewer lacks a permission, or the token an ability, for one of the kinds. */
 export const requireKinds = (viewer: Viewer, kinds: ReadonlyArray<CalendarKind>): Effect.Effect<void, Rejection> => {
   const permission = missingPermission(viewer, kinds)
   if (permission !== undefined) return Effect.fail(forbidden(`This needs the permission ${permission}.`))
@@ -62,7 +62,7 @@ const titles: { readonly [K in CalendarKind]: string } = {
   dispatch: "Dispatch",
   returns: "Returns"
 }
-/** The calendar's name: everybody's, or one person's, and its kinds besides activities. */
+/** Name of the calendar: "All" or a person's name, and its kinds if they are not the default. */
 export const feedName = (user_name: string | null, kinds: ReadonlyArray<CalendarKind> = ["activities"]): string => {
   const held = kinds.map((kind) => titles[kind]).join(", ")
   const is_plain = kindsText(kinds) === undefined

@@ -6,21 +6,21 @@ import { dayOf, instantOf, millisOf, startOfDay, wallOf } from "../../values/tim
 import type { FeedEntry } from "./feed.ts"
 import type { CalendarKind } from "./kinds.ts"
 
-/** Names of the rows that an order refers to; null if it has none, or the reader may not see it. */
+/** Names of rows an order refers to; null if there is none, or the reader may not see it. */
 export interface OrderNames {
   readonly customer: string | null
   readonly venue: string | null
   readonly store: string | null
   readonly delivery_address: string | null
   readonly collection_address: string | null
-  /** The clock of its store, else the company's. */
+  /** Time zone of its store, else the company's. */
   readonly zone: string
 }
 const { cancelled, checked, complete, on_hire, returned } = statuses
 const gone_out: ReadonlySet<number> = new Set([on_hire, returned, checked, complete].map(({ status }) => status))
 const come_back: ReadonlySet<number> = new Set([returned, checked, complete].map(({ status }) => status))
 
-/** Entries of one order for the kinds that were chosen, without those that lie before `since`. */
+/** Calendar entries of one order, by kind; those before `since` are left out. */
 export const orderEntries = (
   order: OpportunityRow,
   names: OrderNames,
@@ -47,7 +47,7 @@ const hire = (order: OpportunityRow, names: OrderNames, since: string): Readonly
     }
   ]
 }
-/** The load or the delivery, whichever is planned; without either the start of the hire. */
+/** Entry for the load or else the delivery, if planned; otherwise for the start of the hire. */
 const goingOut = (order: OpportunityRow, names: OrderNames, since: string): ReadonlyArray<FeedEntry> => {
   const [starts_at, ends_at] = firstPlanned([
     [order.load_starts_at, order.load_ends_at],
@@ -67,7 +67,7 @@ const goingOut = (order: OpportunityRow, names: OrderNames, since: string): Read
     }
   ]
 }
-/** The collection or the unloading, whichever is planned; without either the end of the hire. */
+/** Entry for the collection or else the unloading, if planned; otherwise for the end of the hire. */
 const comingBack = (order: OpportunityRow, names: OrderNames, since: string): ReadonlyArray<FeedEntry> => {
   const [starts_at, ends_at] = firstPlanned([
     [order.collect_starts_at, order.collect_ends_at],
@@ -91,7 +91,7 @@ type Span = readonly [starts_at: string | null, ends_at: string | null]
 const firstPlanned = (spans: ReadonlyArray<Span>): Span =>
   spans.find(([starts_at]) => starts_at !== null) ?? [null, null]
 
-/** A hire that ends with a day is back on that day, at no time in particular. */
+/** Due time of a hire's return. One that ends at 23:59 is due on that day, as an entry for the full day. */
 const dueBack = (ends_at: string, zone: string): string => {
   const at = millisOf(ends_at)
   return instantOf(wallOf(at, zone)).slice(11, 16) === "23:59" ? instantOf(startOfDay(dayOf(at, zone), zone)) : ends_at
@@ -107,7 +107,7 @@ const common = (order: OpportunityRow, { customer, zone }: OrderNames) => ({
   ].join("\n"),
   zone,
   is_cancelled: order.status === cancelled.status,
-  // A hire of a week does not make anybody busy for a week.
+  // Orders leave time free: nobody is busy for the whole hire.
   is_free: true,
   owner: null
 })

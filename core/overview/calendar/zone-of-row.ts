@@ -1,11 +1,11 @@
-/** The clock by which people read the instants of a row. */
+/** Time zone in which people read the times of a row. */
 import { Effect } from "effect"
 import type { AnyRow } from "../../kernel/tables/table.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { stores } from "../../setup/stores.ts"
 import { zoneOf } from "../../values/time.ts"
 
-/** That of the row's store; of rows without one the company's, which is `timezone`. */
+/** Time zone of the row's store; without one the company's, given as `timezone`. */
 export const zoneOfRow = Effect.fnUntraced(function* ({ store_id }: AnyRow, timezone: string | null) {
   const place = typeof store_id === "number" ? yield* Store.get(stores, store_id) : undefined
   return zoneOf(place?.timezone || timezone)

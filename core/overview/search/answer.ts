@@ -21,14 +21,16 @@ import { findAll, type FoundByKind, rowsFound, soughtIn } from "./find.ts"
 import { search_kinds, type SearchKind } from "./kinds.ts"
 import { prefixesIn } from "../../setup/settings/groups.ts"
 
-// Where a unit is, in a few words. Pure.
+// Describes where a unit is, as text. Pure.
 
 const orderText = ({ order }: Pick<Whereabouts, "order">): string => {
   if (order === null) return ""
   const { id, member_name, number, subject } = order
   return `order ${numberText(number, id)} ${subject}${member_name === null ? "" : ` with ${member_name}`}`
 }
-/** `until Fri 4 Dec 09:00`, `expected back 14:00` on the day itself; nothing without a time. */
+/**
+ * A time with a word before it: `until Fri 4 Dec 09:00`, or `expected back 14:00` on the same day; "" without a time.
+ */
 const whenText = (
   word: string,
   at: string | null,
@@ -38,7 +40,10 @@ const whenText = (
 const joined = (parts: ReadonlyArray<string | null>): string =>
   parts.filter((part) => part !== null && part !== "").join(", ")
 
-/** `in repair (bent yoke), expected back Fri 4 Dec 09:00`; of a part of a bulk quantity `3 in quarantine`. */
+/**
+ * Describes stock out of service: `in repair (bent yoke), expected back Fri 4 Dec 09:00`; bulk with quantity: `3 in
+ * quarantine`.
+ */
 const serviceText = (where: Whereabouts, today: string, counts: boolean): string =>
   joined(
     where.service.map(({ expected_back_at, quantity, reason, state }) =>
@@ -48,7 +53,7 @@ const serviceText = (where: Whereabouts, today: string, counts: boolean): string
       ])
     )
   )
-/** `sub-hired from Acme, due back Fri 4 Dec 09:00`. */
+/** Describes the supplier: `sub-hired from Acme, due back Fri 4 Dec 09:00`; "" for own stock. */
 const supplierText = (where: Whereabouts, today: string): string =>
   where.supplier === null
     ? ""
@@ -57,13 +62,13 @@ const supplierText = (where: Whereabouts, today: string): string =>
         whenText("due back", where.supplier.due_back_at, where, today)
       ])
 
-/** `out on order 1042 Gala with Acme until Fri 4 Dec 09:00`. */
+/** Describes the order a unit is out on: `out on order 1042 Gala with Acme until Fri 4 Dec 09:00`. */
 const outText = (where: Pick<Whereabouts, "order" | "timezone">, today: string): string => {
   if (where.order === null) return "out"
   const until = whenText("until", where.order.until, where, today)
   return `out on ${orderText(where)}${until === "" ? "" : ` ${until}`}`
 }
-/** Place of a case: at its store, or out with a customer, and inside which other case. */
+/** Describes where a case is: in which outer case, and at its store or out with a customer. */
 const caseText = (
   { inside, is_out, order, ...at }: CaseWhere & Pick<Whereabouts, "store_name" | "timezone">,
   today: string
@@ -75,7 +80,8 @@ const caseText = (
   ])
 
 /**
- * `Main Warehouse, Rack 3`, `out on order 1042 Gala with Acme until Fri 4 Dec 09:00`. `today`: on the store's clock.
+ * Describes where a unit is: `Main Warehouse, Rack 3` or `out on order 1042 Gala with Acme until Fri 4 Dec 09:00`.
+ * `today`: current date at the store.
  */
 export const whereText = (where: Whereabouts, today: string): string => {
   const { container, location, order, place, store_name, supplier } = where
@@ -85,7 +91,7 @@ export const whereText = (where: Whereabouts, today: string): string => {
   const of_supplier = supplierText(where, today)
   switch (place) {
     case "out": {
-      // A repair planned while the unit is out is included.
+      // Includes a repair planned while the unit is out.
       return joined([inside, outText(where, today), serviceText(where, today, false), of_supplier])
     }
     case "returned":
@@ -122,7 +128,7 @@ export const whereText = (where: Whereabouts, today: string): string => {
   }
 }
 
-/** Names of members and stores that rows refer to: two queries for all of them. */
+/** Names of members and stores that the rows refer to: two queries for any number. */
 const namesFor = Effect.fnUntraced(function* (found: FoundByKind, { viewer }: Pick<Input, "viewer">) {
   const ids = [
     ...rowsFound(found, "orders", opportunities).map(({ row }) => row.member_id),
@@ -276,7 +282,7 @@ const othersShown = (found: FoundByKind, names: Names) => ({
   }))
 })
 
-/** 422 on `q` without a word in it. Without `kinds` every kind. */
+/** Searches the `kinds`, by default all; 422 on `q` if it contains no word. */
 export const searchFor = Effect.fnUntraced(function* (
   text: string,
   input: Pick<Input, "now" | "settings" | "viewer">,
@@ -287,7 +293,7 @@ export const searchFor = Effect.fnUntraced(function* (
   if (sought.words.length === 0) return yield* invalidField("q", "Say what to look for.")
   const asked = new Set((kinds ?? Object.keys(search_kinds)) as ReadonlyArray<SearchKind>)
   let found = yield* findAll(sought, input, { kinds: asked, limit })
-  // A label may contain more than the code, such as a URL or GS1 elements: each text in it is searched for.
+  // A scanned label may hold more than the code, such as a URL or GS1 elements: every text in it is tried.
   for (const code of readCode(text).texts) {
     if (counted(found).total > 0) break
     if (code !== sought.text) found = yield* findAll(soughtIn(code, prefixes), input, { kinds: asked, limit })

@@ -1,4 +1,6 @@
-/** Why stock is out of service, and the supplier of sub-hired stock: two queries each, for users who may see it. */
+/**
+ * Reasons why stock is out of service, and suppliers of sub-hired stock: two queries each, for users who may see them.
+ */
 import { Effect } from "effect"
 import { Store } from "../../kernel/store/store.ts"
 import type { Viewer } from "../../kernel/fields/rejection.ts"
@@ -8,12 +10,12 @@ import { purchase_order_items, purchase_orders } from "../../purchasing/schema.t
 import type { OutOfService, StockLevelRow } from "../../products/stock/schema.ts"
 import { service_records } from "../../warehouse/workshop/schema.ts"
 
-/** By the ids of the service records. */
+/** Reasons by id of the service record. */
 export type ServiceReasons = ReadonlyMap<
   number,
   {
     readonly reason: string | null
-    /** The hire it came back from. */
+    /** Order that the stock came back from. */
     readonly opportunity_id: number | null
   }
 >
@@ -32,10 +34,10 @@ export const serviceReasons = Effect.fnUntraced(function* (
 export interface Supplied {
   readonly name: string | null
   readonly purchase_order: { readonly id: number; readonly number: string | null }
-  /** When it is due back there: its level counts until then. */
+  /** When it is due back at the supplier, which is the end of its stock level. */
   readonly due_back_at: string | null
 }
-/** By the ids of the stock levels. */
+/** Suppliers by id of the stock level. */
 export const suppliedBy = Effect.fnUntraced(function* (
   units: ReadonlyArray<StockLevelRow>,
   viewer: Viewer

@@ -26,21 +26,21 @@ import { columnsSeen } from "../../kernel/tables/visibility.ts"
 // Ranks how well a row matches a search. Pure.
 
 interface Sought {
-  /** As given, without blanks around it. */
+  /** The given text, trimmed. */
   readonly text: string
   readonly words: ReadonlyArray<string>
-  /** Words that an index may hold with their accents, by the word without them. */
+  /** Words with accents as an index may hold them, by the word without accents. */
   readonly kept: ReadonlyMap<string, string>
-  /** A telephone number without its prefix, so that `+44 7700 …` finds `07700 …`; else undefined. */
+  /** Last digits of a telephone number, so that `+44 7700 …` finds `07700 …`; undefined for other texts. */
   readonly phone: string | undefined
-  /** Forms of a document's number that it may be. */
+  /** Document numbers that the text may mean. */
   readonly numbers: ReadonlyArray<string>
 }
-/** A digit fewer than short numbers have after their area code. */
+/** Minimum digits of a telephone number; short local numbers with area code have one more. */
 const phone_digits_min = 6
 const phone_digits_told_by = 9
 
-/** `prefixes`: of documents' numbers, which people leave out. */
+/** Prepares a search text for matching. `prefixes`: of document numbers, as users may omit them. */
 export const soughtIn = (given: string, prefixes: ReadonlyArray<string> = []): Sought => {
   const text = given.trim()
   const digits = compacted(text)
@@ -54,8 +54,8 @@ export const soughtIn = (given: string, prefixes: ReadonlyArray<string> = []): S
 }
 
 /**
- * Rank: 0: a code or number equals the text; 1: a text starts with it as full words; 2: a text starts with it; 3: every
- * word starts one of the text's words; 4: otherwise.
+ * Rank of a match, best first. 0: equals a code or number; 1: begins a text, as whole words; 2: begins a text; 3: every
+ * word begins a word of the texts; 4: contains every word.
  */
 type Closeness = 0 | 1 | 2 | 3 | 4
 interface Match<R extends AnyRow = AnyRow> {
@@ -63,7 +63,7 @@ interface Match<R extends AnyRow = AnyRow> {
   readonly closeness: Closeness
 }
 
-/** How well a row matches by the columns its reader sees; undefined where it does not. */
+/** Rank of a row, by columns its reader may see; undefined if it does not match. */
 const closenessOf = (
   table: Table,
   row: AnyRow,
@@ -87,7 +87,7 @@ const closenessOf = (
   return words.every((word) => begun.some((one) => one.startsWith(word))) ? 3 : 4
 }
 
-/** The closest first, of equals those in use, goods before their cases, then the newest. */
+/** Sorts matches by rank, then rows in use, goods before cases, and newest first. */
 const inOrderOfCloseness =
   <R extends AnyRow>(isInUse: (row: R) => boolean, isCase: (row: R) => boolean) =>
   (one: Match<R>, other: Match<R>): number =>
@@ -96,14 +96,14 @@ const inOrderOfCloseness =
     Number(isCase(one.row)) - Number(isCase(other.row)) ||
     Number(other.row["id"]) - Number(one.row["id"])
 
-// Reads the rows that match a search: two queries for each kind, for any number of rows.
+// Reads matching rows: two queries for each kind, for any number of rows.
 
-/** Maximum number of rows read per kind; the newest ones, if there are more. */
+/** Maximum rows read per kind and condition; if more match, the newest. */
 export const candidates_max = 200
 
 const notDeleted = (table: Table): string => (table.soft_delete ? ` and ${quote("deleted_at")} is null` : "")
 
-/** Columns for matching and sorting; rows in the result are read in full. */
+/** Columns for ranking and sorting, by kind; complete rows are read only for the result. */
 const looked_at = new WeakMap<SearchKindRules, string>()
 const columnsLookedAt = (rules: SearchKindRules): string => {
   let list = looked_at.get(rules)
@@ -150,7 +150,7 @@ const byCode = ({ codes, numbered, table }: SearchKindRules, { numbers, text }: 
 }
 const isIndexed = (table: Table, column: string): boolean => table.indexes.some(([first]) => first === column)
 
-/** Short words are in no index of parts: they are found where a name begins with them. */
+/** Condition for words too short for the index of word parts: a column that begins with the first word. */
 const byBeginning = (
   { begins }: SearchKindRules,
   words: ReadonlyArray<string>,
@@ -162,7 +162,7 @@ const byBeginning = (
   return `${column} >= ${bind(word)} and ${column} < ${bind(`${word}\u{10ffff}`)}`
 }
 
-/** Candidates of one kind: rows with the code, and rows that hold the words; the caller looks closer. */
+/** Rows of one kind that may match, by code or by words; the caller ranks them. */
 const candidatesOf = Effect.fnUntraced(function* (rules: SearchKindRules, sought: Sought) {
   const store = yield* Store
   const { table } = rules
@@ -179,7 +179,7 @@ const candidatesOf = Effect.fnUntraced(function* (rules: SearchKindRules, sought
   }
 })
 
-/** Members by contact: an address with the words, or the end of a telephone number. */
+/** Ids of members by contact: an e-mail address with the words, or a telephone number with these last digits. */
 const memberIdsByContact = Effect.fnUntraced(function* ({ kept, phone, words }: Sought) {
   const store = yield* Store
   const ids = (table: typeof emails | typeof phones, sought: ReadonlyArray<string>) => {
@@ -201,12 +201,12 @@ const memberIdsByContact = Effect.fnUntraced(function* ({ kept, phone, words }: 
 type Caller = Pick<Input, "viewer">
 interface Found {
   readonly matches: ReadonlyArray<Match>
-  /** More rows match than were read or returned. */
+  /** Whether more rows match than were returned. */
   readonly is_more: boolean
 }
 export type FoundByKind = ReadonlyMap<SearchKind, Found>
 
-/** Rows in use rank before finished ones, if they match alike. */
+/** Whether a row is still in use; such rows come before others of the same rank. */
 const isInUse =
   (kind: SearchKind) =>
   (row: AnyRow): boolean => {
@@ -235,14 +235,14 @@ const foundOf = Effect.fnUntraced(function* (
   const all = [...matches, ...reached].sort(inOrderOfCloseness(isInUse(rules.kind), isCase))
   return { matches: yield* whole(rules.table, all.slice(0, limit)), is_more: is_more || all.length > limit }
 })
-/** The products of these units that are cases. */
+/** Ids of these units' products that are cases. Only needed to rank units of different products. */
 const casesAmong = Effect.fnUntraced(function* (matches: ReadonlyArray<Match>): Store.Reads<ReadonlySet<unknown>> {
   const product_ids = [...new Set(matches.map(({ row }) => Number(row["product_id"])))]
   if (product_ids.length < 2) return new Set()
   const found = yield* Store.pickMany(products, ["id", "is_containerable"], product_ids)
   return new Set(found.flatMap((one) => (one.is_containerable ? [one.id] : [])))
 })
-/** Full rows, of those in the result only. */
+/** Reads the complete rows of the matches in the result. */
 const whole = Effect.fnUntraced(function* (
   table: Table,
   matches: ReadonlyArray<Match>
@@ -258,7 +258,7 @@ const whole = Effect.fnUntraced(function* (
   })
 })
 
-/** Members found only by an e-mail address or a telephone number. Users who list members see both. */
+/** Members found only by an e-mail address or telephone number; users who may list members may see both. */
 const reachedBy = Effect.fnUntraced(function* (sought: Sought, known: ReadonlyArray<Match>) {
   const { by_email, by_phone } = yield* memberIdsByContact(sought)
   const there = new Set(known.map(({ row }) => row["id"]))
@@ -268,7 +268,7 @@ const reachedBy = Effect.fnUntraced(function* (sought: Sought, known: ReadonlyAr
   return rows.map((row): Match => ({ row, closeness: by_phone.includes(row.id) ? 1 : 3 }))
 })
 
-/** Members whose open orders are included: of a common name the best matches. */
+/** Open orders of this many best matching members are included. */
 const members_with_orders_max = 5
 const ordersOf = Effect.fnUntraced(function* (found: Found, orders: Found, limit: number): Store.Reads<Found> {
   const member_id = found.matches.slice(0, members_with_orders_max).map(({ row }) => Number(row["id"]))
@@ -289,7 +289,7 @@ const ordersOf = Effect.fnUntraced(function* (found: Found, orders: Found, limit
   return { matches: all.slice(0, limit), is_more: orders.is_more || all.length > limit }
 })
 
-/** Every kind the caller may list, at most `limit` rows of each. */
+/** Matches of each kind the caller may list, at most `limit` rows per kind. */
 export const findAll = Effect.fnUntraced(function* (
   sought: Sought,
   caller: Caller,
@@ -305,7 +305,7 @@ export const findAll = Effect.fnUntraced(function* (
   return found
 })
 
-/** The rows of one kind as rows of its table: what was selected by it. */
+/** Matches of one kind, typed as rows of its table. */
 export const rowsFound = <T extends Table>(
   found: FoundByKind,
   kind: SearchKind,

@@ -8,7 +8,7 @@ import { purchase_orders } from "../../purchasing/schema.ts"
 import { products } from "../../products/products/schema.ts"
 import { stock_levels } from "../../products/stock/schema.ts"
 
-/** In the order their results are shown in. */
+/** Kinds with labels, in the order of results. */
 export const search_kinds = {
   units: "Units and stock",
   orders: "Orders",
@@ -20,7 +20,7 @@ export const search_kinds = {
 } as const
 export type SearchKind = keyof typeof search_kinds
 
-/** Where a unit may be. */
+/** Places where a unit may be, with labels. */
 export const unit_places = {
   in_store: "In store",
   in_case: "In a case",
@@ -40,15 +40,15 @@ export type UnitPlace = keyof typeof unit_places
 export interface SearchKindRules {
   readonly kind: SearchKind
   readonly table: Table
-  /** Columns by which a whole text names one row; each has an index, of its case-folded column where it has one. */
+  /** Columns that identify a row by their whole value; each has an index, case-folded where possible. */
   readonly codes: ReadonlyArray<string>
-  /** The column that short words are looked for at the beginning of. */
+  /** Column whose beginning is compared with short words; undefined if none. */
   readonly begins: string | undefined
-  /** The column that holds a document's number, written with leading zeros or without. */
+  /** Column with a document number, which users may write without leading zeros; undefined if none. */
   readonly numbered: string | undefined
-  /** The columns that say whether a row is still worked with, and whether it is a case. */
+  /** Columns that tell whether a row is in use, and whether it is a case. */
   readonly in_use: ReadonlyArray<string>
-  /** The list of the same rows: users who may not call it find none. */
+  /** Name of the endpoint that lists these rows; users who may not call it find none. */
   readonly list: string
 }
 const rulesOf = (

@@ -26,10 +26,10 @@ import type { UnitPlace } from "./kinds.ts"
 // Place of a unit, from its steps on orders (rules/search 3). Pure.
 
 type Step = Pick<AssignmentRow, "opportunity_id" | "returned_at" | "status">
-/** The step that says most about where a unit is: out before back before prepared. */
+/** Statuses of steps by how much they say about a unit's place: out before returned before prepared. */
 const in_order = [dispatched, on_hire, checked_in, prepared, allocated]
 
-/** The last return, checked or not: older unchecked ones no longer matter. */
+/** The latest return, checked or not: earlier unchecked ones no longer matter. */
 const lastReturn = (steps: ReadonlyArray<Step>): Step | undefined =>
   steps
     .filter(({ status }) => hasReturned(status))
@@ -64,7 +64,7 @@ export interface Whereabouts {
   readonly store_id: number | null
   readonly store_name: string | null
   readonly timezone: string
-  /** The shelf, as the stock level says. */
+  /** Storage location in the store, from the stock level. */
   readonly location: string | null
   readonly container: { readonly id: number; readonly name: string } | null
   /** Order it is out with, back from, or prepared or allocated for; null if the reader may not see it. */
@@ -95,7 +95,7 @@ export interface CaseWhere {
 }
 
 const nesting_max = 25
-/** Cases with those they are in, up to the outermost. */
+/** These cases and all cases around them, by id. */
 const withParents = Effect.fnUntraced(function* (
   first: ReadonlyArray<ContainerRow>
 ): Store.Reads<ReadonlyMap<number, ContainerRow>> {
@@ -107,7 +107,7 @@ const withParents = Effect.fnUntraced(function* (
   }
   return known
 })
-/** The outermost case around one: it determines the place of everything in it. */
+/** The outermost case around a case, or itself; its place is that of everything in it. */
 const outermost = (one: ContainerRow, cases: ReadonlyMap<number, ContainerRow>): ContainerRow => {
   let at = one
   for (let depth = 0; depth < nesting_max; depth++) {
@@ -120,7 +120,7 @@ const outermost = (one: ContainerRow, cases: ReadonlyMap<number, ContainerRow>):
 
 type Placed = Pick<StockLevelRow, "given_back_at" | "is_gone" | "starts_at" | "stock_category" | "service_state">
 /**
- * Sold or lost takes precedence over any place. A unit that is out is out, whatever is planned for it; one returned
+ * Place of a unit. Sold or lost takes precedence; a unit that is out is "out" whatever is planned for it; one returned
  * damaged is in quarantine rather than unchecked.
  */
 export const placeOf = (
@@ -142,11 +142,11 @@ export const placeOf = (
   return around === undefined ? "in_store" : "in_case"
 }
 const bulk_stock = 10
-/** Stock out of service at this moment; repairs may be planned for later. */
+/** Entries of stock out of service now; planned repairs may begin later. */
 const serviceNow = (unit: StockLevelRow, now: string): ReadonlyArray<OutOfService> =>
   unit.out_of_service.filter((one) => millisOf(one.starts_at) <= millisOf(now))
 
-/** The case each unit is in, and the outermost around it, which may be the one that it is. */
+/** The case that each unit is in, and the outermost around it, which may be the unit itself. */
 const casesOf = Effect.fnUntraced(function* (ids: ReadonlyArray<number>) {
   const packed = yield* Store.find(container_items, { serialised_item_id: ids, unpacked_at: null })
   const housings = yield* Store.find(containers, { serialised_item_id: ids, status: live_statuses })
@@ -164,7 +164,10 @@ const casesOf = Effect.fnUntraced(function* (ids: ReadonlyArray<number>) {
   return { around, containerOf }
 })
 
-/** Steps of each unit on its orders; checked ones only for units with an unchecked return or in a dispatched case. */
+/**
+ * Steps of each unit on its orders. Checked returns are read only for units with an unchecked one or in a dispatched
+ * case.
+ */
 const stepsOf = Effect.fnUntraced(function* (
   ids: ReadonlyArray<number>,
   around: (id: number) => ContainerRow | undefined
@@ -184,7 +187,7 @@ interface Standing {
   readonly order_id: number | null
   readonly service: ReadonlyArray<OutOfService>
 }
-/** Place of each unit, and the id of the order concerned. */
+/** Place of each unit, the case it is in, the id of the order concerned, and its entries out of service. */
 const standingsOf = Effect.fnUntraced(function* (
   units: ReadonlyArray<StockLevelRow>,
   reasons: ServiceReasons,
@@ -214,7 +217,7 @@ const standingsOf = Effect.fnUntraced(function* (
   )
 })
 
-/** Orders as the caller may see them, by id: two queries. */
+/** Reads orders as the viewer may see them, by id: two queries. */
 const shownOrders = Effect.fnUntraced(function* (
   ids: ReadonlyArray<number | null>,
   viewer: Viewer
@@ -239,7 +242,7 @@ const shownOrders = Effect.fnUntraced(function* (
   }
 })
 
-/** By the ids of the stock levels. */
+/** Where units are, by id of the stock level. */
 export const whereaboutsOf = Effect.fnUntraced(function* (
   units: ReadonlyArray<StockLevelRow>,
   viewer: Viewer,
@@ -303,7 +306,7 @@ export const casesWhere = Effect.fnUntraced(function* (
   )
 })
 
-/** The hires that units which are out of service came back from. */
+/** Orders that units out of service came back from, by unit. */
 const cameFrom = (units: ReadonlyArray<StockLevelRow>, reasons: ServiceReasons, now: string) =>
   new Map(
     units

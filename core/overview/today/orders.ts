@@ -25,29 +25,29 @@ import { order, quotation, statuses } from "../../orders/opportunities/tables/st
 import { products, serialised } from "../../products/products/schema.ts"
 import { containers } from "../../products/packing.ts"
 
-// Which day it is where, and when an order leaves and comes back by its own plan (rules/today 1). Pure.
+// Days in time zones, and when orders leave and return as planned (rules/today 1). Pure.
 
-/** How long something that has not left on its day stays on the list. */
+/** Days for which an undispatched order stays on the list after it was due to leave. */
 const not_left_days = 14
 /** Days ahead for which shortages are listed. */
 const short_days = 7
-/** Dispatches up to the end of the next day are to be prepared. */
+/** Days ahead for which orders are listed for preparation: 1 is to the end of the next day. */
 const prepared_ahead_days = 1
 
 export interface Day {
-  /** `YYYY-MM-DD` on the store's clock. */
+  /** Date of the day at the store, `YYYY-MM-DD`. */
   readonly date: string
-  /** Instants in milliseconds: the day from its first to the first of the next. */
+  /** First instant of the day and of the next one, in milliseconds. */
   readonly from: number
   readonly to: number
-  /** The end of the next day. */
+  /** End of the day up to which dispatches are to be prepared. */
   readonly prepare_to: number
   readonly short_to: number
   readonly not_left_from: number
-  /** For today the present moment; for another day its start: goods due earlier are overdue. */
+  /** Goods due before this are overdue: now for the current day, else the start of the day. */
   readonly late_before: number
 }
-/** The day that was named, or the present one on this clock. */
+/** The named day, or the current one in the zone. */
 export const dayIn = (zone: string, now_millis: number, date?: string): Day => {
   const today = dayOf(now_millis, zone)
   const on = date ?? today
@@ -63,7 +63,7 @@ export const dayIn = (zone: string, now_millis: number, date?: string): Day => {
   }
 }
 
-/** Columns that say when the goods leave, the first that is set counts; and when they are back. */
+/** Columns for when goods leave, and below for when they return; the first non-null one counts. */
 const leaving_columns = ["load_starts_at", "deliver_starts_at", "starts_at"] as const
 const back_columns = ["unload_starts_at", "collect_ends_at", "ends_at"] as const
 
@@ -74,7 +74,7 @@ export const leavesAt = (order: Leaving): string | null =>
 export const isBackAt = (order: Returning): string | null =>
   order.unload_starts_at ?? order.collect_ends_at ?? order.ends_at
 
-/** Whether an instant is in [from, to); nothing is on no day. */
+/** Whether an instant is in [from, to); false for null. */
 export const isWithin = (at: string | null, from: number, to: number): boolean => {
   if (at === null) return false
   const millis = millisOf(at)
@@ -86,12 +86,12 @@ export const isWithin = (at: string | null, from: number, to: number): boolean =
 export const papers_max = 100
 
 interface Unpaid {
-  /** The oldest first, `papers_max` at most. */
+  /** Oldest invoices, `papers_max` at most. */
   readonly rows: ReadonlyArray<InvoiceRow>
-  /** Totals over all of them: minor units by currency. */
+  /** Totals over all invoices, by currency, in minor units. */
   readonly sums: ReadonlyArray<{ readonly currency_code: string; readonly count: number; readonly outstanding: number }>
 }
-/** Invoices whose due day has begun, of one store or of all. */
+/** Invoices with a due day up to the given one, of one store or of all. */
 export const unpaid = Effect.fnUntraced(function* (store_id: number | undefined, to: number): Store.Reads<Unpaid> {
   const { sql } = yield* Store
   const where = sql`where status in ('issued', 'partially_paid') and due_at < ${instantOf(to)}
@@ -128,7 +128,7 @@ const soonest = (due: ReadonlyArray<Due>): ReadonlyArray<Due> =>
   due.toSorted((one, other) => (one.at < other.at ? -1 : one.at > other.at ? 1 : one.order.id - other.order.id))
 const difference = (one: string, other: string): number => exact(one).minus(other).toNumber()
 
-/** Sub-hired goods that are here and due back at their supplier. */
+/** Sub-hired goods that are present and due back at their supplier. */
 export const dueBack = Effect.fnUntraced(function* (
   store_id: number | undefined,
   to: number
@@ -151,7 +151,7 @@ export const dueBack = Effect.fnUntraced(function* (
     })
   )
 })
-/** Goods ordered from suppliers that are due here and have not all come. */
+/** Goods on order from suppliers that are due and have not all arrived. */
 export const dueIn = Effect.fnUntraced(function* (
   store_id: number | undefined,
   to: number
@@ -173,10 +173,10 @@ export const dueIn = Effect.fnUntraced(function* (
   )
 })
 
-/** Orders of one list that are read; of more, the first. */
+/** Maximum orders read for one list, the earliest first. */
 export const orders_max = 500
 
-/** The widest bounds of the days of several stores. */
+/** Earliest start and latest end of the days of several stores. */
 export const widest = (
   days: ReadonlyArray<Day>
 ): Pick<Day, "to" | "prepare_to" | "short_to" | "from" | "not_left_from"> => {
@@ -191,7 +191,7 @@ export const widest = (
   }
 }
 
-/** The first of these columns that is set is below `to`, and not below `from` where there is one. */
+/** SQL condition that the first non-null column is before `to`, and not before `from` if given. */
 const firstSetWithin = (
   columns: ReadonlyArray<string>,
   { from, to }: { readonly from: number | undefined; readonly to: number },
@@ -208,7 +208,7 @@ const firstSetWithin = (
     .map((condition) => `(${condition})`)
     .join(" or ")
 
-/** Columns needed for the lists: a sixth of a wide table. */
+/** Columns needed for the lists: a sixth of the table's. */
 const order_columns = [
   ...(["id", "number", "subject", "member_id", "store_id", "state", "status", "has_shortage"] as const),
   ...leaving_columns,
@@ -235,9 +235,8 @@ const selected = Effect.fnUntraced(function* (
 })
 
 /**
- * Condition that some goods may not have been dispatched yet: an order counted in bulk is on hire as soon as part of it
- * is. Units are counted by allocation, as each is dispatched on its own and the status follows them. A kit dispatched
- * as its parts passes, too; its pieces decide ({@link isToGo}).
+ * SQL condition that some goods may be undispatched; orders with bulk are "on hire" once part of it is. Units are
+ * counted by allocation. Kits dispatched as parts pass as well; {@link isToGo} decides by their pieces.
  */
 const goods_left = (dialect: Dialect): string =>
   `exists (select 1 from ${quote(opportunity_items.name)} line ` +
@@ -245,12 +244,12 @@ const goods_left = (dialect: Dialect): string =>
   `where line.opportunity_id = ${quote(opportunities.name)}.id and line.is_live ` +
   `and line.item_type in ('product', 'accessory') and line.transaction_type <> ${service_line} ` +
   `and line.quantity > case when product.stock_method = ${serialised} then ` +
-  // Decimals are whole hundredths on SQLite.
+  // SQLite stores decimals as hundredths.
   `${dialect === "pg" ? 1 : 100} * ` +
   `(select count(*) from ${quote(asset_assignments.name)} unit where unit.opportunity_item_id = line.id) ` +
   `else line.dispatched_quantity end)`
 
-/** Orders of which something may still be to go, that leave between these instants and are not over. */
+/** Unfinished orders that leave within this period and may have goods to dispatch. */
 export const leaving = (store_id: number | undefined, { from, not_left_from, prepare_to }: ReturnType<typeof widest>) =>
   selected(
     store_id,
@@ -261,10 +260,10 @@ export const leaving = (store_id: number | undefined, { from, not_left_from, pre
       `and (ends_at is null or ends_at > ${bound.bind(instantOf(from))})`,
     "starts_at"
   )
-/** Whether something of an order is still to leave; `leaving` lets those pass of which this is not sure. */
+/** Whether goods of an order are still to be dispatched; filters the result of `leaving`. */
 export const isToGo = ({ status }: OrderOfDay, pieces: Pieces): boolean =>
   status !== statuses.on_hire.status || isNotAllOut(pieces)
-/** Dispatched goods cannot be missing: a fully dispatched order lacks nothing. */
+/** Whether some goods are undispatched; orders without any have no shortage. */
 export const isNotAllOut = ({ back, out, wanted }: Pieces): boolean => out + back < wanted
 /**
  * Condition that something is out, even if only an empty case. An allocated unit that was never dispatched keeps an
@@ -278,7 +277,7 @@ const something_out = ((): string => {
   const out = `${unit} in (${dispatched}, ${on_hire})) or ${line} dispatched_quantity > returned_quantity) or ${around}`
   return `(${out} or not (${unit} >= ${checked_in}) or ${line} dispatched_quantity > 0)))`
 })()
-/** Orders with something out that is due back before the day is over. */
+/** Orders with goods out that are due back by the end of the day. */
 export const returning = (store_id: number | undefined, { to }: ReturnType<typeof widest>) =>
   selected(
     store_id,
@@ -288,7 +287,7 @@ export const returning = (store_id: number | undefined, { to }: ReturnType<typeo
       `and ${something_out}`,
     "ends_at"
   )
-/** Orders, those partly out included, and reserved quotations that lack something and begin soon. */
+/** Orders (partly dispatched ones included) and reserved quotations that begin soon and have a shortage. */
 export const short = (store_id: number | undefined, { from, short_to }: ReturnType<typeof widest>) =>
   selected(
     store_id,
@@ -300,7 +299,7 @@ export const short = (store_id: number | undefined, { from, short_to }: ReturnTy
     "starts_at"
   )
 
-/** Progress of each order, by id: five queries for all of them, and one sum for each, however often it is used. */
+/** Progress of each order, by id: five queries for any number; each order is summed once. */
 export const piecesOfOrders = (
   ids: ReadonlyArray<number>,
   settings: Settings

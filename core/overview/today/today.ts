@@ -1,4 +1,4 @@
-/** The answer of a day: its lists, by what their reader may see (rules/today). */
+/** Response of `GET /today`: its lists, as far as the reader may see them (rules/today). */
 import { Effect } from "effect"
 import { CommandRuntime, type Input } from "../../kernel/endpoints/endpoint.ts"
 import { mayAsk } from "../../kernel/endpoints/may-ask.ts"
@@ -33,7 +33,7 @@ import {
   widest
 } from "./orders.ts"
 
-/** The clocks of the answer: a day for each store, and one for rows of none. */
+/** Current day and time zone of each store, and of rows without a store. */
 interface Clocks {
   readonly own: { readonly zone: string; readonly day: Day }
   readonly store: StoreRow | undefined
@@ -85,7 +85,7 @@ interface ListContext {
   readonly piecesOfOrder: (id: number) => Pieces
   readonly toReplace: (id: number) => number
 }
-/** One list of orders with their progress. */
+/** Output of one list of orders with their progress. */
 const listOf = (
   told: ReadonlyArray<Told>,
   has_more: boolean,
@@ -110,7 +110,7 @@ const listOf = (
       starts_at: row.starts_at,
       ends_at: row.ends_at,
       is_late,
-      // A fully dispatched order has no shortage, whatever others were promised.
+      // Whether something is short; never for a fully dispatched order, whatever the stored flag says.
       has_shortage: row.has_shortage && isNotAllOut(piecesOfOrder(row.id)),
       to_replace: toReplace(row.id),
       ...piecesOfOrder(row.id)
@@ -145,7 +145,7 @@ interface Read {
   readonly back: ReadonlyArray<OrderOfDay>
   readonly lacking: ReadonlyArray<OrderOfDay>
 }
-/** Each list by the days of its orders' own stores. Pure. */
+/** All lists, each filtered by the day of its orders' own stores. Pure. */
 const listsOf = ({ back, lacking, out }: Read, of: ListContext) => {
   const dayOfStore = (row: OrderOfDay): Day => of.clocks.of(row.store_id).day
   const leaves = out
@@ -252,7 +252,7 @@ interface TodayAsked extends Pick<Input, "now" | "settings" | "viewer"> {
   readonly store_id: number | undefined
   readonly date: string | undefined
 }
-/** The answer for one store or all, by what its reader may see. */
+/** The response for one store or all, as far as the reader may see it. */
 export const todayFor = Effect.fnUntraced(function* ({ date: given, store_id, ...asked }: TodayAsked) {
   const { catalogue } = yield* CommandRuntime
   const clocks = yield* clocksFor(store_id, given, asked)

@@ -1,4 +1,4 @@
-/** The day in a few words, the same on a terminal and on a wall. Pure. */
+/** Texts about the day, for terminals and wall displays. Pure. */
 import type { Pieces } from "../../orders/opportunities/state/pieces.ts"
 
 export const order_lists = {
@@ -9,7 +9,7 @@ export const order_lists = {
   short: "Short"
 } as const
 export type OrderList = keyof typeof order_lists
-/** In display order: problems come first. */
+/** Lists in display order: problems come first. */
 export const order_list_names = [
   "late",
   "going_out",
@@ -18,10 +18,10 @@ export const order_list_names = [
   "short"
 ] as const satisfies ReadonlyArray<OrderList>
 
-/** Allocated units that are out of service: `2 to replace`. */
+/** Number of allocated units that are out of service: `2 to replace`; "" for none. */
 export const replaceText = (to_replace: number): string => (to_replace > 0 ? `${to_replace} to replace` : "")
 
-/** Remaining work: `7 of 12 packed`, `3 of 12 back`. */
+/** Progress of an order on a list: `7 of 12 packed`, `3 of 12 back`. */
 export const leftText = (list: OrderList, { back, out, packed, wanted }: Pieces): string =>
   list === "coming_back" || list === "late"
     ? back === 0
