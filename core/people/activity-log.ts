@@ -1,4 +1,4 @@
-/** Endpoints of the action log: the journal, newest first, as who did what to which row (rules/conventions 12). */
+/** Endpoints of the action log: the journal, newest first, as changes of rows by users (rules/conventions 12). */
 import { integer, isJsonObject, type Json, type JsonObject, sameJson, text, timestamp } from "../kernel/fields/field.ts"
 import * as Shown from "../kernel/lists/answer-schema.ts"
 import type { StoredEvent } from "../kernel/events/event-type.ts"
@@ -40,14 +40,14 @@ interface Changes {
 }
 const no_changes: Changes = { old_values: {}, new_values: {} }
 
-/** Entity and action of an event's type: `product.updated` → product, updated. */
+/** Splits an event's type into entity and action: `product.updated` into product and updated. */
 const verbOf = (type: string): readonly [entity: string, verb: string] => {
   const at = type.lastIndexOf(".")
   return [type.slice(0, at), type.slice(at + 1)]
 }
 const rowKey = (entity: string, data: JsonObject): string => `${entity}:${String(data["id"] ?? "")}`
 
-/** Types of events with values of a row: those before an update or a deletion give the old values. */
+/** Types of earlier events needed to derive old values for updates and deletions of these types. */
 const valueTypes = (types: ReadonlyArray<string>): ReadonlyArray<string> => [
   ...new Set(
     types
@@ -57,7 +57,9 @@ const valueTypes = (types: ReadonlyArray<string>): ReadonlyArray<string> => [
   )
 ]
 
-/** Changes of the `wanted` positions. `events` are in order and include earlier events of the same rows. */
+/**
+ * Old and new values of the events at the `wanted` positions. `events`: in order, with earlier events of the same rows.
+ */
 export const changesOf = (
   events: ReadonlyArray<StoredEvent>,
   wanted: ReadonlySet<number>
@@ -76,7 +78,7 @@ export const changesOf = (
 
 const changeOf = (verb: string, data: JsonObject, before: JsonObject): Changes => {
   const { set, was, also } = data
-  // Events that carry old and new values themselves.
+  // Event carries old and new values itself.
   if (isJsonObject(set) || isJsonObject(was)) {
     return {
       old_values: isJsonObject(was) ? was : {},
@@ -87,7 +89,7 @@ const changeOf = (verb: string, data: JsonObject, before: JsonObject): Changes =
     case "created":
       return { old_values: {}, new_values: data }
     case "updated": {
-      // Events of some tables contain full rows: unchanged values are no change.
+      // Some events contain complete rows, so values that did not change are left out.
       const new_values = Object.fromEntries(
         Object.entries(withoutId(data)).filter(([name, value]) => {
           const old = valueIn(before, name)
@@ -110,11 +112,11 @@ const changeOf = (verb: string, data: JsonObject, before: JsonObject): Changes =
       return { old_values: {}, new_values: withoutId(data) }
   }
 }
-/** A row's own value of that column; inherited properties such as `constructor` do not count. */
+/** A row's value of a column; undefined for inherited properties such as `constructor`. */
 const valueIn = (row: JsonObject, name: string): Json | undefined => (Object.hasOwn(row, name) ? row[name] : undefined)
 const withoutId = ({ id: _id, ...rest }: JsonObject): JsonObject => rest
 
-/** The value without the keys a reader may not see, at any depth. */
+/** Removes keys the reader may not see, at any depth. */
 const withoutKeys = (value: JsonObject, hidden: ReadonlySet<string>): JsonObject =>
   Object.fromEntries(
     Object.entries(value)
@@ -141,9 +143,12 @@ const listing: Listing = {
   custom_fields: new Map()
 }
 
-/** Filters on the stream's name. */
+/** Filters that are applied to the stream's name. */
 const of_streams: ReadonlySet<string> = new Set(["auditable_type", "auditable_id"])
-/** `auditable_type` and `auditable_id` as SQL on the stream's name, such as `member:12`; undefined without either. */
+/**
+ * SQL condition on the stream's name, such as `member:12`, for `auditable_type` and `auditable_id`; undefined without
+ * either.
+ */
 const streamSql = (conditions: ReadonlyArray<Condition>, bound: Bindings): string | undefined => {
   const given = (name: string): ReadonlyArray<string> | undefined => {
     const one = conditions.find(
@@ -159,7 +164,7 @@ const streamSql = (conditions: ReadonlyArray<Condition>, bound: Bindings): strin
   const ids = given("auditable_id")
   if (types === undefined && ids === undefined) return undefined
   const ofId = (id: string): string => `stream like ${bound.bind(`%:${id.replaceAll("_", "\\_")}`)} escape '\\'`
-  // `;` follows `:` in ASCII: a range, which the index on streams can answer.
+  // A range instead of `like`, so that the index on streams serves it: `;` follows `:` in ASCII.
   const ofType = (type: string): string =>
     `(stream >= ${bound.bind(`${type}:`)} and stream < ${bound.bind(`${type};`)})`
   const parts =
@@ -172,8 +177,8 @@ const streamSql = (conditions: ReadonlyArray<Condition>, bound: Bindings): strin
 }
 
 /**
- * Columns the viewer lacks the permission for, by subject of the events, including rows of its parts. By subject,
- * because hiding a purchase order's total does not hide an invoice's.
+ * Columns hidden from the viewer, by entity; those of parts also by the entity they belong to. By entity, because
+ * hiding a purchase order's total does not hide an invoice's.
  */
 const hiddenFrom = (catalogue: Catalogue, viewer: Viewer): ReadonlyMap<string, ReadonlySet<string>> => {
   const hidden = new Map<string, Set<string>>()
@@ -191,7 +196,7 @@ const hiddenFrom = (catalogue: Catalogue, viewer: Viewer): ReadonlyMap<string, R
   return hidden
 }
 const nothing_hidden: ReadonlySet<string> = new Set()
-/** `purchase_order.sent` is about a purchase order. */
+/** Entity that an event type is about: `purchase_order.sent` gives purchase_order. */
 const subjectOf = (type: string): string => type.slice(0, type.indexOf("."))
 
 /** Events as entries of the action log. Two queries: earlier events of the same rows, and the users. */
@@ -231,7 +236,7 @@ const auditRows = Effect.fnUntraced(function* (
     }
   })
 })
-/** Earlier events of the same streams that give the rows' previous values; the given events are not among them. */
+/** Earlier events of the same streams from which old values are derived, without the given events. */
 const historyOf = Effect.fnUntraced(function* (store: StoreShape, events: ReadonlyArray<StoredEvent>) {
   const types = valueTypes(events.map((one) => one.type))
   if (types.length === 0) return []
@@ -254,14 +259,14 @@ const actions = (query: Query, viewer: Viewer) =>
     const from = ` from "journal"${parts.length === 0 ? "" : ` where ${parts.join(" and ")}`}`
     const sort = sortOf(query, listing)
     const { page, per_page } = pageOf(query)
-    // Positions follow time: for any requested sort, entries are ordered by position.
+    // Entries are always ordered by position, which has the order of time; a requested sort only gives the direction.
     const order = sort === undefined || sort.descending ? "desc" : "asc"
     const events = (yield* store.run(
       `select ${columnList(journal)}${from} order by "position" ${order} limit ${per_page} ` +
         `offset ${(page - 1) * per_page}`,
       bound.values
     )).map((row) => store.decode(journal, row) as StoredEvent)
-    // A first page that is not full is the complete log.
+    // If the first page is not full, its length is the total; otherwise rows are counted.
     const [counted] =
       page === 1 && events.length < per_page
         ? [{ total: events.length }]

@@ -63,7 +63,7 @@ const access: Access = {
 }
 
 type Contact = AnyRow & { readonly id: number; readonly is_primary?: boolean }
-/** The endpoints of one type of contact record; a new primary record replaces the earlier primary one. */
+/** Endpoints of one kind of contact record; making one primary removes the mark from the earlier one. */
 const contactSlice = (resource: Resource<Table<Fields & Stamped>>, fields: Fields): Slice => {
   const table: Table = resource.table
   const primaries = "is_primary" in fields
@@ -204,7 +204,7 @@ const contactSlices: ReadonlyArray<Slice> = [
 
 // Facts for merging two members (rules/members-activities 2).
 
-/** Both members' relationships, types with a primary contact record, and shared participations. */
+/** Facts for merging: both members' relationships, kinds with a primary contact record, and shared participations. */
 const mergeFacts = Effect.fnUntraced(function* (primary_id: number, secondary_id: number) {
   const both = [primary_id, secondary_id]
   const joined = [
@@ -224,7 +224,7 @@ const mergeFacts = Effect.fnUntraced(function* (primary_id: number, secondary_id
   } satisfies MergeFacts
 })
 
-/** The relationships a member has, whichever of the two sides it is on. */
+/** Relationships of a member, whichever side it is on, with the other member. */
 const relatedTo = Effect.fnUntraced(function* (id: number): Store.Reads<ReadonlyArray<Related>> {
   const found = [
     ...(yield* Store.find(relationships, { member_id: id })),
@@ -243,7 +243,7 @@ const crud = crudResource({
   fields: memberFields,
   path: "/api/v1/members",
   access: accessOf("members"),
-  // Two related contacts must not both change their type at once, so changes of types wait for each other.
+  // Serialises changes of type: two related contacts must not both change theirs at once.
   streams: ({ id }, { membership_type }) => [
     ...(membership_type === undefined ? [] : ["member_types"]),
     ...(id === undefined ? [] : [`member:${id}`])

@@ -8,7 +8,7 @@ import type { Decided } from "../../kernel/endpoints/endpoint.ts"
 import { type FieldErrors, reject } from "../../kernel/fields/rejection.ts"
 import { updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
 
-// Events of members beside created, updated and deleted (rules/members-activities 2).
+// Events of members besides created, updated and deleted (rules/members-activities 2).
 
 const ids = () => Schema.Array(Schema.Int)
 
@@ -25,14 +25,14 @@ export const memberRestored = eventType("member.restored", {
   ]
 })
 
-/** Other columns that refer to the secondary member follow the merge as they declare (`on_merge`). */
+/** Event of a merge. Other columns that refer to the secondary follow as they declare (`on_merge`). */
 const memberMerged = eventType("member.merged", {
   meaning: "Two members were merged: records of the secondary moved to the primary.",
   data: () =>
     Schema.Struct({
       primary_id: Schema.Int,
       secondary_id: Schema.Int,
-      // Types of moved contact records that lose `is_primary`, as the remaining member has a primary one already.
+      // Kinds of moved contact records that lose `is_primary`, as the remaining member already has a primary one.
       demoted: Schema.Array(Schema.Literals(["addresses", "emails", "phones", "links"])),
       relationships: Schema.Struct({
         moved: Schema.Array(Schema.Struct({ id: Schema.Int, member_id: Schema.Int, related_member_id: Schema.Int })),
@@ -58,8 +58,8 @@ export interface Related {
   readonly other: MemberRow
 }
 /**
- * Invalid changes of a member: 422 for creating or removing users, who come from invitations; for a user's name,
- * activity and location type, which change with the account; for a type that an existing relationship does not allow.
+ * Errors of a member's change (422): creating or removing users; changing a user's name, activity or location type,
+ * which belong to the account; or a type that an existing relationship does not allow.
  */
 export const memberProblems = (
   next: MemberRow,
@@ -103,8 +103,8 @@ export interface MergeFacts {
   readonly doubled: { readonly [table: string]: ReadonlyArray<number> }
 }
 /**
- * Contact records, relationships and missing custom field values move to the primary; the secondary is archived.
- * 422 on `secondary_id`: missing, archived, the primary itself, of another type, a user.
+ * Merges two members: contact records, relationships and missing custom field values move to the primary, and the
+ * secondary is archived. 422 on `secondary_id`: missing, archived, the primary itself, another type, or a user.
  */
 export const mergeMembers = (primary: MemberRow, facts: MergeFacts): Decided => {
   const { secondary } = facts
@@ -137,7 +137,7 @@ export const mergeMembers = (primary: MemberRow, facts: MergeFacts): Decided => 
   })
 }
 
-/** The secondary's relationships: moved, or dropped where they would relate the primary to itself or twice to one. */
+/** Relationships of the secondary to move, and those to drop as they relate the primary to itself or duplicate one. */
 const movedRelationships = (
   primary: number,
   secondary: number,

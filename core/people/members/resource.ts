@@ -1,4 +1,4 @@
-/** How members and their contact records are shown in answers (rules/members-activities 1 and 3). */
+/** API representation of members and their contact records (rules/members-activities 1 and 3). */
 import { Effect } from "effect"
 import type { ViewColumn, ViewColumns } from "../../kernel/lists/custom-view.ts"
 import { Store } from "../../kernel/store/store.ts"
@@ -11,10 +11,10 @@ import { organisation_tax_classes } from "../../setup/reference-data/tax.ts"
 import { boolean, integer, type Json, type JsonObject, text } from "../../kernel/fields/field.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 
-// Columns of saved views of members that are no keys of answers: e-mail, phone, address (rules/conventions 6).
+// Columns of saved views that are not keys of members: e-mail, phone, address (rules/conventions 6).
 
 type Contact = { readonly member_id: number; readonly is_primary: boolean }
-/** By member, the primary contact record, or the first where none is primary. */
+/** The primary contact record of each member, else the first. */
 const firstOf = <C extends Contact>(found: ReadonlyArray<C>): ReadonlyMap<unknown, C> => {
   const first = new Map<unknown, C>()
   for (const one of found) {
@@ -52,7 +52,7 @@ const country: ViewColumn = (rows) =>
     const names = new Map(found.map((one) => [one.id, one.name]))
     return (row): Json => names.get(first.get(row["id"])?.country_id ?? 0) ?? null
   })
-/** Always null: the interface names charges of members as columns, and members have none. */
+/** Column for charges, which the interface names for members; always null, as members have none. */
 const nothing: ViewColumn = () => Effect.succeed(() => null)
 
 const memberColumns: ViewColumns = {
@@ -93,7 +93,7 @@ const related = {
   relationship_type: relationships.columns.relationship_type,
   is_primary: boolean()
 }
-/** A relationship seen from one of its sides: `relatable` is this member, `related` the other. */
+/** Resource of a relationship as seen from one side: `relatable` is this member, `related` the other. */
 const relatedResource = (side: "member" | "related") =>
   resource({
     singular: "related_member",
@@ -120,11 +120,11 @@ const relatedResource = (side: "member" | "related") =>
 const pointedAt = relatedResource("related")
 const pointing = relatedResource("member")
 
-/** Archived members are left out of the names of contacts and organisations. */
+/** Related members without archived ones. */
 const current = (rows: Json | undefined): ReadonlyArray<Json> =>
   ((rows ?? []) as ReadonlyArray<JsonObject>).flatMap(({ archived, ...row }) => (archived === true ? [] : [row]))
 
-/** The keys of an answer that depend on the membership type. */
+/** Value of `membership`, which depends on the membership type. */
 const membershipOf = (member: MemberRow): JsonObject => {
   const { id } = member
   switch (member.membership_type) {
@@ -153,7 +153,7 @@ const membershipOf = (member: MemberRow): JsonObject => {
   }
 }
 
-/** The keys of `membership`: a user's id, a contact's position, the business terms of any other member. */
+/** Schema of `membership`: a user's id, a contact's position, or business terms of any other member. */
 const membership = Shown.either(
   Shown.keys({ id: integer() }),
   Shown.keys({ id: integer(), title: members.columns.title, department: members.columns.department }),
@@ -193,7 +193,7 @@ const member_shows = {
   parent_members: Shown.objects(related, { describe: "With include=organisations" })
 }
 
-/** The module of custom fields that members have. */
+/** Module name under which members' custom fields are defined. */
 export const member_module = "Member"
 export const memberResource = resource({
   singular: "member",
@@ -214,7 +214,7 @@ export const memberResource = resource({
   sorts: ["name", "membership_type", "created_at", "updated_at"],
   aliases: { active: "is_active" },
   custom_module: member_module,
-  // Archived members can be restored, so lists find them on request (rules/members-activities 2).
+  // Lists include archived members on request, so that they can be restored (rules/members-activities 2).
   lists_archived: true,
   columns: memberColumns,
   lookups: {
@@ -228,7 +228,7 @@ export const memberResource = resource({
     emails: { kind: "many", via: "member_id", resource: () => emailResource as Resource, empty: [] },
     phones: { kind: "many", via: "member_id", resource: () => phoneResource as Resource, empty: [] },
     links: { kind: "many", via: "member_id", resource: () => linkResource as Resource, empty: [] },
-    // Related members, by the direction of the relationship; its type does not matter.
+    // Related members by the direction of the relationship, whatever its type.
     contacts: { kind: "many", via: "related_member_id", resource: () => pointedAt as Resource, empty: [] },
     organisations: { kind: "many", via: "member_id", resource: () => pointing as Resource, empty: [] }
   },

@@ -22,7 +22,7 @@ export const membership_types = {
   venue: "Venue"
 } as const
 
-/** Costs are in the member's own currency, or the base currency. */
+/** Costs are in the member's own currency, by default the base currency. */
 const cost = { default: 0, currency: "default_currency_code" } as const
 export const memberFields = {
   name: text({ required: true, search: true }),
@@ -93,7 +93,7 @@ export const members = table(
             "invoice_term_length"
           ]
         },
-        // The same of a supplier, for orders (rules/billing 2.3).
+        // Supplier data needed for purchase orders made offline (rules/billing 2.3).
         {
           to: ["purchase_orders.*"],
           columns: ["name", "membership_type", "is_active", "default_currency_code", "purchase_tax_class_id"]
@@ -131,7 +131,7 @@ export const members = table(
 )
 export type MemberRow = RowOf<typeof members>
 
-/** Events of contact records belong to their member's stream, so that erasing a person finds all of them. */
+/** Declares contact records as parts of their member's stream, so that erasing a person finds them. */
 const ofMember = {
   stream: { entity: "member", column: "member_id" },
   indexes: [["member_id"]],
@@ -158,7 +158,7 @@ export const addresses = table(
   "addresses",
   { member_id, ...addressFields },
   {
-    // Writing a quote requires the owner of an address; its text is only for users who may see members.
+    // Users who write quotes get the owner of an address; its text is only for users who may see members.
     ...ofMember,
     entity: "address",
     visibility: {
@@ -197,7 +197,7 @@ export const relationshipFields = {
   relationship_type: text({ nullable: true }),
   is_primary
 }
-/** Relationships between two members: one row a pair, valid in both directions. */
+/** Relationships between two members; one row counts in both directions. */
 export const relationships = table(
   "relationships",
   { member_id: ref("members", { computed: true, on_delete: "keep" }), ...relationshipFields },
@@ -205,7 +205,7 @@ export const relationships = table(
 )
 export type RelationshipRow = RowOf<typeof relationships>
 
-/** Contact records by the name of their table: a merge moves them, an erasure deletes them. */
+/** Tables of contact records by name; a merge moves their rows, an erasure deletes them. */
 export const contactTables = { addresses, emails, phones, links }
 export type ContactKind = keyof typeof contactTables
 export const contact_kinds = ["addresses", "emails", "phones", "links"] as const satisfies ReadonlyArray<ContactKind>

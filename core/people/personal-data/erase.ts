@@ -16,7 +16,7 @@ import { ok, renderById, viewContext } from "../../kernel/endpoints/resource.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { member_module, memberResource } from "../members/resource.ts"
 
-/** The person to erase: the member, members merged into it, and the user account. */
+/** Event data of an erasure: the member, members merged into it, and its user account. */
 interface MemberAnonymised {
   readonly id: number
   readonly merged_ids: ReadonlyArray<number>
@@ -25,12 +25,12 @@ interface MemberAnonymised {
   readonly kept_custom_fields?: ReadonlyArray<string>
   readonly moved_contacts?: MovedContacts
 }
-/** Contact records by kind: ids of those recorded for the person that a merge gave to another. */
+/** Ids, by kind, of contact records recorded for the person that a merge moved to another member. */
 type MovedContacts = { readonly [kind in ContactKind]?: ReadonlyArray<number> }
 
 const word = "Anonymised"
 
-/** Identifying columns with empty values. Costs and relationships stay; custom fields have an event of their own. */
+/** Values that replace identifying columns. Costs and relationships stay; custom fields have an event of their own. */
 const erased = {
   name: anonymous_name,
   description: null,
@@ -62,8 +62,8 @@ const eraseRows = (
 ]
 
 /**
- * Data to remove from the journal; streams of members include contact records and attachments. The remaining data
- * projects to the same rows.
+ * Data to erase from the journal, so that replaying the rest gives the same rows. Streams of members include contact
+ * records and attachments.
  */
 const eraseFromJournal = ({
   id,
@@ -109,11 +109,11 @@ export const memberAnonymised = eventType("member.anonymised", {
       id: Schema.Int,
       merged_ids: Schema.Array(Schema.Int),
       user_id: Schema.NullOr(Schema.Int),
-      // Absent in events of releases without personal custom fields.
+      // Absent in events of releases before personal custom fields.
       user_streams: Schema.optionalKey(Schema.Array(Schema.String)),
-      // Custom fields whose values stay, by id (used in stored values) and by name (used in bodies).
+      // Custom fields whose values stay, by id (in stored values) and by name (in request bodies).
       kept_custom_fields: Schema.optionalKey(Schema.Array(Schema.String)),
-      // By kind, ids of contact records recorded for the person that a merge gave to another.
+      // Ids, by kind, of contact records recorded for the person that a merge moved to another member.
       moved_contacts: Schema.optionalKey(
         Schema.Struct({ addresses: row_ids, emails: row_ids, phones: row_ids, links: row_ids })
       )
@@ -122,25 +122,25 @@ export const memberAnonymised = eventType("member.anonymised", {
   scrub: eraseFromJournal
 })
 
-// Endpoint that anonymises a member and, of a user, the account (rules/members-activities 2, rules/rulings 22).
+// Endpoint that anonymises a member and its user account, if any (rules/members-activities 2, rules/rulings 22).
 
 // The rule for erasing a person (rules/rulings 22).
 
 interface AnonymiseFacts {
-  /** Members merged into this one, directly or through others: the same person. */
+  /** Members merged into this one, directly or indirectly; they are the same person. */
   readonly merged: ReadonlyArray<MemberRow>
-  /** The account of a member that is a user. */
+  /** User account of the member; undefined without one. */
   readonly user: UserRow | undefined
   /** Other streams that hold text the user wrote, such as names of tokens. */
   readonly user_streams: ReadonlyArray<string>
-  /** Every definition of members' custom fields, inactive ones included. */
+  /** All definitions of members' custom fields, inactive ones included. */
   readonly custom_fields: ReadonlyArray<CustomFieldRow>
-  /** Contact records recorded for the person that a merge gave to another. */
+  /** Contact records recorded for the person that a merge moved to another member. */
   readonly moved_contacts: MovedContacts
 }
 /**
- * Erases a person permanently. 422 on `member` for the caller's own record, and for an account in use, whose name and
- * e-mail would remain. Repeated, it erases later data, and custom fields marked as personal since.
+ * Erases a person permanently; run again, it erases data added since. 422 on `member` for the caller's own record and
+ * for an active account, whose name and e-mail would remain.
  */
 const anonymiseMember = (member: MemberRow, own_id: number | null, facts: AnonymiseFacts): Decided => {
   const { custom_fields, merged, moved_contacts, user, user_streams } = facts
@@ -164,7 +164,7 @@ const anonymiseMember = (member: MemberRow, own_id: number | null, facts: Anonym
   }
   return Result.succeed({
     events: [
-      // A projection reads nothing but its event, so the event lists all values that remain.
+      // Projections read only their event, so it lists all values that remain.
       ...[member, ...merged].flatMap(
         (row) =>
           updatedEvent(members, row, {
@@ -177,9 +177,9 @@ const anonymiseMember = (member: MemberRow, own_id: number | null, facts: Anonym
   })
 }
 
-// Records about persons, including those a merge has moved since: they are erased with the person's events.
+// Records about persons, including those moved by a merge: they are erased with the person's events.
 
-/** Rows of a table that were made in the streams of these members, of those that are still there. */
+/** Existing rows of a table that were created in the streams of these members. */
 export const rowsRecordedOf = <T extends Table>(store: StoreShape, table: T, member_ids: ReadonlyArray<number>) =>
   Effect.flatMap(
     store.find(journal, { stream: member_ids.map((id) => streamOf("member", id)), type: `${table.entity}.created` }),
@@ -221,7 +221,7 @@ const anonymise = command("POST", "/api/v1/members/{id}/anonymise", {
   respond: (_result, input) =>
     Effect.map(renderById(memberResource, input.rows.id.id, input.query, viewContext(input)), ok)
 })
-/** Members merged into this one, and into those: one query a level, as chains of merges are rare. */
+/** Members merged into this one, directly or indirectly: one query per level, as chains of merges are rare. */
 const mergedInto = Effect.fnUntraced(function* (store: StoreShape, id: number) {
   const found = new Map<number, MemberRow>()
   for (let at: ReadonlyArray<number> = [id]; at.length > 0;) {
@@ -234,7 +234,10 @@ const mergedInto = Effect.fnUntraced(function* (store: StoreShape, id: number) {
   return [...found.values()].sort((one, other) => one.id - other.id)
 })
 
-/** A restored member's contact records stay with the member the merge gave them to, but count as theirs for erasure. */
+/**
+ * Contact records of erased members that belong to others since a merge; they are erased, too, even if the member was
+ * restored.
+ */
 const movedContacts = Effect.fnUntraced(function* (store: StoreShape, erased_ids: ReadonlyArray<number>) {
   const moved: { [kind in ContactKind]?: ReadonlyArray<number> } = {}
   for (const kind of contact_kinds) {

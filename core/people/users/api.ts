@@ -49,7 +49,7 @@ const words = (text: string): ReadonlyArray<string> => text.trim().split(/\s+/)
 const readAndWrite = (areas: string): ReadonlyArray<string> =>
   words(areas).flatMap((area) => [`${area}:read`, `${area}:write`])
 
-/** Spelt as the interface spells them, those of parts that are still to come included. */
+/** Abilities named by the interface, including those of parts not built yet. */
 const interface_abilities: ReadonlyArray<string> = [
   ...readAndWrite(`members exchange_rates products stock stores containers kits activities opportunities shortages rates pricing
     custom-fields custom-views static-data tax-classes settings users roles tokens sync invoices purchase_orders documents
@@ -58,28 +58,25 @@ const interface_abilities: ReadonlyArray<string> = [
     webhooks:manage payments:write credit-notes:read api-usage:read api-log:read`)
 ]
 
-/**
- * The API's abilities: every ability used by an endpoint, in alphabetical order, without `*`, which stands for all of
- * them.
- */
+/** All abilities of the API and its endpoints, sorted; without `*`, which means all of them. */
 export const abilitiesOf = ({ endpoints }: Catalogue): ReadonlyArray<string> => {
   const asked_for = endpoints.flatMap(({ ability }) => ability ?? [])
   return [...new Set([...interface_abilities, ...asked_for])].filter((ability) => ability !== "*").sort()
 }
 
-// The server's part in account mail; a device has none, and assumes that mail is sent.
+// Mail to account holders, provided by the server; the default for devices assumes that mail is sent.
 
 interface AccountMailShape {
   /** Whether the company's setting enables invitations by mail. */
   readonly invites: Effect.Effect<boolean, Failure, Store>
-  /** The code of an invitation, for the person who invites; null where a mail server takes it to the invited one. */
+  /** Invitation code to show to the inviting user; null if it is mailed to the invited one. */
   readonly codeShown: (user_id: number) => Effect.Effect<string | null, Failure, Store>
 }
 export const AccountMail = Context.Reference<AccountMailShape>("flightcase/core/AccountMail", {
   defaultValue: () => ({ invites: Effect.succeed(true), codeShown: () => Effect.succeed(null) })
 })
 
-// Endpoints of roles, and the lists of permissions and abilities there are (rules/conventions 11 and 12).
+// Endpoints of roles, and lists of all permissions and abilities (rules/conventions 11 and 12).
 
 export const roleResource = resource({
   singular: "role",
@@ -92,7 +89,7 @@ export const roleResource = resource({
   view: (base, row) => ({ ...base, cost_visibility: row.permissions.includes("costs.view") })
 })
 
-/** The level of the caller's highest role (rules/conventions 11); the owner's is `owner_level`. */
+/** Highest level of the caller's roles (rules/conventions 11); `owner_level` for the owner. */
 const viewerLevel = Effect.fnUntraced(function* (viewer: Viewer) {
   if (viewer.is_owner) return owner_level
   return levelOf(yield* Store.get(users, viewer.user_id), yield* Store.find(roles, {}))
@@ -187,7 +184,7 @@ export const userResource = resource({
 
 const oneUser = { user: Shown.row(() => userResource) }
 const inPath = { id: { table: users } }
-/** Facts for rules about people. */
+/** Facts for the rules of users. */
 export const factsFor = Effect.fnUntraced(function* (viewer: Viewer) {
   const { catalogue } = yield* CommandRuntime
   return {

@@ -1,4 +1,4 @@
-/** Rules for users: who may invite, change and deactivate whom (rules/conventions 11 and 12). */
+/** Rules for users: who may be invited, changed and deactivated by whom (rules/conventions 11 and 12). */
 import { Effect, Result, Schema } from "effect"
 import { type AnyEventType, eventType, type NewEvent } from "../../kernel/events/event-type.ts"
 import { createdEvent, initialRow, rowMade, rowUpdated, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
@@ -20,9 +20,9 @@ import { type FieldErrors, forbidden, invalid, reject, Rejection, type Viewer } 
 import { foldCase, update } from "../../kernel/tables/table.ts"
 import { parseMailAddress } from "../../values/mail-address.ts"
 
-/** Name and e-mail address shown for anonymised persons. */
+/** Name that replaces an anonymised person's. */
 export const anonymous_name = "Anonymised Member"
-/** Addresses under `.invalid` are undeliverable (RFC 2606); the id makes them unique. */
+/** Address that replaces an anonymised user's: `.invalid` is undeliverable (RFC 2606), and the id makes it unique. */
 export const anonymousEmail = (user_id: number): string => `anonymised-${user_id}@example.invalid`
 
 // Events of user accounts (rules/conventions 11 and 12).
@@ -33,7 +33,7 @@ const account = () => ({ id: Schema.Int, member_id: Schema.Int })
 const activation = (type: string, meaning: string) =>
   eventType(type, {
     meaning,
-    // `first`: the first activation, which accepts the invitation.
+    // `first`: whether this is the first activation, which accepts the invitation.
     data: () => Schema.Struct({ ...account(), first: Schema.Boolean }),
     project: ({ id, member_id, first }, { recorded_at }) => [
       update(users, id, {
@@ -92,10 +92,7 @@ export const roleSeed = (): ReadonlyArray<NewEvent> =>
     createdEvent(roles, { ...initialRow(roles, roleFields), ...role, id: at + 1, sort_order: at + 1, is_system: true })
   )
 
-/**
- * A later seed that adds permissions of a later release to system roles, by the role's name, beside those each has by
- * then. Roles that users made stay as they are.
- */
+/** A seed that adds a later release's permissions to system roles, by name; other roles stay as they are. */
 export const grantToSystemRoles =
   (granted: { readonly [role: string]: ReadonlyArray<string> }): LaterSeed =>
   () =>
@@ -118,7 +115,7 @@ interface Invited {
   readonly is_owner: boolean
   readonly is_active: boolean
 }
-/** Events that create a user and the member record that represents them in lists of members. `at`: an instant. */
+/** Events that create a user with a member record. `at`: current time. */
 const invitedEvents = (user: Invited, at: string): ReadonlyArray<NewEvent> => [
   createdEvent(members, {
     ...initialRow(members, memberFields),
@@ -135,7 +132,7 @@ const invitedEvents = (user: Invited, at: string): ReadonlyArray<NewEvent> => [
   })
 ]
 
-/** The owner of an empty database. */
+/** Events that create the owner of an empty database. */
 export const ownerEvents = (
   { name, email }: { readonly name: string; readonly email: string },
   ids: { readonly user_id: number; readonly member_id: number },
@@ -148,12 +145,12 @@ export const ownerEvents = (
 
 interface UserFacts {
   readonly roles: ReadonlyArray<RoleRow>
-  /** The caller's level. */
+  /** Level of the caller. */
   readonly level: number
   readonly catalogue: Catalogue
 }
 
-/** 403 where a person may do more than the caller's token opens. One's own code opens every ability. */
+/** 403 if the user may do more than the caller's token. For the caller's own account every ability is required. */
 const mayMore = (
   user: Pick<UserRow, "is_owner" | "role_ids"> & { readonly id?: number },
   viewer: Viewer,
@@ -164,8 +161,8 @@ const mayMore = (
 }
 
 /**
- * Roles by name or id, in their sort order. 422 for one added or removed that the caller has no right to grant; 403 for
- * one added that the caller's token does not open.
+ * Ids of roles given by name or id, in sort order. 422 if the caller may not grant or remove a changed one; 403 if an
+ * added one exceeds the caller's token.
  */
 const chosenRoles = (
   names: ReadonlyArray<string>,
@@ -191,7 +188,7 @@ const chosenRoles = (
   return refusal === undefined ? Result.succeed(role_ids) : Result.fail(refusal)
 }
 
-/** `send_invitation`: a code to log in with is sent to them. */
+/** Invites a user. `send_invitation`: whether to send a login code. */
 export const inviteUser = (
   user: Pick<Invited, "id" | "member_id" | "name" | "email" | "is_active"> & {
     readonly roles: ReadonlyArray<string>
@@ -211,7 +208,7 @@ export const inviteUser = (
   }))
 }
 
-/** 403 with the reason where the viewer may not change this user. */
+/** 403 with the reason if the viewer may not change this user; undefined if they may. */
 const mayNot = (act: string, user: UserRow, viewer: Viewer, facts: UserFacts): Rejection | undefined => {
   const bar = userChangeRefusal(user, facts.roles, viewer, facts.level)
   return bar === undefined ? undefined : forbidden(`You cannot ${act} this user: ${bar}.`)
@@ -232,7 +229,7 @@ export const changeUser = (
   if (refusal !== undefined) return Result.fail(refusal)
   const chosen =
     change.roles === undefined ? Result.succeed(user.role_ids) : chosenRoles(change.roles, user.role_ids, viewer, facts)
-  // A code sent to the new address would open all of the account.
+  // A login code can be sent to the new address, so the token must cover all the account's rights.
   const code_refusal =
     change.email === undefined || change.email === user.email ? undefined : mayMore(user, viewer, facts)
   if (code_refusal !== undefined) return Result.fail(code_refusal)
@@ -248,7 +245,7 @@ export const changeUser = (
   })
 }
 
-/** 422 on `user` for the owner and for the caller's own account; no events for a user who is not active. */
+/** Deactivates a user; no events if inactive already. 422 on `user` for the owner and the caller's own account. */
 export const deactivateUser = (user: UserRow, viewer: Viewer, facts: UserFacts): Decided => {
   if (user.is_owner) return reject("user", "The owner cannot be deactivated.")
   if (user.id === viewer.user_id) return reject("user", "You cannot deactivate yourself.")
@@ -263,7 +260,7 @@ export const deactivateUser = (user: UserRow, viewer: Viewer, facts: UserFacts):
   })
 }
 
-/** 422 on `user` for an anonymised user, whose account has no owner any more. */
+/** Activates a user; no events if active already. 422 on `user` for an anonymised one. */
 export const activateUser = (user: UserRow, viewer: Viewer, facts: UserFacts): Decided => {
   const refusal = mayNot("activate", user, viewer, facts) ?? (user.is_active ? undefined : mayMore(user, viewer, facts))
   if (refusal !== undefined) return Result.fail(refusal)
@@ -282,13 +279,13 @@ export const activateUser = (user: UserRow, viewer: Viewer, facts: UserFacts): D
   })
 }
 
-/** New codes for one person in an hour, at most. */
+/** Maximum login codes sent to one user by resets within an hour. */
 export const access_resets_max = 5
 export interface ResetFacts extends UserFacts {
-  /** When codes were sent for that reason before, the latest first. */
+  /** Times of earlier resets, latest first. */
   readonly before: ReadonlyArray<string>
 }
-/** 422 on `user` for a deactivated account: activating it sends a code anyway. */
+/** Sends a new login code. 422 on `user` for a deactivated account, as activating it sends one anyway. */
 export const resetAccess = (
   user: UserRow,
   ends_sessions: boolean,
@@ -296,7 +293,7 @@ export const resetAccess = (
   facts: ResetFacts,
   now: string
 ): Decided<ResetAccess> => {
-  // A code opens all that its person may do: a token that opens less cannot be traded for one.
+  // A login code gives all rights of the user, so the caller's token must cover them.
   const refusal = mayNot("reset the access of", user, viewer, facts) ?? mayMore(user, viewer, facts)
   if (refusal !== undefined) return Result.fail(refusal)
   if (user.deactivated_at !== null || user.email === anonymousEmail(user.id))

@@ -16,14 +16,14 @@ export const roles = table(
   "roles",
   {
     ...roleFields,
-    /** A role is granted only by users of a higher level. Roles that are not the system's have level 0. */
+    /** Level of a system role, granted only by users of a higher level; 0 for other roles. */
     level: integer({ computed: true, default: 0 }),
     sort_order: integer({ computed: true, default: 100 }),
     is_system: boolean({ computed: true, default: false })
   },
   {
     changes_reader: true,
-    // Devices need their user's own roles for the permissions, and ids of all roles for saved views that name them.
+    // Devices need the user's own roles for permissions, and ids of all roles for saved views that name them.
     visibility: {
       all_columns: ["roles.*", "users.*"],
       granted_columns: [{ to: "everyone", columns: [] }],
@@ -54,7 +54,7 @@ export const users = table(
   },
   {
     changes_reader: true,
-    // Histories and lists show everybody the names of users.
+    // User names are visible to everybody, as histories and lists show them.
     visibility: {
       all_columns: ["users.*"],
       granted_columns: [
@@ -101,7 +101,7 @@ const areas: { readonly [area: string]: string } = {
   "webhooks": "manage",
   "costs": "view"
 }
-/** The interface's own. Slices that came later declare theirs; all of them are the catalogue's `permissions`. */
+/** Permissions named by the interface; later slices declare their own. The catalogue's `permissions` has all. */
 export const interfacePermissions: ReadonlyArray<Permission> = Object.entries(areas).flatMap(([area, actions]) =>
   permissionsOfArea(area, actions)
 )
@@ -111,7 +111,8 @@ export const interfacePermissions: ReadonlyArray<Permission> = Object.entries(ar
  */
 export const serverPermissions: ReadonlyArray<Permission> = permissionsOfArea("system", "manage")
 /**
- * Sufficient for the warehouse's actions on units of orders, as `opportunities.edit` is: never for money or the header.
+ * Permission for the warehouse's actions on units of orders, without prices or header; `opportunities.edit` includes
+ * it.
  */
 export const fulfil_permission = "opportunities.fulfil"
 export const laterPermissions: ReadonlyArray<Permission> = permissionsOfArea("opportunities", "fulfil")
@@ -129,7 +130,10 @@ interface SystemRole {
   readonly permissions: ReadonlyArray<string>
 }
 export const owner_level = 100
-/** The system role with every permission; besides the owner, its users issue tokens and read the whole calendar. */
+/**
+ * Name of the system role with every permission; its users may issue tokens and read everybody's calendar, as the owner
+ * may.
+ */
 const admin_role = "Admin"
 /**
  * Permissions of the system roles in the first release; `laterGrants` and later slices add to them. The owner needs
@@ -184,8 +188,8 @@ export const systemRoles: ReadonlyArray<SystemRole> = [
 ]
 
 /**
- * Permissions added to roles after the first release, by later seeds, so that roles of existing databases get them as
- * well.
+ * Permissions added to system roles after the first release. Later seeds grant them, so that existing databases get
+ * them, too.
  */
 export const laterGrants: { readonly [role: string]: ReadonlyArray<string> } = {
   [admin_role]: [fulfil_permission],
@@ -193,14 +197,17 @@ export const laterGrants: { readonly [role: string]: ReadonlyArray<string> } = {
   "Sales": [fulfil_permission, "availability.view", "stock.view", "kits.view", "containers.view"],
   "Warehouse": [fulfil_permission, "opportunities.view", "activities.view"]
 }
-/** Permissions of a system role in a database of this release, without grants of slices for their own areas. */
+/** Permissions of a system role in this release, without those that slices grant for their own areas. */
 export const permissionsOfRole = (name: string): ReadonlyArray<string> => [
   ...new Set([...(systemRoles.find((role) => role.name === name)?.permissions ?? []), ...(laterGrants[name] ?? [])])
 ]
 
 // The viewer of a request: the permissions of a user's roles and the abilities of their token.
 
-/** `roles`: at least the user's. Without a token (on a replica, in a page of the server) every ability is there. */
+/**
+ * The viewer of a request. `roles`: includes at least the user's. Without a token (replicas, server pages) all
+ * abilities are given.
+ */
 export const viewerOf = (
   user: UserRow,
   roles: ReadonlyArray<RoleRow>,
@@ -220,17 +227,18 @@ export const viewerOf = (
 export const rolesOf = (user: Pick<UserRow, "role_ids">, roles: ReadonlyArray<RoleRow>): ReadonlyArray<RoleRow> =>
   roles.filter((role) => user.role_ids.includes(role.id))
 
-/** The highest level of a user's roles: only roles and users below it are theirs to manage (rules/conventions 11). */
+/** Highest level of a user's roles: users manage only roles and users below it (rules/conventions 11). */
 export const levelOf = (
   user: Pick<UserRow, "is_owner" | "role_ids"> | undefined,
   roles: ReadonlyArray<RoleRow>
 ): number =>
   user === undefined ? 0 : user.is_owner ? owner_level : Math.max(0, ...rolesOf(user, roles).map((role) => role.level))
 
-// Rules for changing permissions: no user grants, removes or edits a role, user, token or device with a permission they
+// Rules for changing permissions: users can only grant, remove or edit what they have permission for themselves. For
+// system roles the level counts as well (rules/conventions 11).
 // lack themselves. For system roles the level counts as well (rules/conventions 11).
 
-/** The permissions of a role or of a user; the owner has all of them. */
+/** Permissions of a role or user; the owner has all. */
 interface Rights {
   readonly is_owner: boolean
   readonly permissions: Iterable<string>
@@ -241,7 +249,7 @@ export const rightsOfUser = (user: Pick<UserRow, "is_owner" | "role_ids">, roles
   permissions: rolesOf(user, roles).flatMap((role) => role.permissions)
 })
 
-/** The first right the viewer lacks among these, in words for a message; undefined when the viewer has them all. */
+/** First right of these that the viewer lacks, as text; undefined if none. */
 export const missingRight = (viewer: Viewer, rights: Rights): string | undefined => {
   if (viewer.is_owner) return undefined
   if (rights.is_owner) return "the rights of the owner"
@@ -251,8 +259,8 @@ export const missingRight = (viewer: Viewer, rights: Rights): string | undefined
 }
 
 /**
- * 403 if these rights exceed the caller's token: it can neither grant them nor send a login code to a user who holds
- * them, as the code grants them all.
+ * 403 if these rights exceed the caller's token; undefined otherwise. Such a token can neither grant them nor send a
+ * login code, which gives all of a user's rights.
  */
 export const beyondToken = (
   catalogue: Catalogue,
@@ -267,17 +275,19 @@ export const beyondToken = (
       )
 }
 
-/** Whether a level is as high as the viewer's. Level 0, that of roles made by users, never is: permissions decide. */
+/**
+ * Whether a level is at or above the viewer's. Level 0, that of users' own roles, never is: permissions decide there.
+ */
 const outranks = (level: number, viewer: Viewer, viewer_level: number): boolean =>
   !viewer.is_owner && level > 0 && level >= viewer_level
 
-/** Why the viewer may not change a role, as the end of a sentence; undefined when they may. */
+/** Reason the viewer may not change a role, as the end of a sentence; undefined if they may. */
 export const roleChangeRefusal = (role: RoleRow, viewer: Viewer, viewer_level: number): string | undefined => {
   if (outranks(role.level, viewer, viewer_level)) return `${role.name} is not below your own roles`
   const missing = missingRight(viewer, rightsOfRole(role))
   return missing === undefined ? undefined : `${role.name} holds ${missing}, which you do not have`
 }
-/** Why the viewer may not change a user, as the end of a sentence; undefined when they may (always for themselves). */
+/** Reason the viewer may not change a user, as the end of a sentence; undefined if they may, as for themselves. */
 export const userChangeRefusal = (
   user: UserRow,
   roles: ReadonlyArray<RoleRow>,
@@ -290,6 +300,6 @@ export const userChangeRefusal = (
   return missing === undefined ? undefined : `they hold ${missing}, which you do not have`
 }
 
-/** Whether this is the owner or holds the system role Admin; another role with the same permissions does not count. */
+/** Whether the user is the owner or has the system role Admin; equal permissions do not count. */
 export const isAdministrator = (user: Pick<UserRow, "is_owner" | "role_ids">, roles: ReadonlyArray<RoleRow>): boolean =>
   user.is_owner || rolesOf(user, roles).some((role) => role.is_system && role.name === admin_role)
