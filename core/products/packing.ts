@@ -11,17 +11,19 @@ export const container_statuses = {
   dissolved: "Dissolved"
 } as const
 export type ContainerStatus = keyof typeof container_statuses
-/** In use: all but dissolved ones. */
+/** Statuses of containers in use: all but dissolved. */
 export const live_statuses = [
   "open",
   "sealed",
   "dispatched",
   "returned"
 ] as const satisfies ReadonlyArray<ContainerStatus>
-/** `strict`: the slots of the product's template must be filled before sealing; `free`: anything may be packed. */
+/** Scan modes: `strict` requires the template's slots to be filled before sealing, `free` requires nothing. */
 export const scan_modes = { strict: "Strict", free: "Free" } as const
 
-/** Permissions of users who count, book or move the content of cases: they see it without notes and names of people. */
+/**
+ * Permissions whose users count, book or move contents of cases; they see contents without notes and names of people.
+ */
 const neighbouring_permissions = [
   "availability.view",
   "kits.*",
@@ -37,7 +39,7 @@ const containerColumns = {
   status: choice(container_statuses, { computed: true, default: "open" }),
   scan_mode: choice(scan_modes, { default: "strict" }),
   is_temporary: boolean({ computed: true, default: false }),
-  /** The case itself: a serialised stock level. Temporary containers have none. */
+  /** The case itself, as a serialised stock level; null for temporary containers. */
   serialised_item_id: ref("stock_levels", {
     nullable: true,
     on_delete: "refuse",
@@ -60,14 +62,14 @@ const containerColumns = {
   sealed_by_user_id: ref("users", { nullable: true, computed: true, on_delete: "keep" }),
   unsealed_at: timestamp({ nullable: true, computed: true }),
   unsealed_by_user_id: ref("users", { nullable: true, computed: true, on_delete: "keep" }),
-  /** Why it was opened, if something was taken out while sealed; null if it was unsealed on purpose. */
+  /** Reason it was opened by taking something out while sealed; null if it was unsealed on purpose. */
   unsealed_reason: text({ nullable: true, computed: true }),
   dissolved_at: timestamp({ nullable: true, computed: true }),
   dissolved_by_user_id: ref("users", { nullable: true, computed: true, on_delete: "keep" }),
   dissolved_reason: text({ nullable: true, computed: true, max: 20 }),
   dispatched_at: timestamp({ nullable: true, computed: true }),
   returned_at: timestamp({ nullable: true, computed: true }),
-  /** Since when the returned contents are being repacked; null while they are not. */
+  /** Start of repacking the returned contents; null while not being repacked. */
   repack_started_at: timestamp({ nullable: true, computed: true })
 }
 export const containers = table("containers", containerColumns, {
@@ -85,7 +87,7 @@ export const containers = table("containers", containerColumns, {
           "dissolved_by_user_id"
         )
       },
-      // A store with a container in use is not deleted.
+      // Needed offline to refuse deleting a store with a container in use.
       { to: ["settings.manage"], columns: ["store_id", "status"] }
     ]
   },
@@ -129,14 +131,14 @@ const itemColumns = {
   unpacked_reason: text({ nullable: true, max: 20 }),
   transferred_to_container_id: ref("containers", { nullable: true, on_delete: "handled" }),
   returned_from_opportunity_id: ref("opportunities", { nullable: true, hidden: true, on_delete: "keep" }),
-  /** When the unit was confirmed in the present repacking. */
+  /** Time the unit was confirmed in the current repacking. */
   repacked_at: timestamp({ nullable: true, hidden: true }),
-  /** When the unit was scanned at the check-in of the present or last dispatch. */
+  /** Time the unit was scanned at the check-in of the current or last dispatch. */
   verified_at: timestamp({ nullable: true, hidden: true }),
   position: text({ nullable: true }),
   notes: longText({ nullable: true })
 }
-/** The packing of one unit in one container; active while `unpacked_at` is null. */
+/** A unit packed in a container, or packed before if `unpacked_at` is set. */
 export const container_items = table("container_items", itemColumns, {
   lease_block_size: 1_000,
   visibility: {

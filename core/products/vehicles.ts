@@ -28,7 +28,7 @@ const fields = {
 }
 const columns = {
   ...fields,
-  /** Letters and digits of the plate of a vehicle in use, in capitals, which must be unique; null for any other. */
+  /** Plate of an active vehicle, normalised by `plateInUse`, which must be unique; null for others. */
   plate_in_use: text({ computed: true, nullable: true, hidden: true, max: 60 })
 }
 const vehicles = table("vehicles", columns, {
@@ -75,7 +75,7 @@ const vehicleResource = resource({
   order: ["name"]
 })
 
-/** Plates are compared by letters and digits alone: "ab12 cde" is AB12CDE. */
+/** Plate in capitals without other characters ("ab12 cde" is AB12CDE), for comparison; null for inactive vehicles. */
 const plateInUse = ({ is_active, registration }: VehicleRow): string | null =>
   (is_active && registration?.replace(/[^\p{L}\p{N}]/gu, "").toUpperCase()) || null
 

@@ -34,7 +34,7 @@ export const serviceReasons = Effect.fnUntraced(function* (
 export interface Supplied {
   readonly name: string | null
   readonly purchase_order: { readonly id: number; readonly number: string | null }
-  /** When it is due back at the supplier, which is the end of its stock level. */
+  /** Time it is due back at the supplier, which is the end of its stock level. */
   readonly due_back_at: string | null
 }
 /** Suppliers by id of the stock level. */

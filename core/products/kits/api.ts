@@ -21,7 +21,7 @@ import * as Shown from "../../kernel/lists/answer-schema.ts"
 import type { ComponentFacts, Composed } from "./decide.ts"
 import { deleteComponent, productTouched, saveAccessory, saveComponent } from "./decide.ts"
 
-// How answers show accessories and components (rules/availability 7.2, 7.3).
+// API representation of accessories and components (rules/availability 7.2, 7.3).
 
 export const accessoryResource = resource({
   singular: "accessory",
@@ -48,9 +48,9 @@ const componentResource = resource({
   view: (base, _row, { other }) => ({ ...base, component_name: (other?.["name"] as string | undefined) ?? null })
 })
 
-// Queries for the kits that contain products and for the parts of products, at any depth.
+// Queries for the kits above products and the parts below them, at any depth.
 
-/** Every step of composition above the first products and below the second. One query. */
+/** All pairs of product and component above the first products and below the second: one query. */
 export const loadCompositionSteps = Effect.fnUntraced(function* (
   above: ReadonlyArray<number>,
   below: ReadonlyArray<number>
@@ -87,7 +87,9 @@ type Sent = {
   readonly [K in keyof typeof fields]?: (typeof fields)[K] extends { readonly _type?: infer T } ? T : never
 }
 
-/** The template in answers. Kits and hybrids are checked in as one (`parent`) unless the product says otherwise. */
+/**
+ * API representation of a product's container template. By default kits and hybrids are checked in as one (`parent`).
+ */
 const containerTemplate = (product: ProductRow) => ({
   product_id: product.id,
   is_containerable: product.is_containerable,
@@ -121,7 +123,8 @@ const templateShown = {
 }
 
 /**
- * 422: `slots.N.product_id` for a second slot of a product or one of the case itself; `max_items` below their total.
+ * Changes a container template. 422: `slots.N.product_id` for a product named twice or the case itself; `max_items`
+ * below the total of the slots.
  */
 const changeTemplate = (product: ProductRow, sent: Sent): Decided => {
   const before = product.container_template
@@ -253,7 +256,7 @@ const components = crudResource({
   only: ["list", "create", "update", "delete"],
   update_method: "PATCH",
   unpaged: true,
-  // Two commands that put each of two kits into the other must not both succeed: one lock for all compositions.
+  // One lock for all compositions: otherwise two commands at once could make two kits parts of each other.
   streams: (params) => ["compositions", `product:${params["product"]}`],
   rules: {
     facts: componentFacts,

@@ -6,9 +6,9 @@ import { reject, type Rejection } from "../../kernel/fields/rejection.ts"
 import { type ProductRow, products } from "../products/schema.ts"
 import type { AccessoryRow, ComponentRow, product_accessories, product_components } from "./schema.ts"
 
-// Cycles and depth of kits, in steps of composition (rules/availability 7.3).
+// Cycles and depth of kits, in pairs of product and component (rules/availability 7.3).
 
-/** One step down: `product_id` is made of `component_product_id`, among others. */
+/** A product and one of its components. */
 export interface Composed {
   readonly product_id: number
   readonly component_product_id: number
@@ -23,7 +23,7 @@ const above = (edges: ReadonlyArray<Composed>): ((product: number) => ReadonlyAr
   return (product) => (of.get(product) ?? []).map((edge) => edge.product_id)
 }
 
-/** Whether `from` is made of `to`, at any depth. */
+/** Whether product `from` contains product `to`, at any depth. */
 export const contains = (edges: ReadonlyArray<Composed>, from: number, to: number): boolean => {
   const next = below(edges)
   const seen = new Set<number>()
@@ -37,7 +37,7 @@ export const contains = (edges: ReadonlyArray<Composed>, from: number, to: numbe
   return false
 }
 
-/** The longest path from `start`, in steps; the graph has no cycle. */
+/** Length of the longest path from `start`, in steps; the graph has no cycle. */
 const longest = (next: (product: number) => ReadonlyArray<number>, start: number): number => {
   const known = new Map<number, number>()
   const from = (product: number): number => {
@@ -51,15 +51,15 @@ const longest = (next: (product: number) => ReadonlyArray<number>, start: number
   return from(start)
 }
 
-/** Steps of the longest chain through a new step from `parent` to `component`. */
+/** Depth of the nesting that a new step from `parent` to `component` gives, in steps. */
 export const depthThrough = (edges: ReadonlyArray<Composed>, parent: number, component: number): number =>
   longest(above(edges), parent) + 1 + longest(below(edges), component)
 
-/** An update without changes: followers of the product's stream learn that its accessories or components changed. */
+/** A product update without changed columns, which tells subscribers that accessories or components changed. */
 export const productTouched = (product_id: number): NewEvent =>
   event(streamOf("product", product_id), "product.updated", { id: product_id })
 
-/** 422 `accessory_product_id`: the product itself, or one that is its accessory already. */
+/** Checks an accessory. 422 `accessory_product_id`: the product itself, or already its accessory. */
 export const saveAccessory = (
   next: AccessoryRow,
   siblings: ReadonlyArray<AccessoryRow>
@@ -73,12 +73,15 @@ export const saveAccessory = (
 export interface ComponentFacts {
   readonly product: ProductRow
   readonly siblings: ReadonlyArray<ComponentRow>
-  /** Every step of composition above the product and below the component. */
+  /** All pairs of product and component above the product and below the component. */
   readonly edges: ReadonlyArray<Composed>
   readonly depth_max: number
 }
 
-/** 422 `component_product_id`: a duplicate, the product itself, a cycle, too deep, in this order. */
+/**
+ * Checks a component. 422 `component_product_id`: duplicate, the product itself, a cycle, or nested too deep, in this
+ * order.
+ */
 export const saveComponent = (
   next: ComponentRow,
   before: ComponentRow | undefined,
@@ -99,7 +102,7 @@ export const saveComponent = (
   return Result.succeed({ also: [kitFlag(facts.product, true)] })
 }
 
-/** Removing the last component makes the product no kit. */
+/** Events of deleting a component; without components a product is no longer a kit. */
 export const deleteComponent = (
   row: ComponentRow,
   facts: ComponentFacts

@@ -7,7 +7,7 @@ import { type RowOf, table } from "../../kernel/tables/table.ts"
 import { settingNumber, type Settings } from "../../kernel/events/settings.ts"
 import type { ProductRow } from "../products/schema.ts"
 
-/** The most of one part in one kit: lines and nested kits multiply it. */
+/** Maximum quantity of one part in a kit; quantities of lines and nested kits multiply it. */
 export const part_quantity_max = "1000000"
 
 export const accessoryFields = {
@@ -35,7 +35,9 @@ export const product_accessories = table(
 )
 export type AccessoryRow = RowOf<typeof product_accessories>
 
-/** `pool` parts come from general stock; `fixed` ones are always packed in the case. */
+/**
+ * Fields of a component. `binding`: `pool` parts come from general stock, `fixed` ones are always packed in the case.
+ */
 export const componentFields = {
   component_product_id: ref("products", { required: true, create_only: true, on_delete: "keep" }),
   quantity: decimal({ scale: 4, min: "1", max: part_quantity_max, default: "1.0000", strict: false }),
@@ -62,7 +64,7 @@ export const product_components = table(
 )
 export type ComponentRow = RowOf<typeof product_components>
 
-// How many levels deep kits may be nested: a setting of the group `availability` (rules/rulings 15).
+// Maximum nesting depth of kits, set in `availability` (rules/rulings 15).
 
 export const defaultKitDepth = 3
 export const kitDepthIn = (settings: Settings): number =>
@@ -72,7 +74,10 @@ export const kitDepthIn = (settings: Settings): number =>
 
 export type ContainerMode = "kit" | "hybrid" | "transport"
 
-/** A part of a kit: `pool` comes from general stock, `fixed` is packed in the case. Quantity up to 4 decimals. */
+/**
+ * A part of a kit. `pool` parts come from general stock, `fixed` ones are packed in the case. Quantities have 4
+ * decimals.
+ */
 export interface KitPart {
   readonly component_product_id: number
   readonly quantity: number
@@ -84,7 +89,7 @@ export interface CaseProduct {
   readonly parts: ReadonlyArray<KitPart>
 }
 
-/** A row of parts as rules read it. */
+/** Converts a stored component to a part for rules. */
 export const kitPartOf = ({
   binding,
   component_product_id,

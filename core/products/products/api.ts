@@ -1,4 +1,4 @@
-/** Endpoints of products and how answers show them (rules/availability 7.1). */
+/** Endpoints and API representation of products (rules/availability 7.1). */
 import { Effect, Result } from "effect"
 import type { Slice } from "../../kernel/endpoints/endpoint.ts"
 import { integer, json, type JsonObject, longText, ref, text } from "../../kernel/fields/field.ts"
@@ -20,7 +20,7 @@ import { bindings, whereSql } from "../../kernel/store/statement.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { table } from "../../kernel/tables/table.ts"
 
-// Product groups: the tree that orders a catalogue (rules/availability 11).
+// Product groups: the tree of the catalogue (rules/availability 11).
 
 const fields = {
   name: text({ required: true, search: true }),
@@ -35,7 +35,7 @@ export const product_groups = table("product_groups", fields, {
   indexes: [["parent_id"], ["name_folded"]]
 })
 
-/** How many products are in each group of a page, without those of its subgroups. */
+/** Number of products in each group, without its subgroups. */
 const productsCounted: ViewColumn = (rows) =>
   Effect.gen(function* () {
     const store = yield* Store

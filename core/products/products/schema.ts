@@ -26,7 +26,7 @@ export const bulk = 1
 export const serialised = 2
 const stock_methods = { [bulk]: "Bulk", [serialised]: "Serialised" }
 
-/** Fields of a body. Buffers are minutes (rules/availability 2.6); money is read as minor units. */
+/** Fields of request bodies. Buffers are minutes (rules/availability 2.6); money is parsed to minor units. */
 export const productFields = {
   name: text({ required: true, search: true }),
   description: longText({ nullable: true, search: true }),
@@ -64,7 +64,7 @@ export const productFields = {
   custom_fields: json<JsonObject>({ default: {} })
 }
 export const product_tax_columns = ["tax_class_id", "purchase_tax_class_id"] as const
-/** A slot of a case: this many units of a product, always in the case (`fixed`) or packed for each hire (`pool`). */
+/** A slot of a case: a product and its quantity, always in the case (`fixed`) or packed for each hire (`pool`). */
 export interface TemplateSlot extends JsonObject {
   readonly product_id: number
   readonly quantity: number
@@ -81,7 +81,7 @@ export const checkin_modes = {
   parent_then_verify: "Parent, then verify"
 } as const
 
-/** How a product serves as a case; set through its container template (rules/availability 8.4). */
+/** Settings of a product that is a case; changed through its container template (rules/availability 8.4). */
 const containerSettings = {
   is_containerable: boolean({ computed: true, default: false }),
   container_template: json<
@@ -95,7 +95,7 @@ const containerSettings = {
 }
 const columns = {
   ...productFields,
-  /** True while the product has components (rules/availability 7.3). */
+  /** Whether the product has components (rules/availability 7.3). */
   is_kit: boolean({ computed: true, default: false }),
   ...containerSettings
 }

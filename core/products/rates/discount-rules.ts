@@ -27,12 +27,12 @@ const columns = {
   is_active: boolean({ default: true }),
   valid_from: date({ nullable: true, on_null: "clear" }),
   valid_to: date({ nullable: true, on_null: "clear" }),
-  // The rule of a deleted store would otherwise apply at every store.
+  // Deleted with the store: without it the rule would apply at every store.
   store_id: ref("stores", { nullable: true, on_null: "clear", on_delete: "delete" })
 }
 const fields = {
   ...columns,
-  /** A percentage above 0 up to 100, or money in `currency_code`: how it is read depends on the type. */
+  /** Percentage above 0 up to 100, or money in `currency_code`, by the rule's type. */
   discount_value: json<Json>({ form: "any", required: true })
 }
 const discount_rules = table(
@@ -43,7 +43,7 @@ const discount_rules = table(
     discount_value: text({ max: 20 })
   },
   {
-    // A deleted rule still applies to lines made before its deletion (rules/billing 4).
+    // A rule still applies to lines made before its deletion (rules/billing 4).
     soft_delete: true,
     visibility: { all_columns: ["pricing.manage", "opportunities.*"] },
     indexes: [["is_active", "priority"]]
@@ -60,9 +60,7 @@ const discountRuleResource = resource({
   view: (base, row) => ({ ...base, discount_value: showDiscountValue(row.discount_type, row.discount_value) })
 })
 
-/**
- * The rule as it would be stored, or its errors by field. `sent`: the value in a body; absent where it does not change.
- */
+/** Columns to store for a rule, or errors by field. `sent`: the value in the request body; undefined if absent. */
 const judge = (
   next: DiscountRuleRow,
   sent: Json | undefined,
@@ -72,7 +70,7 @@ const judge = (
   if (next.discount_type === "fixed_amount" && next.currency_code === null) {
     errors["currency_code"] = ["The currency code field is required with a fixed amount."]
   }
-  // A value that does not change must be valid under a new type or currency, too.
+  // An unsent value is checked, too, as type or currency may have changed.
   const value = readDiscountValue(next.discount_type, sent ?? next.discount_value, next.currency_code ?? base_currency)
   if (Result.isFailure(value)) errors["discount_value"] = [`The discount value field ${value.failure}`]
   if (next.valid_from !== null && next.valid_to !== null && next.valid_to < next.valid_from) {
@@ -100,8 +98,8 @@ const crud = crudResource({
 })
 
 /**
- * The rules of stage 2 of pricing: all that are in force, and those deleted since the opportunity was made (`since`;
- * null for a new one). Two queries.
+ * Rules for stage 2 of pricing: active ones, and those deleted since the opportunity was created (`since`; null for a
+ * new one). Two queries.
  */
 export const discountFacts = Effect.fnUntraced(function* (since: string | null) {
   const order = ["-priority", "id"]

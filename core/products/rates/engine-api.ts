@@ -1,4 +1,4 @@
-/** Endpoints of the rate engine: the price of a hire, and the strategies and forms there are (rules/rates 6.3, 6.4). */
+/** Endpoints of the rate engine: the price of a hire, and available strategies and forms (rules/rates 6.3, 6.4). */
 import { type Query, valueOf } from "../../kernel/lists/query.ts"
 import { Effect, Result } from "effect"
 import { get, postQuery, type SharedDraft, type Slice } from "../../kernel/endpoints/endpoint.ts"
@@ -22,7 +22,7 @@ import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { stepShown } from "../../pricing/explain/explain-step.ts"
 
 export const isAsked = (query: Query, name: string): boolean => ["1", "true"].includes(valueOf(query, name) ?? "")
-/** `?explain=1`: the answer explains how each figure was computed. */
+/** Whether the request has `?explain=1`: the response then explains each amount. */
 export const isExplained = (query: Query): boolean => isAsked(query, "explain")
 
 const calculating = later(() => import("../../pricing/explain/calculate.ts"))
@@ -59,7 +59,7 @@ const formField: Shown.Part<FormField> = Shown.named("RateFormField", () =>
     visible_when: Shown.optional(Shown.objects({ field: text(), value: text() }))
   })
 )
-/** Fields of a `RateBreakdown`. */
+/** Schema of a `RateBreakdown`. */
 export const breakdownShown = {
   rate_breakdown: Shown.keys({
     currency: text(),
@@ -110,7 +110,7 @@ const calculate = postQuery("/api/v1/products/{product}/calculate_rate", {
     }),
     store_id: ref("stores", { nullable: true })
   },
-  // The body, not its decoded values, which have lost the offset that times were written with.
+  // Uses the raw body: decoded times have lost their UTC offset.
   run: (input) =>
     Effect.gen(function* () {
       const store_id = input.values.store_id ?? null

@@ -19,7 +19,7 @@ import { parseMoment, plainDateOf } from "../../values/moment.ts"
 import type { SubmittedMethod } from "../../pricing/pricing/definition.ts"
 import { composeMethod, copyName, deletionErrors, presets, updateMethod } from "../../pricing/pricing/definition.ts"
 
-// How answers show product rates (rules/rates 6.2).
+// API representation of product rates (rules/rates 6.2).
 
 const common = {
   singular: "product_rate",
@@ -57,7 +57,7 @@ const withNames = (
 
 const names = { transaction_type_name: text() }
 
-/** For lists and single rates: with the definition. */
+/** Product rate with its definition, for lists and single rates. */
 export const productRateResource: Resource<typeof product_rates> = resource({
   ...common,
   shows: { ...names, rate_definition: Shown.brief() },
@@ -68,7 +68,7 @@ export const productRateResource: Resource<typeof product_rates> = resource({
   })
 })
 
-/** For answers to writes: without the definition. */
+/** Product rate without its definition, for responses to writes. */
 const productRateWithoutMetadata: Resource<typeof product_rates> = resource({
   ...common,
   title: "WrittenProductRate",
@@ -76,7 +76,7 @@ const productRateWithoutMetadata: Resource<typeof product_rates> = resource({
   view: (base, row) => ({ ...withNames(base, row), rate_definition: null })
 })
 
-/** Errors of a rate as it would be stored; undefined where there are none. */
+/** Errors of a rate to be stored; undefined if it is valid. */
 export const productRateErrors = (
   next: Pick<ProductRateRow, "valid_from" | "valid_to" | "currency">,
   before: ProductRateRow | undefined,
@@ -105,7 +105,7 @@ const writes = crudResource({
   ...shared,
   resource: productRateWithoutMetadata,
   only: ["create", "update", "delete"],
-  // Locked against concurrent deletion of the definition.
+  // Locks the definition against concurrent deletion.
   streams: (params, body) => [
     ...(params["id"] === undefined ? [] : [`product_rate:${params["id"]}`]),
     ...(body["rate_definition_id"] === undefined ? [] : [`rate_definition:${String(body["rate_definition_id"])}`])
@@ -134,20 +134,20 @@ export const productRatesSlice: Slice = {
   endpoints: [...(reads.endpoints ?? []), ...(writes.endpoints ?? [])]
 }
 
-// Reads the rates that pricing chooses from, for many products at once.
+// Reads candidate rates for pricing, for many products at once.
 
 interface RateFactsOptions {
-  /** Rates of this store and all-stores rates; without a store only the latter. */
+  /** Store whose rates are included besides all-stores rates; null for the latter only. */
   readonly store_id: number | null
-  /** Only rates valid on the day this moment names in its own offset; absent or null: of any date. */
+  /** Only rates valid on this time's date, in its own UTC offset; absent or null for any date. */
   readonly start?: string | null
 }
 /** Candidate rates by product id; products without any have an empty list. */
 export type RateFacts = ReadonlyMap<number, ReadonlyArray<PricedRate>>
 
 /**
- * The candidates `resolveProductRate` and `resolveLineRate` choose from, with the method of their definitions, for any
- * number of products in two queries (of 5,000 products each).
+ * Candidates for `resolveProductRate` and `resolveLineRate`, with the method of their definitions: two queries per
+ * 5,000 products.
  */
 export const rateFacts = Effect.fnUntraced(function* (
   product_ids: ReadonlyArray<number>,

@@ -1,6 +1,4 @@
-/**
- * Rate definitions, which say how time and quantity are charged, and product rates, their prices (rules/rates 2, 5).
- */
+/** Rate definitions (how time and quantity are charged) and product rates (their prices) (rules/rates 2, 5). */
 import type { JsonObject } from "../../kernel/fields/field.ts"
 import { boolean, choice, date, integer, json, list, longText, money, ref, text } from "../../kernel/fields/field.ts"
 import { type RowOf, table } from "../../kernel/tables/table.ts"
@@ -50,7 +48,7 @@ export const rate_definitions = table(
   },
   {
     reference: true,
-    // Users who may see products may calculate their prices (rules/rates 6.3), and users who write quotes see prices.
+    // Users who see products may calculate prices (rules/rates 6.3), and those who write quotes see them.
     visibility: { all_columns: ["rates.*", "products.*", "opportunities.*"] },
     indexes: [["name_folded"], ["cloned_from_id"]],
     uniques: [{ columns: ["preset_slug"], field: "preset_slug", message: "The preset slug has already been taken." }]
@@ -59,7 +57,7 @@ export const rate_definitions = table(
 export type RateDefinitionRow = RowOf<typeof rate_definitions>
 
 export const productRateFields = {
-  /** Rates of archived products do not prevent a deletion, as they could not be removed. */
+  /** Archived products' rates do not prevent deleting the definition, as users could not remove them. */
   rate_definition_id: ref("rate_definitions", {
     required: true,
     on_delete: "refuse",
@@ -67,7 +65,7 @@ export const productRateFields = {
     otherwise: "delete",
     way_out: "remove or change the product's rate first"
   }),
-  // Without their store they would apply at all stores (rules/rates 5).
+  // Deleted with the store: without it the rate would apply at all stores (rules/rates 5).
   store_id: ref("stores", { nullable: true, on_null: "clear", on_delete: "delete" }),
   transaction_type: choice(rateTransactionTypes, { required: true, any_case: true }),
   price: money({ required: true, currency: "currency" }),

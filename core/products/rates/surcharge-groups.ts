@@ -22,13 +22,13 @@ import { Store } from "../../kernel/store/store.ts"
 import { stores } from "../../setup/stores.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 
-// Surcharge groups: charges enabled for a complete opportunity (rules/billing 5).
+// Surcharge groups: charges that can be enabled for an opportunity (rules/billing 5).
 
 const columns = {
   name: text({ required: true, search: true }),
   description: longText({ nullable: true, on_null: "clear" }),
   is_active: boolean({ default: true }),
-  /** New opportunities start with the group switched on. */
+  /** Whether the group is enabled on new opportunities. */
   default_enabled: boolean({ default: false }),
   store_id: ref("stores", { nullable: true, on_null: "clear", on_delete: "handled" }),
   sort_order: integer({ default: 0 })
@@ -37,17 +37,19 @@ const columns = {
 const surchargeFields = {
   name: text({ required: true }),
   calculation_type: choice(surchargeCalculations, { required: true }),
-  /** A percentage of 0 to 100, or money in the base currency: how it is read depends on the type. */
+  /** Percentage of 0 to 100, or money in the base currency, by the surcharge's type. */
   value: json<Json>({ form: "any", required: true }),
   applies_to: choice(surchargeScopes, { default: "all" }),
   tax_class_id: ref("product_tax_classes", { nullable: true, on_delete: "clear" }),
   min_amount: money({ nullable: true }),
   max_amount: money({ nullable: true }),
-  /** Default: its index in the list. */
+  /** Position in the group; default: index in the list. */
   sort_order: integer({ nullable: true })
 }
 
-/** Fields of request bodies. `surcharges` replaces all of the group; entries with an `id` of the group keep it. */
+/**
+ * Fields of request bodies. `surcharges` replaces all surcharges of the group; those sent with their `id` are updated.
+ */
 const surchargeGroupFields = {
   ...columns,
   surcharges: list(object({ id: integer({ min: 1, nullable: true }), ...surchargeFields }), {
@@ -87,7 +89,7 @@ const surchargesOf = Effect.fnUntraced(function* (group_ids: ReadonlyArray<numbe
   return byGroup
 })
 
-/** A surcharge as its group shows it. */
+/** Columns of a surcharge within its group in responses. */
 const {
   surcharge_group_id: _group,
   created_at: _created,
@@ -124,7 +126,7 @@ interface Replaced {
   readonly events: ReadonlyArray<NewEvent>
 }
 
-/** Events that replace the surcharges of a group by those sent. Errors are keyed `surcharges.<n>.<field>`. */
+/** Events that replace a group's surcharges. Errors are keyed `surcharges.<n>.<field>`. */
 const replaceSurcharges = (
   group_id: number,
   sent: ReadonlyArray<SentSurcharge>,
@@ -180,14 +182,14 @@ const crud = crudResource({
   }
 })
 
-/** Groups by id with their surcharges, as stage 3 of pricing takes them. Two queries. */
+/** Groups by id with their surcharges, for stage 3 of pricing. Two queries. */
 export const surchargeFacts = Effect.fnUntraced(function* (group_ids: ReadonlyArray<number>) {
   const groups = yield* Store.getMany(surcharge_groups, group_ids)
   const byGroup = yield* surchargesOf(groups.map(({ id }) => id))
   return groups.map((group): SurchargeGroup => ({ ...group, surcharges: byGroup.get(group.id) ?? [] }))
 })
 
-/** The ids of the groups a new opportunity of a store starts with. */
+/** Ids of groups enabled on new opportunities of a store. */
 export const defaultSurchargeGroupIds = Effect.fnUntraced(function* (store_id: number | null) {
   const groups = yield* Store.find(surcharge_groups, { is_active: true, default_enabled: true }, inOrder)
   return groups.filter((group) => group.store_id === null || group.store_id === store_id).map(({ id }) => id)
@@ -198,7 +200,7 @@ export const surchargeGroupsSlice: Slice = {
   tables: [...(crud.tables ?? []), surcharges],
   events: [...(crud.events ?? []), ...rowEvents(surcharges)],
   follows: [
-    // The group of a deleted store becomes inactive; without its store it would be charged at all stores.
+    // Deleting a store deactivates its groups: without the store they would be charged at all stores.
     follow(
       `${stores.entity}.deleted`,
       () => Schema.Struct({ id: Schema.Int }),

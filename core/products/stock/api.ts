@@ -30,7 +30,7 @@ import type { LevelFacts } from "./decide.ts"
 import { deleteLevel, deleteTransaction, postTransaction, productStocked, saveLevel } from "./decide.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 
-// How answers show stock levels and their ledger.
+// API representation of stock levels and their ledger.
 
 export const stockLevelResource = resource({
   singular: "stock_level",
@@ -97,7 +97,10 @@ export const levelFacts = Effect.fnUntraced(function* (
   }
 })
 
-/** A level with its rules. A change of its store concerns orders and cases: the workshop declares the update. */
+/**
+ * Declares the endpoints of stock levels. Changing the store affects orders and cases, so the workshop declares the
+ * update.
+ */
 export const levelDraft = {
   resource: stockLevelResource,
   fields: stockLevelFields,
@@ -110,7 +113,7 @@ export const levelDraft = {
     edit: "stock.adjust",
     delete: "stock.adjust"
   },
-  // One bulk level per product and store: commands that make a level of a product wait for each other.
+  // Serialises commands that create levels of a product, as it has one bulk level per store.
   streams: (params: { readonly [name: string]: string }, body: JsonObject) =>
     params["id"] === undefined ? [`product_stock:${String(body["product_id"])}`] : [`stock_level:${params["id"]}`],
   rules: {
@@ -207,7 +210,7 @@ const transactions = [
   })
 ]
 
-/** The newest line of a level's ledger, except the one given. */
+/** The newest ledger line of a level, except the line `without`. */
 const newestLineExcept = (stock_level_id: number, without: number | undefined) =>
   Effect.gen(function* () {
     const newest = yield* Store.find(

@@ -25,19 +25,18 @@ const opening = 1
 const buy = 4
 const transfer_out: TransactionType = 10
 const transfer_in: TransactionType = 11
-/** Decrease, write-off, sale, transfer out: after these a unit is no longer here. */
+/** Types after which a unit is gone: decrease, write-off, sale, transfer out. */
 const moves_out: ReadonlySet<number> = new Set([3, 6, 7, 10])
 
 export interface LevelFacts {
   readonly product: ProductRow | undefined
-  /** The product's bulk levels, sub-hired ones aside. */
+  /** Bulk levels of the product, except sub-hired ones. */
   readonly bulk_levels: ReadonlyArray<StockLevelRow>
 }
 
 /**
- * Makes or changes a level. Its category follows the product; a serialised unit holds 1 whatever was sent. 422:
- * `product_id` for a second bulk level of a product at a store, `store_id` for a move to a store with one, `ends_at`
- * before `starts_at`.
+ * Creates or changes a level. Serialised units always have quantity 1. 422: `product_id` or `store_id` if the product
+ * already has a bulk level at the store, `ends_at` before `starts_at`, columns of sub-hired stock.
  */
 export const saveLevel = (
   next: StockLevelRow,
@@ -73,7 +72,7 @@ export const saveLevel = (
   return Result.succeed({ set, also })
 }
 
-/** Out of one store and into the other, in the level's own ledger. */
+/** Ledger lines of a change of store: out of one and into the other. */
 const transferEvents = (before: StockLevelRow, next: StockLevelRow, context: DecideContext): ReadonlyArray<NewEvent> =>
   before.store_id === next.store_id || exact(before.quantity_held).isZero()
     ? []
@@ -91,7 +90,7 @@ const transferEvents = (before: StockLevelRow, next: StockLevelRow, context: Dec
         })
       )
 
-/** Columns of sub-hired stock that only its purchase order changes: quantity, end and owner. */
+/** Rejects changes of sub-hired stock that belong to its purchase order: quantity, dates and owner. */
 const byOrder = (before: StockLevelRow, next: StockLevelRow): Rejection | undefined => {
   if (!before.is_sub_hired) return undefined
   const changed = (["quantity_held", "starts_at", "ends_at", "member_id"] as const).find((name) =>
@@ -105,7 +104,7 @@ const sub_hired =
   "The stock is sub-hired and belongs to a purchase order: receive, extend or give it back there; what is lost is " +
   "given back with a note."
 
-/** The opening balance: the first line of a new level's ledger; none where it holds 0. */
+/** Opening balance as the first ledger line of a new level; none for quantity 0. */
 export const openingEvents = (level: StockLevelRow, context: DecideContext): ReadonlyArray<NewEvent> =>
   exact(level.quantity_held).isZero()
     ? []
@@ -118,7 +117,7 @@ export const openingEvents = (level: StockLevelRow, context: DecideContext): Rea
         })
       ]
 
-/** The ledger entry and the quantity of a purchased level: the result of a receipt. */
+/** Ledger line and new quantity of a level that purchased goods are added to. */
 export const boughtEvents = (
   level: StockLevelRow,
   bought: {
@@ -152,8 +151,8 @@ const transactionRow = (level: StockLevelRow, type: TransactionType, quantity: s
 })
 
 /**
- * 422 `stock_level` for the last level of a bulk product, unless that was deleted. References refuse the deletion of a
- * packed unit, of a case in use and of a unit with demands.
+ * Rejects deleting sub-hired stock, and the last level of a bulk product that still exists (422 `stock_level`). Packed
+ * units, cases in use and units with demands are protected by references.
  */
 export const deleteLevel = (
   level: StockLevelRow,
@@ -177,8 +176,8 @@ interface TransactionInput {
   readonly store_id: number | null
 }
 /**
- * A manual ledger entry, and its effect on the level. 422: `transaction_type` not one of the manual five, `quantity`
- * not an integer, or not exactly 1 on a serialised level. `newest`: the level's newest entry so far.
+ * Posts a manual ledger line and changes the level's quantity. 422: `transaction_type` if not manual, `quantity` if not
+ * whole, or not 1 for a unit. `newest`: the level's newest line before.
  */
 export const postTransaction = (
   level: StockLevelRow,
@@ -219,8 +218,8 @@ export const postTransaction = (
 }
 
 /**
- * Deletes a line of the ledger and reverses its move. `newest`: the newest of the remaining lines. 422
- * `stock_transaction`.
+ * Deletes a ledger line and reverses its quantity; 422 `stock_transaction` if it belongs to a document. `newest`: the
+ * newest of the remaining lines.
  */
 export const deleteTransaction = (
   level: StockLevelRow,
@@ -249,7 +248,7 @@ const levelMoved = (level: StockLevelRow, move: string, is_gone: boolean): Reado
 
 // A new bulk product gets an empty stock level, so that quantities can be posted to it (rules/availability 7.1).
 
-/** The empty level of a new bulk product: at the default store, else at the first one; none without a store. */
+/** Empty level of a new bulk product, at the default or else the first store; none without a store. */
 export const firstStockLevel = (
   product: Pick<ProductRow, "id" | "stock_method">,
   stores: ReadonlyArray<StoreRow>,
@@ -271,7 +270,7 @@ export const firstStockLevel = (
 
 const productCreated = rowCreated(products)
 const levelCreated = rowCreated(stock_levels)
-/** New bulk products without a stock level from the same command: an import makes the levels of its products itself. */
+/** New bulk products for which the same command created no stock level, as imports do. */
 const withoutStock = ({
   all,
   events

@@ -24,7 +24,7 @@ import { rowEvents } from "../../kernel/endpoints/crud-resource.ts"
 import { millisOf } from "../../values/time.ts"
 import { openEndMillis, type Period } from "../../values/period.ts"
 
-// The service state of stock: what is out of service, why, since when and until when (rules/availability 13). Pure: it
+// Service state of stock: out of service since when, until when and why (rules/availability 13). Pure.
 // reads nothing, and `now` is a parameter.
 
 /** Service states of a unit, or of part of a bulk quantity. */
@@ -38,30 +38,30 @@ export const service_states = {
 export type ServiceState = keyof typeof service_states
 export const isServiceState = (value: unknown): value is ServiceState =>
   typeof value === "string" && Object.hasOwn(service_states, value)
-/** States of own or present stock that cannot be rented. Sold stock is not own: its ledger says so. */
+/** States in which stock cannot be rented. Sold stock is excluded, as it is no longer own stock. */
 const { in_service: _in_service, sold: _sold, ...out_of_service } = service_states
 export const out_of_service_labels = out_of_service
 export const out_of_service_states = ["quarantine", "in_repair", "lost"] as const
 export type OutOfServiceState = keyof typeof out_of_service_labels
 
-/** One entry per open service record in a stock level's list of goods out of service. */
+/** Part of a stock level that is out of service, one for each open service record. */
 export interface OutOfService {
   readonly service_record_id: number
   readonly state: OutOfServiceState
-  /** Full units; 1 for a serialised one. */
+  /** Whole units; 1 for a serialised level. */
   readonly quantity: number
   readonly starts_at: string
-  /** Expected return; null if unknown. */
+  /** Expected time of return to service; null if unknown. */
   readonly expected_back_at: string | null
 }
 
-/** The time in which it cannot be rented; `is_overdue`: it was expected back and was not released. */
+/** Period out of service. `is_overdue`: the expected return has passed without a release. */
 interface OutOfServicePeriod extends Period {
   readonly is_overdue: boolean
 }
 /**
- * Out of service from its start until its expected return; without one, or once that has passed without a release,
- * there is no known end. Lost stock has none either.
+ * Period out of service, up to the expected return; open-ended if none is known, if it has passed without a release,
+ * and for lost stock.
  */
 export const outOfServicePeriod = (one: OutOfService, now: number): OutOfServicePeriod => {
   const from = millisOf(one.starts_at)
@@ -79,11 +79,11 @@ const next_states: { readonly [S in ServiceState]: ReadonlyArray<ServiceState> }
   lost: ["quarantine", "in_repair", "lost", "in_service"],
   sold: []
 }
-/** Advice for a unit that left the stock and has returned. */
+/** Advice in messages about a sold unit that has returned. */
 export const came_back_text =
   "if it came back, post a Buy or a Find to its stock transactions " +
   "(flightcase products stock-levels stock-transactions create)."
-/** Why stock in one state cannot enter another, with the way out; undefined where it can. */
+/** Reason stock cannot change from one state to another, with a remedy; undefined if it can. */
 export const transitionRefusal = (from: ServiceState, to: ServiceState): string | undefined => {
   if (next_states[from].includes(to)) return undefined
   if (from === "sold") return `is sold; ${came_back_text}`
@@ -91,7 +91,7 @@ export const transitionRefusal = (from: ServiceState, to: ServiceState): string 
   return "is in service already."
 }
 
-/** The first entry that keeps stock from use at any time of the window; undefined where nothing does. */
+/** First entry that overlaps with the window, and its period; undefined if none does. */
 export const outOfServiceIn = (
   entries: ReadonlyArray<OutOfService>,
   window: Period,
@@ -99,13 +99,13 @@ export const outOfServiceIn = (
 ): { readonly entry: OutOfService; readonly period: OutOfServicePeriod } | undefined => {
   for (const entry of entries) {
     const period = outOfServicePeriod(entry, now)
-    // A moment counts as the shortest time: stock out of service then cannot be used then.
+    // A window without length is extended by a millisecond, so that it can overlap.
     if (period.from < Math.max(window.to, window.from + 1) && period.to > window.from) return { entry, period }
   }
   return undefined
 }
 
-/** "is in repair since 2026-11-20T08:00:00.000Z, expected back 2026-12-01T00:00:00.000Z". */
+/** Describes an entry: "is in repair since 2026-11-20T08:00:00.000Z, expected back 2026-12-01T00:00:00.000Z". */
 export const outOfServiceText = (entry: OutOfService): string =>
   `is ${stateWords[entry.state]} since ${entry.starts_at}` +
   (entry.expected_back_at === null || entry.state === "lost" ? "" : `, expected back ${entry.expected_back_at}`)
@@ -145,12 +145,12 @@ export const stock_levels = table(
   {
     ...stockLevelFields,
     stock_category: code(stock_categories, { computed: true }),
-    /** True for a serialised unit that the newest line of its ledger moved out: written off, sold or transferred. */
+    /** Whether the newest ledger line moved the serialised unit out, such as by a write-off, sale or transfer. */
     is_gone: boolean({ computed: true, default: false, hidden: true }),
     is_sub_hired: boolean({ computed: true, default: false }),
-    /** For a serialised unit. A bulk level stays in service: `out_of_service` has the quantity that is not. */
+    /** State of a serialised unit. Bulk levels stay in service: `out_of_service` has their unavailable quantities. */
     service_state: choice(service_states, { computed: true, default: "in_service" }),
-    /** Stock out of service, one entry for each open service record (core/warehouse/workshop maintains both). */
+    /** Parts out of service, one for each open service record (core/warehouse/workshop maintains both). */
     out_of_service: list(
       object({
         service_record_id: integer({ required: true, min: 1 }),
@@ -161,9 +161,9 @@ export const stock_levels = table(
       }),
       { computed: true, default: [] }
     ),
-    /** When a sub-hired level went back to its supplier: it counted until then, and its numbers are free again. */
+    /** Time a sub-hired level was returned to its supplier: it counts until then, and its numbers become free. */
     given_back_at: timestamp({ nullable: true, computed: true }),
-    /** The row of the purchase order it came by. */
+    /** The purchase order row it was received for. */
     purchase_order_item_id: ref("purchase_order_items", {
       nullable: true,
       computed: true,
@@ -189,9 +189,9 @@ export const stock_levels = table(
         "shortages.*"
       ],
       granted_columns: [
-        // A piece given back has its serial number no longer.
+        // The serial number of a returned piece may be used by another.
         { to: ["activities.*"], columns: ["item_name", "asset_number", "serial_number", "barcode", "given_back_at"] },
-        // Users who delete stores must see whether one holds stock.
+        // Needed offline to refuse deleting a store with stock.
         { to: ["settings.manage"], columns: ["store_id"] }
       ]
     },
@@ -210,7 +210,7 @@ export const stock_levels = table(
         columns: ["serial_number"],
         field: "serial_number",
         message: "The serial number has already been taken.",
-        // The supplier may send the same piece again.
+        // Returned pieces are excluded, as the supplier may send them again.
         where: "given_back_at is null"
       },
       {
@@ -224,7 +224,7 @@ export const stock_levels = table(
 )
 export type StockLevelRow = RowOf<typeof stock_levels>
 
-/** Ledger types with the sign of their move; `manual` ones may be posted by people. */
+/** Ledger types with the sign of their quantity; users may post `manual` ones. */
 export const transaction_types = {
   1: { name: "Opening Balance", sign: 1, manual: false },
   2: { name: "Increase", sign: 1, manual: false },
@@ -262,9 +262,9 @@ export const stock_transactions = table(
 )
 export type StockTransactionRow = RowOf<typeof stock_transactions>
 
-// Events of stock beside the creation, change and deletion of levels.
+// Events of stock besides creation, change and deletion of levels.
 
-/** References to the level move to the other one where their columns declare `on_merge`. */
+/** A merge of two levels; references follow where their columns declare `on_merge`. */
 export const stockLevelMerged = eventType("stock_level.merged", {
   meaning: "A stock level was merged into another one of the same product and store.",
   data: () => Schema.Struct({ id: Schema.Int, into_id: Schema.Int }),
