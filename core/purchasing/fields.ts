@@ -78,7 +78,7 @@ export const createFields = {
   currency_code: currency(),
   ...shared
 }
-/** A body as parsed: optional fields may be absent. */
+/** Parsed values of a new order; optional fields may be absent. */
 export type CreateValues = Partial<ValuesOf<typeof createFields>>
 export const updateFields = {
   supplier_id: ref("members"),
@@ -105,9 +105,9 @@ export const cancelFields = { reason: longText({ nullable: true, max: 1_000 }) }
 export const purchaseOrderMail = Schema.Struct({
   purchase_order_id: Schema.Int,
   sent_at: Schema.String,
-  /** Null without an address of the supplier: nothing is mailed. */
+  /** Address of the supplier; null without one, and nothing is mailed. */
   to: Schema.NullOr(Schema.String),
-  /** Null for the text of the settings. */
+  /** Text of the message; null for the text in the settings. */
   message: Schema.NullOr(Schema.String),
   sender_user_id: Schema.Int
 })
@@ -191,13 +191,13 @@ export type ReturnedLine = NonNullable<ReturnValues["lines"]>[number]
 
 // Claims on a unit that is to be returned to its supplier.
 
-/** Current or later demand on a unit. */
+/** Demand on a unit, current or later. */
 export interface UnitClaim {
   readonly demand: DemandRow
-  /** Name of the holder. */
+  /** Name of the job that holds the unit. */
   readonly job: string
 }
-/** Name of an order in refusals. */
+/** Name of an order in messages. */
 export const orderName = ({ id, number }: Pick<PurchaseOrderRow, "id" | "number">): string =>
   `Purchase order ${number ?? id}`
 export const unitName = ({ id, serial_number }: Pick<StockLevelRow, "id" | "serial_number">): string =>

@@ -32,7 +32,7 @@ export const purchase_order_statuses = {
 } as const
 export type PurchaseOrderStatus = keyof typeof purchase_order_statuses
 
-/** Statuses in which something is or may be outstanding. */
+/** Statuses of orders with something outstanding, or possibly so. */
 const open_statuses = ["draft", "sent", "partially_received"] as const satisfies ReadonlyArray<PurchaseOrderStatus>
 
 const costs = { visible_to: "costs.view" } as const
@@ -59,26 +59,26 @@ export const purchase_orders = table(
     }),
     opportunity_id: ref("opportunities", { nullable: true, on_null: "clear", on_delete: "keep", live: false }),
     currency_code: text({ max: 3, computed: true }),
-    /** Value of one unit of `currency_code` in the base currency, when the order was created. */
+    /** Exchange rate when the order was created: the value of one unit of `currency_code` in the base currency. */
     exchange_rate: decimal({ scale: 10, shown_scale: 8, computed: true, default: "1.0000000000", ...costs }),
     subtotal: amount(),
     tax_total: amount(),
     total: amount(),
     expected_at: timestamp({ nullable: true, on_null: "clear" }),
-    /** The hire window of sub-hired goods. */
+    /** Hire period of sub-hired goods. */
     starts_at: timestamp({ nullable: true, on_null: "clear" }),
     ends_at: timestamp({ nullable: true, on_null: "clear" }),
     sent_at: timestamp({ nullable: true, computed: true }),
-    /** When the last piece was received. */
+    /** Time the last piece was received. */
     received_at: timestamp({ nullable: true, computed: true }),
-    /** When the last sub-hired piece was returned. */
+    /** Time the last sub-hired piece was returned. */
     returned_at: timestamp({ nullable: true, computed: true }),
     cancelled_at: timestamp({ nullable: true, computed: true }),
     cancellation_reason: longText({ nullable: true, computed: true, max: 1_000 }),
     delivery_instructions: longText({ nullable: true, max: 5_000, on_null: "clear" }),
     notes: longText({ nullable: true, max: 5_000, on_null: "clear" }),
     created_by: ref("users", { nullable: true, computed: true, on_delete: "keep" }),
-    /** When the reminder of the due date was sent: once per end of the window. */
+    /** Due date for which the reminder was sent; a new due date is reminded of again. */
     return_reminded_for: timestamp({ nullable: true, computed: true, hidden: true }),
     custom_fields: json<JsonObject>({ default: {} })
   },
@@ -114,7 +114,7 @@ export const purchase_orders = table(
 )
 export type PurchaseOrderRow = RowOf<typeof purchase_orders>
 
-/** Rows belong to the order's stream. */
+/** Rows of an order share its stream and visibility. */
 const ofOrder = { stream: { entity: "purchase_order", column: "purchase_order_id" }, visibility: seen } as const
 const orderId = () => ref("purchase_orders", { computed: true, live: false, on_delete: "keep" })
 
@@ -159,7 +159,7 @@ export const purchase_order_receipts = table(
   {
     purchase_order_id: orderId(),
     received_at: timestamp(),
-    /** The supplier's delivery note. */
+    /** Number of the supplier's delivery note. */
     reference: text({ nullable: true }),
     notes: longText({ nullable: true, max: 5_000 }),
     received_by: ref("users", { nullable: true, computed: true, on_delete: "keep" })
@@ -175,7 +175,7 @@ export const purchase_order_receipt_lines = table(
     item_id: ref("purchase_order_items", { computed: true, live: false, on_delete: "keep" }),
     quantity: decimal({ scale: 2, computed: true, default: "1.00" }),
     serial_numbers: json<ReadonlyArray<string>>({ form: "array", computed: true, default: [] }),
-    /** The stock it became. */
+    /** Ids of the stock levels the goods became. */
     stock_level_ids: json<ReadonlyArray<number>>({ form: "array", computed: true, default: [] }),
     is_return: boolean({ computed: true, default: false }),
     notes: longText({ nullable: true, max: 1_000 })
@@ -222,7 +222,7 @@ export const write = "purchase_orders:write"
 // Events of deliveries and returns (rules/billing 2). Both carry results: the new quantities, and the stock levels by
 // id. The stock itself follows by a reaction.
 
-/** `items`: rows of the order with their new quantity. */
+/** Declares a delivery or return event. `items`: rows of the order with new quantities. */
 const goodsEvent = (type: string, meaning: string) =>
   purchaseOrderChanged(type, {
     meaning,
@@ -252,7 +252,7 @@ export const purchaseOrderExtended = purchaseOrderChanged("purchase_order.extend
   more: () => ({
     // Rows of the order with a new end.
     items: Schema.Array(keyedColumns(purchase_order_items)),
-    // Rows whose stock follows the new `ends_at`.
+    // Ids of rows whose stock gets the new `ends_at`.
     hired_items: Schema.Array(Schema.Int),
     ends_at: Schema.String,
     reason: Schema.NullOr(Schema.String)

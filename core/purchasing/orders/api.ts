@@ -73,14 +73,14 @@ const purchaseOrderItemResource = resource({
 const namesOf = (column: string, labels: { readonly [code: string]: string }) =>
   Object.entries(labels).flatMap(([code, label]) => [code, label].map((name) => ({ name, where: { [column]: code } })))
 
-/** Whether goods of these orders were received. */
+/** Statuses of orders of which goods were received. */
 const came_statuses: ReadonlyArray<PurchaseOrderStatus> = ["partially_received", "received"]
 const not_given_back = { po_type: "sub_hire", returned_at: null }
-/** Whether goods must go back to the supplier, now or at the end of the hire. */
+/** Whether goods of the order must be returned to the supplier, now or at the end of the hire. */
 const isDueBack = ({ po_type, returned_at, status }: PurchaseOrderRow): boolean =>
   came_statuses.includes(status) && po_type === "sub_hire" && returned_at === null
 
-/** Amounts are neither filters nor sorts: they would reveal costs to users without permission. */
+/** API representation of orders. Amounts are neither filters nor sorts, which would reveal costs without permission. */
 export const purchaseOrderResource = resource({
   singular: "purchase_order",
   heading: "Deals",
@@ -224,7 +224,7 @@ const purchaseOrderReads: ReadonlyArray<Endpoint> = [list, show]
 const deciding = later(() => import("./decide.ts"))
 
 export const purchaseOrderShown = { purchase_order: Shown.row(() => purchaseOrderResource) }
-/** For sent orders also whether mail goes to the supplier, which needs an address. */
+/** Response to sending: the order, and whether mail goes to the supplier, which needs an address. */
 const sentShown = { ...purchaseOrderShown, meta: Shown.keys({ is_mailed: boolean() }) }
 /** Includes of write responses besides the requested ones. */
 const with_items = ["include", "items"] as const

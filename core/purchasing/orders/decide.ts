@@ -43,7 +43,7 @@ export interface UpdateFacts extends HeaderFacts {
   readonly items: ReadonlyArray<PurchaseOrderItemRow>
 }
 
-/** 422 on `supplier_id` if the member cannot be a supplier. */
+/** The supplier of an order; 422 on `supplier_id` if the member cannot be one. */
 const ordersTo = (supplier: MemberRow | undefined): Result.Result<MemberRow, Rejection> =>
   supplier === undefined || supplier.deleted_at !== null
     ? reject("supplier_id", "The supplier is archived; restore the member or name another one.")
@@ -91,7 +91,7 @@ export const createPurchaseOrder = (
     yield* dated(header)
     const rows = yield* Result.mapError(itemsFrom(header, items ?? [], body["items"], [], facts, context), invalid)
     const sums = yield* exactSums(sumsOf(rows))
-    // Drawn last, so that refused orders use no number.
+    // Takes the number last, so that rejected orders use none.
     const number = nextDocumentNumber("purchase_order", store_id, context)
     return {
       events: [
@@ -105,7 +105,7 @@ const refuseStatus = ({ status }: PurchaseOrderRow, words: string): Result.Resul
 export const draftOnly = (row: PurchaseOrderRow, words: string): Result.Result<void, Rejection> =>
   row.status === "draft" ? Result.succeed(undefined) : refuseStatus(row, `only a draft can be ${words}.`)
 
-/** Absent fields keep their values. */
+/** Updates an order; absent fields keep their values. */
 export const updatePurchaseOrder = (
   facts: UpdateFacts,
   input: Pick<Input, "body"> & { readonly values: UpdateValues; readonly rows: { readonly id: PurchaseOrderRow } },
@@ -150,7 +150,7 @@ interface RowsAsked {
   readonly items: ReadonlyArray<SentItem> | null | undefined
   readonly raw: Json | undefined
 }
-/** The lines after an update; undefined if unaffected. */
+/** Lines after an update; undefined if they stay as they are. */
 const rowsAfter = (
   { before, items, next, raw }: RowsAsked,
   facts: UpdateFacts,
@@ -167,11 +167,11 @@ const rowsAfter = (
     )
   if (stored.some((row) => row.starts_at !== null && row.ends_at !== null && row.ends_at < row.starts_at))
     return reject("ends_at", "A line of the order would end before it starts; send its dates as well.")
-  // A new supplier changes the taxes.
+  // A new supplier changes the taxes of the lines.
   if (next.supplier_id !== before.supplier_id) return Result.succeed(taxedItems(stored, facts))
   return Result.succeed(stored === facts.items ? undefined : stored)
 }
-/** Lines with the order's window move with it; those with other dates stay. */
+/** Lines after a change of the order's hire period; lines with other dates keep theirs. */
 const movedWindow = (
   before: PurchaseOrderRow,
   next: PurchaseOrderRow,
@@ -197,7 +197,7 @@ export interface SendFacts {
   /** The supplier's mail address; undefined without one. */
   readonly known: string | undefined
 }
-/** Without an address the order is marked as sent: it was placed by telephone or in person. */
+/** Sends an order. Without an e-mail address it is only marked as sent, for orders by telephone or in person. */
 export const sendPurchaseOrder = (
   row: PurchaseOrderRow,
   facts: SendFacts,
@@ -224,7 +224,7 @@ export const sendPurchaseOrder = (
       }
     } satisfies Decision<PurchaseOrderMail>
   })
-/** Sub-hires need a start and an end, on the order or on each line. */
+/** 422 if a sub-hire has no start or end, neither on the order nor on each line. */
 const windowed = (
   row: PurchaseOrderRow,
   items: ReadonlyArray<PurchaseOrderItemRow>

@@ -85,7 +85,7 @@ const forPrice = ({ discount_percent, quantity, unit_cost }: PurchaseOrderItemRo
   unit_price: unit_cost
 })
 
-/** The lines with net, tax and total; tax is rounded once per class and rate (rules/rates 8). */
+/** Lines with net, tax and total; tax is rounded once per class and rate (rules/rates 8). */
 export const taxedItems = (
   rows: ReadonlyArray<PurchaseOrderItemRow>,
   facts: Pick<ItemFacts, "tax" | "supplier_tax_class_id">
@@ -97,7 +97,7 @@ export const taxedItems = (
   const taxed = taxedRows(taxable, false)
   return rows.map((row, at) => ({ ...row, tax_rate: taxable[at]?.tax.tax_rate ?? null, ...taxed[at] }))
 }
-/** Totals of lines. */
+/** Totals of the lines. */
 export const sumsOf = (
   rows: ReadonlyArray<Pick<PurchaseOrderItemRow, "subtotal" | "tax_total" | "total">>
 ): Pick<PurchaseOrderRow, "subtotal" | "tax_total" | "total"> => ({

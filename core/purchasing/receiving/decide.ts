@@ -39,19 +39,19 @@ export interface MovedRow {
   readonly notes: ReadonlyArray<string>
 }
 
-/** Pieces with their own stock level per call. */
+/** Maximum single pieces, each with its own stock level, in one request. */
 const pieces_max = 2_000
 
 export const quantityText = (quantity: ExactNumber): string => String(quantity.toNumber())
 const outstandingOf = (item: Pick<PurchaseOrderItemRow, "quantity" | "received_quantity">): ExactNumber =>
   exact(item.quantity).minus(item.received_quantity)
-/** The row's product, if it becomes stock. */
+/** Product of a row; undefined if the row has none and does not become stock. */
 export const productOf = (
   products: ReadonlyMap<number, ProductRow>,
   item: Pick<PurchaseOrderItemRow, "product_id">
 ): ProductRow | undefined => (item.product_id === null ? undefined : products.get(item.product_id))
 
-/** Reason nothing can be received for the order. */
+/** Reason nothing can be received for the order; undefined if something can. */
 const wrongStatus = (order: PurchaseOrderRow): Rejection | undefined => {
   const is = (text: string): Rejection => invalidField("status", `${orderName(order)} ${text}`)
   switch (order.status) {
@@ -67,7 +67,7 @@ const wrongStatus = (order: PurchaseOrderRow): Rejection | undefined => {
   }
 }
 
-/** The row named by a line: 422 on `lines.N.item_id` if it belongs to another order. */
+/** Row of the order that a line names; 422 on `lines.N.item_id` for others. */
 export const itemNamed = (
   line: Pick<ReceivedLine, "item_id" | "purchase_order_item_id">,
   at: number,
@@ -81,7 +81,7 @@ export const itemNamed = (
     : Result.succeed(item)
 }
 
-/** Reason the serial numbers of a line cannot be received; `seen`: those of earlier lines. */
+/** Reason the serial numbers of a line cannot be received; undefined if they can. `seen`: numbers of earlier lines. */
 const serialsRefusal = (
   serials: ReadonlyArray<string>,
   quantity: ExactNumber,
@@ -103,7 +103,7 @@ const serialsRefusal = (
     : `Serial number ${taken} is on stock level ${taken_serials.get(taken)?.id ?? 0} already; look at the piece again.`
 }
 
-/** The lines by row, with quantities of one row added up. 422 on the line that exceeds the rest. */
+/** Received quantities by row, adding up lines of one row. 422 on a line that exceeds the outstanding quantity. */
 const receivedRows = (
   lines: ReadonlyArray<ReceivedLine>,
   facts: ReceiveFacts
@@ -143,7 +143,7 @@ const receivedRows = (
     }
     return [...rows.values()]
   })
-/** Serialised pieces without a number are empty texts, to keep positions. */
+/** Serial numbers by piece; pieces without one have empty text, which keeps positions. */
 const numbered = (
   serials: ReadonlyArray<string>,
   quantity: ExactNumber,
@@ -155,7 +155,7 @@ const numbered = (
 export const noted = (notes: string | null | undefined): ReadonlyArray<string> =>
   notes === null || notes === undefined || notes === "" ? [] : [notes]
 
-/** The stock levels that goods of one row go to. Purchases of one bulk product share theirs. */
+/** Ids of the stock levels for goods of one row; purchases of one bulk product share a level. */
 const levelIds = (
   row: MovedRow,
   facts: ReceiveFacts,
@@ -174,7 +174,7 @@ const levelIds = (
   return [id]
 }
 
-/** A delivery or return as a row, with the user who recorded it. */
+/** Row of a delivery or return, with the user who recorded it. */
 export const receiptRow = (
   order: PurchaseOrderRow,
   at: string,
@@ -206,8 +206,8 @@ export const receiptLine = (
 })
 
 /**
- * Receives goods: all lines or none. 422: `status` unless sent, `lines.N.item_id` for a row of another order,
- * `lines.N.quantity` for more than is outstanding, `lines.N.serial_numbers`, `received_at` in the future.
+ * Receives goods, all lines or none. 422: `status` unless sent, `lines.N.item_id` for a row of another order,
+ * `lines.N.quantity` above the outstanding, `lines.N.serial_numbers`, `received_at` in the future.
  */
 export const receiveGoods = (facts: ReceiveFacts, sent: ReceiveValues, context: DecideContext): Decided<GoodsResult> =>
   Result.gen(function* () {

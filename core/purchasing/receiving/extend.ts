@@ -45,7 +45,7 @@ type ExtendValues = Partial<ValuesOf<typeof extendFields>>
 interface ExtendFacts {
   readonly order: PurchaseOrderRow
   readonly items: ReadonlyArray<PurchaseOrderItemRow>
-  /** Present units of the order, with their later demands. */
+  /** Units of the order that are present, in the order's stock. */
   readonly units: ReadonlyArray<StockLevelRow>
   readonly claims: ReadonlyArray<UnitClaim>
 }
@@ -72,7 +72,7 @@ const extendFactsOf = Effect.fnUntraced(function* (order: PurchaseOrderRow, now:
   }
 })
 
-/** Reason the end of the hire cannot move at all. */
+/** Reason the end of the hire cannot move at all; undefined if it can. */
 const refusalOf = (order: PurchaseOrderRow): Rejection | undefined => {
   if (order.po_type !== "sub_hire")
     return invalidField("po_type", `${orderName(order)} is a purchase; only a hire has an end.`)
@@ -84,11 +84,11 @@ const refusalOf = (order: PurchaseOrderRow): Rejection | undefined => {
     : invalidField("status", `${orderName(order)} ${ended}; nothing of it is hired any longer.`)
 }
 
-/** Something of the line is present or outstanding. */
+/** Whether part of a line is present or outstanding. */
 const isOpen = (item: PurchaseOrderItemRow): boolean =>
   isHere(item) || exact(item.quantity).greaterThan(item.received_quantity)
 
-/** Lines with the new end: those named, else those that end with the order. */
+/** Lines whose end moves: the named ones, else open ones that end with the order. */
 const movedItems = (
   { items, order }: ExtendFacts,
   { item_ids }: ExtendValues
@@ -107,7 +107,10 @@ const movedItems = (
     return named
   })
 
-/** 422: `po_type`, `status`, `item_ids.N`, `ends_at` before the beginning, or while a unit is promised beyond it. */
+/**
+ * Moves the end of a sub-hire. 422: `po_type`, `status`, `item_ids.N`, `ends_at` before the start or before a unit's
+ * demand.
+ */
 const extendHire = (facts: ExtendFacts, sent: ExtendValues, context: DecideContext): Decided =>
   Result.gen(function* () {
     const { claims, order, units } = facts
@@ -131,7 +134,7 @@ const extendHire = (facts: ExtendFacts, sent: ExtendValues, context: DecideConte
     }
     const is_whole = sent.item_ids === null || sent.item_ids === undefined
     const set = is_whole && order.ends_at !== ends_at ? { ends_at } : {}
-    // A line without an end uses the order's, unless the order's stays.
+    // Lines to store a new end on; those without an end of their own follow the order's if that moves.
     const items = moved.filter((item) =>
       is_whole ? item.ends_at !== null && item.ends_at !== ends_at : windowOf(order, item).ends_at !== ends_at
     )
@@ -153,7 +156,7 @@ const extendHire = (facts: ExtendFacts, sent: ExtendValues, context: DecideConte
     }
   })
 
-/** Levels of lines that are still present end with the hire. */
+/** Moves the end of stock levels that are still present. */
 export const hireExtended = reaction({
   on: [purchaseOrderExtended],
   facts: ({ events }) =>
@@ -171,7 +174,7 @@ export const hireExtended = reaction({
     )
 })
 
-// Endpoints of deliveries and returns (interface 4.12). Writers of one order are serialised.
+// Endpoints of deliveries and returns (interface 4.12). Commands on one order are serialised.
 
 const receiving = later(() => import("./decide.ts"))
 const givingBack = later(() => import("./give-back.ts"))

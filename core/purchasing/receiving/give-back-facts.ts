@@ -21,7 +21,7 @@ import { numberText } from "../../values/text.ts"
 export const itemsOfOrder = (purchase_order_id: number) =>
   Store.find(purchase_order_items, { purchase_order_id }, { order: ["sort_order", "id"] })
 
-/** The level a bulk row is added to: the store's own for purchases, that of the same hire otherwise. */
+/** Stock level that each bulk row is added to: the store's for purchases, else one of the same sub-hire; by row id. */
 const openLevels = Effect.fnUntraced(function* (
   order: PurchaseOrderRow,
   items: ReadonlyArray<PurchaseOrderItemRow>
@@ -48,7 +48,7 @@ const openLevels = Effect.fnUntraced(function* (
     )
   }
   const product_ids = [...new Set(items.flatMap(({ product_id }) => product_id ?? []))].sort((a, b) => a - b)
-  // Waits for other commands that create a level of the product.
+  // Serialises with other commands that create a level of the product.
   yield* lockStreams(product_ids.map((id) => `product_stock:${id}`))
   const where = { product_id: product_ids, store_id: order.store_id, stock_category: 10, is_sub_hired: false }
   yield* lockStreams((yield* Store.find(stock_levels, where)).map(({ id }) => `stock_level:${id}`))
@@ -94,15 +94,15 @@ export const receiveFactsOf = Effect.fnUntraced(function* (
 })
 
 export interface ReturnFacts extends Pick<ReceiveFacts, "order" | "items" | "products"> {
-  /** Sub-hired levels of the order that have not gone back. */
+  /** Sub-hired levels of the order that were not returned yet. */
   readonly levels: ReadonlyArray<StockLevelRow>
-  /** Obstacles to returning a unit, as text by unit id. */
+  /** Reasons units cannot be returned, by unit id. */
   readonly holds: ReadonlyMap<number, string>
   /** Bulk quantity present at the store, by product id, without what is on hire. */
   readonly in_house: ReadonlyMap<number, ExactNumber>
 }
 
-/** Later demands on these units, the first of each first. Two queries. */
+/** Active demands on these units, out now or ending later, earliest first. Two queries. */
 export const claimsOf = Effect.fnUntraced(function* (
   unit_ids: ReadonlyArray<number>,
   now: string
@@ -122,7 +122,7 @@ export const claimsOf = Effect.fnUntraced(function* (
   }))
 })
 
-/** Obstacles per unit: packed, out, or promised from now on. Three queries. */
+/** Reasons units cannot be returned, by id: packed, out, or allocated for later. Three queries. */
 const holdsOf = Effect.fnUntraced(function* (
   unit_ids: ReadonlyArray<number>,
   now: string
@@ -140,8 +140,8 @@ const holdsOf = Effect.fnUntraced(function* (
 })
 
 /**
- * Bulk quantities present at the stores: all held, less what is out. Lines have dispatched quantities; kit components
- * are only known to be out.
+ * Bulk quantities present at the stores: held, less what is out. Lines count dispatched pieces; for kit components only
+ * their demand says they are out.
  */
 const inHouse = Effect.fnUntraced(function* (
   product_ids: ReadonlyArray<number>,

@@ -26,7 +26,7 @@ const isUnit = ({ stock_category }: StockLevelRow): boolean => stock_category ==
 const namesUnits = ({ serial_numbers, stock_level_ids }: ReturnedLine): boolean =>
   (serial_numbers ?? []).length + (stock_level_ids ?? []).length > 0
 
-/** The units of a line: those it names, or all that are present. */
+/** Units of a line to return: the named ones, else all that are present. */
 const unitsOf = (
   units: ReadonlyArray<StockLevelRow>,
   item: PurchaseOrderItemRow,
@@ -99,7 +99,7 @@ const bulkRow = (
     )
   const product = productOf(products, item)
   const own = levels.filter((one) => one.purchase_order_item_id === item.id && !isUnit(one))
-  // Goods that became no stock are not counted elsewhere.
+  // Limits goods to what is in house; undefined for goods that are not stock, which are counted nowhere else.
   const there =
     product === undefined || own.length === 0
       ? undefined
@@ -118,7 +118,7 @@ const bulkRow = (
   })
 }
 
-/** Returned quantity of a row with single pieces, plus bulk if its product was bulk before. */
+/** Row of single pieces to return, plus bulk received while its product was bulk. */
 const unitRow = (
   item: PurchaseOrderItemRow,
   line: ReturnedLine,
@@ -155,7 +155,7 @@ const ofUnits = (
   stock_level_ids: units.map(({ id }) => id)
 })
 
-/** Lines of one row are added up. */
+/** Adds up lines of one row. */
 const merged = (one: GivenRow | undefined, other: GivenRow): GivenRow =>
   one === undefined
     ? other
@@ -175,7 +175,7 @@ const givenRows = (lines: ReadonlyArray<ReturnedLine>, facts: ReturnFacts): Refu
       const item = yield* itemNamed(line, at, facts)
       const before = rows.get(item.id)
       const product = productOf(facts.products, item)
-      // By current stock: a product's stock type may have changed since the delivery.
+      // Decided by current stock, as the product's stock method may have changed since the delivery.
       const units = facts.levels.filter(
         (one) =>
           one.purchase_order_item_id === item.id && isUnit(one) && !(before?.stock_level_ids.includes(one.id) ?? false)
@@ -196,7 +196,7 @@ const givenRows = (lines: ReadonlyArray<ReturnedLine>, facts: ReturnFacts): Refu
   })
 
 /**
- * Returns goods: all lines or none; without lines, everything present. 422: `po_type` for purchases, `status` if
+ * Returns goods, all lines or none; without lines, everything present. 422: `po_type` for purchases, `status` if
  * nothing is present, `lines.N.…` for excess or blocked goods, `returned_at` in the future.
  */
 export const giveBack = (facts: ReturnFacts, sent: ReturnValues, context: DecideContext): Decided<GoodsResult> =>

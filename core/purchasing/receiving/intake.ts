@@ -24,9 +24,9 @@ interface IntakeFacts {
   readonly orders: ReadonlyMap<number, PurchaseOrderRow>
   readonly items: ReadonlyMap<number, PurchaseOrderItemRow>
   readonly products: ReadonlyMap<number, ProductRow>
-  /** Existing levels. */
+  /** Existing levels, by id. */
   readonly levels: ReadonlyMap<number, StockLevelRow>
-  /** Stores by id, for their days. */
+  /** Stores by id, for their time zones. */
   readonly stores: ReadonlyMap<number, StoreRow>
 }
 const byId = <R extends { readonly id: number }>(rows: ReadonlyArray<R>): ReadonlyMap<number, R> =>
@@ -51,7 +51,7 @@ const intakeFacts = Effect.fnUntraced(function* (moved: ReadonlyArray<GoodsMoved
   }
 })
 
-/** Change of one level: its row if new, and the quantity. */
+/** Change of a level: its row, and the quantity to add. */
 interface Entry {
   readonly level: StockLevelRow
   readonly quantity: string
@@ -61,7 +61,7 @@ const sale = 2
 const bulk_category = 10
 const unit_category = 50
 
-/** Dates of a row's hire: its own, else the order's. */
+/** Hire period of a row: its own dates, else the order's. */
 export const windowOf = (
   order: Pick<PurchaseOrderRow, "starts_at" | "ends_at">,
   item: Pick<PurchaseOrderItemRow, "starts_at" | "ends_at">
@@ -109,7 +109,7 @@ const entriesOf = (moved: GoodsMoved, { items, levels, orders, products }: Intak
   })
 }
 
-/** Events of one level: created or increased; purchases get one ledger entry per receipt. */
+/** Events for one level: its creation or new quantity; purchases get one ledger line per receipt. */
 const levelEvents = (
   entries: ReadonlyArray<Entry>,
   moved: GoodsMoved,
@@ -170,8 +170,8 @@ export const goodsTakenIn = reaction({
 })
 
 /**
- * End of the window of returned goods: the start of that day at the store, since slots count stock present in any part
- * of them. Goods returned before their window began never count.
+ * End of the period in which returned goods count: the start of that day at the store, as slots count stock present in
+ * any part of them. Goods returned before their period began never count.
  */
 const countedUntil = (level: StockLevelRow, at: string, zone: string): string => {
   const day = instantOf(startOfDay(dayOf(millisOf(at), zone), zone))
@@ -179,7 +179,7 @@ const countedUntil = (level: StockLevelRow, at: string, zone: string): string =>
   return level.starts_at !== null && end < level.starts_at ? level.starts_at : end
 }
 
-/** A level of which `left` goes back: all of it, or a part split off into a level that no longer counts. */
+/** Events when `left` of a level is returned: the level ends, or that part is split off into an ended level. */
 const leavingEvents = (
   level: StockLevelRow,
   left: ExactNumber,
@@ -221,7 +221,7 @@ const leftEvents = (
   return moved.lines.flatMap((line) => {
     let left = exact(line.quantity ?? "0")
     const named = (line.stock_level_ids ?? []).flatMap((id) => levels.get(id) ?? [])
-    // Units go back whole; the rest of the quantity is bulk.
+    // Units are returned first, as wholes; the rest of the quantity is bulk.
     const is_unit = ({ stock_category }: StockLevelRow): boolean => stock_category === unit_category
     return [...named.filter(is_unit), ...named.filter((level) => !is_unit(level))].flatMap((level) => {
       if (left.lessThanOrEqualTo(0)) return []
@@ -262,14 +262,14 @@ type Present = Pick<PurchaseOrderItemRow, "starts_at" | "ends_at" | "received_qu
 export const isHere = (item: Pick<Present, "received_quantity" | "returned_quantity">): boolean =>
   exact(item.received_quantity).greaterThan(item.returned_quantity)
 
-/** Earliest due date of the goods present; null if none. */
+/** Earliest due date of goods that are present; null if none. */
 export const dueBackAt = (order: Dated, items: ReadonlyArray<Present>): string | null => {
   if (order.po_type !== "sub_hire" || order.deleted_at !== null) return null
   const ends = items.filter(isHere).flatMap((item) => windowOf(order, item).ends_at ?? [])
   return ends.sort()[0] ?? null
 }
 
-/** Whether to send a reminder now: once per due date, however late. */
+/** Whether a reminder should be sent now: once per due date, even if late. */
 export const isReminderDue = (
   order: Dated & Pick<PurchaseOrderRow, "return_reminded_for">,
   due_at: string | null,

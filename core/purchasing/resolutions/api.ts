@@ -49,7 +49,7 @@ const orderShown = {
   base_subtotal: net("Before tax, in the base currency at the order's rate")
 }
 
-/** Net of an order in the base currency, by its stored rate. */
+/** Net total of an order in the base currency, by its stored rate. */
 const baseNet = (
   { currency_code, exchange_rate, subtotal }: Pick<PurchaseOrderRow, "currency_code" | "exchange_rate" | "subtotal">,
   base: string
@@ -116,7 +116,7 @@ const supplyCosts = get("/api/v1/opportunities/{id}/supply_costs", {
 // Quantities on order per opportunity line. As purchase orders are created, changed, received and cancelled, the
 // outstanding quantity of each line is updated, which reduces its shortage (rules/availability 9).
 
-/** Columns of an order row that count. */
+/** Columns of an order row that affect quantities on order. */
 interface OrderedRow {
   readonly id: number
   readonly purchase_order_id: number
@@ -125,16 +125,16 @@ interface OrderedRow {
   readonly received_quantity: string
 }
 interface OnOrderFacts {
-  /** Rows before the events: those of the affected orders, and all others for the same lines. */
+  /** Rows before the events: those of the affected orders, and those of others for the same lines. */
   readonly rows: ReadonlyArray<OrderedRow>
-  /** Orders of those rows that are neither cancelled nor deleted. */
+  /** Orders of those rows that count: neither cancelled nor deleted. */
   readonly standing: ReadonlySet<number>
   readonly lines: ReadonlyArray<ItemRow>
 }
 const given_up: ReadonlyArray<PurchaseOrderStatus> = ["cancelled"]
 type Some = Partial<OrderedRow> & { readonly id: number }
 
-/** Orders affected by the events. */
+/** Ids of orders affected by the events. */
 const ordersOf = (all: ReadonlyArray<NewEvent>): ReadonlyArray<number> => [
   ...new Set(
     [
@@ -146,7 +146,7 @@ const ordersOf = (all: ReadonlyArray<NewEvent>): ReadonlyArray<number> => [
     ].map(({ id }) => id)
   )
 ]
-/** Rows in the events: new ones, and changed columns. */
+/** Rows in the events: added ones, and changed columns of others. */
 const sentRows = (all: ReadonlyArray<NewEvent>): ReadonlyArray<Some> => [
   ...dataOf(purchaseOrderCreated, all).flatMap(({ items }) => items),
   ...dataOf(purchaseOrderUpdated, all).flatMap(({ items }) => [...(items?.added ?? []), ...(items?.altered ?? [])]),
@@ -238,7 +238,7 @@ const resolve = command("POST", "/api/v1/opportunities/{id}/shortages/resolve", 
   permission: "shortages.resolve",
   params: { id: { table: opportunities } },
   fields: resolveFields,
-  // The waiting list orders nothing.
+  // Joining the waiting list orders nothing, so it needs no right to purchase.
   authorize: ({ sent, viewer }) =>
     (isJsonObject(sent) && String(sent["resolution"]).toLowerCase() === "waitlist") ||
     hasOnePermission(viewer, "purchase_orders.create")

@@ -5,11 +5,11 @@ import { reject, type Rejection } from "../../kernel/fields/rejection.ts"
 import type { PurchaseOrderType } from "../schema.ts"
 import type { ResolveValues, SentItem } from "../fields.ts"
 
-/** A short line, with the time its goods are needed: buffers included, without open ends. */
+/** A line with a shortage, and the period its goods are needed for: with buffers, null where open-ended. */
 export interface ShortLine {
   readonly shortage: LineShortage
   readonly name: string
-  /** A kit: its components are short, not the kit itself. */
+  /** Whether the line is a kit, of which only components can be short. */
   readonly is_kit: boolean
   readonly starts_at: string | null
   readonly ends_at: string | null
@@ -21,14 +21,14 @@ interface Wanted {
 }
 type Refusable<A> = Result.Result<A, Rejection>
 
-/** Whether goods ordered for `one` cover the whole time of `other`. */
+/** Whether goods ordered for `one` are there for the whole period of `other`. */
 const covers = (one: LineShortage, other: LineShortage): boolean =>
   one.product_id === other.product_id &&
   one.store_id === other.store_id &&
   one.starts_at <= other.starts_at &&
   one.ends_at >= other.ends_at
 
-/** All that is short and not on order, each piece once: goods ordered for one line may serve another. */
+/** Quantities to order for all shortages. Goods ordered for one line also count for others in the same period. */
 const everything = (short: ReadonlyArray<ShortLine>): ReadonlyArray<Wanted> => {
   const wanted: Array<Wanted> = []
   for (const one of short.filter(({ is_kit }) => !is_kit)) {
@@ -77,7 +77,7 @@ const blank: SentItem = {
   ends_at: null,
   sort_order: null
 }
-/** An existing line, unchanged by the request. */
+/** An existing line as the request would send it unchanged. */
 export const unchanged = (id: number): SentItem => ({ ...blank, id })
 
 export interface Resolved {
@@ -90,8 +90,8 @@ const outer = (values: ReadonlyArray<string | null>, pick: (sorted: ReadonlyArra
   values.includes(null) ? null : (pick(values.filter((one) => one !== null).sort()) ?? null)
 
 /**
- * Order lines for shortages: all at one store, or those requested. 422: `shortages` if nothing is short,
- * `lines.N.opportunity_item_id` for a line that is not short, a kit, or at another store.
+ * Order lines for shortages: the requested ones, else all, which must be at one store. 422: `shortages` if nothing is
+ * short, `lines.N.opportunity_item_id` for a line that is not short, a kit, or at another store.
  */
 export const resolvingLines = (
   short: ReadonlyArray<ShortLine>,

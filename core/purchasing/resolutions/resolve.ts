@@ -25,12 +25,15 @@ import { createPurchaseOrder, draftOnly, updatePurchaseOrder } from "../orders/d
 import { createFactsOf, updateFactsOf } from "../orders/api.ts"
 import { type Resolved, resolvingLines, type ShortLine, unchanged } from "./lines.ts"
 
-// Fully sub-hired lines become sub-rentals, at their price (rules/availability 9).
+// Turns fully sub-hired lines into sub-rentals at the sub-rental price (rules/availability 9).
 
 const rental = 0,
   sub_rental = 3
 
-/** 422 on `sub_rental` for purchases, and on `state` if the opportunity can no longer change. */
+/**
+ * Events that turn lines into sub-rentals. 422 on `sub_rental` for purchases, and on `state` if the opportunity is
+ * closed to changes.
+ */
 const subRentedEvents = (
   state: DecisionState,
   items: ReadonlyArray<SentItem>,
@@ -59,15 +62,15 @@ interface ResolveFacts {
   readonly resolved: Result.Result<Resolved, Rejection>
   readonly opportunity: OpportunityRow
   readonly state: DecisionState
-  /** The draft to add to. */
+  /** The draft to add lines to; undefined for a new order. */
   readonly draft: { readonly row: PurchaseOrderRow; readonly facts: UpdateFacts } | undefined
-  /** Facts of a new order. */
+  /** Values and facts of a new order; undefined if a draft is used. */
   readonly fresh: { readonly values: CreateValues; readonly facts: CreateFacts } | undefined
 }
 const typeOf = ({ resolution }: ResolveValues): PurchaseOrderType =>
   resolution === "purchase" ? "purchase" : "sub_hire"
 
-/** Short lines, with the time their goods are needed: preparation and turnaround included. */
+/** Lines with shortages, and the period their goods are needed for, with preparation and turnaround. */
 const shortLines = (state: DecisionState, { now, settings }: Asked): ReadonlyArray<ShortLine> => {
   const { opportunity } = state
   const lines = new Map(opportunity.lines.map((line) => [line.id, line]))
@@ -120,11 +123,11 @@ const resolveFactsOf = Effect.fnUntraced(function* (asked: Asked): Store.Reads<R
     : facts
 })
 
-/** New lines of the request, for the rule that detects omitted fields. */
+/** Lines as a request would send them, without empty fields, for the rule that detects omitted fields. */
 const rawOf = (items: Resolved["items"]) =>
   items.map((item) => Object.fromEntries(Object.entries(item).filter(([, value]) => value !== null)))
 
-/** Reason lines cannot be added to this draft. */
+/** Reason the lines cannot be added to this draft; undefined if they can. */
 const draftRefusal = (
   draft: PurchaseOrderRow,
   resolved: Resolved,
@@ -186,7 +189,9 @@ const resolveShortages = (
     )
   })
 
-/** Short and waiting lines. Requested quantities are whole lines, including allocated units. */
+/**
+ * Facts for the waiting list: short and waiting lines. Lines wait for their whole quantity, including allocated units.
+ */
 const waitFactsOf = Effect.fnUntraced(function* (asked: Asked): Store.Reads<Join> {
   const { row, values } = asked
   const state = yield* loadDecisionState(row, asked, { live_only: true, stock: true })
@@ -204,7 +209,7 @@ const waitFactsOf = Effect.fnUntraced(function* (asked: Asked): Store.Reads<Join
     })
   }
 })
-/** 422 on fields that apply to purchase orders only. */
+/** 422 on fields that apply only to purchase orders. */
 const onlyWaits = (values: ResolveValues): Result.Result<void, Rejection> => {
   const refuse = (field: string) => reject(field, "Whoever waits orders nothing; leave the field out.")
   for (const name of ["supplier_id", "purchase_order_id", "currency", "expected_at"] as const)
@@ -218,7 +223,7 @@ const onlyWaits = (values: ResolveValues): Result.Result<void, Rejection> => {
   return Result.succeed(undefined)
 }
 
-/** Waiting lines, or a purchase order. */
+/** Facts for joining the waiting list, or for a purchase order. */
 type ResolutionFacts = { readonly wait: Join } | { readonly order: ResolveFacts }
 export const resolutionFacts = (asked: Asked): Effect.Effect<ResolutionFacts, Failure, Store | CommandRuntime> =>
   asked.values.resolution === "waitlist"
