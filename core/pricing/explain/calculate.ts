@@ -1,4 +1,4 @@
-/** POST /products/{product}/calculate_rate as a pure function from body and facts to the answer (rules/rates 6.3). */
+/** Response of POST /products/{product}/calculate_rate, from body and facts. Pure (rules/rates 6.3). */
 import { Result } from "effect"
 import type { Json, JsonObject } from "../../kernel/fields/field.ts"
 import type { FieldErrors } from "../../kernel/fields/rejection.ts"
@@ -18,7 +18,7 @@ interface CalculateFacts {
 interface CalculateAnswer {
   readonly rate_breakdown: RateBreakdown
   readonly meta: {
-    /** False: no rate matched and the breakdown is priced at zero; not an error. */
+    /** Whether a rate matched; otherwise the price is zero, which is not an error. */
     readonly resolved: boolean
     readonly rate_definition_id: number | null
     readonly product_rate_id: number | null
@@ -34,7 +34,7 @@ interface CalculateQuestion {
   readonly store_id: number | null
 }
 
-/** `explained`: with the steps that led to the price. Failures by field of the body. */
+/** Calculates the price of a hire; `explained`: with steps. Errors are keyed by field of the body. */
 export const calculateEndpoint = (
   body: JsonObject,
   facts: CalculateFacts,
@@ -82,7 +82,7 @@ const readQuestion = (body: JsonObject, facts: CalculateFacts): Result.Result<Ca
   if (from !== undefined && to !== undefined && to.epoch_ms < from.epoch_ms) {
     errors["end"] = ["The end must be a date after or equal to start."]
   }
-  // Lower case only, unlike in bodies that store a product rate.
+  // Must be lower case here, unlike in bodies that store a product rate.
   const transaction_type = isAbsent(body["transaction_type"]) ? "rental" : body["transaction_type"]
   if (!isRateTransactionType(transaction_type)) {
     errors["transaction_type"] = [

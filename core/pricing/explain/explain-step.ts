@@ -1,28 +1,25 @@
-/** Steps of an explanation: how a figure came about, in words (rules/rates 4, 5, 9). */
+/** Steps of an explanation, each with the reason for one amount or count (rules/rates 4, 5, 9). */
 import { text } from "../../kernel/fields/field.ts"
 import { scaleOf } from "../../values/currency.ts"
 import { exact, type Numeric } from "../../values/decimal.ts"
 
-/** A step as answers show it. */
+/** Schema of a step in responses. */
 export const stepShown = { figure: text(), rule: text(), words: text(), from: text({ nullable: true }), to: text() }
 export interface Step {
-  /** The figure it leads to, named as the answer names it: `units`, `items.12.total`, `tax_total`. */
+  /** Name of the explained value, as in responses: `units`, `items.12.total`, `tax_total`. */
   readonly figure: string
   /**
-   * The rule that applied: `highest_priority`, `leeway`, `factor`, `tax_group`. For machines; the words are for people.
+   * Applied rule, for programs: `highest_priority`, `leeway`, `factor`, `tax_group`. `words` has the text for people.
    */
   readonly rule: string
   readonly words: string
-  /** The value before, as text; null where there was none. */
+  /** Value before the step, as text; null for the first step. */
   readonly from: string | null
-  /** The value after. */
+  /** Value after the step, as text. */
   readonly to: string
 }
 
-/**
- * The end of a sentence about an amount that was rounded to its minor unit; empty where nothing was. `minor` is exact,
- * in minor units.
- */
+/** End of a sentence about a rounded amount; "" if nothing was rounded. `minor`: exact amount in minor units. */
 export const roundingWords = (minor: Numeric, currency: string): string => {
   const value = exact(minor)
   if (value.isInteger()) return ""

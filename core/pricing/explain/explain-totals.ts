@@ -21,12 +21,12 @@ interface NamedCost extends TotalCost {
 }
 interface TotalsFacts {
   readonly request: StagesRequest
-  /** The result of `priceOpportunity` for the request. */
+  /** Result of `priceOpportunity` for the request. */
   readonly priced: PricedOpportunity
   readonly costs: ReadonlyArray<NamedCost>
 }
 
-/** Totals, rules and surcharges as priced. Steps of a line are named `items.<id>.total`, of a cost `costs.<id>.net`. */
+/** Steps to totals, rules and surcharges. Those of a line are named `items.<id>.total`, of a cost `costs.<id>.net`. */
 export const explainTotals = (facts: TotalsFacts): ReadonlyArray<Step> => [
   ...explainRules(facts),
   ...explainSurcharges(facts),
@@ -93,7 +93,7 @@ const ruleWords = (
 const worth = ({ applied }: Discounts): number => applied.reduce((sum, { amount }) => sum + amount, 0)
 const namesOf = ({ applied }: Discounts): string => applied.map(({ name }) => `"${name}"`).join(" and then ")
 
-/** Where several discounts were possible: the one taken, and the amounts of the others. */
+/** Step on the choice between several discounts: the largest, and the amounts of the others. */
 const explainContest = (facts: TotalsFacts): ReadonlyArray<Step> => {
   const money = moneyOf(facts)
   const { alone, stack } = discountCandidates(discountRequestOf(facts.request))
@@ -218,24 +218,24 @@ const explainTax = (facts: TotalsFacts): ReadonlyArray<Step> => {
 
 export interface LineFacts {
   readonly request: LineRequest & { readonly rate: LineRate | null }
-  /** The rates it was chosen from; null where no rate applies. */
+  /** Candidate rates and the chosen one; null if no rate applies. */
   readonly rate: {
     readonly rates: ReadonlyArray<PricedRate>
     readonly question: RateLookup
     readonly money: LineCurrency
   } | null
 }
-/** The stored figures of the line, in minor units. */
+/** Stored amounts of the line, in minor units. */
 interface StoredLine {
   readonly unit_price: number
-  /** Less the line's own discount; with tax where prices include it. */
+  /** Total less the line's own discount; with tax if prices include it. */
   readonly discounted_total: number
   readonly tax_rate: string | null
 }
 
 /**
- * The steps to a line's net before discount rules. A line keeps the price of its last change: where the present rates
- * lead to another price, one step says so in place of the others.
+ * Steps to a line's net before discount rules. Lines keep the price of their last change: if current rates give another
+ * one, a single step says so.
  */
 export const explainLine = (facts: LineFacts, stored: StoredLine): ReadonlyArray<Step> => {
   const { request } = facts

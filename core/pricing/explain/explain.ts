@@ -13,7 +13,7 @@ import { formatMoney } from "../../values/money.ts"
 import type { PricedRate, RateLookup, RateRequest } from "../pricing/engine.ts"
 import { applicableRates, calculateRateMinor } from "../pricing/engine.ts"
 
-// How the time of a hire was counted in units, in words (rules/rates 4.1).
+// Describes how the duration of a hire is counted in units (rules/rates 4.1).
 
 const clockOf = ({ epoch_ms, offset_minutes }: Moment): string => {
   const sign = offset_minutes < 0 ? "-" : "+"
@@ -33,7 +33,7 @@ const singular: { readonly [P in BasePeriod]: string } = {
 const unitWords = (units: number, period: BasePeriod): string =>
   countText(units, singular[period], basePeriods[period].unit_label)
 
-/** How the time was counted; empty for windows that cannot be read or counted. */
+/** Steps from a window to units; empty if the window cannot be counted. */
 const explainUnits = (period: BasePeriod, config: JsonObject, start: Moment, end: Moment): ReadonlyArray<Step> =>
   Result.match(measureUnits(period, config, start, end), {
     onFailure: () => [],
@@ -44,7 +44,7 @@ const explainUnits = (period: BasePeriod, config: JsonObject, start: Moment, end
     ]
   })
 
-/** The window moved by the cut-off times of its first and last day. */
+/** Steps that move start and end of the window by cut-off times. */
 const explainCutOffs = (count: UnitCount, config: JsonObject, start: Moment, end: Moment): ReadonlyArray<Step> => {
   const first = String(config["first_day_cutoff"]),
     last = String(config["last_day_cutoff"])
@@ -58,7 +58,7 @@ const explainCutOffs = (count: UnitCount, config: JsonObject, start: Moment, end
   ]
 }
 
-/** The minutes that count, and the leeway taken off them. */
+/** Steps that count minutes and subtract the leeway. */
 const explainMinutes = (count: UnitCount, config: JsonObject): ReadonlyArray<Step> => {
   const { leeway_minutes, minutes } = count
   const window = `From ${clockOf(count.start)} to ${clockOf(count.end)}`
@@ -77,7 +77,7 @@ const explainMinutes = (count: UnitCount, config: JsonObject): ReadonlyArray<Ste
 }
 const remainingOf = ({ leeway_minutes, minutes }: UnitCount): number => Math.max(0, minutes - leeway_minutes)
 
-/** How the minutes that remain divide into units. */
+/** Step that divides the counted minutes into units. */
 const explainCount = (count: UnitCount, period: BasePeriod): Step => {
   const { unit_minutes } = count
   const days = period === "weekly" ? `${unit_minutes / 1440} rental days, ` : ""
@@ -105,7 +105,7 @@ const rateName = (rate: PricedRate): string =>
   `rate ${rate.id} (${rate.definition_name ?? strategyLabel(rate.method.calculation_strategy)}, ` +
   `${formatMoney(rate.price, rate.currency)} ${rate.currency})`
 
-/** Which of the `rates` prices the hire, and why. */
+/** Step that chooses one of the `rates`, with the reason. */
 export const explainChoice = (rates: ReadonlyArray<PricedRate>, question: RateLookup): Step => {
   const start = parseMoment(question.start)
   const day = start === undefined ? question.start : plainDateOf(start)
@@ -128,9 +128,7 @@ export const explainChoice = (rates: ReadonlyArray<PricedRate>, question: RateLo
   return { ...choice, rule, words: `${name} wins over ${beaten} ${of}: ${why}.` }
 }
 
-/**
- * How the engine arrived at its total: the time, the strategy, each modifier, the quantity. Empty if the engine fails.
- */
+/** Steps from a request to the engine's total: time, strategy, modifiers, quantity. Empty if the engine fails. */
 export const explainCalculation = (request: RateRequest): ReadonlyArray<Step> => {
   const start = parseMoment(request.start),
     end = parseMoment(request.end)
@@ -204,7 +202,7 @@ const explainModifier = (
   return [...lines, { ...sum, words: `With its multipliers the time costs ${after} for one instead of ${before}.` }]
 }
 
-/** Explains an answer of calculate_rate: the choice of the rate, then the calculation. */
+/** Steps to a response of calculate_rate: choice of the rate, then the calculation. */
 export const explainRate = (
   rates: ReadonlyArray<PricedRate>,
   question: RateLookup,

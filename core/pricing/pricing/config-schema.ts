@@ -1,7 +1,4 @@
-/**
- * The fields of the configs of a rate definition, as data: forms are built from them, input is checked by them
- * (rules/rates 2).
- */
+/** Fields of the configs of a rate definition, as data for forms and for checking input (rules/rates 2). */
 import { Result } from "effect"
 import type { FieldErrors } from "../../kernel/fields/rejection.ts"
 import type { CalculationStrategy, Modifier } from "./modifiers.ts"
@@ -17,14 +14,14 @@ interface NumberField extends Named {
   readonly required: boolean
   readonly min: number | null
   readonly max: number | null
-  /** The field beside it that this number must not be less than. */
+  /** Another field of the same config whose value is the minimum. */
   readonly not_below?: string
 }
 interface DecimalField extends Named {
   readonly type: "decimal"
   readonly default: string | null
   readonly required: boolean
-  /** For display only: a value with more decimals is stored as sent. */
+  /** Decimals in forms; values with more are stored as sent. */
   readonly decimals: number
 }
 interface SelectField extends Named {
@@ -40,7 +37,7 @@ interface TimeField extends Named {
 }
 export type ValueField = NumberField | DecimalField | SelectField | TimeField
 /**
- * Fields shown together under a condition. Their values are stored beside the others, not below the key of the group.
+ * Fields that are visible under a condition. Their values are stored in the config itself, not below the group's key.
  */
 interface GroupField extends Named {
   readonly type: "group"
@@ -141,7 +138,7 @@ interface FormSection {
   readonly label: string
   readonly fields: ReadonlyArray<FormField>
 }
-/** A field in a form; which optional keys it has depends on its type. */
+/** A field of a form in responses; its type decides which optional keys it has. */
 export interface FormField extends Named {
   readonly type: ConfigField["type"]
   readonly help: null
@@ -159,9 +156,8 @@ export interface FormField extends Named {
 }
 
 /**
- * The form of GET /rate_engine/schema: the strategy's options, then a section for each modifier in the order they run
- * (rules/rates 6.4). Failures: `strategy`, `modifiers`, `modifiers.<n>`. Whether the strategy supports them is not
- * checked.
+ * Sections of the form for a strategy and its modifiers, in the order they run (rules/rates 6.4). Errors: `strategy`,
+ * `modifiers`, `modifiers.<n>`. Does not check that the strategy supports the modifiers.
  */
 export const schemaSections = (query: {
   readonly strategy?: unknown

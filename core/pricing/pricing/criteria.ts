@@ -1,4 +1,4 @@
-/** Criteria of discount rules: their fields and operators, and how a criteria object is read (rules/billing 4). */
+/** Criteria of discount rules: fields, operators and parser (rules/billing 4). */
 import { Result } from "effect"
 import { isJsonObject, type Json, type JsonObject } from "../../kernel/fields/field.ts"
 import type { FieldErrors } from "../../kernel/fields/rejection.ts"
@@ -17,7 +17,7 @@ export type CriteriaKind =
   | "state"
 
 /**
- * The fields that a condition may name. Money is compared in the rule's currency, read as money in request bodies is.
+ * Fields that a condition may name, with their kinds. Money is in the rule's currency, written as in request bodies.
  */
 export const criteriaFields = {
   member_id: "id",
@@ -51,7 +51,7 @@ export interface Condition {
 }
 export interface Criteria {
   readonly match: "all" | "any"
-  /** Groups nest one level deep. */
+  /** Conditions and groups; groups are nested one level at most. */
   readonly conditions: ReadonlyArray<Condition | Criteria>
 }
 
@@ -60,15 +60,15 @@ const isCriteriaField = (value: unknown): value is CriteriaField =>
 const isOperator = (value: unknown): value is CriteriaOperator =>
   criteriaOperators.some((operator) => operator === value)
 
-/** Does the operator compare with a list? */
+/** Operators that compare with a list. */
 const listOperators: ReadonlySet<CriteriaOperator> = new Set(["in", "not_in"])
 const orderOperators: ReadonlySet<CriteriaOperator> = new Set(["gt", "gteq", "lt", "lteq"])
 const orderedKinds: ReadonlySet<CriteriaKind> = new Set(["number", "money", "timestamp", "weekday"])
 const MAX_CONDITIONS = 100
 
 /**
- * Reads criteria: `{match, conditions}`, or a bare map of field to value (a list means one of). `{}` matches
- * everything. Error keys: `criteria`, `criteria.match`, `criteria.conditions.<n>.field|operator|value`.
+ * Parses criteria: `{match, conditions}`, or a plain map of field to value (lists match any of their values). `{}`
+ * matches everything. Error keys: `criteria`, `criteria.match`, `criteria.conditions.<n>.field|operator|value`.
  */
 export const readCriteria = (input: Json | undefined): Result.Result<Criteria, FieldErrors> => {
   if (input === undefined || !isJsonObject(input)) return Result.fail({ criteria: ["The criteria must be an object."] })
@@ -178,7 +178,10 @@ const fitsKind = (kind: CriteriaKind, value: Json): boolean => {
 
 const weekdays = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 
-/** 1 Monday to 7 Sunday, from a number (0 is Sunday too), a name or its first three letters. */
+/**
+ * Weekday, 1 Monday to 7 Sunday, from a number (0 is Sunday, too), a name or its first three letters; undefined if
+ * invalid.
+ */
 export const weekdayOf = (value: Json): number | undefined => {
   const text = String(value).trim().toLowerCase()
   if (/^[0-7]$/.test(text)) return text === "0" ? 7 : Number(text)
@@ -186,7 +189,7 @@ export const weekdayOf = (value: Json): number | undefined => {
   return index < 0 ? undefined : index + 1
 }
 
-/** The word that a value is, or whose index it is. */
+/** Parses one of the words, given in any case or by its index; undefined if invalid. */
 const wordOf =
   (words: ReadonlyArray<string>) =>
   (value: Json): string | undefined => {

@@ -1,4 +1,4 @@
-/** Rules of rate definitions: what they may consist of, update, copy and deletion (rules/rates 2, 6.1). */
+/** Rules of rate definitions: validation, update, copy and deletion (rules/rates 2, 6.1). */
 import { isJsonObject, type Json, type JsonObject } from "../../kernel/fields/field.ts"
 import { compareDecimals, isPlainDecimalText } from "../../values/decimal.ts"
 import { parseTimeOfDay } from "../../values/moment.ts"
@@ -26,13 +26,13 @@ interface ReadConfig {
   readonly errors: { readonly [field: string]: ReadonlyArray<string> }
 }
 
-/** Reads one config. `path` prefixes the error keys: `strategy_config`. */
+/** Parses one config. `path`: prefix of the error keys, such as `strategy_config`. */
 const readConfig = (fields: ReadonlyArray<ConfigField>, submitted: JsonObject, path: string): ReadConfig =>
   merge(
     fields.map((field) => {
       if (field.type === "repeater") return readRepeater(field, submitted[field.key], `${path}.${field.key}`)
       if (field.type !== "group") return readValue(field, submitted, path)
-      // Visibility depends on submitted values: an absent day_type is not "business", whatever the form's default.
+      // Visibility is decided by sent values: an absent day_type is not "business", even if that is the form's default.
       const visible = field.visible_when.every((rule) => submitted[rule.field] === rule.value)
       return visible ? merge(field.fields.map((inner) => readValue(inner, submitted, path))) : nothing
     })
@@ -60,7 +60,7 @@ const isJsonArray = (value: Json): value is ReadonlyArray<Json> => Array.isArray
 
 const readValue = (field: ValueField, submitted: JsonObject, path: string): ReadConfig => {
   const sent = submitted[field.key]
-  // An emptied form field arrives as "" and means the same as null.
+  // Emptied form fields are sent as "", which means null.
   const value = sent === "" ? null : sent
   const failed = (text: string): ReadConfig => ({
     stored: {},
@@ -91,7 +91,7 @@ const castValue = (field: ValueField, value: Json): Cast => {
       return { value: whole }
     }
     case "decimal": {
-      // Stored as written, because neighbours with the same text share a line; so no exponent and no sign is allowed.
+      // Stored as sent, without exponent or sign: lines of a price are merged if their multipliers have the same text.
       const text = typeof value === "number" ? String(value) : typeof value === "string" ? value.trim() : ""
       return isPlainDecimalText(text) ? { value: text } : { text: "must be a number of at least 0, written in digits." }
     }
@@ -108,7 +108,7 @@ const isWholeNumber = (value: Json): value is number | string =>
   (typeof value === "number" && Number.isSafeInteger(value)) ||
   (typeof value === "string" && /^-?\d{1,15}$/.test(value.trim()))
 
-/** The method part of a body; absent and null mean "not sent". */
+/** Method as sent in a body; absent and null both mean "not sent". */
 export interface SubmittedMethod {
   readonly calculation_strategy?: Json | undefined
   readonly base_period?: Json | undefined
@@ -118,9 +118,8 @@ export interface SubmittedMethod {
 }
 
 /**
- * The method as stored: shape checked, then strategy against period and modifiers, then configs against the schema of
- * these. A step that fails is answered without the later ones. Hidden values and those of disabled modifiers are
- * dropped.
+ * The method to store: checks types, then strategy with period and modifiers, then configs, and stops at the first step
+ * with errors. Drops values of hidden fields and disabled modifiers.
  */
 export const composeMethod = (submitted: SubmittedMethod): Result.Result<RateMethod, FieldErrors> => {
   const type = shapeErrors(submitted)
@@ -148,8 +147,8 @@ export const composeMethod = (submitted: SubmittedMethod): Result.Result<RateMet
 }
 
 /**
- * An update keeps absent and null fields and replaces configs completely; the merged method is validated like a new
- * one.
+ * The method after an update: absent and null fields stay, configs are replaced as wholes, and the result is validated
+ * like a new method.
  */
 export const updateMethod = (existing: RateMethod, patch: SubmittedMethod): Result.Result<RateMethod, FieldErrors> =>
   composeMethod({
@@ -160,7 +159,7 @@ export const updateMethod = (existing: RateMethod, patch: SubmittedMethod): Resu
     modifier_configs: patch.modifier_configs ?? existing.modifier_configs
   })
 
-/** Why a definition may not be deleted, or undefined. */
+/** Errors of deleting a definition: a preset, or in use; undefined if it can be deleted. */
 export const deletionErrors = (facts: {
   readonly is_preset: boolean
   readonly in_use: boolean
@@ -174,7 +173,7 @@ export const deletionErrors = (facts: {
 const NAME_MAX = 255
 const COPY_SUFFIX = " (Copy)"
 
-/** The name of a copy, its base name shortened where the suffix would not fit. */
+/** Name of a copy; the base name is cut so that the suffix fits. */
 export const copyName = (name: string): string =>
   [...name]
     .slice(0, NAME_MAX - COPY_SUFFIX.length)
@@ -236,14 +235,17 @@ const oneOf = (what: string, rows: ReadonlyArray<{ readonly identifier: string }
   `The ${what} must be one of: ${rows.map(({ identifier }) => identifier).join(", ")}.`
 const hasErrors = (errors: FieldErrors): boolean => Object.keys(errors).length > 0
 
-/** Absent, null and an empty list are read as the empty object, which some clients cannot write. */
+/**
+ * Whether a value can be an object: absent, null and an empty list count as empty ones, which some clients cannot
+ * write.
+ */
 const isObjectLike = (value: Json | undefined): boolean =>
   value === undefined || value === null || isJsonObject(value) || (Array.isArray(value) && value.length === 0)
 const objectOf = (value: Json | undefined): JsonObject => (value !== undefined && isJsonObject(value) ? value : {})
 const stringsOf = (value: Json | undefined): ReadonlyArray<string> =>
   Array.isArray(value) ? value.filter((name: unknown) => typeof name === "string") : []
 
-// The rate definitions of a new installation, and of imported rates (rules/rates 3).
+// Rate definitions of a new installation, and those for imported rates (rules/rates 3).
 
 interface RatePreset extends RateMethod {
   readonly slug: string
@@ -269,7 +271,7 @@ const preset = (
   modifier_configs: {}
 })
 
-/** In listing order. Seeding adds missing slugs and never overwrites what users changed. */
+/** Presets in list order. Seeding adds missing slugs and never overwrites users' changes. */
 export const presets: ReadonlyArray<RatePreset> = [
   preset(
     "daily-multiplier-factor",
@@ -326,7 +328,7 @@ export const presets: ReadonlyArray<RatePreset> = [
   preset("weekly-rate", "Weekly Rate", "period", "weekly", [], "One price for every week of the hire.")
 ]
 
-/** Presets for the rate engines of the system that rates are imported from. Usage-based ones become daily. */
+/** Slugs of presets by rate engine of the system that rates are imported from. Usage-based engines become daily. */
 export const presetSlugOfSourceEngine: { readonly [engine: string]: string } = {
   "Daily Rate": "daily-rate",
   "Daily Multiplier and Factor Rate": "daily-multiplier-factor",

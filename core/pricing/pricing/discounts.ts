@@ -1,4 +1,4 @@
-/** Stage 2 of pricing: discount rules, spread over the lines that meet their criteria (rules/billing 4). */
+/** Stage 2 of pricing: discount rules, spread over matching lines (rules/billing 4). */
 import { Result } from "effect"
 import type { Json } from "../../kernel/fields/field.ts"
 import { compareDecimals, exact, formatDecimal, parseDecimal, roundHalfAway } from "../../values/decimal.ts"
@@ -10,18 +10,18 @@ import { scaleOf } from "../../values/currency.ts"
 import { type PricedRate, type RateLookup, type RateMethod, resolveProductRate } from "./engine.ts"
 import { integerOr } from "./modifiers.ts"
 
-// Whether an opportunity and one of its lines meet criteria (rules/billing 4).
+// Compares an opportunity and its lines with criteria (rules/billing 4).
 
-/** The values that conditions compare; null means unknown. */
+/** Values that conditions are compared with; null if unknown. */
 export type CriteriaFacts = { readonly [F in CriteriaField]: FactOf<(typeof criteriaFields)[F]> | null }
-/** Money is in minor units, numbers are decimal strings, timestamps ISO, weekdays 1 Monday to 7 Sunday. */
+/** Type of a compared value: minor units, decimal strings, ISO timestamps, weekdays from 1 Monday to 7 Sunday. */
 type FactOf<K extends CriteriaKind> = K extends "id" | "money" | "weekday"
   ? number
   : K extends "tags"
     ? ReadonlyArray<string>
     : string
 
-/** `currency`: of the amounts in conditions. */
+/** Whether a line meets criteria. `currency`: that of amounts in conditions. */
 export const meetsCriteria = (criteria: Criteria, facts: CriteriaFacts, currency: string): boolean => {
   if (criteria.conditions.length === 0) return true
   const test = (entry: Condition | Criteria): boolean =>
@@ -77,7 +77,7 @@ const isEqual = (kind: CriteriaKind, fact: Fact, expected: Json, currency: strin
   return compare(kind, fact, expected, currency) === 0
 }
 
-/** Undefined when the two cannot be compared. */
+/** Order of a value and an expected one, as a number for sorting; undefined if they cannot be compared. */
 const compare = (kind: CriteriaKind, fact: Fact, expected: Json, currency: string): number | undefined => {
   if (fact === null || expected === null || typeof fact === "object") return undefined
   switch (kind) {
@@ -99,7 +99,7 @@ const compare = (kind: CriteriaKind, fact: Fact, expected: Json, currency: strin
   }
 }
 
-/** A plain date compares by the full day, a timestamp by the instant. */
+/** Compares times: with a plain date by day, with a timestamp by instant. Undefined if one is invalid. */
 const compareTimes = (fact: string, expected: string): number | undefined => {
   const [left, right] = [parseMoment(fact), parseMoment(expected)]
   if (left === undefined || right === undefined) return undefined
@@ -108,13 +108,15 @@ const compareTimes = (fact: string, expected: string): number | undefined => {
   return day === other ? 0 : day < other ? -1 : 1
 }
 
-// Which product rate prices a line, and what it costs in the opportunity's currency (rules/rates 9.1).
+// Chooses the product rate of a line, and converts its price to the opportunity's currency (rules/rates 9.1).
 
 export interface LineCurrency {
   /** The opportunity's currency. */
   readonly currency: string
   readonly base_currency: string
-  /** The exchange rate stored on the opportunity: one unit of `currency` in the base currency, decimal string. */
+  /**
+   * Stored exchange rate of the opportunity: value of one unit of `currency` in the base currency, as a decimal string.
+   */
   readonly exchange_rate: string
 }
 
@@ -127,8 +129,8 @@ export interface LineRate {
 }
 
 /**
- * Rates in the opportunity's own currency come first; only when none of them matches, one in the base currency is
- * converted at the exchange rate of the opportunity. Rates in any third currency never price a line.
+ * Chooses the rate of a line: one in the opportunity's currency, or else one in the base currency, converted by the
+ * opportunity's exchange rate. Rates in other currencies are ignored.
  */
 export const resolveLineRate = (
   rates: ReadonlyArray<PricedRate>,
@@ -162,7 +164,8 @@ const lineRate = (rate: PricedRate, price: number, method: RateMethod): LineRate
 })
 
 /**
- * Minor units of the base currency, converted to the opportunity's; unchanged where that is the same or has no rate.
+ * Converts minor units from base currency to the opportunity's; unchanged if both are the same or the exchange rate is
+ * 0.
  */
 export const fromBase = (minor: number, { base_currency, currency, exchange_rate }: LineCurrency): number => {
   if (currency === base_currency || exact(exchange_rate).isZero()) return minor
@@ -172,7 +175,7 @@ export const fromBase = (minor: number, { base_currency, currency, exchange_rate
 
 export const discountTypes = { percentage: "Percentage", fixed_amount: "Fixed Amount" } as const
 type DiscountType = keyof typeof discountTypes
-/** `line`: computed for each line; `total`: once for all lines that meet the criteria, then spread over them. */
+/** Scopes of rules: `line` is calculated per line, `total` once for all matching lines and then spread over them. */
 export const discountScopes = { line: "Line", total: "Total" } as const
 type DiscountScope = keyof typeof discountScopes
 
@@ -180,84 +183,80 @@ export interface DiscountRule {
   readonly id: number
   readonly name: string
   readonly discount_type: DiscountType
-  /** Percentage with 2 decimals, or an amount in major units of `currency_code`. */
+  /** Percentage with 2 decimals, or an amount in `currency_code`. */
   readonly discount_value: string
   readonly applies_to: DiscountScope
-  /** Minor units: the most the rule takes off an opportunity, or null. */
+  /** Maximum discount per opportunity, in minor units; null for none. */
   readonly max_discount_amount: number | null
-  /** Null: for opportunities in any currency. */
+  /** Currency of opportunities the rule applies to; null for any. */
   readonly currency_code: string | null
   readonly criteria: Json
   readonly auto_apply: boolean
   readonly stackable: boolean
   readonly priority: number
   readonly is_active: boolean
-  /** Plain dates, both inclusive. */
+  /** First and last day, both inclusive, as plain dates. */
   readonly valid_from: string | null
   readonly valid_to: string | null
   readonly store_id: number | null
-  /** When it was deleted: after that it applies only to lines made before. */
+  /** Time of deletion; the rule still applies to lines made before. */
   readonly deleted_at?: string | null
 }
 
-/**
- * A rule without a currency stores its maximum in the base currency; it is converted at the exchange rate of the
- * opportunity.
- */
+/** The rule with its maximum in the opportunity's currency; rules without a currency store it in the base currency. */
 export const discountRuleIn = (rule: DiscountRule, money: LineCurrency): DiscountRule =>
   rule.currency_code !== null || rule.max_discount_amount === null
     ? rule
     : { ...rule, max_discount_amount: fromBase(rule.max_discount_amount, money) }
 
-/** A line as stage 1 left it. */
+/** A line as priced by stage 1. */
 export interface DiscountableLine {
-  /** Minor units. */
+  /** Net in minor units. */
   readonly net: number
-  /** False: no rule applies to it. */
+  /** Whether rules may apply to the line. */
   readonly discountable: boolean
-  /** Offered but not charged: no rule applies to it. */
+  /** Whether it is offered but not charged; rules do not apply to it then. */
   readonly is_optional?: boolean
-  /** It has a manual price or discount: automatic rules do not apply. */
+  /** Whether it has a manual price or discount; automatic rules do not apply to it then. */
   readonly priced_by_hand: boolean
-  /** When the line was made; absent for a line made by this command. */
+  /** Time the line was made; absent for lines of the current command. */
   readonly made_at?: string | undefined
   readonly facts: CriteriaFacts
 }
 
 export interface DiscountRequest {
   readonly rules: ReadonlyArray<DiscountRule>
-  /** Rules named on the opportunity; rules without auto_apply apply only then. */
+  /** Ids of rules selected for the opportunity; rules without `auto_apply` need that. */
   readonly named_rule_ids: ReadonlyArray<number>
   readonly lines: ReadonlyArray<DiscountableLine>
   readonly currency: string
   readonly store_id: number | null
-  /** Plain date the opportunity starts on. */
+  /** Start date of the opportunity. */
   readonly start_date: string
 }
 
 export interface AppliedRule {
   readonly rule_id: number
   readonly name: string
-  /** Minor units, positive. */
+  /** Discount in minor units, positive. */
   readonly amount: number
 }
 export interface Discounts {
-  /** Minor units off each line, in the order of the lines; never more than its net. */
+  /** Discount of each line in minor units, in the order of lines; never above its net. */
   readonly line_discounts: ReadonlyArray<number>
   readonly applied: ReadonlyArray<AppliedRule>
 }
 
 /**
- * Rules run by priority, then id. Stackable rules apply one after the other, each to what remains; other rules apply
- * alone. Of the stack and each single rule, the largest discount is taken; of equal ones the stack, then the first
- * rule.
+ * Applies rules by priority, then id. Stackable rules apply one after the other, each to the remainder; others apply
+ * alone. The largest discount of the stack and each single rule is taken; if equal, the stack, then the first rule.
  */
 export const applyDiscountRules = (request: DiscountRequest): Discounts => {
   const { alone, stack } = discountCandidates(request)
   return alone.reduce((best, candidate) => (worth(candidate) > worth(best) ? candidate : best), stack)
 }
 
-/** The discounts of the stack and of each single rule: the candidates of which the largest is taken. */
+/** Possible discounts: that of the stack, and those of each single rule. */
 export const discountCandidates = (
   request: DiscountRequest
 ): { readonly stack: Discounts; readonly alone: ReadonlyArray<Discounts> } => {
@@ -323,7 +322,7 @@ const applyRule = (rule: ReadyRule, request: DiscountRequest, soFar: Discounts):
   }
 }
 
-/** The discount of a rule on a base amount, never more than the base. */
+/** Function from a base amount to a rule's discount, which never exceeds the base. */
 const takerOf = (rule: ReadyRule, currency: string): ((base: number) => number) => {
   if (rule.discount_type === "percentage") return (base) => Math.min(base, percentOfMoney(base, rule.discount_value))
   const amount = Result.getOrElse(parseMoney(rule.discount_value, currency), () => 0)
@@ -338,8 +337,8 @@ const capped = (rule: ReadyRule, parts: ReadonlyArray<number>): ReadonlyArray<nu
 }
 
 /**
- * Reads `discount_value` of a body into the stored decimal string: a percentage above 0 up to 100 with 2 decimals, or
- * money above 0. The failure continues the field's name.
+ * Parses `discount_value` into the stored decimal string: a percentage above 0 up to 100 with 2 decimals, or money
+ * above 0. Failures are texts that follow the field's name.
  */
 export const readDiscountValue = (
   type: DiscountType,
@@ -355,6 +354,6 @@ export const readDiscountValue = (
   )
 }
 
-/** `discount_value` as shown: 2 decimals for a percentage, the currency's own scale for an amount. */
+/** `discount_value` in responses: 2 decimals for percentages, the currency's decimals for amounts. */
 export const showDiscountValue = (type: DiscountType, stored: string): string =>
   type === "percentage" ? formatDecimal(stored, 2) : stored

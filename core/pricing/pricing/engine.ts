@@ -1,6 +1,6 @@
 /**
- * The rate engine: computes the breakdown of a hire from a price, a rate method and a window (rules/rates 4). All
- * amounts are whole minor units; only the multiplier of each position and the factor are rounded.
+ * The rate engine: calculates the price of a hire from a price, a rate method and a window (rules/rates 4). Amounts are
+ * whole minor units; only multipliers of positions and the factor round.
  */
 import { Result } from "effect"
 import { isJsonObject, type JsonObject } from "../../kernel/fields/field.ts"
@@ -23,10 +23,10 @@ import {
   toBreakdown
 } from "./modifiers.ts"
 
-/** How a rate is worked out: the part of a rate definition the engine reads. */
+/** Calculation method of a rate: the part of a rate definition that the engine uses. */
 export interface RateMethod {
   readonly calculation_strategy: CalculationStrategy
-  /** Null for `fixed` only. */
+  /** Base period; null for `fixed` only. */
   readonly base_period: BasePeriod | null
   readonly strategy_config: JsonObject
   readonly enabled_modifiers: ReadonlyArray<string>
@@ -37,18 +37,18 @@ export interface RateRequest extends RateMethod {
   /** Minor units of `currency`. */
   readonly price: number
   readonly currency: string
-  /** ISO 8601 as submitted: times of day are read in the offset written (rules/rates 4.2). */
+  /** Start and end as sent (ISO 8601); times of day are those of the written offset (rules/rates 4.2). */
   readonly start: string
   readonly end: string
-  /** Whole, at least 1. */
+  /** Quantity, a whole number of at least 1. */
   readonly quantity: number
 }
 
-/** The breakdown as the interface shows it; failures name the request field. */
+/** Calculates the breakdown for the API; errors are keyed by request field. */
 export const calculateRate = (request: RateRequest): Result.Result<RateBreakdown, FieldErrors> =>
   Result.map(calculateRateMinor(request), toBreakdown)
 
-/** The calculation in minor units. */
+/** Calculates the breakdown in minor units, as big integers. */
 export const calculateRateMinor = (request: RateRequest): Result.Result<RateCalculation, FieldErrors> => {
   const strategy = strategyOf(request.calculation_strategy)
   if (strategy === undefined) return Result.fail({ calculation_strategy: ["The calculation strategy is unknown."] })
@@ -69,7 +69,7 @@ interface Counted {
   readonly units: number
   readonly unit_label: string
 }
-/** The units of the window by the method's period; 1 for fixed prices. */
+/** Units of the window in the method's period; 1 for fixed prices. */
 const counted = (request: RateRequest): Result.Result<Counted, FieldErrors> => {
   const start = parseMoment(request.start)
   const end = parseMoment(request.end)
@@ -89,12 +89,12 @@ const basePrice = (request: RateRequest, { unit_label, units }: Counted): RateCa
     : unmodified(request, units, unit_label, price * BigInt(units), [flatLine(1, units, price)])
 }
 
-/** Result for a line, in minor units; above 2^53 not exact, but of the right size, so that limits still refuse it. */
+/** Units and total of a line, in minor units. Above 2^53 the total is not exact, but near enough to exceed limits. */
 interface RateTotal {
   readonly units: number
   readonly total: number
 }
-/** Units and total of `calculateRateMinor`, without a breakdown where none is needed to know them. */
+/** Units and total as of `calculateRateMinor`, without calculating a breakdown unless modifiers need it. */
 export const calculateRateTotal = (request: RateRequest): Result.Result<RateTotal, FieldErrors> => {
   const strategy = strategyOf(request.calculation_strategy)
   if (
@@ -120,7 +120,7 @@ const blockOf = ({ strategy_config }: RateRequest): { readonly block: number; re
   block: Math.max(0, integerOr(strategy_config["fixed_period_units"], 0)),
   charge: integerOr(strategy_config["fixed_charge"], 0)
 })
-/** One charge for a block of units, used or not, and the price for each unit beyond it. */
+/** Price of a hybrid rate: one charge for a block of units, used or not, and a price for each unit beyond. */
 const hybridPrice = (request: RateRequest, units: number, unit_label: string): RateCalculation => {
   const price = BigInt(request.price)
   const { block, ...fixed } = blockOf(request)
@@ -159,7 +159,7 @@ const unmodified = (
   applied: []
 })
 
-/** Price of a product without a matching rate: zero, counted in plain days (rules/rates 4.7). */
+/** Method for products without a matching rate: price zero, counted in plain days (rules/rates 4.7). */
 export const noRateMethod: RateMethod = {
   calculation_strategy: "period",
   base_period: "daily",
@@ -168,15 +168,12 @@ export const noRateMethod: RateMethod = {
   modifier_configs: {}
 }
 
-// Which of a product's rates applies, and which overlap (rules/rates 5).
+// Chooses a product's rate, and finds overlapping ones (rules/rates 5).
 
-/**
- * The columns of a product rate that decide whether it applies. Dates are plain days, both ends inclusive; null is
- * open.
- */
+/** Columns that decide whether a product rate applies. Dates are plain days, both inclusive; null is open. */
 export interface ProductRateWindow {
   readonly id: number
-  /** Null: every store. */
+  /** Store of the rate; null for all stores. */
   readonly store_id: number | null
   readonly transaction_type: string
   readonly priority: number
@@ -184,27 +181,27 @@ export interface ProductRateWindow {
   readonly valid_to: string | null
 }
 
-/** A product rate together with the method of its definition. */
+/** A product rate with the method of its definition. */
 export interface PricedRate extends ProductRateWindow {
   readonly rate_definition_id: number
   /** Minor units of `currency`. */
   readonly price: number
   readonly currency: string
   readonly method: RateMethod
-  /** The name of the rate definition; only explanations use it. */
+  /** Name of the rate definition, for explanations. */
   readonly definition_name?: string
 }
 
 export interface RateLookup {
   readonly transaction_type: RateTransactionType
   readonly store_id: number | null
-  /** ISO 8601 as submitted; the day it names in its own offset is the one that counts. */
+  /** Start as sent (ISO 8601); its date in the written offset counts. */
   readonly start: string
 }
 
 /**
- * The rates of one product that apply to a request, the chosen one first: highest priority, then the store's own before
- * all-stores, then the newest. Only the start date is looked at; one rate covers the whole hire.
+ * Rates of one product that apply, best first: highest priority, then the store's own before all-stores, then newest.
+ * Only the start date counts; one rate covers the whole hire.
  */
 export const applicableRates = <R extends ProductRateWindow>(
   rates: ReadonlyArray<R>,
@@ -220,7 +217,7 @@ export const applicableRates = <R extends ProductRateWindow>(
     .sort(byPrecedence)
 }
 
-/** The chosen rate among those of one product, or null. */
+/** The rate to use of one product's rates; null if none applies. */
 export const resolveProductRate = <R extends ProductRateWindow>(
   rates: ReadonlyArray<R>,
   question: RateLookup
@@ -230,8 +227,8 @@ const byPrecedence = (a: ProductRateWindow, b: ProductRateWindow): number =>
   b.priority - a.priority || Number(b.store_id !== null) - Number(a.store_id !== null) || b.id - a.id
 
 /**
- * Ids, ascending, of the product's other rates that a saved one overlaps: same store (all-stores only equals
- * all-stores), transaction type and priority, and at least one day in common. A warning, never a refusal.
+ * Ids of the product's rates that overlap with a saved one, ascending: equal store, transaction type and priority, and
+ * a common day. Overlaps are only warned about.
  */
 export const overlappingRateIds = (
   saved: ProductRateWindow,

@@ -1,5 +1,5 @@
 /**
- * Stage 1 of pricing: what one line costs before rules, surcharges and tax (rules/rates 9.1, 9.2; rules/opportunities
+ * Stage 1 of pricing: price of one line before rules, surcharges and tax (rules/rates 9.1, 9.2; rules/opportunities
  * 7.6).
  */
 import { Result } from "effect"
@@ -10,25 +10,25 @@ import { MAX_MONEY_MINOR, percentOfMoney, withoutPercent } from "../../values/mo
 import { calculateRateTotal, type RateMethod } from "./engine.ts"
 import type { RateTransactionType } from "./modifiers.ts"
 
-// Tax: its amount, and the rule that decides its percentage (rules/rates 8).
+// Calculates tax, and finds the rate for a pair of tax classes (rules/rates 8).
 
 /** Decimals of a tax percentage: "20.0000". */
 const TAX_RATE_SCALE = 4
 
-/** Minor units; net + tax = gross always. */
+/** An amount without and with tax, in minor units; net + tax = gross always. */
 export interface TaxedAmount {
   readonly net: number
   readonly tax: number
   readonly gross: number
 }
 
-/** Tax on top of a net amount. `rate` is a percentage: "20.0000". Negative amounts mirror positive ones. */
+/** Adds tax to a net amount. `rate`: percentage such as "20.0000". Negative amounts mirror positive ones. */
 export const exclusiveTax = (net: number, rate: string): TaxedAmount => {
   const tax = percentOfMoney(net, rate)
   return { net, tax, gross: net + tax }
 }
 
-/** Tax contained in a gross amount: the net is rounded, the tax is what remains. */
+/** Splits a gross amount into net and tax; the net is rounded, and the tax is the remainder. */
 export const inclusiveTax = (gross: number, rate: string): TaxedAmount => {
   const net = withoutPercent(gross, rate)
   return { net, tax: gross - net, gross }
@@ -49,7 +49,7 @@ export interface TaxRule {
   readonly priority: number
   readonly is_active: boolean
 }
-/** Everything tax depends on but the two tax classes. */
+/** Tax rules, rates and default classes. */
 export interface TaxTable {
   readonly rules: ReadonlyArray<TaxRule>
   readonly rates: ReadonlyArray<TaxRate>
@@ -57,7 +57,7 @@ export interface TaxTable {
   readonly default_product_tax_class_id: number | null
 }
 
-/** The tax of a pair of classes. No tax has no rate id, the name "No Tax" and 0 percent. */
+/** Tax of a pair of classes. Without tax: no rate id, name "No Tax", 0 percent. */
 export interface ResolvedTax {
   readonly tax_rate_id: number | null
   readonly name: string
@@ -66,8 +66,8 @@ export interface ResolvedTax {
 export const noTax: ResolvedTax = { tax_rate_id: null, name: "No Tax", percentage: formatDecimal(0, TAX_RATE_SCALE) }
 
 /**
- * The tax for a member's sale tax class and a product's tax class. A missing class means no tax; a pair without a rule
- * falls back to the rule of the two default classes; an inactive rate means no tax and does not fall back.
+ * Tax for a member's and a product's tax class. Without a class there is no tax; pairs without a rule use that of the
+ * default classes; an inactive rate means no tax, without fallback.
  */
 export const resolveTax = (
   table: TaxTable,
@@ -84,20 +84,20 @@ export const resolveTax = (
     : { tax_rate_id: rate.id, name: rate.name, percentage: formatDecimal(rate.rate, TAX_RATE_SCALE) }
 }
 
-/** A percentage that a lock keeps, of a product tax class; of every class without one of its own where that is null. */
+/** A stored percentage of a product tax class, used while tax is locked; with null for all other classes. */
 export type LockedTax = Pick<ResolvedTax, keyof ResolvedTax> & { readonly product_tax_class_id: number | null }
-/** The percentages of a customer's class with every product tax class, to be kept while tax is locked. */
+/** Percentages of a customer's class with each product tax class, to store when tax is locked. */
 export const lockedTaxes = (table: TaxTable, organisation_tax_class_id: number | null): ReadonlyArray<LockedTax> => {
   const own = table.rules.filter((rule) => rule.organisation_tax_class_id === organisation_tax_class_id)
   const classes = [...new Set(own.map((rule) => rule.product_tax_class_id))].sort((a, b) => a - b)
-  // No class has the id 0: the rule of the default pair.
+  // No class has id 0, so this gives the rule of the default pair.
   const others = resolveTax(table, organisation_tax_class_id, 0)
   return [
     ...classes.map((id) => ({ product_tax_class_id: id, ...resolveTax(table, organisation_tax_class_id, id) })),
     { product_tax_class_id: null, ...others }
   ]
 }
-/** As it was locked; as the table has it while it is not, or where no percentages were kept. */
+/** Tax of a pair of classes, by stored percentages if tax is locked, else by the table. */
 export const resolveLockedTax = (
   { locked_taxes, tax_locked }: { readonly tax_locked: boolean; readonly locked_taxes: ReadonlyArray<LockedTax> },
   table: TaxTable,
@@ -133,7 +133,7 @@ export const transactionTypes: { readonly [code: number]: TransactionType } = {
   3: "sub_rental"
 }
 
-/** Which product rates price a line. Equipment hired in is hired out at the rental rate. */
+/** Transaction type of the product rates that price a line; sub-hired equipment is charged at the rental rate. */
 export const rateTypeOfLine: { readonly [T in TransactionType]: RateTransactionType } = {
   rental: "rental",
   sale: "sale",
@@ -142,19 +142,19 @@ export const rateTypeOfLine: { readonly [T in TransactionType]: RateTransactionT
 }
 
 export interface Window {
-  /** Timestamps; where one is null, a single day is charged. */
+  /** Start and end as timestamps; if one is null, a single day is charged. */
   readonly starts_at: string | null
   readonly ends_at: string | null
 }
 export interface DayOverride {
   readonly use_chargeable_days: boolean
-  /** Decimal string with one decimal, or null. */
+  /** Chargeable days as a decimal string with one decimal, or null. */
   readonly chargeable_days: string | null
 }
 
 /**
- * Days of a line without a rate: the override, rounded to whole days, else the whole 24-hour days of the window,
- * rounded down; at least one. The rate engine counts its own days, rounded up.
+ * Chargeable days of a line without a rate: the override, rounded to whole days, else full 24-hour days of the window;
+ * at least one. The rate engine counts otherwise, rounding up.
  */
 export const chargeableDays = (window: Window, override: DayOverride): number => {
   if (override.use_chargeable_days && override.chargeable_days !== null) {
@@ -168,41 +168,41 @@ export const chargeableDays = (window: Window, override: DayOverride): number =>
 
 export interface LineRequest extends Window {
   readonly transaction_type: TransactionType
-  /** Decimal string; priced in whole units, rounded half away from zero. */
+  /** Quantity as a decimal string, rounded half away from zero to whole units for pricing. */
   readonly quantity: string
-  /** The manual price in minor units, or null to let a rate decide. 0 for accessories charged at zero. */
+  /** Manual price in minor units; null to use a rate. 0 for accessories charged at zero. */
   readonly manual_unit_price: number | null
-  /** The manual price is this total of the whole line, whatever the quantity and the time. */
+  /** Manual total of the whole line, whatever its quantity and time. */
   readonly manual_total?: number | null
-  /** The chosen product rate, its price converted to `currency`; null when there is none. */
+  /** Chosen product rate with its price converted to `currency`; null if none applies. */
   readonly rate: { readonly price: number; readonly method: RateMethod } | null
-  /** The stored unit price in minor units, which a line keeps when neither of the above applies. */
+  /** Stored unit price in minor units, used if there is neither a manual price nor a rate. */
   readonly carried_unit_price: number
-  /** Percentage with up to 2 decimals, or null. */
+  /** Discount percentage with up to 2 decimals, or null. */
   readonly discount_percent: string | null
   readonly days: DayOverride
-  /** A manual or carried price counts once, whatever the time. */
+  /** Whether a manual or carried price is charged once, whatever the time. */
   readonly is_fixed?: boolean
   readonly currency: string
   readonly prices_include_tax: boolean
-  /** Percentage of the line's tax: "20.0000". */
+  /** Tax percentage of the line: "20.0000". */
   readonly tax_rate: string
 }
 
-/** Minor units. */
+/** Price of a line; amounts are in minor units. */
 export interface PricedLine {
   readonly source: "manual" | "rate" | "carried"
   readonly unit_price: number
-  /** Engine units or chargeable days; 1 for manual sales and fixed prices. */
+  /** Units by the engine, or chargeable days; 1 for manual sales and fixed prices. */
   readonly units: number
   readonly subtotal: number
-  /** The amount of the line's own discount. */
+  /** Amount of the line's own discount. */
   readonly discount: number
-  /** Net of the line discount and of tax. */
+  /** Total after the line's discount, without tax. */
   readonly total: number
 }
 
-/** The highest line total: a roll-up of a thousand such lines still counts exactly. */
+/** Maximum line total, so that the sum of a thousand such lines is still exact. */
 const MAX_LINE_TOTAL_MINOR = 9_000_000_000_000
 
 export const priceLine = (line: LineRequest): Result.Result<PricedLine, FieldErrors> => {
@@ -218,7 +218,7 @@ export const priceLine = (line: LineRequest): Result.Result<PricedLine, FieldErr
   return Result.succeed({ source, unit_price, units, subtotal, discount, total })
 }
 
-/** `subtotal`: minor units; not exact above the limit of a line. */
+/** Price of a line before discount. `subtotal`: minor units; above the limit of a line it is not exact. */
 type Subtotal = Pick<PricedLine, "source" | "unit_price" | "units" | "subtotal">
 
 const lineSubtotal = (line: LineRequest): Result.Result<Subtotal, FieldErrors> => {
@@ -243,7 +243,7 @@ const lineSubtotal = (line: LineRequest): Result.Result<Subtotal, FieldErrors> =
   return Result.succeed({ source: "rate", unit_price: price, units, subtotal: total })
 }
 
-/** Rounded price of one unit of a line with this total; only full units are charged. */
+/** Rounded price of one unit of a line with this total; only whole units count. */
 export const shareOf = (total: number, quantity: string): number =>
   Math.round(total / Math.max(1, wholeUnits(quantity)))
 
@@ -258,16 +258,13 @@ const byTheDay = (line: LineRequest, source: "manual" | "carried", unit_price: n
   }
 }
 
-/** Failures of the engine, under the names of the line's fields. */
+/** Errors of the engine, keyed by the line's fields. */
 const asLineErrors = (errors: FieldErrors): FieldErrors => {
   const names: { readonly [field: string]: string } = { start: "starts_at", end: "ends_at" }
   return Object.fromEntries(Object.entries(errors).map(([field, texts]) => [names[field] ?? field, texts]))
 }
 
-/**
- * Errors of a manual price: the unit price and the total of the line must be within the range of money (rules/rates
- * 9.3).
- */
+/** Errors of a manual price: unit price and line total must be within the range of money (rules/rates 9.3). */
 export const overrideErrors = (unit_price: number, line: PricedLine): FieldErrors | undefined =>
   unit_price < 0 || unit_price > MAX_MONEY_MINOR || line.subtotal > MAX_MONEY_MINOR
     ? { unit_price: [`The unit price makes the line total greater than ${MAX_MONEY_MINOR} minor units.`] }

@@ -14,11 +14,11 @@ import {
   wallClockMs
 } from "../../values/moment.ts"
 
-/** Strategies, base periods and modifiers of the rate engine, and which strategy supports which (rules/rates 1). */
+/** Strategies, base periods and modifiers of the rate engine, and the combinations supported (rules/rates 1). */
 export type CalculationStrategy = "period" | "fixed" | "hybrid"
 export type BasePeriod = "half_hourly" | "hourly" | "daily" | "weekly" | "monthly"
 export type Modifier = "multiplier" | "factor"
-/** Transaction types that product rates exist for. */
+/** Transaction types that product rates can have. */
 export type RateTransactionType = "rental" | "sale" | "service"
 
 export interface StrategyFacts {
@@ -36,13 +36,13 @@ interface ModifierFacts {
 interface BasePeriodFacts {
   readonly label: string
   readonly unit_label: string
-  /** Minutes of one unit; those of a week depend on its rental days. A month is always 30 days. */
+  /** Minutes of one unit: a month has 30 days, and a week depends on its rental days. */
   readonly minutes: number
-  /** `clock` periods ignore the cut-offs of first and last day. */
+  /** Whether cut-offs of first and last day apply: only to `day` periods. */
   readonly kind: "clock" | "day"
 }
 
-/** In the order GET /rate_engine/strategies lists them. */
+/** Strategies, in the order of GET /rate_engine/strategies. */
 export const strategies: ReadonlyArray<StrategyFacts> = [
   {
     identifier: "period",
@@ -61,7 +61,7 @@ export const strategies: ReadonlyArray<StrategyFacts> = [
   }
 ]
 
-/** In the order they run, whatever order they are sent in. */
+/** Modifiers, in the order they run, whatever order is sent. */
 export const modifiers: ReadonlyArray<ModifierFacts> = [
   { identifier: "multiplier", label: "Multiplier", priority: 100 },
   { identifier: "factor", label: "Factor", priority: 200 }
@@ -87,14 +87,14 @@ export const isBasePeriod = (value: unknown): value is BasePeriod =>
 export const supportsModifier = (strategy: StrategyFacts, modifier: Modifier): boolean =>
   modifier === "multiplier" ? strategy.supports_multiplier : strategy.supports_factor
 
-/** The enabled modifiers a strategy supports, each once, in the order they run. */
+/** Enabled modifiers that the strategy supports, without duplicates, in the order they run. */
 export const runningModifiers = (
   strategy: StrategyFacts,
   enabled: ReadonlyArray<string>
 ): ReadonlyArray<ModifierFacts> =>
   modifiers.filter(({ identifier }) => enabled.includes(identifier) && supportsModifier(strategy, identifier))
 
-/** `calculation_strategy_name` and `base_period_name` of a rate definition. */
+/** Labels of strategy and base period, for `calculation_strategy_name` and `base_period_name`. */
 export const strategyLabel = (strategy: CalculationStrategy): string => strategyOf(strategy)?.label ?? strategy
 export const basePeriodLabel = (period: BasePeriod | null): string | null =>
   period === null ? null : basePeriods[period].label
@@ -107,13 +107,13 @@ export const rateTransactionTypes: { readonly [T in RateTransactionType]: string
 export const isRateTransactionType = (value: unknown): value is RateTransactionType =>
   typeof value === "string" && Object.hasOwn(rateTransactionTypes, value)
 
-// The answer of the rate engine as the API shows it (rules/rates 4.6).
+// Result of the rate engine in responses (rules/rates 4.6).
 
 interface RateLineItem {
-  /** 1-based position of the first and the last unit, both inclusive. */
+  /** Positions of first and last unit, from 1, both inclusive. */
   readonly period_from: number
   readonly period_to: number
-  /** As configured: "1.0" and "1" are different texts. */
+  /** Multiplier as configured: "1.0" and "1" differ. */
   readonly multiplier: string
   readonly unit_price: string
   readonly line_total: string
@@ -121,9 +121,9 @@ interface RateLineItem {
 interface AppliedModifier {
   readonly key: Modifier
   readonly label: string
-  /** Free text; not for parsing. */
+  /** Description for people; not for parsing. */
   readonly description: string
-  /** Per-unit subtotals as money strings. */
+  /** Subtotal per unit before and after, as money strings. */
   readonly before: string
   readonly after: string
 }
@@ -139,7 +139,7 @@ export interface RateBreakdown {
   readonly applied_modifiers: ReadonlyArray<AppliedModifier>
 }
 
-/** The same in minor units, as the engine computes it. Integers of any size, so that no digit is lost. */
+/** A `RateBreakdown` in minor units, as calculated; big integers keep every digit. */
 export interface RateCalculation {
   readonly currency: string
   readonly unit_price: bigint
@@ -191,26 +191,26 @@ export const toBreakdown = (calculation: RateCalculation): RateBreakdown => {
   }
 }
 
-// How many units a window counts (rules/rates 4.1). Constant work however long the window is.
+// Counts the units of a window (rules/rates 4.1), in constant time whatever its length.
 
-/** Limit of hourly and half-hourly hires: more is a mistake in the dates (rules/rates 10). */
+/** Maximum units of hourly and half-hourly hires; more are taken as mistaken dates (rules/rates 10). */
 const MAX_CLOCK_UNITS = 100_000
 
-/** How a window was counted, step by step. */
+/** Result of counting a window, with intermediate values. */
 export interface UnitCount {
   readonly units: number
-  /** The window after the cut-offs. */
+  /** Start and end after cut-offs. */
   readonly start: Moment
   readonly end: Moment
-  /** Minutes before the leeway is taken off: all that passed, or those within business hours. */
+  /** Minutes before the leeway: all of the window, or those within business hours. */
   readonly minutes: number
   readonly leeway_minutes: number
   readonly unit_minutes: number
 }
 
 /**
- * Units of a hire: at least one, parts always round up. Cut-offs move the window of day-based periods, business hours
- * count only the opening minutes, the leeway is taken off once from the whole.
+ * Counts units of a hire: at least one, and parts as whole ones. Cut-offs move the window of day-based periods, with
+ * business hours only opening minutes count, and the leeway is subtracted once.
  */
 export const measureUnits = (
   period: BasePeriod,
@@ -244,7 +244,10 @@ const minutesPerUnit = (period: BasePeriod, config: JsonObject): number =>
     ? Math.max(1, integerOr(config["rental_days_per_week"], 7)) * DAY_MINUTES
     : basePeriods[period].minutes
 
-/** A time equal to the cut-off does not move the window. Times are read in the offset they were written with. */
+/**
+ * Moves start and end by the cut-off times; times equal to the cut-off do not move. Times of day are those of the
+ * written offset.
+ */
 const cutOff = (config: JsonObject, start: Moment, end: Moment): { readonly start: Moment; readonly end: Moment } => {
   const last = parseTimeOfDay(config["last_day_cutoff"])
   const first = parseTimeOfDay(config["first_day_cutoff"])
@@ -256,14 +259,14 @@ const cutOff = (config: JsonObject, start: Moment, end: Moment): { readonly star
       }
 }
 
-/** Offsets up to an hour apart are one place before and after a clock change; otherwise the start's offset is used. */
+/** Brings the end to the start's offset, unless they differ by an hour at most, as before and after a clock change. */
 const onClockOf = (start: Moment, end: Moment): Moment =>
   Math.abs(end.offset_minutes - start.offset_minutes) <= 60 ? end : { ...end, offset_minutes: start.offset_minutes }
 
 const elapsedMinutes = (start: Moment, end: Moment): number =>
   Math.max(0, Math.floor((end.epoch_ms - start.epoch_ms) / MINUTE_MS))
 
-/** Opening minutes of every calendar day, weekends included, in one offset; seconds are dropped day by day. */
+/** Opening minutes of each calendar day, weekends included, in one offset; seconds are dropped per day. */
 const businessMinutes = (config: JsonObject, start: Moment, end: Moment): number => {
   const open = (parseTimeOfDay(config["business_hours_start"]) ?? 0) * MINUTE_MS
   const close = (parseTimeOfDay(config["business_hours_end"]) ?? DAY_MINUTES) * MINUTE_MS
@@ -281,7 +284,7 @@ const businessMinutes = (config: JsonObject, start: Moment, end: Moment): number
   return openOn(firstDay) + wholeDays * ((close - open) / MINUTE_MS) + openOn(lastDay)
 }
 
-/** A stored whole number; absent and null count as the fallback. */
+/** A stored whole number; the fallback for anything else. */
 export const integerOr = (value: unknown, fallback: number): number =>
   typeof value === "number" && Number.isFinite(value) ? Math.trunc(value) : fallback
 
@@ -315,7 +318,8 @@ interface Change {
 }
 
 /**
- * One multiplier for each position; the last applies to all further ones. Neighbours with the same text share a line.
+ * Price by position: each has a multiplier, and further positions have the last one's. Neighbours with multipliers of
+ * equal text share a line.
  */
 const applyMultiplier = (config: JsonObject, calculation: RateCalculation): Change => {
   const tiers = rows(config["tiers"]).map((row) => decimalOr(row["multiplier"], "1.0"))
@@ -336,7 +340,9 @@ interface Run {
   readonly multiplier: string
 }
 
-/** Takes time by the number of tiers, not of units: all units after the last tier are one run. */
+/**
+ * Runs of positions with equal multipliers. Takes time by tiers, not units: all units after the last tier are one run.
+ */
 const multiplierRuns = (tiers: ReadonlyArray<string>, units: number): ReadonlyArray<Run> => {
   const used = tiers.length === 0 ? ["1.0"] : tiers.slice(0, units)
   const runs: Array<{ from: number; to: number; multiplier: string }> = []
@@ -350,7 +356,7 @@ const multiplierRuns = (tiers: ReadonlyArray<string>, units: number): ReadonlyAr
   return runs
 }
 
-/** The factor of the first range, in list order, that holds the quantity; undefined when none does. */
+/** Factor of the first range that contains the quantity, in list order; undefined if none does. */
 export const factorFor = (config: JsonObject, quantity: number): string | undefined => {
   const range = rows(config["ranges"]).find(
     (row) => quantity >= integerOr(row["from"], 1) && quantity <= integerOr(row["to"], Number.POSITIVE_INFINITY)
@@ -358,7 +364,7 @@ export const factorFor = (config: JsonObject, quantity: number): string | undefi
   return range === undefined ? undefined : decimalOr(range["factor"], "1.0")
 }
 
-/** Without a matching range the factor is 1.0. Lines do not change. */
+/** Multiplies the subtotal by the factor for the quantity, 1.0 without a matching range. Lines do not change. */
 const applyFactor = (config: JsonObject, calculation: RateCalculation): Change => {
   const { quantity } = calculation
   const factor = factorFor(config, quantity) ?? "1.0"

@@ -1,4 +1,4 @@
-/** Stage 3 of pricing: the surcharges of the groups switched on for an opportunity (rules/billing 5). */
+/** Stage 3 of pricing: surcharges of groups enabled for an opportunity (rules/billing 5). */
 import { Result } from "effect"
 import { parseDecimal } from "../../values/decimal.ts"
 import { formatMoney, parseMoney, percentOfMoney } from "../../values/money.ts"
@@ -21,12 +21,12 @@ export interface Surcharge {
   readonly id: number
   readonly name: string
   readonly calculation_type: SurchargeCalculation
-  /** Percentage with 2 decimals, or an amount in major units of the opportunity's currency. */
+  /** Percentage with 2 decimals, or an amount in the opportunity's currency. */
   readonly value: string
   readonly applies_to: SurchargeScope
-  /** Product tax class; null for the default one. */
+  /** Product tax class; null for the default. */
   readonly tax_class_id: number | null
-  /** Minor units. */
+  /** Limits in minor units; null for none. */
   readonly min_amount: number | null
   readonly max_amount: number | null
   readonly sort_order: number
@@ -40,7 +40,7 @@ export interface SurchargeGroup {
   readonly surcharges: ReadonlyArray<Surcharge>
 }
 
-/** A group with its amounts, stored in the base currency, converted at the exchange rate of the opportunity. */
+/** The group with its amounts, stored in the base currency, converted by the opportunity's exchange rate. */
 export const surchargeGroupIn = (group: SurchargeGroup, money: LineCurrency): SurchargeGroup =>
   group.surcharges.length === 0 || money.currency === money.base_currency
     ? group
@@ -64,9 +64,9 @@ export const surchargeGroupIn = (group: SurchargeGroup, money: LineCurrency): Su
       }
 
 interface SurchargeRequest {
-  /** The groups switched on; inactive ones and those of another store charge nothing. */
+  /** Enabled groups; inactive ones and those of other stores charge nothing. */
   readonly groups: ReadonlyArray<SurchargeGroup>
-  /** Lines that are charged, net after discounts. */
+  /** Charged lines, net after discounts. */
   readonly lines: ReadonlyArray<{ readonly transaction_type: TransactionType; readonly net: number }>
   /** Chargeable days of the opportunity, at least 1. */
   readonly days: number
@@ -74,26 +74,26 @@ interface SurchargeRequest {
   readonly store_id: number | null
 }
 
-/** One computed cost, read-only: cost type Surcharge, net. */
+/** A calculated surcharge, as a read-only cost of type Surcharge, net. */
 interface AppliedSurcharge extends NetCharge {
   readonly surcharge_group_id: number
   readonly surcharge_id: number
   readonly name: string
 }
 
-/** A surcharge with the amount it is computed on. */
+/** A calculated surcharge with its base amount. */
 export interface CalculatedSurcharge extends AppliedSurcharge {
   readonly surcharge: Surcharge
   readonly group: SurchargeGroup
-  /** Minor units: the net of the lines of its kind. */
+  /** Net of the lines in its scope, in minor units. */
   readonly base: number
-  /** Before its minimum and maximum. */
+  /** Amount before minimum and maximum. */
   readonly unlimited: number
 }
 
 /**
- * In the order of groups, then of surcharges. Without a line of its kind a surcharge charges nothing, not even its
- * minimum.
+ * Calculates surcharges in the order of groups and of surcharges in them. A surcharge without lines in its scope
+ * charges nothing, not even its minimum.
  */
 export const applySurcharges = (request: SurchargeRequest): ReadonlyArray<AppliedSurcharge> =>
   calculateSurcharges(request).map(
@@ -138,7 +138,7 @@ interface Sorted {
 }
 const bySortOrder = (a: Sorted, b: Sorted): number => a.sort_order - b.sort_order || a.id - b.id
 
-/** Sub-rental lines count as rental: the customer hires them like any other. */
+/** Whether a line is in a surcharge's scope; sub-rentals count as rental, as customers hire them alike. */
 const isInScope = (scope: SurchargeScope, type: TransactionType): boolean =>
   scope === "all" || scope === type || (scope === "rental" && type === "sub_rental")
 
@@ -157,7 +157,7 @@ const surchargeAmount = (surcharge: Surcharge, base: number, { currency, days }:
 const withinLimits = ({ max_amount, min_amount }: Surcharge, amount: number): number =>
   Math.min(max_amount ?? Number.POSITIVE_INFINITY, Math.max(min_amount ?? Number.NEGATIVE_INFINITY, amount))
 
-/** Reads `value` of a body into the stored decimal string: a percentage of 0 to 100 with 2 decimals, or money. */
+/** Parses `value` into the stored decimal string: a percentage of 0 to 100 with 2 decimals, or money. */
 export const readSurchargeValue = (
   type: SurchargeCalculation,
   value: unknown,
@@ -167,14 +167,15 @@ export const readSurchargeValue = (
     ? parseDecimal(value, { scale: 2, min: "0", max: "100" })
     : Result.map(parseMoney(value, currency), (minor) => formatMoney(minor, currency))
 
-// The four stages of pricing (rules/billing 4): 1 lines, which are input here, 2 discount rules, 3 surcharges, 4 totals
+// The four stages of pricing (rules/billing 4): 1 lines (input here), 2 discount rules, 3 surcharges, 4 totals and tax.
+// A deal price skips stages 2 and 3; a price lock keeps their earlier results.
 // and tax. With a deal price stages 2 and 3 are skipped; while prices are locked their results from before the lock are
 // kept.
 
 export interface StageLine {
   readonly id: number
   readonly transaction_type: TransactionType
-  /** Minor units: the total of `priceLine`. */
+  /** Net in minor units: the total of `priceLine`. */
   readonly net: number
   readonly product_tax_class_id: number | null
   readonly tax_rate?: string | null | undefined
@@ -187,7 +188,7 @@ export interface StageLine {
 
 /** Results of stages 2 and 3, which locked opportunities keep. */
 export interface RuleOutcome {
-  /** Discount by rules in minor units, by line id; 0 for lines without an entry. */
+  /** Discount by rules in minor units, by line id; missing lines have none. */
   readonly line_discounts: ReadonlyMap<number, number>
   readonly applied_rules: ReadonlyArray<AppliedRule>
   readonly surcharges: ReadonlyArray<AppliedSurcharge>
@@ -202,18 +203,18 @@ export interface StagesRequest
   readonly surcharge_groups: ReadonlyArray<SurchargeGroup>
   /** Chargeable days of the opportunity. */
   readonly days: number
-  /** `taxOf` gives the percentages of the lock. */
+  /** Whether tax is locked; `taxOf` then gives the stored percentages. */
   readonly tax_locked: boolean
-  /** The results to keep while pricing is locked, else null. */
+  /** Earlier results to use while pricing is locked, else null. */
   readonly locked: RuleOutcome | null
 }
 
 export interface PricedOpportunity extends RuleOutcome, RollUp {
-  /** Minor units by line id, after every discount. */
+  /** Net in minor units after all discounts, by line id. */
   readonly line_nets: ReadonlyMap<number, number>
 }
 
-/** Fails under `charge_total` where a sum is too large to be exact. */
+/** Prices an opportunity by all stages; fails under `charge_total` if a sum is too large to be exact. */
 export const priceOpportunity = (request: StagesRequest): Result.Result<PricedOpportunity, FieldErrors> => {
   const outcome = request.deal_total !== null ? nothing : (request.locked ?? runRules(request))
   const line_nets = new Map<number, number>()
@@ -236,15 +237,13 @@ export const priceOpportunity = (request: StagesRequest): Result.Result<PricedOp
 
 const nothing: RuleOutcome = { line_discounts: new Map(), applied_rules: [], surcharges: [] }
 
-/** A discount kept from before a lock may exceed its line, whose price changed since; the net is at least 0. */
+/** Net of a line after rules, at least 0: a discount kept by a lock may exceed a line whose price changed since. */
 const netOf = (line: StageLine, { line_discounts }: RuleOutcome): number => {
   const discount = line_discounts.get(line.id) ?? 0
   return discount === 0 ? line.net : Math.max(0, line.net - discount)
 }
 
-/**
- * Lines in order of id: moving lines in the quote does not change which of them get the minor units left by rounding.
- */
+/** Lines by id, so that moving lines does not change which of them get minor units left over by rounding. */
 const asEntered = ({ lines }: StagesRequest): ReadonlyArray<StageLine> =>
   lines.every((line, index) => line.id >= (lines[index - 1]?.id ?? line.id))
     ? lines
@@ -256,7 +255,7 @@ export const discountRequestOf = (request: StagesRequest): DiscountRequest => ({
   lines: asEntered(request)
 })
 
-/** Input of stage 3: the lines that are charged, less the discounts of rules. */
+/** Input of stage 3: charged lines, net of discounts by rules. */
 export const surchargeRequestOf = (
   request: StagesRequest,
   line_discounts: RuleOutcome["line_discounts"]

@@ -7,12 +7,12 @@ import { exclusiveTax, inclusiveTax, noTax, type ResolvedTax, type TransactionTy
 
 export interface TotalLine {
   readonly transaction_type: TransactionType
-  /** Minor units, net: after every discount, without tax. */
+  /** Net in minor units, after every discount. */
   readonly net: number
-  /** Null (no product, or one without a class): untaxed. */
+  /** Product tax class; null for untaxed (no product, or a product without a class). */
   readonly product_tax_class_id: number | null
   readonly is_optional: boolean
-  /** The percentage it was priced at, which stays until it is priced again; without it, that of its class. */
+  /** Tax percentage it was last priced with, if stored; otherwise that of its class applies. */
   readonly tax_rate?: string | null | undefined
 }
 
@@ -29,9 +29,9 @@ export const SURCHARGE_COST_TYPE = 2
 
 export interface TotalCost {
   readonly cost_type: number
-  /** Minor units for one; net, or gross when prices include tax. */
+  /** Amount of one in minor units; gross if prices include tax, else net. */
   readonly amount: number
-  /** Decimal string, counted in whole units. */
+  /** Quantity as a decimal string; only whole units count. */
   readonly quantity: string
   readonly is_optional: boolean
   readonly tax_rate?: string | null | undefined
@@ -40,7 +40,7 @@ export interface TotalCost {
 export interface NetCharge {
   readonly cost_type: number
   readonly net: number
-  /** Null: the default product class. */
+  /** Product tax class; null for the default. */
   readonly product_tax_class_id: number | null
   readonly tax_rate?: string | null | undefined
 }
@@ -50,21 +50,21 @@ export interface TotalsRequest {
   readonly costs: ReadonlyArray<TotalCost>
   readonly surcharges?: ReadonlyArray<NetCharge>
   readonly prices_include_tax: boolean
-  /** The deal price, net, in minor units, or null. */
+  /** Net deal price in minor units, or null. */
   readonly deal_total: number | null
   readonly default_product_tax_class_id: number | null
-  /** Tax of the member for a product tax class; not called for lines without one. */
+  /** The member's tax for a product tax class; not called for lines without a class. */
   readonly taxOf: (product_tax_class_id: number) => ResolvedTax
 }
 
-/** One row per product tax class and percentage, minor units; tax is rounded once for the whole group. */
+/** Tax of one product tax class and percentage, in minor units, rounded once for the whole group. */
 export interface TaxGroup extends ResolvedTax {
   readonly product_tax_class_id: number | null
   readonly net: number
   readonly tax: number
 }
 
-/** Minor units, all net but the last two. */
+/** Totals in minor units: all net, except tax_total and charge_including_tax_total. */
 export interface Totals {
   readonly rental_charge_total: number
   readonly sale_charge_total: number
@@ -80,13 +80,13 @@ export interface Totals {
 }
 export interface RollUp {
   readonly totals: Totals
-  /** The parts of tax_total. */
+  /** Groups that add up to tax_total. */
   readonly tax_groups: ReadonlyArray<TaxGroup>
 }
 
 /**
- * Lines and costs of the active version, optional ones left out. With a deal price the sums by type stay those of lines
- * and costs.
+ * Sums up lines and costs of the active version, without optional ones. A deal price replaces the total, but not the
+ * sums by type.
  */
 export const rollUp = (request: TotalsRequest): RollUp => {
   const lines = request.lines.filter((line) => !line.is_optional)
@@ -113,7 +113,7 @@ export const rollUp = (request: TotalsRequest): RollUp => {
   }
 }
 
-/** The net of one cost; costs are taxed in the default product class. */
+/** Net of one cost; costs are taxed in the default product class. */
 export const netCost = (
   request: Pick<TotalsRequest, "prices_include_tax" | "default_product_tax_class_id" | "taxOf">,
   cost: TotalCost
@@ -146,7 +146,7 @@ const partTotals = (lines: ReadonlyArray<TotalLine>, charges: ReadonlyArray<NetC
 
 type TaxSource = Pick<TotalLine, "product_tax_class_id" | "tax_rate">
 type Taxable = TaxSource & Pick<TotalLine, "net">
-/** The tax of its class, at the percentage it was priced at. */
+/** Tax of a class, but with the percentage it was priced at, if stored. */
 const taxAt = ({ taxOf }: Pick<TotalsRequest, "taxOf">, { product_tax_class_id, tax_rate }: TaxSource): ResolvedTax => {
   const tax = product_tax_class_id === null ? noTax : taxOf(product_tax_class_id)
   return tax_rate === undefined || tax_rate === null || compareDecimals(tax_rate, tax.percentage) === 0

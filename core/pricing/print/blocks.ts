@@ -1,6 +1,6 @@
 /**
- * A document as a tree of blocks, for paper, page and mail. It contains finished texts (amounts and dates are
- * formatted, see format.ts), so that a stored document never changes. PDF and HTML are drawn from it.
+ * A document as a tree of blocks, for paper, page and mail; PDF and HTML are rendered from it. Texts are final
+ * (formatted by format.ts), so that a stored document never changes.
  */
 import { Result, Schema } from "effect"
 
@@ -10,12 +10,12 @@ const between = (least: number, most: number): Schema.Codec<number> =>
 const few = <S extends Schema.Top>(of: S, max: number) => Schema.Array(of).check(Schema.isMaxLength(max))
 const optional = Schema.optionalKey
 
-/** Long enough for terms and conditions in one paragraph. */
+/** A text short enough for a line or paragraph, such as terms and conditions. */
 const line = limited(2_000)
 const long = limited(100_000)
 const share = between(0.01, 1_000)
 const colour = Schema.String.check(Schema.isPattern(/^#[0-9a-f]{6}$/))
-/** Addresses a reader may follow: no scripts, no files. */
+/** URL that readers may open: web, mail or telephone, no scripts or files. */
 const address = Schema.String.check(Schema.isMaxLength(2_000), Schema.isPattern(/^(https?:\/\/|mailto:|tel:)[^\s]+$/i))
 
 const run = Schema.Struct({
@@ -24,14 +24,14 @@ const run = Schema.Struct({
   italic: optional(Schema.Boolean),
   link: optional(address)
 })
-/** A stretch of text in one style. `\n` begins a new line. */
+/** Text in one style; `\n` begins a new line. */
 export type Run = typeof run.Type
 const runs = few(run, 1_000)
 
 const alignment = Schema.Literals(["start", "center", "end"])
 export type Alignment = typeof alignment.Type
 
-/** A picture, by the hash of its content (supplied when drawing) or with its content. */
+/** A picture, by the hash of its content (supplied when rendering) or with its content. */
 const picture = Schema.Union([
   Schema.Struct({ sha256: Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/)) }),
   Schema.Struct({
@@ -54,7 +54,7 @@ const key_values = Schema.Struct({
 })
 
 const symbology = Schema.Literals(["qr", "code128"])
-/** Long enough for any text of a code. */
+/** Content of a code; no code holds more. */
 const coded = limited(1_000).check(Schema.isMinLength(1))
 const fitsItsCode = Schema.makeFilter(
   ({ symbology: kind, value }: { readonly symbology: string; readonly value: string }) =>
@@ -66,36 +66,36 @@ const cell_code = Schema.Struct({ symbology, value: coded }).check(fitsItsCode)
 export type CellCode = typeof cell_code.Type
 
 const column = Schema.Struct({
-  /** Empty for a column that needs no title, such as one of tick boxes. */
+  /** Title; empty for columns without one, such as tick boxes. */
   title: line,
-  /** Its part of the width among the others. */
+  /** Width of the column relative to the others. */
   share,
   alignment: optional(alignment)
 })
 export type Column = typeof column.Type
 const cell = Schema.Struct({
   runs,
-  /** Shown smaller below: a description, a serial number. */
+  /** Small text below, such as a description or serial number. */
   note: optional(long),
-  /** A box to tick by hand, before the text; true is ticked already. */
+  /** Box before the text to tick by hand; true if ticked already. */
   tick: optional(Schema.Boolean),
-  /** For a scanner, below the text: as wide as its column at most, with its value in letters. */
+  /** Code for scanners below the text, at most as wide as its column, with its value as text. */
   code: optional(cell_code)
 })
 export type Cell = typeof cell.Type
 const row = Schema.Struct({
   kind: Schema.Literal("row"),
   cells: few(cell, 20),
-  /** Indentation of its first cell: for rows that belong to the one above, such as accessories. */
+  /** Indentation of the first cell, for rows that belong to the one above, such as accessories. */
   depth: optional(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 8 })))
 })
 export type Row = typeof row.Type
-/** A row over all columns as a heading of those below it, with a value such as their sum at its end. */
+/** A heading row over all columns, with a value at its end, such as a sum. */
 const group = Schema.Struct({
   kind: Schema.Literal("group"),
   text: line,
   value: optional(line),
-  /** Keeps the rows below it, up to the next group, on one page if they fit: the content of a case. */
+  /** Whether the rows up to the next group stay on one page if they fit, such as the contents of a case. */
   together: optional(Schema.Boolean)
 })
 export type Group = typeof group.Type
@@ -105,11 +105,11 @@ const table = Schema.Struct({
   caption: optional(line),
   columns: few(column, 20),
   rows: few(Schema.Union([row, group]), 20_000),
-  /** Every other row on a tint. */
+  /** Whether every other row is tinted. */
   striped: optional(Schema.Boolean)
 })
 export type Table = typeof table.Type
-/** Sums. Directly after a table they stay on one page with its last rows. */
+/** Sums. Directly after a table they stay on a page with its last rows. */
 const totals = Schema.Struct({
   kind: Schema.Literal("totals"),
   rows: few(Schema.Struct({ label: line, value: line, strong: optional(Schema.Boolean) }), 200)
@@ -128,7 +128,7 @@ const image = Schema.Struct({
 export type Image = typeof image.Type
 const code = Schema.Struct({
   kind: Schema.Literal("code"),
-  /** QR holds any text (a payment's, too, line by line); Code 128 one line of plain signs. */
+  /** Kind of code: QR holds any text, also of several lines; Code 128 one line of ASCII. */
   symbology,
   value: coded,
   caption: optional(line),
@@ -138,7 +138,7 @@ const code = Schema.Struct({
 export type Code = typeof code.Type
 const signature = Schema.Struct({
   kind: Schema.Literal("signature"),
-  /** The signatory's role. */
+  /** Role of the signatory. */
   label: line,
   name: optional(line),
   date: optional(line),
@@ -182,33 +182,33 @@ export type Page = typeof page.Type
 
 const document = Schema.Struct({
   format: Schema.Literal("flightcase.document"),
-  /** 1 is drawn without tags, and stays the same file; 2 is tagged for screen readers. */
+  /** Version of rendering: 1 has no tags, so that old files stay equal; 2 is tagged for screen readers. */
   version: Schema.Literals([1, 2]),
   title: line,
-  /** BCP 47: `en`, `de-CH`. How a machine speaks it; of Arabic and Hebrew, also that pages run from the right. */
+  /** Language by BCP 47, such as `en` or `de-CH`, for pronunciation and the direction of text. */
   language: Schema.String.check(Schema.isPattern(/^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$/)),
   author: optional(line),
-  /** When its content was fixed; the file's date. ISO 8601 in UTC. */
+  /** Time its content was fixed, which is the file's date; ISO 8601 in UTC. */
   dated_at: Schema.String.check(Schema.isPattern(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?Z$/)),
   page,
-  /** At the top of each page: at its start and at its end. */
+  /** Text at the start and end of each page's top. */
   header: optional(Schema.Struct({ start: optional(runs), end: optional(runs) })),
   footer: optional(
     Schema.Struct({
       lines: optional(few(line, 6)),
-      /** `{page}` and `{pages}` are replaced: "Page {page} of {pages}". */
+      /** Page numbers: `{page}` and `{pages}` are replaced in "Page {page} of {pages}". */
       page_label: optional(limited(200))
     })
   ),
-  /** Across each page, as text that can be found and copied. */
+  /** Watermark on each page; it can be searched and copied as text. */
   watermark: optional(Schema.Literals(["DRAFT", "VOID"])),
-  /** Colour of headings and lines. */
+  /** Color of headings and lines. */
   accent: optional(colour),
   blocks
 })
 export type PrintDocument = typeof document.Type
 
-/** How deep blocks may lie within blocks. */
+/** Maximum nesting of blocks. */
 const depth_max = 5
 const depthOf = (of: ReadonlyArray<Block>): number =>
   of.reduce((deepest, one) => {
@@ -216,7 +216,7 @@ const depthOf = (of: ReadonlyArray<Block>): number =>
     if (one.kind !== "columns") return deepest
     return Math.max(deepest, ...one.columns.map((part) => 1 + depthOf(part.blocks)))
   }, 1)
-/** Reading JSON by a schema that contains itself must not use up the stack. */
+/** Whether JSON is nested at most `left` levels deep, as decoding a recursive schema could exhaust the stack. */
 const isShallow = (value: unknown, left: number): boolean =>
   typeof value !== "object" ||
   value === null ||
@@ -224,7 +224,7 @@ const isShallow = (value: unknown, left: number): boolean =>
 
 const decoded = Schema.decodeUnknownResult(document, { errors: "first" })
 
-/** Reads a kept document. The failure names the part that is wrong. */
+/** Parses a stored document. Failures name the invalid part. */
 export const readDocument = (value: unknown): Result.Result<PrintDocument, string> => {
   if (!isShallow(value, 40)) return Result.fail("The document is nested too deeply.")
   return Result.flatMap(Result.mapError(decoded(value), String), (read) => {
@@ -233,7 +233,7 @@ export const readDocument = (value: unknown): Result.Result<PrintDocument, strin
     return uneven === undefined ? Result.succeed(read) : Result.fail(uneven)
   })
 }
-/** Says which table has a row with other cells than columns. */
+/** Error naming a table with a row that has more or fewer cells than columns; undefined if there is none. */
 const unevenTable = (of: ReadonlyArray<Block>): string | undefined => {
   for (const one of of) {
     const inner =
@@ -248,7 +248,7 @@ const unevenTable = (of: ReadonlyArray<Block>): string | undefined => {
   return undefined
 }
 
-/** The pictures a document names by hash, each once. */
+/** Hashes of pictures that a document refers to, without duplicates. */
 export const picturesOf = (of: ReadonlyArray<Block>): ReadonlyArray<string> => {
   const named = (one: Block): ReadonlyArray<string> => {
     if (one.kind === "together") return picturesOf(one.blocks)
@@ -262,5 +262,5 @@ export const picturesOf = (of: ReadonlyArray<Block>): ReadonlyArray<string> => {
 const right_to_left = new Set(["ar", "he", "fa", "ur", "ps", "yi", "dv", "ckb", "ug", "sd"])
 export const isRightToLeft = (language: string): boolean => right_to_left.has(language.split("-")[0] ?? "")
 
-/** Text in one style, as a cell or paragraph holds it. */
+/** Runs of a text in one style, for cells and paragraphs. */
 export const plain = (text: string): ReadonlyArray<Run> => [{ text }]

@@ -1,4 +1,4 @@
-/** Text in HTML. */
+/** Escapes text for HTML. */
 const signs: { readonly [sign: string]: string } = {
   "&": "&amp;",
   "<": "&lt;",

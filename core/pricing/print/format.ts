@@ -1,22 +1,22 @@
-/** Amounts, numbers and dates as documents show them. */
+/** Formats amounts, numbers and dates for documents. */
 import { currencies, currencyOf } from "../../values/currency.ts"
 import { wallOf } from "../../values/time.ts"
 
 /**
- * Formats of amounts and dates by language. Plain tables, not `Intl`, whose results change with Node's release: a
- * document drawn again must be the same.
+ * Formats of one language. Not from `Intl`, whose results change with Node's releases: documents rendered again must be
+ * equal.
  */
 interface Locale {
   readonly decimal: string
   readonly group: string
-  /** Position of the currency: `¤1` or `1 ¤`, the latter with a no-break space. */
+  /** Position of the currency: `¤1`, or `1 ¤` with a no-break space. */
   readonly money: "before" | "before_spaced" | "after"
-  /** Currencies whose plain sign (`$`, `kr`) is unambiguous here. */
+  /** Currencies whose shared sign (`$`, `kr`) is unambiguous in this language. */
   readonly at_home: ReadonlyArray<string>
-  /** `d`, `dd`, `m`, `mm`, `yyyy` are replaced, and `month` by its name. */
+  /** Date pattern: `d`, `dd`, `m`, `mm`, `yyyy` are replaced, and `month` by its name. */
   readonly date: string
   readonly long_date: string
-  /** From January, in the form used in dates. */
+  /** Names of months from January, in the form used in dates. */
   readonly months: ReadonlyArray<string>
   readonly clock: "24" | "12"
   readonly page_label: string
@@ -80,7 +80,7 @@ const norwegian: Locale = {
   clock: "24",
   page_label: "Side {page} av {pages}"
 }
-/** Languages whose months need cases or another calendar: the date is written in figures. */
+/** Pattern for languages whose month names need cases or another calendar: dates in figures. */
 const figures = { long_date: "dd.mm.yyyy", months: [] } as const
 
 const locales: { readonly [language: string]: Locale } = {
@@ -194,12 +194,12 @@ const locales: { readonly [language: string]: Locale } = {
   he: { ...english, at_home: ["ILS"], ...figures, page_label: "{page} / {pages}" }
 }
 
-/** By language and country, else by language, else English. */
+/** Formats by language and country, else by language, else English. */
 const localeOf = (language: string): Locale => locales[language] ?? locales[language.split("-")[0] ?? ""] ?? english
 
 const nbsp = "\u00a0"
 
-/** A decimal string ("-1234.50") with the language's signs; its decimals stay as they are. */
+/** Formats a decimal string ("-1234.50"), keeping its decimals. */
 export const numberText = (amount: string, language: string): string => numberIn(amount, localeOf(language))
 const numberIn = (amount: string, { decimal, group }: Locale): string => {
   const [, sign = "", whole = "", fraction] = /^(-?)(\d+)(?:\.(\d+))?$/.exec(amount) ?? []
@@ -208,11 +208,11 @@ const numberIn = (amount: string, { decimal, group }: Locale): string => {
   return `${sign}${grouped}${fraction === undefined ? "" : decimal + fraction}`
 }
 
-/** A quantity without trailing zeros: "2.500" is 2.5. */
+/** Formats a quantity without trailing zeros: "2.500" is 2.5. */
 export const quantityText = (amount: string, language: string): string =>
   numberText(/\./.test(amount) ? amount.replace(/\.?0+$/, "") : amount, language)
 
-/** Signs that one currency alone has; `$` and `kr` are plain at home only. */
+/** Signs used by several currencies, such as `$` and `kr`; languages list where they are unambiguous. */
 const shared = new Set(currencies.map(({ symbol }) => symbol).filter((symbol, at, all) => all.indexOf(symbol) !== at))
 const signOf = (code: string, locale: Locale): string => {
   const found = currencyOf(code)
@@ -220,7 +220,7 @@ const signOf = (code: string, locale: Locale): string => {
   return shared.has(found.symbol) && !locale.at_home.includes(code) ? code : found.symbol
 }
 
-/** Money: a decimal string at its currency's own scale, as answers have it ("1234.50" EUR, "1234" JPY, "1.234" KWD). */
+/** Formats money, given as a decimal string with its currency's decimals ("1234.50" EUR, "1234" JPY, "1.234" KWD). */
 export const moneyText = (amount: string, currency: string, language: string): string => {
   const locale = localeOf(language)
   const sign = signOf(currency, locale)
@@ -231,11 +231,11 @@ export const moneyText = (amount: string, currency: string, language: string): s
   const space = locale.money === "before_spaced" || /\p{L}$/u.test(sign) ? nbsp : ""
   return `${minus}${sign}${space}${digits}`
 }
-/** "19" or "7.50" as "19 %" or "7.5%". */
+/** Formats a percentage: "19" or "7.50" as "19 %" or "7.5%". */
 export const percentText = (percent: string, language: string): string =>
   `${quantityText(percent, language)}${localeOf(language).money === "after" ? nbsp : ""}%`
 
-/** A day ("2026-12-05"), in figures or with the month's name. */
+/** Formats a date ("2026-12-05"), in figures or with the month's name. */
 export const dateText = (day: string, language: string, form: "figures" | "long" = "long"): string => {
   const [, year, month, date] = /^(\d{4})-(\d{2})-(\d{2})/.exec(day) ?? []
   if (year === undefined || month === undefined || date === undefined) return day
@@ -248,13 +248,13 @@ export const dateText = (day: string, language: string, form: "figures" | "long"
     m: String(Number(month)),
     d: String(Number(date))
   }
-  // A word such as "de" is no part: parts stand alone.
+  // Only whole words are replaced: not the "d" in a word such as "de".
   return (form === "long" ? locale.long_date : locale.date).replace(
     /(?<![a-z])(yyyy|month|mm|dd|m|d)(?![a-z])/g,
     (part) => parts[part] ?? part
   )
 }
-/** An instant as a zone's clock shows it: day and time. */
+/** Formats an instant as date and time in a zone. */
 export const momentText = (
   instant: string,
   zone: string,
@@ -266,11 +266,11 @@ export const momentText = (
   const wall = new Date(wallOf(millis, zone)).toISOString()
   return `${dateText(wall.slice(0, 10), language, form)} ${timeText(wall.slice(11, 16), language)}`
 }
-/** "14:30", or "2:30 PM" where it is written so. */
+/** Formats a time of day: "14:30", or "2:30 PM" in languages with a 12-hour clock. */
 const timeText = (time: string, language: string): string => {
   if (localeOf(language).clock === "24") return time
   const hours = Number(time.slice(0, 2))
   return `${hours % 12 === 0 ? 12 : hours % 12}:${time.slice(3, 5)}${nbsp}${hours < 12 ? "AM" : "PM"}`
 }
-/** "Page {page} of {pages}" in the language. */
+/** Pattern for page numbers in a language: "Page {page} of {pages}". */
 export const pageLabel = (language: string): string => localeOf(language).page_label

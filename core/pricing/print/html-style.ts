@@ -1,6 +1,6 @@
 /**
- * How a document looks as HTML. Each look has a name: pages name it as a class, mails carry its rules with every
- * element, because many mail programs drop style sheets.
+ * Styles of documents as HTML, by name: pages use the names as classes, mails inline the rules, as many mail programs
+ * drop style sheets.
  */
 export type Look = keyof typeof looks
 
@@ -8,7 +8,7 @@ const badge = "border:2px solid #b3261e;color:#b3261e;font-weight:700;letter-spa
 const title = "font-weight:600;text-align:START;unicode-bidi:plaintext"
 const box = "padding:6px 6px;border-bottom:1px solid #d5dae1"
 const font = `font-family:-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,"Noto Sans",sans-serif`
-/** `ACCENT`, `START` and `END` are replaced. */
+/** Styles by name; `ACCENT`, `START` and `END` are replaced. */
 const looks = {
   document: `${font};font-size:15px;line-height:1.45;color:#1c2430;text-align:START`,
   mark: `display:inline-block;margin:0 0 12px;padding:2px 10px;${badge}`,
@@ -43,7 +43,7 @@ const looks = {
   signature: "margin:20px 0 12px",
   signature_line: "max-width:320px;min-height:44px;margin:0 0 4px;border-bottom:1px solid #1c2430",
   signature_text: "margin:0",
-  // Those that override others come last.
+  // Last, as these override others.
   center: "text-align:center",
   end: "text-align:END",
   striped: "background-color:#f4f6f8",
@@ -55,7 +55,7 @@ export interface Looks {
   readonly sheet: () => string
 }
 
-/** The rules of each look for an accent and a direction. */
+/** Styles for an accent color and a direction of text. */
 export const looksFor = (accent: string, is_rtl: boolean): Looks => {
   const of = (look: Look): string =>
     looks[look]
@@ -75,8 +75,8 @@ const isLook = (name: string): name is Look => name in looks
 const looksNames = Object.keys(looks).filter(isLook)
 
 /**
- * On a phone each row of a table is a small list: its first cell on top, the others with their columns' titles. In
- * mails it must override the inline styles.
+ * Style for phones: each table row is a small list, with its first cell on top and column titles for the others. In
+ * mails it overrides inline styles.
  */
 export const narrow = `@media (max-width:600px){
 .h1{font-size:21px!important}

@@ -1,6 +1,6 @@
 /**
- * A document as HTML, from the same blocks as its PDF: as a page, as a part of one, or as a mail. All text is escaped;
- * it has no script and fetches nothing.
+ * Renders a document as HTML, from the same blocks as its PDF: a page, part of one, or a mail. Text is escaped; there
+ * are no scripts and no external requests.
  */
 import * as Base64 from "effect/encoding/Base64"
 import {
@@ -23,14 +23,14 @@ import { escaped } from "./escape.ts"
 import { type Look, type Looks, looksFor, narrow } from "./html-style.ts"
 import { type Pictures, readPicture } from "./picture.ts"
 
-// Blocks as HTML, one function for each kind.
+// Renders blocks, with one function for each kind.
 
 export interface HtmlOptions {
-  /** The content of the pictures that the document names by hash. */
+  /** Content of pictures that the document refers to by hash. */
   readonly pictures?: Pictures
-  /** Where a picture is, in place of its content: `cid:` in mails, an address on pages. */
+  /** URL of a picture, instead of its content: `cid:` in mails, a path on pages. */
   readonly addressOf?: (picture: Picture) => string | undefined
-  /** Draws barcodes as SVG; without it their text is shown instead. */
+  /** Renders codes as SVG; without it their text is shown. */
   readonly symbolOf?: (code: Code) => string
 }
 
@@ -40,10 +40,10 @@ interface Writing {
   readonly is_mail: boolean
 }
 
-/** Attributes and content are markup already: each begins with a space. */
+/** An element; attributes (each after a space) and content are escaped already. */
 const tag = (name: string, attributes: string, content: string): string => `<${name}${attributes}>${content}</${name}>`
 
-/** Text with its line ends. */
+/** Escaped text with line breaks. */
 const textHtml = (text: string): string => escaped(text.replace(/\r\n?/g, "\n")).replaceAll("\n", "<br>")
 const runsHtml = (writing: Writing, runs: ReadonlyArray<Run>): string =>
   runs
@@ -108,7 +108,7 @@ const blockHtml = (writing: Writing, block: Block): string => {
 const alignmentLook = (alignment: "start" | "center" | "end" | undefined): ReadonlyArray<Look> =>
   alignment === "center" || alignment === "end" ? [alignment] : []
 
-/** A table for layout: mail programs offer no other way to place things side by side. */
+/** Columns as a layout table, as mail programs support nothing else. */
 const columnsHtml = (writing: Writing, { columns }: Columns): string => {
   const shares = columns.reduce((sum, { share }) => sum + share, 0)
   const cells = columns.map(({ blocks, share }) =>
@@ -117,7 +117,7 @@ const columnsHtml = (writing: Writing, { columns }: Columns): string => {
   return `<table role="presentation"${writing.look("columns")}><tbody><tr>${cells.join("")}</tr></tbody></table>`
 }
 const percent = (share: number, all: number): string => `${Math.round((share * 1_000) / all) / 10}%`
-/** Adds a rule to what {@link Writing.look} wrote. */
+/** Adds a rule to a style attribute made by {@link Writing.look}. */
 const withStyle = (attribute: string, rule: string): string =>
   attribute.includes(" style=") ? `${attribute.slice(0, -1)};${rule}"` : `${attribute} style="${rule}"`
 
@@ -142,7 +142,7 @@ const tableHtml = (writing: Writing, table: Table): string => {
   })
   return [
     `<table role="table"${look("table")}>`,
-    // Mail programs show a hidden caption.
+    // Left out in mails: some mail programs show hidden captions.
     ...(table.caption === undefined || writing.is_mail
       ? []
       : [`<caption${look("caption")}>${textHtml(table.caption)}</caption>`]),
@@ -175,12 +175,12 @@ const cellHtml = (
   const note =
     cell.note === undefined || cell.note === "" ? "" : `<small${writing.look("note")}>${textHtml(cell.note)}</small>`
   const code = cell.code === undefined ? "" : cellCodeHtml(writing, cell.code)
-  // Amounts are never broken; a long name may be.
+  // Names may wrap, amounts may not.
   const is_text = alignmentLook(column?.alignment).length === 0
   const shown = tag("span", writing.look(is_text ? "name" : "text"), box + runsHtml(writing, cell.runs))
   return tag("td", ` role="cell"${stepped}${title}`, shown + note + code)
 }
-/** A code within a table, with its value in letters; where it cannot be drawn, those alone. */
+/** A code in a table with its value below; only the value if it cannot be rendered. */
 const cellCodeHtml = (writing: Writing, code: CellCode): string => {
   const value = `<small${writing.look("note")}>${textHtml(code.value)}</small>`
   const drawn = writing.is_mail ? undefined : writing.options.symbolOf?.({ kind: "code", ...code })
@@ -204,14 +204,13 @@ const totalsHtml = ({ look }: Writing, { rows }: Totals): string =>
   )
 
 /**
- * The picture's address: from the option, else its content as a data URL. Undefined if it is missing or cannot be
- * shown.
+ * URL of a picture: as given by the options, else a data URL with its content. Undefined if it is missing or unsafe.
  */
 const pictureAddress = ({ options }: Writing, picture: Picture): string | undefined => {
   const told = options.addressOf?.(picture)
   if (told !== undefined) return told
   if ("base64" in picture) {
-    // Only characters valid in a URL.
+    // Base64 may only contain characters that are valid in a URL.
     return /^[A-Za-z0-9+/=\s]*$/.test(picture.base64)
       ? `data:${picture.mime_type};base64,${picture.base64.replace(/\s/g, "")}`
       : undefined
@@ -246,7 +245,7 @@ const codeHtml = (writing: Writing, code: Code): string => {
     const size = `width:${width}mm;max-width:100%${height}`
     return `<div${figure}><img alt="${escaped(code.value)}" style="${size}" src="${address}">${below}</div>`
   }
-  // Without its drawing a code for machines says nothing, unless it is an address.
+  // Without rendering, a QR code is left out, unless it holds a URL.
   if (code.symbology === "code128") return `<div${figure}>${below}</div>`
   return /^https?:\/\/\S+$/i.test(code.value)
     ? `<div${figure}>${runsHtml(writing, [{ text: code.caption ?? code.value, link: code.value }])}</div>`
@@ -268,7 +267,7 @@ const signatureHtml = (writing: Writing, { date, drawn, label, name }: Signature
 
 const policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 
-/** A self-contained page for phone, desktop and print. */
+/** Renders a self-contained page for phone, desktop and print. */
 export const htmlPage = (document: PrintDocument, options: HtmlOptions = {}): string => {
   const looks = looksOf(document)
   const { margins_mm, size, landscape } = document.page
@@ -301,13 +300,13 @@ ${htmlPart(document, options)}
 </html>
 `
 }
-/** The style sheet that {@link htmlPart} needs. */
+/** Style sheet for {@link htmlPart}. */
 export const htmlSheet = (document: PrintDocument): string => looksOf(document).sheet()
-/** The document without a page around it: one element. */
+/** Renders the document as one element, to be put into a page. */
 export const htmlPart = (document: PrintDocument, options: HtmlOptions = {}): string =>
   whole(document, { look: (...names) => ` class="${names.join(" ")}"`, options, is_mail: false })
 
-/** A mail: every element carries its own style, nothing lies outside the tables that mail programs understand. */
+/** Renders a mail: every element has inline styles, and layout uses only tables. */
 export const htmlMail = (document: PrintDocument, options: HtmlOptions = {}): string => {
   const looks = looksOf(document)
   const look = (...names: ReadonlyArray<Look>): string =>

@@ -1,19 +1,19 @@
-/** Pictures for documents: their type by content, their size, and that they load nothing else. */
+/** Checks pictures for documents: type by content, size, and no references to other content. */
 import { Result } from "effect"
 
 export interface PictureData {
   readonly mime_type: "image/png" | "image/jpeg" | "image/svg+xml"
   readonly bytes: Uint8Array
 }
-/** Pictures by the SHA-256 of their content, as {@link picturesOf} asks for them. */
+/** Content of pictures by its SHA-256, for {@link picturesOf}. */
 export type Pictures = ReadonlyMap<string, Uint8Array>
 
 const picture_bytes_max = 10_000_000
 const svg_bytes_max = 500_000
-/** Drawn, a picture takes four bytes and more for each pixel, however small its file is. */
+/** Maximum pixels: rendering takes at least four bytes for each, however small the file. */
 const pixels_max = 25_000_000
 
-/** Detects the type, and refuses content that could not be drawn safely. The failure has the reason, in words. */
+/** Type and size of a picture; fails with a reason if it could not be rendered safely. */
 export const readPicture = (bytes: Uint8Array): Result.Result<PictureData, string> => {
   if (bytes.length > picture_bytes_max) return Result.fail(`The picture is larger than ${picture_bytes_max / 1e6} MB.`)
   const size = pngSize(bytes) ?? jpegSize(bytes)
@@ -45,7 +45,7 @@ const pngSize = (bytes: Uint8Array): Size | undefined => {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   return { mime_type: "image/png", width: view.getUint32(16), height: view.getUint32(20) }
 }
-/** Walks the segments to the one that begins the frame. */
+/** Size from the first frame segment of a JPEG; undefined if it is none. */
 const jpegSize = (bytes: Uint8Array): Size | undefined => {
   if (bytes.length < 4 || bytes[0] !== 0xff || bytes[1] !== 0xd8) return undefined
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -59,7 +59,7 @@ const jpegSize = (bytes: Uint8Array): Size | undefined => {
   return { mime_type: "image/jpeg", width: 0, height: 0 }
 }
 
-/** The part of an SVG that refers outside the file or multiplies shapes. */
+/** First part of an SVG that refers to other content or multiplies shapes; undefined if none. */
 const refusedInSvg = (text: string): string | undefined => {
   if (/<!(?:DOCTYPE|ENTITY)/i.test(text)) return "a document type"
   const tag = /<(?:[\w-]+:)?(script|image|foreignObject|iframe|embed|object|use|animate\w*|set|feImage|a)[\s/>]/i.exec(
