@@ -43,7 +43,7 @@ import {
 } from "./endpoint-parts.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 
-// Everything a manifest names, nested containers included: one round of queries per level of nesting.
+// Names in a manifest, nested containers included: one round of queries per level of nesting.
 
 const loadManifest = Effect.fnUntraced(function* (
   root: ContainerRow
@@ -187,7 +187,7 @@ const unsealing = command("POST", `${one}/unseal`, {
   respond: (result, input) => renderContainer(input, result.id, ok)
 })
 
-/** Everything packed in a container, with what the rules of moving must know. */
+/** Units packed in a container, with the facts for moving them. */
 const contents = Effect.fnUntraced(function* (target: ContainerFacts, now: string) {
   const units = yield* loadUnits(
     target.items.map((item) => item.serialised_item_id),

@@ -1,6 +1,6 @@
 /**
- * Endpoints of containers (rules/availability 8): making, listing, packing. Those that change the state are in
- * `api-states.ts`, dispatch and return in `api-dispatch-return.ts`.
+ * Endpoints of containers (rules/availability 8): create, list, pack, dispatch and return. Those that change the state
+ * are in `api-states.ts`.
  */
 import { withHolders } from "../../orders/opportunities/state/aggregate.ts"
 import { Effect } from "effect"
@@ -99,7 +99,7 @@ const dispatching = command("POST", `${one}/dispatch`, {
     Effect.map(renderContainer(input, id, ok), (answer) => withMore(answer, meta === null ? {} : { meta }))
 })
 
-/** The container and the order it is out on, which is locked. */
+/** The container, and the order it is out on, locked. */
 const returnFacts = Effect.fnUntraced(function* (
   container: ContainerRow,
   now: { readonly now: string; readonly settings: Settings }
@@ -282,7 +282,7 @@ const update = command("PATCH", `${base}/{container}`, {
 const item = { serialised_item_id: ref("stock_levels", { required: true }) }
 const place = { position: text({ nullable: true }), notes: longText({ nullable: true }) }
 
-/** The container and the one unit a body names. */
+/** Facts for moving one unit: the container in the path and the unit in the body. */
 const oneMove = (input: Input<{ container: { table: typeof containers } }, typeof item>) =>
   Effect.gen(function* () {
     const id = input.values.serialised_item_id ?? 0

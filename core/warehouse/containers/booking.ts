@@ -1,7 +1,6 @@
 /**
- * Effects on containers of booking units out and in (rules/availability 8.3, 8.6). A unit booked out leaves the box it
- * is packed in. A box whose case goes out is dissolved, and so is an empty temporary one. A kit goes out and comes back
- * with its case.
+ * Effects of booking units on containers (rules/availability 8.3, 8.6). A dispatched unit leaves its box; a box whose
+ * case is dispatched, and an emptied temporary one, are dissolved; a kit goes and returns with its case.
  */
 import { Effect, Result } from "effect"
 import { isPackedUnitHeld } from "../../orders/availability/rules/line-demands.ts"
@@ -28,20 +27,20 @@ import { leaving } from "./pack.ts"
 import { type ContainerItemRow, type ContainerRow, containers, live_statuses } from "../../products/packing.ts"
 import { numberText } from "../../values/text.ts"
 
-/** The containers in use that hold some of the units or have one of them as their case. */
+/** Containers in use that hold some of the units, or have one as their case. */
 interface AffectedContainers {
-  /** By container id. */
+  /** Affected containers by id. */
   readonly targets: ReadonlyArray<ContainerFacts>
-  /** Everything packed in them, by stock level id. */
+  /** Units packed in them, by stock level id. */
   readonly units: ReadonlyMap<number, Unit>
-  /** Units of containers that went out whole which are still out on that order, by container id. */
+  /** Units still out on the order with which their container was dispatched as a whole, by container id. */
   readonly still_out: ReadonlyMap<number, ReadonlySet<number>>
 }
 const nothing: AffectedContainers = { targets: [], units: new Map(), still_out: new Map() }
 
 /**
- * One query where no container is affected. On Postgres the containers are locked before they are read: somebody may be
- * packing or dissolving them, and those commands lock the container, not every unit in it.
+ * Finds affected containers; one query if there are none. On Postgres they are locked before reading, as commands that
+ * pack or dissolve lock only the container.
  */
 const affectedContainers = Effect.fnUntraced(function* (
   level_ids: ReadonlyArray<number>,
@@ -61,7 +60,7 @@ const affectedContainers = Effect.fnUntraced(function* (
   return { targets, units: yield* loadUnits(packed_ids, now), still_out: yield* loadStillOut(targets) }
 })
 
-/** One query for each container that is out: they are few, as one command books few of them. */
+/** One query for each dispatched container; a command books units of few. */
 const loadStillOut = Effect.fnUntraced(function* (
   targets: ReadonlyArray<ContainerFacts>
 ): Store.Reads<ReadonlyMap<number, ReadonlySet<number>>> {
@@ -92,7 +91,7 @@ interface Bookings {
   readonly orders: ReadonlyMap<number, string>
 }
 
-/** Units a command books out and in, read from its events. `unitOf`: the stock level of each assignment. */
+/** Units that a command dispatches and returns, from its events. `unitOf`: stock level of an assignment. */
 const bookingsOfEvents = (
   events: ReadonlyArray<UnitEvent>,
   unitOf: ReadonlyMap<number, number>
@@ -104,13 +103,11 @@ const bookingsOfEvents = (
     })
   return { out: of(unitDispatched, "dispatched_at"), back: of(unitReturned, "returned_at") }
 }
-/**
- * The command dispatches or returns a container as a whole: it books the case and records the container's state itself.
- */
+/** Whether the event moves a container as a whole: such commands book the case and record the state themselves. */
 const isContainerMovement = (event: NewEvent): boolean =>
   isEventOf(containerDispatched, event) || isEventOf(containerReturned, event)
 
-/** Units booked out leave their boxes; a kit is dispatched and returned with its case. */
+/** Takes dispatched units out of their boxes, and moves kits with their case. */
 export const unitsBooked = reaction({
   on: [unitDispatched, unitReturned],
   facts: ({ all, events }, { now }) =>
@@ -121,7 +118,7 @@ export const unitsBooked = reaction({
         asset_assignments,
         events.map(({ data }) => data.assignment_id)
       )
-      // A unit that the same command allocated has no row yet.
+      // Units allocated by the same command have no row yet, so their events are read, too.
       const unitOf = new Map([...units.map((unit) => [unit.id, unit.stock_level_id] as const), ...levelsAllocated(all)])
       const around = yield* affectedContainers([...new Set(unitOf.values())], now)
       const concerned = [...new Set(events.map(({ data }) => data.id))]
@@ -138,8 +135,8 @@ export const unitsBooked = reaction({
 })
 
 /**
- * The events of one container: contents that leave it, seals that are broken for it, and its own change of state.
- * `broken`: containers whose seal this command broke already; those found here are added.
+ * Events of one container: contents that leave, broken seals, and its change of state. `broken`: containers whose seal
+ * the command has broken; new ones are added.
  */
 const containerEvents = (
   target: ContainerFacts,
@@ -167,7 +164,7 @@ const containerEvents = (
     })
   ]
   const out_still = still_out.get(container.id)
-  // A box dispatched as a whole is back with the last of its units.
+  // A box dispatched as a whole is returned when the last of its units is.
   if (out_still !== undefined && !isUnit && [...out_still].every((id) => back.some((one) => one.stock_level_id === id)))
     return out_still.size === 0 || back.length === 0
       ? events
@@ -200,14 +197,14 @@ const containerEvents = (
   return events
 }
 /**
- * Whether it ends with the last unit that goes out of it: a temporary one, and a box of a product, whose case is free
- * then. A kit stays, and so does a case that is known by its own label alone.
+ * Whether a container is dissolved when its last unit leaves: temporary ones, and boxes of a product, which frees their
+ * case. Kits stay, and so do cases with only a label of their own.
  */
 export const endsWhenEmpty = ({ as_case, container }: Pick<ContainerFacts, "as_case" | "container">): boolean =>
   as_case.container_mode !== "kit" &&
   as_case.container_mode !== "hybrid" &&
   (container.is_temporary || container.product_id !== null)
-/** Removing content from a closed container breaks its seal, and those of the closed containers around it. */
+/** Events that break the seal of a closed container and of closed ones around it, as content is removed. */
 const sealsBroken = (
   target: ContainerFacts,
   going: Pick<Bookings, "out" | "orders"> & {

@@ -30,10 +30,10 @@ export const dispatchedResult = Shown.keys({
 })
 export const verifiedResult = Shown.keys({ verification: verificationShown })
 const goes_out: ReadonlySet<string> = new Set(["active", "dispatched", "on_hire"])
-/** Source type of the demand on the case itself, made where no line of the order asks for it. */
+/** Source type of the demand on the case itself, used if no line of the order asks for it. */
 const case_source = "container_case"
 
-/** Goes out and comes back as one piece, not as the units that are in it. */
+/** Whether a container is dispatched and returned as one piece, not by its units. */
 export const isKit = ({ as_case, container }: Pick<ContainerFacts, "as_case" | "container">): boolean =>
   !container.is_temporary && (as_case.container_mode === "kit" || as_case.container_mode === "hybrid")
 
@@ -41,14 +41,13 @@ export interface DispatchFacts {
   readonly target: ContainerFacts
   readonly known: DecisionState
   readonly housing: StockLevelRow | undefined
-  /** Active demands on the case from its departure to the end of the order. */
+  /** Active demands on the case from its dispatch to the end of the order. */
   readonly housing_demands: ReadonlyArray<HeldDemand>
 }
 
 /**
- * Dispatches a sealed kit or hybrid to an order. Its case is allocated to a line for the container's product, unless it
- * already is, and dispatched; where no line asks for the product, a demand is made on the case alone. 422: `container`,
- * `opportunity_id`.
+ * Dispatches a sealed kit or hybrid to an order: allocates its case to a line for the container's product, unless done,
+ * or else creates a demand on the case alone. 422: `container`, `opportunity_id`.
  */
 export const dispatchContainer = (
   facts: DispatchFacts,
@@ -140,7 +139,7 @@ const caseOut = (
     if (unit !== undefined && unit.status >= checked_in)
       return yield* reject("opportunity_id", "The case has been out on this order and is back.")
     if (unit !== undefined && unit.status > prepared) return { events: [], meta: null }
-    // The first line with room for a unit; without one, allocating to the first line gives the refusal.
+    // The first line with room; without one, allocating to the first line gives the error.
     const line =
       lines.find((one) => ownUnits(known, known.opportunity, one).length < Math.ceil(Number(one.quantity))) ?? lines[0]
     const given =
@@ -163,7 +162,7 @@ const caseOut = (
     return { events: [...(given?.events ?? []), ...gone.events], meta: gone.result._meta }
   })
 
-/** The opportunity after these events of an allocation. */
+/** The opportunity's state after the events of an allocation. */
 export const knownAfter = (
   known: DecisionState,
   events: ReadonlyArray<NewEvent>,
@@ -186,11 +185,11 @@ export const knownAfter = (
   return { ...known, opportunity }
 }
 
-/** The end of the order; no known end where it is over when the case leaves. */
+/** End of the order; open if the order has ended when the case leaves. */
 export const endOfDemand = ({ opportunity: { header } }: DecisionState, from: string): string =>
   header.ends_at === null || header.ends_at <= from ? openEnd : header.ends_at
 
-/** Why the case itself does not go, with the way out; undefined where it is in service. */
+/** Reason a case is out of service, with a remedy; undefined if it is in service. */
 export const caseOutOfService = (
   container: ContainerRow,
   housing: StockLevelRow,
@@ -203,7 +202,7 @@ export const caseOutOfService = (
     : `${labelOf(housing)}, the case of ${container.name}, ${outOfServiceText(out.entry)}; release it first.`
 }
 
-/** A demand on the case alone, in the container's stream. */
+/** Event of a demand on the case alone, in the container's stream. */
 export const caseDemanded = (
   container: ContainerRow,
   housing: StockLevelRow,
@@ -236,13 +235,12 @@ export const caseDemanded = (
 
 export interface ReturnFacts {
   readonly target: ContainerFacts
-  /** The order it is out on; undefined when that was deleted. */
+  /** State of the order it is out on; undefined if that was deleted. */
   readonly known: DecisionState | undefined
 }
 /**
- * Takes a container back: the case is checked in on its order (and checked, where its condition is given); the contents
- * stay packed. Repacking starts at once where the product says so. 422: `container` unless dispatched, `returned_at`
- * before the dispatch.
+ * Returns a container: checks in its case (and checks it, given its condition); contents stay packed. Starts repacking
+ * if the product requires it. 422: `container` unless dispatched, `returned_at` before the dispatch.
  */
 export const returnContainer = (
   facts: ReturnFacts,
@@ -260,7 +258,7 @@ export const returnContainer = (
     if (container.dispatched_at !== null && returned_at < container.dispatched_at) {
       return yield* reject("returned_at", "The returned at field must not be before the container went out.")
     }
-    // A box's content went out unit by unit; a kit went out as its case.
+    // Contents of a box were dispatched by unit, those of a kit with its case.
     const inside = isKit(facts.target) ? [] : items.map((item) => item.serialised_item_id)
     const units =
       known?.opportunity.units.filter(
@@ -298,8 +296,8 @@ export const returnContainer = (
   })
 
 /**
- * Records which units of a dispatched or returned container were scanned. In check-in mode `individual` the last one
- * returns the container. 422 `container` in any other status.
+ * Records scanned units of a dispatched or returned container. In check-in mode `individual` the last one returns the
+ * container. 422 `container` in other statuses.
  */
 export const verifyCheckin = (
   facts: ReturnFacts,

@@ -1,4 +1,4 @@
-/** Parts shared by the container endpoints: permissions, locks and answers. */
+/** Shared parts of the container endpoints: permissions, locks and responses. */
 import { type One, render, resource, type Status, viewContext } from "../../kernel/endpoints/resource.ts"
 import { container_modes, products } from "../../products/products/schema.ts"
 import { stores } from "../../setup/stores.ts"
@@ -12,7 +12,7 @@ import { includesOf } from "../../kernel/lists/query.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { service_states, type ServiceState } from "../../products/stock/schema.ts"
 
-// How containers and what is in them are put into words (rules/availability 8.1 and 8.2).
+// API representation of containers and their contents (rules/availability 8.1 and 8.2).
 
 export const containerItemResource = resource({
   singular: "container_item",
@@ -61,7 +61,7 @@ export const containerResource = resource({
   view: ({ active_items, ...base }, _row, found) => ({
     ...base,
     availability_mode: (found.case?.["container_availability_mode"] as string | null | undefined) ?? "transport",
-    // Lists hold the contents only with include=active_items; the same list is also given as `items`.
+    // Contents are in lists only with include=active_items; `items` is the same list.
     ...(active_items === null || active_items === undefined ? {} : { items: active_items, active_items })
   })
 })
@@ -73,8 +73,8 @@ export const write_access = (
 ) => ({ ability: "containers:write", permission: `containers.${permission}` }) as const
 
 /**
- * Streams locked by commands that move units: the containers and units they name, and `compositions`, because what may
- * be nested and what is held depends on other containers and on the parts of products.
+ * Streams to lock for moving units: the named containers and units, and `compositions`, as nesting and holding depend
+ * on other containers and on the parts of products.
  */
 export const streamsOfMovement =
   (units_field?: string, container_field?: string): Streams =>
@@ -94,7 +94,7 @@ export const streamsOfMovement =
 export const containerShown = { container: Shown.row(() => containerResource) }
 export const containerItemShown = { container_item: Shown.row(() => containerItemResource) }
 
-/** The answer of every write: the container with what is in it. */
+/** Response of every write: the container with its contents. */
 export const renderContainer = Effect.fnUntraced(function* (
   input: Pick<Input, "query" | "viewer" | "settings" | "now" | "composed">,
   id: number,
@@ -111,7 +111,7 @@ export const renderContainer = Effect.fnUntraced(function* (
   return status({ container: firstOf(rendered) })
 })
 
-/** Rows of packed units, in the order of the ids given. */
+/** Rows of packed units, in the order of the ids. */
 export const itemsShown = Effect.fnUntraced(function* (
   input: Pick<Input, "viewer" | "settings" | "now" | "composed">,
   ids: ReadonlyArray<number>
@@ -125,7 +125,7 @@ export const itemsShown = Effect.fnUntraced(function* (
   )
 })
 
-/** The temporary container in use that has this barcode. */
+/** Temporary container in use with this barcode; undefined if none. */
 export const findDuplicateBarcode = Effect.fnUntraced(function* (
   barcode: string | null
 ): Store.Reads<ContainerRow | undefined> {
@@ -134,7 +134,7 @@ export const findDuplicateBarcode = Effect.fnUntraced(function* (
     : (yield* Store.find(containers, { barcode, is_temporary: true })).find((one) => one.status !== "dissolved")
 })
 
-// The manifest of a closed container and the check of its return (rules/availability 8.6).
+// Manifest of a closed container, and check of its return (rules/availability 8.6).
 
 // Answers: the manifest of a container and the check of its return (rules/availability 8.6).
 
@@ -191,7 +191,7 @@ export interface ManifestResult {
   readonly container: ContainerRow
   readonly items: ReadonlyArray<ContainerItemRow>
   /** Content its product requires: the slots of its template, or without any, its fixed parts. */
-  /** When units came back without it, while it is out; by stock level. */
+  /** Times when units were returned without the container, while it is out; by stock level. */
   readonly back_alone: ReadonlyMap<number, string>
   readonly slots: ReadonlyArray<{
     readonly product_id: number
@@ -206,8 +206,8 @@ export interface Names {
 }
 
 /**
- * The manifest, nested containers included. Compliant: every slot is filled by units that are in service, and
- * no other is inside, in this container and in all inside it; and it is not out without some of them.
+ * The manifest, nested containers included. Compliant: in each container every slot is filled by units in service,
+ * nothing else is inside, and none of its units was returned alone.
  */
 export const manifest = (of: ManifestResult, names: Names): Manifest => {
   const { back_alone, container, items } = of
@@ -261,7 +261,7 @@ export const manifest = (of: ManifestResult, names: Names): Manifest => {
   }
 }
 
-/** Which units are expected back, scanned so far, missing, and not of this container: ids of stock levels. */
+/** Stock level ids of units expected back, scanned, missing, and foreign to this container. */
 export const verification = (
   items: ReadonlyArray<ContainerItemRow>,
   scanned_now: ReadonlyArray<number>

@@ -14,11 +14,11 @@ type Changed = KeyedColumns<typeof containers>
 const containerChanged = ({ id, ...set }: Changed, { recorded_at }: ProjectionContext): ReadonlyArray<RowChange> => [
   update(containers, id, { ...set, updated_at: recorded_at })
 ]
-/** Sets columns of every unit packed in the container. */
+/** Sets columns of all units packed in the container. */
 const setPackedItems = (id: number, set: Partial<ContainerItemRow>): RowChange =>
   updateWhere(container_items, { container_id: id, unpacked_at: null }, set)
 
-/** A change of state: the new values of the columns that changed. */
+/** Declares an event of a change of state, with new values of changed columns. */
 const stateEvent = (type: string, meaning: string, also: (data: Changed) => ReadonlyArray<RowChange> = () => []) =>
   eventType(type, {
     meaning,
@@ -40,7 +40,7 @@ export const repackStarted = stateEvent(
   ({ id }) => [setPackedItems(id, { repacked_at: null })]
 )
 
-/** The units inside keep the order they came back from. */
+/** The units inside record the order they were returned from. */
 export const containerReturned = eventType("container.returned", {
   meaning: "A container came back from its order.",
   data: () =>
@@ -65,7 +65,7 @@ export const cameBack = (container: ContainerRow, returned_at: string): NewEvent
     returned_from_opportunity_id: container.opportunity_id
   })
 
-/** A container nested in another parent, or in none. */
+/** Event that nests a container in another parent, or in none. */
 export const nestedUnder = (child: ContainerRow, parent_container_id: number | null): NewEvent =>
   updatedEvent(containers, child, { parent_container_id }) ?? rowUpdated(containers).make({ id: child.id })
 
@@ -178,10 +178,11 @@ export const containerEvents: ReadonlyArray<AnyEventType> = [
   checkinVerifiedEvent
 ]
 
-// Breaking the seal of a container: something is taken out of it while it is closed, so that it is not what its
+// Breaking the seal of a container: something is taken out while it is closed, so it no longer matches its manifest
+// (rules/availability 8.6).
 // manifest said (rules/availability 8.6).
 
-/** The container itself and those around it that are sealed: all of them are opened to reach what is inside. */
+/** Sealed containers among this one and those around it: all are opened to reach the content. */
 export const sealedAround = ({ chain }: Pick<ContainerFacts, "chain">): ReadonlyArray<ContainerRow> =>
   chain.filter(({ status }) => status === "sealed")
 
@@ -199,7 +200,7 @@ export const labelOf = (level: Pick<StockLevelRow, "id" | "asset_number" | "seri
   level.asset_number ?? level.serial_number ?? level.item_name ?? `unit ${level.id}`
 
 const named_max = 5
-/** `unit scanned out to order 0000000012: A-1, A-2`. */
+/** Reason of an unsealing: `unit scanned out to order 0000000012: A-1, A-2`. */
 export const scannedOutReason = (order: string, levels: ReadonlyArray<Parameters<typeof labelOf>[0]>): string => {
   const names = levels.map(labelOf)
   const more = names.length - named_max

@@ -1,4 +1,4 @@
-/** Queries for what the rules of containers must know, for many units at once. */
+/** Reads facts for the rules of containers, for many units at once. */
 import { firstOf, lastOf } from "../../values/text.ts"
 import { Effect, Result } from "effect"
 import { assetConflicts } from "../../orders/availability/api/window.ts"
@@ -18,41 +18,41 @@ import { type NewEvent, streamOf } from "../../kernel/events/event-type.ts"
 import { updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
 import { reject, type Rejection } from "../../kernel/fields/rejection.ts"
 
-/** A container with what the rules must know to move units into it or out of it. */
+/** A container with the facts for moving units into or out of it. */
 export interface ContainerFacts {
   readonly container: ContainerRow
   readonly product: ProductRow | undefined
-  /** Its mode and parts: which of its contents are taken out of general stock. */
+  /** Its mode and parts, which decide what contents are held, that is, taken out of general stock. */
   readonly as_case: CaseProduct
-  /** Itself first, then the container it is packed in, and so on. */
+  /** The container itself, the container it is packed in, and so on. */
   readonly chain: ReadonlyArray<ContainerRow>
-  /** How many levels deep containers may be nested in the outermost of the chain. */
+  /** Maximum nesting depth in the outermost container of the chain. */
   readonly nesting_max: number
-  /** Present content. */
+  /** Units packed in it now. */
   readonly items: ReadonlyArray<ContainerItemRow>
-  /** Units in it that are out of service; absent: none. */
+  /** Units in it that are out of service; absent if none. */
   readonly unfit?: ReadonlyArray<StockLevelRow>
 }
 /** A unit to be packed, unpacked or transferred. */
 export interface Unit {
   readonly level: StockLevelRow
   readonly product: ProductRow | undefined
-  /** Where it is packed now. */
+  /** Its current packing; undefined if it is not packed. */
   readonly membership: ContainerItemRow | undefined
-  /** Demands on it from now on, except the one its present packing made. */
+  /** Demands on it from now on, except that of its current packing. */
   readonly conflicts: ReadonlyArray<HeldDemand>
-  /** The name of the container it is packed in. */
+  /** Name of the container it is packed in. */
   readonly packed_in?: string
-  /** The container it is the case of, and every container nested in that one, level by level. */
+  /** The container it is the case of, followed by all nested ones, level by level. */
   readonly child: ContainerRow | undefined
   readonly subtree: ReadonlyArray<ReadonlyArray<ContainerRow>>
 }
 
 const default_nesting_depth = 2
-/** More levels than any setting allows: ends a walk over containers that contain each other. */
+/** Maximum levels to read, above any setting; ends loops of containers. */
 const levels_max = 25
 
-/** Each container with what it is packed in, up to the outermost: one query per level, however many containers. */
+/** A container followed by those around it, up to the outermost; read by one query per level. */
 type Chain = readonly [ContainerRow, ...ReadonlyArray<ContainerRow>]
 const chainsOf = Effect.fnUntraced(function* (of: ReadonlyArray<ContainerRow>): Store.Reads<ReadonlyArray<Chain>> {
   const chains = of.map((one): [ContainerRow, ...Array<ContainerRow>] => [one])
@@ -72,7 +72,7 @@ const chainsOf = Effect.fnUntraced(function* (of: ReadonlyArray<ContainerRow>): 
   return chains
 })
 
-/** Facts of these containers, in their order: three queries for all of them, and one for each level of nesting. */
+/** Facts of these containers, in their order: three queries, and one per level of nesting. */
 export const loadTargets = Effect.fnUntraced(function* (
   of: ReadonlyArray<ContainerRow>
 ): Store.Reads<ReadonlyArray<ContainerFacts>> {
@@ -117,7 +117,7 @@ export const loadTargets = Effect.fnUntraced(function* (
 export const loadTarget = (container: ContainerRow): Effect.Effect<ContainerFacts, Failure, Store> =>
   Effect.map(loadTargets([container]), firstOf)
 
-/** Those of the units that exist, by id: eight queries. */
+/** Existing units by id, with their facts: eight queries. */
 export const loadUnits = Effect.fnUntraced(function* (
   ids: ReadonlyArray<number>,
   now: string
@@ -178,7 +178,7 @@ export const loadUnits = Effect.fnUntraced(function* (
   )
 })
 
-/** These containers and all packed in them at any depth. */
+/** These containers and all nested in them. */
 const nestedIn = Effect.fnUntraced(function* (
   roots: ReadonlyArray<ContainerRow>
 ): Store.Reads<ReadonlyArray<ContainerRow>> {
@@ -206,10 +206,10 @@ const subtreeOf = (
   return levels
 }
 
-// Units checked in without their case, which is still out: they are here, and not in the case.
+// Units that were returned without their case, which is still out: they are present, but not in the case.
 
 type Return = Pick<AssignmentRow, "opportunity_id" | "returned_at" | "status">
-/** Time of the return; undefined if not returned alone. `around`: the outermost case. */
+/** Time a unit was returned without its case; undefined if it was not. `around`: the outermost case. */
 export const backAloneAt = (
   steps: ReadonlyArray<Return>,
   around: Pick<ContainerRow, "dispatched_at" | "opportunity_id" | "status"> | undefined
@@ -222,9 +222,9 @@ export const backAloneAt = (
         .find((at) => at >= (around.dispatched_at ?? ""))
 export const hasReturned = (status: number): boolean => status === checked_in || status === finalised
 
-// Which packed units are held, that is taken out of general stock by a demand of their own (rules/availability 8.5).
+// Finds out which packed units are held: taken out of general stock by a demand (rules/availability 8.5).
 
-/** A unit packed in a container, whether packing holds it, and the demands of others that would prevent holding it. */
+/** A packed unit, whether it is held, and other demands that would prevent holding it. */
 export interface PackedUnit {
   readonly container: ContainerRow
   readonly item: ContainerItemRow
@@ -233,7 +233,7 @@ export interface PackedUnit {
   readonly conflicts: ReadonlyArray<DemandRow>
 }
 
-/** Everything packed in these containers, with the demands of others on it from `now` on. Four queries. */
+/** Units packed in these containers, with other demands on them from `now` on. Four queries. */
 export const loadPackedUnits = Effect.fnUntraced(function* (
   packed_in: ReadonlyArray<ContainerRow>,
   now: string
@@ -277,7 +277,7 @@ export const loadPackedUnits = Effect.fnUntraced(function* (
   })
 })
 
-/** Records the demand that holds a unit packed at `packed_at`. */
+/** Event of the demand that holds a unit packed at `packed_at`. */
 export const holdUnit = (
   container_id: number,
   item: Pick<ContainerItemRow, "id" | "product_id">,
@@ -294,13 +294,13 @@ export const holdUnit = (
       id: context.id(demands)
     }
   ])
-/** Takes the demand of a packed unit away: it counts as general stock again. */
+/** Event that deletes a packed unit's demand, so that it counts as general stock again. */
 export const releaseUnit = (container_id: number, item_id: number): NewEvent =>
   demandsReplaced(streamOf("container", container_id), "container", item_id, [])
 
 /**
- * Holds and releases packed units from now on, as the changed product of their cases says, and writes the new mode on
- * the units. 422 on `field` when a unit to be held has a demand of somebody else.
+ * Holds and releases packed units by the changed product of their cases, and sets the new mode on the units. 422 on
+ * `field` if a unit to be held has another demand.
  */
 export const syncHolds = (
   packed: ReadonlyArray<PackedUnit>,

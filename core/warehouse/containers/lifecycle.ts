@@ -1,4 +1,4 @@
-/** Rules of making, changing, sealing, unsealing, dissolving and repacking containers (rules/availability 8.6). */
+/** Rules for creating, changing, sealing, unsealing, dissolving and repacking containers (rules/availability 8.6). */
 import { Result } from "effect"
 import type { DemandRow } from "../../orders/demands/schema.ts"
 import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
@@ -17,7 +17,7 @@ import * as Shown from "../../kernel/lists/answer-schema.ts"
 
 export const dissolvedResult = Shown.keys({ id: integer(), warnings: list(text()) })
 
-/** A UUID (version 8) made of the instant and the id, the same on a device and its server: unique, because ids are. */
+/** UUID (version 8) from time and id: equal on devices and the server, and unique, as ids are. */
 const uuidOf = (at: string, id: number): string => {
   const time = millisOf(at).toString(16).padStart(12, "0").slice(-12)
   const own = id.toString(16).padStart(15, "0")
@@ -35,13 +35,13 @@ interface CreateFacts {
   readonly product: ProductRow | undefined
   readonly housing: StockLevelRow | undefined
   readonly housing_product: ProductRow | undefined
-  /** The container in use that the unit already is the case of. */
+  /** Container in use that has the unit as its case already; undefined if none. */
   readonly housed: ContainerRow | undefined
-  /** The unit's own packing, where it is packed in a container. */
+  /** Packing of the unit itself; undefined if it is not packed. */
   readonly packed: ContainerItemRow | undefined
 }
 
-/** The event of a new container with its id. */
+/** Event of a new container, and its id. */
 const newContainer = (
   row: Partial<ContainerRow>,
   context: DecideContext
@@ -59,7 +59,8 @@ const newContainer = (
 }
 
 /**
- * 422 `product_id`: not containerable; `serialised_item_id`: no unit of that product, in use, at another store or gone.
+ * Creates a container with a unit as its case. 422: `product_id` not containerable; `serialised_item_id` not a unit of
+ * it, in use, at another store or gone.
  */
 export const createContainer = (input: CreateInput, facts: CreateFacts, context: DecideContext): Decided => {
   const { housed, housing, housing_product, packed } = facts
@@ -104,7 +105,10 @@ export const createContainer = (input: CreateInput, facts: CreateFacts, context:
   return Result.succeed({ events: [event], result: { id } })
 }
 
-/** A box without a product, identified by its barcode; its scan mode is always `free`. 422 `barcode` when in use. */
+/**
+ * Creates a temporary container: a box without a product, known by its barcode, with scan mode `free`. 422 `barcode` if
+ * in use.
+ */
 export const createTemporaryContainer = (
   input: { readonly name: string; readonly barcode: string; readonly store_id: number; readonly notes: string | null },
   duplicate: ContainerRow | undefined,
@@ -118,7 +122,7 @@ const barcodeTaken = (duplicate: ContainerRow): string =>
   `The barcode is that of temporary container ${duplicate.id}, which is in use.`
 
 /**
- * Changes name, barcode and notes while it is in use, the scan mode only while it is open. 422 on the field, or
+ * Changes name, barcode and notes of a container in use, and the scan mode of an open one. 422 on the field, or
  * `container`.
  */
 export const changeContainer = (
@@ -141,8 +145,8 @@ export const changeContainer = (
 }
 
 /**
- * Closes a container. 422 `container`: not open, empty, a nested one still open, or a strict template not exactly
- * filled.
+ * Seals a container. 422 `container` if it is not open, is empty, has an open one nested, or does not match its strict
+ * template.
  */
 export const sealContainer = (
   target: ContainerFacts,
@@ -181,7 +185,7 @@ export const sealContainer = (
   })
 }
 
-/** The first unit inside that is out of service, with the way out; undefined where all are fit. */
+/** Message about the first unit inside that is out of service, with a remedy; undefined if there is none. */
 export const outOfServiceInside = ({ unfit = [] }: Pick<ContainerFacts, "unfit">): string | undefined => {
   const [unit] = unfit
   const entry = unit?.out_of_service[0]
@@ -190,7 +194,9 @@ export const outOfServiceInside = ({ unfit = [] }: Pick<ContainerFacts, "unfit">
   return `${name} inside ${outOfServiceText(entry)}; take it out, or release it first.`
 }
 
-/** Why a strict container is not complete; undefined when every slot is filled and nothing else is inside. */
+/**
+ * Reason a strict container does not match its template; undefined if every slot is filled and nothing else is inside.
+ */
 const templateGap = ({ items, product }: Pick<ContainerFacts, "items" | "product">): string | undefined => {
   const slots = product?.container_template?.slots ?? []
   if (slots.length === 0) return undefined
@@ -205,7 +211,10 @@ const templateGap = ({ items, product }: Pick<ContainerFacts, "items" | "product
   return unlisted === undefined ? undefined : `Unit ${unlisted.serialised_item_id} is not on the template.`
 }
 
-/** Opens a sealed container. 422 `container`: not sealed, committed to an opportunity, or inside a closed container. */
+/**
+ * Unseals a container. 422 `container` if it is not sealed, is allocated to an opportunity, or is in a closed
+ * container.
+ */
 export const unsealContainer = (
   target: ContainerFacts,
   housing_demands: ReadonlyArray<DemandRow>,
@@ -237,9 +246,9 @@ export const unsealContainer = (
 }
 
 /**
- * Ends a container: everything inside goes back to general stock, or into another container. Nested containers are
- * detached and named in the warnings. 422 `container`: dispatched, or dissolved already; `transfer_to_container_id`:
- * not open, at another store or full.
+ * Dissolves a container: contents return to stock or move to another one; nested ones are detached, with a
+ * warning. 422 `container` if dispatched or dissolved; `transfer_to_container_id` if not open, at another store or
+ * full.
  */
 export const dissolveContainer = (
   from: ContainerFacts,
@@ -271,7 +280,7 @@ export const dissolveContainer = (
   }))
 }
 
-/** Unpacks everything, or moves it into `to`. */
+/** Events that unpack everything, or move it into `to`. */
 const emptyingEvents = (
   from: ContainerFacts,
   units: ReadonlyArray<Unit>,
@@ -307,8 +316,8 @@ const dissolveWarnings = (
 ]
 
 /**
- * Forgets a dissolved container, with what was packed in it. 422 `container` while it is in use, and where it went out
- * with an order or another one followed it: such a row is a record.
+ * Deletes a dissolved container and its packings. 422 `container` if it is in use, was dispatched, or has a successor,
+ * as such rows are records.
  */
 export const deleteContainer = (
   container: ContainerRow,
@@ -340,9 +349,8 @@ interface RepackFacts {
   readonly duplicate: ContainerRow | undefined
 }
 /**
- * Opens a returned container for checking its contents unit by unit; for a dissolved one, makes a new container like
- * it. 422 `container_id`: any other status, or the case in use elsewhere; `barcode`: that of another temporary
- * container.
+ * Opens a returned container for checking its contents by unit; for a dissolved one, creates a new one like it. 422:
+ * `container_id` in other statuses, or if the case is in use; `barcode` if another temporary container has it.
  */
 export const startRepack = (
   container: ContainerRow,

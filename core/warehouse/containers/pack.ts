@@ -1,5 +1,5 @@
 /**
- * Rules of packing, unpacking, transferring and repacking units, and what they do to stock (rules/availability 8.5).
+ * Rules of packing, unpacking, transferring and repacking units, and their effect on stock (rules/availability 8.5).
  */
 import { holderText } from "../../orders/opportunities/state/aggregate.ts"
 import { Result } from "effect"
@@ -17,12 +17,10 @@ import { container_items } from "../../products/packing.ts"
 import { integer, list } from "../../kernel/fields/field.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 
-/**
- * 422 on `container`, as for every wrong status, and on the field that named the container (rules/availability 8.6).
- */
+/** Error of a container's status, on `container` and on the field that named it (rules/availability 8.6). */
 export const wrongStatus = (field: string, text: string): Rejection => invalid({ container: [text], [field]: [text] })
 
-/** 422 `container` unless it is open. */
+/** 422 `container` unless the container is open. */
 const requireOpenContainer = (
   { container }: Pick<ContainerFacts, "container">,
   field = "container"
@@ -33,7 +31,7 @@ const requireOpenContainer = (
         field,
         `The container is ${container.status}; only open ones are packed and unpacked. ${toBeOpen(container)}`
       )
-/** Command that opens the container. */
+/** Command that opens the container, for messages. */
 export const toBeOpen = ({ id, status }: Pick<ContainerRow, "id" | "status">): string => opening[status](id)
 const repacking = (id: number): string => `flightcase containers repack start --container-id ${id}`
 const opening: { readonly [S in ContainerStatus]: (id: number) => string } = {
@@ -45,7 +43,7 @@ const opening: { readonly [S in ContainerStatus]: (id: number) => string } = {
 }
 
 /**
- * Why a unit cannot go into a container, the first reason; undefined when it can. `moving`: it leaves its present
+ * First reason a unit cannot be packed into a container; undefined if it can. `moving`: it leaves its current
  * container.
  */
 const reasonNotPackable = (unit: Unit, target: ContainerFacts, moving = false): string | undefined => {
@@ -81,7 +79,7 @@ const reasonNotPackable = (unit: Unit, target: ContainerFacts, moving = false): 
     : undefined
 }
 
-/** Whether `adding` more units exceed the template's `max_items` of a strict container. */
+/** Whether `adding` units would exceed `max_items` of a strict container's template. */
 const isFull = ({ container, items, product }: ContainerFacts, adding: number): boolean => {
   const max = container.scan_mode === "strict" ? (product?.container_template?.max_items ?? null) : null
   return max !== null && items.length + adding > max
@@ -93,8 +91,8 @@ interface Place {
 }
 
 /**
- * Packs a unit now: its packing row, the demand where the case holds its contents, the mark on the unit and the parent
- * of a nested container.
+ * Events of packing a unit now: its packing row, a demand if the case holds its contents, its mark, and the parent of a
+ * nested container.
  */
 const entering = (
   unit: Unit,
@@ -140,8 +138,8 @@ const entering = (
 }
 
 /**
- * Unpacks a unit now: ends its packing row and its demand, and clears the mark on the unit and a nested container's
- * parent.
+ * Events of unpacking a unit now: end of its packing row and demand, and clearing of its mark and of a nested
+ * container's parent.
  */
 export const leaving = (
   unit: Unit,
@@ -159,7 +157,7 @@ export const leaving = (
   ]
 }
 
-/** Packs one unit. 422 `container` unless open, then `serialised_item_id` for whatever speaks against the unit. */
+/** Packs one unit. 422 `container` unless open, `serialised_item_id` if the unit cannot be packed. */
 export const packUnit = (
   unit: Unit | undefined,
   target: ContainerFacts,
@@ -175,7 +173,7 @@ export const packUnit = (
   return Result.succeed({ events, result: { id: row.id } })
 }
 
-/** Takes one unit out. 422 `container` unless open, `serialised_item_id` when it is not packed there. */
+/** Unpacks one unit. 422 `container` unless open, `serialised_item_id` if it is not packed there. */
 export const unpackUnit = (unit: Unit | undefined, target: ContainerFacts, context: DecideContext): Decided => {
   const closed = requireOpenContainer(target)
   if (closed !== undefined) return Result.fail(closed)
@@ -187,11 +185,11 @@ export const unpackUnit = (unit: Unit | undefined, target: ContainerFacts, conte
 }
 const notPackedHere = (field: string): Rejection => invalidField(field, "The unit is not packed in this container.")
 
-/** Packing rows that the transfer ended, then those it made. */
+/** Ids of packing rows that a transfer ended, then of those it created. */
 export const transferred = Shown.keys({ ids: list(integer()) })
 /**
- * Moves units from one open container into another at the same store: of each, one packing row ends and one begins.
- * 422: `container`, `target_container_id` (itself, not open, another store), `serialised_item_ids`.
+ * Moves units between open containers of one store; each gets a new packing row. 422: `container`,
+ * `target_container_id` (itself, not open, another store), `serialised_item_ids`.
  */
 export const transferUnit = (
   units: ReadonlyArray<Unit | undefined>,
@@ -215,7 +213,7 @@ export const targetRejection = (from: ContainerFacts, to: ContainerFacts, field:
         ? invalidField(field, "The other container is at another store.")
         : undefined))
 
-/** The events unit by unit; `ids` holds the rows ended, then those begun. 422 on `field`. */
+/** Events of a transfer, by unit; `ids`: ended rows, then created ones. 422 on `field`. */
 export const transferEvents = (
   units: ReadonlyArray<Unit | undefined>,
   from: ContainerFacts,
@@ -251,9 +249,8 @@ export const transferEvents = (
 }
 
 /**
- * Repacks one unit of a container that is being checked after its return: confirms it where it is, or packs it. 422:
- * `container` outside repacking or when full, `serialised_item_id` for a unit that cannot be packed or was repacked
- * already.
+ * Repacks one unit of a container being repacked: confirms it, or packs it. 422: `container` if not being repacked or
+ * full, `serialised_item_id` if it cannot be packed or was repacked already.
  */
 export const repackUnit = (
   unit: Unit | undefined,

@@ -1,6 +1,6 @@
 /**
- * Reactions of containers to events of other slices: a changed case holds or releases the units packed in it
- * (rules/availability 8.5); packed units may not move to another store.
+ * Reactions of containers to events of other slices: changed cases hold or release packed units (rules/availability
+ * 8.5), and packed units must stay at their store.
  */
 import { type Statement } from "effect/sql"
 import { Effect, Result } from "effect"
@@ -22,14 +22,12 @@ const partMade = rowCreated(product_components),
   partDeleted = rowDeleted(product_components),
   productChanged = rowUpdated(products)
 type CaseEvent = EventOf<DataOf<typeof partMade | typeof partDeleted | typeof productChanged>>
-/** Whether the event changes which packed units are held: another mode of the case, or other parts. */
+/** Whether an event changes which packed units are held: by the case's mode or parts. */
 const changesCase = (event: CaseEvent): boolean =>
   !isEventOf(productChanged, event) || "container_availability_mode" in event.data
 const idsOf = (data: ReadonlyArray<{ readonly id: number }>): ReadonlyArray<number> => data.map(({ id }) => id)
 
-/**
- * Containers in use of the products whose parts or mode these events change. One query for every 500 products or parts.
- */
+/** Containers in use of products whose parts or mode these events change. One query per 500 products or parts. */
 const containersOf = Effect.fnUntraced(function* (
   events: ReadonlyArray<CaseEvent>
 ): Store.Reads<ReadonlyArray<ContainerRow>> {
@@ -61,13 +59,13 @@ interface CaseFacts {
 }
 const no_cases: CaseFacts = { packed: [], products: [], components: [] }
 
-/** The product as the events leave it. */
+/** The product after the events. */
 const changedProduct = (product: ProductRow, events: ReadonlyArray<CaseEvent>): ProductRow =>
   dataOf(productChanged, events).reduce<ProductRow>(
     (row, data) => (data.id === row.id ? { ...row, ...data } : row),
     product
   )
-/** The parts of the product as the events leave them. */
+/** The parts of the product after the events. */
 const changedParts = (
   product_id: number,
   components: ReadonlyArray<ComponentRow>,
@@ -75,7 +73,7 @@ const changedParts = (
 ): ReadonlyArray<ComponentRow> =>
   events
     .reduce<ReadonlyArray<ComponentRow>>((rows, event) => {
-      // The event that creates a part has all of its columns.
+      // Events that create parts have all columns.
       if (isEventOf(partMade, event)) return [...rows, event.data as ComponentRow]
       if (isEventOf(partChanged, event))
         return rows.map((row) => (row.id === event.data.id ? { ...row, ...event.data } : row))
@@ -83,7 +81,7 @@ const changedParts = (
     }, components)
     .filter((row) => row.product_id === product_id)
 
-/** The field of the command to report a refusal on. */
+/** Field of the command to report an error on. */
 const fieldOf = (events: ReadonlyArray<CaseEvent>): string =>
   events.some((event) => isEventOf(partDeleted, event))
     ? "component"
@@ -92,9 +90,8 @@ const fieldOf = (events: ReadonlyArray<CaseEvent>): string =>
       : "binding"
 
 /**
- * Another mode or other parts of a case: units packed in its containers are held (taken out of general stock) or
- * released. 422 on `binding`, `component` or `availability_mode` when a unit to be held has demands of somebody else.
- * The merge of two products is excepted: its own rule does the same for the merged case.
+ * Holds or releases units packed in a case with new mode or parts. 422 on `binding`, `component` or `availability_mode`
+ * if a unit to be held has another demand. Merges of products are left out, as their rule does it.
  */
 export const casesChanged = reaction({
   on: [partMade, partChanged, partDeleted, productChanged],
@@ -124,7 +121,7 @@ export const casesChanged = reaction({
     })
 })
 
-/** A packed unit, or the case of a container in use, must stay at the store of the container: 422 `store_id`. */
+/** 422 `store_id` if a packed unit, or the case of a container in use, moves to another store. */
 export const unitsStay = reaction({
   on: [rowUpdated(stock_levels)],
   facts: ({ events }) =>

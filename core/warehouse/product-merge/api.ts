@@ -1,4 +1,4 @@
-/** The endpoint that merges a duplicate product into another. It changes stock, kits and containers in one command. */
+/** Endpoint that merges a duplicate product into another: stock, kits and containers in one command. */
 import { Effect } from "effect"
 import { loadPackedUnits } from "../containers/facts.ts"
 import { command, type Slice } from "../../kernel/endpoints/endpoint.ts"

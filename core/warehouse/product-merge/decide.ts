@@ -1,4 +1,4 @@
-/** The rule of merging a duplicate product into another (rules/availability 7.1). */
+/** Rule for merging a duplicate product into another (rules/availability 7.1). */
 import { Result } from "effect"
 import { type PackedUnit, syncHolds } from "../containers/facts.ts"
 import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
@@ -15,14 +15,14 @@ import { type ContainerTemplate, type ProductRow, products } from "../../product
 
 interface MergeFacts {
   readonly secondary: ProductRow | undefined
-  /** Stock levels, accessories and components of both products, from either side. */
+  /** Stock levels, accessories and components of both products; links from either side. */
   readonly levels: ReadonlyArray<StockLevelRow>
   readonly accessories: ReadonlyArray<AccessoryRow>
   readonly components: ReadonlyArray<ComponentRow>
-  /** Every step of composition above and below the two. */
+  /** All pairs of product and component above and below both. */
   readonly edges: ReadonlyArray<Composed>
   readonly depth_max: number
-  /** Every product that serves as a case: its template may name the secondary. */
+  /** All products that are cases, as their templates may name the secondary. */
   readonly cases: ReadonlyArray<ProductRow>
   /** Units packed in containers of either product. */
   readonly packed: ReadonlyArray<PackedUnit>
@@ -77,7 +77,7 @@ const reasonNotMergeable = (primary: ProductRow, secondary: ProductRow): string 
         ? "Only products of the same stock method can be merged."
         : undefined
 
-/** Why the kits above and below could not be as they are with the two as one product. */
+/** Reason the merged product would break the kits above and below; undefined if it would not. */
 const reasonNotComposable = (
   primary_id: number,
   secondary_id: number,
@@ -95,7 +95,7 @@ const reasonNotComposable = (
   return undefined
 }
 
-/** The primary with what it takes over from the secondary. `as_case`: the one whose settings as a case remain. */
+/** Columns of the primary after the merge. `as_case`: the product whose settings as a case are kept. */
 const mergedProduct = (
   primary: ProductRow,
   secondary: ProductRow,
@@ -115,7 +115,7 @@ const mergedProduct = (
   return updated === undefined ? [] : [updated]
 }
 
-/** Templates of other cases, with the primary in place of the secondary. */
+/** Changed templates of other cases, with the primary instead of the secondary. */
 const mergedTemplates = (
   primary_id: number,
   secondary_id: number,
@@ -136,7 +136,7 @@ const caseSettings = (row: ProductRow): Partial<ProductRow> => ({
   container_repack_on_return: row.container_repack_on_return
 })
 
-/** A template with the primary in place of the secondary: one slot for both, no slot of the case itself. */
+/** A template with the primary instead of the secondary: slots of both are added up, and none names the case itself. */
 const relinkedTemplate = (
   { container_template, id }: ProductRow,
   primary_id: number,
@@ -158,9 +158,7 @@ const relinkedTemplate = (
   return { ...container_template, slots }
 }
 
-/**
- * Where both have a bulk level at a store, the secondary's level is merged into the primary's: quantities are added up.
- */
+/** Merges bulk levels of both at one store into the primary's, adding up quantities. */
 const pooledLevels = (
   primary_id: number,
   secondary_id: number,
@@ -189,7 +187,7 @@ const pooledLevels = (
 }
 
 type Link = AccessoryRow | ComponentRow
-/** Links of the secondary become links of the primary; duplicates and links to itself are deleted. */
+/** Events that move links of the secondary to the primary, and delete duplicates and links to itself. */
 const relinked = <R extends Link>(
   rows: ReadonlyArray<R>,
   table: typeof product_accessories | typeof product_components,

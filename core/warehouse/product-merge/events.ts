@@ -1,11 +1,13 @@
-/** The event of merging two products. */
+/** Event of a merge of two products. */
 import { Schema } from "effect"
 import { update, updateWhere } from "../../kernel/tables/table.ts"
 import { eventType, streamOf } from "../../kernel/events/event-type.ts"
 import { containers, live_statuses } from "../../products/packing.ts"
 import { products } from "../../products/products/schema.ts"
 
-/** Other references to the secondary move to the primary where their columns declare `on_merge`. */
+/**
+ * Products were merged. Other references to the secondary move to the primary where their columns declare `on_merge`.
+ */
 export const productMerged = eventType("product.merged", {
   meaning: "Two products were merged: records of the secondary moved to the primary.",
   data: () => Schema.Struct({ primary_id: Schema.Int, secondary_id: Schema.Int, moves_containers: Schema.Boolean }),

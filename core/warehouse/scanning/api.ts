@@ -1,4 +1,7 @@
-/** Scanning: what is booked out and checked in by the code on it, one code, one verdict (rules/opportunities 9.6). */
+/**
+ * Endpoints of scanning: dispatch or check in what a code names, with one result for each code (rules/opportunities
+ * 9.6).
+ */
 import { Effect } from "effect"
 import { command, type DecideContext, type Endpoint, type Input, type Slice } from "../../kernel/endpoints/endpoint.ts"
 import type { ValuesOf } from "../../kernel/fields/field.ts"
@@ -15,7 +18,7 @@ import { count_fields, directions, scanned_fields, scanResult } from "./result.t
 const scans = later(() => import("./scans.ts"))
 
 const named = {
-  /** As the scanner gives it; `CABLE*5` is five of a bulk product. */
+  /** Scanned text; `CABLE*5` is five of a bulk product. */
   code: text({ nullable: true, max: 500 }),
   stock_level_id: ref("stock_levels", { nullable: true }),
   quantity: integer({ nullable: true, min: 1, max: 999_999 }),

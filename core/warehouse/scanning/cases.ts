@@ -1,6 +1,6 @@
 /**
- * A case that goes out whole (rules/availability 8.6). A kit goes as one piece, and so does its line. What is in a box
- * goes out unit by unit on the lines of the order, all of it or nothing, and stays packed.
+ * Dispatches whole cases (rules/availability 8.6). A kit is one piece on one line. Contents of a box are dispatched by
+ * unit on lines of the order, all or none, and stay packed.
  */
 import { countedParts, type DemandSettings } from "../../orders/availability/rules/line-demands.ts"
 import type { DecisionState } from "../../orders/opportunities/state/aggregate.ts"
@@ -29,9 +29,9 @@ import { dispatching, moveUnits, preparingUnprepared } from "../../orders/opport
 import type { StockLevelRow } from "../../products/stock/schema.ts"
 import { type CaseFacts, type Wanted, wasOutText } from "./facts.ts"
 
-// Which line of an order a scanned unit or product is for.
+// Finds the line of an order for a scanned unit or product.
 
-/** Lines of the product itself, and after them lines of kits that it is a part of. */
+/** Lines for the product itself, then lines for kits it is a part of. */
 const linesTaking = (known: DecisionState, product_id: number, depth: DemandSettings): ReadonlyArray<ItemRow> => {
   const lines = liveLines(known.opportunity)
   return [
@@ -41,8 +41,8 @@ const linesTaking = (known: DecisionState, product_id: number, depth: DemandSett
 }
 
 /**
- * The line for a unit of the product: the first with room, `given` units by line beside those it has; without room the
- * first of all, whose refusal says so. Undefined where the order asks for none.
+ * Line for a unit of the product: the first with room (`given`: further units by line), else the first, to give its
+ * error. Undefined if no line asks for it.
  */
 export const lineFor = (
   known: DecisionState,
@@ -53,7 +53,7 @@ export const lineFor = (
   const lines = linesTaking(known, product_id, depth)
   return lines.find((line) => hasRoom(known, line, product_id, depth, given)) ?? lines[0]
 }
-/** May one more unit of the product stand on the line, beside those it has and those that are `given` to it? */
+/** Whether a line has room for another unit of the product, besides its own and those in `given`. */
 export const hasRoom = (
   known: DecisionState,
   line: ItemRow,
@@ -63,7 +63,7 @@ export const hasRoom = (
 ): boolean =>
   unitsOfProduct(known, known.opportunity, line, product_id).length + (given.get(givenKey(line, product_id)) ?? 0) <
   roomOf(known, line, product_id, depth)
-/** Kits on the order with undispatched pieces of a counted product, and how many pieces. */
+/** Kits on the order with undispatched pieces of a counted product, and the number of pieces. */
 export const kitsWith = (
   known: DecisionState,
   product_id: number,
@@ -78,7 +78,7 @@ export const kitsWith = (
   })
 const givenKey = (line: Pick<ItemRow, "id">, product_id: number): string => `${line.id}/${product_id}`
 
-/** A quantity of a bulk product over the lines that can still take it: the first that takes it whole, else in order. */
+/** Distributes a bulk quantity over lines with room: the first that takes all of it, else in order. */
 export const spread = (
   known: DecisionState,
   product_id: number,
@@ -95,7 +95,7 @@ export const spread = (
   const total = lines.reduce((sum, line) => sum + Math.max(0, leftOn(line)), 0)
   const first = whole ?? lines[0]
   if (first === undefined) return []
-  // With too little on all of them, the first line's refusal says how much there is.
+  // If there is too little room, the first line's error names what there is.
   if (whole !== undefined || total < quantity) return [{ line: first, quantity }]
   let rest = quantity
   return lines.flatMap((line) => {
@@ -108,11 +108,11 @@ export const spread = (
 interface CaseGone {
   readonly events: ReadonlyArray<NewEvent>
   readonly _meta: HeldBack | null
-  /** Pieces that went: the kit as one, or every unit of a box. */
+  /** Dispatched pieces: one for a kit, all units for a box. */
   readonly pieces: number
 }
 
-/** Sends a sealed case out with all that is in it. 422 on the scanned code where it, or a unit in it, cannot go. */
+/** Dispatches a sealed case with its contents. 422 on the scanned code if it, or a unit in it, cannot be dispatched. */
 export const caseOut = (
   facts: CaseFacts,
   known: DecisionState,
@@ -170,7 +170,9 @@ export const caseOut = (
     return yield* boxOut(facts, known, wanted, context)
   })
 
-/** The case itself goes on a line that asks for it; where none does, a demand on it alone says that it is away. */
+/**
+ * Dispatches the case itself on a line that asks for it, or else creates a demand on it, which records that it is out.
+ */
 const boxOut = (
   { housing, target: { container }, units }: CaseFacts,
   known: DecisionState,
@@ -209,7 +211,7 @@ const isWanted = (known: DecisionState, level: StockLevelRow, settings: DemandSe
   return line !== undefined && hasRoom(known, line, level.product_id, settings)
 }
 
-/** Every unit on its line and out; the refusal names the first one that cannot go. */
+/** Allocates and dispatches units on their lines; the error names the first that cannot be. */
 const levelsOut = (
   levels: ReadonlyArray<StockLevelRow>,
   known: DecisionState,

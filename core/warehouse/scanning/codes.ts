@@ -67,7 +67,7 @@ const paperText = Effect.fnUntraced(function* ({ code, texts }: ReadCode): Store
     : undefined
 })
 
-/** By id, for callers that know it. */
+/** Finds a unit by id. */
 export const unitById = Effect.fnUntraced(function* (id: number): Store.Reads<Found> {
   const level = yield* Store.get(stock_levels, id)
   const read = { code: String(id), quantity: undefined, texts: [String(id)] }
@@ -77,8 +77,8 @@ export const unitById = Effect.fnUntraced(function* (id: number): Store.Reads<Fo
 })
 
 /**
- * By id and by a code that must be on it, or that says no more than what it is a unit of: a scanner that remembers the
- * unit before must not move that one.
+ * Finds a unit by id and by a scanned code, which must be its own or that of its product: scanners that keep an earlier
+ * id must not move that unit.
  */
 export const unitWith = Effect.fnUntraced(function* (id: number, scanned: string): Store.Reads<Found> {
   const by_id = yield* unitById(id)
@@ -108,8 +108,8 @@ const unit = Effect.fnUntraced(function* (level: StockLevelRow): Store.Reads<Nam
 })
 
 /**
- * The unit with this code: first of those that are here or out, as the code of one that left may be on another by now
- * (a supplier's piece that comes again, a label that is used up), then of those that left.
+ * Finds the unit with a code: present or dispatched ones first, as codes of units that left may be in use again, then
+ * those that left.
  */
 const unitNamed = Effect.fnUntraced(function* (
   text: string,
@@ -169,7 +169,7 @@ const ambiguous = (text: string, column: string, what: string, rows: ReadonlyArr
   `${rows.slice(0, 3).join(", ")}${rows.length > 3 ? " and more" : ""}. ` +
   "Scan another code that only the one that is meant has."
 
-/** `no unit, container or product has the code "A-11" …`, and the codes that are nearest to it. */
+/** Message: `no unit, container or product has the code "A-11" …`, with the most similar codes. */
 const unknownText = Effect.fnUntraced(function* ({ code, quantity, texts }: ReadCode): Store.Reads<string> {
   const near = yield* nearest(texts[0] ?? code, quantity)
   const also = texts.length < 2 ? "" : `; looked for ${texts.map((text) => JSON.stringify(text)).join(", ")}`
@@ -182,21 +182,21 @@ const unknownText = Effect.fnUntraced(function* ({ code, quantity, texts }: Read
   return `no unit and no product has this code (looked among ${among})${also}.${nearest_ones}`
 })
 
-/** The code that differs from what was scanned in its letters alone; undefined where there are several or none. */
+/** The single code that differs only in case from the scanned one; undefined if there are none or several. */
 const inOtherCase = Effect.fnUntraced(function* ({ quantity, texts }: ReadCode): Store.Reads<string | undefined> {
   const store = yield* Store
   const bound = bindings(store.dialect)
   const folded = texts.map((text) => text.toLowerCase())
   const isSame = (column: string): string => `lower(${column}) in (${folded.map(bound.bind).join(", ")})`
   const codes = yield* codesWhere(isSame, bound, quantity)
-  // Those that were looked for as they are name nothing of this kind.
+  // Codes as scanned were searched before.
   const others = codes.filter((code) => !texts.includes(code))
   return others.length === 1 ? others[0] : undefined
 })
 
 /**
- * The different codes of units and containers that are in use, and of products, that fulfil a condition; with a
- * quantity those of products alone.
+ * Different codes of units and containers in use, and of products, that meet a condition; with a quantity, only those
+ * of products.
  */
 const codesWhere = Effect.fnUntraced(function* (
   condition: (column: string) => string,
@@ -223,7 +223,7 @@ const codesWhere = Effect.fnUntraced(function* (
 
 const nearest_max = 3
 const candidates_max = 200
-/** Codes that begin as this one does and differ from it in few signs. One query, for a refused code only. */
+/** Codes with an equal beginning that differ in few characters. One query, for unknown codes only. */
 const nearest = Effect.fnUntraced(function* (
   text: string,
   quantity: number | undefined
@@ -241,7 +241,7 @@ const nearest = Effect.fnUntraced(function* (
     .map(({ code }) => code)
 })
 
-/** How many signs must be put in, left out or exchanged to make one text the other. */
+/** Edit distance of two texts: characters to insert, delete or replace. */
 const distance = (one: string, other: string): number => {
   let before = Array.from({ length: other.length + 1 }, (_, at) => at)
   for (const [row, sign] of [...one].entries()) {

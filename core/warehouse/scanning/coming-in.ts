@@ -1,4 +1,4 @@
-/** A unit or a case comes back. */
+/** Checks in scanned units and cases. */
 import { Effect, Result } from "effect"
 import type { Settings } from "../../kernel/events/settings.ts"
 import { Store } from "../../kernel/store/store.ts"
@@ -46,14 +46,14 @@ const sumOf = (lines: ReadonlyArray<LinePieces>, lost: number): Counts => {
   return total
 }
 
-/** The counts of an order as it is stored: six queries. */
+/** Stored counts of an order: six queries. */
 export const loadCounts = Effect.fnUntraced(function* (
   opportunity_id: number,
   settings: Settings
 ): Store.Reads<Counts> {
   const piecesOf = yield* loadLinePieces([opportunity_id], settings)
   const records = yield* Store.find(service_records, { opportunity_id, state: "lost", ended_at: null })
-  // Checks of lines create records that name the line; goods reported lost meanwhile are not back.
+  // Checks of lines create records with the line; goods reported lost meanwhile are not returned.
   const checked_in = records.filter((record) => record.opportunity_item_id !== null)
   return sumOf(
     piecesOf(opportunity_id),
@@ -61,7 +61,7 @@ export const loadCounts = Effect.fnUntraced(function* (
   )
 })
 
-/** A store's stock of a bulk product, if orders have more of it out; otherwise undefined. */
+/** Held and dispatched quantity of a bulk product, if more is out than the store holds; else undefined. */
 const beyondStock = Effect.fnUntraced(function* (
   product_id: number,
   store_id: number
@@ -78,7 +78,7 @@ const beyondStock = Effect.fnUntraced(function* (
   return out > held ? { held, out } : undefined
 })
 
-/** A unit that is present again but recorded as lost: a user decides whether it was found. */
+/** Message about a returned unit that is recorded as lost, as a user must decide whether it was found. */
 const foundText = Effect.fnUntraced(function* ({
   name,
   opportunity_id,
@@ -108,7 +108,7 @@ export const warningsOf = Effect.fnUntraced(function* (scanned: Scanned): Store.
 
 // Time of the scan as reported: offline devices send scans later.
 
-/** No device is without its server for longer: an earlier time is a clock that was never set, or a slip. */
+/** Maximum age of a reported time in days; older ones come from a wrong clock or a typing error. */
 const days_back_max = 366
 const way_out = "leave it out where the scan is now."
 
@@ -122,9 +122,8 @@ export const timeTold = ({ at, is_time_told }: Wanted, now: string): Result.Resu
         : Result.succeed(undefined)
 
 /**
- * The later of the scan's time and the time of the step before it. Times a few minutes apart come from two clocks; so
- * do times from the device's clock alone. A scan now is accepted whatever the time of the step before. 422 `scanned_at`
- * for an explicit earlier time.
+ * The scan's time, but not before the previous step's; differences of minutes, and times from the device's clock, are
+ * corrected. Without a reported time every scan is accepted. 422 `scanned_at` if reported as earlier.
  */
 const notBefore = (
   { at, is_time_told }: Wanted,
@@ -140,13 +139,13 @@ const notBefore = (
         ? reject("scanned_at", `${refusal(before)}; ${way_out}`)
         : Result.succeed(before <= now ? before : at)
 
-/** When it came back: never before it went out. */
+/** Time of the return, never before the dispatch. */
 const returnedAt = (wanted: Wanted, name: string, dispatched_at: string | null, now: string) =>
   notBefore(wanted, dispatched_at, now, (at) => `${name} went out at ${at} and cannot be back before that`)
-/** Time of the check: never before the return. */
+/** Time of the check, never before the return. */
 const checkedAt = (wanted: Wanted, name: string, returned_at: string | null, now: string) =>
   notBefore(wanted, returned_at, now, (at) => `${name} came back at ${at} and cannot be checked before that`)
-/** Dispatch time of a unit: never before its last return from any order. */
+/** Time of a unit's dispatch, never before its last return from any order. */
 export const dispatchedAt = (wanted: Wanted, name: string, returned_at: string | null, now: string) =>
   notBefore(wanted, returned_at, now, (at) => `${name} came back at ${at} and cannot go out before that`)
 
@@ -222,7 +221,7 @@ export const unitIn = (facts: ScanFacts, level: StockLevelRow, wanted: Wanted, c
     )
   })
 
-/** The check of it, where the scan says how it is. */
+/** Events of the check, if the scan gives a condition. */
 const checksOf = (
   { at, condition, damage_notes, finalise }: Wanted,
   { viewer }: DecideContext

@@ -21,10 +21,10 @@ import type { HeldBack } from "../../orders/opportunities/state/progress.ts"
 import { numberText } from "../../values/text.ts"
 import type { Scanned, scanResult } from "./result.ts"
 
-/** A container that the code names, or that the unit is the case of. */
+/** A container named by the code, or with the scanned unit as its case. */
 export interface CaseFacts {
   readonly target: ContainerFacts
-  /** Everything packed in it, by stock level. */
+  /** Units packed in it, by stock level. */
   readonly units: ReadonlyMap<number, Unit>
   readonly housing: DispatchFacts["housing"]
   readonly housing_demands: ReadonlyArray<HeldDemand>
@@ -32,17 +32,17 @@ export interface CaseFacts {
 }
 export interface ScanFacts {
   readonly found: Found
-  /** Undefined where the order to check in from is not known, or is gone. */
+  /** State of the order; undefined if it is unknown or deleted. */
   readonly known: DecisionState | undefined
-  /** The scanned unit, and the container it is packed in. */
+  /** The scanned unit, with the container it is packed in. */
   readonly unit: Unit | undefined
   readonly around: ContainerFacts | undefined
-  /** It came back by itself while the case it is packed in is away: it is here, and not in that case. */
+  /** Whether the unit was returned while the case it is packed in is away; it is then treated as not in the case. */
   readonly is_back_alone: boolean
-  /** Demands on the case of that container: it may be promised to an order. */
+  /** Demands on the case of that container, which may be allocated to an order. */
   readonly around_demands: ReadonlyArray<HeldDemand>
   readonly as_case: CaseFacts | undefined
-  /** Last return of the unit, or of the case and each of its units. */
+  /** Last return of the unit, or of the case and each of its units, by stock level. */
   readonly returned: ReadonlyMap<number, string>
 }
 
@@ -54,7 +54,7 @@ interface Now {
 export const containerOf = (named: Named | undefined): ContainerRow | undefined =>
   named === undefined || named.kind === "product" ? undefined : named.container
 
-/** Locks the streams of the scanned goods; called before anything is read for the decision. */
+/** Locks the streams of scanned goods; called before facts are read. */
 export const lockNamed = Effect.fnUntraced(function* (
   named: Named | undefined,
   more: ReadonlyArray<string>
@@ -101,7 +101,7 @@ const loadCase = Effect.fnUntraced(function* (
   }
 })
 
-/** When each of these came back the last time, from whichever order, by stock level. One query. */
+/** Last return of each stock level, from any order. One query. */
 const lastReturns = Effect.fnUntraced(function* (
   level_ids: ReadonlyArray<number>
 ): Store.Reads<ReadonlyMap<number, string>> {
@@ -126,7 +126,7 @@ const isBackAlone = (stock_level_id: number, root: ContainerRow) =>
     return backAloneAt(yield* Store.find(asset_assignments, where), root) !== undefined
   })
 
-/** Facts for a scan on this order; `header` undefined: on none. */
+/** Facts for a scan on an order; without `header` on none. */
 export const loadScan = Effect.fnUntraced(function* (
   found: Found,
   header: OpportunityRow | undefined,
@@ -164,14 +164,14 @@ export const loadScan = Effect.fnUntraced(function* (
   }
 })
 
-// The request of a scan, and the texts and results shared by its rules.
+// Request of a scan, and texts and results shared by its rules.
 
 export interface Wanted {
-  /** The body field that names what was scanned: refusals name it. */
+  /** Body field that named the goods, for errors. */
   readonly field: "code" | "stock_level_id"
   readonly quantity: number | null
   readonly at: string
-  /** True if the request gives the time; otherwise the decider's clock is used. */
+  /** Whether the request gives the time; otherwise the current time is used. */
   readonly is_time_told: boolean
   readonly break_seal: boolean
   readonly vehicle_id: number | null
@@ -183,7 +183,7 @@ export interface Wanted {
 export type ScanDecided = Decided<typeof scanResult.Type>
 export const orderWords = ({ opportunity: { header } }: DecisionState): string => numberText(header.number, header.id)
 
-/** Refusal of a second dispatch on one line, which requires reverting the check-in. */
+/** Error of a second dispatch on one line, which requires reverting the check-in first. */
 export const wasOutText = (
   name: string,
   { id, opportunity_id, opportunity_item_id }: Pick<AssignmentRow, "id" | "opportunity_id" | "opportunity_item_id">

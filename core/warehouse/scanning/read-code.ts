@@ -1,16 +1,16 @@
-/** Content of a scanned code: its texts, and a quantity if it has one. Pure. */
+/** Parses a scanned code into texts to look up, and a quantity. Pure. */
 /**
- * GS1 element strings on labels of makers and of other houses: `(01)05012345678900(21)A-17`, or the same without
- * brackets and with the separator FNC1 (GS1 General Specifications, section 3).
+ * Content of a GS1 element string from a label: `(01)05012345678900(21)A-17`, or without brackets and with FNC1 as
+ * separator (GS1 General Specifications, section 3).
  */
 interface Elements {
-  /** Texts that the elements may be known by here, the likeliest first. */
+  /** Texts to look up, the most specific first. */
   readonly texts: ReadonlyArray<string>
-  /** How many pieces, where the label says it. */
+  /** Number of pieces; undefined if the label has none. */
   readonly count: number | undefined
 }
 
-/** Elements of a fixed length, by their identifier: how many signs follow it. */
+/** Length of elements of fixed length, by identifier. */
 const fixed: { readonly [identifier: string]: number } = {
   "00": 18,
   "01": 14,
@@ -24,7 +24,7 @@ const fixed: { readonly [identifier: string]: number } = {
   "20": 2
 }
 const separator = "\u001d"
-/** Elements of any length, by their identifier. */
+/** Identifiers of elements of variable length. */
 const variable = new Set(["10", "21", "22", "30", "37", "240", "241", "250", "251", "8003", "8004"])
 
 const bracketed = /\((\d{2,4})\)([^(]*)/gy
@@ -61,7 +61,7 @@ const readPlain = (text: string): ReadonlyMap<string, string> | undefined => {
   return found.size > 0 ? found : undefined
 }
 
-/** The elements of a label; undefined where the text is no element string. */
+/** Parses an element string; undefined if the text is none. */
 const elementsOf = (text: string): Elements | undefined => {
   const found = text.startsWith("(")
     ? readBracketed(text)
@@ -75,7 +75,7 @@ const elementsOf = (text: string): Elements | undefined => {
     count = found.get("37") ?? found.get("30")
   return {
     texts: [
-      // A serial number or an asset's own number names one unit; without one the label names the product.
+      // A serial number or asset number names a unit; without one the label names a product.
       ...[found.get("21"), asset, returnable, returnable?.slice(14), found.get("250"), found.get("00")].filter(
         (one): one is string => one !== undefined && one !== ""
       ),
@@ -84,23 +84,23 @@ const elementsOf = (text: string): Elements | undefined => {
     count: count !== undefined && /^\d{1,6}$/.test(count) && found.get("21") === undefined ? Number(count) : undefined
   }
 }
-/** A trade item number of 14 digits as shorter barcodes print it. */
+/** Forms of a trade item number of 14 digits, as on shorter barcodes. */
 const tradeNumbers = (gtin: string): ReadonlyArray<string> => [
   gtin,
   ...[13, 12, 8].filter((digits) => /^0*$/.test(gtin.slice(0, -digits))).map((digits) => gtin.slice(-digits))
 ]
 
-/** Content of a code before any lookup. */
+/** Content of a code, before any lookup. */
 export interface ReadCode {
-  /** As it was scanned, without a quantity. */
+  /** Scanned text without quantity. */
   readonly code: string
-  /** Given with it, as `CABLE*5` or `5 x CABLE`; a code with a quantity names a product. */
+  /** Quantity in the code, as in `CABLE*5` or `5 x CABLE`; such codes name a product. */
   readonly quantity: number | undefined
-  /** Texts to look for, the likeliest first. */
+  /** Texts to look up, the most specific first. */
   readonly texts: ReadonlyArray<string>
 }
 
-/** A sign before the code that some scanners send: `]C1` for Code 128, `]Q1` for QR. */
+/** Symbology identifier that some scanners send before the code: `]C1` for Code 128, `]Q1` for QR. */
 const symbology = /^\][A-Za-z]\d/
 const counted_after = /^(.+?)\s*\*\s*(\d{1,6})$/s
 const counted_before = /^(\d{1,6})\s*[x×*]\s+(\S.*)$/is
@@ -132,7 +132,7 @@ const decoded = (text: string): string => {
   }
 }
 
-/** On labels of rows without a code of their own: a bare number would be ambiguous, as people type numbers. */
+/** Code on labels of containers without their own. A bare number would be ambiguous with typed ones. */
 export const containerCode = (id: number): string => `container:${id}`
 export const unitCode = (id: number): string => `unit:${id}`
 export const containerIdIn = (text: string): number | undefined => idAfter("container", text)
@@ -142,7 +142,7 @@ const idAfter = (word: string, text: string): number | undefined => {
   return before.toLowerCase() === word && id !== undefined ? Number(id) : undefined
 }
 
-/** As a code may be written: how it was typed, and in one case. */
+/** Forms of a code to search for: as typed, and case-folded. */
 export const codeForms = (text: string): ReadonlyArray<string> => [
   ...new Set([text, text.toUpperCase(), text.toLowerCase()])
 ]

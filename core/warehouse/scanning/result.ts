@@ -1,31 +1,34 @@
-/** Result of a scan, as in its answer. */
+/** Result of a scan in responses. */
 import { boolean, choice, integer, text } from "../../kernel/fields/field.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { dispatch_meta_fields } from "../../orders/opportunities/state/progress.ts"
 
 export const directions = { out: "Out", in: "In" } as const
 
-/** The scanned row, and the action taken. */
+/** Scanned row, and the action taken. */
 export const scanned_fields = {
   direction: choice(directions),
   kind: choice({ unit: "Unit", bulk: "Bulk", container: "Container" }),
   code: text(),
-  /** Its name in messages. */
+  /** Name for messages. */
   name: text(),
   opportunity_id: integer({ nullable: true }),
   opportunity_item_id: integer({ nullable: true }),
   stock_level_id: integer({ nullable: true }),
   container_id: integer({ nullable: true }),
   product_id: integer({ nullable: true }),
-  /** Pieces that moved: 1 for a unit, all that is in it for a case. */
+  /** Moved pieces: 1 for a unit, all contents for a case. */
   quantity: integer(),
-  /** The kit that the unit goes or comes back with, where it is a part of one. */
+  /** Kit that the unit was moved with; null if it is not part of one. */
   part_of: text({ nullable: true }),
-  /** The unit it replaces on the order: one that was allocated and cannot go. */
+  /** Allocated unit that could not be dispatched and was replaced by this one. */
   in_place_of: text({ nullable: true }),
-  /** It had come back from this order already, and goes out on it again. */
+  /** Whether a unit that was returned from this order was dispatched on it again. */
   is_out_again: boolean(),
-  /** `left`: what it was the last one of stays as an open, empty case, or is dissolved; null while more is in it. */
+  /**
+   * Container the unit was taken out of. `left`: `open` or `dissolved` if it is empty now; null if it still has
+   * contents.
+   */
   taken_out_of: Shown.objects({
     container_id: integer(),
     name: text(),
@@ -42,8 +45,8 @@ export const scanResult = Shown.keys({
 })
 
 /**
- * Pieces of an order: how many it asks for, and how many of them are packed, have gone out and are back; `lost` are
- * those of `back` that were checked in as missing and have not been found since.
+ * Pieces of an order: requested, packed, dispatched and returned. `lost`: pieces of `back` that were checked in as
+ * missing and not found since.
  */
 export const count_fields = {
   asked: integer(),

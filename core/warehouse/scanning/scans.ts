@@ -1,4 +1,4 @@
-/** Facts and rules of one scan, by what was scanned. */
+/** Facts and rules of one scan, by kind of goods. */
 import { Effect, Result } from "effect"
 import type { DecideContext, Decided, Input } from "../../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../kernel/events/event-type.ts"
@@ -21,13 +21,13 @@ import { lockStreams } from "../../kernel/runtime/engine.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { opportunities, type OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
 
-// A quantity of a bulk product goes out or comes back.
+// Dispatches and returns quantities of bulk products.
 
-/** Rules for bulk quantities: refusals of lines name the field that gave the quantity. */
+/** Error of a quantity for a product that is tracked by unit. */
 const bulkText = (product: ProductRow): string => `${product.name} is tracked unit by unit; scan the code on the unit.`
 const bulkQuantity = ({ found }: ScanFacts, { quantity }: Wanted): number => quantity ?? found.read.quantity ?? 1
 
-/** Counted parts of kits have no line of their own: a refusal says that they go with their kit, by its code. */
+/** Counted parts of kits have no line: the error says to scan their kit. */
 const bulkOut = (
   facts: ScanFacts,
   known: DecisionState,
@@ -104,12 +104,13 @@ const moveBulk = (
     )
   })
 
-// One scan, one verdict (rules/opportunities 9.6): a unit is allocated where it has to be, prepared and booked out, or
+// Rule of a scan (rules/opportunities 9.6). A unit is allocated if needed, prepared and dispatched, all or nothing; a
+// case is dispatched with its contents; returned goods are checked in.
 // nothing happens; a case goes with all that is in it; what comes back is checked in.
 
 /**
- * A refusal on the field that named what was scanned: rules name fields of the bodies they were made for. Those that
- * say more than a text (a dispatch that is blocked, a seal) stay as they are.
+ * Moves an error to the field that named the goods, as rules use fields of other bodies. Errors with more than a text
+ * (blocked dispatch, seal) stay.
  */
 const named = (decided: ScanDecided, { field }: Wanted): ScanDecided =>
   Result.mapError(decided, (rejection) => {
@@ -132,7 +133,7 @@ export const scanIn = (facts: ScanFacts, wanted: Wanted, context: DecideContext)
     wanted
   )
 
-/** When the unit, or all that is in the case, went out: never before any of it came back the last time. */
+/** Dispatch time of a unit, or of a case's contents, never before the last return of any of them. */
 const leftAt = ({ as_case, returned, unit }: ScanFacts, wanted: Wanted, now: string) => {
   const levels = [
     ...(unit === undefined ? [] : [unit.level]),
@@ -147,13 +148,13 @@ const leftAt = ({ as_case, returned, unit }: ScanFacts, wanted: Wanted, now: str
   return latest === undefined ? Result.succeed(wanted.at) : dispatchedAt(wanted, latest.name, latest.at, now)
 }
 
-/** Anything but a counted product is one piece; another quantity is refused. */
+/** Error of a quantity other than 1 for anything but a counted product; undefined if none. */
 const moreThanOne = (named: Exclude<Named, { kind: "product" }>, { quantity }: Wanted) =>
   quantity === null || quantity === 1
     ? undefined
     : reject("quantity", `${named.kind === "unit" ? labelOf(named.level) : named.container.name} is one piece.`)
 
-/** Books what was scanned out to the order, or refuses it whole. */
+/** Dispatches the scanned goods to the order, all or nothing. */
 const out = (facts: ScanFacts, wanted: Wanted, context: DecideContext): ScanDecided => {
   const { as_case, found, known } = facts
   const { named } = found
@@ -184,7 +185,7 @@ const out = (facts: ScanFacts, wanted: Wanted, context: DecideContext): ScanDeci
     : unitOut(facts, known, named.level, wanted, context)
 }
 
-/** Checks in what was scanned, on the order that has it, or refuses it whole. */
+/** Checks in the scanned goods on the order they are out on, all or nothing. */
 const back = (facts: ScanFacts, wanted: Wanted, context: DecideContext): ScanDecided => {
   const { as_case, found, known } = facts
   const { named } = found
@@ -217,7 +218,7 @@ interface Scanned {
   readonly code?: string | null
   readonly stock_level_id?: number | null
 }
-/** Looked up again once it is locked: somebody may have sealed, packed or sent it meanwhile. */
+/** Looks the code up again after locking, as goods may have been sealed, packed or dispatched meanwhile. */
 const found = Effect.fnUntraced(function* (
   { code, stock_level_id }: Scanned,
   more: ReadonlyArray<string> = []
@@ -233,7 +234,7 @@ const found = Effect.fnUntraced(function* (
   return (yield* Store).dialect === "pg" && first.named !== undefined ? yield* look : first
 })
 
-/** The order that has the unit or the case now, or that the unit came back from last and unchecked; locked. */
+/** Order that the unit or case is out on, or was returned from without a check; locked. */
 const holderOf = Effect.fnUntraced(function* ({ named: one }: Found): Store.Reads<OpportunityRow | undefined> {
   const container = containerOf(one)
   const out =
@@ -252,10 +253,10 @@ const holderOf = Effect.fnUntraced(function* ({ named: one }: Found): Store.Read
   return header === undefined || header.deleted_at !== null ? undefined : header
 })
 
-/** A scan on an order that was named. */
+/** Scans on a named order. */
 export const scanOfOrder = (scanned: Scanned, order: OpportunityRow, input: Asking) =>
   Effect.flatMap(found(scanned), (code) => loadScan(code, order, input))
-/** A scan on whichever order has it. */
+/** Scans on the order that has the goods. */
 export const scanOfWhoHasIt = Effect.fnUntraced(function* (scanned: Scanned, input: Asking) {
   const code = yield* found(scanned)
   return yield* loadScan(code, yield* holderOf(code), input)

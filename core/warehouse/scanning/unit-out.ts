@@ -1,4 +1,4 @@
-/** A unit goes out: allocated where it has to be, prepared and booked out, taken out of the case it is in. */
+/** Dispatches a scanned unit: allocates it if needed, prepares it, books it out and takes it out of its case. */
 import { Result } from "effect"
 import { isPackedUnitHeld } from "../../orders/availability/rules/line-demands.ts"
 import { endsWhenEmpty } from "../containers/booking.ts"
@@ -73,7 +73,7 @@ export const unitOut = (
       sent.meta
     )
   })
-/** The dispatch: the unit's place on the order, and the booking out. */
+/** The dispatch: the unit's assignment, and its events. */
 interface Sent {
   readonly events: ReadonlyArray<NewEvent>
   readonly unit: AssignmentRow
@@ -81,7 +81,7 @@ interface Sent {
   readonly meta: HeldBack | null
 }
 
-/** It has not gone out on this order yet: allocated where it has to be, prepared and booked out. */
+/** First dispatch on this order: allocates if needed, prepares and books out. */
 const sentFirst = (
   known: DecisionState,
   own: ReadonlyArray<AssignmentRow>,
@@ -113,7 +113,10 @@ const sentFirst = (
 interface Placed extends Omit<Sent, "meta"> {
   readonly after: DecisionState
 }
-/** On the first line with room; else in the place of a unit of its product that is allocated and cannot go. */
+/**
+ * Allocates a unit to the first line with room, else instead of an allocated unit of the product that cannot be
+ * dispatched.
+ */
 const placedOnOrder = (
   known: DecisionState,
   level: StockLevelRow,
@@ -146,7 +149,7 @@ const placedOnOrder = (
     return { after, events, unit, in_place_of: null }
   })
 
-/** It came back from this order: its return is taken back, where nothing else has or holds it. */
+/** Second dispatch on this order: reverts the return, if nothing else holds the unit. */
 const sentAgain = (
   known: DecisionState,
   unit: AssignmentRow,
@@ -180,7 +183,7 @@ const notOnOrder = ({ unit }: ScanFacts, known: DecisionState, level: StockLevel
 
 interface TakingOut {
   readonly events: ReadonlyArray<NewEvent>
-  /** The packing that held the unit, whose demand ends; null where it held nothing. */
+  /** Id of the packing that held the unit, whose demand ends; null if it held nothing. */
   readonly released: number | null
   readonly taken_out_of: Scanned["taken_out_of"]
 }

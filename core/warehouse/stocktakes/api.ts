@@ -65,7 +65,7 @@ const one = { id: { table: stocktakes } } as const
 const answer = { stocktake: Shown.row(() => stocktakeResource) }
 const count_access = { ability: "stock:write", permission: "stock.count" } as const
 
-/** Without lines, unless included: starting and cancelling compare nothing. */
+/** Response without lines unless included, as starting and cancelling compare nothing. */
 const withoutLines = (id: number, input: Input) =>
   Effect.gen(function* () {
     const rows = yield* Store.getMany(stocktakes, [id])
@@ -127,8 +127,8 @@ const scanning = command("POST", `${path}/{id}/scans`, {
 })
 
 /**
- * Records movements of counted goods with the open stocktakes of their store, so that counts are compared with the
- * stock of their own time (rules/stocktakes 4). One query where no stocktake is open.
+ * Records movements of bulk goods in open stocktakes of their store, so that counts are compared with the stock at
+ * their time (rules/stocktakes 4). One query if none is open.
  */
 const goodsMoved = reaction({
   on: [bulkDispatched, bulkDispatchReverted, bulkReturned, bulkReturnReverted],

@@ -1,4 +1,4 @@
-/** Rules of stocktakes: what a scan counts, and what closing records in stock (rules/stocktakes). */
+/** Rules of stocktakes: scanning, closing and cancelling (rules/stocktakes). */
 import { Result } from "effect"
 import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
 import { type NewEvent } from "../../kernel/events/event-type.ts"
@@ -40,7 +40,7 @@ export const start = (
   })
 }
 
-/** Refuses what comes after the end: a device keeps such a scan as a conflict. */
+/** 422 unless the stocktake is open; devices keep such scans as conflicts. */
 const requireOpen = (take: StocktakeRow): Result.Result<void, Rejection> =>
   take.status === "open"
     ? Result.succeed(undefined)
@@ -64,7 +64,7 @@ export type CodeFound = { readonly code: string } & (
 export interface ScanFacts {
   readonly take: StocktakeRow
   readonly codes: ReadonlyArray<CodeFound>
-  /** Scans of this stocktake so far that are about what the codes name. */
+  /** Scans so far in this stocktake of the goods that the codes name. */
   readonly scans: ReadonlyArray<StocktakeScanRow>
 }
 export interface ScanInput {
@@ -76,7 +76,7 @@ export const codeKey = (stocktake_id: number, code: string): string => `${stockt
 const bulkKey = (stocktake_id: number, product_id: number, nth: number): string =>
   `${stocktake_id}/product/${product_id}/${nth}`
 
-/** Verdict on one code. `quantity`: pieces that it added, or took back. */
+/** Result for one code. `quantity`: pieces it added or removed. */
 export interface Verdict {
   readonly code: string
   readonly kind: "unit" | "case" | "bulk" | "unknown"
@@ -89,7 +89,7 @@ export interface Verdict {
 }
 
 type Added = Parameters<typeof stocktakeScanned.make>[0]["added"][number]
-/** Scans as they change code by code. */
+/** State of scans while codes are processed one by one. */
 class Tally {
   readonly added: Array<Added> = []
   readonly removed: Array<string> = []
@@ -191,8 +191,8 @@ const takeBack = (found: CodeFound, take: StocktakeRow, tally: Tally): Verdict =
 }
 
 /**
- * Counts codes, or takes them back: each unit and unknown code once, of counted goods every count. 422 `stocktake` once
- * it has ended, `counted_at` in the future.
+ * Counts codes, or removes them: units and unknown codes once, bulk goods by each count. 422: `stocktake` if it has
+ * ended, `counted_at` in the future.
  */
 export const scan = (
   { codes, scans, take }: ScanFacts,
@@ -218,9 +218,9 @@ export const scan = (
 export interface CloseFacts {
   readonly take: StocktakeRow
   readonly lines: ReadonlyArray<CountLine>
-  /** Users who scanned anything into it. */
+  /** Users who scanned in the stocktake. */
   readonly counted_by: ReadonlyArray<number | null>
-  /** The workshop's facts about the levels that closing changes. */
+  /** Workshop facts of stock levels that closing changes. */
   readonly levels: ReadonlyMap<number, ServiceFacts>
 }
 type MissingAs = keyof typeof missing_records
@@ -240,7 +240,7 @@ const requireSecondPerson = (
     : Result.succeed(undefined)
 }
 
-/** An entry that corrects the records: its source keeps it apart from movements. */
+/** Ledger line that corrects records; its source tells it from movements. */
 const posted = (
   facts: ServiceFacts,
   quantity: number,
@@ -269,7 +269,7 @@ const asCorrection = (one: NewEvent, take: StocktakeRow): NewEvent =>
     ? { ...one, data: { ...one.data, source_type: ledger_source, source_id: take.id, manual: false } }
     : one
 
-/** Events that closing records for one line. */
+/** Events that closing records for a line. */
 const recorded = (
   line: CountLine,
   facts: ServiceFacts,
@@ -289,7 +289,10 @@ const recorded = (
     : Result.map(takeOut(facts, "lost", sent, context), ({ events }) => events)
 }
 
-/** Lines that the event keeps: units found where they belong are known by their scans, units out by their orders. */
+/**
+ * Whether the closing event includes a line; units found in place are known by their scans, and units out by their
+ * orders.
+ */
 const isKept = ({ is_counted, kind, on_close, status }: CountLine): boolean =>
   !(
     kind === "unit" &&
@@ -298,9 +301,8 @@ const isKept = ({ is_counted, kind, on_close, status }: CountLine): boolean =>
   )
 
 /**
- * Ends the count and records its result: missing units are lost or written off, found ones are back, differences of
- * counted goods are ledger entries. Nothing of another store changes. 422 `stocktake` once it has ended, while nothing
- * is counted, and for the person whom the setting excludes.
+ * Closes a stocktake: missing units are lost or written off, found ones return, and bulk differences become ledger
+ * lines. Other stores are unaffected. 422: `stocktake` if ended or nothing is counted, and for excluded users.
  */
 export const close = (
   facts: CloseFacts,
@@ -333,7 +335,7 @@ export const close = (
     return { events: [closed, ...events], result: { id: take.id } }
   })
 
-/** Gives the count up: its scans stay, and stock stays as it is. 422 `stocktake` once it has ended. */
+/** Cancels a stocktake: scans stay, and stock is unchanged. 422 `stocktake` if it has ended. */
 export const cancel = (take: StocktakeRow, context: DecideContext): Decided =>
   Result.map(requireOpen(take), () => ({
     events: [

@@ -1,4 +1,4 @@
-/** Events of stocktakes. All of a stocktake's are in its stream, so that scans and closing follow one another. */
+/** Events of stocktakes, each in its stocktake's stream, so that scans and closing are serialised. */
 import { Schema } from "effect"
 import { rowMade } from "../../kernel/endpoints/crud-resource.ts"
 import { type AnyEventType, eventType, streamOf } from "../../kernel/events/event-type.ts"
@@ -10,7 +10,7 @@ export const stocktakeStarted = rowMade("stocktake.started", stocktakes, {
   meaning: "A count of a store's goods started."
 })
 
-/** `removed`: keys of scans that were taken back. */
+/** Codes were scanned. `removed`: keys of scans that were removed. */
 export const stocktakeScanned = eventType("stocktake.scanned", {
   meaning: "Codes were scanned into a stocktake, or taken back out of it.",
   data: () =>
@@ -49,7 +49,7 @@ export const stocktakeMoved = eventType("stocktake.moved", {
   project: ({ id, moves }) => moves.map((row) => insert(stocktake_moves, { ...row, stocktake_id: id }))
 })
 
-/** `lines`: all that differ, and what was recorded of each; units found where they belong are left out. */
+/** A stocktake was closed. `lines`: differences and what was recorded for each; units found in place are left out. */
 export const stocktakeClosed = eventType("stocktake.closed", {
   meaning: "A stocktake was closed: its result, and what closing recorded in stock.",
   data: () =>

@@ -1,4 +1,4 @@
-/** Reads what a stocktake compares, in a fixed number of queries however many units there are. */
+/** Reads facts of stocktakes, in a fixed number of queries for any number of units. */
 import { Effect } from "effect"
 import { streamOf } from "../../kernel/events/event-type.ts"
 import { lockStreams } from "../../kernel/runtime/engine.ts"
@@ -40,7 +40,7 @@ import { loadBulkOut } from "./moves.ts"
 import type { last_seen_shown } from "./schema.ts"
 import { ledger_source, stocktake_moves, stocktake_scans, type StocktakeRow, stocktakes } from "./schema.ts"
 
-/** Rows of a table whose column is after an instant. */
+/** Rows of a table with a timestamp column after an instant. */
 const since = Effect.fnUntraced(function* <T extends Table, C extends keyof T["columns"] & string>(
   table: T,
   columns: ReadonlyArray<C>,
@@ -56,7 +56,7 @@ const since = Effect.fnUntraced(function* <T extends Table, C extends keyof T["c
   return rows.map((row) => store.decode(table, row))
 })
 
-/** Ids of a group and of all groups within it. */
+/** Ids of a group and all groups below it. */
 const groupsWithin = Effect.fnUntraced(function* (
   id: number | null
 ): Effect.fn.Return<ReadonlySet<number> | undefined, Failure, Store> {
@@ -70,7 +70,7 @@ const groupsWithin = Effect.fnUntraced(function* (
   return within
 })
 
-/** How each packed unit is packed: by the outermost case that is out, else by the outermost that is sealed. */
+/** Packing of each packed unit: the outermost case that is out, else the outermost that is sealed. */
 const loadPacked = Effect.fnUntraced(function* (
   level_ids: ReadonlyArray<number> | undefined
 ): Effect.fn.Return<
@@ -139,7 +139,7 @@ const chainOf = (
   return chain
 }
 
-/** Units that a check-in, a delivery or packing saw since the stocktake started, with the words for it. */
+/** Units seen by a check-in, delivery or packing since the stocktake started, each with a description. */
 const loadSeen = Effect.fnUntraced(function* (started_at: string, touched: ReadonlyMap<number, string>) {
   const back = yield* since(asset_assignments, ["stock_level_id", "returned_at"], "returned_at", started_at)
   const seen = new Map<number, string>()
@@ -148,12 +148,12 @@ const loadSeen = Effect.fnUntraced(function* (started_at: string, touched: Reado
   return seen
 })
 
-/** Goods that the facts are limited to, for the answer to a scan. */
+/** Goods to limit the facts to, for responses to scans. */
 interface Only {
   readonly level_ids: ReadonlyArray<number>
   readonly product_ids: ReadonlyArray<number>
 }
-/** Scans, the levels of the store, and levels elsewhere that were scanned. */
+/** Scans, levels of the store, and scanned levels of other stores. */
 const loadCounted = Effect.fnUntraced(function* ({ id: stocktake_id, store_id }: StocktakeRow, only: Only | undefined) {
   const scans =
     only === undefined
@@ -170,7 +170,7 @@ const loadCounted = Effect.fnUntraced(function* ({ id: stocktake_id, store_id }:
   const foreign = scans.flatMap(({ stock_level_id: id }) => (id === null || known.has(id) ? [] : [id]))
   return { scans, levels: [...of_store, ...(yield* Store.pickMany(stock_levels, level_columns, foreign))] }
 })
-/** Ledger entries since the start, except corrections by stocktakes. */
+/** Ledger lines since the start, except corrections by stocktakes. */
 const loadLedger = (started_at: string) =>
   Effect.map(
     since(
@@ -219,7 +219,7 @@ export const loadCount = Effect.fnUntraced(function* (
     stores: new Map((yield* Store.find(stores, {})).map((one) => [one.id, one.name]))
   }
 })
-/** Purchase prices of the lines' products, for people who may see costs. */
+/** Purchase prices of the lines' products, for users who may see costs. */
 const loadPrices = Effect.fnUntraced(function* (lines: ReadonlyArray<CountLine>, viewer: Viewer) {
   if (!hasOnePermission(viewer, "costs.view")) return undefined
   const ids = lines.flatMap(({ product_id }) => product_id ?? [])
@@ -247,7 +247,7 @@ const showTake = Effect.fnUntraced(function* (take: StocktakeRow, { base_currenc
     stocktake_lines: lines.map((line) => ({ ...line, unit_cost: formatMoney(priceOf(line), base_currency) }))
   }
 })
-/** Totals and lines of stocktakes, by row. */
+/** API representation of totals and lines of stocktakes, by row. */
 export const showLines = Effect.fnUntraced(function* (rows: ReadonlyArray<AnyRow>, context: Showing) {
   const takes = yield* Store.getMany(stocktakes, rows.map(idOf))
   const shown = new Map(
@@ -257,14 +257,14 @@ export const showLines = Effect.fnUntraced(function* (rows: ReadonlyArray<AnyRow
 })
 const idOf = (row: AnyRow): number => Number(row["id"])
 
-/** Lines of a stocktake: as they are now while it is open, as closing recorded them once it is closed. */
+/** Lines of a stocktake: current ones while it is open, else as recorded by closing. */
 const loadLines = Effect.fnUntraced(function* (
   take: StocktakeRow,
   now: string
 ): Effect.fn.Return<ReadonlyArray<CountLine>, Failure, Store> {
   if (take.status === "open") return countLines(yield* loadCount(take, now))
   if (take.outcome === null) return []
-  // Stored as lines by `stocktake.closed`, whose data is checked as JSON only.
+  // Written by `stocktake.closed`, whose schema checks it only as JSON.
   const outcome = take.outcome as ReadonlyArray<CountLine>
   const told = new Set(outcome.flatMap(({ stock_level_id }) => stock_level_id ?? []))
   const scans = (yield* Store.find(stocktake_scans, { stocktake_id: take.id })).filter(
@@ -294,13 +294,13 @@ const loadLines = Effect.fnUntraced(function* (
 })
 
 type LastSeen = NonNullable<typeof last_seen_shown.Type>
-/** When each stock level was seen last, as answers include it. */
+/** API representation of the last sighting of each stock level. */
 export const showLastSeen = (rows: ReadonlyArray<AnyRow>) =>
   Effect.map(loadLastSeen(rows.map(idOf)), (seen) => (row: AnyRow) => {
     const last = seen.get(idOf(row))
     return last === undefined ? null : { ...last }
   })
-/** By stock level; units that nothing ever saw are absent. Three queries for every 5,000 units. */
+/** Last sighting by stock level; units never seen are absent. Three queries per 5,000 units. */
 const loadLastSeen = Effect.fnUntraced(function* (
   level_ids: ReadonlyArray<number>
 ): Effect.fn.Return<ReadonlyMap<number, LastSeen>, Failure, Store> {
@@ -348,7 +348,7 @@ const loadLastSeen = Effect.fnUntraced(function* (
   return seen
 })
 
-/** Facts of closing: lines, who counted, and the workshop's facts about the levels that change; those are locked. */
+/** Facts of closing: lines, users who counted, and workshop facts of levels that change, which are locked. */
 export const loadClose = Effect.fnUntraced(function* (
   take: StocktakeRow,
   now: string
@@ -358,13 +358,13 @@ export const loadClose = Effect.fnUntraced(function* (
   const first = yield* counted()
   const changing = (lines: ReadonlyArray<CountLine>): ReadonlyArray<number> =>
     lines.flatMap(({ on_close, stock_level_id }) => (on_close === "nothing" ? [] : (stock_level_id ?? [])))
-  // Beyond this many a race shows in the streams' versions instead: Postgres keeps some thousands of locks.
+  // Locks are limited, as Postgres keeps some thousands; above the limit the streams' versions detect races.
   yield* lockStreams(
     changing(first.lines)
       .slice(0, 1_000)
       .map((id) => streamOf("stock_level", id))
   )
-  // Counted again once they are locked: some may have gone out meanwhile.
+  // Counted again after locking, as goods may have been dispatched meanwhile.
   const { count, lines } = (yield* Store).dialect === "pg" ? yield* counted() : first
   const ids = changing(lines)
   const levels = new Map((yield* Effect.forEach(chunked(ids, 5_000), loadServiceFacts)).flatMap((some) => [...some]))

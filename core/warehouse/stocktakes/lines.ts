@@ -1,6 +1,6 @@
 /**
- * Lines of a stocktake: what should be at the store, what was counted, and what to do where the two differ
- * (rules/stocktakes 3). Pure: scans are compared with the stock as it was when they were made.
+ * Lines of a stocktake: expected and counted goods, and what to do about differences (rules/stocktakes 3). Pure. Scans
+ * are compared with the stock at their time.
  */
 import type { KeysShown } from "../../kernel/lists/answer-schema.ts"
 import { type ProductRow, serialised } from "../../products/products/schema.ts"
@@ -29,7 +29,7 @@ export const level_columns = [
 export type CountedLevel = Pick<StockLevelRow, (typeof level_columns)[number]>
 export const product_columns = ["id", "name", "sku", "product_group_id", "stock_method"] as const
 type CountedProduct = Pick<ProductRow, (typeof product_columns)[number]>
-/** The outermost case that matters to a unit: one that is out, else one that is sealed. */
+/** The relevant case around a unit: the outermost that is out, else the outermost that is sealed. */
 export interface Packing {
   readonly container_id: number
   readonly name: string
@@ -42,30 +42,29 @@ export interface Packing {
 export interface CountFacts {
   readonly take: StocktakeRow
   readonly now: string
-  /** Levels of the store, and those elsewhere that were scanned. */
+  /** Levels of the store, and scanned ones of other stores. */
   readonly levels: ReadonlyArray<CountedLevel>
   readonly products: ReadonlyMap<number, CountedProduct>
-  /** The groups that are counted; undefined: all. */
+  /** Product groups to count; undefined for all. */
   readonly groups: ReadonlySet<number> | undefined
   readonly scans: ReadonlyArray<StocktakeScanRow>
-  /** Units that are out on orders now. */
+  /** Units out on orders now. */
   readonly out: ReadonlyMap<number, { readonly opportunity_id: number; readonly dispatched_at: string | null }>
-  /** Units that something other than this count saw since it started, and how. */
+  /** Units seen by something else since the start, with a description. */
   readonly seen: ReadonlyMap<number, string>
   readonly packed: ReadonlyMap<number, Packing>
-  /** Counted goods that are out on orders now, by product. */
+  /** Bulk quantities out on orders now, by product. */
   readonly bulk_out: ReadonlyMap<number, number>
-  /** By product. */
+  /** Movements of bulk goods since the start, by product. */
   readonly moves: ReadonlyMap<number, ReadonlyArray<Pick<StocktakeMoveRow, "quantity" | "happened_at">>>
   /**
-   * Ledger entries since the start by stock level, without those of stocktakes, which correct the records and move
-   * nothing.
+   * Ledger lines since the start, by stock level; without those of stocktakes, which are corrections, not movements.
    */
   readonly ledger: ReadonlyMap<
     number,
     ReadonlyArray<{ readonly quantity_move: string; readonly transaction_at: string | null }>
   >
-  /** Records of lost counted goods, by stock level. */
+  /** Records of lost bulk goods, by stock level. */
   readonly lost: ReadonlyMap<
     number,
     ReadonlyArray<{ readonly quantity: number; readonly starts_at: string; readonly ended_at: string | null }>
@@ -88,7 +87,7 @@ interface Judged {
   readonly opportunity_id?: number | null
   readonly container_id?: number
   readonly on_close?: CountLine["on_close"]
-  /** 0 where it should not be at the store. */
+  /** 0 if it should not be at the store. */
   readonly expected?: 0
 }
 const isInScope = ({ groups, products }: CountFacts, product_id: number): boolean =>
@@ -96,7 +95,7 @@ const isInScope = ({ groups, products }: CountFacts, product_id: number): boolea
 const isPostedAfter = ({ ledger }: CountFacts, level_id: number, at: string): boolean =>
   ledger.get(level_id)?.some(({ transaction_at }) => (transaction_at ?? "") > at) === true
 
-/** A unit that was scanned at `at`. What happened to it later makes no difference. */
+/** Line of a unit scanned at `at`; later events do not matter. */
 const judgeCounted = (level: CountedLevel, at: string, through: number | null, facts: CountFacts): Judged => {
   const { packed, stores, take } = facts
   const code = codeOf(level)
@@ -157,7 +156,7 @@ const judgeCounted = (level: CountedLevel, at: string, through: number | null, f
     : { status: "found" }
 }
 
-/** A unit of the store that no scan named; undefined where it is not expected. */
+/** Line of an unscanned unit; undefined if it is not expected at the store. */
 const judgeUncounted = (level: CountedLevel, facts: CountFacts): Judged | undefined => {
   const { now, packed, take } = facts
   const is_of_store = level.store_id === take.store_id && isInScope(facts, level.product_id)
@@ -221,16 +220,13 @@ const unitLine = (
   on_close: judged.on_close ?? "nothing"
 })
 
-/** A unit that was counted where it belongs. */
+/** Line of a unit found in place. */
 export const foundLine = (level: CountedLevel, name: string | null, scan: StocktakeScanRow): CountLine =>
   unitLine(level, name, scan, { status: "found" })
 
 const sumOf = (numbers: ReadonlyArray<number>): number => numbers.reduce((sum, one) => sum + one, 0)
 
-/**
- * Counted goods that the store should have had at `at`: what it holds now less what is out and lost, with everything
- * that moved since then taken back.
- */
+/** Bulk quantity expected at the store at `at`: held now, less what is out and lost, with later movements reversed. */
 const expectedAt = (product_id: number, levels: ReadonlyArray<CountedLevel>, at: string, facts: CountFacts): number => {
   const held = sumOf(levels.map(({ quantity_held }) => Number(quantity_held)))
   const posted_since = sumOf(
@@ -337,7 +333,7 @@ const differencesFirst = (one: CountLine, other: CountLine): number =>
   compared(one.name ?? "", other.name ?? "") ||
   compared(one.code, other.code)
 
-/** All lines: those that differ first, then by product and code. */
+/** All lines: differences first, then by product and code. */
 export const countLines = (facts: CountFacts): ReadonlyArray<CountLine> => {
   const scanOf = new Map(
     facts.scans.flatMap((scan) => (scan.stock_level_id === null ? [] : [[scan.stock_level_id, scan] as const]))
@@ -377,7 +373,7 @@ export const countLines = (facts: CountFacts): ReadonlyArray<CountLine> => {
   return [...unit_lines, ...bulk_lines, ...code_lines].toSorted(differencesFirst)
 }
 
-/** Pieces by outcome. */
+/** Number of pieces by outcome. */
 export const totalsOf = (lines: ReadonlyArray<CountLine>): KeysShown<typeof totals_shown> => {
   const totals = {
     ...{ expected: 0, counted: 0, found: 0, missing: 0, surplus: 0 },

@@ -1,4 +1,4 @@
-/** Counted goods on orders: how many are out of a store, and what moves while one of its stocktakes is open. */
+/** Bulk goods on orders: quantities out of a store, and movements while a stocktake of the store is open. */
 import { Effect } from "effect"
 import type { DecideContext } from "../../kernel/endpoints/endpoint.ts"
 import type { DataOf, EventOf, NewEvent } from "../../kernel/events/event-type.ts"
@@ -11,7 +11,7 @@ import { opportunities } from "../../orders/opportunities/tables/opportunities.t
 import { isClosed } from "../../orders/opportunities/tables/statuses.ts"
 import { stocktakeMoved, stocktakeStream } from "./events.ts"
 
-/** Counted goods that are out on open orders from the store, by product. */
+/** Bulk quantities out on open orders from the store, by product. */
 export const loadBulkOut = Effect.fnUntraced(function* (
   store_id: number
 ): Effect.fn.Return<ReadonlyMap<number, number>, Failure, Store> {
@@ -46,7 +46,7 @@ export const loadBulkOut = Effect.fnUntraced(function* (
   }
   return out
 })
-/** Pieces of a demanded product in a quantity of the line's product: a kit has several of each part. */
+/** Pieces of a demanded product for a quantity of the line's product, as kits may have several of a part. */
 const shareOf = (
   demanded: number,
   line: { readonly quantity: string; readonly returned_quantity: string },
@@ -56,12 +56,12 @@ const shareOf = (
   return left <= 0 ? moved : Math.ceil((demanded * moved) / left - 1e-6)
 }
 
-/** The quantity that the events move out of the store (positive) or back into it, by line. */
+/** Quantity that an event moves out of the store (positive) or back (negative). */
 const movedBy = (data: { readonly set: object; readonly was: object }): number => {
   const by = (column: string): number => numberIn(data.set, column) - numberIn(data.was, column)
   return by("dispatched_quantity") - by("returned_quantity")
 }
-/** Counts of the line before the event: movements of one instant differ in them. */
+/** Quantities of the line before the event, which tell movements of one instant apart. */
 const progressOf = (line: ItemRow | undefined): ReadonlyArray<string> =>
   line === undefined ? [] : [line.dispatched_quantity, line.returned_quantity]
 const numberIn = (columns: object, name: string): number =>
@@ -72,7 +72,7 @@ interface OpenCount {
   readonly id: number
   readonly store_id: number
 }
-/** Facts about moved lines before their events; locks the open stocktakes. */
+/** Facts about moved lines before their events; locks open stocktakes. */
 export const loadMoved = Effect.fnUntraced(function* (
   open: ReadonlyArray<OpenCount>,
   events: ReadonlyArray<LineMoved>
@@ -87,7 +87,7 @@ export const loadMoved = Effect.fnUntraced(function* (
   }
 })
 type Moved = Effect.Success<ReturnType<typeof loadMoved>>
-/** One event for each open stocktake of a store whose goods moved. */
+/** One event for each open stocktake of stores with moved goods. */
 export const recordMoved = (
   events: ReadonlyArray<LineMoved>,
   { claims, lines, open }: Moved,

@@ -1,4 +1,4 @@
-/** Resolves scanned codes of a stocktake: many codes in few queries, a sealed case with its content. */
+/** Resolves scanned codes of a stocktake: many codes in few queries, and sealed cases with their contents. */
 import { Effect } from "effect"
 import { type Failure, Store } from "../../kernel/store/store.ts"
 import { container_items, type ContainerRow, containers, live_statuses } from "../../products/packing.ts"
@@ -15,7 +15,7 @@ import { stocktake_scans, type StocktakeRow, stocktakes } from "./schema.ts"
 type Unit = Extract<Found["named"], { readonly kind: "unit" }>
 
 const unit_columns = ["barcode", "asset_number", "serial_number"] as const
-/** Units that carry a code exactly, alone: most scans. Four queries; all other codes are looked up one by one. */
+/** Units found by exact, unambiguous codes, as most are. Four queries; other codes are looked up one by one. */
 const plainUnits = Effect.fnUntraced(function* (
   codes: ReadonlyArray<string>
 ): Effect.fn.Return<ReadonlyMap<string, Unit>, Failure, Store> {
@@ -47,7 +47,7 @@ const plainUnits = Effect.fnUntraced(function* (
 })
 
 const nesting_max = 25
-/** Units in a sealed case and in the cases within it, with its own unit. */
+/** Units in a sealed case and in cases inside, with the case's own unit. */
 const contentOf = Effect.fnUntraced(function* (container: ContainerRow) {
   let inside: ReadonlyArray<ContainerRow> = [container]
   const all = [...inside]
@@ -110,7 +110,7 @@ const found = Effect.fnUntraced(function* (
     : yield* countedCase(code, named.container, named.level)
 })
 
-/** Facts of a scan: what the codes name, and which of it is counted already. */
+/** Facts of a scan: what the codes name, and earlier scans of it. */
 export const loadScan = Effect.fnUntraced(function* (
   take: StocktakeRow,
   scanned: ReadonlyArray<string>
@@ -140,7 +140,7 @@ export const loadScan = Effect.fnUntraced(function* (
   }
 })
 
-/** Verdicts with the status of their lines, as the answer to a scan has them. */
+/** Results of codes with the status of their lines, for responses to scans. */
 export const showScans = Effect.fnUntraced(function* (id: number, verdicts: ReadonlyArray<Verdict>, now: string) {
   const take = yield* Store.get(stocktakes, id)
   const level_ids = verdicts.flatMap((verdict) => verdict.level_ids)

@@ -1,4 +1,4 @@
-/** Tables of stocktakes: counts of a store's goods, their scans, and what moved meanwhile (rules/stocktakes). */
+/** Tables of stocktakes: their scans, and movements during the count (rules/stocktakes). */
 import {
   boolean,
   choice,
@@ -15,11 +15,11 @@ import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { plainTable, type RowOf, table } from "../../kernel/tables/table.ts"
 
 const stocktake_statuses = { open: "Open", closed: "Closed", cancelled: "Cancelled" } as const
-/** Source of a stocktake's ledger entries: they correct the records, and nothing moves. */
+/** Source of a stocktake's ledger lines, which correct records and are no movements. */
 export const ledger_source = "Stocktake"
 export const missing_records = { lost: "Lost", written_off: "Written off" } as const
 
-/** Outcome of a line, in the order in which answers count them. */
+/** Outcomes of a line, in the order of totals. */
 export const line_statuses = {
   found: "Found",
   missing: "Missing",
@@ -59,13 +59,13 @@ export const stocktakes = table(
     cancelled_by_user_id: by(),
     /** How closing recorded missing units. */
     missing_as: choice(missing_records, { nullable: true, computed: true }),
-    /** Lines by status, once it is closed. */
+    /** Number of pieces by status; null until closed. */
     totals: json<JsonObject, { readonly nullable: true; readonly computed: true; readonly hidden: true }>({
       nullable: true,
       computed: true,
       hidden: true
     }),
-    /** Lines as closing recorded them, except units that were found where they belong. */
+    /** Lines as recorded by closing, except units found in place. */
     outcome: json<
       ReadonlyArray<JsonObject>,
       { readonly nullable: true; readonly computed: true; readonly hidden: true; readonly form: "array" }
@@ -76,8 +76,8 @@ export const stocktakes = table(
 export type StocktakeRow = RowOf<typeof stocktakes>
 
 /**
- * Scans: one row for a unit or an unknown code, one for each count of counted goods. The key says so, which makes
- * scans of several devices add up in any order.
+ * Scans: one row for a unit or unknown code, and one for each count of bulk goods. Keys follow from that, so that scans
+ * of several devices add up in any order.
  */
 export const stocktake_scans = plainTable(
   "stocktake_scans",
@@ -88,19 +88,19 @@ export const stocktake_scans = plainTable(
     code: text({ max: 500 }),
     stock_level_id: ref("stock_levels", { nullable: true, on_delete: "keep", on_merge: "follow" }),
     product_id: ref("products", { nullable: true, on_delete: "keep", on_merge: "follow" }),
-    /** The sealed case by whose code the unit was counted. */
+    /** Sealed case whose code counted the unit. */
     container_id: ref("containers", { nullable: true, on_delete: "keep" }),
     quantity: integer({ min: 1 }),
     counted_at: timestamp(),
     counted_by_user_id: ref("users", { nullable: true, on_delete: "keep" }),
-    /** Why the code names nothing that can be counted. */
+    /** Reason the code names nothing that can be counted. */
     note: longText({ nullable: true })
   },
   { entity: "stocktake_scan", visibility, indexes: [["stocktake_id"], ["stock_level_id"]], on_conflict_ignore: true }
 )
 export type StocktakeScanRow = RowOf<typeof stocktake_scans>
 
-/** Counted goods that left (positive) or came back (negative) on orders while a stocktake of their store was open. */
+/** Bulk goods that left (positive) or returned (negative) on orders while a stocktake of their store was open. */
 export const stocktake_moves = plainTable(
   "stocktake_moves",
   "key",
@@ -115,12 +115,12 @@ export const stocktake_moves = plainTable(
 )
 export type StocktakeMoveRow = RowOf<typeof stocktake_moves>
 
-// Keys of answers.
+// Schemas of responses.
 
 export const line_fields = {
   status: choice(line_statuses),
   kind: Shown.oneOf(["unit", "bulk", "code"]),
-  /** A code of the unit or product, or the unknown code. */
+  /** Code of the unit or product, or an unknown code. */
   code: text(),
   name: text({ nullable: true }),
   product_id: integer({ nullable: true }),
@@ -137,7 +137,7 @@ export const line_fields = {
   way_out: text({ nullable: true, describe: "What to do about it" }),
   on_close: Shown.oneOf(["nothing", "missing", "found", "difference"], { describe: "What closing records of it" })
 }
-/** Pieces by outcome. */
+/** Number of pieces by outcome. */
 export const totals_shown = {
   expected: integer(),
   counted: integer(),
@@ -150,7 +150,7 @@ export const totals_shown = {
   in_case: integer(),
   quarantined: integer()
 }
-/** Keys of a single stocktake besides its columns; amounts for people who may see costs. */
+/** Keys of a single stocktake besides its columns; amounts only for users who may see costs. */
 export const taken_shown = {
   totals: Shown.keys(
     { ...totals_shown, expected_value: Shown.optional(money()), missing_value: Shown.optional(money()) },
@@ -161,7 +161,7 @@ export const taken_shown = {
     { describe: "Differences first; in lists only if included" }
   )
 }
-/** Where, when and by whom a unit was seen last. */
+/** Last sighting of a unit: place, time and user. */
 export const last_seen_shown = Shown.keys(
   {
     at: timestamp(),

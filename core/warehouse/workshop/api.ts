@@ -1,4 +1,4 @@
-/** Endpoints of the workshop: what is out of service, and the moves of stock levels (rules/availability 13). */
+/** Endpoints of the workshop: goods out of service, and changes of stock levels (rules/availability 13). */
 import type { Fields, ValuesOf } from "../../kernel/fields/field.ts"
 import { boolean, integer, list, longText, money, ref, text, timestamp } from "../../kernel/fields/field.ts"
 import { created, listOf, ok, renderById, renderOne, resource, viewContext } from "../../kernel/endpoints/resource.ts"
@@ -26,7 +26,7 @@ import { grantToSystemRoles } from "../../people/users/decide.ts"
 import { leaveStock, release, type ServiceDecided, type ServiceDecision, type ServiceFacts, takeOut } from "./decide.ts"
 import { loadServiceFacts, promisedTo, workshopReactions } from "./reactions.ts"
 
-// How answers show service records.
+// API representation of service records.
 
 const textOr = (value: unknown): string | null => (typeof value === "string" ? value : null)
 
@@ -75,7 +75,7 @@ export const serviceRecordResource = resource({
   })
 })
 
-// Charging the customer for damage or loss: a cost on the opportunity, never by itself (rules/availability 13.5).
+// Charges the customer for damage or loss as a cost on the opportunity; never automatic (rules/availability 13.5).
 
 const lossOrDamage = 4
 
@@ -168,7 +168,7 @@ export const promises = Shown.list(
     ends_at: timestamp()
   })
 )
-/** Allocations that the unit cannot serve while it is out of service: another unit has to go there. */
+/** Allocations that need another unit while this one is out of service. */
 const conflictsOf = (level: StockLevelRow, input: Pick<Input, "now" | "settings">) =>
   Effect.map(promisedTo([level], input), (conflicts) => ({ conflicts }))
 
@@ -256,12 +256,12 @@ const move = <const B extends Fields>(
     params: { id: { table: stock_levels } },
     fields,
     check: (values) => calendarErrors(values, ["starts_at", "expected_back_at"]),
-    // No defaults: an open record keeps the values of absent fields.
+    // No defaults: absent fields keep the open record's values.
     mode: "update",
     success_status: 200,
     creates: [service_records, stock_transactions],
     streams: (params) => [`stock_level:${params["id"]}`],
-    // Goods sold to a customer need not have been on hire with them.
+    // Sold goods need not have been on hire with their customer.
     facts: ({ rows, values }) =>
       Effect.flatMap(name === "sold" ? Effect.void : requireHire(rows.id, hireIn(values)), () => factsOf(rows.id)),
     decide: (facts, { values }, context) => decide(facts, values, context),

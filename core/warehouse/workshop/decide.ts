@@ -1,6 +1,6 @@
 /**
- * Rules of the workshop: stock goes out of service and comes back (rules/availability 13). A unit has one open record
- * at most; of a bulk quantity there may be several, each for a part of it.
+ * Rules of the workshop: stock goes out of service and returns (rules/availability 13). A unit has at most one open
+ * record, a bulk level may have several, each for a part of its quantity.
  */
 import { Result } from "effect"
 import type { DecideContext } from "../../kernel/endpoints/endpoint.ts"
@@ -29,12 +29,12 @@ export const isUnit = (level: StockLevelRow): boolean => level.stock_category ==
 /** Facts about one stock level. */
 export interface ServiceFacts {
   readonly level: StockLevelRow
-  /** Its open records, by start. */
+  /** Open records of the level, by start. */
   readonly open: ReadonlyArray<ServiceRecordRow>
-  /** The newest line of its ledger: sales and write-offs are posted after it. */
+  /** Newest ledger line of the level; sales and write-offs are posted after it. */
   readonly newest: StockTransactionRow | undefined
 }
-/** Input about stock that goes out of service, from a user or a check-in. */
+/** Request to take stock out of service, from a user or a check-in. */
 interface ServiceInput {
   readonly quantity?: number | null | undefined
   readonly service_record_id?: number | null | undefined
@@ -51,13 +51,13 @@ export interface ServiceDecision {
   readonly result: { readonly id: number; readonly service_record_id: number | null }
 }
 export type ServiceDecided = Result.Result<ServiceDecision, Rejection>
-/** `after`: what the next rule in the same command decides on, where it is about the same level. */
+/** Result with `after`: facts for the next rule of the same command on this level. */
 type Followed = Result.Result<ServiceDecision & { readonly after: ServiceFacts }, Rejection>
 
 export const levelName = (level: StockLevelRow): string =>
   level.asset_number ?? level.serial_number ?? level.barcode ?? level.item_name ?? `Stock level ${level.id}`
 
-/** The level's list and state, from the records that are open after the command. */
+/** Columns of the level that follow from its records still open after the command. */
 const levelSet = (level: StockLevelRow, open: ReadonlyArray<ServiceRecordRow>, gone_as?: ServiceState) => {
   const [first] = open
   return {
@@ -85,15 +85,15 @@ const entryOf = (row: ServiceRecordRow): OutOfService => ({
   starts_at: row.starts_at,
   expected_back_at: row.expected_back_at
 })
-/** Records of sales are never open. */
+/** State of an open record, which is never "sold". */
 const outOfServiceState = (state: string): OutOfServiceState =>
   Object.hasOwn(out_of_service_labels, state) ? (state as OutOfServiceState) : "quarantine"
 
-/** Quantity of a bulk level in service. */
+/** Quantity of a bulk level that is in service. */
 const inService = ({ level, open }: ServiceFacts): number =>
   Math.floor(Number(level.quantity_held)) - open.reduce((sum, one) => sum + one.quantity, 0)
 
-/** The open record that the command is about; undefined where it is about stock in service. */
+/** Open record that the command refers to; undefined for stock in service. */
 const recordMeant = (
   { level, open }: ServiceFacts,
   id: number | null | undefined
@@ -104,7 +104,7 @@ const recordMeant = (
     ? reject("service_record_id", `${levelName(level)} has no open service record ${id}.`)
     : Result.succeed(found)
 }
-/** The quantity the command is about. 422 `quantity`: not whole, more than 1 of a unit, more than there is. */
+/** Quantity that the command refers to. 422 `quantity` if not whole, above 1 for a unit, or above what there is. */
 const quantityMeant = (
   facts: ServiceFacts,
   record: ServiceRecordRow | undefined,
@@ -176,8 +176,8 @@ interface End {
   readonly cost?: number | null | undefined
 }
 /**
- * Ends a record, or the part of it that `quantity` says: that part is then a record of its own, so that the history
- * adds up. `left`: what stays open.
+ * Ends a record, or `quantity` of it, which becomes a record of its own, so that the history adds up. `left`: quantity
+ * that stays open.
  */
 const ended = (
   record: ServiceRecordRow,
@@ -204,9 +204,9 @@ const without = (open: ReadonlyArray<ServiceRecordRow>, record: ServiceRecordRow
   open.filter((one) => one.id !== record?.id)
 
 /**
- * Takes stock out of service, or from one state out of service to another. The same state again changes the open
- * record: another expected day, reason, note or cost. 422: `stock_level` (gone, or the state does not allow it),
- * `quantity`, `service_record_id`, `starts_at` in the future, `expected_back_at` before the start.
+ * Takes stock out of service, or changes its state; an equal state updates the open record. 422: `stock_level` (gone,
+ * or state not allowed), `quantity`, `service_record_id`, `starts_at` in the future, `expected_back_at` before the
+ * start.
  */
 export const takeOut = (
   facts: ServiceFacts,
@@ -226,7 +226,7 @@ export const takeOut = (
     const starts_at = sent.starts_at ?? context.happened_at
     yield* inOrder(starts_at, sent, context)
     const before = record === undefined ? undefined : ended(record, quantity, { at: starts_at }, context)
-    // Where it came from stays known through the steps of its repair.
+    // Keeps the origin through all steps of a repair.
     const row = newRecord(
       level,
       state,
@@ -247,7 +247,7 @@ export const takeOut = (
     }
   })
 
-/** Changes of an open record. */
+/** Updates an open record. */
 const changed = (facts: ServiceFacts, record: ServiceRecordRow, sent: ServiceInput, context: DecideContext): Followed =>
   Result.map(inOrder(sent.starts_at ?? record.starts_at, sent, context), () => {
     const { level, open } = facts
@@ -274,8 +274,8 @@ interface ReleaseInput {
   readonly cost?: number | null | undefined
 }
 /**
- * Back in service: its record ends. Of a bulk level with several open records the command says which. 422:
- * `stock_level` where it is in service already, `service_record_id`, `quantity`.
+ * Returns stock to service and ends its record; a bulk level with several needs the record's id. 422: `stock_level` if
+ * in service already, `service_record_id`, `quantity`.
  */
 export const release = (facts: ServiceFacts, sent: ReleaseInput, context: DecideContext): Followed =>
   Result.gen(function* () {
@@ -300,7 +300,7 @@ const listed = (open: ReadonlyArray<ServiceRecordRow>): string =>
 
 const ledger_types = { sold: 7, lost: 6 } as const
 /**
- * Sold, or lost for good: the ledger says so (Sell, Write Off), the open record ends, and a record of it stays in the
+ * Records stock as sold or permanently lost: posts Sell or Write Off, ends the open record, and adds one to the
  * history. 422 as `takeOut`, and `stock_level` for sub-hired stock.
  */
 export const leaveStock = (
@@ -346,8 +346,8 @@ export const leaveStock = (
   })
 
 /**
- * A unit that its ledger moved out, or back in: what was open of it ends, and it is in service once it is here again.
- * `sold`: the ledger says Sell.
+ * Follows ledger lines that move a unit out or back in: ends open records, and returns it to service once it is back.
+ * `sold`: the line is a sale.
  */
 export const followLedger = (
   { level, open }: Pick<ServiceFacts, "level" | "open">,

@@ -1,4 +1,4 @@
-/** A level that changes its store: what holds it there, and whose orders count on it (rules/availability 10). */
+/** Stock levels that change store: what prevents it, and orders that rely on them (rules/availability 10). */
 import { Effect, Result } from "effect"
 import { isJsonObject } from "../../kernel/fields/field.ts"
 import { journal } from "../../kernel/events/journal.ts"
@@ -20,12 +20,12 @@ import { shortagesOf } from "../../orders/opportunities/state/demands.ts"
 import { loadWithDemands, stockFactsOf } from "../../orders/opportunities/shortages/api.ts"
 import { stores } from "../../setup/stores.ts"
 
-// The opportunity named for damage or loss must have had the goods, as its customer is charged.
+// Checks that an opportunity charged for damage or loss had the goods.
 
-/** Kits within kits: more levels than any setting allows. */
+/** Maximum nesting of kits to read, above any setting. */
 const nested_max = 25
 
-/** The product and every kit that it is a part of. */
+/** The product and all kits that contain it. */
 const asPartOf = Effect.fnUntraced(function* (product_id: number): Store.Reads<Array<number>> {
   const found = new Set([product_id])
   let level = [product_id]
@@ -37,7 +37,7 @@ const asPartOf = Effect.fnUntraced(function* (product_id: number): Store.Reads<A
   return [...found]
 })
 
-/** The unit itself and the cases it travelled in, and whether one of these went with the order. */
+/** The unit and the cases it was in, and whether one of them was on the order. */
 const travelled = Effect.fnUntraced(function* (unit_id: number, opportunity_id: number) {
   const packings = yield* Store.find(container_items, { serialised_item_id: unit_id })
   const cases = yield* Store.getMany(containers, [...new Set(packings.map((one) => one.container_id))])
@@ -50,7 +50,7 @@ const travelled = Effect.fnUntraced(function* (unit_id: number, opportunity_id: 
       packings.some((one) => one.returned_from_opportunity_id === opportunity_id)
   }
 })
-/** A unit that broke on site and was exchanged stands on no line any more. */
+/** Whether a unit was exchanged on the order, as such units are no longer on a line. */
 const wasExchanged = Effect.fnUntraced(function* (ids: ReadonlyArray<number>, opportunity_id: number) {
   const events = yield* Store.find(journal, {
     stream: opportunityStream(opportunity_id),
@@ -74,8 +74,8 @@ const wasOn = Effect.fnUntraced(function* (level: StockLevelRow, opportunity_id:
 })
 
 /**
- * 422 on `opportunity_id` for a unit that was never with it, naming the hire it was with last, and for a bulk product
- * that no line of it asks for.
+ * 422 on `opportunity_id` if the unit was never with it (naming its last hire), or, for a bulk product, if no line of
+ * it has the product.
  */
 export const requireHire = Effect.fnUntraced(function* (
   level: StockLevelRow,
@@ -99,14 +99,14 @@ interface Now {
   readonly now: string
 }
 interface Leaving {
-  /** Why it cannot leave at all. */
+  /** Reason the unit cannot leave; undefined if it can. */
   readonly held: string | undefined
   readonly policy: "block" | "warn" | "allow"
-  /** Order that would be short; undefined if none relies on the unit. */
+  /** Order that would be short; undefined if none. */
   readonly fails: string | undefined
 }
 
-/** Undefined where it stays at its store. */
+/** Facts about a level's change of store; undefined if it stays. */
 export const loadLeaving = Effect.fnUntraced(function* (
   level: StockLevelRow,
   store_id: number | undefined,
@@ -167,7 +167,9 @@ const counting = Effect.fnUntraced(function* (
   })
 })
 
-/** Warnings; 422 on `store_id` if the unit is held, or its store's policy blocks shortages. */
+/**
+ * Warnings about a change of store; 422 on `store_id` if the unit cannot leave, or the store's policy blocks shortages.
+ */
 export const leaveStore = (leaving: Leaving | undefined): Result.Result<ReadonlyArray<string>, Rejection> => {
   if (leaving?.held !== undefined) return reject("store_id", leaving.held)
   if (leaving?.fails === undefined || leaving.policy === "allow") return Result.succeed([])

@@ -29,9 +29,9 @@ import { dataOf, type NewEvent, streamOf } from "../../kernel/events/event-type.
 import { reaction } from "../../kernel/events/react.ts"
 import { bulkReturned, bulkReturnReverted, unitChecked, unitReverted } from "../../orders/opportunities/events/lines.ts"
 
-// Reads what the rules of the workshop decide on, and whom a unit out of service was promised to.
+// Reads facts of the workshop, and allocations of units out of service.
 
-/** Facts of these levels, by id: three queries. */
+/** Facts of these levels by id: three queries. */
 export const loadServiceFacts = Effect.fnUntraced(function* (
   ids: ReadonlyArray<number>
 ): Store.Reads<ReadonlyMap<number, ServiceFacts>> {
@@ -56,7 +56,7 @@ export const loadServiceFacts = Effect.fnUntraced(function* (
   )
 })
 
-/** A line that a unit is allocated to, and has not left for, while the unit is out of service. */
+/** A line with an allocated, undispatched unit that is out of service in that period. */
 interface Promised {
   readonly opportunity_id: number
   readonly opportunity_item_id: number
@@ -69,8 +69,8 @@ interface Promised {
   readonly ends_at: string
 }
 /**
- * Allocations of these units while they are out of service, by start: another unit is needed there. Four queries,
- * however many units.
+ * Allocations of these units in their periods out of service, by start: they need another unit. Four queries for any
+ * number of units.
  */
 export const promisedTo = Effect.fnUntraced(function* (
   levels: ReadonlyArray<StockLevelRow>,
@@ -116,7 +116,7 @@ export const promisedTo = Effect.fnUntraced(function* (
     .sort((one, other) => (one.starts_at < other.starts_at ? -1 : one.starts_at > other.starts_at ? 1 : 0))
 })
 
-/** Returned stock that is not fit: quantity per level and line. */
+/** Returned stock in bad condition: quantity per level and line. */
 interface CameBack {
   readonly stock_level_id: number
   readonly quantity: number
@@ -132,7 +132,7 @@ interface CameBackFacts {
 const textOf = (value: unknown): string | null => (typeof value === "string" && value !== "" ? value : null)
 const isUnfit = (condition: unknown): condition is number => condition === damaged || condition === missing
 
-/** Units of these checks, by their assignments: one query. */
+/** Units of these checks, by assignment: one query. */
 const unitsBack = Effect.fnUntraced(function* (
   checks: ReadonlyArray<ReturnType<typeof dataOfChecks>[number]>
 ): Store.Reads<ReadonlyArray<CameBack>> {
@@ -162,7 +162,7 @@ const unitsBack = Effect.fnUntraced(function* (
 })
 const dataOfChecks = (all: ReadonlyArray<NewEvent>) => dataOf(unitChecked, all)
 
-/** Quantities that came back to the bulk level of the line's product at the store they came back to. Three queries. */
+/** Quantities returned to the bulk level of the line's product at the store of the return. Three queries. */
 const quantitiesBack = Effect.fnUntraced(function* (
   returns: ReadonlyArray<ReturnType<typeof dataOfReturns>[number]>
 ): Store.Reads<ReadonlyArray<CameBack>> {
@@ -202,7 +202,7 @@ const quantitiesBack = Effect.fnUntraced(function* (
 })
 const dataOfReturns = (all: ReadonlyArray<NewEvent>) => dataOf(bulkReturned, all)
 
-/** Service state after a check-in; undefined if unchanged: already gone, or rightly in the workshop. */
+/** Service state after a check-in; undefined if unchanged, as for stock that is gone or in the workshop. */
 const outAfterCheck = ({ level, open }: ServiceFacts, condition: number): OutOfServiceState | undefined => {
   if (level.is_gone || level.given_back_at !== null) return undefined
   const wanted = condition === missing ? "lost" : "quarantine"
@@ -211,8 +211,8 @@ const outAfterCheck = ({ level, open }: ServiceFacts, condition: number): OutOfS
 }
 
 /**
- * Consequences never refuse a check-in: of a bulk level at most its quantity goes out of service. Parts of one level
- * are handled in turn.
+ * Events for goods checked in damaged or missing. They never reject a check-in: at most the level's quantity goes out
+ * of service. Parts of one level are handled in turn.
  */
 const checkedOut = (
   { back, levels }: CameBackFacts,
@@ -264,12 +264,12 @@ const levelChanged = rowUpdated(stock_levels),
   lineMade = rowCreated(stock_transactions)
 const sellType = 7
 
-/** A level that left stock by its ledger, came back to it, or moved to another store. */
+/** Follows levels that the ledger moved out or back in, or that changed store. */
 const levelFollowed = reaction({
   on: [levelChanged],
   facts: ({ all }) => {
     const changed = dataOf(levelChanged, all)
-    // Changes made by the workshop's own commands are handled by their rules.
+    // Leaves out levels changed by the workshop's own commands.
     const settled = new Set(changed.flatMap((one) => ("out_of_service" in one || "service_state" in one ? one.id : [])))
     const ids = changed.flatMap((one) =>
       ("is_gone" in one || "store_id" in one) && !settled.has(one.id) ? one.id : []
@@ -294,7 +294,7 @@ const levelFollowed = reaction({
     )
 })
 
-/** A check that was recorded by mistake: what it took out of service is in it again, if it is as the check left it. */
+/** Reverting a check returns what it took out of service, unless that was changed since. */
 const checkReverted = reaction({
   on: [unitReverted],
   facts: ({ events }) =>
@@ -321,8 +321,8 @@ const checkReverted = reaction({
 })
 
 /**
- * Counted goods that were counted as back by mistake are out again: of a line no more is in quarantine or lost than
- * came back. What the workshop has worked on stays its own.
+ * Reverting a bulk return: of its line no more stays in quarantine or lost than was returned. Records the workshop has
+ * changed stay.
  */
 const returnReverted = reaction({
   on: [bulkReturnReverted],
@@ -343,7 +343,7 @@ const returnReverted = reaction({
       )
     )
 })
-/** Newest first, what is open of the line beyond `back` is in service again. */
+/** Releases open records of a line above quantity `back`, newest first. */
 const releasedTo = (
   facts: ServiceFacts,
   item_id: number,

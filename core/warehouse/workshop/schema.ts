@@ -1,13 +1,12 @@
 /**
- * Service records: each stretch of time that a unit, or a part of a bulk quantity, was out of service or left for good,
- * with its reason, note, cost and where it came from (rules/availability 13). What is open is the workshop; the rest is
- * the history.
+ * Service records: periods in which a unit, or part of a bulk level, was out of service or left for good, with reason,
+ * note, cost and origin (rules/availability 13). Open ones are the workshop, others the history.
  */
 import { choice, integer, longText, money, ref, text, timestamp } from "../../kernel/fields/field.ts"
 import { type RowOf, table } from "../../kernel/tables/table.ts"
 import { service_states } from "../../products/stock/schema.ts"
 
-/** "In service" is not a record, but the end of one. */
+/** States of records; "in service" is not one, as it ends a record. */
 const { in_service: _in_service, ...recorded_states } = service_states
 
 export const service_records = table(
@@ -22,15 +21,15 @@ export const service_records = table(
     note: longText({ nullable: true, computed: true }),
     starts_at: timestamp({ computed: true }),
     expected_back_at: timestamp({ nullable: true, computed: true }),
-    /** Null while it is open. */
+    /** End of the record; null while it is open. */
     ended_at: timestamp({ nullable: true, computed: true }),
     end_note: longText({ nullable: true, computed: true }),
-    /** Cost in the base currency: a repair's bill. */
+    /** Cost of a repair in the base currency. */
     cost: money({ nullable: true, computed: true, visible_to: "costs.view" }),
-    /** The hire it came back from. */
+    /** Opportunity the stock was returned from. */
     opportunity_id: ref("opportunities", { nullable: true, computed: true, live: false, on_delete: "keep" }),
     opportunity_item_id: ref("opportunity_items", { nullable: true, computed: true, on_delete: "clear" }),
-    /** The cost on that opportunity by which the customer is charged. */
+    /** Cost of that opportunity that charges the customer. */
     opportunity_cost_id: ref("opportunity_costs", { nullable: true, computed: true, on_delete: "clear" }),
     created_by_user_id: ref("users", { nullable: true, computed: true, on_delete: "keep" }),
     ended_by_user_id: ref("users", { nullable: true, computed: true, on_delete: "keep" })
