@@ -13,22 +13,22 @@ import { storedJson } from "../../core/kernel/tables/field-schema.ts"
 import { CliError, exit_codes } from "./exit-codes.ts"
 import type { Command } from "commander"
 
-/** Decodes the value; throws an Error with path and reason. Undeclared keys are dropped. */
+/** A decoder of values; throws an Error with path and reason, and drops undeclared keys. */
 type Decoder<T> = (value: unknown) => T
 
-/** A decoder by Schema. The Schema is built when the first value is decoded, so declaring it costs a start nothing. */
+/** Makes a decoder from a Schema, which is built at the first value, as declaring it must not slow down starts. */
 export const decoderOf = <T>(schema: () => Schema.Codec<T, unknown>): Decoder<T> => {
   let decode: Decoder<T> | undefined
   return (value) => (decode ??= Schema.decodeUnknownSync(schema()))(value)
 }
-/** An object with unchecked keys: a row that is printed unchanged. Built as a check, which keeps every key. */
+/** Schema of an object whose keys are not checked and all kept, such as a row that is printed unchanged. */
 export const anyRow: Schema.Codec<JsonObject> = Schema.declare<JsonObject>(isJsonObject, { identifier: "an object" })
 
 const asJson = decoderOf(() => storedJson)
-/** A value as JSON holds it: without keys that are undefined. */
+/** A value as JSON, without keys that are undefined. */
 export const plainJson = (value: unknown): Json => asJson(JSON.parse(JSON.stringify(value)))
 
-/** The resources whose rows commands read. Types alone: no declaration is loaded for them. */
+/** Resources with rows that commands read. Only types: their declarations are not loaded. */
 type Resources =
   | typeof import("../../core/documents/links/api.ts").acceptanceResource
   | typeof import("../../core/office/activities/api.ts").activityResource
@@ -56,7 +56,7 @@ type RowsByName = { readonly [R in Resources as R["singular"]]: AnswerRow<R> }
 type Singulars = { readonly [R in Resources as Plural<R["singular"]>]: R["singular"] }
 type TableRow<T extends Table> = AnswerRow<Resource<T>>
 type Plural<Name extends string> = Name extends `${infer Start}y` ? `${Start}ies` : `${Name}s`
-/** Keys that other slices include in rows of a resource. */
+/** Keys that other slices add to rows of a resource. */
 interface Included {
   readonly container: {
     readonly items?: ReadonlyArray<
@@ -82,7 +82,7 @@ interface Included {
   }
   readonly stocktake: Partial<KeysShown<typeof import("../../core/warehouse/stocktakes/schema.ts").taken_shown>>
 }
-/** Objects of answers that are no rows of a resource. */
+/** Objects in responses that are not rows of a resource. */
 interface Objects
   extends
     BodyShown<typeof import("../../core/orders/availability/api/answers.ts").whatIfShown>,
@@ -118,7 +118,7 @@ interface Lists {
 }
 /** A line of an order or quotation. */
 export type OrderLine = NonNullable<Row<"opportunity">["items"]>[number]
-/** A row or object of an answer by the key it stands under. */
+/** Type of a row or object in a response, by its key. */
 export type Row<Name extends string> = Name extends keyof RowsByName
   ? Name extends keyof Included
     ? Omit<RowsByName[Name], keyof Included[Name]> & AsJson<Included[Name]>
@@ -126,7 +126,7 @@ export type Row<Name extends string> = Name extends keyof RowsByName
   : Name extends keyof Objects
     ? AsJson<Objects[Name]>
     : JsonObject
-/** A row of a list by the key of the list. */
+/** Type of a list's rows, by the list's key. */
 export type RowOfList<Name extends string> = Name extends keyof Singulars
   ? Row<Singulars[Name]>
   : Name extends keyof Lists
@@ -139,7 +139,7 @@ const unreadable = (what: string, cause?: unknown): CliError =>
     cause
   })
 
-/** The part of an answer's body that a command needs. Exit 1 if it is missing or has another form. */
+/** Decodes the part of a response's body that a command needs. Exit 1 if it is missing or has another form. */
 export const decodeAnswer = <T>(decode: Decoder<T>, body: Json | undefined): T => {
   try {
     return decode(body)
@@ -147,18 +147,18 @@ export const decodeAnswer = <T>(decode: Decoder<T>, body: Json | undefined): T =
     throw unreadable(error instanceof Error ? error.message.replaceAll(/\s+/g, " ") : String(error), error)
   }
 }
-/** The body of an answer that holds an object. */
+/** A response's body, which must be an object. */
 export const objectBody = (body: Json | undefined): JsonObject => {
   if (!isJsonObject(body)) throw unreadable("it holds no object")
   return body
 }
-/** The row under its name in an answer, such as `product`. */
+/** The row with a key in a response, such as `product`. */
 export const rowIn = <const Name extends string>(body: Json | undefined, key: Name): Row<Name> => {
   const row = objectBody(body)[key]
   if (!isJsonObject(row)) throw unreadable(`it has no ${key}`)
   return row as Row<Name>
 }
-/** The rows under their name in an answer, such as `products`. */
+/** The rows with a key in a response, such as `products`. */
 export const rowsIn = <const Name extends string>(
   body: Json | undefined,
   key: Name
@@ -168,32 +168,32 @@ export const rowsIn = <const Name extends string>(
   return rows as ReadonlyArray<RowOfList<Name>>
 }
 type MetaKey = "ignored" | "is_mailed" | "resolved" | "total" | "view" | "warnings"
-/** The `meta` of an answer; its values are unchecked. */
+/** The `meta` of a response; its values are unchecked. */
 export const metaIn = (body: Json | undefined): { readonly [Key in MetaKey]?: Json } => {
   const { meta }: JsonObject = isJsonObject(body) ? body : {}
   return isJsonObject(meta) ? meta : {}
 }
-/** How many rows a list has in all; 0 where it does not say. */
+/** Total number of rows of a list; 0 if the response has none. */
 export const totalOf = (body: Json | undefined): number => Number(metaIn(body).total ?? 0)
-/** The rows of a list; none where it is absent. */
+/** Rows of a list; empty if it is absent. */
 export const rowsOr = (value: Json | undefined): ReadonlyArray<JsonObject> =>
   Array.isArray(value) ? value.filter(isJsonObject) : []
-/** A list of nothing but objects. */
+/** Whether a value is a list of objects. */
 export const isRows = (value: Json | undefined): value is ReadonlyArray<JsonObject> =>
   Array.isArray(value) && value.every(isJsonObject)
-/** A text that says something; null for an empty or absent one. */
+/** The text; null if it is empty or absent. */
 export const textOrNull = (value: Json | undefined): string | null =>
   typeof value === "string" && value !== "" ? value : null
-/** An id or a number that may be absent. */
+/** The number; null if it is absent. */
 export const numberOrNull = (value: Json | undefined): number | null => (typeof value === "number" ? value : null)
 
-// Exports of a command's module, and its arguments.
+// Types of a command's module and its arguments.
 
-/** All commands, for the one that completes words of any other. */
+/** Access to all commands, for completion. */
 export interface AllCommands {
-  /** Every word a command line may begin with: commands made by hand and nouns of the API. */
+  /** Possible first words of a command line: handwritten commands and nouns of the API. */
   readonly firstWords: () => Promise<ReadonlyArray<string>>
-  /** Declares the command of a word on the program; gives the words to parse. */
+  /** Declares the command of a word on the program; returns the words to parse. */
   readonly load: (program: Command, word: string, argv: ReadonlyArray<string>) => Promise<Array<string>>
 }
 export interface CommandModule {

@@ -11,17 +11,17 @@ export const exit_codes = {
   conflict: 6,
   network: 7,
   sync_conflicts: 8,
-  /** `sync --watch` after the program was replaced: systemd starts the new release. */
+  /** `sync --watch` after the program was replaced, so that systemd starts the new release. */
   replaced: 75,
   interrupted: 130
 } as const
 
-/** An expected error: the faults by field, and advice. Any other exception is a defect. */
+/** An expected error, with faults by field and advice. Other exceptions are defects. */
 export class CliError extends Error {
   readonly code: number
-  /** Field (or flag) → fault. */
+  /** Faults by field or flag. */
   readonly errors: { readonly [field: string]: Json } | undefined
-  /** Advice for the user. */
+  /** Advice for the user on how to continue. */
   readonly way_out: string | undefined
   constructor(
     code: number,
@@ -39,10 +39,10 @@ export class CliError extends Error {
   }
 }
 
-/** The command line was used wrongly: exit 2, naming the flag. */
+/** Error of wrong usage: exit 2, naming the flag. */
 export const usageError = (message: string, way_out?: string): CliError =>
   new CliError(exit_codes.usage, message, { way_out })
-/** There is nothing here that could make a plan. */
+/** Error of --plan without a server or replica that could make the plan. */
 export const noPlan = (names_server: boolean, has_replica: boolean): CliError =>
   names_server
     ? usageError(
@@ -57,10 +57,10 @@ export const notLoggedIn = (profile: string): CliError =>
     `Nobody has logged in${profile === "default" ? "" : ` under the profile ${profile}`}.`,
     "Run flightcase login URL --token T, or give --url and --token (FLIGHTCASE_URL, FLIGHTCASE_TOKEN)."
   )
-/** For writes that cannot be planned: exit 2 with --plan, before anything is done. */
+/** Rejects --plan for writes that cannot be planned, before anything is done: exit 2. */
 export const refusePlan = ({ options }: { readonly options: { readonly plan?: boolean } }): void => {
   if (options.plan === true) throw usageError("There is no plan of this.", "Leave out --plan to do it.")
 }
-/** A value is missing and questions are not allowed: exit 2, naming the flag. */
+/** Error of a missing value when prompts are disabled: exit 2, naming the flag. */
 export const missingFlagError = (flag: string, what: string): CliError =>
   new CliError(exit_codes.usage, `${what} is missing: give ${flag}.`, { errors: { [flag]: ["is required"] } })

@@ -1,8 +1,8 @@
-/** The word of a command line that names the command. */
-/** Global flags that take a value: the word after them is that value. */
+/** Finds the word of a command line that names the command. */
+/** Global flags whose value is the next word. */
 const flags_with_value: ReadonlySet<string> = new Set(["--profile", "--url", "--token"])
 
-/** The first word that is neither a flag nor a flag's value, and its index; the length if there is none. */
+/** First word that is neither a flag nor its value, and its index; the length if there is none. */
 export const firstWord = (argv: ReadonlyArray<string>): { readonly word: string | undefined; readonly at: number } => {
   for (let at = 0; at < argv.length; at++) {
     const word = argv[at]

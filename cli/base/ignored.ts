@@ -1,4 +1,4 @@
-/** Filters, sorts and includes that a list does not offer: refused at the command line. */
+/** Rejects filters, sorts and includes that a list does not have. */
 import { catalogue } from "../../core/catalogue.ts"
 import type { Json } from "../../core/kernel/fields/field.ts"
 import { predicates, snakeCase, splitPredicate } from "../../core/kernel/lists/query.ts"
@@ -10,7 +10,7 @@ import { CliError, exit_codes } from "./exit-codes.ts"
 /** Query parameters of every list, besides those its endpoint declares. */
 const of_every_list = ["page", "per_page", "sort", "include", "view_id", "archived"]
 
-/** Refuses parameters that an answer lists as ignored. Exit 2 with the valid names. */
+/** Rejects parameters that a response reports as ignored: exit 2 with the valid names. */
 export const refuseIgnored = async (body: Json | undefined): Promise<void> => {
   const { ignored } = metaIn(body)
   if (!Array.isArray(ignored) || ignored.length === 0) return
@@ -19,7 +19,7 @@ export const refuseIgnored = async (body: Json | undefined): Promise<void> => {
   throw unknownParts(plural, ignored.map(String), await resourceCalled(plural))
 }
 
-/** Refuses `-q colour=red`, which is neither a filter, as it has no predicate, nor anything the list takes. */
+/** Rejects parameters such as `-q colour=red`: neither a parameter of the list, nor a filter with a predicate. */
 export const refuseUnknownParts = async (
   asked: ReadonlyArray<readonly [name: string, value: string]>,
   plural: string,
@@ -107,7 +107,7 @@ const guessFor = (kind: Unknown["kind"], name: string, resource: ShownResource):
   if (kind !== "filter") return nearest(snakeCase(name), names)
   const split = splitPredicate(name)
   if (split === undefined) {
-    // `name=truss`, or a predicate that is none: `name_contains`.
+    // The name may be a field without predicate (`name=truss`) or with an unknown one (`name_contains`).
     const field = names.find((one) => name === one || name.startsWith(`${one}_`)) ?? nearest(name, names)
     return field === undefined ? undefined : `${field}_eq or ${field}_cont`
   }

@@ -11,7 +11,7 @@ export const standardInput = async (): Promise<string> => {
   return Buffer.concat(chunks).toString("utf8")
 }
 
-/** The JSON of a flag: the text itself, `@FILE`, or `@-` for standard input. Exit 2 where it is no JSON. */
+/** JSON from a flag's value, `@FILE`, or `@-` for standard input. Exit 2 if invalid. */
 export const jsonArgument = async (given: string | undefined, flag: string): Promise<Json | undefined> => {
   if (given === undefined) return undefined
   const text =
@@ -27,7 +27,7 @@ export const jsonArgument = async (given: string | undefined, flag: string): Pro
   }
 }
 
-/** The lines of a file, or of standard input, one by one as they come; blank ones left out. */
+/** Lines of a file, or of standard input, as they arrive; without blank ones. */
 export async function* linesOf(file: string | undefined): AsyncGenerator<string> {
   const input = file === undefined || file === "-" ? process.stdin : (await import("node:fs")).createReadStream(file)
   for await (const typed of typedLinesIn(input)) {
@@ -36,11 +36,11 @@ export async function* linesOf(file: string | undefined): AsyncGenerator<string>
   }
 }
 
-/** A file on this machine that a request sends. */
+/** A local file to upload. */
 export interface LocalFile extends UploadedFile {
   readonly path: string
 }
-/** The type is detected from the content. Exit 2 if it cannot be read. */
+/** Reads a local file; its type is detected from its content. Exit 2 if it cannot be read. */
 export const localFile = async (path: string): Promise<LocalFile> => {
   const [{ createReadStream }, { basename }, { createHash }, { sample_bytes, typeOfContent }] = await Promise.all([
     import("node:fs"),

@@ -1,8 +1,8 @@
 /**
- * Lines and bytes of a stream. `node:readline` also ends lines at U+2028 and U+2029, which JSON and names may contain, so
- * all lines are read here.
+ * Lines and bytes of a stream. Not by `node:readline`, which also ends lines at U+2028 and U+2029, and JSON and names
+ * may contain these.
  */
-/** The bytes of a stream of Node's, part by part. */
+/** Bytes of a Node stream, in chunks. */
 export async function* bytesOf(stream: AsyncIterable<unknown>): AsyncGenerator<Uint8Array> {
   for await (const part of stream) {
     if (part instanceof Uint8Array) yield part
@@ -11,13 +11,13 @@ export async function* bytesOf(stream: AsyncIterable<unknown>): AsyncGenerator<U
   }
 }
 
-/** `\n` alone ends a line. A last line without an end is one. */
+/** Lines that end with `\n`; the last may have no end. */
 export const linesIn = (input: AsyncIterable<Uint8Array | string>): AsyncGenerator<string> => partedAt(/\n/, input)
-/** Lines that scanners and people type: a `\r` alone ends one too, without waiting for more. */
+/** Lines from scanners and keyboards, which may also end with `\r`, without waiting for `\n`. */
 export const typedLinesIn = (input: AsyncIterable<Uint8Array | string>): AsyncGenerator<string> =>
   partedAt(/[\r\n]/, input)
 
-/** Splits a stream at line ends; a line that arrives in many parts is joined once. */
+/** Splits a stream at line ends; lines that arrive in many chunks are joined once. */
 async function* partedAt(end: RegExp, input: AsyncIterable<Uint8Array | string>): AsyncGenerator<string> {
   const decoder = new TextDecoder()
   let begun: Array<string> = []

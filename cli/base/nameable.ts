@@ -4,13 +4,13 @@ import type { Catalogue } from "../../core/kernel/endpoints/endpoint.ts"
 import type { Query } from "../../core/kernel/lists/query.ts"
 
 export interface NameableTable {
-  /** Users' word for one row. */
+  /** Word for a single row in messages. */
   readonly word: string
   readonly path: string
   readonly plural: string
-  /** Columns that name a row, in the order they are tried. */
+  /** Columns with names of a row, in the order of search. */
   readonly by: ReadonlyArray<string>
-  /** A filter for rows in use, where earlier rows may have had the same name. */
+  /** Filter for rows in use, if earlier rows may have the same name. */
   readonly in_use?: Query
 }
 
@@ -20,9 +20,9 @@ const nameableIn = ({ endpoints, resources }: Named): ReadonlyArray<readonly [ta
     const list = endpoints.find((endpoint) => endpoint.name === `${plural}.list`)
     return called === undefined || list === undefined ? [] : [[name, { ...called, word, path: list.path, plural }]]
   })
-/** Tables whose rows users can name, by table name. */
+/** Tables whose rows users can name, by table. */
 export const nameable_tables = new Map<string, NameableTable>(nameableIn(catalogue))
-/** Server-only rows have names as well, once their endpoints are loaded. */
+/** Adds tables of server-only resources, once their endpoints are loaded. */
 export const alsoNameable = (of_server: Named): void => {
   for (const [table, how] of nameableIn(of_server)) nameable_tables.set(table, how)
 }

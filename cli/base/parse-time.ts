@@ -1,4 +1,4 @@
-/** Dates and times as people type them: on the clock of the store they are about, sent with its offset. */
+/** Parses dates and times as users type them, in the time zone of the store concerned. */
 import { dateAfter } from "../../core/values/period.ts"
 import { dayOf, instantOfWall, isZone, offsetAt, startOfDay, wallOf } from "../../core/values/time.ts"
 import { type CliError, usageError } from "./exit-codes.ts"
@@ -10,17 +10,17 @@ const written = /^(\d{4}-\d{2}-\d{2})(?:[Tt ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?
 
 const day_forms = "2026-07-01, today, tomorrow, yesterday, fri, next fri, +3d or +2w"
 
-/** A typed time, as understood. */
+/** A parsed time. */
 interface Typed {
-  /** As sent: an instant with the offset that the zone has then. */
+  /** The instant, with the zone's offset at that time. */
   readonly at: string
-  /** The day, where no time was typed: of a start its first moment counts, of an end its last. */
+  /** The day, if no time was typed; its first moment is meant for a start, and its last for an end. */
   readonly day: string | undefined
-  /** Day and time were given in full: nothing was inferred. */
+  /** Whether day and time were given in full, so that nothing was inferred. */
   readonly is_exact: boolean
 }
 
-/** Flags and prompts for an end: a day without a time includes all of it. */
+/** Flags and prompts of an end, for which a day includes all of it. */
 const end_flags = /^(--)?(until|back|due-back|([a-z-]+-)?(to|ends-at))$/i
 const isEndFlag = (flag: string): boolean => end_flags.test(flag)
 
@@ -62,13 +62,12 @@ export const typedMoment = (text: string, zone: string, flag: string, now: numbe
 }
 
 /**
- * `typedMoment` as it is sent: `2026-07-01T09:00` is that time with the offset the zone has then; a time with an offset
- * of its own stays as it is.
+ * Parses a time to send: `2026-07-01T09:00` gets the zone's offset at that time; a time with an offset stays as it is.
  */
 export const parseMomentIn = (text: string, zone: string, flag: string, now?: number): string =>
   typedMoment(text, zone, flag, now).at
 
-/** A plain date, or a word for one as of now in the zone; a time is cut to its day. */
+/** Parses a day, or a word for one as of `now` in the zone; a time is cut to its day. */
 export const parseDay = (text: string, flag: string, zone: string = "UTC", now: number = Date.now()): string => {
   const trimmed = text.trim()
   const [, day = "", time, offset] = written.exec(trimmed) ?? []
@@ -86,7 +85,7 @@ const noTime = (text: string, flag: string): CliError =>
     `Write ${day_forms}, each also with a time (fri 9:00); 9:00, now, +2h, 2026-07-01T09:00 or 2026-07-01T09:00+02:00.`
   )
 
-/** The day and, where there is one, the time of day as `hh:mm`; undefined for anything else. */
+/** Day, and time as `hh:mm` if given; undefined for other texts. */
 const dayAndTime = (
   text: string,
   zone: string,
@@ -120,8 +119,8 @@ const dayNamed = (name: string, time: string | undefined, zone: string, now: num
   return /^\d{4}-\d{2}-\d{2}$/.test(name) && dayExists(name) ? name : undefined
 }
 /**
- * The moment from which a weekday is counted, in milliseconds: of an end, the begin where that is later, so that
- * `--from fri --to mon` is a weekend on every day of the week. `next mon` and all else is counted from now.
+ * Time from which a weekday is counted, in milliseconds: for an end, the start if that is later, so that `--from fri
+ * --to mon` is always a weekend. For `next mon` and other texts it is now.
  */
 export const countedFrom = (text: string, begins: string | undefined, now: number = Date.now()): number => {
   const [word = ""] = text.trim().toLowerCase().split(/\s/)
@@ -136,7 +135,7 @@ const withOffset = (instant: number, zone: string): string => {
   const size = Math.abs(offset)
   return `${wall}${offset < 0 ? "-" : "+"}${two(Math.floor(size / 60))}:${two(size % 60)}`
 }
-/** An instant with the offset that a zone has then: `2026-07-01T09:00:00+02:00`; as it is where it has milliseconds. */
+/** Formats an instant with the zone's offset: `2026-07-01T09:00:00+02:00`; unchanged if it has milliseconds. */
 export const offsetIn = (instant: string, zone: string): string => {
   const at = Date.parse(instant)
   return Number.isNaN(at) || at % second_ms !== 0 ? instant : withOffset(at, zone)
@@ -148,7 +147,7 @@ const dayExists = (day: string): boolean => {
 }
 const timeExists = (time: string): boolean => /^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?$/.test(time)
 
-/** An instant on a zone's clock: `2026-07-01 09:00`. */
+/** Formats an instant in a zone: `2026-07-01 09:00`. */
 export const formatIn = (instant: string, zone: string): string => {
   const at = Date.parse(instant)
   return Number.isNaN(at) || !instant.includes("T")
@@ -157,20 +156,20 @@ export const formatIn = (instant: string, zone: string): string => {
 }
 const day_names = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
 const month_names = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-/** A day in words: `Thu 3 Dec 2026`. */
+/** Formats a day for people: `Thu 3 Dec 2026`. */
 const dayText = (day: string): string => {
   const at = new Date(`${day}T00:00:00Z`)
   return `${day_names[at.getUTCDay()]} ${at.getUTCDate()} ${month_names[at.getUTCMonth()]} ${at.getUTCFullYear()}`
 }
-/** An instant in words on a zone's clock: `Thu 3 Dec 2026 09:00`. */
+/** Formats an instant for people, in a zone: `Thu 3 Dec 2026 09:00`. */
 const momentText = (instant: string, zone: string): string => {
   const wall = new Date(wallOf(Date.parse(instant), zone)).toISOString()
   return `${dayText(wall.slice(0, 10))} ${wall.slice(11, 16)}`
 }
 
 /**
- * A typed time as it was read, to show it again: `until Thu 3 Dec 2026, end of day, Europe/London`; undefined for an
- * exact date and time.
+ * Describes how a typed time was understood: `until Thu 3 Dec 2026, end of day, Europe/London`; undefined for exact
+ * ones.
  */
 export const understood = (typed: Typed, zone: string, flag: string): string | undefined => {
   if (typed.is_exact) return undefined

@@ -1,13 +1,13 @@
-/** Exit codes and errors for answers, by their status. */
+/** Exit codes and errors of responses, by status. */
 import type { Answer } from "../../core/kernel/endpoints/endpoint.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/field.ts"
 import { exitCodeOfStatus } from "../../core/kernel/fields/rejection.ts"
 import { CliError, exit_codes } from "./exit-codes.ts"
 
-/** Keys of errors about missing stock: their status is 422, their exit code that of a conflict or shortage. */
+/** Error keys of missing stock: status 422, but the exit code of conflicts and shortages. */
 const shortage_keys = ["shortages", "shortage", "dispatch_block"]
 
-/** Message and errors of a refusal, where present. */
+/** Message and errors of an error response, if present. */
 const refusalIn = (body: Json | undefined): { readonly message?: string; readonly errors?: JsonObject } => {
   const { errors, message }: JsonObject = isJsonObject(body) ? body : {}
   return { ...(typeof message === "string" ? { message } : {}), ...(isJsonObject(errors) ? { errors } : {}) }
@@ -23,7 +23,7 @@ const ways_out: { readonly [code: number]: string } = {
   [exit_codes.network]: "Check the address and the connection; commands that the replica can answer work without it."
 }
 
-/** The error for an answer of 400 and above. */
+/** The error of a response with status 400 or above. */
 export const responseError = (answer: Answer): CliError => {
   const { errors, message = `The server answered ${answer.status}.` } = refusalIn(answer.body)
   const code = exitCodeOf(answer)
@@ -33,7 +33,7 @@ export const responseError = (answer: Answer): CliError => {
   })
 }
 
-/** `{field: texts}` as lines: `  sku: The sku …`. */
+/** Formats errors by field as lines: `  sku: The sku …`. */
 export const errorLines = (errors: { readonly [field: string]: Json }): ReadonlyArray<string> =>
   Object.entries(errors).flatMap(([field, texts]) =>
     (Array.isArray(texts) ? texts : [texts]).map(

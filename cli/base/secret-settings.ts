@@ -1,4 +1,4 @@
-/** Settings with their secrets: replicas hold none, so the server reports which are set. */
+/** Completes settings from a replica, which holds no secrets: the server reports which are set. */
 import { catalogue } from "../../core/catalogue.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/field.ts"
 import type { QueryResult } from "../../sync/device/device.ts"
@@ -6,7 +6,7 @@ import type { QueryResult } from "../../sync/device/device.ts"
 const fieldsOf = (group: string) =>
   Object.hasOwn(catalogue.settings, group) ? Object.entries(catalogue.settings[group] ?? {}) : []
 
-/** The secrets of the group that a path shows, or of all groups: `mail.smtp_url`. */
+/** Keys of secrets in the group that a path returns, or in all groups, such as `mail.smtp_url`. */
 export const secretsShownAt = (path: string): ReadonlyArray<string> => {
   const [, group] = /^\/api\/v1\/settings(?:\/([^/]+))?$/.exec(path) ?? []
   if (group === undefined && path !== "/api/v1/settings") return []
@@ -18,7 +18,7 @@ export const secretsShownAt = (path: string): ReadonlyArray<string> => {
 const settingsIn = (body: Json | undefined): JsonObject =>
   isJsonObject(body) && isJsonObject(body.settings) ? body.settings : {}
 
-/** The replica's answer, including unsent changes, with the server's secrets. */
+/** The replica's settings, including unsent changes, with secrets as reported by the server. */
 export const withSecretsOf = (here: QueryResult, server: QueryResult, secrets: ReadonlyArray<string>): QueryResult => {
   const at_server = settingsIn(server.body)
   const shown = secrets.flatMap((one): ReadonlyArray<readonly [string, Json]> => {

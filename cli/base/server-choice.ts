@@ -7,25 +7,25 @@ import { usageError } from "./exit-codes.ts"
 import { createHash } from "node:crypto"
 
 /**
- * Which server a command works with, and whether this machine's replica answers for it: a flag before the environment,
- * the environment before the login. A token is never sent to a server it was not given for.
+ * Input for choosing a server, and whether the replica is used: flags take precedence over the environment, and that
+ * over the login. A token is only sent to the server it was given for.
  */
 export interface Asked {
-  /** `--url`, `--token`, `--remote`, `--profile` as they were typed. */
+  /** Values of `--url`, `--token`, `--remote` and `--profile`. */
   readonly flags: {
     readonly url?: string | undefined
     readonly token?: string | undefined
     readonly remote?: boolean | undefined
     readonly profile?: string | undefined
   }
-  /** `FLIGHTCASE_URL` and `FLIGHTCASE_TOKEN`; empty ones are none. */
+  /** `FLIGHTCASE_URL` and `FLIGHTCASE_TOKEN`; empty ones count as absent. */
   readonly environment: { readonly url?: string | undefined; readonly token?: string | undefined }
-  /** The profile's login, where there is one. */
+  /** Login of the profile, if there is one. */
   readonly login: Login | undefined
 }
 interface Login {
   readonly url: string
-  /** The address the server calls its own. */
+  /** URL that the server reports as its own. */
   readonly public_url?: string | undefined
   readonly token: string
   /** SHA-256, in hex, of the token used to log in; the device has its own. */
@@ -33,32 +33,32 @@ interface Login {
 }
 
 export interface ServerPlace {
-  /** Without a slash at its end. */
+  /** URL without a trailing slash. */
   readonly url: string
   readonly token: string
 }
 export interface ServerChoice {
-  /** Undefined where nothing names a server. */
+  /** URL of the server; undefined if none is known. */
   readonly url: string | undefined
   readonly token: string
-  /** The replica answers and records if it can. */
+  /** Whether the replica is used for reading and recording, if it can be. */
   readonly is_device: boolean
-  /** Source of server and token, in words. */
+  /** Origin of server and token, as text. */
   readonly by: string
-  /** Ignored parts of the environment, with the reason. */
+  /** Message about parts of the environment that are ignored, with the reason. */
   readonly notice: string | undefined
 }
 
 /**
- * `sha256` returns the digest in hex. The replica is used if its own server is meant: by `--profile`, by an environment
- * with that server's address, or by default.
+ * Chooses server and token. The replica is used if its own server is meant: by `--profile`, by an environment with its
+ * URL, or by default. `sha256` returns hex.
  */
 export const chooseServer = (asked: Asked, sha256: (text: string) => string): ServerChoice => {
   const { environment, flags, login } = asked
   const is_login = (url: string | undefined): boolean =>
     url !== undefined && login !== undefined && [login.url, login.public_url].some((one) => sameServer(one, url))
   const direct = flags.url !== undefined || flags.remote === true || flags.token !== undefined
-  // `--profile` is a flag: it takes precedence over the environment if that profile has a login.
+  // `--profile` takes precedence over the environment, as other flags do, if that profile has a login.
   const environment_url = flags.profile !== undefined && login !== undefined ? undefined : environment.url
   const url = flags.url ?? environment_url ?? login?.url
   const is_device = !direct && login !== undefined && (environment_url === undefined || is_login(environment_url))
@@ -72,7 +72,7 @@ export const chooseServer = (asked: Asked, sha256: (text: string) => string): Se
     }
   const is_logins =
     is_login(url) && environment.token !== undefined && sha256(environment.token) === login?.logged_in_with
-  // The token used to log in belongs to the same user as the device's own, which ends with the device.
+  // The token used to log in is of the same user as the device's own, which is revoked with the device.
   const may_use_environment =
     !is_logins && environment.token !== undefined && (environment.url === undefined || sameServer(environment.url, url))
   const token: readonly [text: string, by: string] =
@@ -110,7 +110,7 @@ const unusedBesideLogin = (
   return `FLIGHTCASE_TOKEN is not used: this device works as who logged in at ${login.url}; with --remote it is used.`
 }
 
-/** One server under two spellings: scheme and host in any case, its default port, slashes at the end. */
+/** Whether two URLs name one server, ignoring case of scheme and host, default ports and trailing slashes. */
 export const sameServer = (one: string | undefined, other: string | undefined): boolean => {
   if (one === undefined || other === undefined) return false
   return plainAddress(one) === plainAddress(other)
@@ -121,17 +121,17 @@ const plainAddress = (text: string): string => {
   return origin + pathname.replace(/\/+$/, "")
 }
 
-// Prints, once a command has ended, where and as whom it wrote.
+// Prints the server and user of a write, after the command.
 
-/** Target of a write, for the line that reports it. */
+/** Target of a write, for reporting it. */
 export interface Written {
   to_server: ServerPlace | undefined
-  /** Something was recorded on this device. */
+  /** Whether something was recorded on this device. */
   here: boolean
-  /** Numbers of the commands recorded here, until the output gives them. */
+  /** Numbers of commands recorded here that the output has not yet named. */
   commands: ReadonlyArray<number>
   told_pending: boolean
-  /** The replica has answered a read. */
+  /** Whether the replica was read. */
   was_read: boolean
 }
 export const nothing_written: Readonly<Written> = {
@@ -147,7 +147,7 @@ interface Telling {
   readonly choice: () => ServerChoice
   readonly written: Written
 }
-/** A line with the server and user of a write, so that a user notices a write to another server than intended. */
+/** Prints server and user of a write, so that users notice an unintended server. */
 export const tellWritten = async ({ choice, note, written }: Telling, device: Device | undefined): Promise<void> => {
   const { here, to_server, told_pending } = written
   Object.assign(written, { ...nothing_written, was_read: written.was_read })
@@ -177,7 +177,7 @@ const nameOf = async (device: Device): Promise<string | undefined> => {
   return isJsonObject(user) && typeof user.name === "string" ? user.name : undefined
 }
 
-// Where this machine keeps its profiles: `FLIGHTCASE_HOME`, else the XDG data folder (0700). One folder per profile.
+// Folders of profiles on this machine: below `FLIGHTCASE_HOME`, else the XDG data folder (0700).
 
 export type Environment = { readonly [name: string]: string | undefined }
 
@@ -188,7 +188,7 @@ export const homeFolder = (env: Environment): string => {
   return join(data !== undefined && data !== "" ? data : join(homedir(), ".local", "share"), "flightcase")
 }
 
-/** The requested name, `FLIGHTCASE_PROFILE`, or `default`. */
+/** Name of the profile: the given one, `FLIGHTCASE_PROFILE`, or `default`. */
 export const profileName = (given: string | undefined, env: Environment): string => {
   const name = given ?? env["FLIGHTCASE_PROFILE"] ?? "default"
   if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(name)) {
@@ -199,11 +199,11 @@ export const profileName = (given: string | undefined, env: Environment): string
   return name
 }
 export const profileFolder = (name: string, env: Environment): string => join(homeFolder(env), "profiles", name)
-/** A profile exists after the first login. */
+/** Whether a profile exists, as after its first login. */
 export const profileExists = (name: string, env: Environment): boolean => {
   const folder = profileFolder(name, env)
   if (existsSync(join(folder, "profile.json"))) return true
-  // A login ended between moving the old folder away and the new one into its place.
+  // An interrupted login may have moved the old folder away and not yet the new one into its place.
   const filled = join(homeFolder(env), "profiles", `.${name}.new`)
   if (existsSync(folder) || !existsSync(join(filled, "profile.json"))) return false
   renameSync(filled, folder)
@@ -211,8 +211,8 @@ export const profileExists = (name: string, env: Environment): boolean => {
 }
 
 /**
- * A profile's login; undefined if there is none. The address of an unreadable profile is empty: opening the device
- * reports the fault.
+ * Login of a profile; undefined if there is none. If the profile cannot be read, the URL is empty, and opening the
+ * device reports the fault.
  */
 export const loginOf = (name: string, env: Environment): Login | undefined => {
   if (!profileExists(name, env)) return undefined
@@ -234,7 +234,7 @@ export const loginOf = (name: string, env: Environment): Login | undefined => {
   }
 }
 
-/** A folder only its owner may look into. */
+/** Creates a folder that only its owner can read. */
 export const privateFolder = (...parts: ReadonlyArray<string>): string => {
   const folder = join(...parts)
   mkdirSync(folder, { recursive: true, mode: 0o700 })

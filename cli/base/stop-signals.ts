@@ -1,4 +1,4 @@
-/** For commands that run until stopped: the first signal ends them gracefully, the second at once. */
+/** Stop signals for commands that run until stopped: the first ends them gracefully, the second at once. */
 import { exit_codes } from "./exit-codes.ts"
 
 interface StopSignals {
@@ -7,7 +7,7 @@ interface StopSignals {
   readonly code: () => number
 }
 
-/** Replaces the program's other handlers of these signals. */
+/** Replaces the program's other handlers of stop signals. */
 export const stopOnSignals = (): StopSignals => {
   const stop = new AbortController()
   let code: number = exit_codes.ok
