@@ -1,4 +1,4 @@
-/** A document after a command: what people look for, and what is usually done next. `--json` has all of it. */
+/** Brief output of a document after a command, with the usual next commands; `--json` prints all of it. */
 import { isJsonObject, type JsonObject } from "../../core/kernel/fields/field.ts"
 import type { QueryResult } from "../../sync/device/device.ts"
 import { type Row, rowIn } from "../base/answers.ts"

@@ -1,4 +1,4 @@
-/** An invoice after a command: what people look for, and what is usually done next. `--json` has all of it. */
+/** Brief output of an invoice after a command, with the usual next commands; `--json` prints all of it. */
 import { isJsonObject, type JsonObject } from "../../core/kernel/fields/field.ts"
 import type { QueryResult } from "../../sync/device/device.ts"
 import { type Row, rowIn } from "../base/answers.ts"
@@ -8,7 +8,7 @@ import { recordText } from "../output/table.ts"
 
 export const brief_includes = [["include", "member"]] as const
 
-/** The invoice of an answer in brief, with the recorded row and the usual next command. */
+/** Prints the invoice of a response in brief, with the payment, refund or credit note and the usual next command. */
 export const printBrief = (context: CommandContext, answer: QueryResult): void => {
   const invoice = rowIn(answer.body, "invoice")
   context.print(
@@ -36,7 +36,7 @@ const briefOf = (invoice: Row<"invoice">): JsonObject => {
     ...billedTotals(invoice)
   }
 }
-/** Billed and unbilled amounts of the opportunity, both without tax. */
+/** Billed and unbilled totals of the invoice's opportunity, without tax. */
 export const billedTotals = (row: JsonObject): JsonObject =>
   Object.fromEntries(
     ["billed_total", "left_to_bill_total"].flatMap((key) => {
@@ -44,7 +44,7 @@ export const billedTotals = (row: JsonObject): JsonObject =>
       return value === undefined || value === null ? [] : [[key, value] as const]
     })
   )
-/** The row recorded besides the invoice: a payment, a refund, or a credit note by its number. */
+/** The payment, refund or credit note that a response contains besides the invoice. */
 const movedIn = (body: JsonObject): JsonObject => {
   if (isJsonObject(body.credit_note)) {
     const { number, total } = rowIn(body, "credit_note")

@@ -12,7 +12,7 @@ const times = [
   ...(["expected_at", "starts_at", "ends_at", "sent_at", "received_at", "returned_at"] as const),
   ...(["cancelled_at", "cancellation_reason", "delivery_instructions", "notes"] as const)
 ]
-/** Absent for people who may not see costs. */
+/** Keys of totals; absent for users who may not see costs. */
 const sums = ["subtotal", "tax_total", "total"] as const
 export const parts = ["supplier", "store", "opportunity", "items"]
 
@@ -55,7 +55,7 @@ const amounts = [
   ["outstanding_quantity", "TO COME"],
   ["returned_quantity", "RETURNED"]
 ] as const
-/** Dates stand beside a line where they are its own, and sums beside those that cost something. */
+/** Columns of lines: dates only if a line has its own, and totals only if one has a cost. */
 const columnsOf = (
   order: Row<"purchase_order">,
   rows: NonNullable<Row<"purchase_order">["items"]>
@@ -69,6 +69,6 @@ const columnsOf = (
     rows.some((row) => row[key] !== null && row[key] !== order[key]) ? [column(key, ["FROM", "TO"][at])] : []
   )
 ]
-/** `4` for `4.00`: most goods are counted in full pieces. */
+/** A quantity without decimals if it is whole: `4` for `4.00`. */
 const wholeText = (value: Json | undefined): Json =>
   typeof value === "string" ? value.replace(/\.0+$/, "") : (value ?? null)

@@ -1,4 +1,4 @@
-/** A purchase order after a command, and the usual next step. `--json` has all of it. */
+/** Brief output of a purchase order after a command, with the usual next command; `--json` prints all of it. */
 import type { QueryResult } from "../../sync/device/device.ts"
 import { metaIn, type Row, rowIn } from "../base/answers.ts"
 import type { CommandContext } from "../context/context.ts"

@@ -56,7 +56,7 @@ const testMail: CommandAction = async (context, [to], flags) => {
   return read.status === "done" ? exit_codes.ok : exit_codes.failed
 }
 
-/** Resolved by the server, which may have stores unknown to this machine. */
+/** Id of a store, resolved by the server, which may have stores unknown to this machine. */
 const storeId = async (context: CommandContext, text: string): Promise<number> => {
   const { looksLikeId, resolveStore } = await import("../../context/resolve-id.ts")
   return looksLikeId(text) ? Number(text) : (await resolveStore(context, text)).id
@@ -69,7 +69,7 @@ const waitOf = (flags: Flags): number | undefined => {
   return seconds * 1_000
 }
 
-/** The job once it is done or has failed, or its state at the timeout. */
+/** Waits for a job; returns it done or failed, or as it is at the timeout. */
 const ended = async (context: CommandContext, job_id: string, wait_millis: number): Promise<Row<"job">> => {
   const path = `/api/v1/system/jobs/${encodeURIComponent(job_id)}`
   const until = performance.now() + wait_millis

@@ -8,7 +8,7 @@ import { parseJson } from "../../../core/kernel/fields/input.ts"
 import type { Json } from "../../../core/kernel/fields/field.ts"
 import type { Command } from "commander"
 
-// `webhooks listen`: a receiver of deliveries on this machine, until it is stopped.
+// `webhooks listen`: receives deliveries on this machine until stopped.
 
 const body_bytes_max = 10_000_000
 const usual_port = 4490
@@ -117,7 +117,7 @@ const unsubscribe = async (context: CommandContext, { id }: Subscription): Promi
   )
 }
 
-/** Resolves with the exit code on a stop signal. */
+/** Resolves with the exit code at a stop signal. */
 const stopped = (): Promise<number> =>
   new Promise((resolve) => {
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
@@ -129,7 +129,7 @@ const stopped = (): Promise<number> =>
     }
   })
 
-/** Reason the signature is invalid; undefined if valid. */
+/** Reason the signature of a delivery is invalid; undefined if it is valid. */
 export const signatureProblem = async ({ headers, text }: Delivered, secret: string): Promise<string | undefined> => {
   const { Webhook } = await import("standardwebhooks")
   try {

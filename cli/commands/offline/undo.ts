@@ -1,4 +1,4 @@
-/** `undo`: undoes commands of this machine, the last ones or those named. */
+/** `undo`: undoes commands of this device, the last ones or named ones. */
 import type { Command } from "commander"
 import type { JsonObject } from "../../../core/kernel/fields/field.ts"
 import type { UndoFailure, UndoListed, UndoPlan, UndoResult, UndoStep } from "../../../sync/device/undo/undo.ts"
@@ -62,11 +62,11 @@ const list = async (context: CommandContext, flags: Flags): Promise<void> => {
   )
 }
 const listedJson = (one: UndoListed) => plainJson(stepJson(one))
-/** Fields the server compares are not displayed. */
+/** A step for output, without the fields that the server compares. */
 const stepJson = ({ guard: _guard, ...one }: UndoStep) => ({ ...one, requests: one.requests.map(({ name }) => name) })
 const meaning = ({ instead, says }: UndoStep): string =>
   oneLine(instead === null ? says : `${says} Instead: ${instead}.`)
-/** On a terminal, times in sentences are in the store's zone. */
+/** The result for people, with times in the store's zone on a terminal. */
 const inWords = async (context: CommandContext, result: UndoResult): Promise<UndoResult> => {
   if (!context.terminal.is_tty || context.options.json === true) return result
   await context.lookUpClocks()
@@ -89,7 +89,7 @@ const undo = async (context: CommandContext, given: string | undefined, flags: F
   const agreed = asked.ok ? asked.plan : undefined
   const stop = plan.steps.find(({ way }) => way === "cannot" || way === "refused")
   if (context.options.plan === true) {
-    // The plan of a refused undo exits like the undo.
+    // A plan of an impossible undo has the same exit code as the undo.
     if (stop !== undefined) throw errorOf({ kind: stop.way === "cannot" ? "cannot" : "refused", plan }, given)
     return tellPlan(context, plan)
   }
@@ -103,7 +103,7 @@ const undo = async (context: CommandContext, given: string | undefined, flags: F
   const with_dependants = flags.withDependants === true
   tell(context, given, await inWords(context, await device.undo.undo(given, with_dependants, agreed)))
 }
-/** Others' changes count: fetched if the server is reachable, else checked when sent. */
+/** The device with others' changes: fetched if the server is reachable, else they are checked when sending. */
 const deviceWithNews = async (context: CommandContext): Promise<Device> => {
   const device = await context.device()
   if (!context.offline) await device.fetch(news_patience_millis)

@@ -1,4 +1,4 @@
-/** `api`: any operation by method and path, answered exactly as the server would. */
+/** `api`: calls any operation by method and path, and prints the response as the server gives it. */
 import { metaIn } from "../../base/answers.ts"
 import { Argument, type Command, Option } from "commander"
 import type { Json } from "../../../core/kernel/fields/field.ts"
@@ -33,7 +33,7 @@ export const declare = (program: Command): void => {
       method,
       path: fullPath(path),
       body,
-      // As for any other client; ignored parameters are reported below.
+      // Not strict, like other clients; ignored parameters are reported below.
       strict: false,
       query: [...inline.map(([name, value]) => [name, value] as const), ...listFlag(flags, "q").map(queryPart)]
     })
@@ -47,7 +47,7 @@ export const declare = (program: Command): void => {
       }
       return
     }
-    // The body of a refusal is printed as the response, too.
+    // Error responses are printed like others.
     const { exitCodeOf } = await import("../../base/response-errors.ts")
     if (answer.body !== undefined) context.printJson(answer.body)
     context.note(`flightcase: ${method} ${path} answered ${answer.status}.`)
@@ -61,7 +61,7 @@ const fullPath = (path: string): string => {
     : `/api/v1${rooted}`
 }
 
-/** The API's response, without checks of ignored parameters. */
+/** Notes parameters that the API ignored. */
 const noteIgnored = ({ note }: CommandContext, body: Json | undefined): void => {
   const { ignored } = metaIn(body)
   if (Array.isArray(ignored)) note(`Not known here, and ignored: ${ignored.join(", ")}.`)

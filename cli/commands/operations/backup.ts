@@ -1,4 +1,4 @@
-/** `backup`: backups of the server at its own machine, of its SQLite file or its Postgres, and of its files. */
+/** `backup`: backs up a server on its own machine: its SQLite file or Postgres, and its files. */
 import { type Command, Option } from "commander"
 import type { CommandContext } from "../../context/context.ts"
 import { CliError, exit_codes, refusePlan, usageError } from "../../base/exit-codes.ts"
@@ -9,7 +9,7 @@ import type { Backup, BackupPlace } from "../../../server/host/backup.ts"
 
 const host = () => import("../../../server/host/backup.ts")
 
-/** Refusals in plain words; the network is never used. */
+/** Runs work on this machine, with errors for users; the network is never used. */
 const atTheMachine = async <A>(
   context: CommandContext,
   work: (backups: Awaited<ReturnType<typeof host>>) => Promise<A> | A
@@ -29,7 +29,7 @@ const atTheMachine = async <A>(
 const placeOf = ({ placeFrom }: Awaited<ReturnType<typeof host>>, { env }: CommandContext, flags: Flags): BackupPlace =>
   placeFrom(env, textFlag(flags, "data"))
 
-/** From a file, or FLIGHTCASE_BACKUP_PASSPHRASE; undefined where there is neither. */
+/** Passphrase from a file, or FLIGHTCASE_BACKUP_PASSPHRASE; undefined without either. */
 const passphraseOf = async ({ env }: CommandContext, flags: Flags): Promise<string | undefined> => {
   const file = textFlag(flags, "passphraseFile")
   const given =

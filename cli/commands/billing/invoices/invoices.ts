@@ -1,4 +1,4 @@
-/** `invoices`: an invoice with its outstanding amount, and its payments. The verbs of the API's noun are added. */
+/** `invoices`: handwritten verbs, such as show and pay; those of the API's noun are added. */
 import type { Command } from "commander"
 import { repeatable, withAction } from "../../../context/program.ts"
 

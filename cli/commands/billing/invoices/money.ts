@@ -20,7 +20,7 @@ const carryOut = async (context: CommandContext, path: string, what: string, bod
   printBrief(context, answer)
 }
 
-/** The outstanding amount, or the credit balance; exit 5 if it is zero. */
+/** Amount outstanding to pay, or the credit balance to refund; exit 5 if it is zero. */
 const amountDue = (verb: "pay" | "refund", invoice: Row<"invoice">): string => {
   const outstanding = exact(invoice.amount_outstanding)
   if (verb === "pay" && outstanding.gt(0)) return invoice.amount_outstanding
@@ -75,7 +75,7 @@ export const creditInvoice = async (context: CommandContext, named: string, flag
     })
   )
 }
-/** `2` or `2=1.5`: the second row, with all that is left of it or a quantity. */
+/** Parses `2` or `2=1.5` into the second row, with its uncredited rest or a quantity. */
 const wantedRow = (rows: ReadonlyArray<{ readonly id: number }>, line: string): { readonly [name: string]: Json } => {
   const [place = "", quantity] = line.split("=")
   const id = /^[1-9]\d*$/.test(place) ? rows[Number(place) - 1]?.id : undefined

@@ -21,7 +21,7 @@ const sum_keys = [
 
 export const invoicePath = async (context: CommandContext, named: string): Promise<string> =>
   `/api/v1/invoices/${await resolveId(context, "invoices", named)}`
-/** Rows in displayed order. */
+/** Rows of an invoice in displayed order. */
 export const rowsOfInvoice = (invoice: Row<"invoice">) => invoice.items ?? []
 
 const invoice_includes = ["member", "store", "items", "payments", "credit_notes", "credit_notes.items"]
@@ -35,7 +35,7 @@ export const showInvoice = async (context: CommandContext, named: string, flags:
   noteWarnings(context, body)
 }
 
-/** Rows by their position, with their uncredited rest. */
+/** Rows with their position and uncredited rest. */
 const withLeft = (invoice: Row<"invoice">): ReadonlyArray<JsonObject> => {
   const credited = (invoice.credit_notes ?? []).flatMap((note) => note.items ?? [])
   return rowsOfInvoice(invoice).map((row, at) => {
@@ -45,7 +45,7 @@ const withLeft = (invoice: Row<"invoice">): ReadonlyArray<JsonObject> => {
     return { ...row, line: at + 1, left: formatDecimal(left, scaleOf(invoice.currency_code)) }
   })
 }
-/** Payments, refunds and credits in order. */
+/** Payments, refunds and credit notes by time. */
 const movements = (invoice: Row<"invoice">): ReadonlyArray<JsonObject> =>
   [
     ...(invoice.payments ?? []).map((row) => ({ ...row, at: row.paid_at, what: row.kind })),

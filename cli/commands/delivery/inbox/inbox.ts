@@ -5,7 +5,7 @@ import { withAction } from "../../../context/program.ts"
 export const declare = (program: Command): void => {
   const inbox = program
     .command("inbox")
-    // read has an --all of its own.
+    // `inbox read` has its own --all.
     .enablePositionalOptions()
     .description("Your notifications; offline, as last listed")
     .option("--all", "include read notifications")

@@ -11,37 +11,37 @@ import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"
 import { type Column, column, columnsNamed, tableText } from "../../../output/table.ts"
 import { type Flags, textFlag } from "../../../context/program.ts"
 
-/** Age in one figure. */
+/** Units for `ageText` in milliseconds, largest first. */
 const units = [
   ["d", 86_400_000],
   ["h", 3_600_000],
   ["m", 60_000]
 ] as const
 
-/** `3d`, `5h`, `12m`; "now" within the last minute, and if clocks differ. */
+/** Age of an instant: `3d`, `5h`, `12m`; "now" within the last minute, and for future times, as clocks may differ. */
 export const ageText = (instant: string, now: number): string => {
   const millis = now - Date.parse(instant)
   const unit = units.find(([, length]) => millis >= length)
   return unit === undefined ? "now" : `${Math.floor(millis / unit[1])}${unit[0]}`
 }
-/** Within a sentence. */
+/** Age of an instant within a sentence: `5h ago`. */
 const agoText = (instant: string, now: number): string => {
   const age = ageText(instant, now)
   return age === "now" ? "just now" : `${age} ago`
 }
 
-// The last list from the server, in the profile's folder: `inbox` shows it offline.
+// Copy of the last list from the server, in the profile's folder, for `inbox` without a network.
 
 interface KeptInbox {
-  /** When the server sent it. */
+  /** Time the server sent it. */
   readonly at: string
-  /** Newest first, read or not. */
+  /** Notifications, read or not, newest first. */
   readonly notifications: ReadonlyArray<JsonObject>
 }
 const decode = decoderOf<KeptInbox>(() => Schema.Struct({ at: Schema.String, notifications: Schema.Array(anyRow) }))
 const pathIn = (folder: string): string => join(folder, "inbox.json")
 
-/** Undefined if nothing was listed yet, or the file is unreadable. */
+/** The kept list; undefined if there is none, or its file is unreadable. */
 export const readKept = (folder: string): KeptInbox | undefined => {
   try {
     return decode(JSON.parse(readFileSync(pathIn(folder), "utf8")))
@@ -49,7 +49,7 @@ export const readKept = (folder: string): KeptInbox | undefined => {
     return undefined
   }
 }
-/** Not kept without a profile. Losing the file does no harm. */
+/** Keeps the list; does nothing without a profile. Losing the file does no harm. */
 export const keep = (folder: string, kept: KeptInbox): void => {
   if (!existsSync(folder)) return
   try {
@@ -57,7 +57,7 @@ export const keep = (folder: string, kept: KeptInbox): void => {
     writeFileSync(beside, JSON.stringify(kept), { mode: 0o600 })
     renameSync(beside, pathIn(folder))
   } catch {
-    /** A full disk, or a read-only folder. */
+    /** Ignores a full disk or a read-only folder. */
   }
 }
 
@@ -94,7 +94,7 @@ export const showInbox = async (context: CommandContext, flags: Flags): Promise<
   const { body, kept_at } = answered
   const rows = rowsIn(body, "notifications")
   const before = readKept(context.folder())?.notifications ?? []
-  // Rows that were unread and are missing from the unread list were read elsewhere, or are no longer visible.
+  // Unread rows that are missing from a complete list were read elsewhere, or are no longer visible.
   const is_complete = !wanted.all && wanted.type === undefined && rows.length < wanted.limit
   const still = is_complete ? before.filter(({ read_at }) => read_at !== null) : before
   keep(context.folder(), { at: kept_at, notifications: merged(rows, still) })
@@ -108,7 +108,7 @@ export const showInbox = async (context: CommandContext, flags: Flags): Promise<
     )
 }
 
-/** The kept rows are those of all lists, newest first, in their latest version. */
+/** Maximum kept rows: those of all lists so far in their latest version, newest first. */
 const kept_max = 200
 export const merged = (
   fresh: ReadonlyArray<JsonObject>,
@@ -121,7 +121,7 @@ export const merged = (
     .map(([, row]) => row)
 }
 
-/** Undefined if the server cannot be reached and a kept list exists. */
+/** The server's list; undefined if it cannot be reached and a kept list exists. */
 const answerOf = async (context: CommandContext, { all, limit, type }: Wanted) => {
   const query: Query = [
     ["per_page", String(limit)],
@@ -147,7 +147,7 @@ const nothingKept = (): CliError =>
     way_out: "Leave out --offline when there is a network."
   })
 
-/** As last listed: they may have been read elsewhere since. */
+/** Prints the kept list; its notifications may have been read elsewhere since. */
 const showKept = (context: CommandContext, wanted: Wanted): void => {
   const kept = readKept(context.folder())
   if (kept === undefined) throw nothingKept()

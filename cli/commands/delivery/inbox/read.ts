@@ -1,4 +1,4 @@
-/** `inbox read`, `unread` and `show`: all ask the server, where marks are kept. */
+/** `inbox read`, `unread` and `show`; marks are kept on the server, so all of them ask it. */
 import { rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"

@@ -32,7 +32,7 @@ export const setNotifications: CommandAction = async (context, types, flags) => 
   notePending(context, answer)
 }
 
-/** Changes for each named type. Exit 2 without any, or with flags of the other list. */
+/** Changes for the named types. Exit 2 if there are none, or if flags are of the other list. */
 const changeOf = (flags: Flags, is_house: boolean): JsonObject => {
   const given = channels.flatMap((one) => (typeof flags[one] === "boolean" ? [[one, flags[one]] as const] : []))
   const { enabled, muted } = flags

@@ -1,4 +1,4 @@
-/** Preferences and settings as tables: a row for each type, on or off for each channel it has. */
+/** Prints preferences and settings as tables, with a row per type and a column per channel. */
 import { isJsonObject, type JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { rowsIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
@@ -7,7 +7,7 @@ import { type Flags, textFlag } from "../../../context/program.ts"
 import { resolveId } from "../../../context/resolve-id.ts"
 
 export const settings_path = "/api/v1/notification_settings"
-/** The user's own preferences, or those of the named member. */
+/** Path of the user's own preferences, or of the named member's. */
 export const preferencesPath = async (context: CommandContext, member: string | undefined): Promise<string> =>
   member === undefined
     ? "/api/v1/notification_preferences"
@@ -27,7 +27,7 @@ const flag = (title: string, key: string, words: readonly [yes: string, no: stri
   title,
   of: (row) => (row.is_system === true ? "always sent" : row[key] === true ? words[0] : words[1])
 })
-/** A narrow table omits the names, as the types are what users copy. */
+/** Minimum width of a terminal for names of types; narrower ones only get the keys, which users copy. */
 const columns_with_names = 98
 const tables = {
   notification_preferences: [type, name, ...channels, flag("MUTED", "is_muted", ["muted", ""]), column("source", "BY")],

@@ -58,14 +58,14 @@ const attach: CommandAction = async (context, [named = "", ...paths], flags) => 
   return worst
 }
 
-/** Category and description, if given. */
+/** Category and description from flags, if given. */
 const describedBy = (flags: Flags): JsonObject => {
   const category = textFlag(flags, "category")
   const description = textFlag(flags, "description")
   return { ...(category === undefined ? {} : { category }), ...(description === undefined ? {} : { description }) }
 }
 
-/** Attaches one file; throws a refusal. Undefined if only planned. */
+/** Attaches one file; undefined if only planned. Throws error responses. */
 const attachOne = async (
   context: CommandContext,
   target: Target,
@@ -91,7 +91,7 @@ const attachOne = async (
   return row
 }
 
-/** Photos of a unit given by a scanned code. */
+/** Attaches photos to the unit with a scanned code. */
 export const attachPhotos = async (
   context: CommandContext,
   asset_id: number,

@@ -1,4 +1,4 @@
-/** Targets of attachments, by users' names: `member:12`, `order:0000000009`, `product:SKU`, `unit:BARCODE`. */
+/** Resolves targets of attachments: `member:12`, `order:0000000009`, `product:SKU`, `unit:BARCODE`. */
 import { attachables } from "../../../../core/office/attachments/attachables.ts"
 import { findAsset } from "../../../context/codes.ts"
 import type { CommandContext } from "../../../context/context.ts"
@@ -10,7 +10,7 @@ export interface Target {
   readonly attachable_type: string
   readonly attachable_id: number
 }
-/** Words people use beside the API's own. */
+/** Other words for kinds of targets, besides the API's own. */
 const other_words: { readonly [word: string]: string } = {
   order: "opportunity",
   quote: "opportunity",
@@ -35,7 +35,7 @@ export const targetNamed = async (context: CommandContext, text: string): Promis
   return { attachable_type: kind.type, attachable_id: await idOf(context, kind.table.name, word, name) }
 }
 const idOf = async (context: CommandContext, table: string, word: string, name: string): Promise<number> => {
-  // As scanners give it: a code before an id.
+  // Units are looked up by code before id, as scanners send codes.
   if (table === "stock_levels") {
     const unit = await findAsset(context, name, true)
     if (unit !== undefined) return unit.id

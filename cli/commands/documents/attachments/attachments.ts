@@ -1,4 +1,4 @@
-/** `attachments`: downloads attached files. The verbs of the API's noun are added. */
+/** `attachments`: downloading and listing files; the verbs of the API's noun are added. */
 import type { Command } from "commander"
 import { attachmentsSlice } from "../../../../core/office/attachments/api.ts"
 import { fixedOptions } from "../../../derived/command.ts"

@@ -1,4 +1,4 @@
-/** `attachments get`: reads the file from the outbox, or from the server by its signed URL. */
+/** `attachments get`: writes an attached file, from the outbox or by its signed URL from the server. */
 import { readFile } from "node:fs/promises"
 import { rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
@@ -40,7 +40,7 @@ const fetched = async (context: CommandContext, id: string): Promise<Fetched> =>
   return { name: String(row.original_name), content, from: "server" }
 }
 
-/** The attachment as known here; undefined if the server must be asked first. */
+/** The attachment in the replica, with its content if unsent; undefined if only the server may have it. */
 const rowHere = async (context: CommandContext, id: string) => {
   if (!context.isDevice()) return undefined
   const device = await context.device()

@@ -1,4 +1,4 @@
-/** `attachments list`: all, or those of a target named as in `attach`. */
+/** `attachments list`: lists all attachments, or those of a target named as in `attach`. */
 import type { Query } from "../../../../core/kernel/lists/query.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { printAnswer } from "../../../context/print.ts"

@@ -1,4 +1,4 @@
-/** `documents generate` and `documents batch`: by the numbers of their sources. */
+/** `documents generate` and `documents batch`: documents by numbers of their sources. */
 import { setTimeout } from "node:timers/promises"
 import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { objectBody, type Row, rowIn } from "../../../base/answers.ts"
@@ -11,7 +11,7 @@ import { resolveId } from "../../../context/resolve-id.ts"
 import { printBrief } from "../../../briefs/documents.ts"
 import { writePdf } from "./get.ts"
 
-/** Flags for a document's source, as `textFlag` names them. */
+/** Flags that name a document's source, by the keys of `textFlag`. */
 const sources = [
   { flag: "order", documentable_type: "Opportunity", table: "opportunities" },
   { flag: "invoice", documentable_type: "Invoice", table: "invoices" },
@@ -20,7 +20,7 @@ const sources = [
 ] as const
 const which = "--order, --invoice, --credit-note or --purchase-order"
 
-/** The one kind of source that was given, with its values. */
+/** The source whose flag was given, with its value. Exit 2 if none or several were. */
 const namedSource = <N>(named: (flag: string) => N | undefined) => {
   const given = sources.flatMap((source) => {
     const value = named(source.flag)
@@ -64,7 +64,7 @@ export const generateDocument = async (context: CommandContext, flags: Flags): P
 }
 
 const patience_millis = 60_000
-/** Sends what was recorded here, and downloads the document once the server has rendered it. */
+/** Sends pending commands, and downloads the document once the server has rendered it. */
 const drawnAtServer = async (context: CommandContext, recorded: Row<"document">): Promise<Row<"document">> => {
   await (await context.device()).sync()
   const path = `/api/v1/documents/${recorded.id}`
@@ -94,7 +94,7 @@ export const generateBatch = async (context: CommandContext, flags: Flags): Prom
   return batchDone(context, String(job_id), documentable_ids.length)
 }
 
-/** Shows progress until the batch ends. */
+/** Prints progress until the batch has ended. */
 const batchDone = async (context: CommandContext, job_id: string, total: number): Promise<void> => {
   const progress = progressOf(context)
   const path = `/api/v1/system/jobs/${encodeURIComponent(job_id)}`

@@ -1,4 +1,4 @@
-/** `documents get`: the PDF, from the server by its signed address. */
+/** `documents get`: downloads the PDF from the server by its signed URL. */
 import { type Row, rowIn, rowsIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes } from "../../../base/exit-codes.ts"
@@ -18,7 +18,7 @@ export const getDocument = async (context: CommandContext, named: string, flags:
   await writePdf(context, rowIn(answer.body, "document"), textFlag(flags, "output"))
 }
 
-/** The document with its latest acceptance certificate. */
+/** Writes the document with its latest acceptance certificate. */
 const writeCertificate = async (context: CommandContext, id: number, given: string | undefined): Promise<void> => {
   const answer = await context.requestAtServer({ method: "GET", path: `/api/v1/documents/${id}/acceptances` })
   if (answer.status >= 400) throw (await import("../../../base/response-errors.ts")).responseError(answer)
@@ -37,7 +37,7 @@ const writeCertificate = async (context: CommandContext, id: number, given: stri
   context.note(`Wrote ${file}, ${content.length} bytes.`)
 }
 
-/** Writes a document's PDF from its server representation. */
+/** Downloads and writes a document's PDF, given its row from the server. */
 export const writePdf = async (
   context: CommandContext,
   document: Row<"document">,

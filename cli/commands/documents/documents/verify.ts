@@ -37,7 +37,7 @@ export const verifyFile = async (context: CommandContext, path: string): Promise
 
 const objectOf = ({ body }: QueryResult): JsonObject => (isJsonObject(body) ? body : {})
 const isKnown = (answer: QueryResult): boolean => objectOf(answer).known === true
-/** Documents missing from the replica may have been created since its last sync. */
+/** Asks the server for documents unknown to the replica, as they may have been created since its last sync. */
 const atServer = async (context: CommandContext, asking: ApiRequest, here: QueryResult): Promise<QueryResult> => {
   try {
     const answer = await context.requestAtServer(asking)

@@ -17,9 +17,9 @@ import { type CommandAction, textFlag, withAction } from "../../../context/progr
 import { resolveStore } from "../../../context/resolve-id.ts"
 import { responseError } from "../../../base/response-errors.ts"
 
-// Data an export leaves on the server, because it holds secrets: webhooks and their sources, secret settings.
+// Lists data that an export leaves on the server, as it holds secrets: webhooks and their sources, secret settings.
 
-/** Names of what stays there; null without permission or connection. */
+/** Names of data that stays on the server; null if unknown, without permission or connection. */
 interface LeftBehind extends JsonObject {
   readonly webhooks: ReadonlyArray<string> | null
   readonly inbound_sources: ReadonlyArray<string> | null
@@ -51,13 +51,15 @@ const partText = (what: string, names: ReadonlyArray<string> | null): string | u
   return oneLine(`${what}: ${names.length} (${first}${names.length > names_max ? ", …" : ""})`)
 }
 
-/** Path and query of its URL may hold the receiver's secrets. */
+/** Id and origin of a webhook; path and query of its URL may contain the receiver's secrets. */
 const webhookName = ({ id, url }: JsonObject): string => {
   const at = textOrNull(url)
   return at !== null && URL.canParse(at) ? `${String(id)} ${new URL(at).origin}` : String(id)
 }
 
-/** Undefined without permission; earlier releases have none. */
+/**
+ * Body of a server's response; undefined without permission or connection, null if an earlier release lacks the path.
+ */
 const bodyAt = async (context: CommandContext, path: string, page: number): Promise<JsonObject | null | undefined> => {
   if (context.offline) return undefined
   try {
@@ -144,7 +146,7 @@ const exportAccounting: CommandAction = async (context, _words, flags) => {
   const format = export_formats.find((one) => one === flags.format) ?? "csv"
   const documents = await everyDocument(context, since, again !== undefined)
   const files = await writeAll(context, documents, format, textFlag(flags, "output") ?? ".")
-  // Only written documents are marked, so an interrupted run can be repeated.
+  // Only documents in written files are marked, so that an interrupted run can be repeated.
   for (let at = 0; at < documents.length; at += keys_per_call)
     await asked(context, {
       method: "POST",

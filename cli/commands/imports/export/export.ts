@@ -17,15 +17,15 @@ import { guardText } from "../../../output/table.ts"
 import { everyRow } from "../../../context/pages.ts"
 import { type CommandAction, withAction } from "../../../context/program.ts"
 
-// Files of a business beside its journal, named by hash.
+// Exports the files of a business besides its journal, named by hash.
 
 const files_folder = "files"
 
-/** The files' entry in the manifest of an export. */
+/** Entry of the files in an export's manifest. */
 interface WrittenFiles extends JsonObject {
   readonly folder: string
   readonly files: ReadonlyArray<{ readonly sha256: string; readonly size_bytes: number }>
-  /** Referenced hashes whose content the server has lost. */
+  /** Hashes of referenced files that the server has lost. */
   readonly missing: ReadonlyArray<string>
 }
 
@@ -63,7 +63,7 @@ const answered = async (
   return answer
 }
 
-/** False where the server has lost the content. */
+/** Downloads a file; false if the server has lost its content. */
 const fetched = async (
   context: CommandContext,
   place: string,
@@ -85,19 +85,19 @@ const fetched = async (
   return true
 }
 
-// The journal as a file: all events, from which an empty server is restored.
+// Exports the journal: all events, from which an empty server can be restored.
 
 const journal_file = "journal.ndjson"
 
-/** The journal's entry in the manifest of an export. */
+/** Entry of the journal in an export's manifest. */
 interface WrittenJournal extends JsonObject {
   readonly file: string
   readonly sha256: string
-  /** State a server must have after the import: positions, tables, counters, as reported by the exporting server. */
+  /** State of a server after the import, as reported by the exporting one: positions, tables, counters. */
   readonly manifest: JsonObject
 }
 
-/** Writes the journal, or returns the reason there is none. Only the owner may export it, and only from the server. */
+/** Writes the journal, or returns the reason it cannot: only the owner may export it, from the server. */
 const writeJournal = async (
   context: CommandContext,
   folder: string,
@@ -138,7 +138,7 @@ const written = async (
   for (let after = 0; after < last;) {
     const page = await answerOr("/api/v1/system/journal", [["after", String(after)]])
     if (typeof page === "string") return page
-    // Later events are not counted in the manifest.
+    // Events after the manifest was made are not part of it.
     for (const event of rowsIn(page, "events")) {
       if (Number(event.position) > last) break
       const line = `${JSON.stringify(event)}\n`
@@ -209,7 +209,7 @@ const exportAll: CommandAction = async (context, [folder = ""], flags) => {
 }
 
 type Tell = Progress["at"]
-/** Every list of the API with its nested lists (`products`, then `products.rates`). Returns the files written. */
+/** Writes every list of the API with its nested lists (`products`, then `products.rates`); returns the files. */
 const writeLists = async (
   context: CommandContext,
   folder: string,
@@ -244,7 +244,7 @@ const writeLists = async (
   return files
 }
 
-/** Passes rows through, and collects their ids. */
+/** Yields rows unchanged, and collects their ids. */
 async function* noted(
   rows: AsyncGenerator<JsonObject>,
   ids: Array<number>,
@@ -257,7 +257,7 @@ async function* noted(
     yield row
   }
 }
-/** Rows of a nested list, for each of these ids. */
+/** Rows of a nested list below each of these ids. */
 async function* innerRows(
   context: CommandContext,
   list: Endpoint,

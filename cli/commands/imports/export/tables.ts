@@ -1,4 +1,4 @@
-/** Every table with all its rows: projected here from the journal just exported, or read from the replica. */
+/** Exports every table with all its rows: projected from the exported journal, or read from the replica. */
 import { once } from "node:events"
 import { createReadStream, createWriteStream, mkdtempSync, rmSync, type WriteStream } from "node:fs"
 import { mkdir, rm } from "node:fs/promises"
@@ -22,7 +22,7 @@ import { layer as sqliteLayer } from "../../../../sync/sqlite/client.ts"
 import { anyRow, decoderOf } from "../../../base/answers.ts"
 import type { Progress } from "../../../context/print.ts"
 
-// Rows into two files of the same name: NDJSON, which keeps everything as it is, and CSV for spreadsheets.
+// Writes rows to two files of one name: NDJSON, which is exact, and CSV for spreadsheets.
 
 /** Creates a file readable by its owner only, replacing an earlier one. */
 export const openOut = async (file: string): Promise<WriteStream> => {
@@ -39,12 +39,12 @@ export const closeOut = async (out: WriteStream): Promise<void> => {
   await once(out, "finish")
 }
 
-/** Skipped: rows the user may not see, and server-only rows while it is unreachable. */
+/** Exit codes of lists that are skipped: not allowed for the user, or on an unreachable server only. */
 const left_out: ReadonlySet<number> = new Set([exit_codes.not_allowed, exit_codes.network])
 
 /**
- * Writes rows to `path.ndjson` and `path.csv`, one page in memory at a time. Returns their number, or the reason there
- * are none.
+ * Writes rows to `path.ndjson` and `path.csv`, with one page in memory at a time. Returns their number, or the reason
+ * there are none.
  */
 export const writeRows = async (
   path: string,
@@ -73,7 +73,7 @@ export const writeRows = async (
   return count
 }
 
-/** Writes the CSV from the NDJSON, with every column of any row. */
+/** Writes the CSV from the NDJSON, with all columns that any row has. */
 const writeTable = async (file: string, columns: ReadonlyArray<string>, from: string, cells: Cells): Promise<void> => {
   const out = await openOut(file)
   const table = stringify({ header: columns.length > 0, columns: [...columns], record_delimiter: "windows", bom: true })
@@ -91,7 +91,7 @@ const writeTable = async (file: string, columns: ReadonlyArray<string>, from: st
 const tables_folder = "tables"
 const events_per_page = 1_000
 
-/** Parts of a stored event needed for projection; the declaration of its type decodes the data. */
+/** Decodes the parts of a stored event needed for projection; its type's declaration decodes the data. */
 const decodeEvent = decoderOf<ProjectedEvent>(() =>
   Schema.Struct({
     type: Schema.String,
@@ -105,7 +105,7 @@ type ProjectedEvent = Pick<StoredEvent, "type" | "data"> & ProjectionContext
 
 type Run = <A>(effect: Effect.Effect<A, unknown, Store>) => Promise<A>
 
-/** Rows as stored: money in minor units, times in UTC. `{file, rows}` of each table. */
+/** Writes rows as stored: money in minor units, times in UTC. Returns `{file, rows}` for each table. */
 export const writeTables = async (
   folder: string,
   from: { readonly journal: string } | { readonly replica: string },
@@ -135,7 +135,7 @@ const opened = async <A>(path: string, use: (run: Run) => Promise<A>): Promise<A
   }
 }
 
-/** Projects the journal into the tables of the store, a page at a time. */
+/** Projects the journal into the store's tables, page by page. */
 const projectJournal = async (journal: string, run: Run, progress: Progress): Promise<void> => {
   let page: Array<ProjectedEvent> = []
   let done = 0

@@ -1,4 +1,4 @@
-/** `import all`: restores an exported business on an empty server, completely or not at all. */
+/** `import all`: restores an exported business on an empty server, all or nothing. */
 import { createHash } from "node:crypto"
 import { createReadStream, existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -12,7 +12,7 @@ import { bytesOf, linesIn } from "../../../base/line-reader.ts"
 import { printRecord, progressOf } from "../../../context/print.ts"
 import { responseError } from "../../../base/response-errors.ts"
 
-/** A page within the server's limits on events and bytes. */
+/** Maximum events of a page, so that it stays within the server's limits. */
 const events_per_page = 1_000
 const page_bytes = 8 * 1_048_576
 
@@ -84,7 +84,7 @@ const send = async (context: CommandContext, { file, manifest, stored }: Exporte
       await post(`/${String(id)}/files`, { sha256 }, await localFile(path))
       progress.at("files", at + 1, stored.files.length)
     }
-    // Content lost by the exporting server is missing here.
+    // Content that the exporting server had lost is missing here.
     await restore(`/${String(id)}/finish`, { accept_missing_files: stored.missing })
   } finally {
     progress.end()
@@ -96,7 +96,7 @@ interface Exported {
   readonly manifest: JsonObject
   readonly stored: StoredFiles
 }
-/** Files beside the journal; exports of earlier releases have none. */
+/** Files of an export besides the journal; exports of earlier releases have none. */
 interface StoredFiles {
   readonly files: ReadonlyArray<{ readonly sha256: string; readonly path: string }>
   /** Whether some were lost before the export. */
@@ -115,7 +115,7 @@ const storedIn = (folder: string, whole: JsonObject): StoredFiles => {
     missing: Array.isArray(stored.missing) && stored.missing.length > 0
   }
 }
-/** The first file that is missing or altered. */
+/** First file that is missing or altered; undefined if all are complete. */
 const missingIn = async ({ files }: StoredFiles): Promise<string | undefined> => {
   for (const { path, sha256 } of files) if (!existsSync(path) || (await checksumOf(path)) !== sha256) return path
   return undefined

@@ -1,4 +1,4 @@
-/** `import`: price lists into a running server, in batches, with a verdict for every row. */
+/** `import`: imports lists into a running server, in batches, with a result for each row. */
 import { createHash } from "node:crypto"
 import { Argument, type Command, Option } from "commander"
 import { namedIn } from "../../../../core/imports/rows.ts"
@@ -133,7 +133,7 @@ const importFile = async (
   if (!dry_run && context.isDevice() && !context.offline && changed(counts)) await fetched(context)
   return rejected > 0 ? exit_codes.invalid : exit_codes.ok
 }
-/** Syncs the device with the imported rows. */
+/** Syncs the device to fetch imported rows. */
 const fetched = async (context: CommandContext): Promise<void> => {
   try {
     await (await context.device()).sync()
@@ -141,7 +141,7 @@ const fetched = async (context: CommandContext): Promise<void> => {
     context.note("The server has them; flightcase sync fetches them here.")
   }
 }
-/** Progress of an interrupted import of this file to this server. */
+/** Progress of an interrupted import of this file into this server. */
 const stateOf = (context: CommandContext, told: Json, restart: boolean): Resumable => {
   const identity = createHash("sha256")
     .update(JSON.stringify([...(Array.isArray(told) ? told : [told]), whereTo(context)]))
@@ -153,8 +153,8 @@ const stateOf = (context: CommandContext, told: Json, restart: boolean): Resumab
 }
 
 /**
- * Columns such as `stock.Northern Depot` name stores. Missing ones are reported before any row is sent, or made when
- * `make`; in a dry run they are given back, to be treated as existing.
+ * Finds stores named by columns such as `stock.Northern Depot`. Missing ones are reported before any row is sent, or
+ * created with `make`; a dry run returns them, to be treated as existing.
  */
 const prepareStores = async (
   context: CommandContext,
@@ -184,7 +184,7 @@ const prepareStores = async (
 }
 const changed = (counts: Counts): boolean => counts.created + counts.updated > 0
 
-/** The server's address: an interrupted import resumes only there. */
+/** URL of the server, as an interrupted import resumes only there. */
 const whereTo = (context: CommandContext): string => context.serverChoice().url ?? ""
 
 const reasonsIn = ({ errors }: RowVerdict, places: ReadonlyMap<string, string>): string =>

@@ -20,7 +20,7 @@ interface Writing {
   readonly date_order: string | undefined
 }
 
-/** Without a locale the delimiter decides on decimal commas, and dates are left unchanged. */
+/** Formats of a locale. Without one the delimiter decides on decimal commas, and dates are left unchanged. */
 export const writingOf = (locale: string | undefined, comma_decimals: boolean): Writing => {
   if (locale === undefined) return { locale, comma_decimals, date_order: undefined }
   try {
@@ -39,7 +39,7 @@ export const writingOf = (locale: string | undefined, comma_decimals: boolean): 
   }
 }
 
-/** `31.12.2026` in the locale's order as `2026-12-31`; undefined for other texts. */
+/** Converts `31.12.2026`, in the locale's order, to `2026-12-31`; undefined for other texts. */
 const dateWritten = (text: string, { date_order }: Writing): string | undefined => {
   const parts = /^(\d{1,4})[./-](\d{1,2})[./-](\d{1,4})$/.exec(text)?.slice(1)
   if (parts === undefined || date_order === undefined) return undefined
@@ -49,7 +49,7 @@ const dateWritten = (text: string, { date_order }: Writing): string | undefined 
 
 const languages = ["en", "de", "fr", "es", "it", "nl"]
 const codes = new Map<string, string>()
-/** Country code of a name in a common language or the locale's. */
+/** Country code for a name in a common language or the locale's; undefined if unknown. */
 const countryNamed = (text: string, { locale }: Writing): string | undefined => {
   if (codes.size === 0)
     for (const language of [...languages, ...(locale === undefined ? [] : [locale])]) {
@@ -59,12 +59,12 @@ const countryNamed = (text: string, { locale }: Writing): string | undefined => 
   return codes.get(foldForSearch(text))
 }
 
-// Refused rows with their reasons, in the format of the imported file.
+// Writes rejected rows with reasons, in the format of the imported file.
 
-/** Column of the reasons; ignored by imports. */
+/** Name of the column with reasons; imports ignore it. */
 const reason_column = "refused_because"
 
-/** Writes refused rows as they come; `going_on` appends to the file of an interrupted import. */
+/** Writes rejected rows as they occur; `going_on` appends to the file of an interrupted import. */
 export const refusedRows = (
   file: string | undefined,
   { headers, separator, raw }: Source,
@@ -94,7 +94,7 @@ export const refusedRows = (
 // Number formats of other systems: units in the header, currency signs, decimal commas.
 
 const in_minutes = { min: "1", mins: "1", minutes: "1", h: "60", hrs: "60", hours: "60", d: "1440", days: "1440" }
-/** Factor of a unit to ours: kilograms for weights, minutes for times. */
+/** Factors from units to the API's: kilograms for weights, minutes for times. */
 const factors: { readonly [column: string]: { readonly [unit: string]: string } } = {
   weight: {
     kg: "1",
@@ -136,17 +136,17 @@ const known_units = new Set([
 ])
 const decimal_columns = new Set([...Object.keys(factors), ...amounts])
 
-/** "Weight (kg)" → weight in kg; a bracket without a unit is part of the name. */
+/** Splits a heading into column and unit: "Weight (kg)"; brackets without a known unit belong to the name. */
 export const unitOf = (header: string): { readonly base: string; readonly unit: string | undefined } => {
   const [, base = header, written] = /^(.*?)\s*[([]\s*([^()[\]]+?)\s*[)\]]$/.exec(header) ?? []
   const unit = written?.toLowerCase()
   return unit === undefined || !known_units.has(unit) ? { base: header, unit: undefined } : { base, unit }
 }
 
-/** A cell's number in our unit, as text; other texts are left for the rules to refuse. */
+/** Converts a cell's number to the API's unit, as text; other texts are unchanged, for validation to reject. */
 export const convert = (column: string, text: string, unit: string | undefined, comma_decimals: boolean): string => {
   if (!decimal_columns.has(column)) return text
-  // A unit after the number overrides the header's: `1,2 kg`.
+  // A unit after the number (`1,2 kg`) overrides the heading's.
   const [, number = text, own] = /^\s*(-?[\d.,'\s\u00a0\u202f]*\d)\s*([a-z%]+)\.?\s*$/i.exec(text) ?? []
   const of_cell = own === undefined ? undefined : factors[column]?.[own.toLowerCase()]
   const plain = plainNumber(of_cell === undefined ? text : number, comma_decimals, amounts.has(column))
@@ -161,7 +161,10 @@ export const convert = (column: string, text: string, unit: string | undefined, 
   return column === "weight" ? value.toDecimalPlaces(4).toFixed() : value.toFixed()
 }
 
-/** "1.234,50" with decimal commas, "£1,234.50" without: digits and one point. */
+/**
+ * Number with digits and a point, from "1.234,50" with decimal commas or "£1,234.50" without; undefined for other
+ * texts.
+ */
 const plainNumber = (text: string, comma_decimals: boolean, amount: boolean): string | undefined => {
   const bare = (
     amount ? text.replace(/^\s*(?:£|€|\$|GBP|EUR|USD)\s*|\s*(?:£|€|\$|GBP|EUR|USD)\s*$/gi, "") : text
@@ -176,13 +179,13 @@ const plainNumber = (text: string, comma_decimals: boolean, amount: boolean): st
 }
 
 interface Mapping {
-  /** Column → a column of the file, or a template such as `{Manufacturer} {Model}`. */
+  /** Columns or templates of the file, such as `{Manufacturer} {Model}`, by column of the import. */
   readonly sources: ReadonlyMap<string, string>
-  /** Column → a fixed value for every row. */
+  /** Fixed values for every row, by column of the import. */
   readonly constants: ReadonlyMap<string, string>
 }
 
-/** A comma separates mappings only before a new `target=`: `name={Maker}, {Model},sku=Key`. */
+/** Parses mappings. A comma only separates before a new `target=`: `name={Maker}, {Model},sku=Key`. */
 export const readMapping = (
   maps: ReadonlyArray<string>,
   file: string | undefined,
@@ -205,7 +208,7 @@ const pair = (text: string, flag: string): readonly [string, string] => {
     )
   return [target, source]
 }
-/** A JSON object, or lines of `target=Source`; `#` starts a comment. */
+/** Parses a mapping file: a JSON object, or lines of `target=Source` with `#` for comments. */
 const fileEntries = (file: string): ReadonlyArray<readonly [string, string]> => {
   const text = readFileSync(file, "utf8").replace(/^\ufeff/, "")
   if (/^\s*\{/.test(text)) {
@@ -227,22 +230,22 @@ const fileEntries = (file: string): ReadonlyArray<readonly [string, string]> => 
 
 interface Mapper {
   readonly map: (cells: JsonObject) => JsonObject
-  /** Fields in verdicts → the columns of the file they come from. */
+  /** Columns of the file by field of the result, for naming faults. */
   readonly headings: (cells: JsonObject) => ReadonlyMap<string, string>
-  /** Unused columns of the file. */
+  /** Columns of the file that are not used. */
   readonly left_out: ReadonlyArray<string>
 }
 
 const holder = /\{([^{}]+)\}/g
-/** Columns a source uses: itself, or those in a template's braces. */
+/** Columns used by a source: itself, or those in a template's braces. */
 const columnsIn = (source: string): ReadonlyArray<string> => {
   const named = [...source.matchAll(holder)].map(([, name = ""]) => name.trim())
   return named.length === 0 ? [source] : named
 }
 
 /**
- * `headers` undefined: JSON rows with their own columns. With any mapping, other columns are taken only if their names
- * match exactly: another system's "Type" is not ours.
+ * Makes a mapper of rows. `headers` undefined: JSON rows with their own columns. With a mapping, other columns need the
+ * exact name, as another system's "Type" is not ours.
  */
 export const mapperFor = (
   mapping: Mapping,
@@ -263,7 +266,7 @@ export const mapperFor = (
     const told: Array<Told> = []
     for (const [heading, value] of Object.entries(cells)) {
       if (!comesAlong(heading)) continue
-      // "Weight (kg)" is our weight, in kilograms.
+      // For example "Weight (kg)": the column `weight`, in kilograms.
       const { base, unit } = unitOf(heading)
       const target = unit === undefined ? heading : base
       told.push({ target, heading, value: valued(target, value, unit, writing) })
@@ -291,7 +294,7 @@ export const mapperFor = (
   }
 }
 
-/** Rejects columns missing from the file or the import, as rows would be imported without them. */
+/** Rejects mappings with columns that the file or the import lacks. */
 const checkMapping = (
   { sources, constants }: Mapping,
   headers: ReadonlyArray<string> | undefined,
@@ -321,7 +324,7 @@ const checkMapping = (
         )
 }
 
-/** The value of a source in a row: a cell, or a rendered template. */
+/** Value of a source in a row: a cell, or a rendered template. */
 const filled = (source: string, cells: JsonObject): Json => {
   if (!source.includes("{")) return namedIn(cells, source) ?? ""
   return source
@@ -337,7 +340,7 @@ const filled = (source: string, cells: JsonObject): Json => {
     .trim()
 }
 
-/** Structured cells: JSON, and short forms for spreadsheets. */
+/** Parses structured cells: JSON, and short forms for spreadsheets. */
 const valued = (target: string, value: Json, unit: string | undefined, writing: Writing): Json => {
   if (typeof value !== "string") return value
   const text = value.trim()
@@ -364,5 +367,5 @@ const valued = (target: string, value: Json, unit: string | undefined, writing: 
     writing.comma_decimals
   )
 }
-/** "12" and "1,200" are quantities; "1001, 1002" and "A-1; A-2" are identifiers. */
+/** Matches quantities such as "12" and "1,200"; "1001, 1002" and "A-1; A-2" are identifiers. */
 const plain_count = /^-?\d{1,3}(,\d{3})*$|^-?\d+([.,]\d+)?$/

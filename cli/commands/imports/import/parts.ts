@@ -1,4 +1,4 @@
-/** Repeatable columns (`rate2.price`, `email2`), and the names of their contents in verdicts. */
+/** Repeatable columns (`rate2.price`, `email2`), and the names of their fields in results. */
 import { address_columns } from "../../../../core/imports/member-columns.ts"
 import { columnName, type Columns, namedIn, partsOfText } from "../../../../core/imports/rows.ts"
 import type { Json, JsonObject } from "../../../../core/kernel/fields/field.ts"
@@ -7,14 +7,14 @@ const isBlank = (value: Json | undefined): boolean =>
   value === undefined || value === null || (typeof value === "string" && value.trim() === "")
 
 interface Several {
-  /** The part of a column without a suffix. */
+  /** Part that a column without a suffix is. */
   readonly main?: string
-  /** Rows without this part have none, as price lists have gaps. */
+  /** Part without which a record is skipped, as price lists have gaps. */
   readonly needs?: string
-  /** Separator of several values in a cell. */
+  /** Separator of several values in one cell. */
   readonly separator?: RegExp
 }
-/** Columns a row may have several of: `rate2.price`, `email2`. */
+/** Columns that a row may have several of: `rate2.price`, `email2`. */
 const several: { readonly [head: string]: Several | undefined } = {
   rate: { needs: "price" },
   address: { main: "street" },
@@ -24,18 +24,18 @@ const several: { readonly [head: string]: Several | undefined } = {
   contact: { main: "name", separator: /;/ }
 }
 const numbered = new RegExp(`^(${Object.keys(several).join("|")})[\\s_]?(\\d*)(?:\\.(.+))?$`, "is")
-/** Our column of a column name: `rate` of `rate2.price`, `stock` of `stock.North`. */
+/** Column without number and suffix: `rate` for `rate2.price`, `stock` for `stock.North`. */
 export const headOf = (column: string): string => {
   const head = column.split(".")[0] ?? ""
   return numbered.exec(head)?.[1]?.toLowerCase() ?? head
 }
-/** Our column of a column name or alias: `account_number` of `Customer number`. */
+/** The import's column for a name or alias: `account_number` for `Customer number`. */
 export const fieldOf = (column: string, { aliases }: Columns): string => {
   const name = columnName(headOf(column.trim()))
   return namedIn(aliases, name) ?? name
 }
 
-/** Columns a row has several of, as lists; a column without a suffix stays a plain value. */
+/** The row with repeatable columns as lists; a column without a suffix stays a plain value. */
 export const withParts = (row: { readonly [column: string]: Json }): JsonObject => {
   const rest: { [column: string]: Json } = {}
   const found = new Map<string, Map<number, { [part: string]: Json }>>()
@@ -60,7 +60,7 @@ export const withParts = (row: { readonly [column: string]: Json }): JsonObject 
       .sort(([one], [other]) => one - other)
       .map(([, part]) => part)
       .filter((part) => needs === undefined || part[needs] !== undefined)
-      // Without a suffix it may hold several values, separated by semicolons.
+      // Without a suffix a cell may hold several values, separated by semicolons.
       .map((part) => (Object.keys(part).length === 1 ? (part[main] ?? part) : part))
     const others = alone.get(head)
     const all = [
@@ -73,7 +73,7 @@ export const withParts = (row: { readonly [column: string]: Json }): JsonObject 
   return { ...rest, ...Object.fromEntries(alone) }
 }
 
-/** A row's value of one column, and the file's column it is from. */
+/** A value of a row, and the file's column it is from. */
 export interface Told {
   readonly target: string
   readonly heading: string
@@ -81,11 +81,11 @@ export interface Told {
 }
 interface Slot {
   readonly told: Array<{ readonly part: string | undefined; readonly heading: string }>
-  /** How many records its one cell holds. */
+  /** Number of records in the cell. */
   count: number
 }
 
-/** Fields as verdicts name them → the columns of the file that they are from. */
+/** Columns of the file by field name in results. */
 export const placesIn = (told: ReadonlyArray<Told>, columns: Columns): ReadonlyMap<string, string> => {
   const places = new Map<string, string>()
   const found = new Map<string, Map<number, Slot>>()
@@ -109,7 +109,7 @@ export const placesIn = (told: ReadonlyArray<Told>, columns: Columns): ReadonlyM
     for (const [, { told, count }] of [...slots].sort(([one], [other]) => one - other)) {
       const { needs } = several[head] ?? {}
       if (needs !== undefined && !told.some(({ part }) => part !== undefined && columnName(part) === needs)) continue
-      // A record that has parts of its own is one, whatever is between them.
+      // A column with parts is a single record, whatever separators its cell contains.
       const records = told.length === 1 ? count : 1
       for (let of = position; of < position + records; of++)
         for (const { part, heading } of told)
@@ -119,7 +119,7 @@ export const placesIn = (told: ReadonlyArray<Told>, columns: Columns): ReadonlyM
   }
   return places
 }
-/** Rates are counted from 0 where a row has several; all others from 2 on. */
+/** Names of a record's fields: rates are counted from 0, others from 2. */
 const namesOfRecord = (head: string, at: number): ReadonlyArray<string> => [
   ...(head === "rate" ? [`rate.${at}`] : at === 0 ? [] : [`${head}${at + 1}`]),
   ...(at === 0 ? [head] : [])
@@ -139,13 +139,13 @@ const placeOf = (target: string, columns: Columns): string => {
   return dot >= 0 && columns.spread.has(field) ? `${field}.${target.slice(dot + 1).trim()}` : field
 }
 
-/** In the file's terms: its header, and how its cells write true and false. */
+/** A text with the file's heading, and its words for true and false. */
 const inItsWords = (text: string, heading: string): string =>
   text
     .replace(/^The [a-z0-9 .]+ field /, () => `The ${heading} field `)
     .replace(/ must be true or false\.$/, " must be yes or no.")
 
-/** A verdict's errors under the headings of the file: by the field itself, or by what it is a part of. */
+/** Errors of a result by heading of the file, found by field or by the field's parent. */
 export const underHeadings = (
   errors: { readonly [field: string]: ReadonlyArray<string> },
   places: ReadonlyMap<string, string>

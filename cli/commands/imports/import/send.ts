@@ -1,4 +1,4 @@
-/** Sends rows in chunks, counts their verdicts, and continues where an import was interrupted. */
+/** Sends rows in chunks, counts results, and resumes interrupted imports. */
 import { memberColumns, organisationsIn } from "../../../../core/imports/member-columns.ts"
 import { type Columns, readRows, textCell } from "../../../../core/imports/rows.ts"
 import { partsIn, productColumns } from "../../../../core/imports/part-rows.ts"
@@ -31,19 +31,19 @@ export interface RowVerdict {
   readonly warnings?: ReadonlyArray<string>
 }
 
-/** Names that rows of a dry run may refer to, as earlier requests would have created them. */
+/** Names that rows of a dry run may refer to, as earlier rows would have created them. */
 interface Promised {
   readonly field: string
-  /** Names an accepted row defines. */
+  /** Names that an accepted row would create. */
   readonly known: (cells: JsonObject, verdict: RowVerdict) => ReadonlyArray<string>
-  /** Names a row refers to. */
+  /** Names that a row refers to. */
   readonly named: (cells: JsonObject) => ReadonlyArray<string>
 }
 export interface Kind {
   readonly path: string
   readonly columns: Columns
   readonly promised: ReadonlyArray<Promised>
-  /** A small example file that can be imported unchanged. */
+  /** A small example file that can be imported as it is. */
   readonly example: string
 }
 
@@ -101,11 +101,11 @@ P-31,contact,Sam Okafor,C-100,,,,,,sam@acme.example,+44 7700 900123,,
 
 export type Counts = { readonly [S in Status]: number }
 
-/** How far an import is, saved after each chunk. The server accepts a chunk twice without harm. */
+/** Progress of an import, saved after each chunk. Sending a chunk twice does no harm. */
 interface ImportProgress {
   readonly rows: number
   readonly counts: Counts
-  /** Length of the verdicts file at that point; what a crash left after it is cut off. */
+  /** Length of the results file at that point; a resumed import cuts off the rest. */
   readonly verdict_bytes: number
 }
 const decodeProgress = decoderOf<ImportProgress>(() => {
@@ -180,12 +180,12 @@ interface SendResult {
   readonly warnings: ReadonlyMap<string, { readonly count: number; readonly row: number }>
 }
 
-/** Room for a row in a request besides its fixed parts. */
+/** Maximum size of a row: a request's, less its fixed parts. */
 const row_bytes_max = json_body_bytes_max - 65_536
-/** Size limit of a request's rows if there are several; the names a dry run adds have the same limit. */
+/** Maximum size of several rows in a request, and of the names that a dry run adds. */
 const rows_bytes_max = 500_000
 const bytesOf = (value: Json): number => Buffer.byteLength(JSON.stringify(value))
-/** A row as it is sent, or refused here, with the column that makes it too long for any request. */
+/** A mapped row, or an error naming the column that makes it too long for a request. */
 const measured = (source: SourceRow, cells: JsonObject): Mapped => {
   const bytes = bytesOf(cells)
   if (bytes <= row_bytes_max) return { source, cells, bytes }
@@ -206,14 +206,14 @@ export const sendRows = async (context: CommandContext, sending: SendOptions): P
   let done = state?.at.rows ?? 0
   let bytes = state?.at.verdict_bytes ?? 0
   if (verdicts_file !== undefined) {
-    // Going on in the file the interrupted import wrote; a new import begins a new one.
+    // Continues the results file of an interrupted import; a new import starts a new file.
     if (bytes > 0 && existsSync(verdicts_file)) truncateSync(verdicts_file, bytes)
     else {
       writeFileSync(verdicts_file, "")
       bytes = 0
     }
   }
-  // A dry run writes nothing, so what earlier rows would have made is named with later rows that refer to it.
+  // A dry run creates nothing, so names that earlier rows would create are sent with rows that refer to them.
   const promised = new Set<string>()
   const flush = async (rows: ReadonlyArray<Mapped>): Promise<void> => {
     const found = await judged(context, sending, rows, promised)
@@ -273,7 +273,7 @@ interface Mapped {
   readonly bytes: number
 }
 
-/** Verdicts on rows: the server's, and refusals of rows that could not be read. */
+/** Results of rows: from the server, and errors of rows that could not be read. */
 const judged = async (
   context: CommandContext,
   { kind, dry_run, promised_stores }: SendOptions,
@@ -317,7 +317,7 @@ const judged = async (
   })
 }
 
-/** Earlier rows' names that these rows refer to. */
+/** Names of earlier rows that these rows refer to. */
 const promisedBefore = (kind: Kind, rows: ReadonlyArray<Mapped>, promised: ReadonlySet<string>): JsonObject =>
   Object.fromEntries(
     kind.promised.flatMap(({ field, named }) => {
@@ -328,9 +328,9 @@ const promisedBefore = (kind: Kind, rows: ReadonlyArray<Mapped>, promised: Reado
     })
   )
 
-/** Half a second, one, two. */
+/** Retries after half a second, one and two seconds. */
 const back_soon = Schedule.upTo(Schedule.exponential("500 millis"), { times: 3 })
-/** Asks again for a while: a server may be restarting, and the same chunk again does no harm. */
+/** Retries a request for a while, as a server may be restarting; sending a chunk again does no harm. */
 const patiently = async (context: CommandContext, ask: () => Promise<QueryResult>): Promise<QueryResult> => {
   const attempt = (): Promise<QueryResult | CliError> =>
     ask().catch((error: unknown) => {

@@ -1,4 +1,4 @@
-/** Reads rows from CSV as spreadsheets write it, in any of their separators and encodings, or from JSON. */
+/** Reads rows from CSV, in any separator and encoding of spreadsheets, or from JSON. */
 import { createHash } from "node:crypto"
 import { createReadStream } from "node:fs"
 import { readFile, stat } from "node:fs/promises"
@@ -13,29 +13,29 @@ import { standardInput } from "../../../base/input.ts"
 import { restoreCell } from "../../../../core/values/csv.ts"
 
 export interface SourceRow {
-  /** 1 for the first row below the header. */
+  /** Number of the row, from 1 below the header. */
   readonly row: number
-  /** Last line of the row in the file. */
+  /** Last line of the row in the file; undefined for JSON. */
   readonly line: number | undefined
   readonly cells: JsonObject
-  /** Reason the row cannot be read or sent. */
+  /** Reason the row cannot be read or sent; absent if it can. */
   readonly broken?: string
-  /** The faulty column, if known. */
+  /** Column with the fault, if known. */
   readonly broken_column?: string
-  /** The CSV row as text without its line end, if its cells are unclear. */
+  /** Text of the CSV row without line end, if its cells are unclear. */
   readonly broken_text?: string
 }
 export interface Source {
-  /** Hash of the content: an interrupted import resumes only with the same file. */
+  /** Hash of the content, as an interrupted import resumes only with the same file. */
   readonly hash: string
   readonly total_bytes: number
   /** Columns of a CSV; undefined for JSON, whose rows name their own. */
   readonly headers: ReadonlyArray<string> | undefined
-  /** Whether its numbers have decimal commas. */
+  /** Whether numbers have decimal commas. */
   readonly comma_decimals: boolean
-  /** Delimiter of the cells. */
+  /** Separator of cells. */
   readonly separator: string
-  /** Cells are not unescaped. */
+  /** Whether cells are left as they are, without removing apostrophes before formulas. */
   readonly raw: boolean
   readonly notes: ReadonlyArray<string>
   readonly rows: () => AsyncGenerator<SourceRow>
@@ -84,7 +84,7 @@ const decode = (bytes: Uint8Array, encoding: Encoding): string =>
   new TextDecoder(encoding, { ignoreBOM: true }).decode(bytes)
 const head_bytes = 65_536
 
-/** One pass over the file: its hash, its size, and whether it is UTF-8 (old spreadsheets write Windows-1252). */
+/** Reads the file once for its hash, size, and whether it is UTF-8 (old spreadsheets write Windows-1252). */
 const examine = async (
   stream: Readable
 ): Promise<{
@@ -134,7 +134,7 @@ const givenSeparator = (delimiter: string): string => {
   if (!/^[\t -~]$/.test(sign) || sign === '"') throw usageError("--delimiter is one sign, such as ; or |, or tab.")
   return sign
 }
-/** The most frequent delimiter in the header, outside quotes. */
+/** Separator of a CSV: the most frequent one in the header, outside quotes. */
 export const separatorIn = (start: string): string => {
   const heading = /^(?:"(?:[^"]|"")*"|[^\r\n"])*/.exec(start)?.[0] ?? ""
   const bare = heading.replace(/"(?:[^"]|"")*"/g, "")
@@ -145,17 +145,17 @@ export const separatorIn = (start: string): string => {
   return most === undefined || most[0] === 0 ? "," : most[1]
 }
 
-/** Maximum row length: beyond it a quote was left open, which would read the rest of the file into memory. */
+/** Maximum length of a row; longer ones have an open quote, which would read the whole file into memory. */
 const record_max_bytes = 32_000_000
 
 interface CsvRecord {
   readonly record: ReadonlyArray<string>
-  /** Source text of the record, with preceding empty lines and its line end. */
+  /** Text of the record, with empty lines before it and its line end. */
   readonly raw: string
 }
 /**
- * A quote inside an unquoted cell is text (`24" Truss`), as in spreadsheets. Parser errors are reported with their
- * line.
+ * Parses CSV records. A quote inside an unquoted cell is text (`24" Truss`), as in spreadsheets. Errors are reported
+ * with their line.
  */
 async function* recordsIn(stream: Readable, separator: string): AsyncGenerator<CsvRecord> {
   let lines = 0
@@ -168,7 +168,7 @@ async function* recordsIn(stream: Readable, separator: string): AsyncGenerator<C
       skip_empty_lines: true,
       raw: true,
       max_record_size: record_max_bytes,
-      // The parser's error gives its end; the row starts after the last complete record.
+      // The parser's error has only an end; the row starts after the last complete record.
       on_record: (read) => {
         lines += lineEndsIn(rawIn(read))
         return read
@@ -182,7 +182,7 @@ async function* recordsIn(stream: Readable, separator: string): AsyncGenerator<C
     throw error
   }
 }
-/** The parser's types omit the result of its option `raw`. */
+/** Text of a record: the parser's types lack its option `raw`. */
 const rawIn = (read: object): string => ("raw" in read && typeof read.raw === "string" ? read.raw : "")
 const unreadableFrom = (line: number, error: CsvError): CliError =>
   new CliError(
@@ -200,16 +200,16 @@ const unreadableFrom = (line: number, error: CsvError): CliError =>
     }
   )
 
-/** Whether each quoted cell ends with its quote; a stray quote merges cells. */
+/** Whether all quoted cells of a row end with their quote, as stray quotes merge cells. */
 const wellQuoted = (separator: string): ((row: string) => boolean) => {
   const between = separator.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")
   const cell = `(?:"[^"]*(?:""[^"]*)*"|(?!")(?:[^${between}\\r\\n])*)`
   const whole = new RegExp(`^${cell}(?:${between}${cell})*$`)
   return (row) => whole.test(row)
 }
-/** Only quoted cells can result from an unclosed quote. */
+/** Whether a record may result from an open quote: only if it has quoted cells. */
 const isDoubtful = (record: ReadonlyArray<string>): boolean => record.some((cell) => cell.startsWith('"'))
-/** The parser counts a CRLF inside quotes twice. */
+/** Counts line ends in a text, as the parser counts a CRLF inside quotes twice. */
 const lineEndsIn = (text: string): number => text.match(/\r\n|\r|\n/g)?.length ?? 0
 
 const headersOf = async (stream: Readable, separator: string): Promise<ReadonlyArray<string>> => {
@@ -228,7 +228,7 @@ const headersOf = async (stream: Readable, separator: string): Promise<ReadonlyA
 const stray_quote =
   "A quoted cell goes on behind its closing quotation mark: inside a quoted cell a quotation mark is written twice."
 
-/** `read` unescapes a cell: exports prefix formulas with an apostrophe. */
+/** Rows of a CSV. `read` unescapes a cell: exports put an apostrophe before formulas. */
 async function* csvRows(
   stream: Readable,
   separator: string,
@@ -269,7 +269,7 @@ async function* csvRows(
   }
 }
 
-/** An array, an object with one (`{"rows": […]}`, `{"products": […]}`), or a JSON value per line. */
+/** Rows of JSON: an array, an object with one (`{"rows": […]}`, `{"products": […]}`), or a value per line. */
 const jsonRows = (text: string): ReadonlyArray<SourceRow> => {
   const found = wholeJson(text) ?? linesOfJson(text)
   return found.map((one, at): SourceRow =>
@@ -292,7 +292,7 @@ const wholeJson = (text: string): ReadonlyArray<Json> | undefined => {
     ? inner
     : [whole]
 }
-/** A list under the name of its content, whatever it holds; under other names only lists of objects. */
+/** The list in an object: with any content under the kind's name, else a list of objects. */
 const rowsUnder = (whole: JsonObject): ReadonlyArray<Json> | undefined => {
   const named = ["rows", "products", "rates", "members"].map((name) => whole[name]).find(isList)
   return named ?? Object.values(whole).find(isRows)

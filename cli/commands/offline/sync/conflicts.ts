@@ -1,4 +1,4 @@
-/** `sync conflicts` and `sync report`: refused commands with reasons, merged values, and differing outcomes. */
+/** `sync conflicts` and `sync report`: rejected commands with reasons, merged values, and differing results. */
 import type { Conflict, Device, NamedReport } from "../../../../sync/device/device.ts"
 import type { AskFacts } from "../../../../sync/device/resolutions/ways-out.ts"
 import type { CommandContext } from "../../../context/context.ts"
@@ -19,7 +19,7 @@ export const factsFor = (context: CommandContext, device: Device): AskFacts => {
     if (reachable) {
       try {
         const answer = await context.requestAtServer(asked)
-        // Rows created here do not exist there yet.
+        // Rows created on this device do not exist on the server yet.
         if (answer.status < 400) return answer
       } catch {
         reachable = false
@@ -50,7 +50,7 @@ export const showConflicts = async (context: CommandContext): Promise<number> =>
   return found.length > 0 ? exit_codes.sync_conflicts : exit_codes.ok
 }
 
-/** A conflict in a pipe: lists separated by semicolons, full times. */
+/** A conflict as a row for pipes: lists separated by semicolons, full times. */
 const conflictRow = ({ changes, error, held, id, intent, n, name, ways_out }: Conflict): JsonObject => ({
   id,
   n,
@@ -73,16 +73,16 @@ const changeText = ({ event, field, from, to }: Conflict["changes"][number], tol
 
 const inText = (value: Json, zone?: string): string =>
   value === null || value === "" ? "nothing" : sentenceText(cellText(value), zone)
-/** In full if it differs from the other by less than a minute. */
+/** A value for display; times in full if they differ by less than a minute. */
 const apart = (value: Json = null, other: Json = null, zone?: string): string =>
   inText(value, zone) === inText(other, zone) ? cellText(value) : inText(value, zone)
 const fieldText = (name: string): string => name.replaceAll("_", " ")
-/** `15 by order 12 Gala from …`: with the quantity of bulk products. */
+/** Describes a holder: `15 held by order 12 Gala from …`, with the quantity of bulk products. */
 const heldText = (by: string): string => (/^\d+ by /.test(by) ? by.replace(" by ", " held by ") : `held by ${by}`)
-/** `product.updated` → updated */
+/** Action of an event type: `updated` for `product.updated`. */
 const actionWords = (event: string): string => fieldText(event.slice(event.indexOf(".") + 1))
 
-/** A conflict for users, line by line. */
+/** Describes a conflict for users, in several lines. */
 export const conflictText = (
   context: CommandContext,
   { about, n, intent, name, issued_at, error, changes, ways_out, held }: Conflict
@@ -114,7 +114,7 @@ export const conflictText = (
   ]
 }
 
-/** Rows of the report: fields merged with others' changes, and results that differ from what was shown. */
+/** Rows of the report: fields merged with others' changes, and results that differ from the device's. */
 const reportRows = (reports: ReadonlyArray<NamedReport>): ReadonlyArray<JsonObject> =>
   reports.flatMap(({ about, n, name, merged, differences }) => {
     const of = {
@@ -160,7 +160,7 @@ const reportLine = (row: JsonObject, zone?: string): string => {
       ? `${of}short: others hold what was free here. flightcase orders shortages${typed} shows what is missing.`
       : `${of}no longer short.`
   }
-  // The number of entries says nothing about them.
+  // Differing lists are not compared by length, which says nothing about entries.
   if (isRows(there) && isRows(here)) return `${of}${named} is not as it was shown here.`
   if (field !== null) return `${of}${named} is ${apart(there, here, zone)}; ${apart(here, there, zone)} was shown here.`
   const deed = (by: Json): string => deeds[String(by)] ?? String(by)
@@ -168,7 +168,7 @@ const reportLine = (row: JsonObject, zone?: string): string => {
   if (there === null) return `${of}${deed(here)} here; the server did not do that.`
   return `${of}${deed(there)} by the server, ${deed(here)} here.`
 }
-/** The order's name, if the row itself lacks it. */
+/** Name of the order, if the row itself lacks it. */
 const whoseText = ({ customer, order, subject, what }: JsonObject): string => {
   const named = subject === null || String(what).includes(String(subject))
   const parts = [
@@ -177,7 +177,7 @@ const whoseText = ({ customer, order, subject, what }: JsonObject): string => {
   ]
   return parts.length === 0 ? "" : ` (${parts.join(", ")})`
 }
-/** `zoneOf`: time zone of a store. */
+/** Lines of the report. `zoneOf`: time zone of a store. */
 export const reportLines = (
   reports: ReadonlyArray<NamedReport>,
   zoneOf: Terminal["zoneOf"] = () => undefined
@@ -187,7 +187,7 @@ export const reportLines = (
     return reportRows([report]).map((row) => oneLine(`${reportLine(row, zone)}${whoseText(row)}`))
   })
 
-/** Lists accepted commands whose result differs from what was shown; `--seen` marks those listed as seen. */
+/** Lists accepted commands with results that differ from the device's; `--seen` marks those listed as seen. */
 export const reportText: CommandAction = async (context, _args, flags) => {
   if (flags.seen === true) refusePlan(context)
   const device = await context.device()

@@ -1,13 +1,13 @@
-/** Notifications during `sync --watch`, which never disturb the sync. */
+/** Prints notifications during `sync --watch`, without ever disturbing the sync. */
 import type { WatchEvent } from "../../../../sync/device/exchange/watch.ts"
 import type { FollowEnd, Notification } from "../../../../sync/notification-stream.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { oneLine, secondText, styled } from "../../../output/text.ts"
 
-/** Own actions, and notifications already read elsewhere, stay in the inbox only. */
+/** Whether to print a notification: own actions and those read elsewhere are only in the inbox. */
 export const isTold = ({ is_own, read_at }: Notification): boolean => !is_own && read_at === null
 
-/** A line with the terminal's bell; with --json an event. */
+/** Prints a notification as a line with the terminal's bell; with --json as an event. */
 export const tellNotification = (context: CommandContext, { body, shown, title }: Notification): void => {
   const at = new Date().toISOString()
   if (context.options.json === true) return context.printJsonLine({ at, event: "notification", notification: shown })
@@ -17,13 +17,16 @@ export const tellNotification = (context: CommandContext, { body, shown, title }
   context.print(`${is_tty ? styled(colour, "dim", secondText(at, zoneOf?.({}))) : at} ${oneLine(text)}\n`)
 }
 
-/** A token without permission is reported once; a server without the stream is ignored. */
+/**
+ * Warning if the stream of notifications ended: a token without permission is reported, a server without the stream is
+ * not.
+ */
 const warningOf = (end: FollowEnd): string | undefined =>
   end.why === "refused" && end.status === 403
     ? `Notifications are not shown here: ${end.message || "the server refuses it to this token."}`
     : undefined
 
-/** Resolves when stopped, or if the server offers no stream; never rejects. */
+/** Follows notifications. Resolves when stopped, or if the server has no stream; never rejects. */
 export const tellNotifications = async (
   context: CommandContext,
   { token, url }: { readonly url: string; readonly token: string },

@@ -1,4 +1,4 @@
-/** `sync resolve`: settles a conflict as flags say, or by questions on a terminal. */
+/** `sync resolve`: resolves a conflict by flags, or by prompts on a terminal. */
 import { parseJson } from "../../../../core/kernel/fields/input.ts"
 import { type Fields, isJsonObject, type Json, type JsonObject } from "../../../../core/kernel/fields/field.ts"
 import type { Conflict, Device, ResolutionRequest, ResolutionResult } from "../../../../sync/device/device.ts"
@@ -29,7 +29,7 @@ const ways = [
 ] as const
 type Flag = (typeof ways)[number]
 const flagOf = (way: Flag): string => `--${way.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
-/** The subject: a conflict, or a command that depends on one. */
+/** A conflict, or a command that depends on one. */
 type OpenConflict = Pick<Conflict, "id" | "n" | "name" | "payload"> & Partial<Conflict>
 
 export const resolveConflict: CommandAction = async (context, [given = ""], flags) => {
@@ -64,7 +64,7 @@ const openOf = (conflicts: ReadonlyArray<Conflict>, given: string): OpenConflict
   return all.find(({ id, n }) => id === given || String(n) === given)
 }
 
-/** Applies the decision; throws a refusal. */
+/** Applies the resolution; throws error responses. */
 const settled = async (
   context: CommandContext,
   device: Device,
@@ -129,7 +129,7 @@ const reducedTo = (text: string): number | "free" => {
   if (Number.isInteger(count) && count > 0) return count
   throw usageError(`--reduce-to wants a whole number above 0, or free, and ${JSON.stringify(text)} is neither.`)
 }
-/** Dates and times in the order's store's zone, as in `orders extend`. */
+/** Dates and times, parsed in the time zone of the order's store, as in `orders extend`. */
 const datesOf = async (
   context: CommandContext,
   { about }: OpenConflict,
@@ -143,7 +143,7 @@ const datesOf = async (
   return { starts_at: readMoment(context, from, zone, "--from"), ends_at: readMoment(context, until, zone, "--to") }
 }
 
-/** Drops a command; on a terminal it asks whether those that depend on it go too. */
+/** Drops a command; on a terminal asks whether to drop those that depend on it. */
 const dropping = async (
   context: CommandContext,
   conflict: OpenConflict,
@@ -155,7 +155,7 @@ const dropping = async (
   return { drop: true, with_dependants: await (await import("../../../output/prompt.ts")).confirm("Drop them, too?") }
 }
 
-/** The body with changed values: `field=value`, with dots for nested fields. Exit 2 for unknown fields. */
+/** The command's body with changed values: `field=value`, with dots for nested fields. Exit 2 for unknown fields. */
 const withValues = async (conflict: OpenConflict, given: ReadonlyArray<string>): Promise<JsonObject> => {
   const { catalogue } = await import("../../../../core/catalogue.ts")
   const fields: Fields | undefined = catalogue.endpoint(conflict.name)?.fields
@@ -185,7 +185,7 @@ const put = (value: Json | undefined, [step, ...rest]: ReadonlyArray<string>, by
   return { ...(isJsonObject(value) ? value : {}), [step]: put(isJsonObject(value) ? value[step] : undefined, rest, by) }
 }
 
-/** Opens the body in an editor until accepted or abandoned; refused texts are reopened. */
+/** Opens the body in an editor until the command is accepted or abandoned; a rejected text is opened again. */
 const settledInEditor = async (
   context: CommandContext,
   device: Device,
@@ -238,16 +238,16 @@ const edited = async (context: CommandContext, body: JsonObject): Promise<JsonOb
   }
 }
 
-/** A refused command itself, not one that depends on it. */
+/** Whether it is the rejected command itself, not one that depends on it. */
 const isWhole = (conflict: OpenConflict): conflict is Conflict => conflict.error !== undefined
 
-/** The `field=value` of a resolution that sets one. */
+/** The `field=value` in a resolution's command, if it sets one. */
 const settingOf = (command: string): string =>
   command.slice(command.indexOf("--set ") + "--set ".length).replace(/^'|'$/g, "")
 
 const questions = { retry: "Record it again as it is", amend: "Change it in an editor", drop: "Give it up" } as const
 const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
-/** Asks on a terminal for one of the resolutions that apply. */
+/** Asks on a terminal for one of the possible resolutions. */
 const chosen = async (
   context: CommandContext,
   device: Device,

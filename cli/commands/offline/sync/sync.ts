@@ -1,4 +1,4 @@
-/** `sync`: sends and fetches; its verbs show pending commands and resolve refused ones. */
+/** `sync`: sends and fetches; its verbs list pending commands and resolve rejected ones. */
 import type { OutboxCommand } from "../../../../sync/device/outbox/rows.ts"
 import type { UnsentReport } from "../../../../sync/device/outbox/unsent.ts"
 import type { MissingCommands } from "../../../../sync/device/outbox/replica-tables.ts"
@@ -16,9 +16,9 @@ import { progressOf } from "../../../context/print.ts"
 import { reportLines, reportText, showConflicts } from "./conflicts.ts"
 import { resolveConflict } from "./resolve.ts"
 
-// Files with a user's commands: written atomically, readable by their owner only.
+// Writes files with a user's commands: atomically, and readable only by their owner.
 
-/** Written under a temporary name and renamed, so that no partial file appears on a removed stick. */
+/** Writes a file under a temporary name and renames it, so that a removed stick never holds a partial file. */
 const writePrivately = async (file: string, text: string): Promise<void> => {
   const { rename, rm, writeFile } = await import("node:fs/promises")
   const beside = `${file}.part`
@@ -33,7 +33,7 @@ const writePrivately = async (file: string, text: string): Promise<void> => {
 
 // `sync export-pending`.
 
-/** Writes unsent and refused commands to a file for review. */
+/** Writes unsent and rejected commands to a file for review. */
 const exportPending: CommandAction = async (context, [file = ""], flags) => {
   const cells = cellsFor(flags.raw === true)
   const { readUnsent } = await import("../../../../sync/device/outbox/unsent.ts")
@@ -62,7 +62,7 @@ const exportPending: CommandAction = async (context, [file = ""], flags) => {
   if (cells.led() > 0) context.note(guardText(cells.led()))
 }
 
-/** Unreadable or altered data, as sentences. */
+/** Describes unreadable or altered data. */
 const doubtText = (
   { unreadable_numbers, lost, traces }: Omit<UnsentReport, "commands" | "profile">,
   commands: UnsentReport["commands"]
@@ -108,7 +108,7 @@ const csvOf = (
   return [columns, ...rows].map(csvRow).join("")
 }
 
-// `sync bundle out` and `sync bundle in`: sync by carrying files.
+// `sync bundle out` and `sync bundle in`: sync by exchanging files.
 
 const declareBundle = (sync: Command): void => {
   const bundle = sync.command("bundle").description("Sync without a network, by carrying files")
@@ -182,7 +182,7 @@ const takeIn: CommandAction = async (context, [file = ""], flags) => {
   return report.conflicts > 0 ? exit_codes.sync_conflicts : exit_codes.ok
 }
 
-/** Delivers another device's bundle to the server, and writes its response as the bundle to return. */
+/** Delivers another device's bundle to the server, and writes the response as a bundle for that device. */
 const deliver = async (
   context: CommandContext,
   file: string,

@@ -1,4 +1,4 @@
-/** A systemd user unit that keeps `sync --watch` running. */
+/** Writes a systemd user unit that keeps `sync --watch` running. */
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { homedir } from "node:os"
 import { join } from "node:path"
@@ -59,7 +59,7 @@ export const installUnit = ({ path, text }: Unit): void => {
   mkdirSync(join(path, ".."), { recursive: true, mode: 0o700 })
   writeFileSync(path, text, { mode: 0o644, flush: true })
 }
-/** Removes the unit; true if it existed. */
+/** Removes the unit; returns whether it existed. */
 export const removeUnit = ({ path }: Unit): boolean => {
   const there = existsSync(path)
   rmSync(path, { force: true })

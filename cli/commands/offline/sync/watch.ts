@@ -21,7 +21,7 @@ export const withWatch = (sync: Command): Command =>
     .option("--print", "with --install-unit: print the unit instead of writing it")
     .addOption(new Option("--quiet", "one sync without a word, unless another is at it").hideHelp())
 
-/** Exit code of `sync` with one of the flags above; undefined without any. */
+/** Runs the watching variant of `sync`, by flags, and returns its exit code; undefined without such flags. */
 export const watching = async (
   context: CommandContext,
   flags: { readonly [name: string]: unknown }
@@ -59,7 +59,7 @@ const unit = async (context: CommandContext, flags: { readonly [name: string]: u
   return exit_codes.ok
 }
 
-/** Identifies the running file: a replacement is another release. */
+/** Identifies the program's file, as a replaced one is another release. */
 const programNow = (): string | undefined => {
   const [program = "", ...script] = ownCommand()
   const path = script.length === 0 ? program : fileURLToPath(import.meta.url)
@@ -68,7 +68,10 @@ const programNow = (): string | undefined => {
   const { ino, mtimeMs, size } = statSync(own)
   return `${ino} ${mtimeMs} ${size}`
 }
-/** True once another release has replaced this one for two seconds: a build writes many files. */
+/**
+ * Returns a function that is true once the program was replaced and unchanged for two seconds, as builds write many
+ * files.
+ */
 const watchProgram = (): (() => boolean) => {
   const begun = programNow()
   const settle_millis = 2_000
@@ -91,9 +94,9 @@ const follow = async (context: CommandContext): Promise<number> => {
     throw new CliError(exit_codes.conflict, "This profile is being watched already.", {
       way_out: "systemctl --user status shows the unit, if one runs it."
     })
-  // A signal is the normal end, so the exit code is 0; a sync under way is finished first.
+  // Ends with exit code 0 at a signal, after a sync in progress.
   const { code, stop } = stopOnSignals()
-  // Now, not at the first pull, as another release may replace the program meanwhile.
+  // Loaded now, not at the first pull, as another release may replace the program meanwhile.
   await (await import("../../../../sync/device/exchange/remote.ts")).loadShapeReader()
   const told = teller(context, device)
   const { tellNotifications } = await import("./notifications.ts")
@@ -108,7 +111,7 @@ const follow = async (context: CommandContext): Promise<number> => {
   }
 }
 
-/** Syncs on news from the server and on local commands, until stopped. The caller holds the lock. */
+/** Syncs at news from the server and at local commands, until stopped. The caller holds the lock. */
 export const keptInSync = async (
   context: CommandContext,
   device: Device,
@@ -136,7 +139,7 @@ export const onRecorded =
   (folder: string) =>
   (look: () => void): (() => void) => {
     try {
-      // The outbox file changes before its commit is readable; the replica is written after it.
+      // The outbox file changes before its commit is readable; the replica is written after that.
       const watcher = watchFiles(folder, (_event, file) => {
         if (file === null || /^(outbox|replica)[.]sqlite/.test(file)) look()
       })
@@ -194,7 +197,7 @@ const sentence = (event: WatchEvent, device: Device): string => {
   }
 }
 
-/** The background sync: prints nothing, and leaves its result for the next command. */
+/** Syncs in the background: prints nothing, and stores its result for the next command. */
 const quietly = async (context: CommandContext): Promise<number> => {
   const folder = context.folder()
   const lock = takeLock(folder, background_lock)
@@ -204,7 +207,7 @@ const quietly = async (context: CommandContext): Promise<number> => {
     const before = new Set((await device.conflicts()).map(({ id }) => id))
     let attempt: Pick<Attempt, "ok" | "reason"> = { ok: true }
     try {
-      // Commands recorded meanwhile are sent too, in at most five rounds.
+      // Also sends commands recorded meanwhile, in at most five rounds.
       for (let rounds = 0; rounds < 5; rounds++) {
         const last_sent = device.lastPending()
         await device.sync(undefined, { patience_millis: 50 })
