@@ -1,6 +1,4 @@
-/**
- * `serve`: the server. All its settings come from the environment, so they are the same for every way of starting it.
- */
+/** `serve`: runs the server. All settings come from the environment, whatever way it is started. */
 import type { Command } from "commander"
 import { variablesText } from "../../../server/host/environment.ts"
 import type { CommandContext } from "../../context/context.ts"
@@ -46,12 +44,12 @@ const run = async (context: CommandContext, _args: ReadonlyArray<string>, flags:
     return printFindings(context, await checkConfiguration(context.env))
   }
   const { serve } = await import("../../../server/host/serve.ts")
-  // The server stops by its own signal handlers; the command line's would abort requests.
+  // The server's own signal handlers finish requests; those of the command line would abort them.
   for (const signal of ["SIGINT", "SIGTERM"]) process.removeAllListeners(signal)
   return serve(process.env)
 }
 
-/** Refuses flags that name a server elsewhere. */
+/** Rejects flags that name another server. */
 export const refuseElsewhere = (context: CommandContext, subject: string): void => {
   const { options } = context
   if (options.remote === true || options.url !== undefined || options.token !== undefined)

@@ -1,4 +1,4 @@
-/** `price`: the price of a product over a window, period by period. */
+/** `price`: prints the price of a product over a window, by period. */
 import { type Command, Option } from "commander"
 import { metaIn, objectBody, rowIn } from "../../base/answers.ts"
 import type { CommandContext } from "../../context/context.ts"
@@ -31,7 +31,7 @@ export const declare = (program: Command): void => {
         : missingFlagError("--to", "the end of the hire")
     if ((from === undefined) !== (to === undefined)) throw missingFlag()
     const id = await resolveId(context, "products", product)
-    // Sale prices do not depend on the time.
+    // Sale prices do not depend on time, so they need no start.
     if (from === undefined && (flags.transactionType ?? (await typeOf(context, id))) !== "sale") throw missingFlag()
     const store = await resolveStore(context, textFlag(flags, "store"))
     const quantity = String(flags.quantity)

@@ -1,4 +1,6 @@
-/** `board`: a link that shows the day on a screen without a login. `boards` lists, rotates and removes them. */
+/**
+ * `board`: creates a link that shows the day on a screen without a login; `boards` lists, rotates and removes links.
+ */
 import type { Command } from "commander"
 import { rowIn } from "../../base/answers.ts"
 import { textFlag, withAction } from "../../context/program.ts"

@@ -1,4 +1,4 @@
-/** `devices`: machines with replicas, as known to the server. */
+/** `devices`: lists, renames and revokes machines with replicas, on the server. */
 import type { JsonObject } from "../../../core/kernel/fields/field.ts"
 import { type RowOfList, rowsIn, totalOf } from "../../base/answers.ts"
 import type { CommandContext } from "../../context/context.ts"
@@ -9,9 +9,9 @@ import { columnsNamed, tableText } from "../../output/table.ts"
 import { type CommandAction, withAction } from "../../context/program.ts"
 import type { Command } from "commander"
 
-// Devices as the server lists them.
+// Reads devices from the server.
 
-/** A server response about devices; throws a refusal. Exit 7 with --offline. */
+/** Sends a request about devices to the server; throws error responses. Exit 7 with --offline. */
 const askForDevices = async (
   context: CommandContext,
   method: string,
@@ -27,7 +27,7 @@ const askForDevices = async (
 }
 
 type Device = RowOfList<"replicas">
-/** All devices the user may see, page by page. */
+/** All devices the user may see, from all pages. */
 const allDevices = async (context: CommandContext): Promise<ReadonlyArray<Device>> => {
   const found: Array<Device> = []
   for (let page = 1; ; page++) {
@@ -41,12 +41,12 @@ const allDevices = async (context: CommandContext): Promise<ReadonlyArray<Device
   }
 }
 
-/** The device of this id or name. Exit 2 if several match, 3 if none. */
+/** The device with an id or name. Exit 2 if several match, 3 if none. */
 const findDevice = async (context: CommandContext, given: string): Promise<Device> => {
   const found = await allDevices(context)
   const byId = found.find((one) => String(one.id) === given)
   const byName = found.filter((one) => one.name === given)
-  // A replacement machine often gets the old name: of several, the active one is meant.
+  // Replacement machines often get the old name: of several, the only active one is meant.
   const inUse = byName.filter((one) => one.revoked_at === null)
   const meant = byId ?? (inUse.length === 1 ? inUse[0] : byName.length === 1 ? byName[0] : undefined)
   if (meant !== undefined) return meant
@@ -60,7 +60,7 @@ const findDevice = async (context: CommandContext, given: string): Promise<Devic
   })
 }
 
-/** Id of the profile's own device; undefined before a login. */
+/** Id of this profile's device; undefined before a login. */
 const ownDeviceId = async (context: CommandContext): Promise<number | undefined> => {
   if (!profileExists(context.profile(), context.env)) return undefined
   const { readProfile } = await import("../../../sync/device/outbox/folder.ts")

@@ -1,4 +1,4 @@
-/** `login`: makes this machine a device of the server, and fills its replica. */
+/** `login`: registers this machine as a device of the server, and fills its replica. */
 import { createHash } from "node:crypto"
 import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -18,18 +18,21 @@ import { homeFolder, privateFolder, profileExists, profileFolder, profileName } 
 import { progressOf } from "../../context/print.ts"
 import { type CommandAction, type Flags, textFlag, withAction } from "../../context/program.ts"
 
-// A code works once. Its token is kept on disk until the login is complete, so that an interrupted login resumes with
+// A code works once. The token it gives is kept on disk until the login is complete, so that an interrupted login can
+// be resumed with the same code.
 // the same code.
 
 const answered = decoderOf(() => Schema.Struct({ token: Schema.Struct({ secret: Schema.String }) }))
 const kept = decoderOf(() => Schema.Struct({ url: Schema.String, code: Schema.String, token: Schema.String }))
 
-/** Beside the future profile. */
+/** Path of the kept token, next to the future profile. */
 const keptPath = (profiles: string, profile: string): string => join(profiles, `.${profile}.login`)
 const sameCode = (code: string): string =>
   createHash("sha256").update(code.toUpperCase().replaceAll(/[\s-]/g, "")).digest("hex")
 
-/** Seven groups of four characters, with spaces or hyphens between them, as mails show a code. Tokens contain `|`. */
+/**
+ * Whether a text is a code as in mails: seven groups of four characters, with spaces or hyphens. Tokens contain `|`.
+ */
 const looksLikeCode = (text: string): boolean => /^(?:[0-9a-z]{4}[\s-]*){7}$/i.test(text.trim())
 
 interface ByCode {
@@ -39,7 +42,7 @@ interface ByCode {
   readonly profiles: string
   readonly profile: string
 }
-/** The token for a code: from the server, or as received when the code was last tried. */
+/** Token for a code: from the server, or kept from an interrupted login with that code. */
 const tokenByCode = async ({ code, device_name, profile, profiles, url }: ByCode): Promise<string> => {
   const before = readKept(keptPath(profiles, profile))
   if (before !== undefined && before.url === url && before.code === sameCode(code)) return before.token
@@ -64,7 +67,7 @@ const readKept = (path: string) => {
     return undefined
   }
 }
-/** The login is complete: its device has its own token. */
+/** Deletes the kept token after the login, as the device has its own token. */
 const forgetKept = (profiles: string, profile: string): void => rmSync(keptPath(profiles, profile), { force: true })
 
 export const declare = (program: Command): void => {
@@ -84,21 +87,21 @@ export const declare = (program: Command): void => {
 
 /** Input of a login. */
 interface Login {
-  /** The profile's name. */
+  /** Name of the profile. */
   readonly name: string
   readonly address: string
   readonly token: string
   readonly device_name: string
-  /** The folder that holds all profiles. */
+  /** Folder that holds all profiles. */
   readonly profiles: string
   readonly folder: string
-  /** The replaced device; undefined on the first login, and with --set-aside. */
+  /** Device that is replaced; undefined on the first login, and with --set-aside. */
   readonly before: LoginState | undefined
   /** Whether a profile of this name exists. */
   readonly exists: boolean
   readonly set_aside: boolean
 }
-/** A new device, and what happened to the earlier one. */
+/** Result of a login: the new device, and what happened to the earlier one. */
 interface LoggedIn {
   readonly device: Device
   readonly moved: MoveResult | undefined
@@ -110,7 +113,7 @@ const logIn: CommandAction = async (context, [url = ""], flags) => {
   const login = await loginAsked(context, url, flags)
   const progress = progressOf(context)
   const { enrolDevice } = await import("../../../sync/device/device.ts")
-  // A repeated login creates a device beside the old one, which stays intact until the new one is filled.
+  // A repeated login fills a new device before it replaces the old one.
   const filling = login.exists ? join(login.profiles, `.${login.name}.new`) : login.folder
   if (login.exists) rmSync(filling, { recursive: true, force: true })
   const { address, device_name, name, token } = login
@@ -132,7 +135,7 @@ const logIn: CommandAction = async (context, [url = ""], flags) => {
   }
 }
 
-/** Answers, checked before anything is created. A code is used last, as it works once. */
+/** Reads and checks input before anything is created; a code is used last, as it works once. */
 const loginAsked = async (context: CommandContext, url: string, flags: Flags): Promise<Login> => {
   const address = serverUrl(url)
   const shown = await shownBy(context, flags)
@@ -152,7 +155,7 @@ const loginAsked = async (context: CommandContext, url: string, flags: Flags): P
   return { name, address, token, device_name, profiles, folder, before, exists, set_aside }
 }
 
-/** Authentication by token or mailed code; asks on a terminal if neither is given. */
+/** Token or code to authenticate with; asked for on a terminal if not given. */
 const shownBy = async (
   context: CommandContext,
   flags: Flags
@@ -164,7 +167,7 @@ const shownBy = async (
     if (typeof code !== "string" || code === "") throw missingFlagError("--code", "the code")
     return { code }
   }
-  // FLIGHTCASE_TOKEN and standard input keep the secret out of the process list.
+  // FLIGHTCASE_TOKEN and standard input keep the token out of the process list.
   const token = await typed(flags.token ?? context.env["FLIGHTCASE_TOKEN"])
   if (typeof token === "string" && token !== "") return { token }
   if (flags.token !== undefined || !context.interactive)
@@ -175,7 +178,7 @@ const shownBy = async (
   return looksLikeCode(answer) ? { code: answer } : { token: answer }
 }
 
-/** Moves unsent commands to the new device, replaces the old one, and removes it from the server. */
+/** Moves unsent commands to the new device, replaces the old one, and removes that from the server. */
 const replaceProfile = async (login: Login, filled: Device, filling: string): Promise<LoggedIn> => {
   const { address, before, folder, name, profiles, set_aside } = login
   let moved: MoveResult | undefined
@@ -192,12 +195,12 @@ const replaceProfile = async (login: Login, filled: Device, filling: string): Pr
   swap({ folder, filling, to: aside ?? join(profiles, `.${name}.old`), keep: aside !== undefined })
   const { openDevice } = await import("../../../sync/device/device.ts")
   const device = await withPrivateUmask(() => openDevice(folder))
-  // The original of a copied profile is still in use.
+  // A copied profile's device is not removed, as the original is still in use.
   if (before !== undefined && before.profile.url === address && before.profile.copied_at === undefined)
     await forget(device, before.profile.replica_id)
   return { device, moved, aside }
 }
-/** Removes a device from the server's list; an unreachable server does no harm. */
+/** Removes a device from the server's list; does nothing if the server is unreachable. */
 const forget = async (device: Device, replica_id: number): Promise<void> => {
   await device.remote.call("DELETE", `/api/v1/sync/replicas/${replica_id}`).catch(() => undefined)
 }
@@ -232,7 +235,7 @@ const report = (
     )
 }
 
-/** An earlier device of the profile, with its unsent and unsettled commands. */
+/** The profile's earlier device, with its unsent and unresolved commands. */
 interface LoginState {
   readonly profile: Profile
   readonly pending: ReadonlyArray<OutboxCommand>
@@ -240,8 +243,8 @@ interface LoginState {
 }
 
 /**
- * The replaced device. Its commands are sent and settled, or it may no longer send and they are moved; exit 6 if it
- * still could.
+ * State of the device to replace: its commands are sent and resolved, or are moved if it may no longer send. Exit 6 if
+ * it still could send them.
  */
 const loginStateOf = async (folder: string): Promise<LoginState> => {
   const { openOutboxOf, readProfile } = await import("../../../sync/device/outbox/folder.ts")
@@ -266,7 +269,7 @@ const loginStateOf = async (folder: string): Promise<LoginState> => {
   }
 }
 
-/** Whether the server rejects the device's token as expired or revoked, so nothing can be sent with it. */
+/** Whether the server rejects the device's token as expired or revoked, so that it can send nothing. */
 const opensNothing = async ({ token, url }: Profile): Promise<boolean> =>
   serverAt(url, token)
     .ask({ method: "GET", path: "/api/v1/abilities", query: [], body: undefined })
@@ -304,7 +307,7 @@ const takeAlong = async (
   )
   return { ...moved, left }
 }
-/** Files of commands that could not be moved stay beside the list of these, under readable names. */
+/** Keeps files of commands that could not be moved next to their list, under readable names. */
 const keepLeftFiles = (
   commands: ReadonlyArray<OutboxCommand>,
   waiting: (sha256: string) => string,
@@ -320,7 +323,7 @@ const keepLeftFiles = (
   }
 }
 
-/** Writes commands that could not be moved to a file beside the new outbox; returns its name. */
+/** Writes commands that could not be moved to a file next to the new outbox; returns its name. */
 const keepLeft = (folder: string, { left }: MoveResult): string | undefined => {
   if (left.length === 0) return undefined
   const file = join(folder, `left-behind-${stamp()}.json`)
@@ -328,7 +331,7 @@ const keepLeft = (folder: string, { left }: MoveResult): string | undefined => {
   return file
 }
 
-/** Moves the filled folder to the profile's place; the old one is kept as `to` or removed. */
+/** Moves the filled folder to the profile's place; the old one is moved to `to`, or removed. */
 const swap = ({
   folder,
   filling,

@@ -1,6 +1,6 @@
 /**
- * `receive`: receives goods from a supplier by their codes, each committed on its own, as in `scan`: a power cut loses
- * no scanned goods.
+ * `receive`: receives goods from a supplier by scanned codes, each as a command of its own, as in `scan`, so that a
+ * power cut loses none.
  */
 import type { Command } from "commander"
 import type { JsonObject } from "../../../core/kernel/fields/field.ts"
@@ -14,7 +14,7 @@ import { findIdByName, resolveId } from "../../context/resolve-id.ts"
 const serialised = 2
 type Item = NonNullable<Row<"purchase_order">["items"]>[number]
 
-/** State of one run: the product of the next serial numbers, and the planned quantities. */
+/** State of a run: the product of the following serial numbers, and planned quantities. */
 class Dock {
   private named: Item | undefined
   private readonly counted = new Map<unknown, number>()
@@ -34,7 +34,7 @@ class Dock {
   private outstanding(row: Item): number {
     return Number(row.outstanding_quantity) - (this.counted.get(row.id) ?? 0)
   }
-  /** The row of a product with an outstanding quantity, else the first one. */
+  /** The row of a product with an outstanding quantity, else its first row; undefined if the order has none. */
   private rowFor(rows: ReadonlyArray<Item>, product_id: number): Item | undefined {
     const of_product = rows.filter((row) => row.product_id === product_id)
     return of_product.find((row) => this.outstanding(row) > 0) ?? of_product[0]
@@ -45,7 +45,7 @@ class Dock {
     return product.stock_method === serialised
   }
 
-  /** Meaning of a code: pieces of a product, the product of the following serial numbers, or a serial number. */
+  /** Handles a code: pieces of a product, the product of following serial numbers, or a serial number. */
   readonly take = async (scanned: string): Promise<ScanResult> => {
     const { code, quantity } = countedCode(scanned)
     const rows = (await this.order()).items ?? []
@@ -66,8 +66,8 @@ class Dock {
   }
 
   /**
-   * The row of a serial number: the last named product, else the order's only serialised one, outstanding or not, so
-   * that codes keep their meaning during a run.
+   * Row that serial numbers are for: that of the last named product, else the order's only serialised one. Outstanding
+   * or not, so that codes keep their meaning during a run.
    */
   private async rowOfSerials(rows: ReadonlyArray<Item>): Promise<Item> {
     const named = this.named?.product_id
@@ -104,7 +104,7 @@ class Dock {
     return { done: serial === undefined ? `${quantity} × ${row.name}` : row.name }
   }
 
-  /** Outstanding quantities, printed at the end. */
+  /** Prints outstanding quantities at the end. */
   readonly tell = async (): Promise<void> => {
     const left = ((await this.order()).items ?? []).filter((row) => this.outstanding(row) > 0)
     this.context.note(

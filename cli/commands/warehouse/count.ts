@@ -1,4 +1,4 @@
-/** `count`: stocktakes by scanner, offline too: start, scan, show, close, cancel (rules/stocktakes). */
+/** `count`: stocktakes by scanner, also offline: start, scan, show, close, cancel (rules/stocktakes). */
 import { type Command, Option } from "commander"
 import type { Json, JsonObject } from "../../../core/kernel/fields/field.ts"
 import type { Query } from "../../../core/kernel/lists/query.ts"
@@ -20,7 +20,7 @@ const path = "/api/v1/stocktakes"
 type Take = Row<"stocktake">
 type Lines = NonNullable<Take["stocktake_lines"]>
 
-/** The stocktake that was named, or the only one that is open (`--store`: there). */
+/** The named stocktake, or the only open one (of `--store`, if given). */
 const takeOf = async (context: CommandContext, named: string | undefined, flags: Flags = {}): Promise<Take> => {
   if (named !== undefined) {
     if (!/^[1-9]\d{0,14}$/.test(named)) throw usageError(`${JSON.stringify(named)} is no id of a stocktake.`)
@@ -80,7 +80,7 @@ const start = async (context: CommandContext, flags: Flags): Promise<void> => {
 }
 
 const batch_max = 100
-/** Lines that are there together, as a file or a pipe gives them; a scanner's come one by one. */
+/** Batches of lines that are available at once, as from files and pipes; a scanner's arrive one by one. */
 async function* batchesOf(lines: AsyncIterable<string>): AsyncGenerator<ReadonlyArray<string>> {
   const all = lines[Symbol.asyncIterator]()
   let next = all.next()
@@ -150,7 +150,7 @@ const printScan = (context: CommandContext, one: Scanned, is_odd: boolean): void
 const columns = columnsNamed(
   `status, code, name=PRODUCT, location, expected, counted, opportunity_id=ORDER, on_close=CLOSING, way_out=WHAT TO DO`
 )
-/** Lines that ask for something to be done, or all. */
+/** Lines that need action, or all. */
 const shownLines = (lines: Lines, flags: Flags): Lines =>
   flags.all === true
     ? lines
@@ -177,7 +177,7 @@ const style = `${palette}main { padding: 8px 20px 28px; } table { border-collaps
 th, td { text-align: left; padding: 4px 10px 4px 0; border-bottom: 1px solid var(--line); } .n { text-align: right; }
 .tick { font-size: 15px; } .sign { margin-top: 40px; }
 @media print { @page { size: A4 portrait; margin: 12mm; } tr { break-inside: avoid; } }`
-/** Columns of the sheet to count by, and of the protocol. */
+/** Columns of count sheets and protocols. */
 const sheet_titles = ["Place", "Code", "Product", "Expected", "Counted"]
 const protocol_titles = [...sheet_titles, "Result", "Purchase price"]
 const lineOnPage = (line: Lines[number], is_sheet: boolean): Markup => html`<tr>
@@ -190,7 +190,7 @@ const lineOnPage = (line: Lines[number], is_sheet: boolean): Markup => html`<tr>
 }</tr>`
 const placeOf = (line: Lines[number]): string => `${line.location ?? "~"} ${line.name ?? ""} ${line.code}`
 
-/** The sheet to count by while it is open, and the protocol once it is closed, for paper. */
+/** Writes a page for paper: the count sheet of an open stocktake, or the protocol of a closed one. */
 const drawPage = async (context: CommandContext, take: Take, file: string): Promise<void> => {
   checkOutputPath(context, file)
   const store = await resolveStore(context, String(take.store_id))

@@ -1,4 +1,4 @@
-/** `pack`: puts scanned units into a container, each committed on its own. */
+/** `pack`: packs scanned units into a container, each as a command of its own. */
 import type { Command } from "commander"
 import type { QueryResult } from "../../../sync/device/device.ts"
 import { eachOf, requireAsset, scanCodes, type ScanResult } from "../../context/codes.ts"
@@ -21,7 +21,7 @@ export const declare = (program: Command): void => {
     if (codes.length > 0 && file !== undefined) throw usageError("Give the codes here or in a file, not both.")
     const container = await resolveId(context, "containers", named)
     const out = flags.out === true
-    // The response lacks the unit's name.
+    // Names of units, as responses lack them.
     const labels = new Map<ApiRequest, { readonly done: string; readonly asset_id: number }>()
     const done = async (asked: ApiRequest, answer: QueryResult): Promise<ScanResult> => {
       if (answer.status >= 400) throw (await import("../../base/response-errors.ts")).responseError(answer)

@@ -1,4 +1,4 @@
-/** `scan`: books out and checks in by code, each committed on its own, all of it or nothing. */
+/** `scan`: dispatches and checks in by code; each code is a command, all or nothing. */
 import type { JsonObject } from "../../../core/kernel/fields/field.ts"
 import type { QueryResult } from "../../../sync/device/device.ts"
 import { objectBody, type Row, rowIn } from "../../base/answers.ts"
@@ -12,15 +12,15 @@ import { type Command, Option } from "commander"
 import { linesOf } from "../../base/input.ts"
 import { opportunityPath } from "../orders/shared/show.ts"
 
-// Requests of scans, and their results as text. One code is one command, all or nothing.
+// Requests of scans, and their results as text.
 
-/** Request for one code. `path`: of the order; undefined to check in on the order that has it. */
+/** Request for one code. `path`: that of the order; undefined to check in on the order that has the goods. */
 const scanRequest = (path: string | undefined, direction: "out" | "in", code: string, more: JsonObject): ApiRequest =>
   path === undefined
     ? { method: "POST", path: "/api/v1/scan_in", body: { code, ...more } }
     : { method: "POST", path: `${path}/scan`, body: { direction, code, ...more } }
 
-/** The result as text; throws a refusal, or asks whether to break a seal. */
+/** The result as text; throws error responses, or asks whether to break a seal. */
 const scanned = async (context: CommandContext, asked: ApiRequest, answer: QueryResult): Promise<ScanResult> => {
   if (answer.status < 400) {
     noteWarnings(context, answer.body)
@@ -34,7 +34,7 @@ const scanned = async (context: CommandContext, asked: ApiRequest, answer: Query
   )
 }
 
-/** Sends, and prints the result. */
+/** Sends a scan, and prints the result. */
 const scanOne = async (context: CommandContext, asked: ApiRequest): Promise<ScanResult> =>
   scanned(context, asked, await context.request(asked))
 
@@ -61,7 +61,7 @@ const wordsOf = (scan: Row<"scan">): string => {
     (out_of.length === 0 ? "" : `, taken out of ${out_of.join(" in ")}`)
   )
 }
-/** `Case 7 (its seal is broken; it is empty now)`. */
+/** Describes a container: `Case 7 (its seal is broken; it is empty now)`. */
 const caseWords = ({ left, name, seal_broken }: Row<"scan">["taken_out_of"][number]): string => {
   const also = [
     ...(seal_broken ? ["its seal is broken"] : []),
@@ -70,8 +70,8 @@ const caseWords = ({ left, name, seal_broken }: Row<"scan">["taken_out_of"][numb
   return `${name}${also.length === 0 ? "" : ` (${also.join("; ")})`}`
 }
 /**
- * `7 of 12 out, 5 to go`; `3 of 7 back, 1 lost, 3 still out`. Once everything dispatched is back, the undispatched rest
- * is listed.
+ * Progress of the order: `7 of 12 out, 5 to go` or `3 of 7 back, 1 lost, 3 still out`. Once everything is back, the
+ * undispatched rest is named.
  */
 const progressOf = ({ counts, direction }: Row<"scan">): string | undefined => {
   if (counts === null) return undefined
@@ -88,7 +88,7 @@ const progressOf = ({ counts, direction }: Row<"scan">): string | undefined => {
 
 const damaged = 1,
   missing = 2
-/** Values of `--damaged`, `--missing` and `--note`. */
+/** Body values from `--damaged`, `--missing` and `--note`. */
 const unfitOf = (flags: Flags): JsonObject => {
   const condition = flags.damaged === true ? damaged : flags.missing === true ? missing : undefined
   const note = textFlag(flags, "note")
@@ -99,13 +99,13 @@ const unfitOf = (flags: Flags): JsonObject => {
   return { condition, ...(note === undefined ? {} : { damage_notes: note }) }
 }
 
-/** Result of such a check-in, for units and bulk quantities. */
+/** The result with the condition, for units and bulk quantities. */
 const withState = (result: ScanResult, { condition }: JsonObject): ScanResult =>
   (result.asset_id === undefined && result.kind !== "bulk") || typeof condition !== "number"
     ? result
     : { ...result, done: `${result.done}, ${condition === missing ? "lost" : "in quarantine"}` }
 
-/** Photos belong to units: others are refused before the check-in. */
+/** Rejects photos of anything but a unit before the check-in. */
 const requirePhotographed = async (
   context: CommandContext,
   code: string,
@@ -121,7 +121,7 @@ const requirePhotographed = async (
   }
 }
 
-/** The result with the photos, once attached. */
+/** The result after attaching the photos. */
 const withPhotos = async (
   context: CommandContext,
   result: ScanResult,

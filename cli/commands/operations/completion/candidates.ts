@@ -6,11 +6,11 @@ import type { CommandContext } from "../../../context/context.ts"
 import { makeProgram, valuesOf } from "../../../output/program.ts"
 import { firstWord } from "../../../base/first-word.ts"
 
-/** A line from bash: its words, and candidates in the form bash inserts. */
+/** A line from bash, parsed into words. */
 interface Line {
-  /** Without quotes and backslashes. The last word is the one being typed, empty after a space. */
+  /** Words without quotes and backslashes; the last one is being typed, and empty after a space. */
   readonly words: ReadonlyArray<string>
-  /** The quote left open by the last word. */
+  /** Quote left open by the last word; undefined if none. */
   readonly quote: '"' | "'" | undefined
 }
 
@@ -37,7 +37,7 @@ export const readLine = (line: string): Line => {
   return { words: [...words, word ?? ""], quote }
 }
 
-/** Bash replaces only the part after the last = or :, and takes words with backslashes outside quotes. */
+/** A candidate as bash inserts it: only the part after the last = or :, with backslashes unless quoted. */
 export const forBash = (candidate: string, { quote, words }: Line): string => {
   const current = words.at(-1) ?? ""
   const kept = quote === undefined ? Math.max(current.lastIndexOf("="), current.lastIndexOf(":")) + 1 : 0
@@ -48,8 +48,8 @@ export const forBash = (candidate: string, { quote, words }: Line): string => {
 }
 
 /**
- * Candidates for the last word, one a line; none after an error. Never uses the network. `given`: the words typed so
- * far, or the line as bash hands it over, after a `--` that keeps flags in it from being read as this command's.
+ * Prints candidates for the last word, one per line; none after an error. Never uses the network. `given`: the typed
+ * words, or bash's line, after a `--` so that its flags are not parsed as this command's.
  */
 export const complete = async (
   shell: "words" | "line",
@@ -62,7 +62,7 @@ export const complete = async (
   const found = await wordsFor(line?.words.slice(1) ?? typed, env, all)
   return found.map((word) => `${line === undefined ? word : forBash(word, line)}\n`).join("")
 }
-/** Opens the replica where names are looked for in it. */
+/** Opens the replica, once names in it are needed. */
 type Replica = () => Promise<CommandContext>
 
 const wordsFor = async (
@@ -89,7 +89,7 @@ const wordsFor = async (
   }
 }
 
-/** `replica`: undefined where none answers for what is being typed. */
+/** Candidates for the last word. `replica`: undefined if none serves the typed command. */
 const candidates = async (
   typed: ReadonlyArray<string>,
   replica: Replica | undefined,
@@ -119,14 +119,14 @@ const candidates = async (
 }
 const lastVariadic = ({ registeredArguments }: Command) => registeredArguments.findLast(({ variadic }) => variadic)
 
-/** Words with the prefix; without any, ignoring case. */
+/** Words with the prefix as typed, or else ignoring case. */
 const matching = (words: ReadonlyArray<string>, current: string): ReadonlyArray<string> => {
   const sorted = [...new Set(words)].sort()
   const exact = sorted.filter((one) => one.startsWith(current))
   return exact.length > 0 ? exact : sorted.filter((one) => one.toLowerCase().startsWith(current.toLowerCase()))
 }
 
-/** Values of the flag before the word, or of `--flag=`; empty if there is none. */
+/** Candidates for the value of the flag before the word, or of `--flag=`; empty if there is none. */
 const valueWords = async (
   command: Command,
   before: ReadonlyArray<string>,
@@ -147,7 +147,7 @@ const wordsOf = async (option: Option, typed: string, replica: Replica | undefin
   return namesOf(replica, table ?? (await tableNamed(option.long ?? "")), typed)
 }
 
-/** The innermost command, and the number of its arguments given. */
+/** The innermost command in the words, and the number of arguments after it. */
 const commandAt = (
   program: Command,
   words: ReadonlyArray<string>
@@ -170,13 +170,13 @@ const commandAt = (
   return { command, operands }
 }
 
-/** Arguments that take a unit's code, possibly among others. */
+/** Names of arguments that take a unit's code, possibly among others. */
 const code_arguments: ReadonlySet<string> = new Set(["code", "codes", "words"])
 const tableNamed = async (what: string): Promise<string | undefined> =>
   code_arguments.has(what) ? "stock_levels" : (await import("../../../context/resolve-id.ts")).tableOfNoun(what)
 /**
- * Names with the prefix, from the replica only: completion does not wait for a network. Names with line breaks are left
- * out.
+ * Names with the prefix, only from the replica, as completion does not wait for a network. Names with line breaks are
+ * left out.
  */
 const namesOf = async (
   replica: Replica | undefined,

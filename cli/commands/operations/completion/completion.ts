@@ -1,14 +1,13 @@
-/** `completion`: scripts for shells that call this command for candidates. */
+/** `completion`: prints shell scripts that call this program for candidates. */
 import { Argument, type Command } from "commander"
 import { usageError } from "../../../base/exit-codes.ts"
 import { withValues } from "../../../output/program.ts"
 import { withAction } from "../../../context/program.ts"
 
-/**
- * Shell functions that call this program for candidates. They print nothing; without candidates, paths are completed.
- */
+/** Scripts by shell: functions that call this program for candidates, and complete paths if there are none. */
 const scripts: { readonly [shell: string]: string } = {
-  // Bash also splits words at = and :, and keeps quotes: the line is parsed here instead. Its version 3.2 on macOS has
+  // Bash splits words at = and :, and keeps quotes, so the line is parsed by this program. Version 3.2 on macOS lacks
+  // mapfile.
   // no mapfile.
   bash: `_flightcase() {
   local word

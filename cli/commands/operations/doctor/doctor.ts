@@ -1,4 +1,4 @@
-/** `doctor`: checks the replica, the outbox and the server and, with --repair, repairs faults. */
+/** `doctor`: checks replica, outbox and server, and repairs faults with --repair. */
 import { statfsSync } from "node:fs"
 import type { Command } from "commander"
 import type { Device, Finding } from "../../../../sync/device/device.ts"
@@ -23,7 +23,7 @@ export const declare = (program: Command): void => {
     return printFindings(context, findings)
   })
 }
-/** Prints findings, a line each; the exit code of the command. */
+/** Prints findings, one per line; returns the exit code. */
 export const printFindings = (context: CommandContext, findings: ReadonlyArray<Finding>): number => {
   const { colour, is_tty } = context.terminal
   if (context.options.json === true) context.printJson({ findings: findings.map((one) => ({ ...one })) })
@@ -46,7 +46,7 @@ const acceptLoss = async (context: CommandContext): Promise<void> => {
   )
 }
 
-/** The check a device failure belongs to, by kind. */
+/** Names of checks by kind of device failure. */
 const checks: { readonly [kind: string]: string } = {
   "profile damaged": "profile",
   "outbox missing": "outbox file",
@@ -91,7 +91,7 @@ interface Failure {
   readonly message: string
   readonly way_out: string
 }
-/** The device failure the work ends with; other errors are thrown. */
+/** Runs work and returns the device failure it ends with; undefined if it succeeds. Other errors are thrown. */
 const failure = async (work: () => Promise<unknown>): Promise<Failure | undefined> => {
   try {
     await work()
@@ -110,7 +110,7 @@ const failure = async (work: () => Promise<unknown>): Promise<Failure | undefine
   }
 }
 
-/** Moves the damaged replica aside and fills a new one from the server; returns a description. */
+/** Moves the damaged replica aside and fills a new one from the server; returns a description of both. */
 const refilled = async (context: CommandContext): Promise<string> => {
   const { moveReplicaAside } = await import("../../../../sync/device/outbox/folder.ts")
   const { openDevice } = await import("../../../../sync/device/device.ts")
@@ -138,7 +138,7 @@ const refilled = async (context: CommandContext): Promise<string> => {
   }
 }
 
-/** Checks every page of the outbox, which has no copy elsewhere. */
+/** Checks every page of the outbox, as there is no copy of it. */
 const outboxFile = (folder: string): Finding => {
   const { DatabaseSync } = process.getBuiltinModule("node:sqlite")
   try {
@@ -167,7 +167,7 @@ const outboxFile = (folder: string): Finding => {
   }
 }
 
-/** Whether the server responds, and its clock agrees. An unreachable server is no fault of the device. */
+/** Checks that the server responds and clocks agree. An unreachable server is no fault of the device. */
 const withServer = async (context: CommandContext, device: Device): Promise<ReadonlyArray<Finding>> => {
   if (context.offline) return []
   const asked_at = Date.now()
@@ -212,12 +212,12 @@ const roomIn = (folder: string): Finding | undefined => {
   }
 }
 
-// The server's jobs that need attention: failed ones, and those not started for an hour.
+// Finds jobs of the server that need attention: failed, or not started for an hour.
 
 const late_millis = 3_600_000
 const named_max = 3
 
-/** Empty without permission, or on a server without jobs. */
+/** Findings about jobs; empty without permission, or if the server has none. */
 export const failedJobs = async ({ remote }: Pick<Device, "remote">): Promise<ReadonlyArray<Finding>> => {
   const before = new Date(Date.now() - late_millis).toISOString()
   const failed = await remote.call("GET", `/api/v1/system/jobs?q[status_eq]=failed&per_page=${named_max}`)

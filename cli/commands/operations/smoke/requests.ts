@@ -1,4 +1,4 @@
-/** Requests of the smoke test and checks of their answers; the first wrong one ends it. */
+/** Requests of the smoke test, and checks of responses; the first unexpected one ends the test. */
 import type { Answer } from "../../../../core/kernel/endpoints/endpoint.ts"
 import { isRows } from "../../../base/answers.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../../../core/kernel/fields/field.ts"
@@ -9,13 +9,13 @@ export type SmokeClient = (method: string, path: string, body?: Json, query?: Qu
 /** An unexpected response. */
 export class SmokeFailure extends Error {}
 
-/** The answer's body, when its status is the one expected. */
+/** Body of a response; throws unless it has the expected status. */
 export const expectStatus = (answer: Answer, status: number): JsonObject => {
   if (answer.status !== status)
     throw new SmokeFailure(`expected ${status}, got ${answer.status} ${excerptOf(answer.body)}`)
   return isJsonObject(answer.body) ? answer.body : {}
 }
-/** Expects a refusal with this status and field. */
+/** Throws unless the response is an error with this status and field. */
 export const expectRefusal = (answer: Answer, status: number, field?: string): void => {
   const body = expectStatus(answer, status)
   if (typeof body.message !== "string") throw new SmokeFailure(`the refusal has no message: ${excerptOf(body)}`)

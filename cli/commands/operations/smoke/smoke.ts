@@ -1,4 +1,4 @@
-/** `smoke`: tests a running server with its own data, reports each step, and removes what it created. */
+/** `smoke`: tests a running server with new data, reports each step, and removes the data. */
 import { randomBytes } from "node:crypto"
 import type { Command } from "commander"
 import type { CommandContext } from "../../../context/context.ts"

@@ -1,12 +1,13 @@
 /**
- * Steps of the smoke test: a product is stocked, priced, quoted, ordered and packed; invalid requests must be refused.
+ * Steps of the smoke test: a product is stocked, priced, quoted, ordered and packed, and invalid requests must be
+ * rejected.
  */
 import type { Json, JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { rowsOr } from "../../../base/answers.ts"
 import { formatMoney } from "../../../../core/values/money.ts"
 import { expectRefusal, expectStatus, expectValue, many, one, type SmokeClient } from "./requests.ts"
 
-/** Created rows; `undo` runs from last to first. */
+/** Created rows; functions in `undo` run from last to first. */
 export interface CreatedRecords {
   readonly undo: Array<{ readonly what: string; readonly method: string; readonly path: string; readonly body?: Json }>
   currency?: string
@@ -20,7 +21,7 @@ export interface CreatedRecords {
 }
 interface SmokeRun {
   readonly ask: SmokeClient
-  /** The same server with another token. */
+  /** Client for the same server with another token. */
   readonly as: (token: string) => SmokeClient
   readonly mark: string
   readonly made: CreatedRecords
@@ -33,7 +34,7 @@ const held = 10,
 const price_minor = 1_000
 const day_ms = 86_400_000
 
-/** A window a month ahead, whole UTC days. */
+/** Hire period a month ahead, in whole UTC days. */
 const window = (): { readonly from: string; readonly to: string; readonly during: string } => {
   const first = Math.floor(Date.now() / day_ms) * day_ms + 30 * day_ms
   const at = (offset: number): string => new Date(first + offset * day_ms).toISOString()
@@ -46,7 +47,7 @@ const create = async ({ ask, made }: SmokeRun, path: string, key: string, body: 
   made.undo.push({ what: `${key} ${idOf(thing)}`, method: "DELETE", path: `${path}/${idOf(thing)}` })
   return thing
 }
-/** The stock level created with a bulk product can be removed once the product is. */
+/** Schedules removal of the stock level created with a bulk product, which must follow that of the product. */
 const undoStockOf = async ({ ask, made }: SmokeRun, product: number): Promise<void> => {
   const query = [["q[product_id_eq]", String(product)]] as const
   const answer = expectStatus(await ask("GET", "/api/v1/stock_levels", undefined, query), 200)
@@ -324,7 +325,7 @@ export const smoke_steps: ReadonlyArray<Step> = [
         "container"
       )
       made.container = idOf(container)
-      // Undone in reverse: dissolved, then deleted.
+      // Runs in reverse order: dissolved first, then deleted.
       made.undo.push({
         what: `container ${made.container}`,
         method: "DELETE",
@@ -358,7 +359,7 @@ export const smoke_steps: ReadonlyArray<Step> = [
   ]
 ]
 
-/** Removes the created rows, last first; returns those it could not remove. */
+/** Removes created rows, last first; returns those that could not be removed. */
 export const cleanUp = async (ask: SmokeClient, made: CreatedRecords): Promise<ReadonlyArray<string>> => {
   const left: Array<string> = []
   for (const { what, method, path, body } of [...made.undo].reverse()) {

@@ -1,4 +1,4 @@
-/** Requests of the `usage` commands: the window, the token, and always the server. */
+/** Requests of the `usage` commands: window and token as a query, always to the server. */
 import type { Json } from "../../../../core/kernel/fields/field.ts"
 import type { Query } from "../../../../core/kernel/lists/query.ts"
 import { rowsIn } from "../../../base/answers.ts"
@@ -7,11 +7,11 @@ import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"
 import { parseDay } from "../../../base/parse-time.ts"
 import { type Flags, textFlag } from "../../../context/program.ts"
 
-/** The body of the server's response. Exit 7 offline, as devices hold no usage. */
+/** Body of the server's response. Exit 7 offline, as devices hold no usage. */
 export const askServer = async (context: CommandContext, path: string, query: Query): Promise<Json | undefined> => {
   atServer(context)
   const answer = await context.requestAtServer({ method: "GET", path, query })
-  // Elsewhere --token is the caller's own.
+  // In other commands --token is the caller's token.
   if (answer.status === 401)
     throw new CliError(exit_codes.not_allowed, "The server does not know who asks.", {
       way_out: "Log in again, or set FLIGHTCASE_TOKEN: --token of usage says whose calls are shown."
@@ -28,7 +28,7 @@ export const atServer = ({ offline }: CommandContext): void => {
     )
 }
 
-/** The query of the flags. With a day the window is custom, ending today by default. */
+/** Query from the flags; a window with days is "custom" and by default ends on the current day. */
 export const usageQuery = async (context: CommandContext, flags: Flags): Promise<Query> => {
   atServer(context)
   const [from, to] = [dayOf(flags, "from"), dayOf(flags, "to")]
@@ -51,7 +51,7 @@ const dayOf = (flags: Flags, name: "from" | "to"): string | undefined => {
   return text === undefined ? undefined : parseDay(text, `--${name}`)
 }
 
-/** Id of a token by id or name. */
+/** Id of a token given by id or name; undefined if none is given. */
 export const tokenId = async (context: CommandContext, text: string | undefined): Promise<string | undefined> => {
   if (text === undefined || /^\d+$/.test(text)) return text
   const found: Array<string> = []

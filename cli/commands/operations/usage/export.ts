@@ -1,4 +1,4 @@
-/** `usage export`: the server creates the file as a job; this follows the job and downloads the file. */
+/** `usage export`: waits for the server's job that creates the file, and downloads it. */
 import { setTimeout } from "node:timers/promises"
 import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { objectBody, rowIn } from "../../../base/answers.ts"
@@ -23,7 +23,7 @@ export const exportUsage = async (context: CommandContext, flags: Flags): Promis
   context.note(`Wrote ${file}, ${content.length} bytes.`)
 }
 
-/** The job once it is done. */
+/** Waits for the job and returns it once done. */
 const doneJob = async (context: CommandContext, job_id: string): Promise<JsonObject> => {
   const progress = progressOf(context)
   try {

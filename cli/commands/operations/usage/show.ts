@@ -1,4 +1,4 @@
-/** `usage`: a table by one dimension, with the days above it. */
+/** `usage`: prints usage as a table by one dimension, below a summary of days. */
 import { Schema } from "effect"
 import type { Query } from "../../../../core/kernel/lists/query.ts"
 import { daysThrough } from "../../../output/days.ts"
@@ -14,11 +14,11 @@ import { wholeList } from "../../../context/pages.ts"
 import { typedMoment } from "../../../base/parse-time.ts"
 import { listQuery, queryPart } from "../../../context/query.ts"
 
-// Figures as block characters: a line for a series of days, a bar for a share.
+// Numbers as block characters: a line for a series, a bar for a share.
 
 const heights = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"]
 const nothing = "·"
-/** A block for each figure, the highest of them as high as a line; a dot for none. */
+/** A block per number, scaled to the highest; a dot for zero. */
 export const sparkline = (figures: ReadonlyArray<number>): string => {
   const most = Math.max(0, ...figures)
   return figures
@@ -59,7 +59,8 @@ type Row = Usage["usage"][number]
 export const showUsage = async (context: CommandContext, flags: Flags): Promise<void> => {
   const query = await usageQuery(context, flags)
   const by_day = query.filter(([name]) => name !== "dimension")
-  // A pipe gets rows only; the days above them are for terminals. They are requested first: this request counts, too,
+  // Days are printed above the table only on a terminal. They are requested first: this request counts, too, and no day
+  // may exceed the total.
   // and no day may exceed the total.
   const has_days = context.terminal.is_tty && context.options.json !== true && !isByDay(query)
   const days = has_days
@@ -74,7 +75,7 @@ export const showUsage = async (context: CommandContext, flags: Flags): Promise<
 
 const isByDay = (query: Query): boolean => query.some(([name, value]) => name === "dimension" && value === "day")
 
-/** The requested table; on a terminal with the window's days above. */
+/** The table, below the days of the window on a terminal. */
 const usageText = (shown: Usage, days: Usage, terminal: Terminal): string => {
   if (!terminal.is_tty) return tableText(plain_columns, shown.usage, terminal)
   const of_days = shown.meta.dimension === "day"
@@ -95,7 +96,7 @@ const titles: { readonly [dimension: string]: string } = {
   status: "STATUS"
 }
 const label_width_max = 20
-/** Shares of units, or of calls if no units were used. */
+/** Columns with shares of units, or of calls if no units were used. */
 const columnsFor = ({ meta }: Usage, rows: ReadonlyArray<Row>, { columns }: Terminal): ReadonlyArray<Column> => {
   const by_units = meta.totals.weighted_units > 0
   const figure = ({ request_count, weighted_units }: Row): number => (by_units ? weighted_units : request_count)
@@ -120,7 +121,7 @@ const columnsFor = ({ meta }: Usage, rows: ReadonlyArray<Row>, { columns }: Term
     { title: "CALLS", right: true, of: ({ request_count }) => grouped(Number(request_count)) },
     { title: "UNITS", right: true, of: ({ weighted_units }) => grouped(Number(weighted_units)) },
     { title: "SHARE", right: true, of: ({ key }) => bars(key, (row) => percent(figure(row), whole)) },
-    // The longest bar is the largest row's, so small shares remain comparable.
+    // Bars are relative to the largest row, so that small shares remain comparable.
     { title: "", of: ({ key }) => bars(key, (row) => shareBar(most === 0 ? 0 : figure(row) / most, width)) }
   ]
 }
@@ -128,7 +129,7 @@ const grouped = (figure: number): string => String(figure).replaceAll(/\B(?=(\d{
 const percent = (part: number, whole: number): string =>
   whole === 0 ? "" : `${((part / whole) * 100).toFixed(part > 0 && part / whole < 0.1 ? 1 : 0)}%`
 
-/** The window and its totals. */
+/** Describes the window and its totals. */
 const saidText = ({ meta: { totals, window } }: Usage): string =>
   [
     window.preset === "custom" ? "" : window.preset,
@@ -154,10 +155,10 @@ const counted = (figure: number, word: string): string => `${grouped(figure)} ${
 const momentOf = (text: string): string => text.slice(0, 16).replace("T", " ")
 
 const days_max = 400
-/** A row per day of the window, including days without calls. */
+/** Rows for every day of the window, including days without calls. */
 const everyDay = ({ meta: { window }, usage: rows }: Usage): ReadonlyArray<Row> => {
   const last = window.to.slice(0, 10)
-  // A window ending at midnight excludes the day that begins then.
+  // A window that ends at midnight excludes the day that begins then.
   const ends_before = /T00:00(:00(\.0+)?)?Z?$/.test(window.to) && last > window.from.slice(0, 10)
   const days = daysThrough(window.from.slice(0, 10), last, days_max)
   const of = new Map(rows.map((row) => [row.key, row]))
@@ -166,10 +167,10 @@ const everyDay = ({ meta: { window }, usage: rows }: Usage): ReadonlyArray<Row> 
   )
 }
 
-// `usage logs`: single calls as the server answered them.
+// `usage logs`: prints single calls with the server's response.
 
 const logs_path = "/api/v1/request_logs"
-/** The last second of a day is included. */
+/** Milliseconds up to the end of a second, as windows include a day's last one. */
 const last_millis = 999
 
 export const showLogs = async (context: CommandContext, flags: Flags): Promise<void> => {
@@ -198,7 +199,7 @@ const statusOf = (flags: Flags): string | undefined => {
     throw usageError(`--status takes one status code, such as 422, not ${JSON.stringify(text)}.`)
   return text
 }
-/** An instant; a day as an end includes the whole day. */
+/** Instant of a flag; a day as the end includes all of it. */
 const timeOf = (flags: Flags, name: "from" | "to"): string | undefined => {
   const text = textFlag(flags, name)
   if (text === undefined) return undefined

@@ -1,8 +1,8 @@
-/** `usage`: API calls and their weight by token, endpoint, resource, day or status, from the server. */
+/** `usage`: API calls and their weight by token, endpoint, resource, day or status; always from the server. */
 import type { Command } from "commander"
 import { repeatable, withAction } from "../../../context/program.ts"
 
-/** Selection of calls, common to the table and the file. */
+/** Adds the flags that select calls, for tables and files. */
 const withWindow = (command: Command): Command =>
   command
     .option("--window <window>", "24h, 7d, 30d or custom (default: 7d; custom where --from or --to is given)")

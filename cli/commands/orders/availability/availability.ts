@@ -1,4 +1,4 @@
-/** `availability`: availability of a product, as numbers; its verbs show calendar, bars, reasons and plans. */
+/** `availability`: prints a product's availability; its verbs print calendar, chart, reasons and plans. */
 import { anyRow, decodeAnswer, decoderOf, objectBody, rowIn, rowsOr } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { chartText, gridText } from "../../../output/grid.ts"
@@ -15,23 +15,23 @@ import { withOrderNumbers } from "../../../context/order-numbers.ts"
 
 // `availability why`.
 
-// Time and store flags shared by the verbs of `availability`.
+// Flags for time and store of the `availability` verbs.
 
 const as_of_text = "what was believed at this earlier time"
-/** `--as-of` as a query parameter. */
+/** Query parameter of `--as-of`, if given. */
 const pastOf = (flags: Flags, store: ResolvedStore): ReadonlyArray<readonly [string, string]> =>
   typeof flags.asOf === "string" ? [["as_of", plainOr(flags.asOf, store, "--as-of")]] : []
 const kitsOf = (flags: Flags): ReadonlyArray<readonly [string, string]> =>
   flags.kits === true ? [["include_kits", "1"]] : []
 const page_text = "a page to look at and to print; - for standard output"
-/** Adds the flags of a window at a store. */
+/** Adds flags for a window and a store. */
 const windowed = (command: Command): Command =>
   command
     .option("--from <time>", "start, on the store's clock: a date, a time, today, fri 9:00")
     .option("--to <time>", "end; a date or weekday includes the whole day")
     .option("--store <store>", "id or name (default: the default store)")
 
-/** The window as query parameters. Exit 2 if a bound is missing. */
+/** Window as query parameters. Exit 2 without start or end. */
 const windowOf = (flags: Flags, store: ResolvedStore): ReadonlyArray<readonly ["from" | "to", string]> =>
   (["from", "to"] as const).map((name) => {
     const text = flags[name]
@@ -39,12 +39,12 @@ const windowOf = (flags: Flags, store: ResolvedStore): ReadonlyArray<readonly ["
       throw missingFlagError(`--${name}`, name === "from" ? "the start of the window" : "the end of the window")
     return [name, plainOr(text, store, `--${name}`, name === "to" ? beginOf(flags, store) : undefined)] as const
   })
-/** Start of the window, to which a weekday as its end is relative. */
+/** Start of the window, from which a weekday as its end is counted. */
 const beginOf = (flags: Flags, { zone }: ResolvedStore): string | undefined => {
   const from = textFlag(flags, "from")
   return from === undefined ? undefined : typedMoment(from, zone, "--from").at
 }
-/** The window of a hire: like `windowOf`, but an end without a time is the day's last moment. */
+/** Window of a hire as query parameters; unlike `windowOf`, an end without a time is the day's last moment. */
 const hireWindowOf = (
   context: CommandContext,
   flags: Flags,
@@ -55,7 +55,7 @@ const hireMoment = (context: CommandContext, flags: Flags, store: ResolvedStore,
   name === "to"
     ? readMoment(context, String(flags.to), store.zone, "--to", beginOf(flags, store))
     : plainOr(String(flags.from), store, "--from")
-/** A time with the store's offset. A day without a time is sent as a date: that day of the store. */
+/** A time with the store's offset; a day without a time is sent as a date. */
 const plainOr = (text: string, store: ResolvedStore, flag: string, begins?: string): string => {
   const { at, day } = typedMoment(text, store.zone, flag, countedFrom(text, begins))
   return day ?? at
@@ -66,7 +66,7 @@ const claim_words: { readonly [source: string]: string } = {
   container: "in cases",
   returned_not_checked: "back and not checked"
 }
-/** `{opportunity_item: 3, in_repair: 1}` as one line: `booked 3, in repair 1`. */
+/** Formats numbers by kind: `{opportunity_item: 3, in_repair: 1}` as `booked 3, in repair 1`. */
 const breakdownText = (value: unknown): string =>
   typeof value === "object" && value !== null
     ? Object.entries(value)
@@ -74,7 +74,7 @@ const breakdownText = (value: unknown): string =>
         .join(", ")
     : ""
 
-/** Stock and demands behind a figure; for kits their components, for cases what they lack. */
+/** Prints stock and demands behind a number; for kits their components, for cases what they lack. */
 const showReasons: CommandAction = async (context, [product = ""], flags) => {
   if (typeof flags.date !== "string") throw missingFlagError("--date", "the day")
   const store = await resolveStore(context, textFlag(flags, "store"))
@@ -129,9 +129,9 @@ const showCalendar: CommandAction = async (context, _args, flags) => {
   context.print(gridText(decodeAnswer(decodeCalendar, body).calendar.products, context.terminal))
 }
 
-// Common to `availability what-if` and `availability fit`: product lists and times.
+// Product lists and times, for `availability what-if` and `availability fit`.
 
-/** `AURA*12` is twelve of a product. */
+/** Parses products with quantities, such as `AURA*12`. */
 const planLines = async (
   context: CommandContext,
   given: ReadonlyArray<string>
@@ -144,9 +144,7 @@ const planLines = async (
   }
   return lines
 }
-/**
- * The time of a flag. A day without a time is sent as a date; as an end it includes the whole day. Exit 2 if missing.
- */
+/** Time of a flag; a day without a time is sent as a date, and as an end includes all of it. Exit 2 if missing. */
 const momentGiven = (
   context: CommandContext,
   flags: Flags,
@@ -171,14 +169,14 @@ const decodeFit = decoderOf(() =>
   })
 )
 
-/** Reason there is no window, by the API's key. */
+/** Texts for the reasons there is no window, by key of the API. */
 const reasons: { readonly [reason: string]: string } = {
   not_enough: "there are never that many",
   booked: "it is never free for long enough",
   no_common_window: "each fits by itself, all together never",
   window_too_short: "the search leaves no room for so long a hire"
 }
-/** Prints the first window in which the whole list is free, or the reason there is none. Writes nothing. */
+/** Prints the first window in which all products are free, or the reason there is none. Writes nothing. */
 export const fit: CommandAction = async (context, products, flags) => {
   const store = await resolveStore(context, textFlag(flags, "store"))
   if (flags.days === undefined && flags.minutes === undefined)
@@ -246,7 +244,7 @@ const showGantt: CommandAction = async (context, [product = ""], flags) => {
 
 // `availability what-if`.
 
-/** Prints availability and shortfall per line. Writes nothing. */
+/** Prints availability and shortfall per product. Writes nothing. */
 const whatIf: CommandAction = async (context, products, flags) => {
   const store = await resolveStore(context, textFlag(flags, "store"))
   const dates = {
@@ -335,7 +333,7 @@ const declarePlans = (availability: Command): void => {
   )
 }
 
-/** Availability over a window by slot, or at one moment. */
+/** Prints availability over a window by slot, or at one time. */
 const showAvailability: CommandAction = async (context, [product = ""], flags) => {
   if (flags.date !== undefined && (flags.from !== undefined || flags.to !== undefined))
     throw usageError("--date is one moment: leave out --from and --to.")

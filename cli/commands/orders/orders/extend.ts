@@ -1,4 +1,4 @@
-/** `orders extend`: moves header, lines, charge period and stock demands; prints before and after. */
+/** `orders extend`: moves an order's header, lines, charge period and demands, and prints them before and after. */
 import { isJsonObject, type Json, type JsonObject } from "../../../../core/kernel/fields/field.ts"
 import type { QueryResult } from "../../../../sync/device/device.ts"
 import { type Row, rowIn } from "../../../base/answers.ts"
@@ -57,7 +57,7 @@ const askForEnd = async (context: CommandContext, { ends_at }: Row<"opportunity"
   return readMoment(context, await promptText(`New end${now}`), zone, "--to")
 }
 
-/** `follow`, `keep`, or lines by id, product or name, separated by commas. */
+/** Lines to move: `follow`, `keep`, or lines by id, product or name, separated by commas. */
 const linesMeant = async (
   context: CommandContext,
   order: Row<"opportunity">,
@@ -69,7 +69,7 @@ const linesMeant = async (
   return ids
 }
 
-/** Shows the preview, and asks. */
+/** Prints the preview, and asks for confirmation. */
 const agreed = async (
   context: CommandContext,
   path: string,

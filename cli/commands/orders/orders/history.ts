@@ -1,4 +1,4 @@
-/** `orders history`: changes of an order with author and earlier values. */
+/** `orders history`: prints changes of an order with author and earlier values. */
 import type { Json, JsonObject } from "../../../../core/kernel/fields/field.ts"
 import {
   assignment_statuses,
@@ -24,7 +24,7 @@ import type { Flags } from "../../../context/program.ts"
 import { listQuery } from "../../../context/query.ts"
 import { formatIn } from "../../../base/parse-time.ts"
 
-/** Prints a line per change; on a terminal, time, person and action appear only on the first of several. */
+/** Prints a line per change; on a terminal only the first of an action shows time, person and action. */
 export const showHistory = async (context: CommandContext, path: string, flags: Flags): Promise<void> => {
   const query = listQuery(flags)
   const body =
@@ -49,7 +49,7 @@ export const showHistory = async (context: CommandContext, path: string, flags: 
   if (more !== undefined) context.note(more)
 }
 
-/** `opportunity.item_added` becomes `item added`. */
+/** Action of an event type as words: `item added` for `opportunity.item_added`. */
 const actionWords = (action: string): string => action.slice(action.lastIndexOf(".") + 1).replaceAll("_", " ")
 
 interface Change extends JsonObject {
@@ -57,7 +57,7 @@ interface Change extends JsonObject {
   readonly old: string
   readonly new: string
 }
-/** Changed fields; for created or deleted rows, all with a value. */
+/** Changed fields of an entry; of created and deleted rows all that have a value. */
 const changesOf = (entry: RowOfList<"activity">, say: (key: string, value: Json) => string): ReadonlyArray<Change> => {
   const { new_values: after, old_values: before } = entry
   const keys = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])]
@@ -66,7 +66,7 @@ const changesOf = (entry: RowOfList<"activity">, say: (key: string, value: Json)
       field: labelOf(key),
       old: before?.[key] === undefined ? "" : say(key, before[key]),
       new: after?.[key] === undefined ? "" : say(key, after[key]),
-      // An id identifies the changed part, so it is shown although unchanged.
+      // An id names the changed part, so it is printed although unchanged.
       is_shown:
         before === null || after === null
           ? (before ?? after)?.[key] !== false
@@ -86,7 +86,7 @@ const codes: { readonly [key: string]: { readonly [code: number]: string } } = {
   version_type: version_types,
   condition: condition_labels
 }
-/** Names of the rows that values of this key refer to; undefined if the order holds none. */
+/** Names of rows that a key's values refer to; undefined if the order does not include them. */
 const rowNames = (opportunity: Row<"opportunity">, key: string): ReadonlyMap<Json, string> | undefined => {
   const lines = opportunity.items ?? []
   if (key === "item_id" || key === "opportunity_item_id" || key === "lines_followed" || key === "lines_kept")
@@ -95,13 +95,13 @@ const rowNames = (opportunity: Row<"opportunity">, key: string): ReadonlyMap<Jso
   const row = key === "member_id" ? opportunity.member : key === "store_id" ? opportunity.store : null
   return row == null ? undefined : new Map([[row.id, cellText(row)]])
 }
-/** Values for display: amounts in the order's currency, labels of codes, times in the store's zone. */
+/** Formats values: amounts in the order's currency, labels for codes, times in the store's zone. */
 const wordsFor = (opportunity: Row<"opportunity">, entries: ReadonlyArray<RowOfList<"activity">>) => {
   const currency = opportunity.currency_code
   const stateAt = (at: number, side: "old_values" | "new_values"): number => {
     const stateIn = (entry: RowOfList<"activity"> | undefined, of: "old_values" | "new_values") => entry?.[of]?.state
     const own = stateIn(entries[at], side)
-    // A status without a state belongs to the state after the next older entry, or before the next newer one.
+    // A status without a state has the state of the next older entry, or that before the next newer one.
     const older = entries
       .slice(at + 1)
       .map((entry) => stateIn(entry, "new_values"))

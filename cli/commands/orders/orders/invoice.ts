@@ -1,4 +1,4 @@
-/** `orders invoice`: a draft of the unbilled remainder of an order, or of a part of it. */
+/** `orders invoice`: creates a draft for the unbilled rest of an order, or part of it. */
 import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { type OrderLine, type Row, rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
@@ -38,7 +38,7 @@ export const invoiceOrder: CommandAction = async (context, [named = ""], flags) 
   if (context.options.plan === true || context.options.json === true) return printAnswer(context, answer)
   printBrief(context, answer)
 }
-/** Orders are billed without asking; quotations only for deposits and proformas. */
+/** Orders are billed without confirmation; quotations only by deposits and proformas. */
 const requireOrder = async (
   context: CommandContext,
   { state, state_label }: Row<"opportunity">,
@@ -56,7 +56,7 @@ const requireOrder = async (
   const { confirm } = await import("../../../output/prompt.ts")
   if (!(await confirm("Bill it all the same?"))) throw usageError("Nothing was changed.", way_out)
 }
-/** `Lamp` or `12=2`: all that is left of the line, or a quantity. */
+/** A line to bill: `Lamp` for its unbilled rest, `12=2` for a quantity. */
 const lineAsked = async (
   context: CommandContext,
   items: ReadonlyArray<OrderLine>,

@@ -1,4 +1,4 @@
-/** Lines of an order or quotation by users' names: by id, by product, or by line name. */
+/** Finds lines of an order or quotation by id, product or name. */
 import type { OrderLine, Row } from "../../../base/answers.ts"
 import { CliError, exit_codes } from "../../../base/exit-codes.ts"
 import type { CommandContext } from "../../../context/context.ts"
@@ -6,7 +6,7 @@ import { findIdByName, looksLikeId } from "../../../context/resolve-id.ts"
 
 const told = ({ id, name, quantity }: OrderLine): string => `${id} (${quantity} × ${name})`
 
-/** One of `items`. Exit 3 if none matches, exit 2 if several do. */
+/** The line of `items` that a text names. Exit 3 if none matches, exit 2 if several do. */
 export const lineMeant = async (
   context: CommandContext,
   items: ReadonlyArray<OrderLine>,
@@ -28,5 +28,5 @@ export const lineMeant = async (
       })
 }
 
-/** Lines of an opportunity read with `include=items`. */
+/** Lines of an opportunity that was read with `include=items`. */
 export const itemsOf = (opportunity: Row<"opportunity">): ReadonlyArray<OrderLine> => opportunity.items ?? []

@@ -1,4 +1,4 @@
-/** `orders list` and `quote list`: opportunities in certain states. */
+/** `orders list` and `quote list`: lists opportunities in certain states. */
 import { type Command, Option } from "commander"
 import { type Flags, listFlag, repeatable, withAction } from "../../../context/program.ts"
 import type { Query } from "../../../../core/kernel/lists/query.ts"
@@ -8,7 +8,7 @@ import { printAnswer } from "../../../context/print.ts"
 import { wholeList } from "../../../context/pages.ts"
 import { listQuery, queryPart } from "../../../context/query.ts"
 
-// The verb `reprice` of `quote` and of `orders`.
+// Verb `reprice` of `quote` and `orders`.
 
 export const declareReprice = (parent: Command, noun: "order" | "quote"): void => {
   const reprice = parent
@@ -21,7 +21,7 @@ export const declareReprice = (parent: Command, noun: "order" | "quote"): void =
   )
 }
 
-/** Adds the flags of such a list. */
+/** Adds the flags of a list of opportunities. */
 export const withListFlags = (command: Command): Command =>
   command
     .addOption(repeatable("-q, --q <name=value>", "filter, such as subject_cont=gala; repeatable"))
@@ -32,14 +32,14 @@ export const withListFlags = (command: Command): Command =>
     .option("--include <a,b>", "related records to include")
     .option("--view <id>", "id of a saved view")
 
-/** Lists the opportunities that `only` lets through. */
+/** Lists opportunities that match the query `only`. */
 export const listOpportunities = async (context: CommandContext, flags: Flags, only: Query): Promise<void> => {
   const path = "/api/v1/opportunities"
   const { refuseUnknownParts } = await import("../../../base/ignored.ts")
   const { readFilterValues } = await import("../../../context/filter-values.ts")
   await refuseUnknownParts(listFlag(flags, "q").map(queryPart), "opportunities", [])
   const needed = includesOf("opportunities")
-  // Includes for the table's columns; with --json only the requested ones.
+  // Adds includes that the table's columns need; with --json only requested ones.
   const is_plain = context.options.json !== true && flags.include === undefined && flags.view === undefined
   const set_here = new Set(only.map(([name]) => name))
   const asked = await readFilterValues(context, listQuery(flags), "opportunities")

@@ -1,4 +1,4 @@
-/** `orders`: opportunities that were ordered, by id or number. The verbs of `opportunities` are added to these. */
+/** `orders`: ordered opportunities, by id or number; the verbs of `opportunities` are added. */
 import { type Command, Option } from "commander"
 import { repeatable, withAction } from "../../../context/program.ts"
 import { declareReprice, listOpportunities, withListFlags } from "./list.ts"
@@ -50,7 +50,7 @@ export const declare = (program: Command): void => {
   })
 }
 
-/** Drafts of invoices. */
+/** Declares the verb that creates draft invoices. */
 const declareInvoice = (orders: Command): void => {
   const invoice = orders
     .command("invoice")
@@ -70,7 +70,7 @@ const declareInvoice = (orders: Command): void => {
   withAction(invoice, async (context, args, flags) => (await import("./invoice.ts")).invoiceOrder(context, args, flags))
 }
 
-/** Verbs that move an order: in time, and from status to status. */
+/** Declares verbs that move an order to other dates or another status. */
 const declareMoves = (orders: Command): void => {
   const extend = orders
     .command("extend")

@@ -1,6 +1,6 @@
 /**
- * `orders print`: a document of an order, drawn from the replica offline, or by the server. Data that needs permissions
- * for opportunities is absent from other users' replicas, and so from their prints.
+ * `orders print`: renders a document of an order from the replica, or downloads the server's. Replicas of users without
+ * permission for opportunities lack data, and so do their prints.
  */
 import { writeFile } from "node:fs/promises"
 import { Effect } from "effect"
@@ -26,7 +26,7 @@ interface Wanted {
   readonly order: string
   readonly type: DocumentType
   readonly format: Format
-  /** `-` is standard output; undefined a name in the current folder. */
+  /** File to write, `-` for standard output; undefined for a default name in the current folder. */
   readonly file: string | undefined
 }
 
@@ -49,7 +49,7 @@ export const printOrder = async (context: CommandContext, order: string, flags: 
   return context.isDevice() ? printHere(context, wanted) : printAtServer(context, wanted)
 }
 
-/** Files the document on the server; it is pending until sent. */
+/** Records the document for the server; it is pending until sent. */
 const record = async (context: CommandContext, { order, type }: Wanted) => {
   const path = await opportunityPath(context, order)
   return context.ask({
@@ -63,7 +63,7 @@ const record = async (context: CommandContext, { order, type }: Wanted) => {
   })
 }
 
-/** From the replica alone, as the server does: the same facts, blocks and drawing. */
+/** Renders the document from the replica, with the same facts and functions as the server. */
 const printHere = async (context: CommandContext, wanted: Wanted): Promise<void> => {
   const id = await resolveId(context, "opportunities", wanted.order)
   const device = await context.device()
@@ -94,7 +94,7 @@ const printHere = async (context: CommandContext, wanted: Wanted): Promise<void>
   )
   if (prepared === undefined) throw notFoundError("opportunities", wanted.order)
   const { makeRenderer, background_limit_millis } = await import("../../../../server/print/renderer.ts")
-  // Devices do not hold the logo's content.
+  // Devices do not hold the content of the logo.
   await Effect.runPromise(
     Effect.scoped(
       Effect.gen(function* () {
@@ -117,7 +117,7 @@ const pageOf = async (document: PrintDocument): Promise<string> => {
   const { symbolOf } = await import("../../../../server/print/symbols.ts")
   return htmlPage(document, { symbolOf: ({ symbology, value }) => symbolOf(symbology, value).svg })
 }
-/** Pictures named by hash are on the server. */
+/** The document without pictures, whose content is on the server. */
 const withoutPictures = (document: PrintDocument): PrintDocument => {
   type Blocks = PrintDocument["blocks"]
   const kept = (blocks: Blocks): Blocks =>
@@ -133,7 +133,7 @@ const withoutPictures = (document: PrintDocument): PrintDocument => {
   return { ...document, blocks: kept(document.blocks) }
 }
 
-/** Without a replica the server creates and keeps the document, and its PDF is downloaded. */
+/** Creates the document on the server, for use without a replica, and downloads its PDF. */
 const printAtServer = async (context: CommandContext, wanted: Wanted): Promise<void> => {
   if (wanted.format === "html")
     throw usageError("The server gives PDF alone.", "Log in, so that the page is made here: flightcase login URL …")

@@ -1,4 +1,4 @@
-/** `orders change-status` and `orders cancel`: changes status by name. */
+/** `orders change-status` and `orders cancel`: change the status by name. */
 import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
 import {
   draft,
@@ -24,13 +24,13 @@ interface Step {
 const status_names = Object.keys(statuses) as ReadonlyArray<StatusName>
 const shownWord = (name: string): string => name.replaceAll("_", "-")
 const state_words = ["draft", "quotation", "order"] as const
-/** All values of `--to`, for its help. */
+/** Values of `--to`, for its help. */
 const status_words = [...state_words, ...status_names.filter((word) => word !== "open").map(shownWord)]
 
 const labelOf = (status: { readonly state: number; readonly status: number }): string =>
   statusLabelOf(status)?.toLowerCase() ?? `status ${status.status}`
 
-/** Moves to another state: an order back to a quotation, a quotation to an order. */
+/** Command that changes the state: from order to quotation or back. */
 const toState = (word: (typeof state_words)[number], { state, status }: { state: number; status: number }): Step => {
   const reasoned = (operation: string): Step => ({ operation, body: {} })
   const is_closed = isClosed({ state, status })
@@ -43,7 +43,7 @@ const toState = (word: (typeof state_words)[number], { state, status }: { state:
   return reasoned(is_closed && status === statuses.complete.status ? "reopen" : "reinstate")
 }
 
-/** The step from the current status to the target. Exit 2 if the target belongs to another state. */
+/** Command that changes the current status to the target. Exit 2 if the target belongs to another state. */
 const stepTo = (word: string, header: { readonly state: number; readonly status: number }): Step => {
   const { state } = header
   const number = /^\d+$/.test(word) ? Number(word) : undefined
@@ -63,7 +63,7 @@ const stepTo = (word: string, header: { readonly state: number; readonly status:
     const kind = state === draft ? "a draft" : state === quotation ? "a quotation" : "an order"
     throw usageError(`${shownWord(name)} is no status of ${kind}.`, `It can be ${fitting.join(", ")}.`)
   }
-  // Closed opportunities are reopened by their own move, and get the first status of their state.
+  // Reopening a closed opportunity is a command of its own, and gives the first status of its state.
   if (isClosed(header) && wanted.status === 0)
     return {
       operation: state === order_state && header.status === statuses.complete.status ? "reopen" : "reinstate",
@@ -102,7 +102,7 @@ const askForWord = async (context: CommandContext, state: number): Promise<strin
   )
 }
 
-/** Orders are cancelled; quotations become lost or dead. */
+/** Cancels an order, or sets a quotation to lost or dead. */
 export const cancelOrder: CommandAction = async (context, [named = ""], flags) => {
   const path = await opportunityPath(context, named)
   const header = rowIn(await context.read(path), "opportunity")

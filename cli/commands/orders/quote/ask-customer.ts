@@ -1,4 +1,4 @@
-/** The customer of a new quote: searched as by `find`, or created with it. */
+/** Asks for the customer of a new quote, who is searched for or created. */
 import { type Row, rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { foldForSearch } from "../../../../core/kernel/store/search-index.ts"
@@ -6,11 +6,11 @@ import { usageError } from "../../../base/exit-codes.ts"
 import { membersFound } from "../../../context/resolve-id.ts"
 import type * as terminal from "../../../output/prompt.ts"
 
-/** How questions are asked; replaced in tests. */
+/** Functions that ask questions; replaced in tests. */
 export type Questions = Pick<typeof terminal, "promptText" | "choose">
 
 const found_max = 15
-/** The id of a known customer, or the flags of a new one. */
+/** Flags with the id of an existing customer, or the data of a new one. */
 type CustomerFlags = { readonly [flag in "member" | "newCustomer" | "email" | "phone"]?: string }
 const askForNewCustomer = async ({ promptText: ask }: Questions, name: string): Promise<CustomerFlags> => {
   const newCustomer = await ask("Name", {
@@ -30,7 +30,7 @@ const known = (context: CommandContext, { id, is_on_stop, name }: Customer): Cus
   return { member: String(id) }
 }
 
-/** Search results; contacts with their organisations. */
+/** Members found by a text; contacts are shown with their organisations. */
 const customersFound = async (context: CommandContext, part: string): Promise<ReadonlyArray<Customer>> => {
   const customers = new Map<number, Customer>()
   for (const one of await membersFound(context, part, found_max)) {
@@ -50,8 +50,8 @@ const customersFound = async (context: CommandContext, part: string): Promise<Re
   return [...customers.values()]
 }
 /**
- * An existing customer with the new one's name, if that one is meant; else undefined. Asks on a terminal, refuses
- * elsewhere.
+ * Existing customer with the new one's name, if the user means that one; else undefined. Asks on a terminal, otherwise
+ * it is an error.
  */
 export const sameNamed = async (
   context: CommandContext,
@@ -79,7 +79,7 @@ const customerText = ({ account_number, contact, name }: Customer): string =>
     .filter((text) => typeof text === "string")
     .join("  ")
 
-/** Asks for the customer until one is found, created or skipped. */
+/** Asks until a customer is found, created or skipped. */
 export const askForMember = async (context: CommandContext, questions: Questions): Promise<CustomerFlags> => {
   const { promptText: ask, choose } = questions
   for (;;) {

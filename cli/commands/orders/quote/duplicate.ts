@@ -1,4 +1,4 @@
-/** `quote duplicate`: copies a quotation, with other dates and today's prices. */
+/** `quote duplicate`: copies a quotation, with other dates and current prices. */
 import { rowIn } from "../../../base/answers.ts"
 import { notePending, noteWarnings, printAnswer } from "../../../context/print.ts"
 import { readMoment } from "../../../base/parse-time.ts"

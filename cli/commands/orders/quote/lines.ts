@@ -1,4 +1,4 @@
-/** `quote update` and `quote remove`: lines of a quote, by id, product or name. */
+/** `quote update` and `quote remove`: change lines of a quote, named by id, product or name. */
 import type { Json, JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { type OrderLine, type Row, rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
@@ -14,7 +14,7 @@ import { kindAndPrice, notePriceOf, present } from "../shared/parts.ts"
 const read = async (context: CommandContext, path: string): Promise<Row<"opportunity">> =>
   rowIn(await context.read(path, [["include", "items"]]), "opportunity")
 
-/** Changes one line or, without one, the quote's own fields. */
+/** Changes one line; without a line, the quote's own fields. */
 export const updateQuote: CommandAction = async (context, [named = "", line], flags) => {
   const path = await opportunityPath(context, named)
   const quote = await read(context, path)
@@ -61,7 +61,7 @@ const headerBody = async (context: CommandContext, flags: Flags): Promise<JsonOb
   })
 }
 
-/** `none` as a discount removes a manual one. */
+/** Value of a flag that a word such as `none` clears: null for that word. */
 const cleared = (text: string | undefined, word: string): Json | undefined => (text === word ? null : text)
 const lineBody = async (
   context: CommandContext,
@@ -73,7 +73,7 @@ const lineBody = async (
   const [from, to] = [textFlag(flags, "from"), textFlag(flags, "to")]
   const is_dated = from !== undefined || to !== undefined
   const zone = is_dated ? (await storeOf(context, quote)).zone : "UTC"
-  // A bound that is not sent would reset to the quote's.
+  // Sends both times, as an omitted one would be reset to the quote's.
   const moment = (text: string | undefined, flag: string, field: "starts_at" | "ends_at"): Json | undefined =>
     text !== undefined ? readMoment(context, text, zone, flag) : is_dated ? (item[field] ?? undefined) : undefined
   const optional = flags.optional
@@ -89,7 +89,7 @@ const lineBody = async (
   })
 }
 
-/** Removes lines, each with the lines below it. All are resolved before the first is removed. */
+/** Removes lines with those below them. All names are resolved before the first is removed. */
 export const removeLines: CommandAction = async (context, [named = "", ...codes], flags) => {
   const path = await opportunityPath(context, named)
   const items = itemsOf(await read(context, path))

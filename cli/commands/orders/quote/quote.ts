@@ -1,4 +1,4 @@
-/** `quote`: drafts and quotations, up to the order. */
+/** `quote`: verbs for drafts and quotations, up to the order. */
 import { metaIn, rowIn } from "../../../base/answers.ts"
 import type { ApiRequest, CommandContext } from "../../../context/context.ts"
 import { notePending, noteWarnings, printAnswer, warningsIn } from "../../../context/print.ts"
@@ -54,7 +54,7 @@ const addLine: CommandAction = async (context, [named = "", code = ""], flags) =
 
 // `quote convert`.
 
-/** Converts a draft or quotation to the requested state, in one or two steps. */
+/** Converts a draft or quotation to the requested state, by one or two commands. */
 export const convert: CommandAction = async (context, [named = ""], flags) => {
   const to = flags.to
   if (to !== "quotation" && to !== "order") throw usageError("--to is quotation or order.")
@@ -71,7 +71,7 @@ export const convert: CommandAction = async (context, [named = ""], flags) => {
   if (to === "order" && !(await agreed(context, path, flags))) throw usageError("Nothing was changed.")
   for (const [at, step] of steps.entries()) {
     const answer = await context.ask({ method: "POST", query: [["include", order_parts]], ...step })
-    // Only the first of two steps can be planned: the second depends on its result.
+    // With two commands only the first can be planned, as the second depends on its result.
     if (context.options.plan === true) return printAnswer(context, answer)
     if (at === steps.length - 1) {
       await showOpportunity(context, path)
@@ -81,7 +81,7 @@ export const convert: CommandAction = async (context, [named = ""], flags) => {
   }
 }
 
-/** On a terminal, shows warnings before converting to an order: a customer on stop, a shortage. */
+/** On a terminal, prints warnings before converting to an order, such as a customer on stop or a shortage. */
 const agreed = async (context: CommandContext, path: string, flags: Flags): Promise<boolean> => {
   if (!context.interactive || flags.yes === true || context.options.plan === true) return true
   const actions = await context.read(`${path}/available_actions`)
@@ -93,7 +93,7 @@ const agreed = async (context: CommandContext, path: string, flags: Flags): Prom
 
 // `quote new`.
 
-/** Creates an opportunity with its lines, and converts it to a quotation unless it stays a draft. */
+/** Creates an opportunity with lines, and converts it to a quotation unless it is to be a draft. */
 const newQuote: CommandAction = async (context, _args, flags) => {
   const nothing_given = ["subject", "member", "from", "to", "line"].every((name) => flags[name] === undefined)
   const answers: Flags =
@@ -111,7 +111,7 @@ const newQuote: CommandAction = async (context, _args, flags) => {
     const text = textFlag(answers, name)
     return text === undefined ? undefined : resolveId(context, "members", text)
   }
-  // Everything that may be refused is checked before the customer is created.
+  // All input is checked before the customer is created.
   const starts_at = momentGiven("from")
   const dates = { starts_at, ends_at: momentGiven("to", starts_at) }
   const venue_id = await memberGiven("venue")
@@ -129,7 +129,7 @@ const newQuote: CommandAction = async (context, _args, flags) => {
   const query: Query = [["include", order_parts]]
   const made = await ask({ method: "POST", path: "/api/v1/opportunities", query, body })
   const path = `/api/v1/opportunities/${rowIn(made.body, "opportunity").id}`
-  // Sequential, as each command is decided on the result of the one before.
+  // One after the other, as each command is decided on the result of the previous one.
   const told = [made]
   for (const { name, item_id, quantity } of lines)
     told.push(await ask({ method: "POST", path: `${path}/items`, query, body: { name, item_id, quantity } }))
@@ -144,7 +144,7 @@ const newQuote: CommandAction = async (context, _args, flags) => {
 }
 
 type Ask = CommandContext["ask"]
-/** Sends writes one by one; with --plan each is planned on the effects of those before, as one plan. */
+/** Sends writes one after the other; with --plan each is planned on the effects of the earlier ones. */
 const writesOf = (context: CommandContext) => {
   const asked: Array<ApiRequest> = []
   let planned: ReadonlyArray<QueryResult> = []
@@ -172,7 +172,7 @@ interface Line {
   readonly name: string
   readonly quantity: string
 }
-/** `AURA*12` is twelve of a product. All products are resolved before anything is written. */
+/** Parses products with quantities, such as `AURA*12`, and resolves all before anything is written. */
 const readLines = async (context: CommandContext, given: ReadonlyArray<string>): Promise<ReadonlyArray<Line>> => {
   const lines: Array<Line> = []
   for (const text of given) {
@@ -184,7 +184,7 @@ const readLines = async (context: CommandContext, given: ReadonlyArray<string>):
   return lines
 }
 
-/** The customer of `--new-customer`, created with the given e-mail and phone. */
+/** Creates the customer of `--new-customer`, with e-mail and phone if given; returns the id. */
 const newCustomer = async (context: CommandContext, answers: Flags, ask: Ask): Promise<number | undefined> => {
   const name = textFlag(answers, "newCustomer")
   const contacts = [
@@ -275,7 +275,7 @@ export const declare = (program: Command): void => {
   )
 }
 
-/** Verbs that change or copy existing quotes. */
+/** Declares verbs that change or copy quotes. */
 const declareChanges = (quote: Command): void => {
   const update = withKindAndPrice(
     quote

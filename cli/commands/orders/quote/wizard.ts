@@ -1,4 +1,4 @@
-/** Questions of `quote new` on a terminal: customer, dates, lines; each line shows its price and shortage. */
+/** Asks for customer, dates and lines of `quote new` on a terminal; each line is shown with price and shortage. */
 import { exact } from "../../../../core/values/decimal.ts"
 import { metaIn, type Row, rowIn, rowsIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
@@ -11,14 +11,14 @@ import * as terminal from "../../../output/prompt.ts"
 import { countedFrom, parseMomentIn, readMoment } from "../../../base/parse-time.ts"
 
 export type { Questions }
-/** A line with its price, the products it uses, and its shortage. */
+/** A line with its price, the quantities it needs, and its shortage. */
 interface WizardLine {
   readonly product_id: number
   readonly name: string
   readonly quantity: string
   readonly total: string
   readonly currency: string
-  /** Quantity per product: its own and its accessories'. */
+  /** Quantities by product: that of the line and those of its accessories. */
   readonly needs: ReadonlyMap<number, number>
   readonly hints: ReadonlyArray<string>
 }
@@ -30,7 +30,7 @@ interface Hire {
 
 const found_max = 15
 
-/** Asks, and returns the answers as flags of `quote new`. Exit 2 if abandoned. */
+/** Asks all questions, and returns the answers as flags of `quote new`. Exit 2 if abandoned. */
 export const askForQuote = async (
   context: CommandContext,
   flags: Flags,
@@ -94,7 +94,7 @@ export const askForQuote = async (
   }
 }
 
-/** Asks for lines until an empty answer; shows each with its price, and the total. */
+/** Asks for lines until an empty answer, and prints each with its price, and the total. */
 const askForLines = async (
   context: CommandContext,
   questions: Questions,
@@ -121,7 +121,7 @@ const askForLines = async (
     context.note(`  ${sumOf(lines)}`)
   }
 }
-/** Reprices and recounts all lines: the removed line may have made another one short. */
+/** Calculates all lines again after one was removed, as others may no longer be short. */
 const countedAgain = async (
   context: CommandContext,
   hire: Hire | undefined,
@@ -161,7 +161,7 @@ const review = (context: CommandContext, lines: ReadonlyArray<WizardLine>): stri
         sumOf(lines)
       ].join("\n")
 
-/** A line of a product with accessories: priced for the hire, and checked against the rest left by earlier lines. */
+/** A line of a product with accessories: its price for the hire, and its shortage after the earlier lines. */
 const lineOf = async (
   context: CommandContext,
   hire: Hire | undefined,
@@ -227,7 +227,7 @@ const priced = async (
   return { total: breakdown.total, currency: breakdown.currency, resolved: metaIn(body).resolved === true }
 }
 
-/** Number missing during the hire, as text; undefined if none or unknown. */
+/** Describes how many are missing during the hire; undefined if none or unknown. */
 const shortOf = async (
   context: CommandContext,
   hire: Hire | undefined,
@@ -254,9 +254,7 @@ const shortOf = async (
 }
 const too_far = "These dates are too far off to count what is free."
 
-/**
- * The product with this SKU or barcode, else a choice of those with the text in their name, else the one with this id.
- */
+/** The product that a text names: by SKU or barcode, else by choice among names with the text, else by id. */
 const productMeant = async (
   context: CommandContext,
   text: string,
@@ -304,7 +302,7 @@ const productMeant = async (
 const productBy = async (context: CommandContext, id: number): Promise<Row<"product">> =>
   rowIn(await context.read(`/api/v1/products/${id}`, [["include", "accessories"]]), "product")
 
-/** The message thrown by a check; undefined if it passes. */
+/** Message that a check throws; undefined if it passes. */
 const complaint = (check: () => unknown): string | undefined => {
   try {
     check()

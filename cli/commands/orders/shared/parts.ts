@@ -1,4 +1,4 @@
-/** Parts that several verbs of `quote` need. */
+/** Shared parts of the `quote` verbs. */
 import type { Json, JsonObject } from "../../../../core/kernel/fields/field.ts"
 import type { Command } from "commander"
 import { fixed_charge } from "../../../../core/orders/opportunities/tables/lines.ts"
@@ -8,7 +8,7 @@ import { usageError } from "../../../base/exit-codes.ts"
 import { type Flags, textFlag } from "../../../context/program.ts"
 import { resolveId } from "../../../context/resolve-id.ts"
 
-/** A product by id, SKU or barcode. Exit 3 if there is none. */
+/** Finds a product by id, SKU or barcode. Exit 3 if there is none. */
 export const findProduct = async (
   context: CommandContext,
   code: string
@@ -18,7 +18,7 @@ export const findProduct = async (
   return { item_id, name: product.name }
 }
 
-/** Exit 2 if several exclusive flags are given. */
+/** Value of the only flag given of exclusive ones; undefined without any. Exit 2 if several are given. */
 const oneOf = (flags: Flags, names: { readonly [name: string]: string }): string | undefined => {
   const [given, ...others] = Object.keys(names).filter((name) => flags[name] !== undefined)
   if (others.length > 0) throw usageError(`Give one of ${Object.values(names).join(", ")}, not several.`)
@@ -27,7 +27,7 @@ const oneOf = (flags: Flags, names: { readonly [name: string]: string }): string
 const kind_flags = { rental: "--rental", sale: "--sale", service: "--service" }
 const prices = { price: "--price", unitTotal: "--unit-total", lineTotal: "--line-total", free: "--free" }
 
-/** Flags of `add` and `update` for a line's type and price. */
+/** Adds flags for a line's type and price, for `add` and `update`. */
 export const withKindAndPrice = (command: Command, price: string): Command =>
   command
     .option("--sale", "sale line")
@@ -38,7 +38,7 @@ export const withKindAndPrice = (command: Command, price: string): Command =>
     .option("--line-total <amount>", "manual price of the whole line")
     .option("--free", "free of charge")
 
-/** `before`: the existing line. A price per day clears one for the whole hire. */
+/** Body fields for type and price. `before`: the existing line; a price per day clears its price for the whole hire. */
 export const kindAndPrice = (flags: Flags, before?: OrderLine): { readonly [name: string]: Json | undefined } => {
   const kind = oneOf(flags, kind_flags)
   const price = oneOf(flags, prices)
@@ -56,7 +56,7 @@ export const kindAndPrice = (flags: Flags, before?: OrderLine): { readonly [name
   }
 }
 
-/** Prints the factor of a manual price, if it includes days. */
+/** Prints by how many days a manual price is multiplied, if it is. */
 export const notePriceOf = (context: CommandContext, flags: Flags, body: Json | undefined, line_id: number): void => {
   if (textFlag(flags, "price") === undefined || flags.price === "rate") return
   const line = rowIn(body, "opportunity").items?.find(({ id }) => id === line_id)
@@ -69,6 +69,6 @@ export const notePriceOf = (context: CommandContext, flags: Flags, body: Json | 
   )
 }
 
-/** A body with the given values. */
+/** A body without undefined values. */
 export const present = (values: { readonly [name: string]: Json | undefined }): JsonObject =>
   Object.fromEntries(Object.entries(values).filter((entry): entry is [string, Json] => entry[1] !== undefined))

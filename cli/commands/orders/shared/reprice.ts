@@ -1,4 +1,4 @@
-/** `quote reprice`: updates prices, taxes and terms; `--plan` shows the changes. */
+/** `quote reprice`: updates prices, taxes and terms; `--plan` prints the changes. */
 import { rowsIn } from "../../../base/answers.ts"
 import { notePending, noteWarnings } from "../../../context/print.ts"
 import { columnsNamed, tableText } from "../../../output/table.ts"

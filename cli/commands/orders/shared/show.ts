@@ -12,7 +12,7 @@ import { explanationText } from "../../../output/explanation.ts"
 export const opportunityPath = async (context: CommandContext, named: string): Promise<string> =>
   `/api/v1/opportunities/${await resolveId(context, "opportunities", named)}`
 
-/** The verb `show` of `orders` and `quote`, which name opportunities differently. */
+/** Declares the verb `show` of `orders` or `quote`, with their word for an opportunity. */
 export const declareShow = (parent: Command, noun: "order" | "quote"): void => {
   const show = parent
     .command("show")
@@ -26,8 +26,8 @@ export const declareShow = (parent: Command, noun: "order" | "quote"): void => {
 }
 
 /**
- * Prints an opportunity, with --json as in the API. `asked`: `explain` explains its figures, `outdated` adds figures
- * that would differ today.
+ * Prints an opportunity, with --json as in the API. `asked`: `explain` adds explanations of amounts, `outdated` adds
+ * amounts that would differ now.
  */
 export const showOpportunity = async (context: CommandContext, path: string, asked: Query = []): Promise<void> => {
   const included = "items,costs,member,venue,store"

@@ -1,14 +1,14 @@
-/** Allocated units that will be out of service, with free replacements. */
+/** Notes allocated units that will be out of service, with free replacements. */
 import { isJsonObject, type JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { type Row, type RowOfList, rowsIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { numberText } from "../../../../core/values/text.ts"
 
-/** A line for each. */
+/** Notes each unit of a response in a line. */
 export const tellToReplace = (context: CommandContext, body: JsonObject): void => {
   for (const { says } of rowsIn(body, "to_replace")) context.note(`! ${String(says)}`)
 }
-/** Once per order in a list of shortages. */
+/** Notes units of the orders in a list of shortages, once per order. */
 export const tellOrdersToReplace = (context: CommandContext, rows: ReadonlyArray<RowOfList<"shortages">>): void => {
   const orders = new Map(rows.map(({ opportunity }) => [opportunity.id, opportunity]))
   for (const { id, number, to_replace } of orders.values()) {
@@ -18,7 +18,7 @@ export const tellOrdersToReplace = (context: CommandContext, rows: ReadonlyArray
       context.note(`! ${named}: ${to_replace} ${are} out of service; orders shortages ${id} names them.`)
   }
 }
-/** Without fully dispatched lines, which are summarised in one sentence. */
+/** Rows without fully dispatched lines, which are noted in one sentence. */
 export const withoutOut = (
   context: CommandContext,
   rows: ReadonlyArray<RowOfList<"shortages">>
@@ -29,7 +29,7 @@ export const withoutOut = (
   if (out > 0) context.note(`${out} ${are} out already and not shown; --json has all.`)
   return left
 }
-/** The same for an order with units, for users who may see shortages. */
+/** Notes units of one order, for users who may see shortages. */
 export const noteToReplace = async (
   context: CommandContext,
   path: string,

@@ -1,4 +1,4 @@
-/** `orders shortages`: the short lines of one order, and its waiting lines. */
+/** `orders shortages`: prints the short and waiting lines of an order. */
 import { unpagedMeta } from "../../../../core/kernel/endpoints/resource.ts"
 import { rowsIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"

@@ -1,4 +1,4 @@
-/** `shortages wait|leave|waiting`: lines waiting for goods. */
+/** `shortages wait|leave|waiting`: manages lines that wait for goods. */
 import type { Json, JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { unpagedMeta } from "../../../../core/kernel/endpoints/resource.ts"
 import type { QueryResult } from "../../../../sync/device/device.ts"
@@ -27,7 +27,7 @@ export const showWaiting = async (context: CommandContext, order: string | undef
   await printAnswer(context, { status: 200, body: { shortage_waits: shown, meta: unpagedMeta(rows.length) } })
 }
 
-/** A line of an order by id, or by name if unique. */
+/** Id of an order's line, given by id, or by name if unique. */
 const lineOf = async (context: CommandContext, path: string, text: string): Promise<number> => {
   if (looksLikeId(text)) return Number(text)
   const { items } = rowIn(await context.read(path, [["include", "items"]]), "opportunity")

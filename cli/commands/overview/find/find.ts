@@ -1,4 +1,4 @@
-/** `find`: members, orders, products, documents and units with their location, by words or code. */
+/** `find`: searches members, orders, products, documents and units by words or code, with their location. */
 import type { Command } from "commander"
 import { withAction } from "../../../context/program.ts"
 

@@ -1,4 +1,4 @@
-/** Search results, a table per kind; exit 3 without any. */
+/** Prints search results as a table per kind; exit 3 without any. */
 import { search_kinds, type SearchKind } from "../../../../core/overview/search/kinds.ts"
 import { clockText, numberText } from "../../../../core/values/text.ts"
 import { dayOf } from "../../../../core/values/time.ts"
@@ -25,7 +25,7 @@ type Search = Row<"search">
 const where: Column<{ readonly where: { readonly text: string } }> = { title: "WHERE", of: (row) => row.where.text }
 const columns: { readonly [K in SearchKind]: ReadonlyArray<Column<Search[K][number]>> } = {
   units: [
-    // The first code it has.
+    // The unit's first available code.
     { title: "CODE", of: (row) => row.asset_number ?? row.serial_number ?? row.barcode ?? "" },
     { title: "UNIT", of: ({ item_name, product_name }) => item_name ?? product_name },
     column("quantity_held", "HELD"),
@@ -77,7 +77,7 @@ const printFound = (context: CommandContext, found: Search): void => {
   const lists = found_kinds
     .map((kind) => listOf(found, kind))
     .filter(({ is_empty }) => !is_empty)
-    // Exact matches of a code come before partial ones.
+    // Kinds with exact matches of a code come first.
     .toSorted((one, other) => Number(other.has_exact) - Number(one.has_exact))
   for (const { kind, table } of lists) {
     const heading = styled(colour, "bold", search_kinds[kind])
@@ -89,7 +89,7 @@ const printFound = (context: CommandContext, found: Search): void => {
 }
 const listOf = <K extends SearchKind>(found: Search, kind: K) => {
   const rows: ReadonlyArray<Search[K][number]> = found[kind]
-  // Orders of several stores may share a number: these are shown with their store.
+  // Orders of several stores may share a number, so the store is shown.
   const is_of_several = kind === "orders" && new Set(found.orders.map(({ store_name }) => store_name)).size > 1
   return {
     kind,

@@ -1,4 +1,4 @@
-/** The day as tables, or as JSON from the API. */
+/** Prints the day as tables, or as JSON from the API. */
 import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
 import type { Query } from "../../../../core/kernel/lists/query.ts"
 import type { OrderList } from "../../../../core/overview/today/words.ts"
@@ -12,7 +12,7 @@ import { parseDay } from "../../../base/parse-time.ts"
 import { type Flags, textFlag } from "../../../context/program.ts"
 import { companyZone, resolveStore } from "../../../context/resolve-id.ts"
 
-/** The query of the flags: `tomorrow` in the store's zone, or the company's for all stores. */
+/** Query from the flags; `tomorrow` is in the store's zone, or the company's for all stores. */
 export const todayQuery = async (context: CommandContext, flags: Flags): Promise<Query> => {
   const [date, named] = [textFlag(flags, "date"), textFlag(flags, "store")]
   const store = named === undefined ? undefined : await resolveStore(context, named)
@@ -82,7 +82,7 @@ interface Section {
   readonly title: string
   readonly count: number
   readonly more: boolean
-  /** `first`: a column before its own. */
+  /** Formats the table; `first`: columns before its own. */
   readonly table: (...first: ReadonlyArray<Column>) => string
 }
 const sectionsOf = (today: Today, terminal: Terminal): ReadonlyArray<Section> => {
@@ -108,7 +108,10 @@ const sectionsOf = (today: Today, terminal: Terminal): ReadonlyArray<Section> =>
   ]
 }
 
-/** Non-empty lists under their counts, empty ones in one line. In a pipe each row starts with its list's name. */
+/**
+ * Formats the day: lists with rows below their counts, empty ones in one line. In pipes each row starts with its list's
+ * name.
+ */
 export const todayText = ({ terminal }: Pick<CommandContext, "terminal">, today: Today): string => {
   const sections = sectionsOf(today, terminal)
   if (!terminal.is_tty) return sections.map(({ name, table }) => table({ title: "", of: () => name })).join("")

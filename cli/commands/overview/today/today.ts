@@ -1,4 +1,7 @@
-/** `today`: dispatches, returns, overdue and short orders, preparations, unpaid invoices and suppliers' deliveries. */
+/**
+ * `today`: prints dispatches, returns, overdue and short orders, preparations, unpaid invoices and suppliers'
+ * deliveries.
+ */
 import type { Command } from "commander"
 import { withAction } from "../../../context/program.ts"
 

@@ -1,4 +1,4 @@
-/** `today --watch`: redraws the day on every change, until stopped. */
+/** `today --watch`: prints the day again at every change, until stopped. */
 import type { Query } from "../../../../core/kernel/lists/query.ts"
 import { rowIn } from "../../../base/answers.ts"
 import { watch_lock } from "../../../context/background.ts"
@@ -11,12 +11,12 @@ import type { Flags } from "../../../context/program.ts"
 import { stopOnSignals } from "../../../base/stop-signals.ts"
 import { todayQuery, todayText } from "./show.ts"
 
-/** Poll interval, as lateness depends on the clock alone. */
+/** Interval for printing without news, as orders become late by time alone. */
 const clock_millis = 30_000
-/** Changes in quick succession are shown once. */
+/** Delay that combines changes in quick succession. */
 const settle_millis = 200
 
-/** Kept out of the compared text, so that only news makes it differ. */
+/** Text without the time of its generation, for comparison. */
 const withoutItsTime = (text: string): string => text.replace(/"generated_at":"[^"]*",?/, "")
 
 export const watchToday = async (context: CommandContext, flags: Flags): Promise<number> => {
@@ -55,7 +55,7 @@ interface Following {
   readonly stop: AbortController
   readonly offline: (text: string) => void
 }
-/** Follows the server like sync --watch, or only the files another such process writes. */
+/** Calls `look` at changes: follows the server like sync --watch, or watches files written by such a process. */
 const follow = async (context: CommandContext, { look, offline, stop }: Following) => {
   const { keptInSync, onRecorded } = await import("../../offline/sync/watch.ts")
   const end_watching = onRecorded(context.folder())(look)

@@ -1,4 +1,4 @@
-/** Inviting users and sending login codes: the mails sent, their recipients and expiry. */
+/** Invites users and sends login codes, and prints recipients and expiry. */
 import { Schema } from "effect"
 import type { Query } from "../../../../core/kernel/lists/query.ts"
 import { decodeAnswer, decoderOf, rowIn, rowsIn } from "../../../base/answers.ts"
@@ -20,7 +20,7 @@ const reset = decoderOf(() =>
   Schema.Struct({ message: Schema.String, sent_to: Schema.String, expires_at: Schema.String })
 )
 
-/** Sent through the server if reachable, so the mail goes at once; otherwise with the next sync. */
+/** Invites a user: through the server if reachable, so that the mail is sent at once, else with the next sync. */
 export const inviteUser = async (context: CommandContext, email: string, flags: Flags): Promise<void> => {
   const { name, role = [], send } = flags
   const body = {
@@ -44,7 +44,7 @@ export const inviteUser = async (context: CommandContext, email: string, flags: 
   )
 }
 
-/** Without a mail server, the inviting user passes the code on. */
+/** Advice to pass on the code, for a server without mail. */
 export const codeText = async (context: CommandContext, name: string, code: string): Promise<string> =>
   `No mail server is set: pass this on to ${name}; it opens the account once, within seven days:\n` +
   `  flightcase login ${(await context.server()).url} --code ${code}`

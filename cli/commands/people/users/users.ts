@@ -1,4 +1,4 @@
-/** `users`: the verbs of the API's noun, and access by invitation or a new code. */
+/** `users`: inviting users and sending login codes; the verbs of the API's noun are added. */
 import type { Command } from "commander"
 import { repeatable, withAction } from "../../../context/program.ts"
 

@@ -1,6 +1,4 @@
-/**
- * `purchase-orders`: an order with its lines and their outstanding quantities. The verbs of the API's noun are added.
- */
+/** `purchase-orders`: showing an order and adding lines; the verbs of the API's noun are added. */
 import type { Command } from "commander"
 import { withAction } from "../../../context/program.ts"
 

@@ -1,9 +1,9 @@
-/** Answers entered in a terminal and refused by the server: a file keeps them, with which `setup` resumes. */
+/** Keeps answers that the server rejected in a file, with which `setup` can resume. */
 import { writeFileSync } from "node:fs"
 import type { House } from "./house.ts"
 
 const names_max = 100
-/** Writes them to the current folder, without secrets. Returns advice on how to continue. */
+/** Writes answers to the current folder, without secrets; returns advice on how to continue. */
 export const keepAnswers = (house: House): string => {
   const { smtp_url, ...mail } = house.mail ?? {}
   const content = `${JSON.stringify({ ...house, mail }, null, 2)}\n`

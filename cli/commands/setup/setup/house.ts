@@ -1,4 +1,4 @@
-/** Input of `setup`: from a file, from flags or from answers on a terminal. Each part is optional. */
+/** Input of `setup`: from a file, flags, or answers on a terminal. Each part is optional. */
 import { Schema } from "effect"
 import { isJsonObject, type JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { parseJson } from "../../../../core/kernel/fields/input.ts"
@@ -6,7 +6,7 @@ import { decoderOf } from "../../../base/answers.ts"
 import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"
 import { type Flags, listFlag, textFlag } from "../../../context/program.ts"
 
-/** Trimmed like on the server, for comparison with its values. */
+/** Text, trimmed as on the server so that values can be compared. */
 const said = Schema.Trim
 const text = Schema.optionalKey(said)
 const company = Schema.Struct({
@@ -46,13 +46,13 @@ const house = Schema.Struct({
   prices_include_tax: Schema.optionalKey(Schema.Boolean),
   contacts_as_customers: Schema.optionalKey(Schema.Boolean),
   taxes: Schema.optionalKey(Schema.Array(tax)),
-  /** Members and products without a tax class get the default one. */
+  /** Whether members and products without a tax class get the default one. */
   assign_tax_classes: Schema.optionalKey(Schema.Boolean),
   stores: Schema.optionalKey(Schema.Array(store)),
   people: Schema.optionalKey(Schema.Array(person)),
   logo: text,
   numbers: Schema.optionalKey(Schema.Record(Schema.String, said)),
-  /** Numbers such as Q-0001; the default for a new company without documents. */
+  /** Whether numbers have a prefix such as Q-0001; default: true for a new company without documents. */
   short_numbers: Schema.optionalKey(Schema.Boolean),
   mail: Schema.optionalKey(mail)
 })
@@ -70,7 +70,7 @@ const house_keys: { readonly [part: string]: ReadonlyArray<string> } = {
   people: Object.keys(person.fields),
   mail: Object.keys(mail.fields)
 }
-/** Kinds of numbers with a prefix. */
+/** Kinds of documents whose numbers have a prefix. */
 export const numbered = ["opportunity", "invoice", "proforma", "credit_note", "purchase_order", "document"] as const
 
 /** Default prefixes of short numbers. */
@@ -83,7 +83,7 @@ export const short_prefixes: { readonly [kind in (typeof numbered)[number]]: str
   document: "D-"
 }
 
-/** Output of `setup --example`: usable as it is, so without a logo, whose file would have to exist. */
+/** Output of `setup --example`, usable as it is; without a logo, whose file would have to exist. */
 export const example: House = {
   company: {
     name: "Northlight Rental",
@@ -116,7 +116,7 @@ export const example: House = {
 }
 
 const decode = decoderOf<House>(() => house)
-/** Parses a setup file. Exit 5 naming each fault and its place. */
+/** Parses a setup file. Exit 5 naming each fault with its place. */
 export const houseFrom = (name: string, content: string): House => {
   let value: unknown
   try {
@@ -162,7 +162,7 @@ const companyFlags: { readonly [flag: string]: keyof Company } = {
   phone: "phone",
   taxNumber: "tax_number"
 }
-/** The setup given by flags. */
+/** Input from flags. */
 export const houseOfFlags = (flags: Flags): House => {
   const company_given = textFlags(flags, companyFlags)
   const taxes = listFlag(flags, "tax").map((given, at): Tax => ({ ...pairOf("--tax", given), standard: at === 0 }))
@@ -191,15 +191,15 @@ const textFlags = (flags: Flags, fields: { readonly [flag: string]: string }): J
       return given === undefined ? [] : [[field, given]]
     })
   )
-/** The first duplicate name. */
+/** First duplicate name; undefined if there is none. */
 export const firstTwice = (names: ReadonlyArray<string>): string | undefined =>
   names.find((name, at) => names.indexOf(name) !== at)
 
-/** A percentage as typed: `23%`, `19,5 %`. */
+/** A percentage without sign and decimal comma: from `23%` or `19,5 %`. */
 export const plainRate = (text: string): string => text.replace(/\s*%$/, "").replace(/^(\d+),(\d+)$/, "$1.$2")
-/** An address as copied from a mail program: `Ann Reed <ann@example.com>`. */
+/** The address in a text copied from a mail program: `Ann Reed <ann@example.com>`. */
 export const plainAddress = (text: string): string => /^[^<>]*<([^<>\s]+)>$/.exec(text)?.[1] ?? text
-/** Normalises percentages and addresses for the server. */
+/** The input with percentages and addresses in the server's form. */
 export const plainHouse = (given: House): House => {
   const { company, mail, people, taxes } = given
   return {
@@ -213,7 +213,7 @@ export const plainHouse = (given: House): House => {
   }
 }
 
-/** Flags override the file field by field: taxes and stores by name, people by address. */
+/** The file's input with flags applied field by field: taxes and stores by name, people by address. */
 export const withFlags = (file: House, flags: House): House => {
   const { company, mail, numbers, people, stores, taxes } = flags
   const names_usual = file.taxes?.some(({ standard }) => standard === true) === true
@@ -224,7 +224,7 @@ export const withFlags = (file: House, flags: House): House => {
     ...(mail === undefined ? {} : { mail: { ...file.mail, ...mail } }),
     ...(numbers === undefined ? {} : { numbers: { ...file.numbers, ...numbers } }),
     ...(stores === undefined ? {} : { stores: joined(file.stores, stores, ({ name }) => name) }),
-    // The first flag is the default tax, unless the file marks one.
+    // The first flag is the default tax, unless the file marks another.
     ...(taxes === undefined
       ? {}
       : {
@@ -238,13 +238,13 @@ export const withFlags = (file: House, flags: House): House => {
   }
 }
 export const addressOf = ({ email }: Person): string => email.toLowerCase()
-/** A person without roles keeps those of the file. */
+/** The person from flags, with the file's roles if they have none. */
 const withRoles = (before: Person, after: Person): Person => ({
   ...before,
   ...after,
   roles: after.roles.length === 0 ? before.roles : after.roles
 })
-/** Duplicates in `after` stay, to be refused. */
+/** Merges two lists by key; duplicates in `after` are kept, to be rejected. */
 const joined = <T>(
   before: ReadonlyArray<T> = [],
   after: ReadonlyArray<T>,
@@ -266,7 +266,7 @@ const pairOf = (flag: string, given: string): { readonly name: string; readonly 
   if (at <= 0) throw usageError(`${flag} wants NAME=VALUE, and ${JSON.stringify(given)} is none.`)
   return { name: given.slice(0, at).trim(), rate: given.slice(at + 1).trim() }
 }
-/** `Ann Reed <ann@example.com>: Sales, Warehouse` */
+/** Parses a person: `Ann Reed <ann@example.com>: Sales, Warehouse`. */
 const personOf = (given: string): Person => {
   const [, name = "", email = "", roles = ""] = /^\s*([^<>]+?)\s*<([^<>\s]+)>\s*(?::\s*(.*))?$/.exec(given) ?? []
   if (email === "")

@@ -1,4 +1,4 @@
-/** Present configuration of a server, for comparison by `setup`. */
+/** Reads the current configuration of a server, for `setup` to compare with. */
 import type { Json, JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { objectBody, type Row, rowIn, type RowOfList, rowsIn, totalOf } from "../../../base/answers.ts"
 import type { Query } from "../../../../core/kernel/lists/query.ts"
@@ -13,19 +13,19 @@ export interface Present {
   readonly tax_rates: ReadonlyArray<RowOfList<"tax_rates">>
   readonly tax_rules: ReadonlyArray<RowOfList<"tax_rules">>
   readonly tax_classes: { readonly [kind in ClassedKind]: ReadonlyArray<TaxClass> }
-  /** Number without a tax class, which are untaxed. */
+  /** Number of rows without a tax class, which are untaxed, by kind. */
   readonly without_class: { readonly [kind in ClassedKind]: number }
   readonly stores: ReadonlyArray<RowOfList<"stores">>
   readonly users: ReadonlyArray<RowOfList<"users">>
   readonly roles: ReadonlyArray<RowOfList<"roles">>
-  /** Whether orders, invoices or purchase orders are numbered already. */
+  /** Whether orders, invoices or purchase orders have numbers already. */
   readonly has_numbers: boolean
-  /** File name and SHA-256 of the logo; undefined without one. */
+  /** Attachment of the logo; undefined without one. */
   readonly logo: Row<"attachment"> | undefined
 }
 type TaxClass = RowOfList<"product_tax_classes">
 
-/** Tables with tax classes, their column, and their customers or goods. */
+/** Tables with tax classes: their column, and words for their rows. */
 export const classed_kinds = {
   members: {
     column: "sale_tax_class_id",
@@ -36,14 +36,14 @@ export const classed_kinds = {
   products: { column: "tax_class_id", classes: "product_tax_classes", only: [], words: ["product", "products"] }
 } as const
 export type ClassedKind = keyof typeof classed_kinds
-/** The first of a kind without a tax class, and their number. */
+/** First rows of a kind without a tax class, and their number. */
 export const withoutClass = async (context: CommandContext, kind: ClassedKind) => {
   const { column, only } = classed_kinds[kind]
   const query: Query = [["per_page", "100"], [`q[${column}_null]`, "1"], ...only]
   const answer = await atServer(context, "GET", kind, undefined, { query })
   return { rows: rowsIn(answer, kind), total: totalOf(answer) }
 }
-/** "3 customers and 12 products have no tax class"; undefined without any. */
+/** Describes rows without tax class: "3 customers and 12 products have no tax class"; undefined if none. */
 export const withoutClassText = ({ without_class }: Present): string | undefined => {
   const found = (Object.keys(classed_kinds) as ReadonlyArray<ClassedKind>).filter((kind) => without_class[kind] > 0)
   const text = found.map((kind) => {
@@ -70,7 +70,7 @@ export const atServer = async (
 const anyOf = async (context: CommandContext, name: string): Promise<boolean> =>
   rowsIn(await atServer(context, "GET", name, undefined, { query: [["per_page", "1"]] }), name).length > 0
 
-/** A company without a name and documents. */
+/** Whether the company is new, without a name and documents. */
 export const isNew = ({ has_numbers, settings }: Present): boolean =>
   !has_numbers && (settings.company?.name ?? "") === ""
 
@@ -118,9 +118,9 @@ export const presentAt = async (context: CommandContext): Promise<Present> => {
   }
 }
 
-// Time zone and currency that a country suggests at the first set-up.
+// Time zone and currency proposed for a country in the first setup.
 
-/** Where most people live, of countries with several zones. */
+/** Time zones where most people live, for countries with several. */
 const main_zones: { readonly [country: string]: string } = {
   AR: "America/Argentina/Buenos_Aires",
   AU: "Australia/Sydney",
@@ -142,15 +142,15 @@ const main_zones: { readonly [country: string]: string } = {
   UA: "Europe/Kyiv",
   US: "America/New_York"
 }
-/** This machine's, if it is one of the country's; undefined if the country has several others. */
+/** Time zone in a country: the machine's if it is one of these, or the only one; undefined if there are several. */
 const zoneIn = (country: string, machine: string): string | undefined => {
-  // Not in the types of this version of the language yet.
+  // Not yet in the types of this language version.
   const locale = new Intl.Locale("und", { region: country }) as { readonly getTimeZones?: () => ReadonlyArray<string> }
   const zones = locale.getTimeZones?.() ?? []
   return zones.includes(machine) ? machine : (main_zones[country] ?? (zones.length === 1 ? zones[0] : undefined))
 }
 
-/** Defaults of the first setup. The machine's zone applies if the country has none. */
+/** Defaults of the first setup; if the country gives no zone, the machine's. */
 export const proposedBy = (
   country_code: string | undefined,
   { currencies }: Pick<Present, "currencies">,
@@ -168,7 +168,7 @@ export const proposedBy = (
 
 export const usualClass = (kind: ClassedKind, { tax_classes }: Present): TaxClass | undefined =>
   tax_classes[kind].find((one) => one.is_default)
-/** Rule of default customers and a product class. */
+/** Tax rule of default customers and a product class. */
 export const ruleFor = (product_class: TaxClass | undefined, present: Present): RowOfList<"tax_rules"> | undefined =>
   present.tax_rules.find(
     (one) =>
@@ -176,10 +176,10 @@ export const ruleFor = (product_class: TaxClass | undefined, present: Present): 
       one.organisation_tax_class_id === usualClass("members", present)?.id &&
       one.product_tax_class_id === product_class?.id
   )
-/** The rate of a new server, which the first tax given replaces. */
+/** Rate of a new server, which the first given tax replaces. */
 export const seededRate = ({ tax_rates }: Present): RowOfList<"tax_rates"> | undefined =>
   tax_rates.find((one) => one.name === "Standard" && Number(one.rate) === 20)
-/** The usual tax, once one was chosen; undefined on a new server. */
+/** The default tax, once one was chosen; undefined on a new server. */
 export const usualTax = (present: Present): RowOfList<"tax_rates"> | undefined => {
   const rule = ruleFor(usualClass("products", present), present)
   const rate = present.tax_rates.find((one) => one.id === rule?.tax_rate_id)

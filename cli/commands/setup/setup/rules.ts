@@ -1,4 +1,4 @@
-/** The server's rules applied to the input of `setup`: while typing, in plans and in runs. */
+/** Applies the server's rules to the input of `setup`, while typing and before writing. */
 import { catalogue } from "../../../../core/catalogue.ts"
 import type { Fields, JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { readFields } from "../../../../core/kernel/fields/input.ts"
@@ -9,7 +9,7 @@ import type { Present } from "./present.ts"
 
 export const settingsOf = (group: string): Fields => catalogue.settings[group] ?? {}
 const fieldsOf = (endpoint: string): Fields => catalogue.endpoints.find(({ name }) => name === endpoint)?.fields ?? {}
-/** Request fields of each part of a setup. */
+/** Request fields of the parts of a setup. */
 export const parts = {
   company: settingsOf("company"),
   mail: settingsOf("mail"),
@@ -21,20 +21,20 @@ export const parts = {
 type Part = keyof typeof parts
 type Problems = { readonly [field: string]: ReadonlyArray<string> }
 
-/** A setup holds no money. */
+/** Currency to parse fields with; none, as a setup has no amounts. */
 const base_currency = ""
-/** Normalises as the server does: `gb` becomes GB, and an empty text null. */
+/** Values as the server stores them: `gb` becomes GB, and an empty text null. */
 export const asStored = (fields: Fields, values: JsonObject): JsonObject =>
   readFields(fields, values, { mode: "update", base_currency }).values
 
-/** Error of one answer; undefined if valid. */
+/** Error of an answer; undefined if valid. */
 export const problemIn = (part: Part, name: string, text: string): string | undefined => {
   const field = parts[part][name]
   if (field === undefined) return undefined
   const { errors } = readFields({ [name]: field }, { [name]: text }, { mode: "create", base_currency })
   return Object.values(errors)[0]?.[0]
 }
-/** Error of a currency; undefined if supported by the server. */
+/** Error of a currency; undefined if the server supports it. */
 export const currencyProblem = (code: string, { currencies }: Present): string | undefined => {
   const codes = currencies.map((one) => one.code)
   if (codes.includes(code)) return undefined
@@ -46,7 +46,7 @@ export const twiceProblem = (names: ReadonlyArray<string>): string | undefined =
   return twice === undefined ? undefined : `${twice} is named twice.`
 }
 
-/** Checks the whole setup before anything is written. Exit 5 naming the fields. */
+/** Checks the whole input before anything is written. Exit 5 naming the fields. */
 export const refuseWrong = (house: House, present: Present): void => {
   const problems = { ...fieldProblems(house), ...sumProblems(house), ...knownProblems(house, present) }
   const message = Object.values(problems)[0]?.[0]
@@ -57,7 +57,7 @@ export const refuseWrong = (house: House, present: Present): void => {
   })
 }
 
-/** Each field by itself. */
+/** Errors of single fields. */
 const fieldProblems = ({ company, mail, numbers, people, stores, taxes }: House): Problems => {
   const in_settings = (part: Part, values: JsonObject = {}): Problems =>
     readFields(parts[part], values, { mode: "update", base_currency, path: `${part}.` }).errors
@@ -77,11 +77,11 @@ const fieldProblems = ({ company, mail, numbers, people, stores, taxes }: House)
     ...in_rows("people", people)
   }
 }
-/** Prefixes of numbers as settings. */
+/** Settings for the prefixes of numbers. */
 export const prefixes = (numbers: House["numbers"] = {}): JsonObject =>
   Object.fromEntries(Object.entries(numbers).map(([kind, prefix]) => [`${kind}.prefix`, prefix]))
 
-/** Errors across fields. */
+/** Errors that involve several fields. */
 const sumProblems = ({ people = [], stores = [], taxes = [] }: House): Problems => {
   const usual = taxes.filter(({ standard }) => standard === true).map(({ name }) => name)
   const told = {
@@ -95,7 +95,7 @@ const sumProblems = ({ people = [], stores = [], taxes = [] }: House): Problems 
   }
   return problemsOf(told)
 }
-/** References to missing names. */
+/** Errors of names that do not exist. */
 const knownProblems = ({ company, numbers = {}, people = [] }: House, present: Present): Problems => {
   const kind = Object.keys(numbers).find((one) => !numbered.some((known) => known === one))
   const roles = present.roles.map((one) => one.name)

@@ -1,4 +1,4 @@
-/** `setup`: configures a new server for a company: its name, money, taxes, stores, people, documents and mail. */
+/** `setup`: configures a server for a company: name, money, taxes, stores, people, documents and mail. */
 import { readFile } from "node:fs/promises"
 import { dirname, resolve } from "node:path"
 import type { Command } from "commander"
@@ -111,7 +111,7 @@ const offerClasses = (context: CommandContext, present: Present): void => {
   if (found !== undefined) context.note(`! ${found}; flightcase setup --assign-tax-classes gives them the default one.`)
 }
 
-/** The parts are sent one by one: a refusal lists those already set. */
+/** Runs the remaining steps one by one; after an error, those done are listed. */
 const carriedOut = async (one: SetupStep, at: number, due: ReadonlyArray<SetupStep>): Promise<void> => {
   try {
     await one.carryOut?.()
@@ -129,8 +129,8 @@ const carriedOut = async (one: SetupStep, at: number, due: ReadonlyArray<SetupSt
 }
 
 /**
- * The first --tax is the usual tax of a new server. Once one was chosen it stays: other taxes get a class of
- * their own, and only a file with `standard` changes which one is usual.
+ * The first --tax is the default of a new server. Once a default was chosen, taxes from flags get classes of their own,
+ * and only `standard` in a file changes it.
  */
 const keepingUsualTax = (context: CommandContext, house: House, present: Present): House => {
   const usual = usualTax(present)
@@ -145,7 +145,7 @@ const keepingUsualTax = (context: CommandContext, house: House, present: Present
   return { ...house, taxes }
 }
 
-/** On the first setup, the country's time zone and currency are the defaults. */
+/** The input with the country's time zone and currency as defaults, on the first setup. */
 const withProposed = (context: CommandContext, house: House, present: Present): House => {
   const { base_currency, name = "", timezone } = present.settings.company ?? {}
   if (name !== "") return house
@@ -161,7 +161,7 @@ const withProposed = (context: CommandContext, house: House, present: Present): 
   if (taken.base_currency !== undefined) context.note(`The currency is ${currency}; --currency names another.`)
   return { ...house, ...(Object.keys(taken).length === 0 ? {} : { company: { ...company, ...taken } }) }
 }
-/** The current configuration in the form of a setup, for display. */
+/** Current configuration in the form of the input, for display. */
 const presentHouse = ({ settings, stores, tax_rates, users }: Present): House => {
   const company = settings.company ?? {}
   const texts = Object.fromEntries(
@@ -191,7 +191,7 @@ const houseOfFile = async (path: string): Promise<House> => {
     )
   }
   const house = houseFrom(path, content)
-  // A logo is named relative to the file.
+  // Path of a logo, relative to the file that names it.
   return house.logo === undefined || is_input ? house : { ...house, logo: resolve(dirname(path), house.logo) }
 }
 const textOfInput = async (): Promise<string> => {

@@ -1,4 +1,4 @@
-/** Steps that configure a server, and those already done. Repeating them changes nothing. */
+/** Steps that configure a server, each done or to be done; running them again changes nothing. */
 import { readFileSync } from "node:fs"
 import { basename } from "node:path"
 import { Result } from "effect"
@@ -17,10 +17,10 @@ import { asStored, parts, prefixes, settingsOf } from "./rules.ts"
 export interface SetupStep {
   readonly part: "company" | "customers" | "taxes" | "stores" | "people" | "logo" | "numbers" | "mail"
   readonly what: string
-  /** As text: `Europe/London`, or `UTC → Europe/London`. */
+  /** Value for display: `Europe/London`, or `UTC → Europe/London`. */
   readonly value: string
   readonly is_set: boolean
-  /** Runs in order; undefined if already set. */
+  /** Runs the step, in order; undefined if nothing is to be done. */
   readonly carryOut: (() => Promise<unknown>) | undefined
 }
 const step = (
@@ -95,7 +95,7 @@ const settingSteps = (
   const values = asStored(settingsOf(group), given)
   const now = settings[group] ?? {}
   const due = Object.entries(values).filter(([key, value]) => now[key] !== value)
-  // One request per group, so that all or none of its settings are saved.
+  // One request per group sets all or none of its settings.
   const put = () => atServer(context, "PUT", `settings/${group}`, { settings: Object.fromEntries(due) })
   return Object.entries(values).map(([key, value]) => {
     const what = key.replaceAll(/[_.]/g, " ")
@@ -117,7 +117,7 @@ const settingSteps = (
 }
 
 const short_digits = 4
-/** Short numbers of all kinds; existing prefixes stay. */
+/** Step that sets short numbers of all kinds, keeping existing prefixes. */
 const shortNumbers = (
   context: CommandContext,
   { numbers = {} }: House,
@@ -155,7 +155,7 @@ const currencyEnabled = (
       ]
 }
 
-/** The default tax applies to the default product class; every other tax gets a class of its name. */
+/** Steps for a tax: the default applies to the default product class, others to a new class with their name. */
 const taxSteps = (context: CommandContext, tax: Tax, present: Present): ReadonlyArray<SetupStep> => {
   const rate = Number(tax.rate).toFixed(4)
   const row = present.tax_rates.find((one) => one.name === tax.name)
@@ -196,7 +196,7 @@ const taxSteps = (context: CommandContext, tax: Tax, present: Present): Readonly
   const what = is_usual ? "the usual tax" : "tax class of products"
   return [rated, step("taxes", what, tax.name, is_applied ? undefined : apply)]
 }
-/** A new server's initial rate, once another one is the default: unused, it would only be chosen by mistake. */
+/** Step that deactivates a new server's unused first rate, which could be chosen by mistake. */
 const retireSeeded = (
   context: CommandContext,
   taxes: ReadonlyArray<Tax>,
@@ -215,7 +215,7 @@ const retireSeeded = (
       ]
 }
 
-/** The class "Exempt" of a new server has no rule; without one the default tax would apply (rules/opportunities 8). */
+/** Step for the class "Exempt" of a new server: without a rule the default tax would apply (rules/opportunities 8). */
 const exemptStep = (context: CommandContext, taxes: ReadonlyArray<Tax>, present: Present): ReadonlyArray<SetupStep> => {
   const exempt = present.tax_classes.products.find((one) => one.name === "Exempt")
   const zero = present.tax_rates.find((one) => one.is_active && Number(one.rate) === 0)
@@ -232,7 +232,7 @@ const exemptStep = (context: CommandContext, taxes: ReadonlyArray<Tax>, present:
   ]
 }
 
-/** Gives customers and products without a tax class the default one. */
+/** Steps that give rows without a tax class the default one. */
 const classSteps = (context: CommandContext, { without_class }: Present): ReadonlyArray<SetupStep> =>
   (Object.keys(classed_kinds) as ReadonlyArray<ClassedKind>).map((kind) => {
     const count = without_class[kind]
@@ -257,10 +257,7 @@ const assignClasses = async (context: CommandContext, kind: ClassedKind): Promis
   }
 }
 
-/**
- * Stores without a time zone get the company's unless another is given, as they would count days in UTC. Others keep
- * theirs.
- */
+/** Stores to set: those without a time zone get the company's, as they would count days in UTC; others keep theirs. */
 const withZones = ({ company, stores }: House, { settings, stores: rows }: Present): ReadonlyArray<StorePlace> => {
   const timezone = company?.timezone ?? settings.company?.timezone
   const only = stores === undefined && company?.timezone !== undefined && rows.length === 1 ? rows : []
@@ -270,7 +267,7 @@ const withZones = ({ company, stores }: House, { settings, stores: rows }: Prese
     rows.some((row) => row.name === name && row.timezone !== null && row.timezone !== "")
   return places.map((place) => (has_clock(place) ? place : { timezone, ...place }))
 }
-/** Renames a new server's store to the first one of the setup. */
+/** Name of a new server's store, which the first given store replaces. */
 const seeded_store = "Main Warehouse"
 const storeStep = (context: CommandContext, place: StorePlace, at: number, { stores }: Present): SetupStep => {
   const named = stores.find((one) => one.name === place.name)
@@ -314,13 +311,13 @@ const personStep = (context: CommandContext, person: Person, { users }: Present)
   )
 }
 
-/** Error of a logo file; undefined if valid. */
+/** Error of a logo's file; undefined if valid. */
 export const logoProblem = (path: string): string | undefined => {
   const name = basename(path)
   try {
     const read = readPicture(readFileSync(path))
     if (Result.isFailure(read)) return `${name}: ${read.failure}`
-    // The server checks the type it gave the file; it gives drawings none.
+    // The server checks the type that it detects, and detects none for SVG.
     return read.success.mime_type === "image/svg+xml"
       ? `${name} is a drawing: give the logo as PNG or JPEG.`
       : undefined

@@ -1,4 +1,4 @@
-/** `setup` on a terminal: question by question, with current values as defaults. */
+/** Asks for the input of `setup` on a terminal, with current values as defaults. */
 import type { Json } from "../../../../core/kernel/fields/field.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import * as terminal from "../../../output/prompt.ts"
@@ -8,11 +8,11 @@ import { isNew, type Present, proposedBy, withoutClassText } from "./present.ts"
 import { currencyProblem, problemIn, twiceProblem } from "./rules.ts"
 import { logoProblem } from "./steps.ts"
 
-/** How questions are asked; replaced in tests. */
+/** Functions that ask questions; replaced in tests. */
 export type Questions = Pick<typeof terminal, "promptText" | "promptSecret" | "choose" | "confirm">
 
 const textOf = (value: Json | undefined): string => (typeof value === "string" ? value : "")
-/** Undefined without an answer, which keeps the current value. */
+/** Asks for a text; undefined without an answer, which keeps the current value. */
 const given = async ({ promptText }: Questions, message: string, now: string, check: terminal.Check) => {
   const answer = await promptText(message, { default: now, check: unlessEmpty(check) })
   return answer === "" ? undefined : answer
@@ -21,7 +21,7 @@ const unlessEmpty =
   (check: terminal.Check): terminal.Check =>
   (text) =>
     text === "" ? undefined : check(text)
-/** The server's check of a field, applied to the normalised text. */
+/** Check of an answer by the server's rules, after normalising it. */
 const asIn =
   (part: Parameters<typeof problemIn>[0], field: string, plain = (text: string) => text): terminal.Check =>
   (text) =>
@@ -29,13 +29,13 @@ const asIn =
 
 const back = "<"
 class StepBack extends Error {}
-/** Handles `<`, which returns to the previous question with its last answer as the default. */
+/** Asks questions, where `<` returns to the previous one, with its last answer as the default. */
 const withBack = async (questions: Questions, ask: (questions: Questions) => Promise<House>): Promise<House> => {
   const answers: Array<unknown> = []
   let again: unknown
   const asking = (): Questions => {
     let at = 0
-    // Questions already answered are skipped on the way back to the chosen one.
+    // Earlier questions are not asked again on the way back to the chosen one.
     const next = async <T>(prompt: () => Promise<T | typeof back>): Promise<T> => {
       const index = at++
       if (index >= answers.length) {
@@ -150,7 +150,7 @@ const askedCompany = async (questions: Questions, present: Present): Promise<Com
     const answer = await given(questions, message, textOf(now[field]), asIn("company", field, plainAddress))
     if (answer !== undefined) answers[field] = answer
   }
-  // On the first setup they come from the country.
+  // On the first setup, defaults come from the country.
   const proposed = textOf(now.name) === "" ? proposedBy(answers.country_code, present) : undefined
   answers.timezone = await questions.promptText("Time zone", {
     default: proposed?.timezone ?? textOf(now.timezone),

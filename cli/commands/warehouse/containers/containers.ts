@@ -1,4 +1,4 @@
-/** `containers`: verbs written by hand; those of the API's noun are added to them. */
+/** `containers`: handwritten verbs; those of the API's noun are added. */
 import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { plainJson } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
@@ -10,9 +10,9 @@ import { type CommandAction, withAction } from "../../../context/program.ts"
 import { type Manifest, manifestOf } from "./contents.ts"
 import { type Command, Option } from "commander"
 
-// `containers manifest`: what is in a container, as a list, a page, or labels to stick on.
+// `containers manifest`: contents of a container, as a list, a page, or labels.
 
-/** Prints the manifest, or writes it or its labels as a page. Exit 2 where flags do not go together. */
+/** Prints the manifest, or writes it or its labels as a page. Exit 2 for flags that exclude each other. */
 const showManifest: CommandAction = async (context, [named = ""], flags) => {
   const file = flags.html,
     kind = flags.labels
@@ -70,7 +70,7 @@ const printManifest = (context: CommandContext, whole: Manifest): void => {
   )
   if (rows.length === 0) context.note("Nothing is in it.")
 }
-/** Unfilled slots of the container and of nested cases. */
+/** Unfilled slots of the container and of nested ones. */
 const missingIn = (whole: Manifest): ReadonlyArray<JsonObject> =>
   [whole, ...nestedContainers(whole)].flatMap((one) =>
     one.slots
@@ -84,7 +84,7 @@ const missingIn = (whole: Manifest): ReadonlyArray<JsonObject> =>
   )
 const nestedContainers = (whole: Manifest): ReadonlyArray<Manifest> =>
   whole.containers.flatMap((one) => [one, ...nestedContainers(one)])
-/** A row per unit; the contents of a nested case follow its row. */
+/** Rows of units; contents of a nested case follow its row. */
 const rowsOf = (
   whole: Manifest,
   above: ReadonlyArray<string>

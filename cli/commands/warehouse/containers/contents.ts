@@ -1,4 +1,4 @@
-/** Contents of a container, nested cases included, with the scan code of each unit and case. */
+/** Reads the contents of a container, nested cases included, with a scannable code for each. */
 import { containerCode, readCode, unitCode } from "../../../../core/warehouse/scanning/read-code.ts"
 import { isServiceState, stateWords } from "../../../../core/products/stock/schema.ts"
 import type { Query } from "../../../../core/kernel/lists/query.ts"
@@ -22,20 +22,20 @@ interface ManifestItem {
   readonly asset_number: string | null
   readonly serial_number: string | null
   readonly barcode: string | null
-  /** The code by which `pack` and `scan` find exactly this unit. */
+  /** Code that `pack` and `scan` resolve to this unit. */
   readonly code: string
   readonly position: string | null
   readonly packed_at: string
-  /** As text, if it is out of service: "in repair". */
+  /** State out of service, such as "in repair"; absent if in service. */
   readonly out_of_service?: string
-  /** Time of its separate return, while the container is out. */
+  /** Time it was returned without the container, while that is out; else null. */
   readonly returned_at: string | null
 }
 export interface Manifest {
   readonly container_id: number
   readonly name: string
   readonly barcode: string | null
-  /** The code by which `pack` and `scan` find this container. */
+  /** Code that `pack` and `scan` resolve to this container. */
   readonly code: string
   readonly serialised_item_id: number | null
   readonly store_id: number | null
@@ -43,17 +43,17 @@ export interface Manifest {
   readonly scan_mode: string
   readonly sealed_at: string | null
   readonly notes: string | null
-  /** When and for what something was taken out while it was sealed; null once sealed again. */
+  /** Time of a removal while sealed; null once sealed again. */
   readonly seal_broken_at: string | null
   readonly seal_broken_reason: string | null
-  /** Whether its target contents are complete; null while open, false after a broken seal. */
+  /** Whether the required contents are complete; null while open, false after a broken seal. */
   readonly is_compliant: boolean | null
   readonly slots: ReadonlyArray<ManifestSlot>
   readonly items: ReadonlyArray<ManifestItem>
   readonly containers: ReadonlyArray<Manifest>
 }
 
-/** The manifest of a container by id, with nested cases to any depth. */
+/** Reads the manifest of a container with all nested cases. */
 export const manifestOf = async (context: CommandContext, container_id: number): Promise<Manifest> => {
   const tree = await containerTree(context, container_id, new Set())
   const unit_ids = [
@@ -71,7 +71,7 @@ export const manifestOf = async (context: CommandContext, container_id: number):
   return assembled(context, tree, units, codes)
 }
 
-/** A container as read, with its nested containers. */
+/** A container with its nested ones, as read. */
 interface ContainerTree {
   readonly row: Row<"container">
   readonly items: NonNullable<Row<"container">["items"]>
@@ -86,7 +86,7 @@ const containerTree = async (context: CommandContext, id: number, seen: Set<numb
   seen.add(id)
   const container = rowIn(await context.read(`/api/v1/containers/${id}`), "container")
   const items = container.items ?? []
-  // Completeness is only known for closed containers.
+  // The API only reports completeness of closed containers.
   const compliance = closed.includes(container.status)
     ? rowIn(await context.read(`/api/v1/containers/${id}/compliance`), "compliance")
     : undefined
@@ -99,7 +99,7 @@ const containerTree = async (context: CommandContext, id: number, seen: Set<numb
   return { row: container, items, compliance, inside }
 }
 
-/** Rows whose column has one of these values, in batches of a hundred. */
+/** Rows with one of these values in a column, read in batches of a hundred. */
 const rowsWith = async <const Path extends string>(
   context: CommandContext,
   path: Path,
@@ -175,7 +175,7 @@ const slotOf = (row: Row<"compliance">["slots"][number]): ManifestSlot => ({
   satisfied: row.satisfied
 })
 
-/** Whether a scanner returns the code unchanged and without a quantity (`CABLE*5`). */
+/** Whether scanners return a text unchanged, and it has no quantity (`CABLE*5`). */
 const scannable = (text: string | null): text is string => {
   if (text === null || /[\r\n\ufeff]/.test(text)) return false
   const { code, quantity } = readCode(text)
@@ -183,7 +183,7 @@ const scannable = (text: string | null): text is string => {
 }
 
 const columns = ["barcode", "asset_number", "serial_number"] as const
-/** Barcode, asset number or serial number of each unit, the first that is unique; else `unit:ID`. */
+/** Code of each unit: its first unique barcode, asset number or serial number, else `unit:ID`. */
 const codesOf = async (
   context: CommandContext,
   units: ReadonlyArray<Row<"stock_level">>
@@ -219,7 +219,7 @@ const codesOf = async (
   )
 }
 
-/** The code of its case, else its own barcode; if neither is unique, `container:ID`. */
+/** Code of a container: that of its case, else its barcode, if unique; otherwise `container:ID`. */
 const codeOfContainer = async (
   context: CommandContext,
   id: number,

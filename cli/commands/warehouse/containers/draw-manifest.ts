@@ -1,4 +1,4 @@
-/** The manifest as a page, and its labels. */
+/** Renders the manifest as a page, or as labels. */
 import type { Markup, Scene } from "../../../views/frame.ts"
 import {
   checkOutputPath,
@@ -21,7 +21,7 @@ import { fitsQr, type Label, type LabelRequest, labelSheets, sheets, symbolOf } 
 
 // Packing list of a case: contents and missing items, with boxes to tick.
 
-/** The page, with `symbol` beside the name. */
+/** Renders the page; `symbol`: code next to the name. */
 export const manifestPage = (whole: Manifest, scene: Scene, symbol: Markup | undefined): string => {
   const units = count(whole)
   return pageText({
@@ -127,7 +127,7 @@ export const drawManifest = async (
   )
 }
 
-/** `--labels`, `--sheet` and `--skip` read. Exit 2 naming the flag. */
+/** Parses `--labels`, `--sheet` and `--skip`. Exit 2 naming the flag. */
 export const labelsAsked = async (
   kind: string,
   sheet_given: Flags[string],
@@ -161,7 +161,7 @@ export const drawLabels = async (
     )
 }
 
-/** Labels for the container and each unit; a nested case gets only its container's label. */
+/** Labels for the container and its units; a nested case has only its container's label. */
 const labelsOf = (whole: Manifest, position: string | null | undefined): ReadonlyArray<Label> => [
   { code: whole.code, title: whole.name, more: position ?? undefined, is_case: true },
   ...whole.items.flatMap((item) => {

@@ -1,4 +1,4 @@
-/** `units quarantine|repair|release|lost|sold`: one command per code. */
+/** `units quarantine|repair|release|lost|sold`: changes the state of units, with a command for each code. */
 import type { Json, JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { isServiceState, stateWords } from "../../../../core/products/stock/schema.ts"
 import { objectBody, type Row, rowIn, rowsIn } from "../../../base/answers.ts"
@@ -15,7 +15,7 @@ import { opportunityPath } from "../../orders/shared/show.ts"
 
 type Move = "quarantine" | "repair" | "release" | "lost" | "sold"
 
-/** Moves the named units; after a refusal the others continue. The exit code is the first refusal's. */
+/** Moves the named units, continuing after errors; the exit code is that of the first error. */
 export const moveUnits = async (
   move: Move,
   context: CommandContext,
@@ -64,7 +64,7 @@ export const requireUnit = async (context: CommandContext, code: string): Promis
   }
 }
 
-/** Common values of all units; absent flags are absent keys, so that an open record keeps its values. */
+/** Body values for all units; absent flags are omitted, so that an open record keeps its values. */
 const moveBody = async (context: CommandContext, flags: Flags): Promise<JsonObject> => {
   const body: Record<string, Json> = {}
   for (const name of ["reason", "note", "cost"]) {
@@ -87,7 +87,7 @@ const moveBody = async (context: CommandContext, flags: Flags): Promise<JsonObje
   return body
 }
 
-/** Dates in the zone of the unit's store; a plain day of return includes the whole day. */
+/** Dates in the zone of the unit's store; a day of return includes all of it. */
 const datesOf = async (context: CommandContext, asset: Asset, flags: Flags): Promise<JsonObject> => {
   const since = textFlag(flags, "since"),
     back = textFlag(flags, "back")
@@ -140,14 +140,14 @@ const inWords = (move: Move, level: Row<"stock_level">, record: Row<"service_rec
   )
 }
 
-/** A separate command with its own permission: the unit's state holds even if the charge is refused. */
+/** Charges the customer by a separate command, so that the unit's state holds even if charging is rejected. */
 const chargeFor = async (
   context: CommandContext,
   asset: Asset,
   record: Row<"service_record">,
   amount: string
 ): Promise<void> => {
-  // The record to charge does not exist yet.
+  // A plan has no record that could be charged.
   if (context.options.plan === true)
     return context.note(
       oneLine(`Would charge ${amount === "replacement" ? "the replacement" : amount} for ${asset.label}.`)

@@ -1,4 +1,4 @@
-/** `units show`: one unit, its allocations while out of service, and its history. */
+/** `units show`: prints one unit, its allocations while out of service, and its history. */
 import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { isServiceState, stateWords } from "../../../../core/products/stock/schema.ts"
 import { type Row, rowIn, type RowOfList, rowsIn } from "../../../base/answers.ts"
@@ -92,7 +92,7 @@ const whereIs = async (context: CommandContext, level: Row<"stock_level">) => {
   return rowIn(body, "search").units.find(({ id }) => id === level.id)?.where ?? null
 }
 
-/** Files attached while this record was the newest open one: photos of the fault. */
+/** Files attached while this record was the newest open one, such as photos of a fault. */
 const attachedDuring = (
   record: Row<"service_record">,
   records: ReadonlyArray<Row<"service_record">>,

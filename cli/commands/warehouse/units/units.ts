@@ -1,4 +1,4 @@
-/** `units`: units out of service with reasons, and their release; by barcode, asset number, serial number or id. */
+/** `units`: units out of service, their state and release; by barcode, asset number, serial number or id. */
 import type { Command } from "commander"
 import { repeatable, withAction } from "../../../context/program.ts"
 

@@ -1,4 +1,4 @@
-/** `units workshop`: units out of service now. */
+/** `units workshop`: lists units that are out of service now. */
 import type { Row } from "../../../base/answers.ts"
 import type { Query } from "../../../../core/kernel/lists/query.ts"
 import { unpagedMeta } from "../../../../core/kernel/endpoints/resource.ts"
@@ -44,7 +44,7 @@ export const showWorkshop = async (context: CommandContext, flags: Flags): Promi
   if (in_order.length === 0) return context.note("Nothing is out of service.")
   context.print(tableText(columns, in_order, context.terminal))
 }
-/** By expected return, overdue ones first; then by start; lost units last. */
+/** Sort key: by expected return, overdue first, then by start; lost units last. */
 const orderOf = (row: Listed): string =>
   `${row.state === "lost" ? 2 : row.expected_back_at === null ? 1 : 0} ` +
   `${row.expected_back_at ?? ""} ${row.starts_at} ${String(row.id).padStart(12, "0")}`
