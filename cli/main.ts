@@ -1,13 +1,13 @@
 /**
- * The command line as a program. The first word decides what is loaded: for the version nothing, for a handwritten
- * command its own modules, for a noun of the API the endpoint tables.
+ * The program. The first word decides what is loaded: nothing for the version, modules of a handwritten command, or
+ * endpoints for a noun.
  */
 import { exit_codes } from "./base/exit-codes.ts"
 import { isPrinted, onStdoutClosed } from "./output/out.ts"
 import { runCommandLine } from "./run.ts"
 
 onStdoutClosed(() => process.exit(exit_codes.ok))
-// The first interruption lets a command close its resources; a second one, or one before it began, ends at once.
+// The first interrupt lets a command close its resources; a second one, or one before the command runs, ends at once.
 let interrupted = false
 process.on("SIGINT", () => {
   if (interrupted || process.listenerCount("SIGINT") === 1) process.exit(exit_codes.interrupted)
@@ -15,8 +15,8 @@ process.on("SIGINT", () => {
 })
 
 process.exitCode = await runCommandLine(process.argv.slice(2))
-// Electric's client leaves a timer of up to a minute when a process has followed the journal twice; a finished command
-// does not wait for that one. This timer is unreferenced: a process with nothing left to do ends at once.
+// Electric's client may leave a timer of up to a minute after following the journal twice, so the process is ended
+// after a delay. This timer is unreferenced: a process with nothing left to do ends at once.
 const linger_millis = 500
 setTimeout(() => {
   if (isPrinted()) process.exit()

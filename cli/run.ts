@@ -1,4 +1,4 @@
-/** One command line, from its words to its exit code. */
+/** Runs one command line, from its words to its exit code. */
 import { exit_codes } from "./base/exit-codes.ts"
 import { firstWord } from "./base/first-word.ts"
 import { printOut } from "./output/out.ts"
@@ -31,12 +31,12 @@ const run = async (argv: ReadonlyArray<string>): Promise<number> => {
   return exitCodeOf(program)
 }
 
-/** Runs a command line and prints its error, if any: as words for people, as JSON for scripts. Gives the exit code. */
+/** Runs a command line, and prints its error, if any, as text or JSON. Returns the exit code. */
 export const runCommandLine = async (argv: ReadonlyArray<string>): Promise<number> => {
   try {
     return await run(argv)
   } catch (error) {
-    // Commander throws also where it has only shown help.
+    // Commander also throws after printing help.
     if (error instanceof Error && "exitCode" in error && error.exitCode === 0) return exit_codes.ok
     if (error instanceof Error && "code" in error && error.code === "commander.help") return exit_codes.usage
     const { reportError } = await import("./context/error-report.ts")

@@ -1,6 +1,6 @@
 /**
- * Background sync: a command that has answered starts a sync without waiting for it. One runs at a time, none while
- * `sync --watch` runs, and none for a while after a failure.
+ * Background sync, started by commands without waiting for it: one at a time, none while `sync --watch` runs, and none
+ * for a while after a failure.
  */
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -14,7 +14,7 @@ import type { Environment, Written } from "../base/server-choice.ts"
 
 export const watch_lock = "watch.lock"
 export const background_lock = "background.lock"
-/** A replica that has not synced for so long gets a background sync although nothing is pending, and reads say so. */
+/** Age from which a replica gets a background sync even if nothing is pending, and reads report it. */
 const stale_millis = 60_000
 const retry_first_millis = 15_000
 const retry_max_millis = 10 * 60_000
@@ -26,15 +26,15 @@ const isHeld = (folder: string, name: string): boolean => {
   return lock === undefined
 }
 
-/** The result of the last sync in the background. */
+/** Result of the last background sync. */
 export interface Attempt {
-  /** Milliseconds since 1970. */
+  /** Time of the attempt, in milliseconds since 1970. */
   readonly tried_at: number
   readonly ok: boolean
   readonly reason?: string
-  /** Refused commands since the last report to the user. */
+  /** Number of rejected commands since the last report to the user. */
   readonly conflicts: number
-  /** Consecutive failures. */
+  /** Number of consecutive failures. */
   readonly failures: number
 }
 const decodeAttempt = decoderOf<Attempt>(() =>
@@ -47,7 +47,7 @@ const decodeAttempt = decoderOf<Attempt>(() =>
   })
 )
 const attemptPath = (folder: string): string => join(folder, "background.json")
-/** The last attempt; undefined if there was none or its file is unreadable. */
+/** The last attempt; undefined if there is none, or its file is unreadable. */
 export const readAttempt = (folder: string): Attempt | undefined => {
   try {
     return decodeAttempt(JSON.parse(readFileSync(attemptPath(folder), "utf8")))
@@ -55,14 +55,14 @@ export const readAttempt = (folder: string): Attempt | undefined => {
     return undefined
   }
 }
-/** Losing this file does no harm: refused commands are also shown by `sync conflicts`. */
+/** Stores the attempt. Losing the file does no harm, as `sync conflicts` also lists rejected commands. */
 export const saveAttempt = (folder: string, attempt: Attempt): void => {
   const beside = `${attemptPath(folder)}.${process.pid}`
   writeFileSync(beside, JSON.stringify(attempt), { mode: 0o600 })
   renameSync(beside, attemptPath(folder))
 }
 
-/** The line about commands refused in the background; given once. */
+/** Message about commands rejected in the background, given once; undefined if there are none. */
 export const arrivedText = (folder: string): string | undefined => {
   const last = readAttempt(folder)
   if (last === undefined || !(last.conflicts > 0)) return undefined
@@ -70,7 +70,7 @@ export const arrivedText = (folder: string): string | undefined => {
   return `${last.conflicts} ${last.conflicts === 1 ? "command was" : "commands were"} refused: flightcase sync conflicts`
 }
 
-/** How old an answer of the replica is, from a minute on: `As of 14:03, 12 min ago`, on the clock of a zone. */
+/** Age of the replica, from a minute on: `As of 14:03, 12 min ago`, in a time zone; undefined if it is newer. */
 export const asOfText = (synced_at: string | null, now: number, zone: string | undefined): string | undefined => {
   if (synced_at === null || !isStale(synced_at, now)) return undefined
   const wallParts = (at: number): ReadonlyArray<string> => minuteText(new Date(at).toISOString(), zone).split(" ")
@@ -81,7 +81,7 @@ export const asOfText = (synced_at: string | null, now: number, zone: string | u
   const ago = minutes < 120 ? `${minutes} min` : hours < 48 ? `${hours} h` : `${Math.floor(hours / 24)} days`
   return `As of ${day === today ? "" : `${day} `}${time}, ${ago} ago`
 }
-/** Whether reads say how old they are. */
+/** Whether the replica is so old that reads report its age. */
 const isStale = (synced_at: string | null, now: number): boolean =>
   synced_at !== null && now - Date.parse(synced_at) >= stale_millis
 
@@ -110,7 +110,7 @@ export const shouldSync = ({ folder, env, offline, pending, synced_at }: SyncOcc
   return may_retry && !isHeld(folder, watch_lock) && !isHeld(folder, background_lock)
 }
 
-/** The command that starts this program: Node, its options and the script, or the single executable. */
+/** Command line that starts this program: Node with options and script, or the single executable. */
 export const ownCommand = (): ReadonlyArray<string> => {
   if (process.getBuiltinModule("node:sea").isSea()) return [process.execPath]
   const script = process.getBuiltinModule("node:fs").realpathSync(process.argv[1] ?? "")
@@ -118,8 +118,8 @@ export const ownCommand = (): ReadonlyArray<string> => {
 }
 
 /**
- * Starts a sync as a process of its own, without terminal or pipes, which outlives this one. Whether it ended within
- * `patience_millis`.
+ * Starts a sync as a separate process without terminal or pipes, which may outlive this one. Returns whether it ended
+ * within `patience_millis`.
  */
 const startBackgroundSync = async ({ profile, env }: SyncOccasion, patience_millis = 0): Promise<boolean> => {
   const { spawn } = await import("node:child_process")
@@ -141,11 +141,11 @@ const startBackgroundSync = async ({ profile, env }: SyncOccasion, patience_mill
   })
 }
 
-/** For so long a read waits for news where the replica is old: a server that is near answers within it. */
+/** Maximum time a read waits for the sync of an old replica, within which a nearby server responds. */
 const refresh_patience_millis = 1_500
 /**
- * Refreshes a replica that is a minute old before it answers. Waits no longer than the patience, and not at all
- * offline, where the network failed a moment ago, or where a sync is under way. True while it is still being refreshed.
+ * Refreshes a replica that is a minute old before a read, for a limited time. Does nothing offline, just after a
+ * network failure, or during another sync. Returns whether the refresh continues.
  */
 export const refreshFirst = async (
   occasion: SyncOccasion,
@@ -171,7 +171,7 @@ const occasionOf = async (device: Device, { env, folder, offline, profile }: Pla
   const { synced_at } = await device.place()
   return { folder: folder(), profile: profile(), env, offline, pending: device.lastPending() > 0, synced_at }
 }
-/** Reports refused commands, and starts a sync in the background. Neither delays nor changes an answer. */
+/** Reports rejected commands, and starts a background sync; neither delays nor changes the output. */
 export const afterAnswering = async (device: Device, place: Place, is_refreshing: boolean): Promise<void> => {
   const { folder, note, written } = place
   try {
@@ -184,7 +184,7 @@ export const afterAnswering = async (device: Device, place: Place, is_refreshing
     if (as_of !== undefined) note(`${as_of}${refreshes || is_refreshing ? "; it is being refreshed" : ""}.`)
     if (refreshes) await startBackgroundSync(occasion)
   } catch {
-    /* The command has been answered; the next sync reports the fault. */
+    /* The command succeeded; the next sync reports the fault. */
   }
 }
 
@@ -194,6 +194,6 @@ const zoneHere = async (device: Device): Promise<string | undefined> => {
   return clocks.zoneHere()
 }
 
-/** Refreshes a replica that is a minute old, for a limited time; true while that continues. Never changes an answer. */
+/** Refreshes an old replica for a limited time, and returns whether that continues. Never fails the command. */
 export const refreshBefore = async (device: Device, place: Place): Promise<boolean> =>
   refreshFirst(await occasionOf(device, place), Date.now()).catch(() => false)

@@ -1,4 +1,4 @@
-/** The clocks by which people read times: each store's own, else the company's. */
+/** Time zones in which times are shown: each store's own, else the company's. */
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/field.ts"
 import type { Query } from "../../core/kernel/lists/query.ts"
 import type { QueryResult } from "../../sync/device/device.ts"
@@ -7,13 +7,13 @@ import { sentenceText } from "../output/text.ts"
 import { zoneOr } from "../base/parse-time.ts"
 
 interface Clocks {
-  /** Loads the zones, once. Unknown ones are shown as UTC. */
+  /** Loads the zones, once. Until then, and if unknown, UTC is used. */
   readonly look: () => Promise<void>
   readonly storeName: (id: unknown) => string | undefined
   readonly zoneOf: (row: JsonObject) => string | undefined
-  /** The default store's, by which times are typed where no store is named. */
+  /** Zone of the default store, for typed times without a store. */
   readonly zoneHere: () => string | undefined
-  /** A refusal with its times on the clock of the store concerned; other answers unchanged. */
+  /** An error response with times in the zone of the store concerned; other responses are unchanged. */
   readonly refusal: (asking: Asking, answer: QueryResult) => Promise<QueryResult>
 }
 interface Asking {
@@ -45,13 +45,13 @@ export const clocksOver = (request: (asking: Read) => Promise<QueryResult>): Clo
     }
     default_store = stores.find(({ is_default }) => is_default)?.id
   }
-  // Zones are checked where a time is shown: looking one up takes longer than most commands do.
+  // Validated only where a time is shown, as looking up a zone takes longer than most commands.
   const known = (timezone: unknown): string | undefined => zoneOr(timezone, "") || undefined
   const zoneHere = (): string | undefined => known(zones.get(default_store)) ?? known(company)
-  // Users who may not see settings use the default store's clock.
+  // The default store's zone is used if the company's is unknown, as for users who may not see settings.
   const zoneOf = ({ store_id }: JsonObject): string | undefined =>
     known(zones.get(store_id)) ?? known(company) ?? zoneHere()
-  /** The store named by a request, or the one of the row in its path. */
+  /** Zone of the store in a request's body, or of the row in its path. */
   const zoneAsked = async ({ body, path }: Asking): Promise<string | undefined> => {
     if (isJsonObject(body) && typeof body.store_id === "number") return zoneOf(body)
     const [named] = /^\/api\/v1\/[a-z_]+\/\d+(?=\/|$)/.exec(path) ?? []
@@ -65,7 +65,7 @@ export const clocksOver = (request: (asking: Read) => Promise<QueryResult>): Clo
   }
   return { look: () => (looked ??= look()), storeName: (id) => names.get(id), zoneOf, zoneHere, refusal }
 }
-/** Every text of a document as a sentence for people. */
+/** Replaces times in every text of a value by times in a zone. */
 const onClock = (value: Json, zone: string | undefined): Json =>
   typeof value === "string"
     ? sentenceText(value, zone)

@@ -1,4 +1,4 @@
-/** Codes from a scanner: the asset a code names, and a run over many codes, each committed on its own. */
+/** Handles scanned codes: finds the unit of a code, and runs commands for many codes. */
 import type { JsonObject } from "../../core/kernel/fields/field.ts"
 import type { Query } from "../../core/kernel/lists/query.ts"
 import { serialised } from "../../core/products/products/schema.ts"
@@ -19,8 +19,8 @@ export interface Asset {
 }
 
 /**
- * The unit with a code: by barcode, asset number or serial number, as scanners send them, or by `unit:ID`. With `ids`
- * by id as well, for units typed by hand; a scanned number is never an id.
+ * Finds the unit with a code: barcode, asset number, serial number or `unit:ID`; undefined if there is none. `ids`:
+ * also plain ids, as typed by hand; scanned numbers are never ids.
  */
 export const findAsset = async (context: CommandContext, code: string, ids = false): Promise<Asset | undefined> => {
   let left: Asset | undefined
@@ -32,7 +32,7 @@ export const findAsset = async (context: CommandContext, code: string, ids = fal
         ["per_page", "100"]
       ]
       const all = rowsIn(await context.read("/api/v1/stock_levels", query), "stock_levels")
-      // The code of one that left may be on another by now, also as a code of another kind.
+      // Codes of units that left may be in use again, even as a code of another kind.
       const here = all.filter((row) => row.given_back_at === null && Number(row.quantity_held) > 0)
       const [first, ...others] = here.length > 0 ? here : all
       if (others.length > 0)
@@ -58,7 +58,7 @@ export const requireAsset = async (context: CommandContext, code: string, ids = 
     throw new CliError(exit_codes.not_found, (await bulkText(context, code)) ?? "no asset has this code")
   return found
 }
-/** Why a code of a bulk product names no unit; undefined where it is not one. */
+/** Reason a bulk product's code names no unit; undefined for other codes. */
 const bulkText = async (context: CommandContext, text: string): Promise<string | undefined> => {
   const { code } = countedCode(text)
   for (const column of ["sku", "barcode"]) {
@@ -76,7 +76,10 @@ const bulkText = async (context: CommandContext, text: string): Promise<string |
   return undefined
 }
 
-/** `CABLE*5` and `5 x CABLE` are five of a bulk product; without a quantity it is a unit, or one of a bulk product. */
+/**
+ * Splits a code into code and quantity, as in `CABLE*5` and `5 x CABLE`; without a quantity it is a unit, or one of a
+ * bulk product.
+ */
 export const countedCode = (text: string): { readonly code: string; readonly quantity: number | undefined } => {
   const [, after, count_after] = /^(.+?)\s*\*\s*(\d{1,6})$/s.exec(text) ?? []
   const [, count_before, before] = /^(\d{1,6})\s*[x×*]\s+(\S.*)$/is.exec(text) ?? []
@@ -84,9 +87,9 @@ export const countedCode = (text: string): { readonly code: string; readonly qua
   return code === undefined ? { code: text, quantity: undefined } : { code, quantity: Number(quantity) }
 }
 
-/** Handles one code; `done` is a short description of the result. */
+/** Handles one code and returns its result, with a short description in `done`. */
 type ScanAction = (code: string) => Promise<ScanResult>
-/** A question about a code: the user answers it with the next scanned line, as their hands are on the scanner. */
+/** A question about a code. The next scanned line answers it, as the user's hands are on the scanner. */
 export class ScanQuestion extends CliError {
   readonly yes: () => Promise<ScanResult>
   constructor(question: string, yes: () => Promise<ScanResult>) {
@@ -99,17 +102,17 @@ const is_yes = /^y(es)?$/i,
 export interface ScanResult {
   readonly done: string
   readonly asset_id?: number
-  /** The scanned item: a unit, a container, or a quantity of a bulk product. */
+  /** Kind of the scanned item: a unit, a container, or a bulk product. */
   readonly kind?: string
-  /** Total progress, shown on a terminal instead of the number of codes. */
+  /** Progress of the whole task, shown on a terminal instead of the number of codes. */
   readonly progress?: string
-  /** More of it, for programs. */
+  /** Further data for programs. */
   readonly about?: JsonObject
-  /** The code only selects the target of the next ones: nothing is done or counted yet. */
+  /** True if the code only selects the target of the next ones; nothing is done or counted then. */
   readonly announces?: true
 }
 
-/** Results so far, and the question that the next line may answer. */
+/** State of a run over codes: results so far, and the question that the next line may answer. */
 class ScanRun {
   readonly #context: CommandContext
   readonly #verb: string
@@ -165,7 +168,7 @@ class ScanRun {
     this.#context.ring()
     this.#context.note(oneLine(`✗ ${code}: ${message}`))
   }
-  /** True where the line was the answer to the question; any other line is the next code, and means no. */
+  /** Whether the line answered an open question with yes or no; other lines mean no, and are the next code. */
   async #answers(line: string): Promise<boolean> {
     const asked = this.#question
     if (asked === undefined) return false
@@ -191,16 +194,15 @@ class ScanRun {
       this.#refused(code, error.message)
     }
   }
-  /** An unanswered question means no. */
+  /** Ends the run; an open question counts as no. */
   end(): void {
     if (this.#question !== undefined) this.#refused(this.#question.code, "left where it is")
   }
 }
 
 /**
- * Handles codes line by line, as they come, and counts them on the terminal. A refused code rings the bell and is
- * reported, and the run continues; exit 6 if any was refused. If the server becomes unreachable, the run ends with that
- * error, after its summary.
+ * Handles codes line by line, and counts them on a terminal. Rejected codes ring the bell and are reported, and the run
+ * continues; exit 6 if there were any. An unreachable server ends the run with its error, after the summary.
  */
 export const scanAll = async (
   context: CommandContext,
@@ -219,13 +221,15 @@ export const scanAll = async (
   return run.failed > 0 ? exit_codes.conflict : exit_codes.ok
 }
 
-/** Action for each code: its request, and the answer in words. */
+/** Makes the request of a code, and describes its response. */
 interface CodeRequests {
   readonly asking: (code: string) => ApiRequest | Promise<ApiRequest>
   readonly scan: (asked: ApiRequest, code: string) => Promise<ScanResult>
   readonly planned: (asked: ApiRequest, answer: QueryResult) => Promise<ScanResult>
 }
-/** Codes one by one; with --plan all are read first, and each is planned on top of the earlier ones. */
+/**
+ * Handles codes one by one; with --plan, all are read first, and each is planned on the effects of the earlier ones.
+ */
 export const scanCodes = async (
   context: CommandContext,
   given: AsyncIterable<string>,
@@ -236,7 +240,7 @@ export const scanCodes = async (
     return scanAll(context, given, verb, async (code) => scan(await asking(code), code))
   const codes: Array<string> = []
   for await (const code of given) codes.push(code)
-  // A code that names nothing is refused when its turn comes.
+  // Unknown codes are rejected when it is their turn.
   const asked = await Promise.all(
     codes.map(async (code) => {
       try {

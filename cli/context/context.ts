@@ -1,4 +1,4 @@
-/** The context of a command: the global flags, who answers its requests, and where its output goes. */
+/** The context of a command: global flags, access to server and replica, and output. */
 import type { LocalFile } from "../base/input.ts"
 import type { RemoteRequest } from "./remote.ts"
 import type { Answer } from "../../core/kernel/endpoints/endpoint.ts"
@@ -25,7 +25,7 @@ export interface ApiRequest {
   readonly method: string
   readonly path: string
   readonly query?: Query
-  /** Whether unknown parts are refused; by default for writes. */
+  /** Whether unknown parts of the request are rejected; default: for writes. */
   readonly strict?: boolean
   readonly body?: Json | undefined
   readonly files?: { readonly [field: string]: LocalFile }
@@ -38,45 +38,46 @@ export interface CommandContext {
   readonly offline: boolean
   /** Whether the program may ask questions. */
   readonly interactive: boolean
-  /** Data for people, on standard output. */
+  /** Prints data for people on standard output. */
   readonly print: (text: string) => void
   readonly printJson: (value: Json) => void
-  /** A value on a line of its own, of which there are many. */
+  /** Prints one of many JSON values on a line of its own. */
   readonly printJsonLine: (value: Json) => void
-  /** A file's content on standard output, unchanged unless that is a terminal. */
+  /** Prints a file's content on standard output, exactly unless that is a terminal. */
   readonly printContent: (content: string | Uint8Array) => void
-  /** Anything but data, on standard error. */
+  /** Prints messages on standard error. */
   readonly note: (text: string) => void
-  /** The terminal's bell; nothing where standard error is no terminal. */
+  /** Rings the terminal's bell; nothing if standard error is no terminal. */
   readonly ring: () => void
-  /** An answer of any status. Throws only if neither server nor replica can answer. */
+  /** Sends a request, and returns the response of any status. Throws only if neither server nor replica can answer. */
   readonly request: (asking: ApiRequest) => Promise<QueryResult>
-  /** An answer of the server even where the replica has one; with --offline as `request`. */
+  /** Sends a request to the server even if the replica could answer it; with --offline like `request`. */
   readonly requestAtServer: (asking: ApiRequest) => Promise<QueryResult>
-  /** Address of the server and its token. Refused if the network may not be used. */
+  /** URL and token of the server; rejected if the network may not be used. */
   readonly server: () => Promise<ServerPlace>
-  /** An answer below 400; a refusal is thrown as a `CliError`. */
+  /** Sends a request, and returns a response below 400; others are thrown as `CliError`. */
   readonly ask: (asking: ApiRequest) => Promise<QueryResult>
-  /** Results of these writes in sequence, without recording anything: for --plan. */
+  /** Plans writes one after the other for --plan, and returns their results without recording anything. */
   readonly plan: (asked: ReadonlyArray<ApiRequest>) => Promise<ReadonlyArray<QueryResult>>
-  /** The body of an answer below 400. */
+  /** Reads a path, and returns the response's body; error responses are thrown. */
   readonly read: (path: string, query?: Query) => Promise<JsonObject>
-  /** Makes further writes throw this: the user may have meant another row than the one to be changed. */
+  /** Makes further writes throw this error, as the user may have meant another row. */
   readonly refuseWrites: (refusal: CliError) => void
-  /** Loads the zones in which times are shown, for `terminal.zoneOf`; does nothing if no person reads them. */
+  /** Loads time zones for `terminal.zoneOf`; does nothing if the output is for programs. */
   readonly lookUpClocks: () => Promise<void>
   /** Whether this machine's replica is used; false if a flag or the environment names a server. */
   readonly isDevice: () => boolean
-  /** The server that is meant, by flag, environment or login. */
+  /** The chosen server, by flag, environment or login. */
   readonly serverChoice: () => ServerChoice
   /**
-   * The profile's replica. Exit 2 if the profile has no login, or the environment names another server than its own.
+   * Opens the profile's replica. Exit 2 if the profile has no login, or the environment names another server than its
+   * own.
    */
   readonly device: () => Promise<Device>
-  /** Says that a command was recorded without `request`, so that a background sync may follow. */
+  /** Reports that a command was recorded without `request`, so that a background sync may follow. */
   readonly recordedHere: () => void
   /**
-   * Numbers of the commands recorded since the last call. Notes that the output said that they are pending; `close` adds
+   * Numbers of commands recorded since the last call, for output that says they are pending; `close` then only prints
    * for which server.
    */
   readonly toldPending: () => ReadonlyArray<number>
@@ -85,16 +86,16 @@ export interface CommandContext {
   readonly close: () => Promise<void>
 }
 
-/** Global flags and environment that decide where a command works. */
+/** Flags and environment that decide which server or replica a command uses. */
 interface Place extends Pick<CommandContext, "options" | "env" | "offline" | "profile" | "folder"> {
   readonly note: (text: string) => void
-  /** The server the command works with; reports ignored parts of the environment once. */
+  /** The chosen server; reports ignored parts of the environment once. */
   readonly choice: () => ServerChoice
   readonly written: Written
   readonly refuseWrites: CommandContext["refuseWrites"]
-  /** Throws the refusal of writes, if any. */
+  /** Throws the error set by `refuseWrites`, if any. */
   readonly requireMeant: () => void
-  /** Prints nothing and starts no sync: for shell completion. */
+  /** Whether nothing is printed and no sync is started, as for shell completion. */
   readonly is_quiet: boolean
 }
 const placeOf = (options: Globals, env: Environment, is_quiet: boolean): Place => {
@@ -200,13 +201,13 @@ export const openContext = (
   }
 }
 
-/** The profile's replica: opened when first needed, and closed with a background sync where one is due. */
+/** The profile's replica: opened when first needed; closing it starts a background sync if one is due. */
 interface Replica {
   readonly exists: () => boolean
   readonly device: () => Promise<Device>
-  /** It has answered or recorded something: there may be something to send. */
+  /** Whether it answered or recorded something, so that there may be something to send. */
   readonly wasUsed: () => void
-  /** Refreshes an old replica once before it answers, if the server is reachable. */
+  /** Refreshes an old replica once before the first read, if the server is reachable. */
   readonly refreshed: () => Promise<void>
   readonly close: () => Promise<void>
 }
@@ -245,7 +246,7 @@ const replicaOf = (place: Place): Replica => {
   }
 }
 
-/** A replica of one server neither answers nor records where the environment names another, even with `--remote`. */
+/** Rejects use of a replica if the environment names another server, even with `--remote`. */
 const refuseOtherServer = ({ env, options, profile }: Place): void => {
   const own = choiceOf(options.profile === undefined ? {} : { profile: options.profile }, env, profile())
   const login = loginOf(profile(), env)
@@ -259,7 +260,7 @@ const refuseOtherServer = ({ env, options, profile }: Place): void => {
 interface AskedServer {
   readonly ask: (request: RemoteRequest) => Promise<Answer>
 }
-/** The server by the options, the profile or the environment; refused where the network may not be used. */
+/** URL and token of the chosen server; rejected if the network may not be used. */
 const serverPlace =
   ({ choice, offline, profile }: Place) =>
   async (): Promise<ServerPlace> => {
@@ -275,7 +276,7 @@ const serverPlace =
     if (url === undefined || url === "") throw notLoggedIn(profile())
     return { url: serverUrl(url), token }
   }
-/** A dry run is a plan that the server makes. */
+/** Whether a request changes data; a dry run does not, as the server only plans. */
 const changes = ({ body, method }: Pick<ApiRequest, "body" | "method">): boolean =>
   method !== "GET" && !(isJsonObject(body) && body.dry_run === true)
 const serverFor = (place: Place) => {
@@ -294,11 +295,11 @@ const serverFor = (place: Place) => {
   }
 }
 
-/** Requests to the replica where it can answer, otherwise to the server. */
+/** Sends requests to the replica if it can answer, otherwise to the server. */
 const requestsOver = (place: Place, replica: Replica): Pick<CommandContext, "request" | "requestAtServer"> => {
   const { choice, note, offline, options, written } = place
   const server = serverFor(place)
-  /** Asks the server for data the replica does not have; if it is unreachable, the replica's own answer is used. */
+  /** The server's response for data the replica lacks; if it is unreachable, the replica's response. */
   const serverInstead = async (asked: RemoteRequest, from_replica: QueryResult): Promise<QueryResult> => {
     let answer: QueryResult
     try {
@@ -311,7 +312,7 @@ const requestsOver = (place: Place, replica: Replica): Pick<CommandContext, "req
       note("The server's answer: what was recorded here and not sent yet is not in it.")
     return answer
   }
-  /** The replica's settings with data from the server: secrets, and changes just made there. */
+  /** The replica's settings, completed from the server: secrets, and changes just made there. */
   const withSecrets = async (asked: RemoteRequest, here: QueryResult): Promise<QueryResult> => {
     if (asked.method !== "GET" || here.status !== 200 || !asked.path.startsWith("/api/v1/settings")) return here
     const { keptOnServer, secretsShownAt, withSecretsOf } = await import("../base/secret-settings.ts")
@@ -323,7 +324,7 @@ const requestsOver = (place: Place, replica: Replica): Pick<CommandContext, "req
           if (error instanceof CliError && error.code === exit_codes.network) return undefined
           throw error
         })
-    // A server of an earlier release may not know the group.
+    // Servers of earlier releases may not have the group.
     if (at_server?.status !== 200) {
       note(keptOnServer(secrets))
       return here
@@ -346,7 +347,7 @@ const requestsOver = (place: Place, replica: Replica): Pick<CommandContext, "req
         if (answer.command !== undefined)
           Object.assign(written, { here: true, commands: [...written.commands, answer.command.n] })
         if (asking.method === "GET") written.was_read = true
-        // Plans change nothing, and there are none for server-only decisions.
+        // The server is not asked for plans, as it does not make those of server-only decisions.
         const may_ask = !offline && (options.plan !== true || asked.method === "GET")
         return may_ask && isOnServerOnly(answer) ? serverInstead(asked, answer) : withSecrets(asked, answer)
       }
@@ -357,13 +358,13 @@ const requestsOver = (place: Place, replica: Replica): Pick<CommandContext, "req
   }
   return {
     request,
-    // A plan is made here or not at all: the server would do it.
+    // Plans are only made here: the server would execute the command.
     requestAtServer: async (asking) =>
       offline || (options.plan === true && changes(asking)) ? request(asking) : (await server()).ask(requestOf(asking))
   }
 }
 
-/** Whether the replica says that only the server has this, such as history from before the fill. */
+/** Whether the replica's response says that only the server has the data, such as history before the fill. */
 const isOnServerOnly = ({ status, body }: QueryResult): boolean =>
   status === 503 && isJsonObject(body) && isJsonObject(body.errors) && "at_server" in body.errors
 
@@ -372,12 +373,12 @@ const requestOf = (asking: ApiRequest): RemoteRequest => ({
   path: asking.path,
   query: asking.query ?? [],
   body: asking.body,
-  // Misspelt parts of writes are refused by name; those of reads are listed in the answer (`ignored.ts`).
+  // Unknown parts of writes are rejected; those of reads are listed in the response (`ignored.ts`).
   strict: asking.strict ?? asking.method !== "GET",
   ...(asking.files === undefined ? {} : { files: asking.files })
 })
 
-/** Runs something; files it makes can be read by their owner alone. */
+/** Runs work that creates files, which only their owner can read. */
 export const withPrivateUmask = async <A>(work: () => Promise<A>): Promise<A> => {
   const before = process.umask(0o077)
   try {

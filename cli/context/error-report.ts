@@ -1,4 +1,4 @@
-/** Reports errors on standard error: for people in words, with --json as `{message, errors}`. */
+/** Prints errors on standard error: as text for people, with --json as `{message, errors}`. */
 import { CliError, exit_codes } from "../base/exit-codes.ts"
 import type { AskFacts, WayOut } from "../../core/offline/conflicts/ways.ts"
 import { isJsonObject } from "../../core/kernel/fields/field.ts"
@@ -10,14 +10,14 @@ import { oneLine, type Terminal, toType } from "../output/text.ts"
 import { responseError } from "../base/response-errors.ts"
 import { printErr, printJsonErr } from "../output/out.ts"
 
-// Errors of this machine or device, with what is safe and advice.
+// Errors of this machine or device, with advice and a note on what is safe.
 
 const device_codes: { readonly [kind: string]: number } = {
   revoked: exit_codes.not_allowed,
   copied: exit_codes.conflict
 }
 
-/** The `CliError` for an error of the device, its files or its disk; undefined for others. Recognised by name and code. */
+/** The `CliError` for an error of the device, its files or its disk, found by name and code; undefined for others. */
 const deviceErrorOf = (error: Error): CliError | undefined => {
   const { name, message } = error
   const kind = "kind" in error ? String(error.kind) : ""
@@ -81,7 +81,7 @@ const of_system: { readonly [code: string]: Failure } = {
   EIO: "disk"
 }
 
-/** The failure that SQLite or the system reports, in the error or any of its causes. */
+/** The failure reported by SQLite or the system, in the error or its causes; undefined if there is none. */
 const failureIn = (error: Error): Failure | undefined => {
   for (let at: unknown = error, depth = 0; at instanceof Error && depth < 8; depth++) {
     if ("errcode" in at && typeof at.errcode === "number") return of_sqlite[at.errcode & 255]
@@ -91,13 +91,13 @@ const failureIn = (error: Error): Failure | undefined => {
   }
   return undefined
 }
-/** Whether the command was recorded: once the outbox has it, it is not lost, whatever failed afterwards. */
+/** Describes whether the command was recorded: once in the outbox it is not lost, whatever failed later. */
 const recordedText = (error: Error): string =>
   "recorded_n" in error && typeof error.recorded_n === "number"
     ? `The command was recorded all the same, as number ${error.recorded_n}: do not give it again.`
     : "Nothing of this was recorded."
 
-// The error for a refused request; where goods are short, with the commands that lead out of it.
+// Makes the error for an error response; for shortages with commands that resolve them.
 
 type Asking = Pick<Request, "method" | "path"> & Partial<Pick<Request, "body" | "query">>
 interface Asked {
@@ -109,7 +109,7 @@ export const refusalOf = async (context: Asked, asked: Asking, answer: QueryResu
   const error = responseError(answer)
   const [, id] = /^\/api\/v1\/opportunities\/(\d+)\//.exec(asked.path) ?? []
   if (id === undefined || error.errors?.shortages === undefined || asked.method === "GET") return error
-  // The refusal is shown even if its alternatives cannot be computed.
+  // The error is printed even if its remedies cannot be computed.
   const way_out = await waysText(context, Number(id)).catch(() => undefined)
   return way_out === undefined ? error : new CliError(error.code, error.message, { errors: error.errors, way_out })
 }
@@ -140,7 +140,7 @@ const wayText = ({ ends_at, lines = [], starts_at, way }: WayOut, order: string)
   return way === "waitlist" ? `to be told when goods come free: flightcase shortages wait ${order}` : undefined
 }
 
-/** Prints the error and gives its exit code. */
+/** Prints an error, and returns its exit code. */
 export const reportError = (error: unknown, json: boolean): number => {
   const exit = exitFrom(error)
   if (json) {
@@ -160,14 +160,14 @@ export const reportError = (error: unknown, json: boolean): number => {
     }
   }
   if (exit.way_out !== undefined) lines.push(`  ${exit.way_out}`)
-  // Names in a refusal may contain line breaks, which must not look like further lines of the report.
+  // Line breaks in names must not look like lines of the report.
   printErr(lines.map((line) => `${oneLine(line)}\n`).join(""))
   if (exit.code === exit_codes.failed && process.env["FLIGHTCASE_DEBUG"] !== undefined && error instanceof Error)
     printErr(`${error.stack}\n`)
   return exit.code
 }
 
-/** The `CliError` for an error of a library or of the device; they are recognised by name, so that none has to be loaded. */
+/** The `CliError` for a library's or the device's error, found by name, so that no library is loaded for it. */
 export const exitFrom = (error: unknown): CliError => {
   if (error instanceof CliError) return error
   if (!(error instanceof Error)) return new CliError(exit_codes.failed, String(error))

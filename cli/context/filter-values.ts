@@ -17,7 +17,7 @@ import { looksLikeId, resolveId, resolveStore } from "./resolve-id.ts"
 
 const single = new Set(["eq", "not_eq", "lt", "lteq", "gt", "gteq"])
 const several = new Set(["in", "not_in"])
-/** A time that says its own offset; any other is one of the store's clock. */
+/** Matches times with an offset; others are in the store's zone. */
 const with_offset = /^\d{4}-\d{2}-\d{2}[Tt ].*([Zz]|[+-]\d{2}:?\d{2})$/
 
 /** The query of a list with its filter values parsed. Exit 2 for an invalid one, with the valid forms. */
@@ -37,7 +37,7 @@ export const readFilterValues = async (context: CommandContext, query: Query, pl
     }
     const of_many = list_predicates[split.predicate]
     if (column === "number" && field.type.kind === "text" && of_many !== undefined) {
-      // A value with two forms is searched for as a list.
+      // A value with two forms is searched for by both.
       const listed = value.split(",").flatMap((one) => {
         const forms = numberForms(one)
         return forms.length === 0 ? [one] : forms
@@ -73,7 +73,7 @@ const valueRead = async (context: CommandContext, flag: string, { type }: Field,
       if (with_offset.test(value) && parseTimestamp(value) !== undefined) return value
       return readMoment(context, value, (await resolveStore(context, undefined)).zone, flag)
     case "date":
-      // A day that is written out is the same on every clock.
+      // A full date is the same in every zone.
       if (/^\s*\d{4}-/.test(value)) return parseDay(value, flag)
       return parseDay(value, flag, (await resolveStore(context, undefined)).zone)
     case "boolean":
@@ -97,7 +97,7 @@ const valueRead = async (context: CommandContext, flag: string, { type }: Field,
   }
 }
 
-/** The key of a label, or of a key in other letters. */
+/** The key for a label, or for a key in other case. */
 const labelled = (flag: string, labels: { readonly [key: string]: string }, value: string): string => {
   const plain = (text: string): string =>
     text

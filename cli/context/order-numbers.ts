@@ -1,4 +1,4 @@
-/** On a terminal, order numbers instead of ids, as users type them. */
+/** Shows order numbers instead of ids on a terminal, as users type them. */
 import type { Json, JsonObject } from "../../core/kernel/fields/field.ts"
 import { numberText } from "../../core/values/text.ts"
 import { rowsIn } from "../base/answers.ts"
@@ -6,10 +6,7 @@ import type { CommandContext } from "./context.ts"
 
 const ids_per_request = 100
 
-/**
- * The rows with each `opportunity_id` as its order's number, or as `id:N` without a visible number. In a pipe the rows
- * unchanged.
- */
+/** Rows with the order's number in `opportunity_id`, or `id:N` if the number is not visible. Unchanged in pipes. */
 export const withOrderNumbers = async <R extends JsonObject & { readonly opportunity_id: Json }>(
   context: CommandContext,
   rows: ReadonlyArray<R>

@@ -7,9 +7,9 @@ import type { CommandContext } from "./context.ts"
 
 const page_size = 100
 
-/** A row of the list at a path. */
+/** Type of a row of the list at a path. */
 export type RowAt<Path extends string> = Path extends `/api/v1/${infer Plural}` ? RowOfList<Plural> : JsonObject
-/** Every row of a list, page by page. */
+/** Yields all rows of a list, page by page. */
 export async function* everyRow<const Path extends string>(
   context: CommandContext,
   path: Path,
@@ -34,10 +34,10 @@ export const allRows = async <const Path extends string>(
   for await (const row of everyRow(context, path, query)) rows.push(row)
   return rows
 }
-/** The one list in a body, whatever its name. */
+/** The only list in a body, whatever its key. */
 const rowsOf = (body: JsonObject): ReadonlyArray<JsonObject> => rowsOr(Object.values(body).find(Array.isArray))
 
-/** All pages as one answer's body. */
+/** All pages of a list as one response body. */
 export const wholeList = async (context: CommandContext, path: string, query: Query): Promise<JsonObject> => {
   const first = await context.read(path, [
     ...query.filter(([name]) => name !== "page" && name !== "per_page"),

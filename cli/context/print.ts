@@ -1,4 +1,4 @@
-/** Prints an answer: as JSON, or in words for people; plans and files too. */
+/** Prints responses, plans and files, as JSON or for people. */
 import type { CommandContext } from "./context.ts"
 import { clearMoving, showMoving } from "../output/out.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/field.ts"
@@ -8,15 +8,15 @@ import { type Column, column, columnsSeen, recordText, tableText } from "../outp
 import { recordedText, sentenceText, type Terminal, toType } from "../output/text.ts"
 import { columnsOf } from "../output/columns.ts"
 
-// A response body for display: rows as a table, a record as lines.
+// Formats a response's body: rows as a table, a record as lines.
 
 interface Rendered {
   readonly text: string
-  /** "N of M", if there are more rows. */
+  /** Note "N of M" if there are more rows; undefined otherwise. */
   readonly more: string | undefined
 }
 
-/** `words`: rows under this key with labels instead of codes. */
+/** Formats a body. `words`: rows under this key have labels instead of codes. */
 export const bodyText = (
   body: Json | undefined,
   terminal: Terminal,
@@ -37,7 +37,7 @@ export const bodyText = (
         text: value.map((one: Json) => `${typeof one === "string" ? one : JSON.stringify(one)}\n`).join(""),
         more: undefined
       }
-    // Through a saved view, rows have only its columns.
+    // With a saved view, rows have only its columns.
     const columns =
       metaIn(body).view !== undefined
         ? Object.keys(value[0] ?? {}).map((name) => column(name))
@@ -52,7 +52,7 @@ export const bodyText = (
   return { text: `${recordText(ordered(record), terminal, chosenFor)}${noteOf(body.meta, terminal)}`, more: undefined }
 }
 
-/** Columns of nested rows: those of their lists, if present. */
+/** Columns of nested rows, if those of their list are present. */
 const chosenFor = (key: string, rows: ReadonlyArray<JsonObject>): ReadonlyArray<Column> | undefined => {
   const columns = columnsOf(key)
   return columns?.every(({ of }) => rows.some((row) => of(row) !== undefined)) === true ? columns : undefined
@@ -66,11 +66,11 @@ const pageNote = (count: number, meta: Json | undefined): string | undefined => 
     ? `${(page - 1) * per_page + 1} to ${(page - 1) * per_page + count} of ${total}; --page ${page + 1} goes on, --all shows all.`
     : undefined
 }
-/** Details beside the record, such as ids of overlapping rates. */
+/** Details besides the record, such as ids of overlapping rates. */
 const noteOf = (meta: Json | undefined, terminal: Terminal): string => {
   if (!isJsonObject(meta)) return ""
   const details = Object.fromEntries(
-    // Warnings are separate from the data, on terminals and in pipes.
+    // Warnings are printed separately from the data, on terminals and in pipes.
     Object.entries(meta).filter(
       ([key, value]) => key !== "warnings" && value !== null && !(Array.isArray(value) && value.length === 0)
     )
@@ -86,11 +86,11 @@ const ordered = (record: JsonObject): JsonObject => {
   return Object.fromEntries(keys.map((key) => [key, record[key] ?? null]))
 }
 
-// Progress on standard error: a moving line on a terminal, silence elsewhere.
+// Prints progress on standard error: a moving line on a terminal, nothing elsewhere.
 
 export interface Progress {
   readonly at: (what: string, done: number, total: number | undefined) => void
-  /** Removes the moving line. */
+  /** Removes the line. */
   readonly end: () => void
 }
 
@@ -136,9 +136,9 @@ export const printAnswer = async (context: CommandContext, answer: QueryResult, 
   notePending(context, answer)
 }
 
-/** Warnings a command has printed: a write and the read after it may bring the same. */
+/** Warnings printed by a command, as a write and the following read may have the same. */
 const noted_by = new WeakMap<CommandContext, Set<string>>()
-/** Warnings of a write (`meta.warnings`), one line each. */
+/** Prints warnings of a write (`meta.warnings`), one per line. */
 export const noteWarnings = (context: CommandContext, body: Json | undefined): void => {
   const zone = context.terminal.zoneOf?.(rowWithStore(body))
   const is_read = context.terminal.is_tty && context.options.json !== true
@@ -151,9 +151,9 @@ export const noteWarnings = (context: CommandContext, body: Json | undefined): v
     context.note(`! ${is_read ? sentenceText(toType(text, zone), zone) : text}`)
   }
 }
-/** `POST /api/v1/… {…} (flightcase …)`: the command line shows the command. */
+/** Matches `POST /api/v1/… {…} (flightcase …)` in texts, of which only the command is printed. */
 const request_to_send = /(?:POST|PUT|PATCH|DELETE) \/api\/v1\/\S+ \{.*?\} \((flightcase [^()]+)\)/g
-/** The row that an answer is about, which says of which store it is. */
+/** The row of a response, which has the store. */
 const rowWithStore = (body: Json | undefined): JsonObject =>
   Object.values(isJsonObject(body) ? body : {})
     .filter(isJsonObject)
@@ -163,13 +163,13 @@ export const warningsIn = (body: Json | undefined): ReadonlyArray<string> => {
   return Array.isArray(warnings) ? warnings.map(String) : []
 }
 
-/** Notes that a command was recorded here and is provisional until the server has decided it. */
+/** Notes that a command was recorded on this device, and is provisional until the server decides it. */
 export const notePending = (context: CommandContext, answer: QueryResult): void => {
   if (answer.command === undefined) return
   context.note(recordedText(context.toldPending()))
 }
 
-/** The planned effect of a write, and the record after it; its events are for programs. */
+/** Prints the plan of a write, and the record after it; events are only for programs. */
 const printPlan = async (context: CommandContext, answer: QueryResult): Promise<void> => {
   const events = (answer.events ?? []).map(({ stream, type, data }) => ({ stream, type, data }))
   if (context.options.json === true)
@@ -182,7 +182,7 @@ const printPlan = async (context: CommandContext, answer: QueryResult): Promise<
   noteWarnings(context, answer.body)
   context.note("Planned only; nothing was written.")
 }
-/** The rows of an answer as commands show them once they are written. */
+/** Formats the rows of a response, as printed after writes. */
 const partsOf = async (context: CommandContext, body: Json | undefined): Promise<ReadonlyArray<string>> => {
   const parts = Object.entries(isJsonObject(body) ? body : {}).filter(([key]) => key !== "meta" && key !== "_meta")
   const { inWords } = await import("../output/labels.ts")
@@ -196,6 +196,6 @@ const partsOf = async (context: CommandContext, body: Json | undefined): Promise
     .filter((text) => text !== "")
 }
 
-/** A record that this program made, and no answer. */
+/** Prints a record made by this program instead of a response. */
 export const printRecord = (context: CommandContext, record: { readonly [key: string]: Json }): void =>
   context.options.json === true ? context.printJson(record) : context.print(recordText(record, context.terminal))

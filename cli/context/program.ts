@@ -1,4 +1,4 @@
-/** How commands are declared: commander, with the global flags on every verb and one way to run an action. */
+/** Declares commands with commander: global flags on every verb, and one way to run actions. */
 import { constants } from "node:os"
 import { type Command, Option } from "commander"
 import type { Globals } from "../base/answers.ts"
@@ -6,31 +6,31 @@ import { type CommandContext, openContext } from "./context.ts"
 import { exit_codes } from "../base/exit-codes.ts"
 import { isGlobal, withGlobals } from "../output/program.ts"
 
-/** The action of a verb; a number is its exit code, undefined is 0. */
+/** Action of a verb; returns an exit code, or undefined for 0. */
 export type CommandAction = (
   context: CommandContext,
   args: ReadonlyArray<string>,
   flags: Flags
 ) => Promise<number | void>
-/** Flags as commander gives them, by camel-case name. */
+/** Flags as parsed by commander, by camel-case name. */
 export type Flags = { readonly [name: string]: string | boolean | ReadonlyArray<string> | undefined }
-/** The text of a flag; undefined where it was not given. */
+/** Text of a flag; undefined if it was not given. */
 export const textFlag = (flags: Flags, name: string): string | undefined => {
   const given = flags[name]
   return typeof given === "string" ? given : undefined
 }
-/** The texts of a flag that may be given several times. */
+/** Texts of a repeatable flag. */
 export const listFlag = (flags: Flags, name: string): ReadonlyArray<string> => {
   const given = flags[name]
   return typeof given === "object" ? given : []
 }
 
-/** Exit codes of programs whose actions gave one. */
+/** Exit codes returned by actions, by program. */
 const endings = new WeakMap<Command, number>()
 export const exitCodeOf = (program: Command): number => endings.get(program) ?? 0
 
 /**
- * Gives a command its action, which gets a context made from the global flags before and after the verb. The context is
+ * Sets a command's action, called with a context made from the global flags before and after the verb. The context is
  * closed when the action ends, and when a signal ends the program.
  */
 export const withAction = (command: Command, act: CommandAction): Command =>
@@ -58,7 +58,7 @@ export const withAction = (command: Command, act: CommandAction): Command =>
     }
   })
 const rootOf = (command: Command): Command => (command.parent === null ? command : rootOf(command.parent))
-/** Global flags given after the verb; a flag for a field of the same name is not one of them. */
+/** Global flags given after the verb, except where the command has its own flag of that name. */
 const explicit = (command: Command): Globals =>
   Object.fromEntries(
     command.options
@@ -66,7 +66,7 @@ const explicit = (command: Command): Globals =>
       .map((option) => [option.attributeName(), command.getOptionValue(option.attributeName()) as unknown])
   ) as Globals
 
-/** A flag that may be given several times. */
+/** Declares a flag that may be given several times. */
 export const repeatable = (flags: string, text: string): Option =>
   new Option(flags, text).argParser((value: string, before: ReadonlyArray<string> | undefined) => [
     ...(before ?? []),

@@ -3,7 +3,7 @@ import { type Query, splitPredicate } from "../../core/kernel/lists/query.ts"
 import { usageError } from "../base/exit-codes.ts"
 import { type Flags, listFlag, textFlag } from "./program.ts"
 
-/** `name_cont=x` is a filter; other parameters are passed on (`page=2`, `product_ids[]=3`). */
+/** Parses a query parameter: `name_cont=x` is a filter, others are passed on (`page=2`, `product_ids[]=3`). */
 export const queryPart = (text: string): readonly [string, string] => {
   const at = text.indexOf("=")
   const name = at < 0 ? text : text.slice(0, at)
@@ -11,7 +11,7 @@ export const queryPart = (text: string): readonly [string, string] => {
   if (name === "") throw usageError(`-q ${JSON.stringify(text)} has no name: write -q name=value.`)
   return [!name.includes("[") && splitPredicate(name) !== undefined ? `q[${name}]` : name, value]
 }
-/** The query string of a list's flags. */
+/** Query from the flags of a list. */
 export const listQuery = (flags: Flags): Query => [
   ...listFlag(flags, "q").map(queryPart),
   ...(

@@ -1,4 +1,4 @@
-/** A server called over HTTP with a bearer token. */
+/** Sends requests to a server over HTTP with a bearer token. */
 import { randomUUID } from "node:crypto"
 import type { Answer, Request } from "../../core/kernel/endpoints/endpoint.ts"
 import { isJsonObject } from "../../core/kernel/fields/field.ts"
@@ -15,7 +15,7 @@ interface Server {
 }
 
 const timeout_millis = 120_000
-/** How often a request waits for a rate limit before its 429 is given as the answer. */
+/** Maximum waits for a rate limit, after which the 429 is returned. */
 const waits_max = 5
 const wait_seconds_max = 60
 const own_headers = { accept: "application/json, */*;q=0.5", "user-agent": "flightcase-cli" }
@@ -44,7 +44,7 @@ export const serverAt = (address: string, token: string): Server => {
         .send({
           method: request.method,
           path: request.path + (query === "" ? "" : `?${query}`),
-          // All attempts of a request share one key: a lost answer is replayed, and nothing runs twice.
+          // All attempts of a request share one key, so that a lost response is replayed and nothing runs twice.
           headers: {
             ...(request.method === "POST" ? { "idempotency-key": randomUUID() } : {}),
             ...(request.strict === true ? { prefer: "handling=strict" } : {})
@@ -59,7 +59,7 @@ export const serverAt = (address: string, token: string): Server => {
   }
 }
 
-/** Files travel as a form, the other fields beside them. */
+/** Multipart form with files and the other fields. */
 const formOf = async ({ body, files }: RemoteRequest): Promise<FormData> => {
   const { openAsBlob } = await import("node:fs")
   const form = new FormData()

@@ -16,17 +16,17 @@ const nameable = (table: string): NameableTable => {
   return found
 }
 
-/** Ids have no leading zeros; document numbers do. */
+/** Whether a text may be an id: no leading zeros, unlike document numbers. */
 export const looksLikeId = (text: string): boolean => /^[1-9]\d{0,14}$/.test(text)
 
-/** `id:7` is an id whatever numbers and names there are; undefined of anything else. */
+/** Id in a text such as `id:7`, whatever numbers and names exist; undefined for other texts. */
 export const idSaid = (text: string): string | undefined => /^\s*id:([1-9]\d{0,14})\s*$/i.exec(text)?.[1]
 
-/** Columns that labels carry. */
+/** Columns with codes on labels. */
 const code_columns: ReadonlySet<string> = new Set(["barcode", "asset_number", "serial_number", "sku"])
 /**
- * Readings of a printed code, the likeliest first: as it is, the end of a URL, the elements of GS1, and each in other
- * letter case. A code with a quantity is taken as it is.
+ * Possible codes in a scanned text, the likeliest first: as it is, the end of a URL, GS1 elements, and each in other
+ * case. A code with a quantity is used as it is.
  */
 export const codesSaidBy = (printed: string): ReadonlyArray<string> => {
   const { quantity, texts } = readCode(printed)
@@ -34,7 +34,7 @@ export const codesSaidBy = (printed: string): ReadonlyArray<string> => {
   return [...new Set([...said, ...said.flatMap(codeForms)])]
 }
 
-/** A row of any table with names. */
+/** A row of any table whose rows have names. */
 type NamedRow = JsonObject & { readonly id: number; readonly number?: Json }
 const isNamedRow = (row: JsonObject): row is NamedRow => typeof row.id === "number"
 const namedRows = async (context: CommandContext, { path, plural }: NameableTable, query: Query) =>
@@ -55,7 +55,7 @@ const rowsWith = async (
   return used.length === 0 ? rows : used
 }
 
-/** The id of the row with this code or name; undefined when there is none. Exit 2 when there are several. */
+/** Id of the row with this code or name; undefined if there is none. Exit 2 if there are several. */
 export const findIdByName = async (
   context: CommandContext,
   table: string,
@@ -63,7 +63,7 @@ export const findIdByName = async (
 ): Promise<number | undefined> => {
   const among = nameable_tables.get(table)
   if (among === undefined || text.trim() === "") return undefined
-  // Numbers of documents are shown without the zeros before them.
+  // Document numbers are displayed without leading zeros.
   const as_number = /^#?\d{1,9}$/.test(text.trim()) ? text.trim().replace(/^#/, "").padStart(10, "0") : undefined
   const tries = among.by.flatMap((column) => [
     ...(code_columns.has(column) ? codesSaidBy(text) : [text.trim()]).map((code) => [column, code] as const),
@@ -80,13 +80,13 @@ export const findIdByName = async (
   if (numbered.length > 1) throw severalCalled(text, "number", numbered)
   return numbered[0]?.id
 }
-/** Kinds of `find` whose rows have numbers, by their tables. */
+/** Kinds of `find` whose rows have numbers, by table. */
 const numbered_kinds: { readonly [table: string]: "orders" | "invoices" | "purchase_orders" | undefined } = {
   opportunities: "orders",
   invoices: "invoices",
   purchase_orders: "purchase_orders"
 }
-/** Rows with this number, typed without its prefix or without zeros. */
+/** Rows with a number that was typed without its prefix or zeros. */
 const rowsNumbered = async (
   context: CommandContext,
   table: string,
@@ -100,12 +100,12 @@ const rowsNumbered = async (
     ["kinds[]", kind]
   ]
   const found = rowIn(await context.read("/api/v1/search", query), "search")[kind]
-  // An order is found by its reference, too.
+  // Orders are also found by their reference.
   const ends = new RegExp(`(^|\\D)0*${digits}$`)
   return found.filter(({ is_exact, number }) => is_exact && ends.test(String(number)))
 }
 
-/** Members as `find` finds them, the closest first. */
+/** Members found by a text as in `find`, best matches first. */
 export const membersFound = async (
   context: CommandContext,
   text: string,
@@ -118,9 +118,9 @@ export const membersFound = async (
   ]
   return rowIn(await context.read("/api/v1/search", query), "search").members
 }
-/** An e-mail address or a telephone number. */
+/** Matches e-mail addresses and telephone numbers. */
 const reach = /^\S+@\S+$|^\+?\d[\d\s()/.-]{5,}$/
-/** The member with this name ignoring accents, or the only one with this contact. */
+/** Id of the member with this name, ignoring accents, or the only one with this contact; undefined otherwise. */
 const memberReached = async (context: CommandContext, text: string): Promise<number | undefined> => {
   if (!/[\p{L}\p{N}]/u.test(text)) return undefined
   const found = await membersFound(context, text, 5)
@@ -137,7 +137,7 @@ const severalCalled = (text: string, column: string, rows: ReadonlyArray<{ reado
     { way_out: "Give the id of the one that is meant." }
   )
 
-/** The container whose case (a unit) has this code: often the only label users have. */
+/** Id of the container whose case (a unit) has this code, as often only the case has a label; undefined otherwise. */
 const containerOfHousing = async (context: CommandContext, text: string): Promise<number | undefined> => {
   const housing = await findIdByName(context, "stock_levels", text)
   if (housing === undefined) return undefined
@@ -151,14 +151,17 @@ const containerOfHousing = async (context: CommandContext, text: string): Promis
   return active === undefined ? undefined : active.id
 }
 
-/** Other words for a table's rows in commands. */
+/** Other words for rows of a table in commands. */
 const other_words: { readonly [word: string]: string } = {
   opportunity: "order",
   quote: "order",
   "stock level": "asset",
   "rental product": "product"
 }
-/** The table that an argument or flag names a row of: `<product>`, `--store`, `--member-id`; undefined for others. */
+/**
+ * Table of the rows that an argument or flag names, such as `<product>`, `--store` or `--member-id`; undefined for
+ * others.
+ */
 export const tableOfNoun = (word: string): string | undefined => {
   const name = word.replace(/^--/, "").replace(/-id$/, "").replaceAll("-", " ")
   const called = other_words[name] ?? name
@@ -166,7 +169,7 @@ export const tableOfNoun = (word: string): string | undefined => {
 }
 
 const names_max = 50
-/** Names and ids that begin with a text, for completion; for an empty text the names of the newest rows. */
+/** Names and ids with a prefix, for completion; without one, names of the newest rows. */
 export const namesStartingWith = async (
   context: CommandContext,
   table: string,
@@ -179,7 +182,7 @@ export const namesStartingWith = async (
   const namesOf = (row: NamedRow): ReadonlyArray<string> =>
     by.flatMap((column) => {
       const name = row[column]
-      // Numbers are shown and typed without the zeros before them.
+      // Numbers are displayed and typed without leading zeros.
       return typeof name !== "string" || name === "" ? [] : [column === "number" ? spokenNumber(name) : name]
     })
   if (beginning === "") return (await listed([])).map((row) => namesOf(row)[0] ?? String(row.id))
@@ -194,9 +197,9 @@ export const namesStartingWith = async (
     )
 }
 
-/** The id of the row that a text names by id, code or name. Exit 3 where it names none. */
+/** Id of the row named by id, code or name. Exit 3 if there is none. */
 export const resolveId = async (context: CommandContext, table: string, given: string): Promise<number> => {
-  // As labels of containers without a barcode of their own carry it.
+  // Containers without a barcode have such a code on their label.
   const said = idSaid(given)
   const text = said ?? (table === "containers" ? given.replace(/^container:(?=[1-9]\d*$)/i, "") : given)
   if (looksLikeId(text)) {
@@ -211,7 +214,7 @@ export const resolveId = async (context: CommandContext, table: string, given: s
   if (found !== undefined) return found
   throw await notFoundNamed(context, table, text)
 }
-/** The newest number shows the company's format. */
+/** Whether the company uses short numbers, as the newest number shows. */
 const writesShortNumbers = async (context: CommandContext, among: NameableTable): Promise<boolean> => {
   const query: Query = [
     ["q[number_present]", "1"],
@@ -222,7 +225,7 @@ const writesShortNumbers = async (context: CommandContext, among: NameableTable)
   return newest !== undefined && !/^\d{10}$/.test(String(newest.number))
 }
 /**
- * Warns that a number taken as an id is also another order's number: people read numbers without their zeros. On a
+ * Warns that a number taken as an id is also another order's number, as people read numbers without zeros. On a
  * terminal the user chooses before anything is changed.
  */
 export const noteOtherNumber = async (context: CommandContext, table: string, text: string): Promise<void> => {
@@ -233,7 +236,7 @@ export const noteOtherNumber = async (context: CommandContext, table: string, te
     padded.length === 0 && (await writesShortNumbers(context, orders))
       ? await rowsNumbered(context, table, `#${text}`)
       : padded
-  // Numbers are given by each store: where it is its own number too, it is the one.
+  // Stores have number series of their own, so the row may have this number, too, and is meant then.
   if (numbered.length === 0 || numbered.some(({ id }) => id === Number(text))) return
   const other = `the order with the number ${text} is meant by ${JSON.stringify(`#${text}`)}`
   context.note(`${text} is taken as an id; ${other}.`)
@@ -246,7 +249,7 @@ export const noteOtherNumber = async (context: CommandContext, table: string, te
       )
     )
 }
-/** As `notFoundError`, with a name that goes on from the text, else the nearest among those that begin alike. */
+/** The error of `notFoundError`, with the name that continues the text, or else the most similar one. */
 export const notFoundNamed = async (context: CommandContext, table: string, text: string): Promise<CliError> => {
   const said = text.trim()
   const beginning = async (with_text: string): Promise<ReadonlyArray<string>> =>
@@ -276,7 +279,7 @@ export interface ResolvedStore {
   readonly zone: string
 }
 
-/** The store that was named, otherwise the default store, with the zone its days are counted in. */
+/** The named store, otherwise the default one, with the zone of its days. */
 export const resolveStore = async (context: CommandContext, named: string | undefined): Promise<ResolvedStore> => {
   const row =
     named === undefined
@@ -285,12 +288,12 @@ export const resolveStore = async (context: CommandContext, named: string | unde
   const zone = zoneOr(row.timezone, "") || (await companyZone(context))
   return { id: row.id, name: row.name, zone }
 }
-/** The store of a row, otherwise the default store. */
+/** Store of a row, otherwise the default one. */
 export const storeOf = (
   context: CommandContext,
   { store_id }: { readonly store_id: number | null }
 ): Promise<ResolvedStore> => resolveStore(context, store_id === null ? undefined : String(store_id))
-/** The company's zone, for stores without one; the default store's for users who may not see settings. */
+/** Time zone of the company, for rows without a store; the default store's for users who may not see settings. */
 export const companyZone = async (context: CommandContext): Promise<string> => {
   const { status, body } = await context.request({ method: "GET", path: "/api/v1/settings/company" })
   if (status === 200) return zoneOr(rowIn(body, "settings").timezone, "UTC")

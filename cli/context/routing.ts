@@ -1,15 +1,15 @@
-/** Which requests the replica answers: every operation of the catalogue except those only a server can do. */
+/** Decides which requests the replica answers: all of the catalogue's, except those that need the server. */
 import { catalogue } from "../../core/catalogue.ts"
 import type { Endpoint, Request } from "../../core/kernel/endpoints/endpoint.ts"
 import { alsoNameable } from "../base/nameable.ts"
 import { match } from "../../core/kernel/runtime/engine.ts"
 import { Rejection } from "../../core/kernel/fields/rejection.ts"
 
-// The endpoint tables that the API's nouns derive from: the core's, and those only servers have.
+// Endpoints from which the nouns are derived: those of core, and those that only servers have.
 
 export const coreEndpoints: ReadonlyArray<Endpoint> = catalogue.endpoints
 
-/** Endpoints that no replica can answer, such as tokens; loaded when a noun or a path is not among the core's. */
+/** Endpoints that only servers have, such as tokens; loaded for a noun or path that core does not have. */
 const serverEndpoints = async (): Promise<ReadonlyArray<Endpoint>> => {
   const { serverSlices } = await import("../../server/host/slices.ts")
   const slices = serverSlices(() => catalogue)
@@ -22,7 +22,7 @@ export const allEndpoints = async (): Promise<ReadonlyArray<Endpoint>> => [
   ...(await serverEndpoints())
 ]
 
-/** A path that no endpoint has is answered by the replica too: with 404. */
+/** Whether the replica answers a request; also for unknown paths, with 404. */
 export const isAnsweredLocally = async (request: Pick<Request, "method" | "path">): Promise<boolean> => {
   const found = match(catalogue, request.method, request.path)
   if (!(found instanceof Rejection)) return !found.endpoint.server_only
@@ -33,7 +33,7 @@ export const isAnsweredLocally = async (request: Pick<Request, "method" | "path"
 }
 const pathPattern = (path: string): RegExp =>
   new RegExp(`^${path.replace(/[.]/g, "\\.").replace(/\{\w+\}/g, "[^/]+")}/?$`)
-/** Whether a request changes something: no read, no calculation. Paths only servers have count by their method. */
+/** Whether a request changes data, unlike reads and calculations. Server-only paths are judged by method. */
 export const isWrite = (request: Pick<Request, "method" | "path">): boolean => {
   if (request.method === "GET") return false
   const found = match(catalogue, request.method, request.path)

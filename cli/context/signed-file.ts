@@ -1,4 +1,4 @@
-/** Files of the server, by their signed addresses; and where they are written to. */
+/** Downloads files by their signed URLs, and writes them. */
 import { createHash } from "node:crypto"
 import { existsSync } from "node:fs"
 import { writeFile } from "node:fs/promises"
@@ -9,13 +9,13 @@ import { CliError, exit_codes, usageError } from "../base/exit-codes.ts"
 
 interface SignedFile {
   readonly content: Uint8Array
-  /** As named by its response; undefined without a name. */
+  /** Name in the response; undefined if it has none. */
   readonly name: string | undefined
 }
-/** Reads the file, and checks it against `sha256`, else against the hash in its answer. */
+/** Downloads a file, and checks it against `sha256`, else against the hash in the response. */
 export const signedFile = async (context: CommandContext, url: string, sha256?: string): Promise<SignedFile> => {
   const address = new URL(url)
-  // Only path and signature count, as the server may be reached under another address than its own.
+  // Only path and signature are used, as the server may be reached under another URL than its own.
   const file = await context.requestAtServer({
     method: "GET",
     path: address.pathname,
@@ -32,7 +32,9 @@ export const signedFile = async (context: CommandContext, url: string, sha256?: 
   return { content, name: /filename="([^"]+)"/.exec(file.headers?.["content-disposition"] ?? "")?.[1] }
 }
 
-/** Writes to the requested file, else under its own name here, which must be free. */
+/**
+ * Writes a file to the given path, else under its own name in the current folder, if that is free; returns the path.
+ */
 export const writeAs = async (name: string, content: Uint8Array, given: string | undefined): Promise<string> => {
   const file = given ?? shownFileName(name)
   if (given === undefined && existsSync(file))

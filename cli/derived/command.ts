@@ -1,4 +1,4 @@
-/** The nouns of the API as commands, derived from the endpoint tables. */
+/** Derives commands from the endpoints: one noun per resource. */
 import { Argument, type Command, Option } from "commander"
 import { catalogue } from "../../core/catalogue.ts"
 import { document_types } from "../../core/documents/schema.ts"
@@ -9,7 +9,7 @@ import { withValues } from "../output/program.ts"
 import { runDerivedCommand } from "./run.ts"
 import { argumentName, isList, type Verb, verb_aliases } from "./names.ts"
 
-/** Adds verbs and the nouns above them to the program. Gives the names of flags that are yes-or-no. */
+/** Adds verbs and their nouns to the program; returns names of boolean flags. */
 export const addDerivedCommands = (program: Command, verbs: ReadonlyArray<Verb>): ReadonlySet<string> => {
   const booleans = new Set<string>()
   const by_hand = new Set(program.commands.flatMap((noun) => noun.commands))
@@ -17,7 +17,7 @@ export const addDerivedCommands = (program: Command, verbs: ReadonlyArray<Verb>)
     const above = verb.words.slice(0, -1)
     const word = verb.words.at(-1) ?? ""
     const parent = above.reduce(childOf, program)
-    // One written by hand is kept.
+    // Handwritten verbs take precedence.
     if (parent.commands.some((one) => one.name() === word && one.registeredArguments.length + one.options.length > 0))
       continue
     const command = childOf(parent, word)
@@ -34,23 +34,23 @@ export const addDerivedCommands = (program: Command, verbs: ReadonlyArray<Verb>)
   }
   return booleans
 }
-/** Lists the daily verbs of a noun with many first, and those that only follow the API after them. */
+/** In help, lists a noun's everyday verbs first, and those that only follow the API after them. */
 const setApart = (noun: Command, by_hand: ReadonlySet<Command>): void => {
   if (noun.commands.length <= 20 || !noun.commands.some((one) => by_hand.has(one))) return
   for (const one of noun.commands) if (!by_hand.has(one)) one.helpGroup("Every other operation of the API:")
 }
-/** Descriptions of groups whose names need one. */
+/** Descriptions of groups whose names are not clear. */
 const purposes: { readonly [word: string]: string } = {
   "jobs": "Background jobs of the server, such as mail: status, retry of failed ones, removal",
   "inbound-sources": "Sources allowed to send webhooks to this server, such as Stripe, and what they sent"
 }
-/** A command without an action of its own is described by its verbs. */
+/** Describes groups of commands by their verbs. */
 const describeGroups = (command: Command): void => {
   for (const inner of command.commands) describeGroups(inner)
   if (command.commands.length > 0 && command.description() === "")
     command.description(purposes[command.name()] ?? command.commands.map((one) => one.name()).join(", "))
 }
-/** The command of that word below its parent, added where it is missing. */
+/** Subcommand of a parent by word, added if missing. */
 const childOf = (parent: Command, word: string): Command => {
   const there = parent.commands.find((one) => one.name() === word)
   if (there !== undefined) return there
@@ -60,7 +60,7 @@ const childOf = (parent: Command, word: string): Command => {
   return child
 }
 
-/** Parts of addresses that name no row, but are one of a few words. */
+/** Path parameters that are one of a few words instead of an id. */
 const path_words: { readonly [path: string]: ReadonlyArray<string> | undefined } = {
   "/api/v1/settings/{group}": Object.keys(catalogue.settings),
   "/api/v1/document_types/{type}": Object.keys(document_types)
@@ -81,7 +81,7 @@ const addVerb = (command: Command, verb: Verb): ReadonlyArray<Flag> => {
     const values = valuesFor(flag.field)
     const described = describeFlag(flag, is_update)
     command.addOption(withValues(new Option(`${flag.flag} ${placeholder(flag.field)}`, described), values))
-    // A flag that names a row may be typed without -id: --store 2.
+    // The suffix -id may be omitted: --store 2.
     const brief = flag.flag.replace(/-id$/, "")
     if (
       flag.field.type.kind === "ref" &&
@@ -102,7 +102,7 @@ const addVerb = (command: Command, verb: Verb): ReadonlyArray<Flag> => {
   withAction(command, (context, args, given) => runDerivedCommand(context, verb, flags, args, given))
   return flags
 }
-/** Names that are other flags already. */
+/** Names of other flags, which fields cannot have. */
 const reserved: ReadonlySet<string> = new Set([
   "--token",
   "--profile",
@@ -113,7 +113,7 @@ const reserved: ReadonlySet<string> = new Set([
   "--data"
 ])
 
-/** Flags every verb of its kind has, whatever its fields. */
+/** Flags of all verbs of a kind, whatever their fields. */
 export const fixedOptions = (endpoint: Endpoint): ReadonlyArray<Option> => {
   if (endpoint.method === "GET" && isList(endpoint)) {
     return [

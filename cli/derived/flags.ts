@@ -1,4 +1,4 @@
-/** Fields as flags: their names, and how a flag's text becomes the value in a body or query string. */
+/** Flags for fields: their names, and parsing of their values. */
 import { parseJson } from "../../core/kernel/fields/input.ts"
 import type { Field, Fields, FieldType, Json } from "../../core/kernel/fields/field.ts"
 import { scaleOf } from "../../core/values/currency.ts"
@@ -7,7 +7,7 @@ import { kebab } from "./names.ts"
 import type { valuesOf } from "../output/program.ts"
 
 export interface Flag {
-  /** `--product-group-id` */
+  /** Name of the flag: `--product-group-id`. */
   readonly flag: string
   readonly name: string
   readonly field: Field
@@ -17,7 +17,7 @@ export const flagsOf = (fields: Fields, mode: "create" | "update"): ReadonlyArra
     .filter(([, field]) => !field.computed && !(mode === "update" && field.create_only))
     .map(([name, field]) => ({ flag: `--${kebab(name)}`, name, field }))
 
-/** The value in a flag's usage: `<text>`, `<amount>`, `[true|false]`. */
+/** Placeholder of the value in usage: `<text>`, `<amount>`, `[true|false]`. */
 export const placeholder = (field: Field): string => {
   const type = field.type
   switch (type.kind) {
@@ -50,7 +50,7 @@ export const placeholder = (field: Field): string => {
 }
 const short = (words: ReadonlyArray<string>): string =>
   words.length <= 4 ? words.join("|") : `${words.slice(0, 3).join("|")}|…`
-/** Values that completion offers for a field's flag. */
+/** Values of a field that completion offers. */
 export const valuesFor = ({ type }: Field): ReturnType<typeof valuesOf> => {
   const one = type.kind === "list" ? type.of.type : type
   switch (one.kind) {
@@ -64,7 +64,7 @@ export const valuesFor = ({ type }: Field): ReturnType<typeof valuesOf> => {
       return {}
   }
 }
-/** A label as it may be typed: `On Hire` is `on-hire`. */
+/** A label as typed: `on-hire` for `On Hire`. */
 const typedForm = (label: string): string =>
   label
     .toLowerCase()
@@ -73,7 +73,7 @@ const typedForm = (label: string): string =>
 const inCommas = (type: FieldType & { kind: "list" }): boolean =>
   !["object", "json", "list"].includes(type.of.type.kind)
 
-/** `is_update`: absent flags keep the stored values, so none is required. */
+/** Description of a flag. `is_update`: no flag is required, as absent ones keep the stored values. */
 export const describeFlag = ({ field }: Flag, is_update = false): string =>
   [
     field.describe,
@@ -90,15 +90,15 @@ export const describeFlag = ({ field }: Flag, is_update = false): string =>
     .filter((part) => part !== undefined)
     .join("; ")
 
-/** Lookups needed to read a flag: ids of names, the store's zone, the currency. */
+/** Lookups for parsing flags: ids by name, the store's zone, the currency. */
 export interface FlagContext {
   readonly idOf: (table: string, text: string, flag: string) => Promise<Json>
   readonly moment: (text: string, flag: string) => Promise<string>
-  /** The currency amounts without one of their own are in. */
+  /** Currency of amounts without their own. */
   readonly currency: (field: string | undefined) => Promise<string>
 }
 
-/** The value of a flag's text. An empty text stays empty: it clears the field. */
+/** Parses a flag's value. An empty text stays empty, which clears the field. */
 export const readFlag = async ({ flag, field }: Flag, text: string, reading: FlagContext): Promise<Json> => {
   const type = field.type
   if (text === "") return type.kind === "list" ? [] : ""
@@ -144,13 +144,13 @@ const truth = (text: string, flag: string): boolean => {
   if (/^(false|no|n|off|0)$/i.test(text)) return false
   throw usageError(`${flag}: say true or false, not ${JSON.stringify(text)}.`)
 }
-/** A text that is no integer is sent unchanged: the API reports the error. */
+/** A number if the text is an integer; other texts are sent unchanged, for the API to reject. */
 const whole = (text: string): Json => (/^-?\d{1,15}$/.test(text) ? Number(text) : text)
 const codeOf = (labels: { readonly [code: number]: string }, text: string): Json => {
   const found = Object.entries(labels).find(([, label]) => typedForm(label) === typedForm(text))
   return found === undefined ? whole(text) : Number(found[0])
 }
-/** "12.50" gives 1250: people write major units, and the few fields that take only minor units get those. */
+/** Minor units of an amount, for the few fields that only accept these: 1250 for "12.50". */
 const minorUnits = (text: string, currency: string, flag: string): Json => {
   const scale = scaleOf(currency)
   const match = /^(-?)(\d+)(?:\.(\d+))?$/.exec(text.trim())
@@ -168,8 +168,8 @@ const documentOf = (text: string, flag: string, lenient: boolean): Json => {
 }
 
 /**
- * `--is-active` and `--no-is-active` as `--is-active=true` and `=false`; a flag never swallows the word after it unless
- * that word is true or false.
+ * Rewrites `--is-active` and `--no-is-active` to `--is-active=true` and `=false`, so that the next word is never taken
+ * as the value unless it is true or false.
  */
 export const normalizeFlags = (argv: ReadonlyArray<string>, booleans: ReadonlySet<string>): Array<string> => {
   const out: Array<string> = []

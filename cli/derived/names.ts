@@ -1,11 +1,11 @@
-/** From endpoints to the words people type: `POST /products/{product}/rates` is `products rates create PRODUCT`. */
+/** Names of commands by endpoint: `POST /products/{product}/rates` is `products rates create PRODUCT`. */
 import { type Endpoint, operationOf, paramNames, resourceOf } from "../../core/kernel/endpoints/endpoint.ts"
 
 export interface Verb {
-  /** `products rates create`, noun first. */
+  /** Words of the command, noun first: `products rates create`. */
   readonly words: ReadonlyArray<string>
   readonly endpoint: Endpoint
-  /** Path parameters, in order. */
+  /** Path parameters in order. */
   readonly params: ReadonlyArray<string>
 }
 const crud: ReadonlySet<string> = new Set(["list", "show", "create", "update", "delete"])
@@ -13,8 +13,8 @@ const crud: ReadonlySet<string> = new Set(["list", "show", "create", "update", "
 export const kebab = (name: string): string => name.replaceAll("_", "-")
 
 /**
- * The words of an endpoint; undefined for those without a command: the sync protocol, feeds, files, signed bodies,
- * endless streams.
+ * Words of an endpoint's command; undefined for those without one: sync protocol, feeds, files, signed bodies, endless
+ * streams.
  */
 export const wordsOf = (endpoint: Endpoint): ReadonlyArray<string> | undefined => {
   if (
@@ -27,27 +27,27 @@ export const wordsOf = (endpoint: Endpoint): ReadonlyArray<string> | undefined =
     return undefined
   const segments = endpoint.path.slice("/api/v1/".length).split("/")
   const named = segments.filter((segment) => !segment.startsWith("{")).map(kebab)
-  // A server resource keeps its name: jobs, not system jobs.
+  // Resources of the server keep their name: jobs, not system jobs.
   const literals = named[0] === "system" && named[1] === kebab(resourceOf(endpoint)) ? named.slice(1) : named
   const [noun = "", ...inner] = literals
   const operation = kebab(operationOf(endpoint))
   if (crud.has(operation)) return [...literals, operation]
   const last = inner.at(-1)
-  // The path ends in the operation (…/items/tree), or is it in several words (containers/repack/start).
+  // The path ends with the operation (…/items/tree), or its last words are the operation (containers/repack/start).
   if (last === operation) return literals
   if (inner.join("-") === operation) return [noun, operation]
-  // The operation ends in its object: add_item below …/items, set_deal_price at …/deal_price.
+  // The operation ends with its object: add_item below …/items, set_deal_price at …/deal_price.
   for (const [at, literal] of [...inner.entries()].reverse()) {
     const object = [literal, literal.replace(/s$/, "")].find((one) => operation.endsWith(`-${one}`))
     if (object !== undefined) return [noun, ...inner.slice(0, at + 1), operation.slice(0, -object.length - 1)]
   }
-  // An action on the row the path ends in, or one that shares its path with another verb (DELETE …/deal_price).
+  // The operation acts on the row at the end of the path, or shares the path with another (DELETE …/deal_price).
   return inner.length === 0 || segments.at(-1)?.startsWith("{") === true
     ? [...literals, operation]
     : [...literals.slice(0, -1), operation]
 }
 
-/** Lists are paged: `list` itself, and lists below a row, such as its activity. */
+/** Whether an endpoint is a paged list: `list`, or a list below a row, such as its activity. */
 export const isList = (endpoint: Endpoint): boolean =>
   operationOf(endpoint) === "list" ||
   (!crud.has(operationOf(endpoint)) && /\/(assets|activity|attachments)$/.test(endpoint.path))
@@ -67,23 +67,23 @@ export const nounsIn = (endpoints: ReadonlyArray<Endpoint>): ReadonlyArray<strin
   ...new Set(endpoints.flatMap((endpoint) => wordsOf(endpoint)?.slice(0, 1) ?? []))
 ]
 
-/** The usual words for verbs that the API names otherwise. */
+/** Usual words for verbs with other names in the API. */
 export const verb_aliases: { readonly [verb: string]: string } = { add: "create", remove: "delete" }
 
-/** Short names people use for nouns. */
+/** Short names of nouns. */
 export const noun_aliases: { readonly [alias: string]: string } = {
   rates: "rate-definitions",
   assets: "stock-levels",
   stock: "stock-levels",
   groups: "product-groups"
 }
-/** The noun as commands spell it: `rate_definitions` and `rates` mean `rate-definitions`, `product` means `products`. */
+/** The noun for a word: `rate_definitions` and `rates` mean `rate-definitions`, `product` means `products`. */
 export const nounOf = (word: string, nouns: ReadonlyArray<string>): string => {
   const noun = kebab(word)
   return noun_aliases[noun] ?? (!nouns.includes(noun) && nouns.includes(`${noun}s`) ? `${noun}s` : noun)
 }
 
-/** A path parameter's name in usage: that of the row's table for `{id}`, or `ID` where the path has several parameters. */
+/** Name of a path parameter in usage: the row's table for `{id}`, or `ID` if the path has several parameters. */
 export const argumentName = (endpoint: Endpoint, param: string): string => {
   const table = endpoint.params[param]?.table
   if (param !== "id") return kebab(param)

@@ -1,4 +1,4 @@
-/** Running a derived verb: words to a path, flags to a body, the answer to the terminal. */
+/** Runs derived commands: words give the path, flags the body, and the response is printed. */
 import { type Endpoint, resourceOf } from "../../core/kernel/endpoints/endpoint.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/field.ts"
 import type { Query } from "../../core/kernel/lists/query.ts"
@@ -29,9 +29,9 @@ import { type Flag, type FlagContext, readFlag } from "./flags.ts"
 import { isList, type Verb } from "./names.ts"
 import { dayOf } from "../../core/values/time.ts"
 
-// Answers about products and members in words: prices, availability, contact details.
+// Adds readable columns to products and members: prices, availability, contact details.
 
-/** Today's price for the product's type: hire, sale or service. */
+/** Current price of a product by its type: hire, sale or service. */
 const priceOf = (product_type: string, rates: NonNullable<Row<"product">["rates"]>): string => {
   const kind = product_type === "sale" || product_type === "service" ? product_type : "rental"
   const today = dayOf(Date.now(), "UTC")
@@ -43,7 +43,7 @@ const priceOf = (product_type: string, rates: NonNullable<Row<"product">["rates"
     )
   return rate === undefined ? "" : `${rate.price} ${rate.currency}`
 }
-/** For one store the number alone; for several with their names. */
+/** Available quantity: only the number for one store, with names for several. */
 const freeIn = (free: NonNullable<Row<"product">["free"]>): string =>
   free.length === 1
     ? String(free[0]?.available)
@@ -96,10 +96,10 @@ const needs: { readonly [endpoint: string]: string | undefined } = {
   "products.show": "stock_levels,rates,free",
   "members.show": "addresses,emails,phones"
 }
-/** Includes needed to print an endpoint's answer in words; undefined for those printed as they are. */
+/** Includes needed for readable columns of an endpoint's response; undefined if it has none. */
 const spokenNeeds = (endpoint: string): string | undefined => needs[endpoint]
 
-/** The answer with its rows, or its one row, in words. */
+/** The response with readable columns in its rows or row. */
 const inSpokenWords = async (context: CommandContext, endpoint: string, body: Json): Promise<Json> => {
   if (!isJsonObject(body)) return body
   switch (endpoint) {
@@ -114,7 +114,7 @@ const inSpokenWords = async (context: CommandContext, endpoint: string, body: Js
   }
 }
 
-/** Runs the operation behind a verb with the arguments and flags given, and prints its answer. */
+/** Runs the operation of a command with arguments and flags, and prints the response. */
 export const runDerivedCommand = async (
   context: CommandContext,
   verb: Verb,
@@ -154,14 +154,14 @@ export const runDerivedCommand = async (
   else await (await brief.load()).printBrief(context, answer)
 }
 
-/** The query string of the flags; of a list with the values of its filters read. */
+/** Query from the flags; for lists with parsed filter values. */
 const filtersRead = async (context: CommandContext, endpoint: Endpoint, given: Flags): Promise<Query> => {
   const query = listQuery(given)
   if (!isList(endpoint) || listFlag(given, "q").length === 0) return query
   return (await import("../context/filter-values.ts")).readFilterValues(context, query, resourceOf(endpoint))
 }
 
-/** Writes with a brief output, and the rows it needs besides. */
+/** Brief output after writes, and the includes it needs. */
 const order_brief = { needs: "supplier,store,opportunity,items", load: () => import("../briefs/purchase-orders.ts") }
 const briefs = [
   { path: /^\/api\/v1\/opportunities(\/\{id\})?$/, needs: order_parts, load: () => import("../briefs/orders.ts") },
@@ -170,19 +170,19 @@ const briefs = [
   { path: /\/shortages\/resolve/, ...order_brief },
   { path: /\/api\/v1\/documents/, needs: undefined, load: () => import("../briefs/documents.ts") }
 ]
-/** Lines that wait are a list, and no order. */
+/** Whether the response is a list of waiting lines instead of an order. */
 const isWaiting = (body: Json | undefined): boolean => isJsonObject(body) && "waiting" in body
-/** With `--json` an answer is printed as it is. */
+/** Brief output of an endpoint's response; undefined with `--json` or if it has none. */
 const briefOf = ({ options }: CommandContext, { method, path }: Endpoint, body?: Json) =>
   options.json !== true && (method === "POST" || method === "PUT") && !isWaiting(body)
     ? briefs.find((brief) => brief.path.test(path))
     : undefined
 
-/** With `--json`, a saved view or explicit includes, a response is shown unchanged. */
+/** Whether to add readable columns: not with `--json`, a saved view or explicit includes. */
 const isSpoken = ({ options }: CommandContext, { name }: Endpoint, given: Flags): boolean =>
   options.json !== true && given.include === undefined && given.view === undefined && spokenNeeds(name) !== undefined
 
-/** Includes needed by the columns of a list; saved views have their own columns. */
+/** Includes needed by the columns of a list, except with saved views, which have their own columns. */
 const includesShown = (context: CommandContext, endpoint: Endpoint, given: Flags): Query => {
   const brief = briefOf(context, endpoint)?.needs
   if (brief !== undefined && given.include === undefined) return [["include", brief]]
@@ -192,7 +192,7 @@ const includesShown = (context: CommandContext, endpoint: Endpoint, given: Flags
   return given.include === undefined && given.view === undefined ? [["include", needed]] : []
 }
 
-/** Values of the fields' flags, and the body they make together with `--data`; reads and empty deletions have none. */
+/** Values of field flags, and the request body with `--data`; undefined for reads and deletions without values. */
 const bodyOf = async (
   context: CommandContext,
   verb: Verb,
@@ -220,7 +220,7 @@ const bodyOf = async (
 }
 
 const camel = (name: string): string => name.replace(/_(\w)/g, (found) => found.slice(1).toUpperCase())
-/** Commander's key of `--product-group-id`. */
+/** Commander's key of a flag such as `--product-group-id`. */
 const keyOf = (flag: string): string => camel(flag.slice(2).replaceAll("-", "_"))
 const textGiven = ({ flag, field }: Flag, given: Flags): string | undefined => {
   const value = given[keyOf(flag)] ?? (field.type.kind === "ref" ? given[keyOf(flag.replace(/-id$/, ""))] : undefined)
@@ -228,7 +228,7 @@ const textGiven = ({ flag, field }: Flag, given: Flags): string | undefined => {
 }
 
 /**
- * Turns codes and names among the arguments into ids. A text that looks like an id is looked up as a name only on 404.
+ * Resolves codes and names in the arguments to ids. A text that may be an id is only looked up as a name after a 404.
  */
 const askNamed = async (
   context: CommandContext,
@@ -293,7 +293,7 @@ const queryOf = (values: JsonObject): Query =>
         ]
   )
 
-/** Asks on a terminal for required values that no flag gave; otherwise exit 2, naming the flag. */
+/** Asks on a terminal for required values without flags; otherwise exit 2, naming the flag. */
 const askForMissing = async (
   context: CommandContext,
   endpoint: Endpoint,
@@ -313,7 +313,7 @@ const askForMissing = async (
   }
 }
 
-/** How flags of this command are read: names looked up, times on the clock of the store they are about. */
+/** Lookups for parsing flags of this command: names, and the zone of the store concerned. */
 const flagContext = (context: CommandContext, verb: Verb, args: ReadonlyArray<string>, given: Flags): FlagContext => {
   let zone: Promise<string> | undefined
   return {
@@ -334,7 +334,7 @@ const flagContext = (context: CommandContext, verb: Verb, args: ReadonlyArray<st
     }
   }
 }
-/** The zone of the store that a flag names, else of the opportunity among the arguments, else of the default store. */
+/** Zone of the store named by a flag, else of the opportunity in the arguments, else of the default store. */
 const zoneOf = async (
   context: CommandContext,
   verb: Verb,

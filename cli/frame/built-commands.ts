@@ -1,4 +1,4 @@
-/** Commands as data, which the build writes: help and completion read them without loading what the commands do. */
+/** Commands as data, written by the build: help and completion read them without loading the commands. */
 import { readFileSync } from "node:fs"
 import { Argument, type Command, Option } from "commander"
 import type { AllCommands } from "../base/answers.ts"
@@ -7,7 +7,7 @@ import { exit_codes } from "../base/exit-codes.ts"
 import { printErr, printOut } from "../output/out.ts"
 
 interface BuiltValue {
-  /** As commander writes it: `--name <name>`, `[words...]`. */
+  /** Usage as in commander: `--name <name>`, `[words...]`. */
   readonly flags: string
   readonly text?: string
   readonly heading?: string | undefined
@@ -16,15 +16,15 @@ interface BuiltValue {
   readonly values?: ReturnType<typeof valuesOf>
   readonly is_hidden?: boolean
 }
-/** Empty and false members are left out. */
+/** A command as data; empty and false members are left out. */
 interface BuiltCommand {
   readonly name: string
   readonly aliases?: ReadonlyArray<string>
   readonly text?: string
-  /** Its line in lists, where shorter than `text`. */
+  /** Description in lists, if shorter than `text`. */
   readonly summary?: string
   readonly heading?: string
-  /** The end of its help. */
+  /** Text at the end of its help. */
   readonly after?: string
   readonly arguments?: ReadonlyArray<BuiltValue>
   readonly options?: ReadonlyArray<BuiltValue>
@@ -78,7 +78,7 @@ const builtOf = (command: Command): BuiltCommand => {
   })
 }
 
-/** Every first word, with the commands that are declared for it, and the overview. */
+/** Builds data of all first words with their commands, and the overview. */
 export const builtFrom = async (
   { firstWords, load }: AllCommands,
   overview: (words: ReadonlyArray<string>) => string
@@ -94,7 +94,7 @@ export const builtFrom = async (
   return { index: { overview: overview(words), first_words: words }, commands }
 }
 
-/** Declares what the build wrote of a command. */
+/** Declares a command from its data. */
 export const declareBuilt = (parent: Command, built: BuiltCommand): void => {
   const command = parent.createCommand(built.name).copyInheritedSettings(parent).enablePositionalOptions()
   command
@@ -120,7 +120,7 @@ const withMore = <T extends Option | Argument>(made: T, { choices, values, ...mo
   return withValues(made, values ?? {})
 }
 
-/** A file that this program's build wrote; undefined if there is none, as when sources are run. */
+/** Content of a file written by the build; undefined if there is none, as when sources are run. */
 const read = (folder: URL, name: string): string | undefined => {
   try {
     return readFileSync(new URL(`${name}.json`, folder), "utf8")
@@ -138,7 +138,7 @@ const declareWord = (folder: URL, program: Command, word: string): boolean => {
   return text !== undefined
 }
 
-/** Prints the help requested; false if the build wrote none, or the words request no help. */
+/** Prints the requested help; false if the build has none, or none is requested. */
 const printHelp = async (folder: URL, word: string, argv: ReadonlyArray<string>): Promise<boolean> => {
   const program = makeProgram()
   let text = ""
@@ -153,7 +153,7 @@ const printHelp = async (folder: URL, word: string, argv: ReadonlyArray<string>)
   }
   return false
 }
-/** Commands from the build's files; those without a file are declared by `live`. */
+/** Access to commands from the build's files; `live` declares those without one. */
 const builtCommands = (folder: URL, live: () => Promise<AllCommands>): AllCommands => ({
   firstWords: async () => index(folder)?.first_words ?? (await live()).firstWords(),
   load: async (program, word, argv) =>
@@ -163,8 +163,8 @@ const builtCommands = (folder: URL, live: () => Promise<AllCommands>): AllComman
 const liveCommands = async (): Promise<AllCommands> => (await import("./command-loader.ts")).all_commands
 
 /**
- * Answers the overview, the help of a command, and what completion asks; gives the exit code, or undefined for other
- * words. `folder`: where the build wrote the commands; without it they are loaded.
+ * Answers the overview, help and completion from the build's files. Returns the exit code; undefined for other command
+ * lines. `folder`: the build's files, without which commands are loaded.
  */
 export const answeredByBuild = async (
   folder: URL,

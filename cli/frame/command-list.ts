@@ -1,11 +1,11 @@
-/** The commands written by hand, by their first word. A module is loaded when its word is typed. */
+/** Handwritten commands by first word; each module is loaded when its word is typed. */
 import type { CommandModule } from "../base/answers.ts"
 
 export interface CommandEntry {
-  /** One line for the overview. */
+  /** Usage and description in the overview. */
   readonly usage_line: readonly [usage: string, text: string]
   readonly load: () => Promise<CommandModule>
-  /** The noun of the API whose own verbs are added to those written by hand. */
+  /** Noun of the API whose verbs are added to the handwritten ones. */
   readonly noun?: string
 }
 

@@ -1,4 +1,4 @@
-/** Declares the command of a word: one written by hand, a noun of the API, or both. */
+/** Declares the command of a word: handwritten, a noun of the API, or both. */
 import type { Command } from "commander"
 import type { Endpoint } from "../../core/kernel/endpoints/endpoint.ts"
 import { nearest } from "../../core/values/nearest.ts"
@@ -7,7 +7,7 @@ import { type CommandEntry, commands } from "./command-list.ts"
 import type { AllCommands } from "../base/answers.ts"
 import { type CliError, usageError } from "../base/exit-codes.ts"
 
-/** Every word a command line may begin with. Loads all endpoint tables, the server's too. */
+/** Possible first words of a command line. Loads all endpoints, the server's included. */
 const firstWords = async (): Promise<ReadonlyArray<string>> => {
   const { allEndpoints } = await import("../context/routing.ts")
   const { nounsIn } = await import("../derived/names.ts")
@@ -15,17 +15,17 @@ const firstWords = async (): Promise<ReadonlyArray<string>> => {
 }
 
 /**
- * Declares the command of a word on the program; returns the words to parse. Exit 2, with a guess, if there is none.
+ * Declares the command of a word on the program; returns the words to parse. Exit 2 with a suggestion if there is none.
  */
 export const loadCommand = async (
   program: Command,
   word: string,
   argv: ReadonlyArray<string>
 ): Promise<Array<string>> => {
-  // The server's singular name works as well.
+  // `server` is the same as `serve`.
   if (word === "server") return loadCommand(program, "serve", argv.with(argv.indexOf(word), "serve"))
   const plural = `${word}s`
-  // A noun with verbs written by hand may be typed in the singular: container.
+  // Nouns with handwritten verbs may be singular: `container`.
   if (commands[word] === undefined && commands[plural]?.noun === plural)
     return loadCommand(program, plural, argv.with(argv.indexOf(word), plural))
   const by_hand = commands[word]
@@ -35,7 +35,7 @@ export const loadCommand = async (
 }
 export const all_commands: AllCommands = { firstWords, load: loadCommand }
 
-/** Adds the verbs of the API's noun, under its own name or under that of the command written by hand. */
+/** Adds the verbs of the API's noun, under its own name or the handwritten command's. */
 const addNoun = async (
   program: Command,
   word: string,
@@ -61,8 +61,8 @@ const addNoun = async (
 }
 
 /**
- * The noun a word means, and its verbs. Server-only endpoints are loaded if the following words name no verb of
- * `core/`, or for help, which lists all.
+ * The noun for a word, and its verbs. Server-only endpoints are loaded if the next words are no verb of `core/`, or for
+ * help, which lists all.
  */
 const verbsFor = async (
   named: string,

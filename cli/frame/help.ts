@@ -1,4 +1,4 @@
-/** The overview, shown without a command. */
+/** The overview, printed without a command. */
 import { catalogue } from "../../core/catalogue.ts"
 import { commands } from "./command-list.ts"
 import { kebab } from "../derived/names.ts"
@@ -11,10 +11,7 @@ const examples = [
   "flightcase pack 12 < codes.txt"
 ]
 
-/**
- * How the overview groups nouns of the API that declare no heading. One that is not here either is shown under
- * `other_nouns`.
- */
+/** Groups of nouns in the overview, for those that declare no heading; others are in `other_nouns`. */
 const noun_groups: ReadonlyArray<readonly [title: string, nouns: ReadonlyArray<string>]> = [
   ["Deals", ["opportunities", "shortage-waits", "members", "activities", "accounting", "search"]],
   ["Warehouse", ["scan-in"]],
@@ -75,7 +72,7 @@ const noun_groups: ReadonlyArray<readonly [title: string, nouns: ReadonlyArray<s
 ]
 const other_nouns = "More"
 
-/** `nouns`: every noun of the API; commands written by hand may be among them. */
+/** The overview. `nouns`: all nouns of the API, some of which may have handwritten commands. */
 export const overview = (nouns: ReadonlyArray<string>): string => {
   const lines = Object.values(commands).map(({ usage_line }) => usage_line)
   const width = Math.max(...lines.map(([usage]) => usage.length))
@@ -121,7 +118,7 @@ const grouped = (nouns: ReadonlyArray<string>): ReadonlyArray<readonly [string, 
   })
 }
 
-/** Broken between words into lines of about 110 columns; lines after the first are indented. */
+/** Wraps a text at about 110 columns, with later lines indented. */
 const wrapped = (head: string, text: string): string => {
   const lines: Array<string> = []
   let line = head

@@ -1,4 +1,4 @@
-/** Columns of frequently used lists; other lists show columns with values. */
+/** Columns of frequently used lists; other lists have all columns with values. */
 import { type Column, columnsNamed } from "./table.ts"
 
 /** Columns of each list, separated by commas. */

@@ -1,14 +1,14 @@
-/** Days and moments in words, and lists of days. */
+/** Formats days and times, and lists days. */
 import { offsetAt } from "../../core/values/time.ts"
 
 const day_ms = 86_400_000
 const weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
 const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
-/** The next day of the calendar. */
+/** The day after a date. */
 export const nextDay = (day: string): string =>
   new Date(Date.parse(`${day}T00:00:00Z`) + day_ms).toISOString().slice(0, 10)
-/** Days from first to last, both included; at most `max` of them. */
+/** Days from first to last, both included, at most `max`. */
 export const daysThrough = (first: string, last: string, max: number): ReadonlyArray<string> => {
   const days: Array<string> = []
   for (let day = first; day <= last && days.length < max; day = nextDay(day)) days.push(day)
@@ -16,19 +16,19 @@ export const daysThrough = (first: string, last: string, max: number): ReadonlyA
 }
 export const weekdayOf = (day: string): string => weekdays[new Date(`${day}T00:00:00Z`).getUTCDay()] ?? ""
 export const isWeekend = (day: string): boolean => day !== "" && ["Sat", "Sun"].includes(weekdayOf(day))
-/** `Jul 2026`. */
+/** Formats a month: `Jul 2026`. */
 export const monthOf = (day: string): string => `${months[Number(day.slice(5, 7)) - 1] ?? ""} ${day.slice(0, 4)}`
-/** `Wed 1 Jul 2026`. */
+/** Formats a day: `Wed 1 Jul 2026`. */
 export const dayText = (day: string): string => `${weekdayOf(day)} ${Number(day.slice(8))} ${monthOf(day)}`
-/** `Wed 1 Jul 2026, 09:00` on the zone's clock. */
+/** Formats an instant in a zone: `Wed 1 Jul 2026, 09:00`. */
 export const momentText = (instant: number, zone: string): string => {
   const wall = new Date(instant + offsetAt(instant, zone)).toISOString()
   return `${dayText(wall.slice(0, 10))}, ${wall.slice(11, 16)}`
 }
-/** The same without this year. */
+/** Formats an instant like `momentText`, without the year if it is `year`. */
 export const momentIn = (year: string, instant: number, zone: string): string =>
   momentText(instant, zone).replace(` ${year},`, ",")
-/** `1 Jul 2026`, or `1 to 4 Jul 2026`: what both ends share is written once. */
+/** Formats a range of days, with shared parts once: `1 Jul 2026`, `1 to 4 Jul 2026`. */
 export const dateRangeText = (first: string, last: string): string => {
   if (first === last) return `${Number(first.slice(8))} ${monthOf(first)}`
   if (first.slice(0, 7) === last.slice(0, 7))
@@ -37,7 +37,7 @@ export const dateRangeText = (first: string, last: string): string => {
   return `${Number(first.slice(8))} ${opening} to ${Number(last.slice(8))} ${monthOf(last)}`
 }
 
-/** Neighbours in a list that share a key. */
+/** Neighbours in a list with an equal key. */
 interface Run<A> {
   readonly first: A
   readonly last: A

@@ -1,13 +1,13 @@
-/** Explanations of figures: a line per step, under the resulting figure. */
+/** Formats explanations of amounts: a line per step, below the amount. */
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/field.ts"
 import { columnsNamed, tableText } from "./table.ts"
 import { oneLine, styled, type Terminal, widthOf } from "./text.ts"
 
-/** Wider lines are hard to follow with the eye. */
+/** Maximum width, as wider lines are hard to read. */
 const width_max = 120
 const indent = "  "
 
-/** On a terminal wrapped sentences, each figure named once; in a pipe tab-separated columns per step. */
+/** Formats steps: wrapped sentences below each amount on a terminal, tab-separated columns in a pipe. */
 export const explanationText = (steps: Json | undefined, terminal: Terminal): string => {
   const rows: ReadonlyArray<JsonObject> = Array.isArray(steps) ? steps.filter(isJsonObject) : []
   if (!terminal.is_tty) return tableText(columnsNamed("figure, rule, from, to, words"), rows, terminal)
@@ -27,7 +27,7 @@ export const explanationText = (steps: Json | undefined, terminal: Terminal): st
     .join("")
 }
 
-/** Wraps at a width, between words; a wider word has its own line. */
+/** Wraps a text at a width, between words; a wider word has its own line. */
 export const wrapped = (text: string, width: number): ReadonlyArray<string> => {
   const lines: Array<string> = []
   let line = "",

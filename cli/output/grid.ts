@@ -10,8 +10,8 @@ interface GridProduct {
 }
 
 /**
- * A row per product, a cell per day: red below zero, yellow at zero; in bands as wide as the terminal. In a pipe a line
- * per product and day.
+ * Grid with a row per product and a cell per day: red below zero, yellow at zero; wrapped at the terminal's width. In
+ * pipes a line per product and day.
  */
 export const gridText = (products: ReadonlyArray<GridProduct>, terminal: Terminal): string => {
   const named = (one: GridProduct): string => oneLine(one.product_name ?? `product ${one.product_id}`)
@@ -83,8 +83,8 @@ export interface Chart {
 const inks: { readonly [phase: string]: TextStyle } = { held: "yellow", reserved: "blue", on_hire: "green" }
 
 /**
- * A bar per demand, a column per day, or for several days if the window is wider than the terminal: ░ for buffers, █
- * for the hire. In a pipe a line per demand.
+ * Chart with a bar per demand and a column per day, or per several days if the terminal is too narrow: ░ for buffers, █
+ * for the hire. In pipes a line per demand.
  */
 export const chartText = (chart: Chart, zone: string, terminal: Terminal): string => {
   const label = (one: Chart["demands"][number]): string =>
@@ -135,7 +135,7 @@ export const chartText = (chart: Chart, zone: string, terminal: Terminal): strin
   )
 }
 const days_max = 400
-/** Days of one column of the chart. */
+/** Days of one column in the chart. */
 interface Stretch {
   readonly days: ReadonlyArray<string>
   readonly first: string
@@ -152,13 +152,13 @@ const stretchesOf = (days: ReadonlyArray<string>, per_column: number, zone: stri
   return stretches
 }
 
-/** Names of months at their start, and below them the dates of Mondays, as space permits. */
+/** Lines with names of months and dates of Mondays above their columns, if there is room. */
 const rulers = (columns: ReadonlyArray<Stretch>): ReadonlyArray<string> => {
   const line = (said: (stretch: Stretch, at: number) => string): string => {
     let text = ""
     for (const [at, stretch] of columns.entries()) {
       const word = said(stretch, at)
-      // A label needs a space before it, and room for itself.
+      // A label needs a space before it, and room for its text.
       if (word !== "" && (text === "" || text.length < at) && at + word.length <= columns.length)
         text = text.padEnd(at) + word
     }

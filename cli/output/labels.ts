@@ -3,7 +3,7 @@ import { catalogue } from "../../core/catalogue.ts"
 import { isJsonObject, type JsonObject } from "../../core/kernel/fields/field.ts"
 import { spokenNumber } from "../../core/values/text.ts"
 
-/** Rows of a list or a record, by the key they stand under in an answer: with words in place of codes. */
+/** Rows of a response with labels instead of codes, for rows under this key. */
 export const inWords = <R extends JsonObject>(key: string, rows: ReadonlyArray<R>): ReadonlyArray<JsonObject> => {
   const resource = catalogue.resources.find(({ plural, singular }) => plural === key || singular === key)
   if (resource === undefined) return key === "shortages" ? rows.map(withSpokenOrder) : rows
@@ -23,13 +23,13 @@ export const inWords = <R extends JsonObject>(key: string, rows: ReadonlyArray<R
       ...row,
       ...Object.fromEntries(worded),
       ...(is_numbered && typeof number === "string" ? { number: spokenNumber(number) } : {}),
-      // The number's meaning depends on the state; the response includes its label.
+      // A status number's meaning depends on the state, so the response's own label is used.
       ...(is_numbered && typeof status_name === "string" ? { status: status_name } : {})
     }
   })
 }
 
-/** Named by number without zeros; documents for customers as printed. */
+/** Keys of rows named by number without zeros; documents for customers keep their printed form. */
 const spoken_by_number: ReadonlySet<string> = new Set([
   "opportunities",
   "opportunity",
@@ -37,7 +37,7 @@ const spoken_by_number: ReadonlySet<string> = new Set([
   "purchase_order"
 ])
 
-/** A row that is about an order, which it holds. */
+/** The row with its included order named by number. */
 const withSpokenOrder = (row: JsonObject): JsonObject => {
   const { opportunity } = row
   return isJsonObject(opportunity) && typeof opportunity.number === "string"

@@ -1,4 +1,4 @@
-/** An order for display: header, lines, costs, totals. */
+/** Formats an order: header, lines, costs, totals. */
 import type { JsonObject } from "../../core/kernel/fields/field.ts"
 import { spokenNumber } from "../../core/values/text.ts"
 import { sale_line } from "../../core/orders/opportunities/tables/lines.ts"
@@ -11,7 +11,7 @@ const header = [
   ...(["id", "number", "subject", "reference", "state_label", "status_label", "member", "venue", "store"] as const),
   ...(["starts_at", "ends_at", "has_shortage", "currency_code"] as const)
 ]
-/** The original end of an extended hire. */
+/** Keys of the original dates of an extended hire. */
 const original = ["original_starts_at", "original_ends_at"] as const
 const total_keys = [
   ...(["rental_charge_total", "sale_charge_total", "service_charge_total", "sub_rental_charge_total"] as const),
@@ -23,7 +23,7 @@ const zero = /^-?0+(\.0+)?$/
 const piecesIn = ({ pieces }: Row<"opportunity">): JsonObject =>
   pieces === undefined ? {} : { packed: pieces.packed, out: pieces.out, back: pieces.back }
 
-/** A line with its type, and whether it is optional. */
+/** A line with words for its type and for being optional. */
 const withKind = (line: OrderLine): JsonObject => {
   const type = line.item_type
   const kind = type === "product" || type === "service" ? String(line.transaction_type_label).toLowerCase() : type
@@ -31,7 +31,7 @@ const withKind = (line: OrderLine): JsonObject => {
   return { ...line, item_type: `${kind}${sold}${line.is_optional ? ", optional" : ""}` }
 }
 
-/** Includes displayed with an order. */
+/** Includes needed to print an order. */
 export const order_parts = "items,costs,member,venue,store,pieces"
 export const orderText = (terminal: Terminal, opportunity: Row<"opportunity">): string => {
   const chosen = (keys: ReadonlyArray<keyof Row<"opportunity">>): JsonObject =>

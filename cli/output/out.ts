@@ -6,7 +6,7 @@
 import type { Json } from "../../core/kernel/fields/field.ts"
 import { printable, printableJson, printableLine } from "../../core/values/text.ts"
 
-/** Marks a style inside text. Random, so that other text cannot contain it; created on first use. */
+/** Mark of styles inside text: random, so that other text cannot contain it; created on first use. */
 let style_mark: string | undefined
 export const styleMark = (code: number): string => `${(style_mark ??= `\ufdd0${crypto.randomUUID()}\ufdd1`)}${code}m`
 
@@ -25,32 +25,32 @@ export const escapeForTerminal = (text: string): string => {
   )
 }
 
-/** Data, on standard output. */
+/** Prints data on standard output. */
 export const printOut = (text: string): void => {
   process.stdout.write(escapeForTerminal(text))
 }
-/** Messages, on standard error. */
+/** Prints messages on standard error. */
 export const printErr = (text: string): void => {
   process.stderr.write(escapeForTerminal(text))
 }
-/** A line of JSON, or several. */
+/** Prints JSON in one line, or indented in several. */
 export const printJsonOut = (value: Json, indent?: number): void => {
   process.stdout.write(`${printableJson(JSON.stringify(value, null, indent))}\n`)
 }
 export const printJsonErr = (value: Json): void => {
   process.stderr.write(`${printableJson(JSON.stringify(value))}\n`)
 }
-/** A file's content: exact, unless written to a terminal. */
+/** Prints a file's content, exactly unless `seen` on a terminal. */
 export const printContent = (content: string | Uint8Array, seen: boolean): void => {
   process.stdout.write(
     seen ? escapeForTerminal(typeof content === "string" ? content : new TextDecoder().decode(content)) : content
   )
 }
 
-/** Resolves once everything printed is written. */
+/** Whether all output was written. */
 export const isPrinted = (): boolean => process.stdout.writableLength === 0 && process.stderr.writableLength === 0
 
-/** Replaces the previous line. */
+/** Replaces the previous line on standard error. */
 export const showMoving = (text: string): void => {
   process.stderr.write(`\r\u001b[K${printableLine(text)}`)
 }
@@ -61,12 +61,12 @@ export const showInPlace = (text: string): void => {
 export const clearMoving = (): void => {
   process.stderr.write("\r\u001b[K")
 }
-/** The terminal's bell. */
+/** Rings the terminal's bell. */
 export const ringBell = (): void => {
   process.stderr.write("\u0007")
 }
 
-/** Stream of prompts; callers make their texts printable. */
+/** Stream for prompts; callers make their texts printable. */
 export const questions: NodeJS.WriteStream = process.stderr
 /** Calls `end` when the reader of standard output (head, less) has closed it. */
 export const onStdoutClosed = (end: () => never): void => {

@@ -1,12 +1,9 @@
-/**
- * The program that commands are declared on: commander, with the global flags on every verb. Completion and `--help`
- * load this and no command.
- */
+/** The commander program with global flags on every verb. Completion and `--help` load it without commands. */
 import { type Argument, Command, Help, Option, type ParseOptionsResult } from "commander"
 import { usageError } from "../base/exit-codes.ts"
 import { printErr, printOut } from "./out.ts"
 
-/** The heading under which help lists them. */
+/** Heading of global flags in help. */
 const global_flags = "Global flags:"
 const globals: ReadonlyArray<readonly [flags: string, text: string]> = [
   ["--json", "data only, as JSON with stable fields"],
@@ -18,7 +15,7 @@ const globals: ReadonlyArray<readonly [flags: string, text: string]> = [
   ["--url <url>", "a server to ask directly"],
   ["--token <token>", "its token"]
 ]
-/** Adds the global flags, except where the verb has a flag of that name. */
+/** Adds the global flags, except those with the name of a verb's own flag. */
 export const withGlobals = (command: Command): Command => {
   const taken = new Set(command.options.map((option) => option.long))
   for (const [flags, text] of globals) {
@@ -28,7 +25,7 @@ export const withGlobals = (command: Command): Command => {
   return command
 }
 
-/** Commands in which a flag is no value of the flag before it: `--name --plan` would name something "--plan". */
+/** Commands that do not take a flag as the value of another: `--name --plan` would name something "--plan". */
 class StrictCommand extends Command {
   override createCommand(name?: string): Command {
     return new StrictCommand(name)
@@ -38,7 +35,7 @@ class StrictCommand extends Command {
     return super.parseOptions(words)
   }
 }
-/** Checks the words up to those of an inner command, which checks its own. */
+/** Checks the words before a subcommand, which checks its own. */
 const refuseFlagsAsValues = ({ commands, options }: Command, words: ReadonlyArray<string>): void => {
   for (let at = 0; at < words.length; at++) {
     const word = words[at] ?? ""
@@ -55,7 +52,7 @@ const refuseFlagsAsValues = ({ commands, options }: Command, words: ReadonlyArra
   }
 }
 
-/** Words with hyphens may be typed with underscores, which help need not say. */
+/** Removes twins with underscores from help; they are accepted, too. */
 const withoutTwin = (term: string): string => term.replaceAll(/\|[a-z]+(?:_[a-z]+)+/g, "")
 
 export const makeProgram = (): Command =>
@@ -71,11 +68,11 @@ export const makeProgram = (): Command =>
 
 export const isGlobal = ({ helpGroupHeading }: Option): boolean => helpGroupHeading === global_flags
 
-// Values that completion offers, registered where flags and arguments are created: commander would validate its own
-// choices, with its own messages.
+// Values for completion, registered with flags and arguments; commander's own choices would be validated with its
+// messages.
 
 interface OfferedValues {
-  /** The table whose rows it names. */
+  /** Table of the rows it names. */
   readonly table?: string
   /** Words it may be. */
   readonly words?: ReadonlyArray<string>

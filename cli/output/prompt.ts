@@ -1,4 +1,4 @@
-/** Questions, on a terminal only; they go to standard error, so that standard output stays data. */
+/** Asks questions on a terminal, by standard error, so that standard output has only data. */
 import { createPromptModule } from "inquirer"
 import { questions } from "./out.ts"
 import { oneLine } from "./text.ts"
@@ -10,14 +10,14 @@ export interface Choice<T> {
   readonly value: T
 }
 
-/** Error of an answer; undefined if valid. */
+/** Returns the error of an answer; undefined if valid. */
 export type Check = (text: string) => string | undefined
 const validated =
   (check: Check | undefined) =>
   (text: string): string | true =>
     oneLine(check?.(text.trim()) ?? "") || true
 
-/** Reads a line of text, again while `check` reports an error. An empty text is an answer. */
+/** Asks for a line of text, until `check` reports no error; an empty text is valid otherwise. */
 export const promptText = async (
   message: string,
   options: { readonly default?: string; readonly check?: Check } = {}
@@ -34,7 +34,7 @@ export const promptText = async (
     ])
   ).answer.trim()
 
-/** Reads a line without showing it. */
+/** Asks for a line that is not displayed. */
 export const promptSecret = async (message: string, check?: Check): Promise<string> =>
   (
     await prompt([
@@ -45,7 +45,7 @@ export const promptSecret = async (message: string, check?: Check): Promise<stri
 export const confirm = async (message: string): Promise<boolean> =>
   (await prompt([{ type: "confirm", name: "answer", message: oneLine(message), default: false }])).answer
 
-/** Reads one of a few choices. */
+/** Asks for one of a few choices. */
 export const choose = async <T>(message: string, choices: ReadonlyArray<Choice<T>>): Promise<T> =>
   await prompt([
     {

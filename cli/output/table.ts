@@ -1,4 +1,4 @@
-/** Rows for users: aligned columns on a terminal, tab-separated values in a pipe. */
+/** Formats rows: aligned columns on a terminal, tab-separated values in a pipe. */
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/field.ts"
 import { isRows } from "../base/answers.ts"
 import { cellText, minuteText, oneLine, padded, styled, type Terminal, truncateToWidth, widthOf } from "./text.ts"
@@ -7,20 +7,22 @@ export interface Column<in R = JsonObject> {
   readonly title: string
   readonly of: (row: R) => Json | undefined
   readonly right?: boolean
-  /** Ids of stores, displayed by name on a terminal. */
+  /** Whether values are ids of stores, displayed by name on a terminal. */
   readonly is_store?: boolean
 }
-/** A column of one key. */
+/** Column for a key. */
 export const column = (key: string, title: string = titleOf(key)): Column => ({
   title,
   of: (row) => row[key],
   ...(key === "store_id" ? { is_store: true } : {})
 })
-/** A readable key: `product_id` is "product". */
+/** Readable form of a key: "product" for `product_id`. */
 export const labelOf = (key: string): string => key.replace(/_id$/, "").replaceAll("_", " ")
 const titleOf = (key: string): string => labelOf(key).toUpperCase()
 
-/** A column by `key` or `key=TITLE`; a dotted key is nested: `member.name`; `rows+key` sums a key of nested rows. */
+/**
+ * Column by `key` or `key=TITLE`; dots are for nested keys (`member.name`), and `rows+key` sums a key of nested rows.
+ */
 const columnOf = (spec: string): Column => {
   const [key = "", title = key.replace(/^.*[+#]/, "").toUpperCase()] = spec.split("=")
   const [, rows = "", summed = ""] = /^(\w+)\+(\w+)$/.exec(key) ?? []
@@ -39,7 +41,7 @@ const plainColumn = (spec: string): Column => {
     of: (row) => path.reduce<Json | undefined>((value, step) => (isJsonObject(value) ? value[step] : undefined), row)
   }
 }
-/** Columns separated by commas. */
+/** Columns from a text, separated by commas. */
 export const columnsNamed = (specs: string): ReadonlyArray<Column> => specs.split(/,\s*/).map(columnOf)
 
 const gap = "  "
@@ -47,8 +49,8 @@ const day_or_minute = /^\d{4}-\d{2}-\d{2}( \d{2}:\d{2}Z?)?$/
 const numeric = /^-?\d[\d,]*(\.\d+)?%?$/
 
 /**
- * On a terminal aligned columns with a header, cut to its width; in a pipe tab-separated values, with a header only for
- * `has_titles`, when several tables follow each other.
+ * Formats a table: on a terminal aligned, with header, and cut to its width; in a pipe tab-separated, with header only
+ * for `has_titles`, if several tables follow each other.
  */
 export const tableText = <R extends JsonObject>(
   columns: ReadonlyArray<Column<R>>,
@@ -96,8 +98,8 @@ export const tableText = <R extends JsonObject>(
 const narrowest = 8
 const whole_titles: ReadonlySet<string> = new Set(["ID", "NUMBER"])
 /**
- * Widths that fit the terminal: the widest column shrinks first, to at least eight. Ids, numbers, figures and dates are
- * never cut, as they are copied or useless in part.
+ * Widths of columns that fit the terminal: the widest shrinks first, to eight at least. Ids, numbers and dates are
+ * never cut, as they are copied, or useless in part.
  */
 const narrowed = (
   widths: ReadonlyArray<number>,
@@ -114,13 +116,13 @@ const narrowed = (
   return result
 }
 
-/** Parts of a record belong to its store, unless they name their own. */
+/** Terminal settings for parts of a record, which are in the zone of its store unless they name their own. */
 export const onClockOf = (terminal: Terminal, record: JsonObject): Terminal => {
   const zone = terminal.zoneOf?.(record)
   return { ...terminal, zoneOf: (row) => ("store_id" in row ? terminal.zoneOf?.(row) : zone) }
 }
 
-/** A record, one line per key, followed by nested rows as tables. On a terminal without empty values. */
+/** Formats a record: one line per key, then nested rows as tables. On a terminal without empty values. */
 export const recordText = (
   record: JsonObject,
   terminal: Terminal,
@@ -148,10 +150,10 @@ export const recordText = (
   return lines.join("") + tables.join("")
 }
 
-/** Columns omitted from lists without chosen columns. */
+/** Columns left out of lists without configured columns. */
 const minor_columns = new Set(["created_at", "updated_at", "custom_fields", "description", "uuid"])
 const columns_max = 8
-/** Columns of other lists: ids and names first, then columns with any value. */
+/** Columns of lists without configured ones: ids and names first, then those with any value. */
 export const columnsSeen = (rows: ReadonlyArray<JsonObject>): ReadonlyArray<Column> => {
   const keys = [...new Set(rows.flatMap((row) => Object.keys(row)))]
   const hasValues = (key: string): boolean =>
@@ -170,20 +172,20 @@ export const columnsSeen = (rows: ReadonlyArray<JsonObject>): ReadonlyArray<Colu
   const chosen = [...names, ...rest].slice(0, columns_max)
   const shown = chosen.length === 0 ? keys.slice(0, columns_max) : chosen
   const titles = shown.map(titleOf)
-  // `event` and `event_id` remain two columns with distinct titles.
+  // Adds `_id` to titles that would be equal, as of `event` and `event_id`.
   return shown.map((key, at) =>
     titles.indexOf(titleOf(key)) === at ? column(key) : column(key, key.replaceAll("_", " ").toUpperCase())
   )
 }
 
-// Messages about a CSV's cells.
+// Message about cells of a CSV.
 
-/** The note about cells that got an apostrophe. */
+/** Note about cells that got an apostrophe. */
 export const guardText = (led: number): string =>
   `${led} ${led === 1 ? "cell that a spreadsheet would run as a formula begins" : "cells that a spreadsheet would run as formulas begin"} with ' in the CSV; --raw writes ${led === 1 ? "it as it is" : "them as they are"}.`
 
-// Output of one record in several parts: its fields, tables of its rows, its sums. A terminal and a pipe get the same
-// parts, separated by an empty line; a pipe gets them without colours, in full width.
+// Formats a record in several parts: fields, tables of rows, sums. Parts are separated by an empty line; pipes get them
+// without colors, in full width.
 
 export type Block =
   | { readonly record: JsonObject }

@@ -1,4 +1,4 @@
-/** Values as one line of text, and its width on a terminal. */
+/** Formats values as one line of text, and measures its width on a terminal. */
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/field.ts"
 import { formatIn, offsetIn, parseMomentIn } from "../base/parse-time.ts"
 import { instantOf, wallOf } from "../../core/values/time.ts"
@@ -6,7 +6,7 @@ import { printableLine } from "../../core/values/text.ts"
 import type { Environment } from "../base/server-choice.ts"
 import { styleMark } from "./out.ts"
 
-/** A cell's text: yes and no for booleans, names of records, nothing for null. */
+/** Text of a cell: yes and no for booleans, names for records, "" for null. */
 export const cellText = (value: Json | undefined): string => {
   if (value === null || value === undefined) return ""
   if (typeof value === "string") return value
@@ -22,19 +22,19 @@ export const cellText = (value: Json | undefined): string => {
   return ""
 }
 
-/** An instant in a cell: to the minute, in the zone, or in UTC and marked so. */
+/** Formats an instant for a cell, to the minute: in the zone, or in UTC and marked so. */
 export const minuteText = (text: string, zone?: string): string => {
   const instant = /^(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}):\d{2}\.\d{3}Z$/.exec(text)
   return instant === null ? text : zone === undefined ? `${instant[1]} ${instant[2]}Z` : formatIn(text, zone)
 }
 
-/** A time of day with seconds, `14:03:07`, in the zone, or in UTC and marked so. */
+/** Formats the time of an instant, `14:03:07`: in the zone, or in UTC and marked so. */
 export const secondText = (instant: string, zone?: string): string =>
   zone === undefined ? `${instant.slice(11, 19)}Z` : instantOf(wallOf(Date.parse(instant), zone)).slice(11, 19)
 
 /**
- * A sentence with its instants as in cells. Those in commands to type (`--to INSTANT`, `FROM..UNTIL`, JSON) stay
- * unchanged.
+ * A sentence with instants formatted as in cells, except those in commands to type (`--to INSTANT`, `FROM..UNTIL`,
+ * JSON).
  */
 export const sentenceText = (text: string, zone?: string): string =>
   oneLine(text).replace(/(?<!["=.]|--[\w-]+ )\b\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z(?!\.\.)/g, (one) =>
@@ -42,8 +42,8 @@ export const sentenceText = (text: string, zone?: string): string =>
   )
 
 /**
- * A command to type, with times in the store's zone: the shortest equal form, with an offset for flags read without a
- * store (`--dates`).
+ * A command to type, with times in the store's zone in their shortest equal form; with an offset for flags that are
+ * parsed without a store (`--dates`).
  */
 export const toType = (text: string, zone: string | undefined): string =>
   zone === undefined
@@ -51,7 +51,7 @@ export const toType = (text: string, zone: string | undefined): string =>
     : text
         .replace(/(--(?:from|to) )(\d{4}-\d{2}-\d{2}T[\d:.]+Z)/g, (_found, flag: string, instant: string) => {
           const minute = formatIn(instant, zone).replace(" ", "T")
-          // A day alone as an end includes its last second.
+          // A day as an end includes its last second.
           const typed = [minute.slice(0, 10), minute].find(
             (one) => Date.parse(parseMomentIn(one, zone, flag.trim())) === Date.parse(instant)
           )
@@ -61,14 +61,16 @@ export const toType = (text: string, zone: string | undefined): string =>
           [from, until].map((instant) => offsetIn(instant, zone)).join("..")
         )
 
-/** One line: without tabs, line breaks and control characters. */
+/** A text in one line, without tabs, line breaks and control characters. */
 export const oneLine = printableLine
 
 let segmenter: Intl.Segmenter | undefined
-/** Created for the first non-ASCII text, as creating it takes longer than most commands. */
+/**
+ * Segments of a text; the segmenter is created for the first non-ASCII one, as that takes longer than most commands.
+ */
 const segmentsOf = (text: string): Intl.Segments =>
   (segmenter ??= new Intl.Segmenter("en", { granularity: "grapheme" })).segment(text)
-/** Columns of a text: East Asian wide characters and emoji take two, marks none. */
+/** Width of a text in columns: East Asian wide characters and emoji take two, combining marks none. */
 export const widthOf = (text: string): number => {
   if (/^[\u0020-\u007e]*$/.test(text)) return text.length
   let width = 0
@@ -81,7 +83,7 @@ export const widthOf = (text: string): number => {
 const wide =
   /^(\p{Extended_Pictographic}(?![\u00a9\u00ae])|[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6])/u
 
-/** Cuts to a width, with an ellipsis if shortened. */
+/** Cuts a text to a width, with an ellipsis if shortened. */
 export const truncateToWidth = (text: string, width: number): string => {
   if (widthOf(text) <= width) return text
   let result = "",
@@ -99,20 +101,20 @@ export const padded = (text: string, width: number, right: boolean): string => {
   return right ? space + text : text + space
 }
 
-// Whether the streams are terminals or pipes, how wide, in colour or not (clig.dev, NO_COLOR, CLICOLOR).
+// Properties of the terminal: whether streams are terminals or pipes, width, and color (clig.dev, NO_COLOR, CLICOLOR).
 
 export interface Terminal {
-  /** Standard output is a terminal. */
+  /** Whether standard output is a terminal. */
   readonly is_tty: boolean
-  /** Standard error is a terminal, on which a progress line may move. */
+  /** Whether standard error is a terminal, so that a progress line may move. */
   readonly progress: boolean
-  /** Questions can be answered: standard input and standard error are terminals. */
+  /** Whether questions can be answered: standard input and standard error are terminals. */
   readonly answers: boolean
   readonly colour: boolean
   readonly columns: number
-  /** Name of the store with this id, once stores are loaded. */
+  /** Name of the store with an id, once stores are loaded. */
   readonly storeName?: (id: unknown) => string | undefined
-  /** The zone on whose clock the times of a row are shown: that of its store, else the company's; undefined: UTC. */
+  /** Zone for the times of a row: its store's, else the company's; undefined for UTC. */
   readonly zoneOf?: (row: JsonObject) => string | undefined
 }
 
@@ -141,7 +143,7 @@ export type TextStyle = keyof typeof codes
 export const styled = (colour: boolean, ink: TextStyle, text: string): string =>
   colour ? `${styleMark(codes[ink])}${text}${styleMark(0)}` : text
 
-/** Says that commands, by their numbers, wait on this device. */
+/** Message that commands, by number, are pending on this device. */
 export const recordedText = (commands: ReadonlyArray<number>): string =>
   commands.length === 1
     ? `Recorded here as command ${commands.join()}, pending; flightcase sync sends it.`

@@ -1,4 +1,4 @@
-/** Parts of the availability answers that calendar and chart need (rules/availability). */
+/** Schemas of availability responses, as far as calendar and chart need them (rules/availability). */
 import { Schema } from "effect"
 import { decoderOf } from "../base/answers.ts"
 import type { CalendarProduct } from "./calendar.ts"

@@ -1,10 +1,10 @@
-/** The bar of one demand: preparation, hire, turnaround and overdue time, with its label where there is room. */
+/** Draws the bar of a demand: preparation, hire, turnaround and overdue time, with a label if there is room. */
 import { openEnd } from "../../core/values/time.ts"
 import { widthOf } from "../output/text.ts"
 import { momentText } from "../output/days.ts"
 import { html, isolated, type Markup, nothing } from "./frame.ts"
 
-// Lanes of the chart: one per unit; quantities that overlap lie below one another.
+// Lanes of the chart: one per unit; overlapping quantities are in rows below each other.
 
 export interface Demand {
   readonly demand_id: number
@@ -14,10 +14,10 @@ export interface Demand {
   readonly source_type: string
   readonly source_name: string | null
   readonly phase: string
-  /** Preparation and turnaround included. */
+  /** Period with preparation and turnaround. */
   readonly period_start: string
   readonly period_end: string
-  /** The hire itself. */
+  /** Period of the hire. */
   readonly starts_at: string
   readonly ends_at: string
 }
@@ -29,13 +29,13 @@ export interface Unit {
 
 export interface Group {
   readonly name: string
-  /** A second, quieter line. */
+  /** Second line of the label, less prominent. */
   readonly more: string | undefined
-  /** Rows of bars that do not overlap; none for a unit without demands. */
+  /** Rows of bars that do not overlap; empty for a unit without demands. */
   readonly rows: ReadonlyArray<ReadonlyArray<Demand>>
 }
 
-/** Units by name, then demands that name no unit. */
+/** Lanes: units by name, then demands without a unit. */
 export const groupsOf = (
   demands: ReadonlyArray<Demand>,
   units: ReadonlyArray<Unit>,
@@ -64,7 +64,7 @@ export const groupsOf = (
     : [...lanes, { name: is_bulk ? "Quantities" : "No unit chosen yet", more: undefined, rows: packed(loose) }]
 }
 
-/** Each bar in the first row that is free at its start. */
+/** Puts each bar into the first row that is free at its start. */
 export const packed = (demands: ReadonlyArray<Demand>): ReadonlyArray<ReadonlyArray<Demand>> => {
   const rows: Array<Array<Demand>> = [],
     ends: Array<number> = []
@@ -82,7 +82,7 @@ export const packed = (demands: ReadonlyArray<Demand>): ReadonlyArray<ReadonlyAr
   return rows
 }
 
-/** The order behind a demand, as far as the person may see it. */
+/** The order of a demand, as far as the user may see it. */
 export interface BarLabel {
   readonly number: string | null
   readonly subject: string | null
@@ -94,7 +94,7 @@ export interface DemandOfBar {
   readonly is_overdue: boolean
 }
 
-/** The time axis: where an instant lies, in pixels from the left edge. */
+/** Time axis, from instants to pixels from the left edge. */
 export interface Axis {
   readonly from: number
   readonly to: number
@@ -110,7 +110,9 @@ export const xOf = (axis: Axis, instant: number): number =>
 export const isOpen = (instant: string): boolean => instant >= openEnd
 const character_px = 6.5
 
-/** Subject, number and customer, as far as they are known and differ. Each keeps its own direction of writing. */
+/**
+ * Label with subject, number and customer, as far as known and different; each is isolated in its direction of writing.
+ */
 export const opportunityLabel = (demand: Demand, behind: DemandOfBar | undefined): string => {
   const { customer, number, subject } = behind?.deal ?? { customer: null, number: null, subject: null }
   const parts = [subject ?? demand.source_name, number, customer].filter(
@@ -130,7 +132,7 @@ const phases: { readonly [phase: string]: { readonly said: string; readonly mark
 
 const momentOrOpen = (instant: string, zone: string): string =>
   isOpen(instant) ? "no known end" : momentText(Date.parse(instant), zone)
-/** All facts of a bar, one a line. */
+/** Tooltip with all data of a bar, one per line. */
 const tooltip = (demand: Demand, behind: DemandOfBar | undefined, zone: string): string => {
   const buffered = demand.period_start !== demand.starts_at || demand.period_end !== demand.ends_at
   return [
@@ -148,7 +150,7 @@ const tooltip = (demand: Demand, behind: DemandOfBar | undefined, zone: string):
   ].join("\n")
 }
 
-/** A bar whose top is at `y`; `room_to` is where the next bar of its row begins. */
+/** Draws a bar with its top at `y`; `room_to`: start of the next bar in its row. */
 export const bar = (
   demand: Demand,
   behind: DemandOfBar | undefined,
@@ -173,7 +175,7 @@ export const bar = (
     to - x < 0.1
       ? nothing
       : html`<rect class="${name}" x="${x}" y="${y}" width="${Math.round((to - x) * 10) / 10}" height="${height}"/>`
-  // A hire is at least three pixels wide.
+  // A hire is drawn at least three pixels wide.
   const least = Math.max(late_at, Math.min(hire + 3, axis.width))
   const past_left = Date.parse(demand.period_start) < axis.from,
     past_right = Date.parse(demand.period_end) > axis.to

@@ -1,4 +1,4 @@
-/** The calendar as a page: products down, days across, a number and a colour in every cell. */
+/** The calendar as a page: a row per product, a column per day, with number and color in each cell. */
 import { dayOf } from "../../core/values/time.ts"
 import { usageError } from "../base/exit-codes.ts"
 import { dayText, isWeekend, monthOf, runsOf, dateRangeText, weekdayOf } from "../output/days.ts"
@@ -16,16 +16,16 @@ export interface CalendarProduct {
   readonly days: ReadonlyArray<CalendarDay>
 }
 
-/** Browsers scroll slowly through more cells. */
+/** Maximum cells of a page, as browsers scroll slowly through more. */
 const cells_max = 60_000
 /** Days side by side that fit on a sheet of paper; longer windows continue below, by whole months. Wide numbers need more room. */
 const band_days_max = 62,
   wide_band_days_max = 31
 const shortages_shown = 30
-/** Room for a scrollbar and the lines of the table, in pixels. */
+/** Width of a scrollbar and table borders, in pixels. */
 const scrollbar = 24
 
-/** The page. Exit 2 when it would hold more than `cells_max` cells. */
+/** Renders the page. Exit 2 if it would have more than `cells_max` cells. */
 export const calendarPage = (products: ReadonlyArray<CalendarProduct>, scene: Scene): string => {
   const dates = [...new Set(products.flatMap(({ days }) => days.map(({ date }) => date)))].sort()
   const cells = dates.length * products.length
@@ -84,7 +84,7 @@ const rangeOf = (dates: ReadonlyArray<string>): string => {
 const nameOf = (product: CalendarProduct): string => product.product_name ?? `Product ${product.product_id} (deleted)`
 const minus = (value: number): string => (value < 0 ? `\u2212${-value}` : String(value))
 
-/** Classes of a table by the number and length of its figures, and how wide its days are on a screen. */
+/** Classes of a table by number and length of its numbers, and the width of its days on a screen. */
 const cellsIn = (
   rows: ReadonlyArray<Row>,
   dates: ReadonlyArray<string>
@@ -158,7 +158,7 @@ const legend = html`<ul class="legend" aria-label="Legend">
 <li><span class="key we">&nbsp;</span> weekend</li><li><span class="key todays">&nbsp;</span> today</li>
 </ul>`
 
-/** The shortages as a list above the calendar. */
+/** Shortages as a list above the calendar. */
 const shortagesInWords = (products: ReadonlyArray<CalendarProduct>): Markup => {
   const short = products.flatMap((product) =>
     runsOf(product.days, (day) => (day.has_shortage ? "short" : "not"))

@@ -1,4 +1,4 @@
-/** Collects what a page shows beyond the one answer it is about, and writes the page. */
+/** Reads the data of a page besides its main response, and writes the page. */
 import type { JsonObject } from "../../core/kernel/fields/field.ts"
 import type { Query } from "../../core/kernel/lists/query.ts"
 import { decodeAnswer, objectBody, type Row, rowIn, rowsIn, textOrNull } from "../base/answers.ts"
@@ -12,7 +12,7 @@ import { momentText } from "../output/days.ts"
 import { checkOutputPath, type Scene, writeView } from "./frame.ts"
 import { type Gantt, ganttPage, type Part } from "./gantt.ts"
 
-/** `availability calendar --html FILE`. With `--json` the data goes to standard output as well. */
+/** Writes the page of `availability calendar --html FILE`; with `--json` also prints the data. */
 export const drawCalendar = async (
   context: CommandContext,
   store: ResolvedStore,
@@ -25,7 +25,7 @@ export const drawCalendar = async (
   if (context.options.json === true) context.printJson(body)
 }
 
-/** `availability gantt PRODUCT --html FILE`. */
+/** Writes the page of `availability gantt PRODUCT --html FILE`. */
 export const drawGantt = async (
   context: CommandContext,
   store: ResolvedStore,
@@ -62,7 +62,7 @@ export const drawGantt = async (
   await writeView(context, file, page)
   if (context.options.json === true) context.printJson(body)
 }
-/** Lanes of units without a demand that a page shows. */
+/** Maximum lanes of units without demands on a page. */
 const idle_max = 60
 
 /** Store, time and source of a page: the replica with the time of its last sync, or the server. */
@@ -81,7 +81,7 @@ const sceneAt = async (context: CommandContext, store: ResolvedStore): Promise<S
   }
 }
 
-/** An answer, or undefined where the person may not see it: the page is drawn without it. */
+/** Reads a path; undefined if the user may not see it, as the page is drawn without it. */
 const readIfAllowed = async (context: CommandContext, path: string, query: Query): Promise<JsonObject | undefined> => {
   const answer = await context.request({ method: "GET", path, query })
   return answer.status < 400 ? objectBody(answer.body) : undefined
@@ -106,7 +106,7 @@ const unitsOf = async (context: CommandContext, product_id: number, store_id: nu
     })
 }
 
-/** The lowest availability of each day of the chart; none for uncounted products, and for kits only on request. */
+/** Lowest availability of each day; empty for products that are not counted. For kits only on request. */
 const daysOf = async (
   context: CommandContext,
   product_id: number,
@@ -125,7 +125,7 @@ const daysOf = async (
 }
 
 const moments_max = 40
-/** The order behind each demand and whether it is overdue, from `why` at as few moments as touch every demand. */
+/** Order of each demand and whether it is overdue, from `why` at the fewest times that cover every demand. */
 const ordersBehind = async (
   context: CommandContext,
   product_id: number,
@@ -166,7 +166,7 @@ const labelOf = ({ ends_at, member, number, subject }: Row<"opportunity">): BarL
   due_at: ends_at
 })
 
-/** The fewest moments that touch every demand: the last moment of the demand that ends first, and so on. */
+/** The fewest times that cover every demand: the last moment of the demand that ends first, and so on. */
 export const momentsOf = (chart: {
   readonly to: string
   readonly demands: ReadonlyArray<Pick<Demand, "period_start" | "period_end">>

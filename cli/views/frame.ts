@@ -1,4 +1,4 @@
-/** Common parts of availability pages: heading, source and time, and colours. */
+/** Common parts of availability pages: heading, source and time, and colors. */
 import { createHash, randomBytes } from "node:crypto"
 import { escaped } from "../../core/pricing/print/escape.ts"
 import { momentText } from "../output/days.ts"
@@ -7,7 +7,7 @@ import { dirname, join } from "node:path"
 import type { CommandContext } from "../context/context.ts"
 import { usageError } from "../base/exit-codes.ts"
 
-// HTML by template literals: values are text and are escaped, except markup that another template made.
+// Tagged templates for HTML: values are escaped, except markup made by other templates.
 
 const made = Symbol("markup")
 export interface Markup {
@@ -17,7 +17,7 @@ type Part = Markup | string | number | null | undefined | ReadonlyArray<Markup>
 
 const markup = (text: string): Markup => ({ [made]: text })
 export const nothing: Markup = markup("")
-/** Markup from a library, such as a barcode's drawing. Never for user text. */
+/** Markup from a library, such as a barcode. Never for users' text. */
 export const trusted = (text: string): Markup => markup(text)
 
 export const html = (strings: TemplateStringsArray, ...parts: ReadonlyArray<Part>): Markup =>
@@ -29,9 +29,9 @@ const partText = (part: Part): string => {
 }
 const isMany = (part: Markup | ReadonlyArray<Markup>): part is ReadonlyArray<Markup> => Array.isArray(part)
 
-/** Text people typed, isolated so that right-to-left writing does not reorder the words around it. */
+/** Users' text, isolated so that right-to-left writing does not reorder the text around it. */
 export const words = (text: string): Markup => html`<bdi>${text}</bdi>`
-/** The same for SVG and attributes, which have no `bdi`: between Unicode isolates. */
+/** Users' text, isolated for SVG and attributes, by Unicode isolates instead of `bdi`. */
 export const isolated = (text: string): string =>
   /^[\u0000-\u024f\u2000-\u20ff]*$/.test(text) ? text : `\u2068${text}\u2069`
 
@@ -63,13 +63,13 @@ ${body[made]}
 `
 }
 
-/** Where a picture's figures come from. */
+/** Source and time of a page. */
 export interface Scene {
   readonly store: string
   readonly zone: string
-  /** When it was drawn, in milliseconds. */
+  /** Time of drawing, in milliseconds. */
   readonly now: number
-  /** Source of the figures, such as "the server"; omitted if undefined. */
+  /** Source of the numbers, such as "the server"; undefined to omit it. */
   readonly source: string | undefined
 }
 
@@ -78,7 +78,7 @@ export const heading = (title: Markup, window: string, scene: Scene, more: Marku
 <p class="scene"><span>${words(scene.store)}</span> <span>${window}</span> <span>Days of ${scene.zone}</span> <span>As of <time datetime="${new Date(scene.now).toISOString()}">${momentText(scene.now, scene.zone)}</time>${scene.source === undefined ? "" : `, by ${scene.source}`}</span></p>
 ${more}</header>`
 
-/** Blue, yellow, orange, vermilion: distinct for colour-blind people and by lightness alone; numbers and marks repeat it. */
+/** Colors that color-blind people can distinguish, also by lightness; numbers and marks repeat their meaning. */
 export const palette = `:root {
   color-scheme: light dark;
   --paper: #ffffff; --ink: #1a2026; --quiet: #57626d; --line: #d5dbe1; --edge: #8b97a3; --band: #f5f7f9; --rest: #eceff2; --today: #0b6bcb;
@@ -118,16 +118,19 @@ a { color: inherit; }
 }
 `
 
-// Writes a page to the requested file, completely or not at all.
+// Writes a page to a file, all or nothing.
 
-/** Exit 2 where a page and JSON would both go to standard output. */
+/** Exit 2 if page and JSON would both be written to standard output. */
 export const checkOutputPath = (context: CommandContext, file: string, flag = "--html"): void => {
   if (file === "") throw usageError(`${flag}: give a file, or - for standard output.`)
   if (file === "-" && context.options.json === true)
     throw usageError(`${flag} - and --json would both write to standard output.`, `Give ${flag} a file.`)
 }
 
-/** Writes to standard output for `-`. A file is written under another name and renamed: readers see the old one or the new. */
+/**
+ * Writes a page to a file, or standard output for `-`. Renames a temporary file, so that readers see the old or the new
+ * one.
+ */
 export const writeView = async (
   context: CommandContext,
   file: string,
@@ -157,9 +160,9 @@ const reasons: { readonly [code: string]: string } = {
 
 export const writeAtomically = async (file: string, text: string): Promise<void> => {
   const there = await stat(file).catch(() => undefined)
-  // A device or a pipe cannot be replaced; a folder fails with EISDIR.
+  // Devices and pipes cannot be replaced by renaming; folders fail with EISDIR.
   if (there !== undefined && !there.isFile()) return writeFile(file, text)
-  // A link stays; the file it points to is replaced.
+  // For a link, the file it points to is replaced.
   const place = there === undefined ? file : await realpath(file)
   const beside = join(dirname(place), `.${randomBytes(6).toString("hex")}.part`)
   try {

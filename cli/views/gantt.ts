@@ -1,4 +1,4 @@
-/** The chart of one product's demands as a page: a lane per unit, a bar per demand, and the same as a table. */
+/** The chart of one product's demands as a page: a lane per unit, a bar per demand, and a table of the same. */
 import { heading, html, isolated, type Markup, nothing, pageText, palette, type Scene, words } from "./frame.ts"
 import { dayOf, startOfDay } from "../../core/values/time.ts"
 import { usageError } from "../base/exit-codes.ts"
@@ -18,11 +18,11 @@ import {
   weekdayOf
 } from "../output/days.ts"
 
-// How the chart of claims looks: fills, hatches and its legend.
+// Style of the chart: fills, hatches and legend.
 
 const hatch = (id: string, turn: number, ground: string): Markup =>
   html`<pattern id="${id}" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(${turn})"><rect width="6" height="6" class="${ground}"/><rect width="2" height="6" class="${ground}-line"/></pattern>`
-/** Fills that are distinguishable without colour. */
+/** Fills that can be distinguished without color. */
 const patterns = html`<svg class="patterns" width="0" height="0" aria-hidden="true"><defs>${hatch("prep", 45, "g-buffer")}${hatch("back", -45, "g-buffer")}${hatch("late", 45, "g-late")}${hatch("missing", 45, "g-missing")}</defs></svg>
 `
 const swatch = (kind: string, mark = ""): Markup =>
@@ -33,7 +33,7 @@ const legend = html`<ul class="legend" aria-label="Legend">
 </ul>`
 
 const bar_kinds = ["held", "reserved", "out", "other"]
-/** Both columns shrink alike on paper: their drawings keep one scale. */
+/** Style with both columns shrinking alike on paper, so that their drawings keep one scale. */
 const ganttStyle = (label_px: number, width_px: number): string => `.patterns { position: absolute; }
 .verdict { margin: 8px 0 0; max-width: 110ch; }
 .region { flex: 0 1 auto; max-height: 72vh; min-height: 180px; }
@@ -92,21 +92,21 @@ export interface Gantt {
     readonly in_buffer_zone: boolean
   }>
 }
-/** Everything the page shows. */
+/** Data of the page. */
 export interface GanttFacts {
   readonly product: string
   readonly is_bulk: boolean
   readonly chart: Gantt
-  /** The lowest availability of each day; empty where it is not counted, as for kits. */
+  /** Lowest availability of each day; empty if it is not counted, as for kits. */
   readonly days: ReadonlyArray<CalendarDay>
   readonly behind: ReadonlyMap<number, DemandOfBar>
   readonly units: ReadonlyArray<Unit>
-  /** How many units without a demand are left out. */
+  /** Number of units without demands that are left out. */
   readonly more_idle: number
-  /** For a kit: the demands on its parts. */
+  /** Demands on the parts of a kit. */
   readonly parts: ReadonlyArray<Part>
 }
-/** Demands on a part of a kit: the chart of the part, as in the API. */
+/** Demands on a part of a kit, as in the API. */
 export interface KitPart extends Omit<Part, "name"> {
   readonly product_id: number
   readonly product_name: string | null
@@ -126,15 +126,15 @@ const label_px = 216,
   axis_px = 56,
   free_px = 26
 
-/** Pixels of a day: short windows get room for hours, long ones stay narrow enough to scroll. */
+/** Width of a day in pixels: room for hours in short windows, less in long ones. */
 const dayWidth = (days: number): number => {
   const least = days <= 10 ? 96 : days <= 21 ? 52 : days <= 45 ? 30 : days <= 93 ? 20 : days <= 190 ? 10 : 6
   return Math.min(150, Math.max(least, Math.floor(screen_px / days)))
 }
-/** Pixels a usual screen has beside the labels. */
+/** Width of a usual screen next to the labels, in pixels. */
 const screen_px = 1180
 
-/** The page. Exit 2 when there are more than `bars_max` demands. */
+/** Renders the page. Exit 2 if there are more than `bars_max` demands. */
 export const ganttPage = (facts: GanttFacts, scene: Scene): string => {
   const { chart } = facts
   const claims = chart.demands.length + facts.parts.reduce((sum, { demands }) => sum + demands.length, 0)
@@ -179,7 +179,7 @@ ${scene.now >= axis.from && scene.now < axis.to ? html`<line class="now" x1="${x
   })
 }
 
-/** Consecutive short days as one stretch, each with its worst day. */
+/** Describes short days: consecutive ones as a range, each with its worst day. */
 const shortText = (shortages: Gantt["shortages"]): string => {
   const stretches: Array<{ readonly from: string; to: string; worst: number }> = []
   for (const { from, severity } of shortages) {
@@ -210,7 +210,7 @@ interface Row {
   readonly top: number
   readonly bottom: number
 }
-/** Rows with their places from top to bottom. The bar of a quantity is the taller the more it takes. */
+/** Rows with positions from top to bottom; bars of quantities are as tall as they are large. */
 const laidOut = (groups: ReadonlyArray<Group>, is_bulk: boolean): ReadonlyArray<Row> => {
   const most = Math.max(1, ...groups.flatMap(({ rows }) => rows.flat().map(({ quantity }) => quantity)))
   let top = 0
@@ -281,14 +281,14 @@ ${dates.map((date) => {
 })}</svg>`
 }
 
-/** The chart as a table: for screen readers and for paper. */
+/** Table of the demands, for screen readers and paper. */
 const demandsTable = ({ behind, chart, parts, units }: GanttFacts, { now, zone }: Scene): Markup => {
   const all = [
     ...chart.demands.map((one) => ({ one, part: "" })),
     ...parts.flatMap(({ demands, name }) => demands.map((one) => ({ one, part: name })))
   ]
   if (all.length === 0) return html`<p class="said">Nobody claims it in this window.</p>`
-  // The present year is left out of dates.
+  // Dates of the current year omit it.
   const year = momentText(now, zone).slice(0, -7).slice(-4)
   const shown = (instant: string): string =>
     isOpen(instant) ? "no known end" : momentIn(year, Date.parse(instant), zone)

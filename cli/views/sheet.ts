@@ -1,9 +1,9 @@
-/** Labels on sheets of A4, to be printed at full size. */
+/** Renders labels on A4 sheets, to be printed at full size. */
 import { symbolOptions } from "../../server/print/symbol-options.ts"
 import { html, type Markup, nothing, pageText, trusted, words } from "./frame.ts"
 import { usageError } from "../base/exit-codes.ts"
 
-// Barcodes as drawings: Code 128 for laser scanners, QR for cameras. The library is loaded when the first one is drawn.
+// Renders barcodes: Code 128 for laser scanners, QR for cameras. The library is loaded for the first one.
 
 export { symbolOptions } from "../../server/print/symbol-options.ts"
 
@@ -11,22 +11,22 @@ type SymbolKind = "code128" | "qr"
 interface Symbol {
   readonly kind: SymbolKind
   readonly drawing: Markup
-  /** Its width in modules, quiet zones included; of QR its height too. */
+  /** Width in modules with quiet zones; for QR also its height. */
   readonly modules: number
 }
 
-/** Printable ASCII, which Code 128 holds and every scanner sends as typed. QR holds any text. */
+/** Whether a text is printable ASCII, which Code 128 can hold and scanners send unchanged. QR holds any text. */
 const fitsCode128 = (text: string): boolean => /^[\u0020-\u007e]{1,80}$/.test(text)
-/** More bytes make a QR code that phones cannot read at the size of a label. */
+/** Whether phones can read a text as QR code of a label's size. */
 export const fitsQr = (text: string): boolean => text !== "" && Buffer.byteLength(text) <= 300
 
-/** The symbol as SVG that fills the place it is put in. Throws when the text does not fit. */
+/** Renders the symbol as SVG that fills its container. Throws if the text does not fit. */
 export const symbolOf = async (kind: SymbolKind, text: string): Promise<Symbol> => {
   const { code128, drawingSVG, qrcode } = await import("bwip-js/generic")
   const options = symbolOptions(kind, text)
   const svg = kind === "code128" ? code128(options, drawingSVG()) : qrcode(options, drawingSVG())
   const width = Number(/viewBox="0 0 (\d+)/.exec(svg)?.[1])
-  // Bars may be stretched in height, never in width against each other.
+  // Bars may be stretched in height, but their widths must keep their proportions.
   const opened = svg.replace(
     "<svg ",
     `<svg class="symbol" role="img" aria-hidden="true" preserveAspectRatio="${kind === "code128" ? "none" : "xMidYMid meet"}" `
@@ -34,7 +34,7 @@ export const symbolOf = async (kind: SymbolKind, text: string): Promise<Symbol> 
   return { kind, drawing: trusted(opened), modules: kind === "code128" ? width : width / 2 }
 }
 
-/** A sheet's grid, in millimetres. Sheets are centred: the remainder is margin, equal on both sides. */
+/** Grid of a sheet in millimetres. It is centred: the rest is equal margins. */
 interface Sheet {
   readonly columns: number
   readonly rows: number
@@ -88,10 +88,10 @@ export const sheets: { readonly [name: string]: Sheet } = {
 const page_mm = { width: 210, height: 297 }
 
 export interface Label {
-  /** Content of the symbol, and the text below it. */
+  /** Content of the symbol, also printed below it. */
   readonly code: string
   readonly title: string
-  /** A secondary line, such as its location. */
+  /** Second line, such as its location; undefined for none. */
   readonly more: string | undefined
   readonly is_case: boolean
 }
@@ -105,13 +105,13 @@ interface LabelSheets {
   /** Labels drawn as QR, for their code does not fit as Code 128. */ readonly as_qr: ReadonlyArray<string>
 }
 
-/** Narrower bars are not read reliably from an office printer. */
+/** Minimum width of bars that can be read reliably from an office printer. */
 const module_least_mm = 0.19
 const pad_mm = 2
-/** The bar that marks a case's label. */
+/** Width of the bar that marks a case's label. */
 const mark_mm = 1.4
 
-/** The sheets as one page. Exit 5 for a code that fits neither the requested symbol nor QR. */
+/** Renders the sheets as one page. Exit 5 for a code that fits neither the requested symbol nor QR. */
 export const labelSheets = async (
   title: string,
   labels: ReadonlyArray<Label>,
@@ -144,7 +144,7 @@ ${places.slice(at, at + per_sheet)}</ol>
   }
 }
 
-/** The requested symbol if the code fits, else QR, which holds more and any script. */
+/** The requested symbol if the code fits, else QR, which holds more text and any script. */
 const symbolFor = async (kind: SymbolKind, code: string, sheet: Sheet): Promise<Symbol> => {
   if (kind === "code128" && fitsCode128(code)) {
     const symbol = await symbolOf("code128", code)

@@ -20,7 +20,6 @@ import { type CommandAction, type Flags, textFlag, withAction } from "../../cont
 
 // A code works once. The token it gives is kept on disk until the login is complete, so that an interrupted login can
 // be resumed with the same code.
-// the same code.
 
 const answered = decoderOf(() => Schema.Struct({ token: Schema.Struct({ secret: Schema.String }) }))
 const kept = decoderOf(() => Schema.Struct({ url: Schema.String, code: Schema.String, token: Schema.String }))

@@ -233,7 +233,6 @@ export const levelOf = (
 
 // Rules for changing permissions: users can only grant, remove or edit what they have permission for themselves. For
 // system roles the level counts as well (rules/conventions 11).
-// lack themselves. For system roles the level counts as well (rules/conventions 11).
 
 /** Permissions of a role or user; the owner has all. */
 interface Rights {

@@ -169,8 +169,6 @@ export const readSurchargeValue = (
 
 // The four stages of pricing (rules/billing 4): 1 lines (input here), 2 discount rules, 3 surcharges, 4 totals and tax.
 // A deal price skips stages 2 and 3; a price lock keeps their earlier results.
-// and tax. With a deal price stages 2 and 3 are skipped; while prices are locked their results from before the lock are
-// kept.
 
 export interface StageLine {
   readonly id: number

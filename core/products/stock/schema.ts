@@ -24,8 +24,7 @@ import { rowEvents } from "../../kernel/endpoints/crud-resource.ts"
 import { millisOf } from "../../values/time.ts"
 import { openEndMillis, type Period } from "../../values/period.ts"
 
-// Service state of stock: out of service since when, until when and why (rules/availability 13). Pure.
-// reads nothing, and `now` is a parameter.
+// Service state of stock: periods out of service and their reasons (rules/availability 13). Pure.
 
 /** Service states of a unit, or of part of a bulk quantity. */
 export const service_states = {

@@ -180,7 +180,6 @@ export const containerEvents: ReadonlyArray<AnyEventType> = [
 
 // Breaking the seal of a container: something is taken out while it is closed, so it no longer matches its manifest
 // (rules/availability 8.6).
-// manifest said (rules/availability 8.6).
 
 /** Sealed containers among this one and those around it: all are opened to reach the content. */
 export const sealedAround = ({ chain }: Pick<ContainerFacts, "chain">): ReadonlyArray<ContainerRow> =>

@@ -106,7 +106,6 @@ const moveBulk = (
 
 // Rule of a scan (rules/opportunities 9.6). A unit is allocated if needed, prepared and dispatched, all or nothing; a
 // case is dispatched with its contents; returned goods are checked in.
-// nothing happens; a case goes with all that is in it; what comes back is checked in.
 
 /**
  * Moves an error to the field that named the goods, as rules use fields of other bodies. Errors with more than a text

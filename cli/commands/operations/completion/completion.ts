@@ -8,7 +8,6 @@ import { withAction } from "../../../context/program.ts"
 const scripts: { readonly [shell: string]: string } = {
   // Bash splits words at = and :, and keeps quotes, so the line is parsed by this program. Version 3.2 on macOS lacks
   // mapfile.
-  // no mapfile.
   bash: `_flightcase() {
   local word
   COMPREPLY=()

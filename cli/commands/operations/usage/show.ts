@@ -61,7 +61,6 @@ export const showUsage = async (context: CommandContext, flags: Flags): Promise<
   const by_day = query.filter(([name]) => name !== "dimension")
   // Days are printed above the table only on a terminal. They are requested first: this request counts, too, and no day
   // may exceed the total.
-  // and no day may exceed the total.
   const has_days = context.terminal.is_tty && context.options.json !== true && !isByDay(query)
   const days = has_days
     ? decodeAnswer(usage, await askServer(context, usage_path, [...by_day, ["dimension", "day"]]))
