@@ -18,7 +18,7 @@ export interface CalendarProduct {
 
 /** Maximum cells of a page, as browsers scroll slowly through more. */
 const cells_max = 60_000
-/** Days side by side that fit on a sheet of paper; longer windows continue below, by whole months. Wide numbers need more room. */
+/** Days next to each other on paper; longer windows continue below, by whole months. Wide numbers need more room. */
 const band_days_max = 62,
   wide_band_days_max = 31
 const shortages_shown = 30

@@ -110,7 +110,7 @@ export const interfacePermissions: ReadonlyArray<Permission> = Object.entries(ar
  * grants them to the system roles.
  */
 export const serverPermissions: ReadonlyArray<Permission> = permissionsOfArea("system", "manage")
-/** Permission for the warehouse's actions on units of orders, not on prices or headers; `opportunities.edit` also does. */
+/** Permission for the warehouse's actions on units of orders, without prices; `opportunities.edit` suffices as well. */
 export const fulfil_permission = "opportunities.fulfil"
 export const laterPermissions: ReadonlyArray<Permission> = permissionsOfArea("opportunities", "fulfil")
 const keys = interfacePermissions.map((one) => one.key)
