@@ -76,10 +76,7 @@ export interface CommandContext {
   readonly device: () => Promise<Device>
   /** Reports that a command was recorded without `request`, so that a background sync may follow. */
   readonly recordedHere: () => void
-  /**
-   * Numbers of commands recorded since the last call, for output that says they are pending; `close` then only prints
-   * for which server.
-   */
+  /** Numbers of commands recorded since the last call, for output that says they are pending; `close` omits them. */
   readonly toldPending: () => ReadonlyArray<number>
   readonly profile: () => string
   readonly folder: () => string

@@ -62,7 +62,7 @@ const listIn = (body: JsonObject, key: Body): ReadonlyArray<Json> => {
   const entries = body[key]
   return Array.isArray(entries) && entries.length <= entries_max ? entries : []
 }
-/** Changes requested by the valid entries. `body` tells null channels from absent ones. */
+/** Changes requested by the valid entries. `body` distinguishes null channels from absent ones. */
 export const changesIn = <E extends Entry>(
   entries: ReadonlyArray<E>,
   body: JsonObject,

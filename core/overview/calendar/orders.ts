@@ -107,7 +107,7 @@ const common = (order: OpportunityRow, { customer, zone }: OrderNames) => ({
   ].join("\n"),
   zone,
   is_cancelled: order.status === cancelled.status,
-  // Orders leave time free: nobody is busy for the whole hire.
+  // Orders leave time free, as they do not keep people busy for the whole hire.
   is_free: true,
   owner: null
 })

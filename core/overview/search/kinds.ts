@@ -46,7 +46,7 @@ export interface SearchKindRules {
   readonly begins: string | undefined
   /** Column with a document number, which users may write without leading zeros; undefined if none. */
   readonly numbered: string | undefined
-  /** Columns that tell whether a row is in use, and whether it is a case. */
+  /** Columns that decide whether a row is in use, and whether it is a case. */
   readonly in_use: ReadonlyArray<string>
   /** Name of the endpoint that lists these rows; users who may not call it find none. */
   readonly list: string

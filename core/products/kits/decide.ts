@@ -55,7 +55,7 @@ const longest = (next: (product: number) => ReadonlyArray<number>, start: number
 export const depthThrough = (edges: ReadonlyArray<Composed>, parent: number, component: number): number =>
   longest(above(edges), parent) + 1 + longest(below(edges), component)
 
-/** A product update without changed columns, which tells subscribers that accessories or components changed. */
+/** A product update without changed columns: subscribers learn that accessories or components changed. */
 export const productTouched = (product_id: number): NewEvent =>
   event(streamOf("product", product_id), "product.updated", { id: product_id })
 

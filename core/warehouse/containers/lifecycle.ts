@@ -105,10 +105,7 @@ export const createContainer = (input: CreateInput, facts: CreateFacts, context:
   return Result.succeed({ events: [event], result: { id } })
 }
 
-/**
- * Creates a temporary container: a box without a product, known by its barcode, with scan mode `free`. 422 `barcode` if
- * in use.
- */
+/** Creates a temporary container: a box without a product, known by its barcode. 422 `barcode` if in use. */
 export const createTemporaryContainer = (
   input: { readonly name: string; readonly barcode: string; readonly store_id: number; readonly notes: string | null },
   duplicate: ContainerRow | undefined,
@@ -121,10 +118,7 @@ export const createTemporaryContainer = (
 const barcodeTaken = (duplicate: ContainerRow): string =>
   `The barcode is that of temporary container ${duplicate.id}, which is in use.`
 
-/**
- * Changes name, barcode and notes of a container in use, and the scan mode of an open one. 422 on the field, or
- * `container`.
- */
+/** Changes a container in use; its scan mode only while open. 422 on the field, or `container`. */
 export const changeContainer = (
   row: ContainerRow,
   set: Partial<Pick<ContainerRow, "name" | "barcode" | "notes" | "scan_mode">>,
@@ -194,9 +188,7 @@ export const outOfServiceInside = ({ unfit = [] }: Pick<ContainerFacts, "unfit">
   return `${name} inside ${outOfServiceText(entry)}; take it out, or release it first.`
 }
 
-/**
- * Reason a strict container does not match its template; undefined if every slot is filled and nothing else is inside.
- */
+/** Reason a strict container does not match its template exactly; undefined if it does. */
 const templateGap = ({ items, product }: Pick<ContainerFacts, "items" | "product">): string | undefined => {
   const slots = product?.container_template?.slots ?? []
   if (slots.length === 0) return undefined
@@ -211,10 +203,7 @@ const templateGap = ({ items, product }: Pick<ContainerFacts, "items" | "product
   return unlisted === undefined ? undefined : `Unit ${unlisted.serialised_item_id} is not on the template.`
 }
 
-/**
- * Unseals a container. 422 `container` if it is not sealed, is allocated to an opportunity, or is in a closed
- * container.
- */
+/** Unseals a container. 422 `container` if not sealed, allocated to an opportunity, or in a closed container. */
 export const unsealContainer = (
   target: ContainerFacts,
   housing_demands: ReadonlyArray<DemandRow>,
@@ -246,9 +235,8 @@ export const unsealContainer = (
 }
 
 /**
- * Dissolves a container: contents return to stock or move to another one; nested ones are detached, with a
- * warning. 422 `container` if dispatched or dissolved; `transfer_to_container_id` if not open, at another store or
- * full.
+ * Dissolves a container: contents return to stock or move to another; nested ones are detached, with a warning. 422:
+ * `container` if dispatched or dissolved, `transfer_to_container_id` if not open, at another store or full.
  */
 export const dissolveContainer = (
   from: ContainerFacts,

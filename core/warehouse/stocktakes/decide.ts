@@ -240,7 +240,7 @@ const requireSecondPerson = (
     : Result.succeed(undefined)
 }
 
-/** Ledger line that corrects records; its source tells it from movements. */
+/** Ledger line that corrects records; its source distinguishes it from movements. */
 const posted = (
   facts: ServiceFacts,
   quantity: number,

@@ -61,7 +61,7 @@ const movedBy = (data: { readonly set: object; readonly was: object }): number =
   const by = (column: string): number => numberIn(data.set, column) - numberIn(data.was, column)
   return by("dispatched_quantity") - by("returned_quantity")
 }
-/** Quantities of the line before the event, which tell movements of one instant apart. */
+/** Quantities of the line before the event, which distinguish movements of one instant. */
 const progressOf = (line: ItemRow | undefined): ReadonlyArray<string> =>
   line === undefined ? [] : [line.dispatched_quantity, line.returned_quantity]
 const numberIn = (columns: object, name: string): number =>
