@@ -262,7 +262,7 @@ ZM ZMB ZMW +260 Zambia
 ZW ZWE ZWG +263 Zimbabwe
 `
 
-/** In the order of their codes. */
+/** Sorted by code. */
 export const countries: ReadonlyArray<Country> = lines
   .trim()
   .split("\n")

@@ -8,12 +8,12 @@ const formula = /^'*[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\n]/
 const number = /^[+-]?(\d+|\d{1,3}(,\d{3})+)(\.\d+)?$/
 const looksLikeFormula = (text: string): boolean => formula.test(text) && !number.test(text)
 
-/** Writes cells, and counts those that got an apostrophe. */
+/** Formats cells; `led` counts those that got an apostrophe. */
 export interface Cells {
   readonly of: (value: unknown) => string
   readonly led: () => number
 }
-/** `raw`: as they are, for programs. Objects and lists are written as JSON. */
+/** `raw`: without apostrophes, for programs. Objects and lists are written as JSON. */
 export const cellsFor = (raw: boolean): Cells => {
   let led = 0
   return {
@@ -31,6 +31,6 @@ export const cellsFor = (raw: boolean): Cells => {
 export const restoreCell = (cell: string): string =>
   cell.startsWith("'") && looksLikeFormula(cell) ? cell.slice(1) : cell
 
-/** One row, with its end; what holds a separator, a quote or the end of a line is quoted. */
+/** One row with its line end; cells with a separator, quote or line break are quoted. */
 export const csvRow = (cells: ReadonlyArray<string>): string =>
   `${cells.map((cell) => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)).join(",")}\r\n`

@@ -107,7 +107,7 @@ export interface ExchangeRate {
   readonly source_currency_code: string
   readonly target_currency_code: string
   readonly rate: string
-  /** Null: 1 / rate. */
+  /** Null: computed as 1 / rate. */
   readonly inverse_rate: string | null
   readonly effective_at: string
   readonly expires_at: string | null

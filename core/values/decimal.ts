@@ -1,14 +1,14 @@
 /**
- * Decimals: exact arithmetic and the one place where numbers are rounded, always half away from zero.
- * Outside they are strings at a stated scale; where sums are needed they are integers scaled by a power of ten.
+ * Decimals: exact arithmetic and the one place where numbers are rounded, always half away from zero. Input and output
+ * are strings at a stated scale; sums use integers scaled by a power of ten.
  */
 import { Decimal } from "decimal.js"
 import { Result } from "effect"
 
-// Exact arithmetic in plain integers, for figures small enough to be counted so, as nearly all are. What is not answers
-// undefined, and takes the longer way of `decimal.ts` to the same result.
+// Fast path for figures that fit plain integers, as nearly all do. Functions return undefined for the others, which
+// take the slower `Decimal` path to the same result.
 
-/** A decimal as a whole number of parts: "12.50" is 1250 parts of which 100 make one. */
+/** A decimal as an integer ratio: "12.50" is 1250 `parts`, 100 `per_one`. */
 interface PlainDecimal {
   readonly parts: number
   readonly per_one: number
@@ -20,7 +20,9 @@ const minus = 45,
   point = 46,
   zero = 48
 
-/** A whole number, or text of at most 15 digits with a fraction or without ("-12.50"); undefined for all else. */
+/**
+ * Parses an integer, or text of at most 15 digits with an optional fraction ("-12.50"); undefined for anything else.
+ */
 export const plainDecimal = (value: unknown): PlainDecimal | undefined => {
   if (typeof value === "number") return Number.isSafeInteger(value) ? { parts: value, per_one: 1 } : undefined
   if (typeof value !== "string") return undefined
@@ -49,7 +51,7 @@ export const multiplyDivide = (one: number, other: number, divisor: number): num
   const size = Math.abs(product)
   const rest = size % divisor
   const whole = (size - rest) / divisor + (rest >= divisor - rest ? 1 : 0)
-  // Never a negative zero.
+  // Turns -0 into 0.
   return product < 0 ? 0 - whole : whole
 }
 
@@ -64,7 +66,7 @@ export const exact = (value: Numeric): ExactNumber => new Exact(value)
 const plain = /^\d{1,20}(\.\d{1,20})?$/
 const numeric = /^[+-]?(\d{1,60}\.?\d{0,60}|\.\d{1,60})([eE][+-]?\d{1,3})?$/
 
-/** A number written in digits, with or without a sign, a fraction or an exponent. */
+/** Whether the text is a number in digits, with optional sign, fraction and exponent. */
 export const isNumericText = (text: string): boolean => numeric.test(text)
 
 /** Rounds half away from zero to `scale` decimals (0 = whole). */
@@ -75,7 +77,7 @@ export const roundHalfAway = (value: Numeric, scale = 0): ExactNumber =>
 export const truncateAt = (value: Numeric, scale: number): ExactNumber =>
   exact(value).toDecimalPlaces(scale, Decimal.ROUND_DOWN)
 
-/** Whole units, half away from zero. */
+/** Rounds to an integer, half away from zero. */
 export const wholeUnits = (value: Numeric): number => {
   const plain = plainDecimal(value)
   return (
@@ -86,9 +88,7 @@ export const wholeUnits = (value: Numeric): number => {
 
 const digits = /^(-?\d{1,60})(?:\.(\d{1,60}))?$/
 
-/**
- * A number written in digits with no more decimals than the scale: its digits are the scaled integer. Else undefined.
- */
+/** The scaled integer of a number text with at most `scale` decimals; undefined for anything else. */
 export const plainScaled = (text: string, scale: number): bigint | undefined => {
   const written = digits.exec(text)
   const fraction = written?.[2] ?? ""
@@ -129,8 +129,8 @@ interface DecimalRules {
 }
 
 /**
- * Reads a decimal from a body (number or string) into a string at the scale.
- * The failure is a text that continues a field's name: "must be a number."
+ * Parses a decimal from a body (number or string) into a string at the scale. The error continues a field's name: "must
+ * be a number."
  */
 export const parseDecimal = (input: unknown, rules: DecimalRules): Result.Result<string, string> => {
   const text = typeof input === "number" ? String(input) : typeof input === "string" ? input.trim() : ""
@@ -138,7 +138,7 @@ export const parseDecimal = (input: unknown, rules: DecimalRules): Result.Result
   const [min, max] = [rules.min, rules.max].map((bound) =>
     bound === undefined ? undefined : plainScaled(bound, rules.scale)
   )
-  // Nearly all that is sent is written in digits within the scale and the bounds; the rest takes the longer way.
+  // Fast path for plain digits within the scale and the bounds, as nearly all input is.
   if (
     scaled !== undefined &&
     (rules.min === undefined || (min !== undefined && scaled >= min)) &&
@@ -157,5 +157,5 @@ export const parseDecimal = (input: unknown, rules: DecimalRules): Result.Result
   return Result.succeed(formatDecimal(value, rules.scale))
 }
 
-/** Digits with an optional fraction, as multipliers and factors are written: no sign, no exponent, no bare point. */
+/** Whether the text is digits with an optional fraction (multipliers, factors): no sign, exponent or bare point. */
 export const isPlainDecimalText = (text: string): boolean => plain.test(text)

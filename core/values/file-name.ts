@@ -1,12 +1,12 @@
-/** Names of files as their senders call them: text to show, never a path. */
+/** File names as sent by clients: display text, never a path. */
 
 /** Maximum length of a name on most file systems. */
 const file_name_bytes_max = 255
 
-/** Controls, and what shows a name in another order than it has: an `exe` that reads as `gpj.exe`. */
+/** Control characters and direction overrides, which can disguise a file's extension. */
 const steering = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
-/** The name without its folders and control characters, cut between two characters where it is too long. */
+/** The name without folders and control characters, truncated between two characters if too long. */
 export const shownFileName = (given: string): string => {
   const last = given.toWellFormed().split(/[/\\]/).at(-1) ?? ""
   const plain = last.replace(steering, "").trim()
@@ -14,7 +14,7 @@ export const shownFileName = (given: string): string => {
   return cutToBytes(plain, file_name_bytes_max)
 }
 
-/** Keeps a short ending such as `.jpeg`, which people and programs go by. */
+/** Truncates the name to `bytes_max`, keeping a short extension such as `.jpeg`. */
 const cutToBytes = (name: string, bytes_max: number): string => {
   if (utf8Length(name) <= bytes_max) return name
   const ending = /\.[A-Za-z0-9]{1,10}$/.exec(name)?.[0] ?? ""
@@ -37,12 +37,12 @@ const utf8Length = (text: string): number => {
 }
 
 /**
- * Content-Disposition (RFC 6266): the name in ASCII for old readers, and whole in UTF-8 (RFC 8187). Nothing of the name
- * can end the header or its quotes.
+ * Content-Disposition header (RFC 6266): an ASCII name for old clients and the full name in UTF-8 (RFC 8187), escaped
+ * so that no name can end the header or its quotes.
  */
 export const contentDisposition = (name: string, how: "inline" | "attachment"): string => {
   const shown = shownFileName(name)
-  // A percent sign would be decoded by some readers.
+  // Some clients decode percent signs.
   const ascii = shown.replace(/[^\x20-\x7e]/g, "_").replace(/["\\%]/g, "_")
   const encoded = encodeURIComponent(shown).replace(
     /['()*]/g,

@@ -1,18 +1,18 @@
 /**
- * Addresses of mailboxes as SMTP and the headers of a message can carry them (RFC 5321, RFC 6531). Stricter than the
- * format of fields: what has no place in a local part could be read as a second address or a header of its own.
+ * Mailbox addresses that SMTP and message headers can carry (RFC 5321, RFC 6531). Stricter than the format of fields:
+ * other characters in a local part could be read as a second address or header.
  */
 import { Result } from "effect"
 
 const bytes_max = 254
 const local_bytes_max = 64
 const domain_max = 253
-/** Words of these signs, letters and digits, joined by single dots. Quoted local parts are not taken. */
+/** Words of these characters, joined by single dots. Quoted local parts are refused. */
 const local_part = /^[\p{L}\p{N}\p{M}!#$%&'*+/=?^_`{|}~-]+(\.[\p{L}\p{N}\p{M}!#$%&'*+/=?^_`{|}~-]+)*$/u
 const label = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 const ipv4_literal = /^\[(25[0-5]|2[0-4]\d|1?\d?\d)(\.(25[0-5]|2[0-4]\d|1?\d?\d)){3}\]$/
 
-/** The address with its domain in ASCII (`müller.de` is `xn--mller-kva.de`), or what is wrong with it. */
+/** The address with its domain in ASCII (`müller.de` is `xn--mller-kva.de`); fails with what is wrong with it. */
 export const parseMailAddress = (given: string): Result.Result<string, string> => {
   const text = given.trim()
   const at = text.lastIndexOf("@")
@@ -29,7 +29,7 @@ const domainOf = (written: string): string | undefined => {
   const ascii = asciiOf(written)
   if (ascii === undefined || ascii.length > domain_max) return undefined
   const labels = ascii.split(".")
-  // Digits alone at the end are an IP address, which stands in brackets.
+  // A numeric last label makes it an IP address, which is only valid in brackets.
   return labels.every((one) => label.test(one)) && !/^\d+$/.test(labels.at(-1) ?? "") ? ascii : undefined
 }
 const asciiOf = (written: string): string | undefined => {
@@ -48,7 +48,7 @@ const bytesOf = (text: string): number => new TextEncoder().encode(text).length
 export interface SmtpServer {
   readonly host: string
   readonly port: number
-  /** `start`: from the first byte; `starttls`: required; `offered`: where the server offers it; `off`: never. */
+  /** `start`: from connecting; `starttls`: required; `offered`: if the server offers it; `off`: never. */
   readonly tls: "start" | "starttls" | "offered" | "off"
   readonly checks_certificate: boolean
   readonly login: { readonly user: string; readonly password: string } | undefined
@@ -57,7 +57,7 @@ export interface SmtpServer {
 export const smtp_url_form =
   "smtp://user:password@host:587, or smtps:// for TLS from the start; @ in a name or password is %40"
 
-/** The server, or what is wrong with its address: never the address itself, which holds a password. */
+/** Parses the URL of a mail server. Errors never contain it, as it holds a password. */
 export const parseSmtpUrl = (given: string): Result.Result<SmtpServer, string> => {
   if (!/^smtps?:\/\//.test(given) || !URL.canParse(given)) return Result.fail(`be ${smtp_url_form}.`)
   const url = new URL(given)

@@ -15,7 +15,7 @@ export const DAY_MS = DAY_MINUTES * MINUTE_MS
 const written =
   /^(\d{4})-(\d{2})-(\d{2})(?:[Tt ](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(?:([Zz])|([+-])(\d{2}):?(\d{2})?)?)?$/
 
-/** Reads ISO 8601 text; undefined when it is not one or names a day or time that does not exist. */
+/** Parses ISO 8601 text; undefined if it is malformed or names a date or time that does not exist. */
 export const parseMoment = (text: string): Moment | undefined => {
   const plain = plainMoment(text)
   if (plain !== undefined) return plain
@@ -29,10 +29,7 @@ export const parseMoment = (text: string): Moment | undefined => {
     : momentOf(part(1), part(2), part(3), part(4), part(5), part(6), milliseconds, offset_minutes)
 }
 
-/**
- * `2026-07-01T08:00:00`, with `.000` or without, and `Z` or `+02:00`: what programs write, read without looking for
- * more.
- */
+/** Fast path for `2026-07-01T08:00:00` with or without `.000`, in `Z` or `+02:00`: the usual format of programs. */
 const plainMoment = (text: string): Moment | undefined => {
   const { length } = text
   if (length !== 20 && length !== 24 && length !== 25 && length !== 29) return undefined
@@ -61,7 +58,7 @@ const plainMoment = (text: string): Moment | undefined => {
       )
     : undefined
 }
-/** So far below zero that what is made with it stays there, whatever its other digits. */
+/** Result for a character that is no digit: so far below zero that adding other digits leaves it negative. */
 const none = -1_000_000
 const digit = (text: string, at: number): number => {
   const value = text.charCodeAt(at) - 48
@@ -116,14 +113,14 @@ const monthDays = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 const isLeap = (year: number): boolean => year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0)
 const daysOf = (year: number, month: number): number => (month === 2 && isLeap(year) ? 29 : monthDays[month - 1]!)
 
-/** Days of a year before each month of it, counted from March, so that the odd day of a leap year comes last. */
+/** Days since 1970. Years are counted from March, so that a leap day comes last. */
 const epochDay = (year: number, month: number, day: number): number => {
   const from_march = month > 2 ? year : year - 1
   const before = Math.floor((153 * (month > 2 ? month - 3 : month + 9) + 2) / 5)
   const leaps = Math.floor(from_march / 4) - Math.floor(from_march / 100) + Math.floor(from_march / 400)
   return from_march * 365 + leaps + before + day - epoch_from_march
 }
-/** Days from 1 March of year 0 to 1970, and one, as days of a month begin with 1. */
+/** Days from 1 March of year 0 to 1970, plus one, as days of a month begin with 1. */
 const epoch_from_march = 719_469
 
 /** A calendar day `YYYY-MM-DD` that exists. */
@@ -147,7 +144,7 @@ export const startOfDay = (moment: Moment): Moment => {
 /** The calendar day `YYYY-MM-DD` on the moment's own clock. */
 export const plainDateOf = (moment: Moment): string => new Date(wallClockMs(moment)).toISOString().slice(0, 10)
 
-/** The one form timestamps have outside: `YYYY-MM-DDTHH:mm:ss.sssZ`. */
+/** The timestamp format of all output: `YYYY-MM-DDTHH:mm:ss.sssZ`. */
 export const formatTimestamp = (moment: Moment): string => new Date(moment.epoch_ms).toISOString()
 
 /** Minutes since midnight of `HH:MM` (00:00..23:59); undefined for anything else, also 9:00, 24:00 and 09:00:00. */

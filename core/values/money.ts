@@ -1,6 +1,6 @@
 /**
- * Money: an integer of minor units inside, a decimal string at the currency's own scale outside (rules/rates 7).
- * Every fraction of a minor unit is rounded half away from zero, once.
+ * Money: stored as an integer of minor units, in requests and responses a decimal string at the currency's scale
+ * (rules/rates 7). Fractions of a minor unit are rounded half away from zero, once.
  */
 import { Result } from "effect"
 import { scaleOf } from "./currency.ts"
@@ -44,7 +44,7 @@ export const parseMoney = (input: unknown, currency: string, rules: MoneyRules =
   return inRange(minor.toNumber(), rules, currency)
 }
 
-/** `currency`: what was given were its major units, and a refusal speaks of them. */
+/** `currency`: the amount was given in its major units, and errors state the limits in them. */
 const inRange = (minor: number, rules: MoneyRules, currency: string | undefined): Result.Result<number, string> => {
   if (minor < 0 && rules.signed !== true) return Result.fail("must be at least 0.")
   if (Math.abs(minor) > MAX_MONEY_MINOR) {
@@ -131,7 +131,7 @@ const inOrder = (values: ReadonlyArray<number | bigint>): Float64Array | Readonl
   typeof values[0] === "number"
     ? Float64Array.from(values as ReadonlyArray<number>).sort()
     : [...values].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0))
-/** The odd minor units, fewer than there are parts: one each to those most was cut off, among equals to the earlier. */
+/** Adds the remaining minor units, one each, to the parts with the largest remainders; ties go to the earlier part. */
 const handOut = (parts: Array<number>, remainders: ReadonlyArray<number | bigint>, left: number): void => {
   if (left <= 0) return
   const sorted = inOrder(remainders)

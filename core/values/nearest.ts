@@ -1,6 +1,6 @@
 /** Finds the most similar word. */
 
-/** The candidate with the fewest edits; undefined where even that one is too far away. */
+/** The candidate with the fewest edits; undefined if none is close enough. */
 export const nearest = (word: string, candidates: ReadonlyArray<string>): string | undefined => {
   const scored = candidates
     .map((candidate) => [edits(word.toLowerCase(), candidate), candidate] as const)
@@ -8,7 +8,7 @@ export const nearest = (word: string, candidates: ReadonlyArray<string>): string
   const [best] = scored
   return best !== undefined && best[0] <= Math.max(1, Math.floor(word.length / 3)) ? best[1] : undefined
 }
-/** Letters to insert, delete or change, or neighbours to swap, to get from one word to the other. */
+/** Edit distance: letters inserted, deleted or changed, and neighbours swapped. */
 const edits = (a: string, b: string): number => {
   let above: ReadonlyArray<number> = []
   let row: ReadonlyArray<number> = Array.from({ length: b.length + 1 }, (_, at) => at)

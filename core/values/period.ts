@@ -1,4 +1,4 @@
-/** Half-open stretches of time, and the store-local days a person means by a plain date. Instants are milliseconds. */
+/** Half-open periods in epoch milliseconds, and the store-local days of plain dates. */
 import { dayOf, millisOf, openEnd, parseDate, parseTimestamp, startOfDay } from "./time.ts"
 
 /** From `from`, included, to `to`, excluded. */
@@ -7,7 +7,7 @@ export interface Period {
   readonly to: number
 }
 
-/** "No known end" in milliseconds. */
+/** `openEnd` (no known end) in milliseconds. */
 export const openEndMillis = millisOf(openEnd)
 
 /** Half-open overlap: periods that only touch do not meet (rules/availability 4). */
@@ -17,7 +17,7 @@ export const overlaps = (one: Period, other: Period): boolean => one.from < othe
 export const meets = (period: Period, window: Period): boolean =>
   window.from === window.to ? period.from <= window.from && window.from < period.to : overlaps(period, window)
 
-/** Both bounds in order. */
+/** The period, with its bounds swapped if they are reversed. */
 export const inOrder = (period: Period): Period =>
   period.from <= period.to ? period : { from: period.to, to: period.from }
 
@@ -54,15 +54,15 @@ export const localDays = (first: string, last: string, zone: string): ReadonlyAr
   return days
 }
 
-/** A moment as a request gives it: an instant, and the plain date it was written as, if it was. */
+/** A moment in a request: the instant, and the plain date if it was given as one. */
 export interface LocalMoment {
   readonly at: number
   readonly date: string | undefined
 }
 
 /**
- * A plain `YYYY-MM-DD` is that store-local day, anything longer an instant (rules/availability 4). Undefined when
- * neither.
+ * Parses `YYYY-MM-DD` as that store-local day, and anything longer as an instant (rules/availability 4). Undefined if
+ * it is neither.
  */
 export const momentOf = (text: string, zone: string): LocalMoment | undefined => {
   const trimmed = text.trim()
@@ -78,6 +78,6 @@ export const momentOf = (text: string, zone: string): LocalMoment | undefined =>
 /** The local day a moment falls on. */
 export const dayOfMoment = (moment: LocalMoment, zone: string): string => moment.date ?? dayOf(moment.at, zone)
 
-/** The end of a window whose last day was named: that day counts whole; an instant is excluded as always. */
+/** The exclusive end of a window: a plain date is included as a whole day. */
 export const endOfMoment = (moment: LocalMoment, zone: string): number =>
   moment.date === undefined ? moment.at : startOfDay(dateAfter(moment.date), zone)

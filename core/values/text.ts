@@ -1,7 +1,7 @@
-/** Instants and numbers as people say them across a counter, in few words. */
+/** Short display text for instants and numbers. */
 import { dayOf, instantOf, millisOf, wallOf } from "./time.ts"
 
-// Items of lists that the caller knows to be there. A missing one is a defect of the program: a RangeError.
+// List items that must exist: a missing one is a bug and throws a RangeError.
 
 /** The item at an index; negative ones count from the end. */
 export const itemAt = <A>(list: ReadonlyArray<A>, index: number): A => {
@@ -12,27 +12,28 @@ export const itemAt = <A>(list: ReadonlyArray<A>, index: number): A => {
 export const firstOf = <A>(list: ReadonlyArray<A>): A => itemAt(list, 0)
 export const lastOf = <A>(list: ReadonlyArray<A>): A => itemAt(list, -1)
 
-// Text that others wrote, on its way to somebody's screen. Control characters steer a terminal (ESC and the C1 controls
-// begin its sequences), and overrides of the direction of text show names in another order than they have. Each is
-// shown as U+FFFD, so that a reader sees that something stood there.
+// Untrusted text for display. Characters that control a terminal or override the direction of text are replaced by
+// U+FFFD, so that the reader sees that something was removed.
 
 /** C0 and C1 controls, embeddings and overrides (U+202A to U+202E), isolates (U+2066 to U+2069). */
 const steering = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g
 
-/** Any number of lines: tabs and `\n` stay what they are. */
+/** Multi-line text: keeps tabs and `\n`. */
 export const printable = (text: string): string =>
   text
     .toWellFormed()
     .replace(/\r\n/g, "\n")
     .replace(/[\v\f\u0085\u2028\u2029]/g, " ")
     .replace(steering, (sign) => (sign === "\n" || sign === "\t" ? sign : "\ufffd"))
-/** One line: what parts lines and columns is a space. */
+/** Single-line text: tabs and line breaks become spaces. */
 export const printableLine = (text: string): string =>
   text
     .toWellFormed()
     .replace(/[\t\r\n\v\f\u0085\u2028\u2029]+/g, " ")
     .replace(steering, "\ufffd")
-/** Is there anything to see: more than spaces, signs without width and what stands for signs that steer? */
+/**
+ * Whether the text has a visible character: more than spaces, zero-width and control characters or their substitutes.
+ */
 export const hasSign = (text: string): boolean => /[^\s\p{C}\p{Default_Ignorable_Code_Point}\ufffd]/u.test(text)
 /** JSON text with the same characters escaped: parsing it gives exactly the same data, as only texts contain them. */
 export const printableJson = (json: string): string =>
@@ -41,10 +42,10 @@ export const printableJson = (json: string): string =>
     (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`
   )
 
-/** `{name}` in a phrase, replaced; a name without a value stays. */
+/** Replaces `{name}` in a phrase by its value; names without a value stay. */
 export const withValues = (phrase: string, values: { readonly [name: string]: string }): string =>
   phrase.replace(/\{(\w+)\}/g, (whole, name: string) => values[name] ?? whole)
-/** The words of a language such as `de-AT`; English where there are none. */
+/** The text for a language such as `de-AT`; English if there is none. */
 export const inLanguage = <A>(spoken: { readonly [language: string]: A; readonly en: A }, language: string): A =>
   spoken[language.split("-")[0] ?? ""] ?? spoken.en
 
@@ -65,14 +66,14 @@ export const clockText = (instant: string | null, zone: string, date: string): s
   return day === date ? time : `${dayText(day)} ${time}`
 }
 
-/** The same without the date: `Sun 13:57` says enough on a wall. */
+/** `clockText` without the day of the month, for wall displays: `Sun 13:57`. */
 export const wallText = (instant: string | null, zone: string, date: string): string =>
   clockText(instant, zone, date).replace(/^([A-Z][a-z]{2}) \d+ [A-Z][a-z]{2} /, "$1 ")
-/** A document's number as people say it: `0000000009` is 9. One with letters stays. */
+/** A document number without leading zeros: `0000000009` is 9. Numbers with letters are unchanged. */
 export const spokenNumber = (number: string): string => number.replace(/^0+(?=\d+$)/, "")
 /**
- * A document's number as people type it, `7`, `#7` or `Q-7`, in every form it may be kept in: after each of these
- * prefixes, and with as many zeros before its digits as may be. Empty of any other text.
+ * All stored forms of a typed document number (`7`, `#7`, `Q-7`): with each of these prefixes and any number of leading
+ * zeros. Empty if the text is no number.
  */
 export const numberForms = (text: string, prefixes: ReadonlyArray<string> = []): ReadonlyArray<string> => {
   const typed = text.trim().replace(/^#/, "")
@@ -87,14 +88,14 @@ const zeroForms = (text: string): ReadonlyArray<string> => {
   return Array.from({ length: number_digits_max - digits.length + 1 }, (_, zeros) => "0".repeat(zeros) + digits)
 }
 const number_digits_max = 12
-/** Where it has no number yet, its id. */
+/** A document's number for display; its id if it has no number yet. */
 export const numberText = (number: string | null, id: number): string =>
   number === null ? `id ${id}` : spokenNumber(number)
-/** A number as it is typed at a shell; without one the id. Digits alone would be read as an id: `'#12'`, `Q-0001`. */
+/** A number as typed in a shell; the id if there is none. Plain digits would be read as an id: `'#12'`, `Q-0001`. */
 export const typedNumber = (number: string | null, id: number): string => {
   const text = number === null ? `${id}` : spokenNumber(number)
   return number !== null && /^\d+$/.test(text) ? `'#${text}'` : shellWord(text)
 }
-/** Text as one word of a shell. */
+/** Quotes text for a shell where needed. */
 export const shellWord = (text: string): string =>
   /^[\w./:@%+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`

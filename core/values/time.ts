@@ -1,10 +1,10 @@
-/** Instants and plain dates as text. One form for all instants: `YYYY-MM-DDTHH:mm:ss.sssZ` (rules/rulings 3). */
+/** Instants and plain dates as text. Instants have one format: `YYYY-MM-DDTHH:mm:ss.sssZ` (rules/rulings 3). */
 import { formatTimestamp, isPlainDate, parseMoment, plainDateOf } from "./moment.ts"
 
 /** No known end: later than any hire, inside what both databases can hold (rules/availability 2.1). */
 export const openEnd = "2199-01-01T00:00:00.000Z"
 
-/** Milliseconds since 1970 → the one form of an instant. */
+/** Formats epoch milliseconds as an instant. */
 export const instantOf = (epochMillis: number): string => {
   let instant = told_lately.get(epochMillis)
   if (instant === undefined) {
@@ -14,7 +14,7 @@ export const instantOf = (epochMillis: number): string => {
   }
   return instant
 }
-/** The one form of an instant (or a plain date: its midnight UTC) → milliseconds since 1970. */
+/** Epoch milliseconds of an instant, or of a plain date's midnight UTC. */
 export const millisOf = (instant: string): number => {
   let millis = lately.get(instant)
   if (millis === undefined) {
@@ -23,14 +23,14 @@ export const millisOf = (instant: string): number => {
   }
   return millis
 }
-/** Cached, as thousands of rows have few different times. */
+/** Caches, as thousands of rows share few distinct times. */
 const lately = new Map<string, number>()
 const told_lately = new Map<number, string>()
 const lately_max = 2_000
 export const plusMinutes = (instant: string, minutes: number): string => instantOf(millisOf(instant) + minutes * 60_000)
 export const plusDays = (instant: string, days: number): string => instantOf(millisOf(instant) + days * 86_400_000)
 
-/** A plain date; of a full time its date as written. Undefined when it is none that exists: there was no year 0. */
+/** Parses a plain date; of a full timestamp its date as written. Undefined if it does not exist, as in year 0. */
 export const parseDate = (text: string): string | undefined => {
   const moment = isPlainDate(text) ? undefined : parseMoment(text)
   const date = isPlainDate(text) ? text : moment === undefined ? undefined : plainDateOf(moment)
@@ -38,8 +38,8 @@ export const parseDate = (text: string): string | undefined => {
 }
 
 /**
- * Any ISO date or time in the one form; a missing zone is UTC, a bare date its midnight (rules/conventions 7). Years 1
- * to 2199.
+ * Normalises an ISO date or time of the years 1 to 2199; a missing zone is UTC, a bare date its midnight
+ * (rules/conventions 7). Undefined for anything else.
  */
 export const parseTimestamp = (text: string): string | undefined => {
   const moment = parseMoment(text)
@@ -48,7 +48,7 @@ export const parseTimestamp = (text: string): string | undefined => {
   return instant.length === 24 && instant >= firstInstant && instant <= openEnd ? instant : undefined
 }
 const firstInstant = "0001-01-01"
-/** Problem of a text that `parseTimestamp` cannot read, as the end of a sentence about its field. */
+/** Error for a text that `parseTimestamp` cannot read, to follow its field's name. */
 export const unreadTimeText = (text: string): string => {
   const moment = parseMoment(text)
   return moment === undefined
@@ -58,17 +58,17 @@ export const unreadTimeText = (text: string): string => {
       : `must be a time from ${firstInstant} on.`
 }
 
-// Whether a moment that a person or another program names has come: one rule for money, papers, goods and scans.
+// Whether a time from a user or a client is in the future: one rule for money, paperwork, goods and scans.
 
-/** Clocks of machines differ by this much at most; what is said to be later than that has not happened yet. */
+/** Tolerated difference between machines' clocks; later times count as future. */
 const clocks_apart_minutes = 5
-/** Nothing moves, and nothing is issued, in the future. */
+/** Whether `at` is in the future, where nothing can be moved or issued yet. */
 export const isInFuture = (at: string, now: string): boolean => at > plusMinutes(now, clocks_apart_minutes)
 
 // Wall clocks of IANA time zones. A zone's clock changes are computed once per year and cached: no `Intl` call per
 // instant.
 
-/** A stretch of time during which a zone's clock runs at one distance from UTC (milliseconds, half-open). */
+/** A period during which a zone keeps one offset from UTC (milliseconds, half-open). */
 interface Stretch {
   readonly from: number
   readonly to: number
@@ -77,9 +77,9 @@ interface Stretch {
 
 const secondMillis = 1000
 const dayMillis = 86_400_000
-/** No zone changes its clock and back within a week, so a weekly look misses nothing. */
+/** No zone changes its clock and back within a week, so weekly probes find every change. */
 const probeMillis = 7 * dayMillis
-/** Wider than any zone is away from UTC: −15 h (Manila before 1845) to +15 h. */
+/** Wider than any zone's offset: −15 h (Manila before 1845) to +15 h. */
 const reachMillis = 26 * 3_600_000
 
 const clocks = new Map<string, Intl.DateTimeFormat>()
@@ -130,7 +130,7 @@ export const startOfDay = (date: string, zone: string): number => instantOfWall(
 /** The store-local day an instant belongs to: the latest day begun. Days tile time, whatever the clock repeats. */
 export const dayOf = (instant: number, zone: string): string => {
   const wall = wallOf(instant, zone)
-  // The day shown has begun; the next one has too when the clock went back over midnight.
+  // The day on the wall clock has begun; so has the next one if the clock went back over midnight.
   const next = dateOf(wall + dayMillis)
   return startOfDay(next, zone) <= instant ? next : dateOf(wall)
 }
@@ -138,7 +138,7 @@ export const dayOf = (instant: number, zone: string): string => {
 const dateOf = (wall: number): string => instantOf(wall).slice(0, 10)
 const utcYear = (instant: number): number => new Date(instant).getUTCFullYear()
 const yearStart = (year: number): number => utcOf(year, 1, 1)
-/** For any year, including those before 1 and after 9999, which have no plain text form. */
+/** UTC milliseconds for any year, including those before 1 and after 9999, which have no plain text form. */
 const utcOf = (year: number, month: number, day: number, hour = 0, minute = 0, second = 0): number => {
   const date = new Date(0)
   date.setUTCFullYear(year, month - 1, day)
@@ -201,7 +201,7 @@ const stretchesOf = (year: number, zone: string): ReadonlyArray<Stretch> => {
   return stretches
 }
 
-/** The whole second at which the clock leaves `offset`; it still holds at `before` and no longer at `after`. */
+/** The whole second at which the zone leaves `offset`, which applies at `before` but not at `after`. */
 const firstChange = (before: number, after: number, offset: number, zone: string): number => {
   let low = before,
     high = after
