@@ -27,7 +27,7 @@ import { users } from "../../people/users/permissions.ts"
 
 const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
-/** With the year if it is not that of `now`; instants by the zone's clock. `to` null: no known end. */
+/** Names the year if it is not that of `now`; instants are in the zone's time. `to` null: no known end. */
 export const daysInWords = (from: string, to: string | null, zone: string, now: string): string => {
   const [first, last, this_year] = [from, to ?? from, now].map((instant) => dayIn(instant, zone))
   if (first === undefined || last === undefined) return `${from} to ${to ?? "an open end"}`
@@ -47,7 +47,7 @@ const dayIn = (instant: string, zone: string) => {
 
 // Phrases for commands, to follow "Sam wanted to".
 
-/** `order 1042 Summer Fest for Acme Ltd, 3–5 Dec`; undefined where the command is about none. */
+/** `order 1042 Summer Fest for Acme Ltd, 3–5 Dec`; undefined if the command concerns no order. */
 const orderText = ({ customer, order, zone }: Facts, now: string): string | undefined => {
   if (order === null) return undefined
   const number = order.number === null ? "without a number yet" : spokenNumber(order.number)
@@ -166,7 +166,7 @@ interface ScannedCode {
   readonly quantity?: number
 }
 
-/** Empty of a command that is no scan, and of a code that nothing here has. */
+/** Resolves a scan's code; empty for other commands and for unknown codes. */
 const scannedBy = Effect.fnUntraced(function* ({ body: { code }, name }: Refused): Store.Reads<ScannedCode> {
   if (!scans.has(name) || typeof code !== "string") return {}
   const { quantity, texts } = readCode(code)
@@ -201,7 +201,7 @@ const textIn = (row: JsonObject | undefined, column: string): string | null => {
   return typeof value === "string" && value !== "" ? value : null
 }
 
-/** Rows as they are here; those that are gone, as they were when the command was recorded. */
+/** Current rows; deleted ones as they were when the command was recorded. */
 const rowsOver = ({ named, remembered }: Refused) => {
   const some = Effect.fnUntraced(function* (
     table: Table,
@@ -222,7 +222,7 @@ const rowsOver = ({ named, remembered }: Refused) => {
   }
 }
 
-/** Its lines and units, and the paper that it is about. */
+/** The command's lines and units, and the invoice or other document it concerns. */
 const partsOf = Effect.fnUntraced(function* (command: Refused) {
   const { idsOf, one, some } = rowsOver(command)
   const moved = yield* some(asset_assignments, [...idsOf(asset_assignments), ...unitsMoved(command.body)])
@@ -292,7 +292,7 @@ const factsOf = Effect.fnUntraced(function* (command: Refused, user_id: number):
     zone: zoneOf(place)
   }
 })
-/** Users' word for a row that an order refers to. */
+/** Users' word for the table of a referenced row. */
 const calledIn = (table: string): string => (table === members.name ? "customer" : wordsOf(table.replace(/s$/, "")))
 const namedIn = (row: JsonObject | undefined): Named | null => {
   const id = idIn(row, "id")

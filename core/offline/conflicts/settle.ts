@@ -12,14 +12,14 @@ interface SettleParts {
   /** Fields of the command's endpoint. */
   readonly fields: Fields
   readonly ask: AskFacts
-  /** Records the command again; with another body where one is given. */
+  /** Records the command again, with another body if given. */
   readonly retry: (body?: JsonObject) => Promise<Given>
-  /** Gives it up. */
+  /** Drops the command. */
   readonly drop: () => void
 }
 const refusal = (message: string): Given => ({ status: 422, body: { message } })
 
-/** Each change is a command of its own, recorded before the refused one is recorded again. */
+/** Each change is a command of its own, recorded before the refused one is retried. */
 export const settleByOrder = async (parts: SettleParts, command: Refused, how: OrderChange): Promise<Given> => {
   const { fields } = parts
   const { body } = command

@@ -16,7 +16,7 @@ export interface Refused {
   readonly named: ReadonlyArray<{
     readonly table: string
     readonly id: number
-    /** In the body; undefined for one of the path. */
+    /** The body field that names the row; undefined if the path does. */
     readonly field?: string
   }>
   /** Rows as they were when it was recorded, by `table/id`: they describe rows deleted since. */
@@ -26,7 +26,7 @@ export interface Named {
   readonly id: number
   readonly name: string
 }
-/** Each is null where the command is about none, or about one that is not here. */
+/** The subject of a command. Parts are null if the command has none, or the row is not stored here. */
 export interface About {
   readonly person: string | null
   readonly order:
@@ -49,14 +49,14 @@ export interface About {
 export interface Facts extends About {
   /** The line that its path names. */
   readonly line: string | null
-  /** An invoice or another paper that its path names: `invoice 12`. */
+  /** The invoice or other document that the path names: `invoice 12`. */
   readonly paper: string | null
-  /** Names of the rows that its body's fields refer to: `customer`. */
+  /** Names of the rows that body fields refer to: `customer`. */
   readonly referring: ReadonlyMap<string, string>
   readonly zone: string
 }
 
-/** Answers reads: the replica, or the server where it knows better. */
+/** Answers reads: the replica, or the server where its data is more complete. */
 export type AskFacts = (request: Request) => Promise<Given>
 export interface Given {
   readonly status: number
@@ -70,17 +70,17 @@ export interface ShortLine {
   readonly available: number
   /** Quantity available after the lines before it are served. */
   readonly quantity: number
-  /** Quantity the other lines of its product get. */
+  /** Quantity that the product's other lines get. */
   readonly beside: number
 }
 interface ShortLines {
   readonly lines: ReadonlyArray<ShortLine>
-  /** Lines that would be short even alone: these can wait. */
+  /** Lines that would be short even alone: only these can join a waiting list. */
   readonly alone: ReadonlyArray<ShortLine>
   /** The order with its lines. */
   readonly shown: JsonObject | undefined
 }
-/** Is something left for the line, or can it be done without, as others of its product have theirs? */
+/** Whether the line can be reduced, or removed because other lines of its product take the stock. */
 export const canBeReduced = ({ available, quantity }: ShortLine): boolean => quantity > 0 || available > 0
 
 export const objectOf = ({ body, status }: Given): JsonObject => (status < 400 && isJsonObject(body) ? body : {})
@@ -114,7 +114,7 @@ export const shortLines = async (facts: AskFacts, id: number): Promise<ShortLine
   const ids = new Set(shared.map((one) => one.opportunity_item_id))
   return { lines: [...alone.filter((one) => !ids.has(one.opportunity_item_id)), ...shared], alone, shown }
 }
-/** Lines without demands on stock are not short because of each other. */
+/** Draft lines make no demands on stock, so they are not short because of each other. */
 const isWithoutDemands = ({ state, status }: JsonObject): boolean =>
   typeof state === "number" && typeof status === "number" && demandPhaseOf(state, status) === "draft"
 const isTracked = async (facts: AskFacts, product_id: number | undefined): Promise<boolean> => {
@@ -170,11 +170,11 @@ const sharedOut = (lines: ReadonlyArray<Entry & { readonly on_order: number }>):
 
 interface Damage {
   readonly unit: About["units"][number]
-  /** Why it is out of service, as `stock_levels.quarantine` takes it. */
+  /** The request body of `stock_levels.quarantine`: why it is out of service. */
   readonly body: JsonObject
 }
 
-/** Undefined of a command that reports no damage, of goods that are counted, and of a unit that is not here. */
+/** The reported damage; undefined if the command reports none, for counted goods, and for units not stored here. */
 export const damageOf = ({ body, name }: Refused, { units }: About): Damage | undefined => {
   const is_check_in = name === "scans.check_in" || (name === "opportunities.scan" && body["direction"] === "in")
   const [unit] = units
@@ -204,7 +204,7 @@ export const isInService = async (ask: AskFacts, { unit }: Damage): Promise<bool
 }
 const refused = (message: string): Given => ({ status: 422, body: { message } })
 
-// Ways out for an invoice that would bill more of an opportunity than is left of it.
+// Resolutions for invoices that bill more of an opportunity than is left.
 
 export const isOverbilled = ({ errors, name }: Refused): boolean =>
   name === "invoices.issue" && errors["items"]?.some((text) => text.includes("allow_overbilling")) === true

@@ -1,4 +1,4 @@
-/** Ways out of refusals that the trade knows: fewer, other dates, or to wait for goods. */
+/** Resolutions for refusals: a smaller quantity, other dates, or the waiting list. */
 import { isJsonObject, type Json, type JsonObject } from "../../kernel/fields/field.ts"
 import { instantOfWall, wallOf, zoneOf } from "../../values/time.ts"
 import type { About, AskFacts, Refused, ShortLine } from "./short-lines.ts"
@@ -23,9 +23,9 @@ export interface WayOut {
   readonly says: string
   /** `reduce`: the available quantity; null where several lines are reduced, each to its own. */
   readonly quantity?: number | null
-  /** `reduce`: the lines that are short, and how many of each are free; 0: it is taken out. */
+  /** `reduce`: the short lines and the quantity available to each; 0 removes the line. */
   readonly lines?: ReadonlyArray<{ readonly opportunity_item_id: number; readonly quantity: number }>
-  /** `dates`: the window in which all of it is free. */
+  /** `dates`: the window in which everything is available. */
   readonly starts_at?: string
   readonly ends_at?: string
 }
@@ -35,7 +35,7 @@ interface WaysParts {
   readonly fits: (body: JsonObject) => Promise<boolean>
 }
 
-/** Alternatives by present availability. */
+/** Resolutions that current availability allows. */
 export const tradeWays = async (parts: WaysParts, command: Refused, about: About): Promise<ReadonlyArray<WayOut>> => [
   ...(await ofSeal(parts, command)),
   ...(await ofOverbilling(parts, command)),
@@ -77,7 +77,7 @@ const ofOverbilling = async ({ facts, fits }: WaysParts, command: Refused): Prom
   ]
 }
 
-/** A damaged unit whose check-in was refused. */
+/** Quarantines a damaged unit whose check-in was refused. */
 const ofDamage = async ({ facts }: WaysParts, command: Refused, about: About): Promise<ReadonlyArray<WayOut>> => {
   const damage = damageOf(command, about)
   if (damage === undefined || !(await isInService(facts, damage))) return []
@@ -85,7 +85,7 @@ const ofDamage = async ({ facts }: WaysParts, command: Refused, about: About): P
   return [{ way: "quarantine", flag: "--quarantine", says: `record the damage alone: ${name} goes into quarantine` }]
 }
 
-/** Where a hire cannot be extended so far: the longest that holds, by days. */
+/** For a hire that cannot be extended as requested: the longest possible extension, in days. */
 const ofExtension = async (
   { facts, fits }: WaysParts,
   command: Refused,
@@ -118,14 +118,14 @@ const ofExtension = async (
 const ofShortOrder = async ({ facts }: WaysParts, command: Refused, { order }: About): Promise<ReadonlyArray<WayOut>> =>
   order === null || command.errors["shortages"] === undefined ? [] : shortageWays(facts, order.id)
 
-/** An order that cannot be made or moved because goods are short: fewer of them, other dates, or to wait. */
+/** For an order refused for a shortage: smaller quantities, other dates, or the waiting list. */
 export const shortageWays = async (facts: AskFacts, id: number): Promise<ReadonlyArray<WayOut>> => {
   const { alone, lines, shown } = await shortLines(facts, id)
   if (lines.length === 0) return []
   const ways: Array<WayOut> = []
   if (lines.every(canBeReduced)) {
     const [only] = lines
-    // A number says little where other lines of the product keep theirs.
+    // One quantity is unambiguous only for a single line, if no other line of the product takes stock.
     const quantity = lines.length === 1 && only?.beside === 0 ? only.quantity : null
     ways.push({
       way: "reduce",
@@ -171,10 +171,7 @@ const zoneOfStore = async (facts: AskFacts, id: Json | undefined): Promise<strin
   return zoneOf(typeof timezone === "string" ? timezone : null)
 }
 
-/**
- * The next days on which all its goods are free, from and to the same times of day on the store's clock; undefined
- * where lines have other dates.
- */
+/** The next days on which all goods are available, at the same times of day; undefined if lines have other dates. */
 const nextWindow = async (
   facts: AskFacts,
   { ends_at, items, starts_at, store_id }: JsonObject
@@ -193,7 +190,7 @@ const nextWindow = async (
     product_id: one["item_id"] ?? null,
     quantity: Math.round(Number(one["quantity"]))
   }))
-  /** From when on all of it is free for as long as this; undefined: at no time that is searched. */
+  /** First instant from which everything is available for the window's length; undefined if the search finds none. */
   const firstFree = async ({ from, to }: ReturnType<typeof moved>): Promise<number | undefined> => {
     const duration_minutes = Math.max(1, Math.ceil((to - from) / minute_millis))
     const body = { store_id, lines: wanted, from: new Date(from).toISOString(), until, duration_minutes, align: "none" }

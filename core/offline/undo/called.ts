@@ -25,7 +25,7 @@ export const calledRow = (table: Table, key: string | number, row: Row | undefin
 }
 const trimmed = (quantity: unknown): string => String(Number(quantity ?? 0))
 
-/** Columns that name a row people know by its own name. */
+/** Columns that refer to the row by whose name users know this one, with its table. */
 export const naming: { readonly [column: string]: string } = {
   stock_level_id: "stock_levels",
   serialised_item_id: "stock_levels"

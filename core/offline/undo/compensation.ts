@@ -12,14 +12,14 @@ export interface ChangedRow {
   readonly key: number | string
   /** Its columns before; undefined for a row that the command made. */
   readonly before: JsonObject | undefined
-  /** The same as answers give them: money as text, custom fields by name. */
+  /** The previous columns as in responses: money as text, custom fields by name. */
   readonly shown: JsonObject
   /** The columns that the command set. */
   readonly set: JsonObject
   /** Its columns now; undefined once the row is gone. */
   readonly now: JsonObject | undefined
 }
-/** A command that was recorded. */
+/** A recorded command. */
 export interface Done {
   readonly endpoint: Endpoint
   readonly params: { readonly [name: string]: string }
@@ -30,7 +30,7 @@ export interface Done {
   readonly called: (table: string, key: Json | undefined) => string
 }
 
-/** The id of the row of a table that an earlier request of the same compensation makes, by that request's place. */
+/** The id of a row that an earlier request of the same compensation creates, by the index of that request. */
 export interface MadeBy {
   readonly made_by: number
   readonly table: string
@@ -58,7 +58,7 @@ export type Undoing =
       readonly kind: "requests"
       /** Applied in this order, all or none. Empty: nothing is left to undo. */
       readonly requests: ReadonlyArray<UndoRequest>
-      /** The condition as a sentence. */
+      /** The state after undoing, as a sentence. */
       readonly says: string
       readonly expects?: ReadonlyArray<Expected>
       /** Rows that others must not have changed since. */
@@ -69,7 +69,7 @@ export type Undoing =
 export type Compensation = (done: Done, catalogue: Catalogue) => Undoing
 
 export const cannot = (because: string, instead: string): Undoing => ({ kind: "cannot", because, instead })
-/** The same for a kind of command that cannot be undone. */
+/** Compensation for a kind of command that cannot be undone. */
 export const never =
   (because: string, instead: string): Compensation =>
   () =>
@@ -90,7 +90,7 @@ export const rowsOf = (done: Done, table: string): ReadonlyArray<ChangedRow> =>
   done.rows.filter((row) => row.table === table)
 export const madeIn = (done: Done, table: string): ReadonlyArray<ChangedRow> =>
   rowsOf(done, table).filter(({ before }) => before === undefined)
-/** The row that a parameter of the path names, as it was. */
+/** The changed row that a path parameter names; undefined if the command did not change it. */
 export const rowOfParam = (done: Done, param: string): ChangedRow | undefined => {
   const table = tableOfParam(done.endpoint, param)
   return done.rows.find((row) => row.table === table && String(row.key) === done.params[param])
@@ -119,7 +119,7 @@ const valuesBefore = (
   for (const name of names) {
     const field = fields[name]
     if (field === undefined || field.computed) continue
-    // Lists of rows are not in answers unless included.
+    // Responses contain lists of rows only if the request includes them.
     if (!(name in shown) || (isRows(field) && !(name in columns))) missing.push(name)
     else if (shown[name] !== null) body[name] = shown[name] ?? null
     else if (field.on_null === "clear") body[name] = null
@@ -129,7 +129,7 @@ const valuesBefore = (
   return { body: { ...body, ...currenciesBeside(fields, shown, Object.keys(body)) }, missing }
 }
 const isRows = ({ type }: Field): boolean => type.kind === "list" && type.of.type.kind === "object"
-/** Amounts are read in the currency beside them. */
+/** Currency fields, which amounts are read in. */
 const currenciesBeside = (fields: Fields, shown: JsonObject, names: ReadonlyArray<string>): JsonObject =>
   Object.fromEntries(
     names.flatMap((name) => {
@@ -185,7 +185,7 @@ const customBefore = (shown: Json | undefined, sent: JsonObject): JsonObject =>
       return sameJson(before, value) ? [] : [[key, before] as const]
     })
   )
-/** A document is looked at value by value, as stored: those that the command left as they were are not its own. */
+/** Documents are compared value by value, as stored; values that the command did not change are not watched. */
 export const watchedOf = ({ before, set }: ChangedRow, name: string): ReadonlyArray<string> => {
   const [was, is] = [before?.[name], set[name]]
   if (name !== "custom_fields" || !isJsonObject(is)) return [name]
@@ -217,7 +217,7 @@ export const deleteMade =
 const paramsFor = (endpoint: Endpoint, { params }: Done): { readonly [name: string]: string } =>
   Object.fromEntries(Object.entries(params).filter(([name]) => name in endpoint.params))
 
-/** These columns of a row as the command left them: of those that it set. */
+/** Expects these columns of a row to be as the command set them; columns it did not set are skipped. */
 export const asSet = (row: ChangedRow | undefined, ...columns: ReadonlyArray<string>): ReadonlyArray<Expected> =>
   row === undefined
     ? []
@@ -264,7 +264,7 @@ export const makeAgain =
       `${done.called(row.table, row.key)} is made again, under a new id`
     )
   }
-/** Rows that were deleted along with another, or that named it and do so no more. */
+/** Whether the row was deleted along with another, or lost its reference to it. */
 const isLostWith = ({ before, key, now, set }: ChangedRow, gone: ChangedRow): boolean =>
   before !== undefined &&
   typeof key === "number" &&

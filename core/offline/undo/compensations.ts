@@ -34,7 +34,7 @@ const settingsBefore: Compensation = (done, catalogue) => {
   for (const key of sent) {
     if (fields?.[key] === undefined || fields[key].secret)
       return cannot(`What ${group}.${key} was before is kept from devices`, "set it by hand")
-    // Without a row of its own it had the value it is declared with.
+    // A setting without a stored row had its declared default.
     const place = `${group}.${key}`
     if (before.has(place)) values[key] = before.get(place) ?? fields[key].default ?? null
   }
@@ -93,7 +93,7 @@ const transferredBack: Compensation = (done) => {
   )
 }
 
-/** Sealing may bring a note along, which opening leaves. */
+/** Sealing may set a note, which opening the seal keeps. */
 const unsealed: Compensation = (done) => {
   const row = rowOfParam(done, "container")
   const notes = row?.before?.["notes"] ?? null
@@ -213,7 +213,7 @@ const service: { readonly [name: string]: Compensation } = {
     "remove it there: flightcase orders costs delete"
   )
 }
-/** Codes are counted, or taken back, once more the other way round; those that changed nothing are left alone. */
+/** Repeats the scans in the opposite direction, counting or taking back; those that changed nothing are skipped. */
 const scansBack: Compensation = (done) => {
   const take_back = done.body["take_back"] !== true
   const rows = rowsOf(done, "stocktake_scans").map(({ before, set }) => before ?? set)

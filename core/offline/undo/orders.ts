@@ -23,7 +23,7 @@ const closed_quotation = [2, 3, 4]
 const complete = 5
 const cancelled = 6
 
-/** Back to the status it had: by `reinstate` or `reopen` where it is closed now, on to the very status where needed. */
+/** Restores the status: by `reinstate` or `reopen` if the order is closed now, then by a status change where needed. */
 const statusBefore =
   (...first: ReadonlyArray<string>): Compensation =>
   (done) => {
@@ -42,15 +42,15 @@ const statusBefore =
             ? ["opportunities.reinstate"]
             : []
     const steps: Array<UndoRequest> = reopening.map((name) => ({ name, params: done.params }))
-    // Each of these leads to the first status of its state.
+    // These commands lead to the first status of their state.
     const stands = reopening.length > 0 ? 0 : is
     if (stands !== was) steps.push({ name: "opportunities.change_status", params: done.params, body: { status: was } })
-    // A status means something in its state alone: the first of an order is not that of a quotation.
+    // A status is defined within its state: the first of an order is not that of a quotation.
     const expects = ["status", "state"].map((column) => ({ table: row.table, key: row.key, column }))
     return requests(steps, `${subjectOf(done)} has the status it had before`, { expects })
   }
 
-/** A line's price by hand is not the price it has: without one the product's rate decides again. */
+/** `manual_total` is the price set by hand: without one, the product's rate applies again. */
 const shownLine = ({ before = {}, shown }: ChangedRow): JsonObject =>
   typeof before["manual_total"] === "number"
     ? { ...shown, unit_price: null, line_total: before["manual_total"] }
@@ -87,7 +87,7 @@ const removedLine: Compensation = (done, catalogue) => {
   const names = ordered.map((row) => done.called(row.table, row.key)).join(", ")
   return requests(steps, `${subjectOf(done)}: ${names} added again, at the end of what it stood in`)
 }
-/** Digits of a line's place at each level of its path. */
+/** Digits per level of a line's path. */
 const path_step = 4
 const pathOf = ({ before = {} }: ChangedRow): string => String(before["path"] ?? "")
 
@@ -159,14 +159,14 @@ const quotationAgain: Compensation = (done, catalogue) =>
     : statusBefore(quotation)(done, catalogue)
 const hire_dates = ["starts_at", "ends_at", "charge_starts_at", "charge_ends_at"] as const
 const by_hand = "give it the dates by hand: flightcase orders extend ORDER --to TIME --lines LINES"
-/** The hire has its dates of before, and so have the lines that went along with it. */
+/** Restores the dates of the hire and of the lines that moved with it. */
 const datesBefore: Compensation = (done) => {
   const row = header(done)
   const before = row?.before
   if (row === undefined || before === undefined)
     return cannot("The dates before are not remembered on this device", by_hand)
   const moved = hire_dates.filter((name) => name in row.set && row.set[name] !== before[name])
-  // A line that was removed since has no dates any more.
+  // Lines removed since have no dates to restore.
   const lines = rowsOf(done, "opportunity_items").filter(
     ({ now, set }) => now !== undefined && ("starts_at" in set || "ends_at" in set)
   )

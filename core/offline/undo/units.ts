@@ -12,7 +12,7 @@ const forward: ReadonlyArray<readonly [action: string, time: string | undefined]
   ["return", "returned_at"],
   ["check", "checked_at"]
 ]
-/** Order and line of a unit, from its row, as a scan by code names neither. */
+/** Order and line of a unit, from its row: scans by code name neither. */
 const placeOf = (done: Done, { before, now }: ChangedRow) => {
   const { opportunity_id = done.params["id"] ?? "", opportunity_item_id } = before ?? now ?? {}
   return { id: Number(opportunity_id), item: Number(opportunity_item_id) }
@@ -110,7 +110,7 @@ const countedBack = (done: Done): ReadonlyArray<UndoRequest> =>
           ]
     })
   )
-/** Units and counted lines are as before the command, whatever it did: allocated, prepared, out, back, checked. */
+/** Restores units and counted lines to their previous state: allocated, prepared, dispatched, returned, checked. */
 export const unitsBack = (done: Done): Undoing => {
   const units = rowsOf(done, "asset_assignments")
   const steps: Array<UndoRequest> = []
@@ -207,8 +207,8 @@ const backInService = (done: Done, back: Undoing): Undoing => {
   }))
   return {
     ...back,
-    // A reverted return releases the quarantined quantity beyond what is still back, which leaves nothing to release.
-    // It comes first, so that if it is refused the goods stay out of service.
+    // The return is reverted first: that releases what is quarantined beyond the quantity still back, and if it is
+    // refused the goods stay out of service.
     requests: [...back.requests, ...releases],
     says: `${back.says} What was damaged or missing is in service again; the record stays in its history.`,
     untouched: [...(back.untouched ?? []), ...open]
