@@ -28,12 +28,12 @@ interface Kind {
   readonly column: string
   readonly table: Table
   readonly fields: Fields
-  /** The part that a plain text means. */
+  /** The field that a plain text fills. */
   readonly main: string
   readonly separator: RegExp | undefined
-  /** Link prefix of the value, if copied from a link. */
+  /** Link prefix, removed from values copied from a link. */
   readonly scheme?: RegExp
-  /** The list its types are from. */
+  /** Name of the list of its types. */
   readonly types: string
   readonly primaries: boolean
   readonly isSame: (one: AnyRow, other: AnyRow) => boolean
@@ -107,7 +107,7 @@ export interface ContactFacts {
 export interface ContactPlan {
   readonly errors: FieldErrors
   readonly warnings: ReadonlyArray<string>
-  /** The records a member has then, and the events that bring them about. */
+  /** Applies the plan; returns the member's resulting records and the events. */
   readonly carryOut: (
     member_id: number,
     context: DecideContext
@@ -189,7 +189,7 @@ const readPart = (kind: Kind, part: JsonObject, is_new: boolean, facts: ContactF
   }
 }
 
-/** `email` for the e-mail itself, `email.type` for a part of it, `email2` for the second. */
+/** Key of an error: `email` for the e-mail itself, `email.type` for a part of it, `email2` for the second. */
 const errorPath = ({ column, main }: Kind, at: number, part: string): string =>
   `${column}${at === 0 ? "" : at + 1}${part === main && column !== "address" ? "" : `.${part}`}`
 
@@ -250,7 +250,7 @@ export const planContacts = (
     }
   }
 }
-/** The parts of a record that are given, by their names. */
+/** The given parts of a record, by name. */
 const writtenIn = ({ main, scheme }: Kind, given: JsonObject): JsonObject =>
   Object.fromEntries(
     Object.entries(given)

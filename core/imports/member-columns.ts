@@ -1,4 +1,4 @@
-/** The columns of a member import: names and other names, words of spreadsheets, and how a row is read. */
+/** The columns of a member import: names, aliases, words of spreadsheets, and how a row is read. */
 import { type Fields, isJsonObject, type Json, type JsonObject } from "../kernel/fields/field.ts"
 import { readFields, type Values } from "../kernel/fields/input.ts"
 import type { FieldErrors } from "../kernel/fields/rejection.ts"
@@ -20,7 +20,7 @@ const {
 /** Columns that are a member's own fields. */
 const ownColumns: Fields = own
 
-/** Columns that name a row elsewhere, and the field it goes into. */
+/** Columns that name a row of another table, with the field that stores its id. */
 export const named_columns = {
   sale_tax_class: "sale_tax_class_id",
   purchase_tax_class: "purchase_tax_class_id",
@@ -28,7 +28,7 @@ export const named_columns = {
 } as const
 export type NamedColumn = keyof typeof named_columns
 
-/** Parts of the first address, which lists of customers have as columns of their own. */
+/** Parts of the first address, which customer lists have as columns of their own. */
 export const address_columns = ["street", "city", "county", "postcode", "country"] as const
 
 export const memberColumns: Columns = {

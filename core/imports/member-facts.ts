@@ -29,7 +29,7 @@ export interface MemberFacts extends ImportContext, ContactFacts {
   readonly relationships: ReadonlyArray<RelationshipRow>
   readonly records: { readonly [K in ContactKind]: ReadonlyArray<ContactRecord> }
   readonly tax_classes: ReadonlyArray<ListValue>
-  /** Default of new members without one. */
+  /** For new members without a tax class. */
   readonly default_tax_class_id: number | undefined
   readonly custom: CustomFieldFacts
 }
@@ -45,7 +45,7 @@ export const memberFacts = Effect.fnUntraced(function* (input: MemberInput): Sto
     ...new Set([...named.flatMap(({ id, merged_into_id }) => [id, merged_into_id ?? id]), ...sidesOf(before)])
   ]
   yield* lockStreams(ids.map((id) => `member:${id}`))
-  // Read again now that they are locked.
+  // Read again under their locks.
   const joined = with_people ? yield* relationshipsOf(named.map(({ id }) => id)) : []
   const found = yield* rowsWith(members, "id", [...ids, ...sidesOf(joined)])
   const recordsOf = (which: ContactKind) =>
@@ -75,7 +75,7 @@ export const memberFacts = Effect.fnUntraced(function* (input: MemberInput): Sto
   }
 })
 
-/** Rows with one of these values in a column; one bound list, as there may be more than a statement takes singly. */
+/** Rows with one of these values in a column, bound as one list: a statement limits the number of single parameters. */
 const rowsWith = <T extends Table>(table: T, column: string, values: ReadonlyArray<string | number>) =>
   Effect.gen(function* () {
     if (values.length === 0) return []
@@ -205,7 +205,7 @@ export const isLive = ({ deleted_at }: MemberRow): boolean => deleted_at === nul
 
 const organisations_max = 20
 
-/** Relates two members, or changes the type of the relationship they have; nothing where it is so already. */
+/** Relates two members, or changes the type of their relationship; no event if nothing changes. */
 export const relate = (
   member: MemberRow,
   to: MemberRow,

@@ -97,7 +97,7 @@ const record_columns = [
   "organisation",
   "contact"
 ]
-/** Permissions that rows need besides the import's own: the same as single requests. */
+/** Errors for permissions that a row needs besides the import's own: the same as for single requests. */
 const permissionErrors = (cells: JsonObject, before: MemberRow | undefined, viewer: Viewer): FieldErrors => {
   if (hasOnePermission(viewer, "members.edit")) return {}
   const text = ["This needs the permission members.edit."]

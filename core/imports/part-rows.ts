@@ -160,9 +160,9 @@ interface PartFacts {
   readonly promised: ReadonlySet<string>
   /** Skus of earlier rows that were refused. */
   readonly refused: ReadonlySet<string>
-  /** The product's components as they are. */
+  /** The product's current components. */
   readonly present: ReadonlyArray<ComponentRow>
-  /** Every composition there is, those of earlier rows included. */
+  /** All compositions, including those of earlier rows. */
   readonly edges: ReadonlyArray<Composed>
   readonly depth_max: number
   readonly has_containers: boolean
@@ -228,7 +228,7 @@ export const planParts = (
   return { errors, parts }
 }
 
-/** The parts of a cell; an entry that is no object counts as an empty one. */
+/** Parses a cell into parts; an entry that is no object counts as an empty one. */
 export const partsIn = (cell: Json): ReadonlyArray<JsonObject> =>
   typeof cell === "string"
     ? fromText(cell)
@@ -247,7 +247,7 @@ const fromText = (text: string): ReadonlyArray<JsonObject> =>
 const written = (one: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(one).filter(([, value]) => value !== null && value !== ""))
 
-/** Why the rules of kits refuse a new part, as they would in a single request; undefined when they do not. */
+/** Errors of the kit rules for a new part, as for a single request; undefined if it is allowed. */
 const refusal = (part: Part, product: ProductRow | undefined, around: PartFacts): ReadonlyArray<string> | undefined => {
   const parent = product ?? ({ ...initialRow(products, productFields), id: 0 } as ProductRow)
   const { present: _present, ...values } = part

@@ -28,7 +28,7 @@ interface Group {
   readonly parent_id: number | null
 }
 
-/** The tree as it grows while rows are carried out. */
+/** The group tree, including groups made by earlier rows. */
 export interface GroupTree {
   readonly named: (name: string) => ReadonlyArray<Group>
   readonly child: (parent_id: number | null, name: string) => Group | undefined
@@ -48,12 +48,12 @@ export const groupTree = (groups: ReadonlyArray<Group>): GroupTree => {
 
 export type GroupPlan =
   | { readonly error: string }
-  /** The deepest group of the path that exists, and the names to make below it. */
+  /** The deepest existing group of the path, and the names of the groups to make below it. */
   | { readonly parent_id: number | null; readonly missing: ReadonlyArray<string> }
 
 const name_max = 255
 
-/** A single name may be anywhere in the tree where only one group has it; a path begins at the top. */
+/** A single name may be anywhere in the tree if it is unique; a path begins at the top. */
 export const planGroup = (text: string, tree: GroupTree): GroupPlan => {
   const names = text.split(/\s\/(?=\s)/).map((name) => name.trim())
   if (names.some((name) => name === "")) return { error: "The group path has an empty part." }
@@ -98,12 +98,12 @@ export interface ProductFacts extends ImportContext {
   readonly products: ReadonlyArray<ProductRow>
   readonly groups: ReadonlyArray<Group>
   readonly tax_classes: ReadonlyArray<{ readonly id: number; readonly name: string }>
-  /** Default of new products without one. */
+  /** For new products without a tax class. */
   readonly default_tax_class_id: number | undefined
   readonly stores: ReadonlyArray<StoreRow>
   readonly definitions: ReadonlyArray<RateDefinitionRow>
   readonly rates: ReadonlyArray<ProductRateRow>
-  /** Levels of the products, sub-hired ones aside. */
+  /** Stock levels of the products, without sub-hired ones. */
   readonly levels: ReadonlyArray<StockLevelRow>
   /** Units with an asset or serial number of the batch, of any product. */
   readonly numbered: ReadonlyArray<StockLevelRow>
@@ -128,7 +128,7 @@ export const productFacts = Effect.fnUntraced(function* (
   return {
     rows,
     dry_run: input.values.dry_run ?? false,
-    // Read again now that they are locked.
+    // Read again under their locks.
     products: yield* store.getMany(
       products,
       found.map(({ id }) => id)

@@ -109,7 +109,7 @@ const planProduct = (row: Row, working: Working): Plan => {
   )
 }
 
-/** Permissions for these columns beside that of the import: the same that single requests need. */
+/** Permissions that these columns need besides the import's own: the same as for single requests. */
 const partPermissions = { stock: "stock.adjust", rate: "rates.create", components: "kits.manage" } as const
 
 /** Parts of a row besides the product's own fields, checked against existing rows. */

@@ -31,7 +31,7 @@ export const definitionFacts = Effect.fnUntraced(function* (
   return {
     rows: readRows(input.values.rows ?? [], rateColumns),
     dry_run: input.values.dry_run ?? false,
-    // Read again now that they are locked.
+    // Read again under their locks.
     definitions: yield* Store.find(rate_definitions, {})
   }
 })
@@ -63,7 +63,7 @@ const planDefinition = (row: Row, working: Working, context: DecideContext): Pla
   const template = templateOf(engine)
   if (engine !== undefined && template === undefined)
     return rejectedPlan(key, { engine: [`There is no rate engine ${engine}.`] }, before?.id ?? null)
-  // A name that only says which preset is meant does not rename it.
+  // A name that only identifies a preset does not rename it.
   const renamed = name === undefined || (before !== undefined && sourceEngineSlug(name) !== undefined) ? {} : { name }
   const text = readFields(
     described,
@@ -163,7 +163,7 @@ const targetOf = ({ preset, name, engine }: Words, definitions: Definitions): Ta
   return known ?? { before: undefined, warning }
 }
 
-/** The method of an engine of the other system: that of the preset it corresponds to, as shipped. */
+/** The method for an engine of the other system: that of the corresponding preset, as shipped. */
 const templateOf = (engine: string | undefined): SubmittedMethod | undefined => {
   if (engine === undefined) return undefined
   const slug = sourceEngineSlug(engine)?.slug ?? foldCase(engine)

@@ -14,7 +14,7 @@ import { ok } from "../kernel/endpoints/resource.ts"
 
 // How imports read cells of spreadsheets: `yes` as true, a number as text, tags between commas.
 
-/** In English, German, French, Spanish, Italian and Dutch. */
+/** Words for yes in English, German, French, Spanish, Italian and Dutch. */
 const yes = new Set(["yes", "y", "true", "t", "1", "on", "ja", "j", "wahr", "oui", "o", "vrai", "sí", "si", "s", "sì"])
 for (const word of ["verdadero", "vero", "waar"]) yes.add(word)
 const no = new Set(["no", "n", "false", "f", "0", "off", "nein", "falsch", "non", "faux", "falso", "nee", "onwaar"])
@@ -51,7 +51,7 @@ export const textCell = (cells: JsonObject, column: string): string | undefined 
       : undefined
 }
 
-/** A cell that holds one part or several: a list of objects; text goes under `main`, several parted by `separator`. */
+/** Records in a cell: a list of objects, or text split by `separator`, each part stored under `main`. */
 export const recordsIn = (
   cell: Json | undefined,
   main: string,
@@ -90,7 +90,7 @@ export const importFields = {
   })
 }
 
-/** 422 `rows` for too many, before anything is read from the database. */
+/** 422 `rows` for too many rows, before any query. */
 export const checkRows = ({ rows }: JsonObject): FieldErrors =>
   Array.isArray(rows) && rows.length > rows_max
     ? { rows: [`At most ${rows_max} rows fit one request; send the others in another.`] }
@@ -103,15 +103,15 @@ export interface Row {
   readonly number: number
   readonly cells: JsonObject
   readonly unknown: ReadonlyArray<string>
-  /** Why the row cannot be read at all; it has no cells then. */
+  /** Errors if the row cannot be read at all; it then has no cells. */
   readonly unreadable: FieldErrors | undefined
 }
 
 export interface Columns {
   readonly known: ReadonlySet<string>
-  /** Other names of columns. */
+  /** Column aliases. */
   readonly aliases: { readonly [name: string]: string }
-  /** Columns that may be spread: `stock.Main Warehouse`, `rate.price`. */
+  /** Columns that may be spread over several: `stock.Main Warehouse`, `rate.price`. */
   readonly spread: ReadonlySet<string>
 }
 
@@ -122,12 +122,12 @@ export const columnName = (header: string): string =>
     .toLowerCase()
     .replace(/[\s-]+/g, "_")
 
-/** A dash says in many lists that there is nothing. */
+/** Many lists write a dash for an empty cell. */
 const isBlank = (value: Json | undefined): boolean =>
   value === undefined || value === null || (typeof value === "string" && /^\s*[-–—]?\s*$/.test(value))
 
 const code_columns = new Set(["sku", "barcode", "account_number", "stock"])
-/** Spreadsheets show long codes so, and store what they show: the last digits are lost. */
+/** Scientific notation: spreadsheets save long codes this way and lose the last digits. */
 const shortened = /^\s*\d[.,]\d+E\+\d+\s*$/i
 const shortenedIn = (row: JsonObject, { aliases }: Columns): FieldErrors =>
   Object.fromEntries(
@@ -194,7 +194,7 @@ export interface Plan {
   readonly id: number | null
   readonly errors: FieldErrors
   readonly warnings: ReadonlyArray<string>
-  /** Allocates ids and makes the result known to later rows. */
+  /** Allocates ids, returns the events, and makes the result known to later rows. */
   readonly carryOut: () => { readonly id: number; readonly events: ReadonlyArray<NewEvent> }
 }
 
@@ -271,7 +271,7 @@ const countOf = (results: ReadonlyArray<RowVerdict>) => {
   }
 }
 
-/** The verdicts and how many there are of each status. */
+/** The verdicts, and the number of rows with each status. */
 export const verdictsShown = {
   results: Shown.objects({
     row: integer(),

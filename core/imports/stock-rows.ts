@@ -52,11 +52,11 @@ export interface StockPlan {
 export interface StockFacts {
   readonly stores: ReadonlyArray<StoreRow>
   readonly numbers: UnitNumbers
-  /** The product's levels, sub-hired ones aside. */
+  /** The product's stock levels, without sub-hired ones. */
   readonly levels: ReadonlyArray<StockLevelRow>
 }
 
-/** Compares a row with the stock there is. `product` is undefined for a new one. */
+/** Compares a row with the current stock. `product` is undefined for a new one. */
 export const planStock = (
   cell: Json,
   stock_method: number,
