@@ -1,4 +1,4 @@
-/** Stores: the places stock lives in, each in its own time zone (rules/availability 11). */
+/** Stores: the locations of stock, each in its own time zone (rules/availability 11). */
 import { Effect, Result } from "effect"
 import { boolean, choice, json, type JsonObject, list, longText, ref, tags, text } from "../kernel/fields/field.ts"
 import { createdEvent, crudResource, initialRow, updatedEvent } from "../kernel/endpoints/crud-resource.ts"

@@ -127,7 +127,7 @@ export const customFieldDefinitions = crudResource({
       }),
     save: ({ next, before, facts }) => {
       const errors = { ...problems(next, facts), ...(before === undefined ? {} : startProblem(next, before)) }
-      // A module that is not known is an error already.
+      // An unknown module has been reported above.
       const module_type = moduleNamed(facts.modules, next.module_type) ?? next.module_type
       return Object.keys(errors).length > 0 ? Result.fail(invalid(errors)) : Result.succeed({ set: { module_type } })
     },

@@ -67,7 +67,7 @@ const showList = get("/api/v1/list_names/{id}", {
 export const listNames: Slice = {
   ...lists,
   endpoints: [...(lists.endpoints ?? []), showList],
-  // The path older clients use (rules/conventions 17), for lists and for their values.
+  // Path aliases of older clients (rules/conventions 17), for lists and for their values.
   path_aliases: { "/api/v1/list_names": ["/api/v1/list_of_values"] }
 }
 

@@ -9,7 +9,7 @@ import { list_values } from "../../kernel/lists/custom-field.ts"
 import type { NewEvent } from "../../kernel/events/event-type.ts"
 import { createdEvent, initialRow } from "../../kernel/endpoints/crud-resource.ts"
 
-/** The interface's modules with custom fields, parts that are still to come included (rules/members-activities 5). */
+/** Modules with custom fields in the API, including ones that do not exist yet (rules/members-activities 5). */
 const interface_modules = [
   "Member",
   "Product",
@@ -21,7 +21,7 @@ const interface_modules = [
   "Invoice",
   "PurchaseOrder"
 ]
-/** Every module that can have custom fields: the interface's, and those that resources of the catalogue declare. */
+/** All modules that can have custom fields: the API's, and those that resources of the catalogue declare. */
 export const modulesOf = ({ resources }: Catalogue): ReadonlyArray<string> => [
   ...new Set([...interface_modules, ...resources.flatMap(({ custom_module }) => custom_module ?? [])])
 ]
@@ -94,7 +94,7 @@ const lists: ReadonlyArray<readonly [name: string, values: ReadonlyArray<SeedVal
     ].map(([name = "", code = ""]) => ({ name, metadata: { code } }))
   ],
   ["File Category", ["Contract", "Drawing", "Insurance", "Invoice", "Manual", "Photo", "Risk Assessment", "Other"]],
-  // The interface's codes of activity types (rules/members-activities 6).
+  // The API's codes of activity types (rules/members-activities 6).
   [
     "Activity Type",
     ["Task", "Call", "Fax", "Email", "Meeting", "Note", "Letter"].map((name, at) => ({

@@ -143,7 +143,7 @@ const exchangeSlice = crudResource({
       if (next.expires_at !== null && next.expires_at <= effective_at) {
         return reject("expires_at", "The rate must expire after it takes effect.")
       }
-      // An inverse rate that was not entered is derived from the rate again.
+      // Derives the inverse rate again if none was sent and the rate changed.
       const follows =
         typeof input.values["inverse_rate"] !== "string" && (before === undefined || before.rate !== next.rate)
       return Result.succeed({
@@ -189,7 +189,7 @@ export const countries = table("countries", fields, {
   uniques: [{ columns: ["code"], field: "code", message: "The code has already been taken." }]
 })
 
-/** Date formats of countries that write the month or the year first; all others write the day first. */
+/** Countries that write the month or the year first in dates; all others write the day first. */
 const monthFirst = new Set(["US", "AS", "GU", "MP", "PR", "UM", "VI", "FM", "MH", "PW", "PH"])
 const yearFirst = new Set(["CA", "CN", "HU", "IR", "JP", "KP", "KR", "LT", "MN", "MO", "SE", "TW", "ZA"])
 const twelveHours = new Set([

@@ -130,7 +130,7 @@ export const tax_rates = table("tax_rates", rateFields, { visibility: visible_to
 const ruleFields = {
   organisation_tax_class_id: ref("organisation_tax_classes", { required: true, on_delete: "delete" }),
   product_tax_class_id: ref("product_tax_classes", { required: true, on_delete: "delete" }),
-  // Deleting a rate would silently change the tax of everything its rules apply to.
+  // A rate in use cannot be deleted: that would silently change the tax of everything its rules apply to.
   tax_rate_id: ref("tax_rates", {
     required: true,
     on_delete: "refuse",
@@ -166,7 +166,7 @@ const rates = crudResource({
   path: "/api/v1/tax_rates",
   access,
   rules: {
-    // Only a standard rate may be more than nothing, and only it.
+    // Standard rates are above zero, all others are zero.
     save: ({ next: { rate, vat_category } }) => {
       const is_taxed = compareDecimals(rate, "0") > 0
       if (vat_category === null || (vat_category === "standard") === is_taxed) return Result.succeed({})
@@ -223,7 +223,7 @@ export const assignedClass = Effect.fnUntraced(function* (
   if (settings["tax"]?.["assign_default_classes"] !== true) return undefined
   return (yield* Store.find(table, { is_default: true }, { limit: 1 }))[0]?.id
 })
-/** These columns with the class, but those that are sent. */
+/** These columns set to the class, except those in the request. */
 export const classesFor = <const Column extends string>(
   columns: ReadonlyArray<Column>,
   sent: object,
@@ -286,7 +286,7 @@ export const taxSlices: ReadonlyArray<Slice> = [
   }
 ]
 
-// Revenue groups: what income is booked under (rules/conventions 17).
+// Revenue groups: accounts that income is booked under (rules/conventions 17).
 
 const revenue_group_fields = { name: text({ required: true, search: true }), description: longText({ nullable: true }) }
 export const revenue_groups = table("revenue_groups", revenue_group_fields, { visibility: visible_to_all })
@@ -310,7 +310,7 @@ export const revenueGroups: Slice = {
     )
 }
 
-// Cost groups: what expenses are booked under (rules/conventions 17).
+// Cost groups: accounts that expenses are booked under (rules/conventions 17).
 
 const cost_group_fields = { name: text({ required: true, search: true }), description: longText({ nullable: true }) }
 export const cost_groups = table("cost_groups", cost_group_fields, { visibility: visible_to_all })

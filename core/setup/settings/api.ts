@@ -78,7 +78,7 @@ const readSecrets = (fields: Fields, given: JsonObject) => {
   return { errors, values: texts }
 }
 const settingsIn = ({ body }: Input): JsonObject => (isJsonObject(body["settings"]) ? body["settings"] : {})
-/** Keys that are none of the group's: dropped and named, or refused by a strict request (rules/conventions 8). */
+/** Keys that the group does not have: ignored and listed, or refused if the request is strict (rules/conventions 8). */
 const unknownKeys = (fields: Fields, given: JsonObject): ReadonlyArray<string> =>
   Object.keys(given).filter((key) => !Object.hasOwn(fields, key))
 const unknownErrors = (fields: Fields, given: JsonObject): FieldErrors =>
@@ -119,7 +119,7 @@ const decideChange = ({ fields, booked, secrets }: ChangeFacts, input: Input) =>
     result: { ...stored, ...values }
   })
 }
-/** `booked_rows`: the table whose rows prevent another resolution. */
+/** `booked_rows`: the table whose rows prevent a change of the availability resolution. */
 const change = (booked_rows: Table) =>
   command("PUT", "/api/v1/settings/{group}", {
     answer: { settings: values, meta: Shown.ignored_alone },

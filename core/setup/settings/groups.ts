@@ -4,9 +4,9 @@
 import { boolean, choice, integer, list, secretText, text } from "../../kernel/fields/field.ts"
 import { type SettingGroups, settingNumber, type Settings, settingText } from "../../kernel/events/settings.ts"
 
-/** Most days that calendars, charts, sweeps and plans cover, unless the setting says otherwise. */
+/** Default maximum of days that calendars, charts, sweeps and plans cover. */
 export const default_span_days = 366
-/** The most the setting may be: ten years, as far as the horizon may reach. */
+/** Upper limit of the setting: ten years, the longest possible horizon. */
 export const span_days_ceiling = 3_660
 
 const promise_policies = { block: "Block", warn: "Warn", allow: "Allow" }
@@ -210,7 +210,7 @@ export const prefixesIn = (settings: Settings): ReadonlyArray<string> =>
     key.endsWith(".prefix") && typeof value === "string" && value !== "" && !value.includes("{store}") ? [value] : []
   )
 
-/** The nth number of a series, with the prefix as given. */
+/** Formats the nth number of a series, with the prefix as given. */
 export const numberWritten = (
   kind: NumberedKind,
   nth: number,

@@ -1,6 +1,6 @@
 /**
- * Secrets among the settings: encrypted in a table of the server, outside the journal. The journal records only that
- * one was set or removed, by whom and when.
+ * Secrets among the settings: stored encrypted in a server table outside the journal. The journal records only that one
+ * was set or removed, by whom and when.
  */
 import { Effect, Schema } from "effect"
 import { CommandRuntime } from "../../kernel/endpoints/endpoint.ts"
@@ -28,18 +28,18 @@ export const settingSecretChanged = eventType("setting.secret_changed", {
 /** Shown in place of a stored secret. Sending it back keeps the secret. */
 export const secret_placeholder = "********"
 
-/** A new secret by its key; null takes it away. */
+/** New secrets by key; null removes one. */
 export type SecretChanges = { readonly [key: string]: string | null }
-/** The secrets of one group: undefined is one that is set and cannot be read with this server's key. */
+/** The secrets of one group; undefined for one that this server's key cannot decrypt. */
 export type KnownSecrets = ReadonlyMap<string, string | undefined>
 
-/** The keys of a group whose values are secret, and the others. */
+/** A group's fields, split into secret and open ones. */
 export const secretFields = (fields: Fields): { readonly secret: Fields; readonly open: Fields } => {
   const part = (secret: boolean): Fields =>
     Object.fromEntries(Object.entries(fields).filter(([, field]: readonly [string, Field]) => field.secret === secret))
   return { secret: part(true), open: part(false) }
 }
-/** Keys with a new secret in the body, as opposed to the placeholder. */
+/** Secrets in the body, except unchanged placeholders. */
 export const secretsGiven = (secret: Fields, given: JsonObject): JsonObject =>
   Object.fromEntries(
     Object.keys(secret).flatMap((key) => {
@@ -48,7 +48,7 @@ export const secretsGiven = (secret: Fields, given: JsonObject): JsonObject =>
     })
   )
 
-/** The secrets of a group that are set. Refused where there is no server to keep them. */
+/** The stored secrets of a group. Refused where there is no server to store them. */
 export const knownSecrets = Effect.fnUntraced(function* (
   group: string,
   asked: ReadonlyArray<string>
@@ -66,14 +66,14 @@ export const knownSecrets = Effect.fnUntraced(function* (
   return new Map(rows.map(({ key, sealed }) => [key.slice(group.length + 1), secrets.open(sealed)]))
 })
 
-/** Which of the given secrets say something new, as events. */
+/** Events for those given secrets that differ from the stored ones. */
 export const secretEvents = (group: string, given: SecretChanges, known: KnownSecrets) =>
   Object.entries(given).flatMap(([key, value]) => {
     const is_new = value === null ? known.has(key) : !known.has(key) || known.get(key) !== value
     return is_new ? [settingSecretChanged.make({ group, key, is_set: value !== null })] : []
   })
 
-/** Keeps new secrets, in the transaction that records that they changed. */
+/** Stores new secrets, in the transaction of the event that records the change. */
 export const keepSecrets = Effect.fnUntraced(function* (
   group: string,
   given: SecretChanges,
@@ -129,7 +129,7 @@ export const unreadableSecrets = (keys: ReadonlyArray<string>): string =>
   `${keys.join(", ")} cannot be read with this server's FLIGHTCASE_KEY. ` +
   "Set what it seals again, or start the server with the earlier key."
 
-/** Secrets that this server's key does not open, by group and key. */
+/** Secrets that this server's key cannot decrypt, by group and key. */
 export const lostSecrets: StoreRead<ReadonlyArray<string>> = Effect.gen(function* () {
   const runtime = yield* CommandRuntime.ifAny
   const rows = yield* Store.find(secret_settings, {})

@@ -1,4 +1,4 @@
-/** Endpoints of saved views (rules/conventions 6): they need an ability only; `decide.ts` says who may change which. */
+/** Endpoints of saved views (rules/conventions 6): an ability is enough; the rules below say who may change which. */
 import { Effect, Result } from "effect"
 import type { CustomViewRow, ViewFilter } from "../../kernel/lists/custom-view.ts"
 import { custom_views, isVisible, valueless, viewFields } from "../../kernel/lists/custom-view.ts"
@@ -17,7 +17,7 @@ import * as Shown from "../../kernel/lists/answer-schema.ts"
 
 // The columns a saved view may name, by entity type (rules/conventions 6).
 
-/** Columns by entity type; those of its first system view are marked with `*`. */
+/** Columns by entity type; `*` marks those of its first system view. */
 const declared: { readonly [entity_type: string]: string } = {
   members: `
     name* membership_type* email* phone* is_active* description tags account_number tax_number is_bookable rating
@@ -137,7 +137,7 @@ const mayDelete = (view: CustomViewRow, viewer: Viewer): Result.Result<void, Rej
           : forbidden("A system view cannot be deleted.")
       )
 
-/** `columns`: all there are; undefined when there is no list of that entity type. */
+/** `columns`: all available ones; undefined if no list has that entity type. */
 interface ViewFacts {
   readonly columns: ReadonlySet<string> | undefined
 }
@@ -192,7 +192,7 @@ const cloneOf = (view: CustomViewRow, viewer: Viewer): Omit<CustomViewRow, "id">
 
 interface Seeded {
   readonly entity_type: string
-  /** The column to sort by; `-` before it for descending order. */
+  /** The sort column, after `-` for descending order. */
   readonly sort: string
   readonly views: ReadonlyArray<
     readonly [name: string, ...filters: ReadonlyArray<readonly [field: string, value: Json]>]
@@ -287,7 +287,7 @@ const noSuchView = notFound("No such custom view.")
 const maySee = (view: CustomViewRow, viewer: Viewer): boolean =>
   isVisible(view, viewer) || hasOnePermission(viewer, "settings.manage")
 
-/** The columns a view of this entity type may show: those of its rows and, where it has a module, its custom fields. */
+/** Columns available to views of this entity type: those of its rows and, if it has a module, its custom fields. */
 const factsFor = Effect.fnUntraced(function* (entity_type: string) {
   const viewable = viewableAs(entity_type, (yield* CommandRuntime).catalogue)
   if (viewable === undefined) return { columns: undefined }
@@ -361,7 +361,7 @@ const endpoints = [
   })
 ]
 
-/** Changing and deleting answer as looking does: 404 for a view that is not this person's to see. */
+/** Update and delete answer like read: 404 for views that this user may not see. */
 const seenOnly = (endpoint: Endpoint): Endpoint =>
   endpoint.params["id"] === undefined
     ? endpoint
