@@ -38,7 +38,9 @@ export interface Access {
   readonly edit: string | null
   readonly delete: string | null
 }
-/** The usual five of an area: abilities `rates:read|write`, permissions `rates.view|create|edit|delete`. */
+/**
+ * Access of an area's five usual endpoints: abilities `rates:read|write`, permissions `rates.view|create|edit|delete`.
+ */
 export const accessOf = (area: string, permission: string = area): Access => ({
   read: `${area}:read`,
   write: `${area}:write`,
@@ -47,7 +49,7 @@ export const accessOf = (area: string, permission: string = area): Access => ({
   edit: `${permission}.edit`,
   delete: `${permission}.delete`
 })
-/** One permission to look, one to change. */
+/** Access by two permissions: one to read, one for all writes. */
 export const viewManageAccess = (area: string, view: string | null, manage: string | null): Access => ({
   read: `${area}:read`,
   write: `${area}:write`,
@@ -67,7 +69,7 @@ export type SaveResult<T extends Table> = Result.Result<
   Rejection
 >
 export interface SaveInput<T extends Table, F> {
-  /** The row as it would be stored. */
+  /** The row as the request would leave it. */
   readonly next: RowOf<T>
   /** The current row; undefined on create. */
   readonly before: RowOf<T> | undefined
@@ -100,12 +102,12 @@ interface Parent {
 
 interface CrudResourceDraft<T extends Table, F> {
   readonly resource: Resource<T>
-  /** Fields of the body; the table's declared fields by default. */
+  /** Body fields; by default the fields that the table declares. */
   readonly fields: Fields
   readonly path: string
   readonly access: Access
   readonly parent?: Parent
-  /** The name routes begin with; default the resource's plural. */
+  /** Prefix of route names; the resource's plural by default. */
   readonly name?: string
   readonly update_method?: "PUT" | "PATCH"
   readonly only?: ReadonlyArray<"list" | "show" | "create" | "update" | "delete">
@@ -114,7 +116,7 @@ interface CrudResourceDraft<T extends Table, F> {
   readonly streams?: Streams
   readonly unpaged?: boolean
   readonly list_where?: (input: Input) => { readonly [column: string]: string | number | boolean | null }
-  /** Rows elsewhere that go or change with a deleted row. */
+  /** Changes of other tables' rows when a row is deleted. */
   readonly on_delete?: OnDelete
   readonly weight?: number
 }
@@ -130,7 +132,7 @@ type Made<F extends Fields> = Table<F & Stamped>
 type SavedBody = One<string> & { readonly meta?: JsonObject }
 type Operations = { readonly [operation: string]: () => Endpoint }
 
-/** The row a path ends with. */
+/** The row named by the last path parameter. */
 const rowOf = <T extends Table>(input: Input): RowOf<T> =>
   (input.rows as { readonly [name: string]: unknown })["id"] as RowOf<T>
 const parentId = ({ param }: Parent, input: Input): number =>
@@ -205,7 +207,7 @@ interface CrudParts {
   /** Words for one row, and their article. */
   readonly words: string
   readonly article: string
-  /** Parameters of the path of the list, and of one row. */
+  /** Path parameters of the list, and of one row. */
   readonly parents: Params
   readonly own: Params
   readonly row_path: string
@@ -356,7 +358,9 @@ export const crudResource = <F extends Fields, X = undefined>(draft: Draft<F, X>
 }
 
 const initials = new WeakMap<Table, WeakMap<Fields, AnyRow>>()
-/** Every declared column at its default, null where it has none. The caller supplies columns that must not be null. */
+/**
+ * A row with every column at its declared default, or null; cached. The caller supplies columns that must not be null.
+ */
 export const initialRow = <T extends Table>(table: T, fields: Fields): Defaults<T> => {
   let rows = initials.get(table)
   if (rows === undefined) initials.set(table, (rows = new WeakMap()))

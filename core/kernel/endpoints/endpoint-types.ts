@@ -1,7 +1,6 @@
 /**
- * Endpoints, the slices that declare them, the catalogue that lists them and the runtime they are decided in. These
- * types name each other: an endpoint's effects need the runtime, the runtime has the catalogue, the catalogue lists
- * endpoints. `endpoint.ts` declares endpoints and composes catalogues.
+ * Types of endpoints, slices, the catalogue and the command runtime. They are in one file because they refer to each
+ * other; `endpoint.ts` declares endpoints and composes catalogues.
  */
 import { Context, Effect, Option, type Result, type Schema, type Stream } from "effect"
 import type { SqlError } from "effect/sql"
@@ -30,10 +29,13 @@ import type { TableMigration } from "../store/table-migration.ts"
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE"
 
-/** A path parameter: the row it names, looked up before permissions are (rules/conventions 1); unknown ids are 404. */
+/**
+ * A path parameter and the row it names. Rows are read before permissions are checked (rules/conventions 1); unknown
+ * ids are 404.
+ */
 export interface Param<T extends Table = Table> {
   readonly table: T
-  /** Deleted rows are found too (restore). */
+  /** Finds deleted rows too, for restoring them. */
   readonly with_deleted?: boolean
   /** The row must belong to the row another parameter names: its `column` equals that row's id. */
   readonly of?: { readonly param: string; readonly column: string }
@@ -41,9 +43,9 @@ export interface Param<T extends Table = Table> {
 export type Params = { readonly [name: string]: Param }
 type RowsOf<P extends Params> = { readonly [K in keyof P]: RowOf<P[K]["table"]> }
 
-/** A file uploaded with a form, whose fields are the body. Its content is stored separately, by its SHA-256. */
+/** A file uploaded in a multipart form. Its content is stored separately, by its SHA-256. */
 export interface UploadedFile {
-  /** As its sender calls it: any text. */
+  /** The client's file name: any text. */
   readonly name: string
   /** Detected from the content, not from the sender's claim; `application/octet-stream` if unrecognised. */
   readonly mime_type: string
@@ -56,24 +58,24 @@ export interface Request {
   readonly method: string
   readonly path: string
   readonly query: Query
-  /** Parsed JSON, or undefined when nothing was sent. */
+  /** Parsed JSON; undefined if no body was sent. */
   readonly body: Json | undefined
-  /** The JSON text the body was read from, where it came as text: it distinguishes `1.0` from `1`. */
+  /** The JSON text of the body, if it came as text: it distinguishes `1.0` from `1`. */
   readonly raw_text?: string
-  /** The body as it came, where the endpoint takes it so. */
+  /** The unparsed body, for endpoints with `raw_body`. */
   readonly raw_bytes?: Uint8Array
-  /** A fault of the raw body. Refused after path and permissions were checked (rules/conventions 1). */
+  /** Why the raw body cannot be read. Reported after path and permissions are checked (rules/conventions 1). */
   readonly body_fault?: Rejection
   readonly files?: { readonly [field: string]: UploadedFile }
   /** Unknown parts are refused (`Prefer: handling=strict`, RFC 7240). */
   readonly strict?: boolean
 }
-/** Content too long to hold in memory; opened once the requested range is known. */
+/** Content too long to hold in memory. It is opened once the requested range is known. */
 interface StreamedContent {
   readonly type: string
-  /** Undefined where it is not known before its end: it is sent as it comes, and never in part. */
+  /** Undefined if unknown until the end is reached: it is then sent in full, never as a range. */
   readonly size_bytes: number | undefined
-  /** Without a range, all of it; bytes are counted from 0, and the last one is included. */
+  /** Opens a byte range, or everything without one. Offsets count from 0; `last` is included. */
   readonly open: (range?: {
     readonly first: number
     readonly last: number
@@ -83,31 +85,31 @@ export interface Answer<out A = Json> {
   readonly status: number
   /** A JSON body; absent on 204. */
   readonly body?: A
-  /** Anything but JSON. */
+  /** A body that is not JSON. */
   readonly content?: { readonly type: string; readonly text: string | Uint8Array }
-  /** A file, streamed; a range of it where the request has one. */
+  /** A streamed file; ranges of it are sent on request. */
   readonly streamed?: StreamedContent
   readonly headers?: { readonly [name: string]: string }
   /**
-   * A refusal that is no failed guess, such as a visit without a PIN: it does not count against the caller's address.
-   * Never sent.
+   * Marks a refusal that was no attempt to guess a secret, such as a visit without a PIN: it does not count against the
+   * caller's address. Never sent.
    */
   readonly no_miss?: true
-  /** The result of a write, from which its endpoint can answer again; never sent. */
+  /** The result of a write, from which its endpoint can render the response again; never sent. */
   readonly about?: JsonObject
 }
 
-/** Values of a body that was read in mode `create`. */
+/** Values of a body read in mode `create`. */
 type CreateValues<F extends Fields> = Partial<ValuesOf<F>> & {
   readonly [K in keyof F as F[K] extends Field<unknown, unknown, true> ? K : never]: ValueOf<F[K]>
 }
-/** `M`: its method; PUT and PATCH keep what is absent. */
+/** `M`: the HTTP method; with PUT and PATCH, values of fields that were not sent are absent. */
 export interface Input<P extends Params = Params, B extends Fields = Fields, M extends Method = "POST"> {
   readonly rows: RowsOf<P>
   /** Path parameters as sent, including those that name no row. */
   readonly params: { readonly [name: string]: string }
   readonly values: M extends "PUT" | "PATCH" ? Partial<ValuesOf<B>> : CreateValues<B>
-  /** The body as sent, for the few endpoints that distinguish absent from null. */
+  /** The body as sent, for endpoints that distinguish absent from null. */
   readonly body: JsonObject
   readonly files?: { readonly [field: string]: UploadedFile }
   readonly query: Query
@@ -115,11 +117,11 @@ export interface Input<P extends Params = Params, B extends Fields = Fields, M e
   readonly strict: boolean
   readonly viewer: Viewer
   readonly settings: Settings
-  /** The present instant. */
+  /** The current instant. */
   readonly now: string
   /** Time of the event, as rules receive it (`DecideContext`). */
   readonly happened_at: string
-  /** Resources as the catalogue composes them. */
+  /** Resources with the includes that other slices of the catalogue add. */
   readonly composed: Composed
 }
 
@@ -129,20 +131,20 @@ export interface Id {
 }
 export interface Decision<out R = Id> {
   readonly events: ReadonlyArray<NewEvent>
-  /** The subject of the answer, e.g. `{id: 12}`. */
+  /** The result of deciding, from which the response is made, e.g. `{id: 12}`. */
   readonly result: R
 }
 export type Decided<R = Id> = Result.Result<Decision<R>, Rejection>
-/** `body`: the valid values of declared fields, before references are resolved. */
+/** Names the streams to lock. `body`: the valid values of declared fields, before references are resolved. */
 export type Streams = (params: { readonly [name: string]: string }, body: JsonObject) => ReadonlyArray<string>
 
-/** The caller, as far as it is known before the body is read. */
+/** Facts about the caller that are available before the body is read. */
 export interface CallerContext<P extends Params = Params> extends Pick<Input<P>, "rows" | "query" | "viewer"> {
-  /** As sent and unchecked; absent for long bodies that are read only once allowed. */
+  /** The body as sent, unchecked; absent for long bodies, which are only read once authorized. */
   readonly sent?: unknown
 }
 export type ErrorAnswers = { readonly [status: number]: AnswerShown | null }
-/** The body of a refusal as every endpoint gives it. */
+/** The error body of every endpoint. */
 export interface ErrorBody {
   readonly message: string
   readonly errors?: { readonly [field: string]: ReadonlyArray<string> }
@@ -157,7 +159,7 @@ export interface Common<P extends Params, B extends Fields> {
   readonly method: Method
   readonly path: string
   readonly summary: string
-  /** Token ability; any one of several suffices; null if every token may. */
+  /** Token ability; one of a list is enough; null if every token may call it. */
   readonly ability: string | ReadonlyArray<string> | null
   readonly permission: string | ReadonlyArray<string> | null
   /** Units that one call costs in metering (rules/conventions 16). */
@@ -167,25 +169,27 @@ export interface Common<P extends Params, B extends Fields> {
   readonly fields: B
   /** Writes only: `create` requires fields and applies defaults; `update` keeps absent ones. */
   readonly mode: "create" | "update"
-  /** Answered by the server only, never on a device: numbers, mail, tokens. */
+  /** Never decided on a device: it needs the server's document numbers, mail or tokens. */
   readonly server_only: boolean
-  /** Answers without a token: health, signed links. The viewer is then user 0. */
+  /** Callable without a token: health, signed links. The viewer is then user 0. */
   readonly public: boolean
   /** Query parameters read in addition to a body. */
   readonly query: Fields
-  /** Public ones only: no rate limit for addresses that failed to sign in, and no read of the settings: health. */
+  /**
+   * Public endpoints only: skips the rate limit for addresses with failed sign-ins, and reads no settings. For health.
+   */
   readonly unlimited: boolean
-  /** Maximum length of its body, in bytes; by default the server's limit for JSON. */
+  /** Maximum body length in bytes; by default the server's limit for JSON. */
   readonly body_max: number | undefined
-  /** A check of the caller beside permission and ability; like these it runs before a long body is read. */
+  /** A check of the caller besides permission and ability; like these it runs before a long body is read. */
   readonly authorize: ((caller: CallerContext<P>) => Effect.Effect<void, Failure, Store | CommandRuntime>) | undefined
-  /** Takes a form with files (multipart/form-data) as well as JSON. */
+  /** Accepts multipart/form-data with files as well as JSON. */
   readonly uploads: boolean
-  /** Receives the body's raw bytes, of any type, and parses them itself: its sender signed them. */
+  /** Receives the unparsed body, of any type, because its sender signed the bytes. */
   readonly raw_body: boolean
-  /** The longest file it takes, in bytes. */
+  /** Maximum length of an uploaded file, in bytes. */
   readonly upload_bytes_max: number
-  /** The status of a good answer where its name says otherwise: 204 for a delete, 201 for a create, else 200. */
+  /** Status of a successful response, if not the default: 204 for a delete, 201 for a create, else 200. */
   readonly success_status: number | undefined
   /** Body of a successful answer; undefined if there is none. */
   readonly answer: Part | undefined
@@ -195,29 +199,32 @@ export interface Common<P extends Params, B extends Fields> {
   readonly answer_headers: { readonly [name: string]: string }
   /** Content type of the answer, if not JSON. */
   readonly produces: string | undefined
-  /** Fields that belong together: if one is given, omitting the others has its own meaning. */
+  /** Fields that belong together: if one is sent, omitting the others has its own meaning. */
   readonly together: ReadonlyArray<ReadonlyArray<string>>
-  /** Reads history, not the present: of everything, or of the row that a parameter names. */
+  /** Reads history instead of current rows: of everything, or of the row that a parameter names. */
   readonly reads_history: History | undefined
   /**
-   * Commands only: fields that a device fills in when recording, each from a column of the path's last row. They hold
+   * Commands only: fields that a device fills in when recording, each from a column of the path's last row. They record
    * what the user saw, as others may change the row before the server decides.
    */
   readonly seen: { readonly [field: string]: string }
-  /** Commands only: the list or quantity by which a refused one is split: part of it holds, the rest is sent again. */
+  /**
+   * Commands only: the list or quantity by which a refused command can be split: one part is accepted, the rest sent
+   * again.
+   */
   readonly split_by: string | undefined
-  /** Commands only: other rows that may be used instead of one its body names and was refused for. */
+  /** Commands only: finds rows to use instead of the one in the body that caused the refusal. */
   readonly alternatives: Alternatives | undefined
   /** Constraints between fields (dates in order, one of two given); reported together with the errors of each field. */
   readonly check: ((values: JsonObject, body: JsonObject) => FieldErrors) | undefined
 }
-/** A row that may take the place of another. */
+/** A row that may replace another. */
 export interface Alternative {
   readonly id: number
   readonly name: string
   readonly location: string | null
 }
-/** A command that was refused for the row that `field` (dotted) of its body names. */
+/** The row that caused a refusal. `field`: its dotted path in the body. */
 export interface RefusedReference {
   readonly id: number
   readonly field: string
@@ -230,20 +237,20 @@ export type AskEndpoint = (
   query?: ReadonlyArray<readonly [string, string]>
 ) => Effect.Effect<JsonObject | undefined>
 export interface Alternatives {
-  /** The replaceable reference, anywhere in the body: `stock_level_id`. */
+  /** Name of the replaceable reference, anywhere in the body: `stock_level_id`. */
   readonly field: string
-  /** The refusal where there is none. */
+  /** The message if there is no alternative. */
   readonly none: string
   readonly find: (refused: RefusedReference, ask: AskEndpoint) => Effect.Effect<ReadonlyArray<Alternative>>
 }
 /** History of everything, or of the row that a parameter names. */
 export type History = "everything" | { readonly of: string }
-/** `A`: the body of its answers. */
+/** `A`: the response body. */
 export interface QueryEndpoint<P extends Params = Params, B extends Fields = Fields, A = Json> extends Common<P, B> {
   readonly kind: "query"
   readonly run: (input: Input<P, B>) => Effect.Effect<Answer<A>, Failure, Store | CommandRuntime>
 }
-/** `F`: its facts; `R`: its result; `A`: the body of its answers. */
+/** `F`: facts; `R`: the result of deciding; `A`: the response body. */
 export interface CommandEndpoint<
   P extends Params = Params,
   B extends Fields = Fields,
@@ -253,18 +260,18 @@ export interface CommandEndpoint<
   M extends Method = Method
 > extends Common<P, B> {
   readonly kind: "command"
-  /** Result that deciding passes to the answer; stored results are decoded by it. */
+  /** Schema of the result that `decide` passes to `respond`; stored results are decoded by it. */
   readonly result: Schema.Codec<R>
-  /** Streams to lock; by default that of the first row in the path. */
+  /** Streams to lock; by default that of the path's first row. */
   readonly streams: Streams | undefined
-  /** Tables in which the command always makes a row: an id of each is drawn before deciding. */
+  /** Tables in which the command always creates a row: one id of each is allocated before deciding. */
   readonly creates: ReadonlyArray<Table>
   /** Facts for the rule, read inside the transaction. */
   readonly facts: (input: Input<P, B, M>) => Effect.Effect<F, Failure, Store | CommandRuntime>
   readonly decide: (facts: F, input: Input<P, B, M>, context: DecideContext) => Decided<R>
   readonly respond: (result: R, input: Input<P, B, M>) => StoreRead<Answer<A>>
 }
-// Endpoints of any parameters and body live in one list; each was checked against its own types when it was declared.
+// Any endpoint: lists hold endpoints of all types; each was type-checked where it was declared.
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 export type Endpoint = QueryEndpoint<any, any, any> | CommandEndpoint<any, any, any, any, any, any>
 
@@ -282,32 +289,30 @@ export type LaterSeed = (at: string) => StoreRead<ReadonlyArray<NewEvent>>
 
 export interface Slice {
   readonly name: string
-  /** Permissions that its endpoints ask for and roles can hold. */
+  /** Permissions that its endpoints require and roles can have. */
   readonly permissions?: ReadonlyArray<Permission>
-  /** Tables folded from the journal; every replica has them. */
+  /** Tables projected from the journal; every replica has them. */
   readonly tables?: ReadonlyArray<Table>
   /** Tables outside the journal, on the server only. */
   readonly server_tables?: ReadonlyArray<Table>
-  /** How those tables, and the rows in them, come from the form of earlier releases to the present one. */
+  /** Migrations of its server tables from earlier releases. */
   readonly migrations?: ReadonlyArray<TableMigration>
-  /** Every type of event that the slice records. */
+  /** All event types that the slice records. */
   readonly events?: ReadonlyArray<AnyEventType>
-  /** Its own projections of other slices' events. */
+  /** Projections of other slices' events into its own tables. */
   readonly follows?: ReadonlyArray<Follower>
   readonly endpoints?: ReadonlyArray<Endpoint>
-  /** Aliases of paths, by the original: everything below is available under them, too. */
+  /** Path aliases, by the original path; they apply to all paths below it, too. */
   readonly path_aliases?: { readonly [path: string]: ReadonlyArray<string> }
   readonly resources?: ReadonlyArray<Resource>
   readonly settings?: SettingGroups
-  /** Events of an empty database: reference data, no customer data. `id` gives fixed, small ids. */
+  /** Events for an empty database: reference data, no customer data. Rows have fixed, small ids. */
   readonly seed?: (at: string) => ReadonlyArray<NewEvent>
   /** Seeds added by releases after the first, in order; existing databases get them at the next start. */
   readonly later_seeds?: ReadonlyArray<LaterSeed>
   /** Reactions to events of other slices, in the same transaction. */
   readonly react?: ReadonlyArray<Reaction>
-  /**
-   * Includes this slice adds to lists of other slices, by the plural of their resource: rows here that refer to theirs.
-   */
+  /** Includes that this slice adds to other slices' resources, by plural: its rows that refer to theirs. */
   readonly includes?: { readonly [resource: string]: Includes }
   /**
    * Streams of its rows that contain a user's text, such as names of tokens: they are scrubbed when that user is
@@ -321,30 +326,30 @@ export interface Catalogue {
   readonly tables: ReadonlyArray<Table>
   readonly server_tables: ReadonlyArray<Table>
   readonly table: (name: string) => Table
-  /** Every kind of event this release knows, by type. */
+  /** Every event type of this release, by name. */
   readonly events: ReadonlyMap<string, AnyEventType>
   readonly projection: Projection
   readonly endpoints: ReadonlyArray<Endpoint>
   readonly endpoint: (name: string) => Endpoint | undefined
-  /** Every path an endpoint answers under, its own first. */
+  /** All paths of an endpoint, its declared one first. */
   readonly pathsOf: (endpoint: Endpoint) => ReadonlyArray<string>
-  /** As this catalogue composes them, with includes of other slices. */
+  /** Resources with the includes of other slices. */
   readonly resources: ReadonlyArray<Resource>
   readonly composed: Composed
   readonly settings: SettingGroups
-  /** Every permission roles can hold. */
+  /** All permissions that roles can have. */
   readonly permissions: ReadonlyArray<Permission>
   readonly scrubs: Scrubs
   readonly reactions: Reactions
-  /** References by the table they refer to. */
+  /** References, by the table they point to. */
   readonly references: References
 }
 
-/** Encrypts texts that only the server can read again, so that the database alone does not reveal them. */
+/** Encryption of texts with a key that only the server has, so that the database alone does not reveal them. */
 export interface SecretBox {
-  /** Never the same twice, for the same text either. */
+  /** Encrypts; equal texts give different results. */
   readonly seal: (text: string) => string
-  /** Undefined when the text was sealed under another key or for another purpose, or was altered. */
+  /** Decrypts; undefined if the text was sealed under another key or for another purpose, or was altered. */
   readonly open: (sealed: string) => string | undefined
 }
 
@@ -361,9 +366,9 @@ interface CommandRuntimeShape {
     table: string,
     count: number
   ) => Effect.Effect<ReadonlyArray<number>, Rejection | SqlError.SqlError, Store>
-  /** Drawn and not used. */
+  /** Returns allocated ids that were not used. */
   readonly releaseIds: (table: string, ids: ReadonlyArray<number>) => Effect.Effect<void, SqlError.SqlError, Store>
-  /** The next number of a document sequence, gapless; null where numbers are not given (replicas). */
+  /** The next number of a document sequence, without gaps; null on replicas, which assign no numbers. */
   readonly nextNumber: (sequence: string) => Effect.Effect<number | null, SqlError.SqlError, Store>
   /** Projects events into the tables. */
   readonly project: (
@@ -378,9 +383,9 @@ interface CommandRuntimeShape {
     metadata: EventMetadata
   ) => Effect.Effect<ReadonlyArray<StoredEvent>, Rejection | SqlError.SqlError, Store>
   readonly settings: Effect.Effect<Settings, SqlError.SqlError, Store>
-  /** The public address of the server, on a replica as it was given at registration. */
+  /** The server's public address; on a replica, as it was at registration. */
   readonly public_url?: () => string
-  /** Seals the secrets of settings. Only a server has it. */
+  /** Encryption of secret settings; on a server only. */
   readonly secrets?: SecretBox
   /**
    * Receives every row change before it is recorded, and refuses rows that name missing files. Without it files are not
@@ -392,7 +397,7 @@ interface CommandRuntimeShape {
 }
 
 export class CommandRuntime extends Context.Service<CommandRuntime, CommandRuntimeShape>()("flightcase/core/Site") {
-  /** For reads whose type names the store alone. */
+  /** For reads that run with or without a runtime; undefined without one. */
   static readonly ifAny = Effect.map(Effect.serviceOption(CommandRuntime), Option.getOrUndefined)
 }
 export declare namespace CommandRuntime {

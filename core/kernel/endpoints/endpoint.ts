@@ -1,6 +1,6 @@
 /**
- * The endpoint table: every way to ask for something, as rows. Routes, OpenAPI, the endpoint catalogue, the command
- * line's nouns and the commands a replica keeps all derive from these rows.
+ * Declares endpoints. Routes, OpenAPI, the endpoint catalogue, the nouns of the command line and the commands that a
+ * replica keeps derive from these declarations.
  */
 import { Effect, Schema } from "effect"
 import { answerSchema, inCatalogue, mayIgnore } from "../lists/answer-schema.ts"
@@ -50,8 +50,8 @@ type Draft<P extends Params, B extends Fields, A extends AnswerShown, X extends 
 type Always = "name" | "summary" | "ability" | "permission"
 type Derived = "method" | "path" | "answer" | "error_answers"
 /**
- * Options shared by several declarations: `const open = { … } as const satisfies SharedDraft`. It catches misspelt
- * keys, which spreading would not.
+ * Options shared by several declarations: `const open = { … } as const satisfies SharedDraft`, which catches misspelt
+ * keys; spreading would not.
  */
 export type SharedDraft = Partial<Draft<Params, Fields, AnswerShown, ErrorAnswers>>
 const defaults: Omit<Common<Params, Fields>, Always | Derived | "params" | "fields" | "mode"> = {
@@ -117,7 +117,7 @@ export const get = <
   draft: Read<P, B, A, X>
 ): ReadEndpoint<P, B, A, X> => ({ ...common("GET", path, draft), kind: "query", run: draft.run })
 
-/** A read with a body (calculations): it writes nothing, needs no transaction and leaves no trace. */
+/** A read with a body (calculations): it writes nothing and needs no transaction. */
 export const postQuery = <
   const P extends Params = {},
   const B extends Fields = {},
@@ -139,7 +139,7 @@ type CommandDraft<
 > = Draft<P, B, A, X> & {
   readonly streams?: Streams
   readonly creates?: ReadonlyArray<Table>
-  /** Result that deciding passes to `respond`; by default the id of a row. */
+  /** Schema of the result that `decide` passes to `respond`; by default the id of a row. */
   readonly result?: Schema.Codec<R>
   readonly facts: (input: Input<P, B, NoInfer<M>>) => Effect.Effect<F, Failure, Store | CommandRuntime>
   readonly decide: (facts: F, input: Input<P, B, NoInfer<M>>, context: DecideContext) => Decided<NoInfer<R>>
@@ -163,14 +163,14 @@ export const command = <
   kind: "command",
   streams: draft.streams,
   creates: draft.creates ?? [],
-  // Without one R is Id, its default.
+  // R defaults to Id, so `idResult` has the right type.
   result: draft.result ?? typed<Schema.Codec<R>>(idResult),
   facts: draft.facts,
   decide: draft.decide,
   respond: draft.respond
 })
 
-/** The resource and the operation that a route name consists of: `lamps.index` → lamps, index. */
+/** The resource in a route name: `lamps` in `lamps.index`; the operation is the part after the dot. */
 export const resourceOf = (endpoint: { readonly name: string }): string =>
   endpoint.name.slice(0, endpoint.name.lastIndexOf("."))
 export const operationOf = (endpoint: { readonly name: string }): string =>
@@ -181,7 +181,7 @@ export const statusOfAnswer = (endpoint: Endpoint): number => {
   if (endpoint.method === "DELETE") return 204
   return endpoint.method === "POST" && endpoint.kind === "command" && operationOf(endpoint) === "create" ? 201 : 200
 }
-/** The names of the parameters in a path, in order. */
+/** Names of the path parameters, in order. */
 export const paramNames = (path: string): ReadonlyArray<string> =>
   [...path.matchAll(/\{(\w+)\}/g)].flatMap(([, name]) => name ?? [])
 
@@ -190,14 +190,14 @@ export const paramNames = (path: string): ReadonlyArray<string> =>
 
 export { CommandRuntime, type SecretBox } from "./endpoint-types.ts"
 
-/** Folds events into the tables and keeps them. */
+/** Projects events into the tables and appends them to the journal. */
 export const recordEvents = Effect.fnUntraced(function* (events: ReadonlyArray<NewEvent>, metadata: EventMetadata) {
   const runtime = yield* CommandRuntime
   yield* runtime.project(events, metadata)
   return yield* runtime.append(events, metadata)
 })
 
-// The catalogue: the one list of slices and registers that server, command line, sync and tests iterate.
+// The catalogue: the slices and everything they declare, which server, command line, sync and tests iterate.
 
 export type { Catalogue, LaterSeed, Permission, Slice } from "./endpoint-types.ts"
 
@@ -206,8 +206,8 @@ export const permissionsOfArea = (area: string, actions: string): ReadonlyArray<
   actions.split(" ").map((action) => ({ key: `${area}.${action}`, area, action }))
 
 /**
- * One event may change tables of several slices: its own slice folds it first, then those that follow it, in the order
- * of the list.
+ * One event may change tables of several slices: its own slice projects it first, then its followers in catalogue
+ * order.
  */
 const projectionOf = (events: ReadonlyMap<string, AnyEventType>, slices: ReadonlyArray<Slice>): Projection => {
   const folds: { [eventType: string]: Projector } = {}

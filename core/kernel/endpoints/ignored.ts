@@ -11,18 +11,18 @@ import { includesOf, type Query, snakeCase, splitPredicate, takesSeveral, valueO
 import { type FieldErrors, invalid, type Rejection } from "../fields/rejection.ts"
 import type { Includes, ShownResource } from "../lists/resource-types.ts"
 
-/** The parts of a query string that a list understands. */
+/** Query parameters that a list supports. */
 interface Offered {
-  /** Whether it filters by this field, as `q[<field>_<predicate>]` names it. */
+  /** Whether it has a filter on this field, as in `q[<field>_<predicate>]`. */
   readonly filters: (field: string) => boolean
-  /** Whether the requested order, if any, is one the list offers. */
+  /** Whether the requested sort, if any, is supported. */
   readonly is_sorted: boolean
   readonly includes: Includes
-  /** A saved view is applied: its columns take the place of includes. */
+  /** A saved view is applied: its columns replace includes. */
   readonly has_view?: boolean
 }
 
-/** Parts of the query as it came, without filters' values: `q[colour_eq]`, `sort=colour`, `include=colour`. */
+/** Ignored query parameters as sent, without filters' values: `q[colour_eq]`, `sort=colour`, `include=colour`. */
 export const ignoredOf = (query: Query, { filters, has_view, includes, is_sorted }: Offered): ReadonlyArray<string> => {
   const ignored: Array<string> = []
   for (const [key] of query) {
@@ -49,10 +49,10 @@ const sortAsked = (query: Query): string | undefined => {
   return sort === undefined || sort.trim() === "" ? undefined : sort
 }
 
-/** As a part of `meta`: absent where nothing was ignored. */
+/** The key of `meta`; empty if nothing was ignored. */
 export const ignoredMeta = (ignored: ReadonlyArray<string>): JsonObject => (ignored.length === 0 ? {} : { ignored })
 
-/** The resource an answer is of: a page of its rows, or one of them under its singular key. */
+/** The resource of a response: a page of its rows, or one row under its singular key; undefined for other responses. */
 export const subjectOf = (answer: Part | undefined): ShownResource | undefined => {
   const kind = answer === undefined ? undefined : kindOf(answer)
   if (kind?.kind === "page") return kind.resource()
@@ -64,7 +64,7 @@ export const subjectOf = (answer: Part | undefined): ShownResource | undefined =
   return resource.singular === name ? resource : undefined
 }
 
-/** An ignored part of a request. `known`: the valid names. */
+/** An ignored part of a request. `known`: valid names. */
 interface PassedOver {
   readonly part: string
   readonly known: ReadonlyArray<string>
@@ -113,7 +113,7 @@ const includesIn = (kind: Kind | undefined): Includes =>
         })
       )
 
-/** Keys of a body that are unknown or set by the server only; within objects and lists of them, too. */
+/** Body keys that are unknown or computed by the server, also within objects and lists. */
 const unknownKeys = (
   fields: Fields,
   body: JsonObject,
@@ -152,7 +152,7 @@ const refusalOf = (parts: ReadonlyArray<PassedOver>): FieldErrors =>
   )
 const repeated = "This is given more than once, and only the last one counts."
 
-/** Errors of a strict request, found before anything is done. */
+/** Errors of a strict request; empty for others. Checked before anything is done. */
 export const strictErrors = (endpoint: Endpoint, request: Request): FieldErrors =>
   request.strict === true ? refusalOf(passedOver(endpoint, request)) : {}
 

@@ -1,4 +1,4 @@
-/** Whether a user may call an endpoint: answers that contain rows of a list require the list's permissions. */
+/** Whether a user may call an endpoint. Responses that contain rows of a list require the list's permissions. */
 import type { Catalogue } from "./endpoint-types.ts"
 import { hasAbility, hasOnePermission, type Viewer } from "../fields/rejection.ts"
 
@@ -6,7 +6,7 @@ type Has = (viewer: Viewer, one: string) => boolean
 const holds = (viewer: Viewer, wanted: string | ReadonlyArray<string> | null, has: Has): boolean =>
   wanted === null || [wanted].flat().some((one) => has(viewer, one))
 
-/** By permission and by the token's abilities; false for unknown endpoints. */
+/** Checks permissions and the token's abilities; false for unknown endpoints. */
 export const mayAsk = ({ endpoint }: Pick<Catalogue, "endpoint">, name: string, viewer: Viewer): boolean => {
   const asked = endpoint(name)
   return (

@@ -25,18 +25,21 @@ import type { Field, JsonObject, Keys } from "../fields/field.ts"
 // Lists: a page of the rows that match the request's filters, sorted. Two queries, plus lookups and includes.
 
 interface ListOptions {
-  /** A condition beside those of the request: rows of one parent. */
+  /** A condition besides the request's filters: rows of one parent. */
   readonly where?: Where
   readonly order?: ReadonlyArray<string>
   readonly page_default?: number
   readonly page_max?: number
-  /** Everything at once; meta still counts (rules/conventions 2). */
+  /** All rows on one page; `meta` still has the count (rules/conventions 2). */
   readonly unpaged?: boolean
-  /** Parts of the request that its endpoint took out of the query and does not offer. */
+  /** Query parameters that the endpoint removed from the query and ignored. */
   readonly ignored?: ReadonlyArray<string>
 }
 
-/** The list for a query: `{[plural]: rows, meta: {total, per_page, page}}`. Two queries beside lookups and includes. */
+/**
+ * The response for a list query: `{[plural]: rows, meta: {total, per_page, page}}`. Two queries besides lookups and
+ * includes.
+ */
 export const listOf = Effect.fnUntraced(function* <T extends Table>(
   declared: Resource<T>,
   query: Query,
@@ -103,8 +106,8 @@ export const listOf = Effect.fnUntraced(function* <T extends Table>(
 })
 
 /**
- * Whether no row is in a currency with other decimals than the base currency's: one look into the index of currencies,
- * where the list is filtered by money and there is one. Else such a filter looks at every row's currency.
+ * Whether all rows' currencies have as many decimals as the base currency. Asks the currency index, once, if the list
+ * is filtered by money; if false, such a filter checks each row's currency.
  */
 const isOneScale = Effect.fnUntraced(function* (
   { aliases, table }: Resource,
@@ -116,7 +119,7 @@ const isOneScale = Effect.fnUntraced(function* (
     .flatMap((type) => (type?.kind === "money" ? [type.currency] : []))
     .find((column) => column !== undefined && table.indexes.some(([first]) => first === column))
   if (currency === undefined) return false
-  // Written out: of values it is given later Postgres cannot know that they are rare, and reads the whole table.
+  // Literals, not parameters: for parameters Postgres cannot estimate that the codes are rare, and scans the table.
   const codes = [...otherScales(base_currency).values()].flat().map((code) => `'${code}'`)
   const [found] = yield* Store.run(
     `select 1 as one from ${quote(table.name)} where ${quote(currency)} in (${codes.join(", ")}) limit 1`,
@@ -133,7 +136,7 @@ const archivedSql = (resource: Resource, query: Query): string | undefined => {
   if (!resource.table.soft_delete || archived === "with") return undefined
   return `"deleted_at" is ${archived === "only" ? "not null" : "null"}`
 }
-/** The column the query sorts by, as `order` takes it. */
+/** The requested sort in the form `order` takes. */
 const requestedSort = (query: Query, listing: Listing): string | undefined => {
   const sort = sortOf(query, listing)
   return sort === undefined ? undefined : sort.descending ? `-${sort.column}` : sort.column
@@ -155,8 +158,8 @@ const countRows = Effect.fnUntraced(function* (from: string, { values }: Binding
 })
 
 /**
- * The meta of an unpaged list: one page, as long as the list (rules/conventions 2). `query`: for a list without
- * filters, sorts and includes, which reports them as ignored.
+ * The `meta` of an unpaged list: one page, as long as the list (rules/conventions 2). `query`: for a list without
+ * filters, sorts and includes, which are then listed as ignored.
  */
 export const unpagedMeta = (total: number, query: Query = []) => ({
   ...{ total, per_page: total, page: 1 },
@@ -176,7 +179,7 @@ const allOf = (parts: ReadonlyArray<string>): string =>
         .map((some) => `(${some.join(" and ")})`)
         .join(" and ")
 
-/** Text sorts without regard to case. */
+/** Sorts text by its case-folded column. */
 const sortedAs =
   (table: Table) =>
   (column: string): string => {
@@ -231,7 +234,7 @@ const viewsOf =
   }: Draft<T, L, X, N>): Resource<T>["views"] =>
   (rows, context) => {
     if (view === undefined) return Effect.succeed((base) => base)
-    // Without `load` nothing is loaded: X is undefined, its default. Lookups are found under the names in `lookups`.
+    // Without `load`, X is undefined, its default. Lookups have the names in `lookups`.
     const loading: StoreRead<X> = load === undefined ? Effect.succeed(undefined as X) : load(rows, context)
     return Effect.map(
       loading,
@@ -290,7 +293,7 @@ export const ok = <const A>(body: A): Answer<A> => ({ status: 200, body })
 export const created = <const A>(body: A): Answer<A> => ({ status: 201, body })
 /** `ok` or `created`. */
 export type Status = <const A>(body: A) => Answer<A>
-/** A good answer with more in its body. */
+/** Adds keys to a response's body. */
 export const withMore = <A, const M>(answer: Answer<A>, more: M): Answer<A & M> =>
   answer.body === undefined ? (answer as Answer<never>) : { ...answer, body: { ...answer.body, ...more } }
 export const noContent: Answer<never> = { status: 204 }

@@ -1,14 +1,14 @@
 /**
- * Permissions a user has through their token. A device holds rows rather than answers, so a token that may sync must
- * not reveal what the API refuses it: a permission counts only if the token also opens an endpoint that needs it.
+ * The permissions that a user's token lets through. Devices hold rows, so a token that may sync must not reveal what
+ * the API refuses it: a permission counts only if the token also opens an endpoint that needs it.
  */
 import type { Catalogue } from "./endpoint.ts"
 import { hasAbility, type Viewer } from "../fields/rejection.ts"
 
 interface PermissionIndex {
-  /** The abilities that open an endpoint which needs the permission. */
+  /** Abilities that open an endpoint requiring the permission. */
   readonly abilities: ReadonlyMap<string, ReadonlySet<string>>
-  /** Every permission used by an endpoint or a column: an owner has them all. */
+  /** All permissions used by endpoints or columns; owners have them all. */
   readonly permissions: ReadonlySet<string>
 }
 const permission_indexes = new WeakMap<Catalogue, PermissionIndex>()
@@ -17,8 +17,7 @@ const areaOf = (permission: string): string => permission.slice(0, permission.in
 const permissionIndexOf = (catalogue: Catalogue): PermissionIndex => {
   const before = permission_indexes.get(catalogue)
   if (before !== undefined) return before
-  // An endpoint that takes one of several permissions says little about each: it counts where no other names the
-  // permission.
+  // Endpoints that accept one of several permissions count only for permissions that no other endpoint requires.
   const alone = new Map<string, Set<string>>(),
     shared = new Map<string, Set<string>>()
   const note = (map: Map<string, Set<string>>, name: string, abilities: ReadonlyArray<string>): void => {
@@ -30,7 +29,7 @@ const permissionIndexOf = (catalogue: Catalogue): PermissionIndex => {
     for (const one of permissions)
       note(permissions.length === 1 && abilities.length === 1 ? alone : shared, one, abilities)
   }
-  // A permission used by no endpoint is treated like the others of its area.
+  // A permission that no endpoint requires is treated like the others of its area.
   const areas = new Map<string, Set<string>>()
   for (const [permission, abilities] of alone) note(areas, areaOf(permission), [...abilities])
   const columns = catalogue.tables.flatMap(({ columns }) =>
@@ -60,8 +59,8 @@ export const restrictToToken = (catalogue: Catalogue, viewer: Viewer): Viewer =>
 }
 
 /**
- * An ability that an endpoint asks for which these permissions open, and the token lacks; undefined where it opens all
- * of them. The owner's permissions are `"all"`.
+ * The first ability that these permissions would open but the token lacks; undefined if it lacks none. Owners'
+ * permissions are `"all"`.
  */
 export const abilityLacking = (
   catalogue: Catalogue,

@@ -19,7 +19,7 @@ interface JsonSchema {
   readonly required?: ReadonlyArray<string>
   readonly additionalProperties?: JsonSchema | boolean
 }
-/** Type by field; a field that may be absent ends in `?`. */
+/** Types by field name; optional fields end in `?`. */
 interface Described {
   readonly [field: string]: string
 }
@@ -34,7 +34,7 @@ interface SchemaDocument {
   readonly definitions: { readonly [name: string]: JsonSchema }
 }
 const documentOf = (schema: Schema.Top): SchemaDocument => Schema.toJsonSchemaDocument(schema)
-/** The name in a reference; JSON pointers escape `~` and `/`, addresses escape blanks. */
+/** The name in a JSON Schema reference, where `~`, `/` and blanks are escaped. */
 const nameOf = (ref: string): string => decodeURIComponent(ref.slice(ref.lastIndexOf("/") + 1))
 const json_names: { readonly [identifier: string]: string } = {
   Json: "any JSON",
@@ -76,14 +76,14 @@ const describe = (kind: AnyEventType): Described => {
   const { definitions, schema } = documentOf(declared)
   if (schema.$ref === undefined) return fieldsOf(schema)
   const name = nameOf(schema.$ref)
-  // A row, or columns of one, are described once for all events that hold them.
+  // Rows and columns of a table are described once, for all events that contain them.
   return tableHeldBy(declared.ast) === undefined ? fieldsOf(definitions[name] ?? {}) : { "": name }
 }
-/** Tables whose rows or columns data of this form contains. */
+/** Tables whose rows or columns this Schema contains. */
 const tablesIn = (ast: SchemaAST.AST, seen = new Set<SchemaAST.AST>()): ReadonlyArray<string> => {
   const table = tableHeldBy(ast)
   if (table !== undefined) return [table]
-  // A form may hold itself.
+  // Schemas may be recursive.
   if (seen.has(ast)) return []
   seen.add(ast)
   return partsOf(ast).flatMap((part) => tablesIn(part, seen))
@@ -128,7 +128,7 @@ export const eventList = (events: Iterable<AnyEventType>, tables: ReadonlyArray<
   }
 }
 
-/** A choice may gain values: earlier data stays valid, and readers accept unknown values. */
+/** A choice may gain values, as readers accept unknown ones; any other type must stay. */
 const isKept = (held: string, holds: string | undefined): boolean => {
   if (holds === held || holds === undefined) return holds === held
   const [before, now] = [held, holds].map((one) => one.split(" or "))
@@ -170,7 +170,7 @@ const fieldRows = (fields: Described): ReadonlyArray<string> =>
       : `- \`${name.replace(/\?$/, "")}\`${name.endsWith("?") ? " (may be absent)" : ""}: ${type}`
   )
 
-/** The page: every event with its meaning and data, by subject. */
+/** Renders `docs/EVENTS.md`: every event with its meaning and data, by subject. */
 export const eventsPage = (kinds: ReadonlyArray<AnyEventType>, tables: ReadonlyArray<Table>): string => {
   const list = eventList(kinds, tables)
   const meanings = new Map(kinds.map(({ meaning, type }) => [type, meaning]))

@@ -11,8 +11,8 @@ import type { AnyRow, RowChange, Table } from "../tables/table.ts"
 import { Exit, Schema, type SchemaAST } from "effect"
 import type { Stored } from "../tables/field-schema.ts"
 
-// A cheap check before decoding: whether data is exactly what its Schema decodes to. Nearly every stored event is, and
-// need not be copied. If in doubt the data is decoded in full, which reports errors.
+// A cheap check before decoding: whether data equals what its Schema would decode to, as nearly all stored events do.
+// Anything else is decoded in full, which reports errors.
 
 type Test = (value: unknown) => boolean
 const never: Test = () => false
@@ -40,7 +40,7 @@ const checkedBy = (ast: SchemaAST.AST, test: Test): Test => {
 }
 
 const buildTest = (ast: SchemaAST.AST): Test => {
-  // A transformation changes what was stored.
+  // Encoded data changes when decoded.
   if (ast.encoding !== undefined) return never
   switch (ast._tag) {
     case "String":
@@ -86,7 +86,7 @@ const anyOf =
 
 const isObject = (value: unknown): value is { readonly [key: string]: unknown } =>
   typeof value === "object" && value !== null && !Array.isArray(value)
-/** An object of these keys and no others, or of any keys with values of one kind. */
+/** Tests an object with exactly these keys, or with any keys and values of one type. */
 const objectTest = ({ indexSignatures, propertySignatures }: SchemaAST.Objects): Test => {
   const [index, ...others] = indexSignatures
   if (index !== undefined) {
@@ -113,10 +113,10 @@ const objectTest = ({ indexSignatures, propertySignatures }: SchemaAST.Objects):
   }
 }
 
-// Events and their projection: event → row changes. Tables, their rebuild and every replica come from it.
+// Events and their projection into row changes, from which tables, rebuilds and replicas are made.
 
 export interface NewEvent {
-  /** The aggregate it belongs to, e.g. `product:12`: order and versions are kept per stream. */
+  /** The aggregate, e.g. `product:12`: order and versions are kept per stream. */
   readonly stream: string
   readonly type: string
   readonly data: JsonObject
@@ -146,7 +146,7 @@ export type Projection = { readonly [eventType: string]: Projector }
 export interface Scrub {
   readonly streams: ReadonlyArray<string>
   readonly placeholders: JsonObject
-  /** Documents, such as `custom_fields`, in which only the values under these keys stay. */
+  /** Documents, such as `custom_fields`, in which only the values of these keys are kept. */
   readonly kept?: { readonly [document: string]: ReadonlyArray<string> } | undefined
 }
 /** Event types that scrub older events when recorded, on the server and on every replica that applies them. */
@@ -158,15 +158,15 @@ export const scrubsOf = (scrubs: Scrubs, events: ReadonlyArray<NewEvent>): Reado
 
 export const event = (stream: string, type: string, data: JsonObject): NewEvent => ({ stream, type, data })
 export const streamOf = (entity: string, id: number | string): string => `${entity}:${id}`
-/** The stream of a row's events: its own, or that of the row it belongs to. */
+/** The stream of a row's events: its own, or that of the row it belongs to (`Table.stream`). */
 export const streamOfRow = (table: Table, row: AnyRow & { readonly id: number }): string =>
   table.stream === undefined
     ? streamOf(table.entity, row.id)
     : streamOf(table.stream.entity, row[table.stream.column] as number)
 
 /**
- * The row changes of an event that was just made; none for a type this version does not know (it stays in the journal
- * for one that does).
+ * The row changes of a new event; none for types that this release does not know. These stay in the journal for a
+ * release that does.
  */
 export const projectEvent = (
   projection: Projection,
@@ -180,41 +180,40 @@ export interface ActivityValues {
 }
 
 export interface EventType<Data = unknown, Made = Data> {
-  /** Entity and action: `container.sealed`. */
+  /** Entity and action, as in `container.sealed`. */
   readonly type: string
-  /** One sentence for people who read the journal or receive it by webhook. */
+  /** One sentence about the event, for readers of the journal and of webhooks. */
   readonly meaning: string
   /** Schema of the stored data. Built on first use. */
   readonly schema: () => Schema.Codec<Data, unknown>
   /**
-   * The data of a stored event in its present form; the same object if it has that form already. Throws with type and
-   * field if the journal's data does not match the declaration: the journal is damaged, or an event was changed without
-   * an upcast.
+   * Decodes stored data to its current form; returns the same object if it has that form. Throws, naming type and
+   * field, if the data does not match the declaration: the journal is damaged, or a change lacks an upcast.
    */
   readonly read: (stored: JsonObject) => Data
-  /** The event, ready to be recorded. `stream` only where it is not that of the event's own entity and `id`. */
+  /** Makes an event to record. `stream`: only if it is not that of the event's entity and `id`. */
   readonly make: (data: Made, stream?: string) => NewEvent
-  /** The row changes it makes; undefined for events that change no table. */
+  /** Row changes of the event; undefined if it changes no table. */
   readonly project: Projector | undefined
-  /** Old and new values for the activity of the event's subject. */
+  /** Old and new values for the activity log. */
   readonly activity: ((data: JsonObject) => ActivityValues) | undefined
   /** Personal data it removes from earlier events. */
   readonly scrub: ((data: JsonObject) => Scrub | undefined) | undefined
   readonly upcast: ((data: JsonObject) => JsonObject) | undefined
 }
-// A catalogue lists events of all kinds of data; each declaration was checked against its own.
+// Any event type: catalogues list types of all data; each was type-checked where it was declared.
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 export type AnyEventType = EventType<any, any>
 export type DataOf<E> = E extends EventType<infer Data, infer _Made> ? Data : never
 export interface EventOf<Data> extends Omit<NewEvent, "data"> {
   readonly data: Data
 }
-/** Whether a new event is of this kind: it then has its data, as only the kind makes events of its type. */
+/** Whether an event is of this type, which also tells the type of its data. */
 export const isEventOf = <Data, Made>(
   kind: EventType<Data, Made>,
   event: Pick<NewEvent, "type" | "stream"> & { readonly data: unknown }
 ): event is EventOf<Data> => event.type === kind.type
-/** The data of those events that are of this kind, in their order. */
+/** Data of the events of this type, in order. */
 export const dataOf = <Data, Made>(
   kind: EventType<Data, Made>,
   events: ReadonlyArray<EventOf<unknown>>
@@ -225,7 +224,7 @@ interface Declaration<Data> {
   readonly data: () => Stored<Data>
   /** Every event declares its effect on tables, even if none. */
   readonly project: "changes_no_table" | ((data: Data, meta: ProjectionContext) => ReadonlyArray<RowChange>)
-  /** The stream, where it is not that of the event's own entity and `id`. */
+  /** The stream, if not that of the event's entity and `id`. */
   readonly stream?: (data: Data) => string
   readonly activity?: (data: Data) => ActivityValues
   readonly scrub?: (data: Data) => Scrub | undefined
@@ -264,15 +263,16 @@ const readerOf = <Data>(
 }
 
 /**
- * Declares an event type. `Made` is what a rule must supply: all of a new row, say, where earlier events lack columns.
+ * Declares an event type. `Made`: the data rules must supply, such as a full new row, of which earlier events may lack
+ * columns.
  */
 export const eventType = <Data extends object, Made extends object = Data>(
   type: string,
   declared: Declaration<Data>
 ): EventType<Data, Made> => {
   const { activity, data: schema, meaning, project, scrub, stream, upcast } = declared
-  // Safe: the catalogue looks up by type, so the data comes from `make` or `read`. Made data holds at least what read
-  // data does: a full row, where earlier releases' rows may lack columns.
+  // Safe: events are looked up by type, so the data comes from `make` or `read`, and `Made` includes all that `Data`
+  // requires.
   const own = (data: object): Data => data as Data
   const schemaOnce = once(schema)
   return {
@@ -292,7 +292,7 @@ export const eventType = <Data extends object, Made extends object = Data>(
   }
 }
 
-/** A slice's own projection of another slice's event: its rows that follow from it. */
+/** Projection of another slice's event into the slice's own tables. */
 export interface Follower {
   readonly type: string
   readonly fold: Projector
@@ -307,5 +307,5 @@ export const follow = <Data>(
   return { type, fold: (event, meta) => fold(read()(event), meta) }
 }
 
-/** The data of a stored event of a kind that is not known here, in its present form. */
+/** Decodes stored data of an event type that is only known at run time. */
 export const decodeData = (kind: AnyEventType, stored: JsonObject): JsonObject => kind.read(stored)

@@ -1,6 +1,6 @@
 /**
- * The journal: every event, in commit order. One counter row gives positions and is updated last in its transaction, so
- * that a reader who follows positions misses nothing (sync.md 2).
+ * The journal: every event, in commit order. Positions come from one counter row, which is updated last in a
+ * transaction, so that readers who follow positions miss nothing (sync.md 2).
  */
 import { Effect, Schema } from "effect"
 import type { EventType, NewEvent, Projection, Scrub, Scrubs, StoredEvent } from "./event-type.ts"
@@ -69,11 +69,11 @@ export const redactedEventData = (
         }
       })
 })
-/** The event's type before redaction. */
+/** The event's type before redaction, if it was redacted. */
 export const originalTypeOf = ({ type, data }: { readonly type: string; readonly data: JsonObject }): string =>
   type === redacted_event ? String(data["of"]) : type
 
-/** A table of a later release is ignored; its rows come with that release. */
+/** Changes of tables that this release does not know are ignored; those rows come with the upgrade. */
 export const rowsToldEvent = (tableOf: (name: string) => Table | undefined): EventType<RedactedEvent> =>
   eventType(redacted_event, {
     meaning: "An event the reader may see only in part: its changes to the rows and columns they may see.",
@@ -175,13 +175,13 @@ export interface EventMetadata {
   readonly recorded_at: string
 }
 
-/** Versions the streams have reached; 0 for a new one. */
+/** Current versions of the streams; 0 for a new one. */
 export const versionsOf = (
   store: StoreShape,
   streams: ReadonlyArray<string>
 ): Effect.Effect<Map<string, number>, SqlError.SqlError> => {
   const distinct = [...new Set(streams)]
-  // One look at the end of each stream, however long it is.
+  // One index look-up per stream, whatever its length.
   const given =
     store.dialect === "pg"
       ? "(select json_array_elements_text($1::json) as stream)"
@@ -195,7 +195,7 @@ export const versionsOf = (
   )
 }
 
-/** Folds events that have no position yet into the tables. */
+/** Projects events that have no position yet into the tables. */
 export const projectNew = Effect.fnUntraced(function* (
   projection: Projection,
   events: ReadonlyArray<NewEvent>,
@@ -203,7 +203,7 @@ export const projectNew = Effect.fnUntraced(function* (
 ) {
   yield* Store.apply(events.flatMap((event) => projectEvent(projection, event, { ...metadata, position: 0 })))
 })
-/** Appends folded events. Those that scrub take personal data out of the events before them. */
+/** Appends projected events, and scrubs the personal data they remove from earlier events. */
 export const appendAndScrub = Effect.fnUntraced(function* (
   scrubs: Scrubs,
   events: ReadonlyArray<NewEvent>,
@@ -217,8 +217,8 @@ export const appendAndScrub = Effect.fnUntraced(function* (
 })
 
 /**
- * Removes from earlier events the data that these events scrub. Called by all code that writes events into a journal; a
- * replica says what was withheld from it.
+ * Removes the data that these events scrub from earlier events. Called wherever events are written to a journal; a
+ * replica passes `isWithheld` for values it holds as placeholders.
  */
 export const scrubEarlierEvents = Effect.fnUntraced(function* (
   store: StoreShape,
@@ -258,7 +258,7 @@ export const append = (
     : appendInSteps(store, events, metadata)
 
 const one_statement_max = 16
-/** Head, versions and events by one statement. */
+/** Updates head and versions and inserts events in one statement. */
 const appendInOneStatement = (
   store: StoreShape,
   events: ReadonlyArray<NewEvent>,
@@ -323,7 +323,7 @@ const appendInSteps = Effect.fnUntraced(function* (
   return stored
 })
 
-/** The last position given; 0 on an empty journal. */
+/** The last assigned position; 0 for an empty journal. */
 export const lastPosition = (store: StoreShape): Effect.Effect<number, SqlError.SqlError> =>
   Effect.map(store.get(journal_head, 1), (row) => row?.position ?? 0)
 

@@ -1,7 +1,6 @@
 /**
- * Reactions: consequences in one slice of events of another, in the same transaction. A slice declares the events it
- * reacts to; the engine runs its reactions after the command's rule has decided (`reactionsTo`), on the server and on
- * replicas. Events without a reaction cost one set lookup each.
+ * Reactions: a slice's consequences of other slices' events, in the same transaction. The engine runs them after the
+ * command's rule (`reactionsTo`), on the server and on replicas. Events without reactions cost one set lookup each.
  */
 import { Effect, Result } from "effect"
 import type { DecideContext } from "./settings.ts"
@@ -11,7 +10,7 @@ import type { Failure, Store, StoreRead } from "../store/store.ts"
 
 /** The command's events so far, when a reaction runs. `Data`: data of the events it reacts to. */
 export interface Happened<Data = unknown> {
-  /** The events it reacts to, in their order: never empty. */
+  /** The events it reacts to, in order; never empty. */
   readonly events: ReadonlyArray<EventOf<Data>>
   /** All events of the command so far, including those. */
   readonly all: ReadonlyArray<NewEvent>
@@ -21,31 +20,31 @@ type FactsContext = Pick<DecideContext, "now" | "settings" | "viewer">
 type Reacted = Result.Result<ReadonlyArray<NewEvent>, Rejection>
 
 interface ReactionDraft<On extends ReadonlyArray<AnyEventType>, F> {
-  /** Events of other slices, as they declare them. */
+  /** Event types of other slices. */
   readonly on: On
   /** Facts for the rule, read inside the transaction, before the events are projected. */
   readonly facts: (happened: Happened<DataOf<On[number]>>, context: FactsContext) => StoreRead<F>
-  /** Pure, as rules are. */
+  /** Pure, like all rules. */
   readonly decide: (happened: Happened<DataOf<On[number]>>, facts: F, context: DecideContext) => Reacted
 }
 /** A reaction's rule with its events and facts: rerun with more ids without reading again. */
 export type ReactionRule = (context: DecideContext) => Reacted
 /** A reaction that is due: reads its facts. */
 interface DueReaction {
-  /** Types of the events it reacts to here. */
+  /** Types of the events that made it due. */
   readonly types: ReadonlyArray<string>
   readonly read: (context: FactsContext) => StoreRead<ReactionRule>
 }
 export interface Reaction {
   readonly types: ReadonlyArray<string>
-  /** Undefined where nothing happened that it reacts to. `fresh`: the newest of `all` events. */
+  /** Undefined if none of `fresh`, the newest of `all` events, is of its types. */
   readonly dueAfter: (fresh: ReadonlyArray<NewEvent>, all: ReadonlyArray<NewEvent>) => DueReaction | undefined
-  /** The rule alone, with given facts: for its tests. */
+  /** Runs the rule with given facts, for tests. */
   readonly decideOn: (all: ReadonlyArray<NewEvent>, facts: unknown, context: DecideContext) => Reacted
 }
 /**
- * Declares a reaction: `reaction({ on: [unitDispatched, unitReturned], facts, decide })`. `events` have the data that
- * the declarations in `on` say; of `all` events, `dataOf(kind, all)` gives those of one kind.
+ * Declares a reaction: `reaction({ on: [unitDispatched, unitReturned], facts, decide })`. The types in `on` give
+ * `events` their data; `dataOf(kind, all)` gives the data of one type among `all`.
  */
 export const reaction = <const On extends ReadonlyArray<AnyEventType>, F>({
   decide,
@@ -70,7 +69,7 @@ export const reaction = <const On extends ReadonlyArray<AnyEventType>, F>({
   }
 }
 
-/** All reactions of a catalogue, in its order, and the types any of them is for. */
+/** All reactions of a catalogue, in order, and the event types they react to. */
 export interface Reactions {
   readonly all: ReadonlyArray<Reaction>
   readonly types: ReadonlySet<string>
@@ -88,9 +87,7 @@ export const reactionsTo = (
 ): ReadonlyArray<DueReaction> =>
   fresh.some(({ type }) => types.has(type)) ? reactions.flatMap((one) => one.dueAfter(fresh, all) ?? []) : []
 
-/**
- * Rounds of reactions to reactions, at most: more is an error in the catalogue, where two react to each other for ever.
- */
+/** Maximum rounds of reactions to reactions. Reaching it is a bug: two reactions trigger each other endlessly. */
 export const rounds_max = 8
 
 /** The rules of one round with their facts, in the order of the catalogue. */

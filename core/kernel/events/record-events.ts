@@ -1,6 +1,6 @@
 /**
  * Events of a record: one row and its dependent rows, all in that row's stream. `set` holds the columns an event
- * changes, `was` their previous values; replaying sends nothing and assigns no numbers.
+ * changes, `was` their previous values. Projecting them again sends nothing and assigns no numbers.
  */
 import { Schema } from "effect"
 import { type JsonObject, typed } from "../fields/field.ts"
@@ -16,14 +16,14 @@ export interface RecordChange<T extends Table> {
   readonly was: SomeColumns<T>
 }
 type Changed<T extends Table, More extends Schema.Struct.Fields> = RecordChange<T> & Schema.Struct.Type<More>
-/** The columns of `set` as they are in `row`. */
+/** The values that the columns of `set` have in `row`. */
 export const columnsBefore = <T extends Table>(row: AnyRow, set: SomeColumns<T>): SomeColumns<T> =>
   Object.fromEntries(Object.keys(set).map((name) => [name, row[name] ?? null])) as SomeColumns<T>
-/** Sets the columns that come with the row's id. */
+/** Updates the columns given along with the row's id. */
 export const alterRow = (table: Table, row: AnyRow & { readonly id: number }, at: string): RowChange =>
   updateRow(table, row.id, without(row, "id"), at)
 
-/** Added, changed and removed items of a draft; undefined if none. */
+/** Items of a draft that were added, changed and removed; undefined if none were. */
 export const itemsMoved = <R extends AnyRow & { readonly id: number }>(
   before: ReadonlyArray<R>,
   after: ReadonlyArray<R>
@@ -41,12 +41,14 @@ export const itemsMoved = <R extends AnyRow & { readonly id: number }>(
   return added.length + removed.length + altered.length === 0 ? undefined : { added, altered, removed }
 }
 
-/** The events of a table's records. `hidden`: columns that the activity leaves out. */
+/** Event declarations for a table's records. `hidden`: columns left out of the activity. */
 export const recordEvents = <T extends Table>(table: T, ...hidden: ReadonlyArray<string>) => {
   const stream = (id: number): string => streamOf(table.entity, id)
   const shown = (columns: AnyRow): JsonObject => without(columns, ...hidden) as JsonObject
 
-  /** Columns changed. `more`: further data; `rows`: further row changes; `shows`: new values beside `set`. */
+  /**
+   * Declares a change of columns. `more`: further data; `rows`: further row changes; `shows`: new values besides `set`.
+   */
   const changed = <const More extends Schema.Struct.Fields = {}>(
     type: string,
     declared: {
@@ -73,7 +75,7 @@ export const recordEvents = <T extends Table>(table: T, ...hidden: ReadonlyArray
       })
     })
 
-  /** Data about the record's own row: the columns of `set` with their previous values. */
+  /** Data of a change of the record's own row: `set` and the previous values of its columns. */
   const change = (row: AnyRow & { readonly id: number }, set: SomeColumns<T>): RecordChange<T> => ({
     id: row.id,
     set,
@@ -84,7 +86,7 @@ export const recordEvents = <T extends Table>(table: T, ...hidden: ReadonlyArray
 
 type WithItems<Record, I extends Table> = Record & { readonly items: ReadonlyArray<KeyedColumns<I>> }
 const nothing_moved = { added: [], altered: [], removed: [] }
-/** How drafts are made with their items, changed and deleted. */
+/** Events that create a draft with its items, change it and delete it. */
 export const draftEvents = <T extends Table, I extends Table>(
   { changed, shown, table }: ReturnType<typeof recordEvents<T>>,
   items: I,

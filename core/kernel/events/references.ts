@@ -13,17 +13,17 @@ import { oneOf, remove, removeWhere, update, updateWhere } from "../tables/table
 export interface Reference {
   readonly holder: Table
   readonly column: string
-  /** The column holds a list of ids. */
+  /** Whether the column holds a list of ids. */
   readonly is_list: boolean
-  /** Other columns' values that make the column a reference to this table; empty where it always is. */
+  /** Values of other columns for which the column refers to this table; empty if it always does. */
   readonly where: ColumnValues
   readonly target: string
-  /** Undefined on a column that does not declare the effect of deleting its target: an omission that a test reports. */
+  /** Undefined if the column does not declare the effect of deleting its target, which a test reports. */
   readonly rule: ReferenceRule | undefined
 }
 export type References = ReadonlyMap<string, ReadonlyArray<Reference>>
 
-/** Every reference of these tables, by the name of the table it points at. */
+/** All references in these tables, by the table they point to. */
 export const referencesOf = (tables: ReadonlyArray<Table>): References =>
   Map.groupBy(
     tables.flatMap((holder): ReadonlyArray<Reference> => [
@@ -44,7 +44,7 @@ export const referencesOf = (tables: ReadonlyArray<Table>): References =>
     ({ target }) => target
   )
 
-/** Effect on the holders for which a deletion is not refused. */
+/** Effect of a deletion on holders that do not prevent it. */
 export const onDeleteEffect = ({ rule }: Reference): OnDelete =>
   rule?.on_delete === "refuse" ? (rule.otherwise ?? "keep") : (rule?.on_delete ?? "keep")
 export const clearedColumns = ({ column, rule }: Reference): AnyRow =>
@@ -56,10 +56,7 @@ export const isDeletable = (references: References, table: Table): boolean =>
     ({ rule }) => rule !== undefined && rule.on_delete !== "keep" && rule.on_delete !== "handled"
   )
 
-/**
- * The changes of holders that go with the deletion of one row. Lists are cleared by events of their own
- * (`reference-checks.ts`).
- */
+/** Changes of holders when one row is deleted. Lists are cleared by separate events (`reference-checks.ts`). */
 const followUps = (references: References, table: Table, key: number | string, at: string): ReadonlyArray<RowChange> =>
   (references.get(table.name) ?? [])
     .filter((one) => !one.is_list)
@@ -78,7 +75,7 @@ const followUps = (references: References, table: Table, key: number | string, a
 /** References to a table that follow the merge of one of its rows into another. */
 const followersOf = (references: References, table: Table): ReadonlyArray<Reference> =>
   (references.get(table.name) ?? []).filter(({ rule }) => rule?.on_merge !== undefined && rule.on_merge !== "stay")
-/** Those of them that may name the row once only for each value of another column. */
+/** Those of them that may name the row only once for each value of another column. */
 export const followersOnce = (
   references: References,
   table: Table
@@ -87,7 +84,7 @@ export const followersOnce = (
     one.rule?.merge_once_per === undefined ? [] : [{ ...one, per: one.rule.merge_once_per }]
   )
 
-/** Holders that a merge deletes, by the name of their table. */
+/** Ids of holders that a merge deletes, by table. */
 export interface Doubled {
   readonly [table: string]: ReadonlyArray<number>
 }
@@ -95,7 +92,7 @@ const idsIn = (doubled: Json | undefined, table: string): ReadonlyArray<number> 
   const ids = isJsonObject(doubled) ? doubled[table] : undefined
   return Array.isArray(ids) ? ids.map(Number) : []
 }
-/** The changes of holders that follow the merge of one row into another. */
+/** Changes of holders when one row is merged into another. */
 const mergeFollowers = (references: References, table: Table, { doubled, from, into }: MergedBy): Projector => {
   const followers = followersOf(references, table)
   return (data, { recorded_at }) =>
@@ -116,7 +113,7 @@ const mergeFollowers = (references: References, table: Table, { doubled, from, i
     })
 }
 
-/** The type of the event that takes deleted rows out of the references of one holder. */
+/** Type of the event that removes deleted rows from one holder's references. */
 export const referenceCleared = (holder: Table): string => `${holder.entity}.reference_cleared`
 /**
  * Holders whose references events may clear: those with lists, and those whose target is deleted with its own parent.
@@ -154,7 +151,7 @@ export const withReferences = (
     const own = folds[table.merged_by.event]
     folds[table.merged_by.event] = (data, meta) => {
       const changes = own?.(data, meta) ?? []
-      // Before the row goes, or its holders would be cleared with it.
+      // Before the deletion, which would clear its holders.
       const last = changes.findIndex((change) => change.op === "delete" && change.table === table)
       return last < 0
         ? [...changes, ...follow(data, meta)]

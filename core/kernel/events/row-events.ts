@@ -14,7 +14,7 @@ interface MadeRow<T extends Table> {
   readonly stream?: (row: KeyedColumns<T>) => string
   readonly activity?: (row: KeyedColumns<T>) => ActivityValues
 }
-/** An event that makes a row and carries all of it. */
+/** Declares an event that creates a row and contains all its columns. */
 export const rowMade = <T extends Table>(
   type: string,
   table: T,
@@ -25,23 +25,23 @@ export const rowMade = <T extends Table>(
     data: () => newRow(table),
     project: (row, { recorded_at }) => [insertRow(table, row, recorded_at)]
   })
-  // A full row, stamps included, is accepted as a new one by the types.
+  // `make` accepts full rows, stamps included; the stamps are not recorded.
   return { ...kind, make: (row, stream) => kind.make(withoutStamps(row) as object as NewRow<T>, stream) }
 }
-/** A row was made as the table's resource makes them. */
+/** Declares `<entity>.created`. */
 export const rowCreated = <T extends Table>(table: T): EventType<KeyedColumns<T>, NewRow<T>> =>
   rowMade(`${table.entity}.created`, table, {
     meaning: `${capitalised(oneOf(table))} was created: all of its columns.`,
     stream: (row) => streamOfRow(table, row)
   })
-/** Columns of a row changed: the event carries those that did. */
+/** Declares `<entity>.updated`, which contains the changed columns. */
 export const rowUpdated = <T extends Table>(table: T): EventType<KeyedColumns<T>> =>
   eventType(`${table.entity}.updated`, {
     meaning: `Columns of ${oneOf(table)} changed: those that did, as they are now.`,
     data: () => keyedColumns(table),
     project: ({ id, ...set }, { recorded_at }) => [updateRow(table, id, set, recorded_at)]
   })
-/** A row was deleted, or archived if the table keeps deleted rows. */
+/** Declares `<entity>.deleted`: the row is deleted, or archived if the table keeps deleted rows. */
 export const rowDeleted = (table: Table, on_delete?: OnDelete): EventType<{ readonly id: number }> =>
   eventType(`${table.entity}.deleted`, {
     meaning: `${capitalised(oneOf(table))} was ${table.soft_delete ? "archived" : "deleted"}.`,
@@ -59,12 +59,15 @@ export const rowEvents = (table: Table, on_delete?: OnDelete): ReadonlyArray<Any
 
 export const createdEvent = (table: Table, row: AnyRow & { readonly id: number }): NewEvent =>
   event(streamOfRow(table, row), `${table.entity}.created`, withoutStamps(row) as JsonObject)
-/** Columns of `after` that differ from those before. */
+/** Columns of `after` whose values differ from `before`. */
 export const changedColumns = <R extends AnyRow>(before: AnyRow, after: R): Partial<R> =>
   Object.fromEntries(
     Object.entries(after).filter(([name, value]) => !sameJson((before[name] ?? null) as Json, (value ?? null) as Json))
   ) as Partial<R>
-/** Only the changes, but full rows for tables with row-level visibility; undefined if nothing changes. */
+/**
+ * The event for an update: changed columns, or the full row for tables with row-level visibility; undefined if nothing
+ * changed.
+ */
 export const updatedEvent = (
   table: Table,
   before: AnyRow & { readonly id: number },
@@ -78,6 +81,6 @@ export const updatedEvent = (
     ...((table.visibility?.by_row === undefined ? changed : whole) as JsonObject)
   })
 }
-/** `row` is needed where rows live in the stream of another. */
+/** `row` is needed if the table's events are in the stream of another row. */
 export const deletedEvent = (table: Table, id: number, row?: AnyRow): NewEvent =>
   event(streamOfRow(table, { ...row, id }), `${table.entity}.deleted`, { id })

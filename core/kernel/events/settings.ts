@@ -13,7 +13,7 @@ export const settings_table = plainTable(
   {
     indexes: [["group"]],
     entity: "setting",
-    // Rules need settings of every kind; those that guard the API are seen by people who manage them only.
+    // Rules need all settings; settings that protect the API are visible only to users who manage them.
     visibility: {
       all_columns: ["settings.*"],
       granted_columns: [{ to: "everyone", columns: ["group", "value", "updated_at"] }],
@@ -22,11 +22,11 @@ export const settings_table = plainTable(
   }
 )
 
-/** One key of a group: how it is read from a body; its `default` holds until it is changed. */
+/** Setting groups: each key is declared as a field, whose `default` applies until it is changed. */
 export type SettingGroups = { readonly [group: string]: { readonly [key: string]: Field } }
 export type Settings = { readonly [group: string]: { readonly [key: string]: Json } }
 
-/** All settings, defaults included, from the stored rows; never secrets. */
+/** All settings from the stored rows, with defaults; never secrets. */
 export const settingsFrom = (
   groups: SettingGroups,
   rows: ReadonlyArray<{ readonly key: string; readonly value: Json | null }>
@@ -69,14 +69,14 @@ export const settingsUpdated: EventType<{ readonly group: string; readonly value
 export interface DecideContext {
   readonly now: string
   /**
-   * Time of the event unless stated otherwise: when the device recorded it, by its clock, however late it is sent.
-   * Never after `now`, and `now` for direct requests.
+   * Default time of the event: when a device recorded the command, by its clock, even if it was sent much later. Never
+   * after `now`, and `now` for direct requests.
    */
   readonly happened_at: string
   readonly viewer: Viewer
   readonly settings: Settings
-  /** The next id of an entity's table: drawn before deciding, and the same one when a command is decided again. */
+  /** The next id for a table; a command that is decided again gets the same ids. */
   readonly id: (table: Table) => number
-  /** The next number of a document sequence; null offline, where only the server numbers. */
+  /** The next number of a document sequence; null offline, as only the server assigns numbers. */
   readonly number: (sequence: string) => number | null
 }

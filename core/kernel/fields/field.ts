@@ -1,8 +1,7 @@
 /**
- * Fields. One declaration gives the column, the validation of input, the form in answers, the OpenAPI description, the
- * flag of the command line and the column of an import. In memory: text, dates (`YYYY-MM-DD`) and timestamps
- * (`YYYY-MM-DDTHH:mm:ss.sssZ`) are strings, decimals are strings at their scale, money is an integer of minor units,
- * open maps are plain JSON.
+ * Fields. One declaration gives the column, input validation, the form in responses, the OpenAPI description, the
+ * command-line flag and the import column. In memory, dates (`YYYY-MM-DD`), timestamps (`YYYY-MM-DDTHH:mm:ss.sssZ`) and
+ * decimals (at their scale) are strings, money is an integer of minor units.
  */
 import type { Schema } from "effect"
 
@@ -15,10 +14,10 @@ export type FieldType =
       readonly format?: TextFormat | undefined
       readonly length?: number | undefined
     }
-  /** `names`: the table of the row it is the id of, where the rule itself says whether there is one (else `ref`). */
+  /** `names`: the table whose ids it holds, if the rule itself checks that the row exists (else use `ref`). */
   | { readonly kind: "integer"; readonly min: number; readonly max: number; readonly names?: NamedTable | undefined }
   | { readonly kind: "boolean" }
-  /** Minor units. `currency` names the sibling field that holds the currency; without it the base currency counts. */
+  /** Minor units. `currency`: the field with the currency code; the base currency by default. */
   | {
       readonly kind: "money"
       readonly currency?: string | undefined
@@ -69,59 +68,59 @@ export type ColumnValues = {
 }
 export interface ReferenceRule {
   readonly on_delete: OnDelete
-  /** With `refuse`: the holders that count, by their own columns; any of several conditions. Without it all do. */
+  /** With `refuse`: only holders that meet one of these conditions prevent the deletion; by default all do. */
   readonly while?: ReadonlyArray<ColumnValues>
-  /** With `refuse`: holders count only while the row their `column` names meets one of these conditions. */
+  /** With `refuse`: holders only count while the row in their `column` meets one of these conditions. */
   readonly while_of?: { readonly column: string; readonly table: string; readonly is: ReadonlyArray<ColumnValues> }
   /** With `refuse`: the effect on holders that do not count. */
   readonly otherwise?: Exclude<OnDelete, "refuse">
-  /** With `clear`: other columns that mean nothing without this one. */
+  /** With `clear`: other columns to clear, as they mean nothing without this one. */
   readonly clears?: ReadonlyArray<string>
-  /** With `clear`, of a list: the column that takes the ids the list loses. */
+  /** With `clear`, for a list: the column that the removed ids are moved to. */
   readonly clears_into?: string
-  /** With `refuse`: advice about the holder, for the 422. */
+  /** With `refuse`: what to do about the holder, for the 422. */
   readonly way_out?: string
   /**
-   * Merging the row into another one: the holder names the other from then on (where `merge_while` holds;
-   * `follow_updated` also stamps it as updated), or stays.
+   * Effect of merging the row into another one: `follow` changes the reference to the other row (if `merge_while`
+   * holds), `follow_updated` also stamps the holder as updated, `stay` keeps it.
    */
   readonly on_merge?: "follow" | "follow_updated" | "stay"
   readonly merge_while?: ColumnValues
   /**
-   * With a merge that is followed: of all holders with the same value in this column only one may name the row. The
-   * holder that would be the second is deleted; the event names it, as `doublesOf` found it (`reference-checks.ts`).
+   * With a followed merge: only one holder per value of this column may name the row. The second one is deleted; the
+   * event names it, as found by `doublesOf` (`reference-checks.ts`).
    */
   readonly merge_once_per?: string
 }
 
-/** A table, or the field beside that says by its value of which table. */
+/** A table, or the tables by value of another field (`by`) of the same row. */
 type NamedTable = string | { readonly by: string; readonly tables: { readonly [value: string]: string } }
 export type TextFormat = "email" | "url" | "time" | "zone" | "currency" | "country" | "slug" | "smtp" | "peppol"
 
 /** Meaning of an explicit null on update: keep, clear or reject (rules/conventions 8; rules/opportunities 4). */
 type OnNull = "keep" | "clear" | "reject"
 
-/** Options of every field. */
+/** Traits of every field. */
 interface FieldTraits {
   readonly nullable: boolean
   readonly required: boolean
   readonly default: Json | undefined
   readonly on_null: OnNull
-  /** Kept by the system: never read from a body. */
+  /** Set by the system, never read from a body. */
   readonly computed: boolean
   /** Read from a body on create only. */
   readonly create_only: boolean
-  /** Permission without which the key is absent from answers and from replicas. */
+  /** Permission without which responses and replicas omit the field. */
   readonly visible_to: string | undefined
-  /** Taken in a body, but never a column. */
+  /** Accepted in a body, but not stored as a column. */
   readonly input_only: boolean
-  /** Never part of an answer (still a column). */
+  /** Stored, but never in a response. */
   readonly hidden: boolean
-  /** Kept on the server alone, sealed or as a hash: in no answer, no event, no replica and no export. */
+  /** Stored on the server only, encrypted or hashed: never in responses, events, replicas or exports. */
   readonly secret: boolean
   readonly describe: string | undefined
 }
-/** `T`: the value in memory; `S`: the same in answers; `P`: true if a body read in mode `create` always has one. */
+/** `T`: the value in memory; `S`: the value in responses; `P`: true if bodies read in mode `create` always have one. */
 export interface Field<out T = unknown, out S = T, out P extends boolean = boolean> extends FieldTraits {
   readonly type: FieldType
   readonly _type?: T
@@ -136,9 +135,9 @@ type ValuesShown<F extends Fields> = {
 }
 
 type Options = Partial<FieldTraits>
-/** Options of this kind of field. */
+/** Options of a kind of field. */
 type OptionsOf<K extends FieldType["kind"]> = Options & Partial<Omit<Extract<FieldType, { readonly kind: K }>, "kind">>
-/** A field as its options make it. */
+/** The field type that results from the options. */
 type Made<O, T, S = T> = Field<
   Out<O, T>,
   Out<O, S>,
@@ -167,7 +166,7 @@ const field = <T, O extends Options, S = T>(type: FieldType, o: O | undefined): 
 
 /**
  * `search`: case-insensitive filters (`cont`, `start`, `end`) and sorting use a second, case-folded column,
- * `<name>_folded`. `folded`: the text is already case-folded (names from the program), and needs none.
+ * `<name>_folded`. `folded`: the text is case-folded already (names from the program), and needs none.
  */
 export const text = <const O extends OptionsOf<"text">>(o?: O): Made<O, string> =>
   field<string, O>(
@@ -181,19 +180,19 @@ export const text = <const O extends OptionsOf<"text">>(o?: O): Made<O, string> 
     },
     o
   )
-/** A secret of people: a password, an address with one in it. Null takes it away. Of settings only. */
+/** A secret setting: a password, or an address that contains one. Null removes it. For settings only. */
 export const secretText = <
   const O extends { readonly max?: number; readonly format?: TextFormat; readonly describe?: string }
 >(
   o?: O
 ): Field<string | null> => text({ ...o, nullable: true, on_null: "clear", secret: true })
-/** Free text of some length: descriptions, notes. */
+/** Long free text: descriptions, notes. */
 export const longText = <const O extends Options & { readonly max?: number; readonly search?: boolean }>(
   o?: O
 ): Made<O, string> => field<string, O>({ kind: "text", max: o?.max ?? 65_535, search: o?.search ?? false }, o)
 export const integer = <const O extends OptionsOf<"integer">>(o?: O): Made<O, number> =>
   field<number, O>({ kind: "integer", min: o?.min ?? -2_147_483_648, max: o?.max ?? 2_147_483_647, names: o?.names }, o)
-/** The table that a number refers to, decided by a neighbouring field. */
+/** The table that an integer field refers to; undefined if it names none. */
 export const tableNamedBy = (
   { names }: Pick<FieldType & { kind: "integer" }, "names">,
   beside: JsonObject
@@ -202,14 +201,14 @@ export const tableNamedBy = (
   const key = keyInAnyCase(names.tables, String(beside[names.by]))
   return key === undefined ? undefined : names.tables[key]
 }
-/** The key that a text is, whatever its case and its separators: `stock_level` is StockLevel. */
+/** The key that a text matches, ignoring case and separators: `stock_level` matches StockLevel. */
 export const keyInAnyCase = (keys: { readonly [key: string]: string }, text: string): string | undefined => {
   if (Object.hasOwn(keys, text)) return text
   const wanted = withoutCase(text)
   return Object.keys(keys).find((key) => withoutCase(key) === wanted)
 }
 const withoutCase = (text: string): string => text.replaceAll(/[\s_-]+/g, "").toLowerCase()
-/** The code that a label names, whatever its case and its separators: `on-hire` is On Hire. */
+/** The code whose label a text matches, ignoring case and separators: `on-hire` is On Hire. */
 export const codeLabelled = (labels: { readonly [code: number]: string }, text: string): number | undefined => {
   const plain = (one: string): string => one.toLowerCase().replaceAll(/[^a-z0-9]/g, "")
   const found = Object.entries(labels).find(([, label]) => plain(label) === plain(text))
@@ -237,7 +236,7 @@ export const choice = <
   o?: O
 ): Made<O, keyof L & string> =>
   field<keyof L & string, O>({ kind: "choice", labels, any_case: o?.any_case ?? false }, o)
-/** An integer with a name: 1 Bulk, 2 Serialised. */
+/** An integer with labels: 1 Bulk, 2 Serialised. */
 export const code = <const O extends Options>(labels: { readonly [code: number]: string }, o?: O): Made<O, number> =>
   field<number, O>({ kind: "code", labels }, o)
 /**
@@ -253,7 +252,7 @@ export const ref = <const O extends Options & { readonly live?: boolean } & Part
     o
   )
 const hasRule = (options: Partial<ReferenceRule>): options is ReferenceRule => options.on_delete !== undefined
-/** Levels of a document: well below what a request's body may have. */
+/** Maximum depth of a document, well below that of a request body. */
 export const json_levels_max = 32
 export const json = <
   T = Json,
@@ -288,7 +287,7 @@ export const object = <F extends Fields, const O extends Options>(
   fields: F,
   o?: O
 ): Made<O, ValuesOf<F>, ValuesShown<F>> => field<ValuesOf<F>, O, ValuesShown<F>>({ kind: "object", fields }, o)
-/** Labels people put on things; a null or an empty list clears them. */
+/** Free labels; null or an empty list clears them. */
 export const tags = (o?: { readonly on_null?: OnNull }): Field<ReadonlyArray<string>> =>
   list(text({ max: 255 }), { default: [], on_null: o?.on_null ?? "keep" })
 
@@ -296,18 +295,18 @@ export const tags = (o?: { readonly on_null?: OnNull }): Field<ReadonlyArray<str
 export const id = (): Field<number> =>
   field<number, Options>({ kind: "integer", min: 1, max: Number.MAX_SAFE_INTEGER }, { computed: true })
 
-/** Plain data, as it travels in bodies, events and commands. */
+/** Plain JSON data, as in bodies, events and commands. */
 export type Json = null | boolean | number | string | ReadonlyArray<Json> | JsonObject
 export interface JsonObject {
   readonly [key: string]: Json
 }
 
-/** Whether a JSON parser's result is a value: always, so only its presence is checked. */
+/** Types a JSON parser's result: always Json unless undefined. */
 export const isParsedJson = (value: unknown): value is Json => value !== undefined
 export const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** Same text for equal data, whatever the order of its keys: fingerprints and comparisons rest on it. */
+/** The same text for equal data, whatever the order of its keys: used for fingerprints and comparisons. */
 export const canonicalJson = (value: Json): string => {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`
   if (isJsonObject(value)) {
@@ -318,7 +317,7 @@ export const canonicalJson = (value: Json): string => {
   }
   return JSON.stringify(value)
 }
-/** The same text in pieces of few values each, so that a server can answer other requests in between. */
+/** `canonicalJson` in small pieces, so that a server can handle other requests in between. */
 export function* canonicalPieces(value: Json): Generator<string> {
   const isList = Array.isArray(value)
   if ((!isList && !isJsonObject(value)) || !holdsMore(value, values_per_piece)) return yield canonicalJson(value)
@@ -338,7 +337,7 @@ const holdsMore = (value: Json, max: number): boolean => {
     (typeof one !== "object" || one === null || (Array.isArray(one) ? one.every(fits) : Object.values(one).every(fits)))
   return !fits(value)
 }
-/** Equal data, whatever the order of its keys: as if their canonical texts were compared. */
+/** Whether two values are equal, ignoring the order of keys, as if comparing their `canonicalJson`. */
 export const sameJson = (a: Json, b: Json): boolean => {
   if (a === b) return true
   if (Array.isArray(a))
@@ -352,9 +351,9 @@ export const sameJson = (a: Json, b: Json): boolean => {
   )
 }
 
-// Types of answers; `answer-schema.ts` has the builders.
+// Types of responses; `answer-schema.ts` has the builders.
 
-// Where declared types meet the Schemas that are made of them.
+// Typing of Schemas that are built from declarations.
 
 /**
  * A Schema built at run time from declarations (fields, tables, keys of an answer), with their declared type.
@@ -365,7 +364,7 @@ export const typed = <S>(schema: Schema.Top): S => schema as unknown as S
 export type AnyField = Field<unknown, unknown>
 /** Schemas of plain JSON, without transformations. */
 export type Part<T = unknown> = Schema.Codec<T>
-/** A key that may be absent. */
+/** An optional key. */
 export type OptionalKey<T = unknown> = Schema.optionalKey<Schema.Codec<T>>
 export type Shown = AnyField | Part | OptionalKey
 export interface Keys {
@@ -374,7 +373,7 @@ export interface Keys {
 /** Body of a successful answer: the keys of an object, or a Schema. */
 export type AnswerShown = Keys | Part
 
-/** The type of a value as answers hold it. */
+/** The type of a value in responses. */
 export type ValueShown<S> = S extends { readonly "Type": infer T } ? T : S extends Field<unknown, infer T> ? T : never
 type OptionalNames<K> = { [N in keyof K]: K[N] extends OptionalKey ? N : never }[keyof K]
 type Flat<T> = { readonly [N in keyof T]: T[N] }
@@ -383,9 +382,9 @@ export type KeysShown<K extends Keys> = Flat<
     readonly [N in OptionalNames<K>]?: ValueShown<K[N]> | undefined
   }
 >
-/** Declared types as JSON, which has neither interfaces nor undefined. */
+/** A declared type as JSON: interfaces become object types, undefined is removed. */
 export type AsJson<T> = T extends Json ? T : { readonly [N in keyof T]: AsJson<Exclude<T[N], undefined>> }
-/** The type of the body of an answer. */
+/** The type of a response body. */
 export type BodyShown<A> = [A] extends [never]
   ? never
   : A extends { readonly "Type": infer T; readonly ast: unknown }

@@ -1,4 +1,4 @@
-/** Reads input: body → values of declared fields, or errors with field and advice. */
+/** Reads input: values of declared fields from a body, or errors with advice by field. */
 import type { Field, Fields, FieldType, Json, JsonObject, TextFormat } from "./field.ts"
 import { codeLabelled, isJsonObject, isParsedJson, keyInAnyCase } from "./field.ts"
 import { isCountry } from "../../values/country.ts"
@@ -18,16 +18,16 @@ export interface Reference {
   readonly id: number
 }
 export interface ReadResult {
-  /** Only sent fields that may change (update), or all of them with defaults (create). */
+  /** Update: only the fields sent that may change. Create: all fields, with defaults. */
   readonly values: Values
   readonly errors: { readonly [path: string]: ReadonlyArray<string> }
-  /** Rows elsewhere that must exist. */
+  /** Ids whose rows must exist. */
   readonly references: ReadonlyArray<Reference>
 }
 interface ReadOptions {
   readonly mode: "create" | "update"
   readonly base_currency: string
-  /** Stored values: an update's money is read in the stored currency. */
+  /** Stored values of the row: an update's money is read in its currency. */
   readonly current?: Values
   /** Prefix of error paths (`items.0.`). */
   readonly path?: string
@@ -78,7 +78,7 @@ interface Context {
   readonly fail: (path: string, text: string) => void
 }
 
-/** A value that fits, or undefined after having said why not. */
+/** Reads a value; undefined if it is invalid, after adding the error. */
 const readValue = (field: Field, raw: Json, path: string, name: string, context: Context): Json | undefined => {
   const type = field.type
   const fail = (text: string): undefined => {
@@ -219,7 +219,7 @@ const readMoney = (type: FieldType & { kind: "money" }, raw: Json, context: Cont
   return Result.isSuccess(parsed) ? parsed.success : fail(parsed.failure)
 }
 
-/** An integer, or text that is plainly one. */
+/** Parses an integer, or text of digits; undefined for anything else. */
 export const wholeNumber = (raw: unknown): number | undefined => {
   if (typeof raw === "number") return Number.isSafeInteger(raw) ? (raw === 0 ? 0 : raw) : undefined
   if (typeof raw === "string" && /^\s*-?\d{1,15}\s*$/.test(raw)) {
@@ -280,8 +280,8 @@ const formats: { readonly [F in TextFormat]: { readonly test: (value: string) =>
   slug: matches(/^[a-z0-9]+(-[a-z0-9]+)*$/, "lower-case words joined by hyphens")
 }
 
-// The days that dates of the trade may have: databases hold none before year 1 or after 9999, and the days around one
-// are looked at as well. Instants end with 2199 (`parseTimestamp`).
+// The range of dates in business data. Databases support years 1 to 9999, and queries look at the days around a date.
+// Instants end with 2199 (`parseTimestamp`).
 
 export const first_day = "1900-01-01"
 export const last_day = "9998-12-31"
@@ -297,17 +297,20 @@ export const calendarErrors = (sent: JsonObject, fields: ReadonlyArray<string>):
     })
   )
 
-// How long and how deep a request's body may be, wherever it comes from: HTTP, a device or a file.
+// Maximum length and depth of a request's body, whether from HTTP, a device or a file.
 
 export const json_body_bytes_max = 1_048_576
-/** The longest file in a form, in bytes, where its endpoint says nothing else (rules/members-activities 4). */
+/** Default maximum for a file in a form, in bytes (rules/members-activities 4). */
 export const upload_bytes_max = 20_480 * 1_024
-/** Depth of objects and lists; readers of bodies go as deep. */
+/** Maximum depth of objects and lists, for recursive readers of bodies. */
 export const body_depth_max = 64
-/** Messages between device and server contain bodies, and the events made from them. */
+/** Depth for messages between device and server, which contain bodies and events made from them. */
 export const wire_body_depth_max = 2 * body_depth_max
 
-/** Counts brackets outside of texts; parsing itself does not recurse, but code that walks the result does. */
+/**
+ * Whether JSON text nests deeper than `max`. Counts brackets outside strings: parsing does not recurse, but code that
+ * walks the result does.
+ */
 export const isDeeperThan = (text: string, max: number): boolean => {
   if (text.length <= max) return false
   let depth = 0
@@ -330,7 +333,7 @@ export class TooDeep extends SyntaxError {
   }
 }
 
-/** Parses external text; a SyntaxError has the reason, excessive depth included. */
+/** Parses external JSON; throws a SyntaxError with the reason, also for excessive depth. */
 export const parseJson = (text: string, depth_max = body_depth_max): Json => {
   if (isDeeperThan(text, depth_max)) throw new TooDeep(depth_max)
   const value: unknown = JSON.parse(text)
@@ -338,7 +341,7 @@ export const parseJson = (text: string, depth_max = body_depth_max): Json => {
   return value
 }
 
-/** Whether its JSON is longer than `max` characters, without serialising it. */
+/** Whether the value's JSON is longer than `max` characters, without serialising it. */
 export const isLongerThan = (value: Json, max: number): boolean => {
   let left = max
   const fits = (one: Json): boolean => {

@@ -3,14 +3,14 @@ import { Effect } from "effect"
 
 const declared = new Set<Effect.Effect<unknown>>()
 /**
- * Loads all of them: a server does so once it has started. Its first requests are as fast as the others then, and a new
- * release may take the place of its files while it runs.
+ * Loads all lazy modules. A server does so after starting, so that its first requests are not slow and a new release
+ * may replace its files while it runs.
  */
 export const loadAll: Effect.Effect<void> = Effect.suspend(() =>
   Effect.forEach([...declared], (one) => one, { discard: true })
 )
 
-/** `const rules = later(() => import("./decide.ts"))`; then `yield* rules`. Loaded once, at no cost from then on. */
+/** Lazily imports a module, once: `const rules = later(() => import("./decide.ts"))`, then `yield* rules`. */
 export const later = <M>(load: () => Promise<M>): Effect.Effect<M> => {
   let loaded: { readonly module: M } | undefined
   const module = Effect.suspend(() =>
@@ -22,7 +22,7 @@ export const later = <M>(load: () => Promise<M>): Effect.Effect<M> => {
   return module
 }
 
-/** The facts of a command beside the rules that read them and decide on them. */
+/** Reads a command's facts by a lazily loaded module, and passes the module on with them. */
 export const withRules = <M, F, E, R>(
   rules: Effect.Effect<M>,
   read: (rules: M) => Effect.Effect<F, E, R>

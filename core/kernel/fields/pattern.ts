@@ -1,14 +1,14 @@
 /**
- * Regular expressions people write themselves. The engine tries every way a text could match: a few signs too many, and
- * one value keeps it busy for hours. So the ways are counted before anything is tried.
+ * Regular expressions written by users. Backtracking may take exponential time, so the possible match attempts are
+ * bounded before a pattern is used.
  */
-/** Ways tried in well under a second. */
+/** Match attempts possible in well under a second. */
 const ways_max = 20_000_000
 const source_length_max = 200
 
 /**
- * The expression, plain or between slashes; undefined if it is invalid, or could take long on a text of `longest`
- * characters. Back references are refused: their cost cannot be bounded.
+ * Compiles an expression, plain or between slashes; undefined if it is invalid, has back references (their cost cannot
+ * be bounded), or could be slow on a text of `longest` characters.
  */
 export const patternFrom = (written: string, longest: number): RegExp | undefined => {
   const source = written.replace(/^\/(.*)\/[a-z]*$/, "$1")
@@ -22,7 +22,7 @@ export const patternFrom = (written: string, longest: number): RegExp | undefine
   }
 }
 
-/** An upper bound of the ways a well-formed expression can be tried; undefined with back references. */
+/** Upper bound of the match attempts of a valid expression; undefined with back references. */
 const waysOf = (source: string, longest: number): number | undefined => {
   let at = 0
   let referring = false
@@ -65,12 +65,12 @@ const waysOf = (source: string, longest: number): number | undefined => {
     const least = sign === undefined ? Number(from) : sign === "+" ? 1 : 0
     const most =
       sign === "?" ? 1 : sign !== undefined || (comma === "," && to === "") ? longest : Number(to === "" ? from : to)
-    // Each time round may go any of its ways, and it may stop after any time.
+    // Each repetition may take any of its alternatives, and repeating may stop after any of them.
     return once === 1 ? Math.max(1, Math.min(most, longest) - least + 1) : (most - least + 1) * once ** most
   }
 
   const ways = alternatives()
   if (referring) return undefined
-  // Without a beginning to hold on to it is tried from every character.
+  // Without an anchor, matching starts at every character.
   return ways * (source.startsWith("^") && !source.includes("|") ? 1 : longest)
 }

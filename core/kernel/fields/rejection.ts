@@ -1,7 +1,4 @@
-/**
- * Expected failures, as values. One table maps a kind to its HTTP status and its exit code; everything else is a
- * defect.
- */
+/** Expected failures as values; anything else is a defect. One table maps a kind to its HTTP status and exit code. */
 import { Data, Result } from "effect"
 
 type RejectionKind =
@@ -82,13 +79,13 @@ export const at_server = "at_server"
 export const unauthenticated = (message = "Unauthenticated."): Rejection =>
   new Rejection({ kind: "unauthenticated", message })
 
-/** The body every error answers with: `{message, errors?}` (rules/conventions 1). */
+/** The body of every error response: `{message, errors?}` (rules/conventions 1). */
 export const bodyOf = (rejection: Rejection): { message: string; errors?: FieldErrors } =>
   rejection.errors === undefined
     ? { message: rejection.message }
     : { message: rejection.message, errors: rejection.errors }
 
-/** The caller: a user through a token (server) or the replica's own user (offline). */
+/** The caller: a user by their token (server), or the replica's own user (offline). */
 export interface Viewer {
   readonly user_id: number
   readonly name: string
@@ -101,9 +98,9 @@ export interface Viewer {
   readonly token_id: number | null
 }
 
-/** Owners pass every permission (rules/conventions 11). */
+/** Whether the user has the permission; owners have all (rules/conventions 11). */
 export const hasOnePermission = (viewer: Viewer, permission: string): boolean =>
   viewer.is_owner || viewer.permissions.has(permission)
-/** Whether the token has the ability; `*` stands for all. */
+/** Whether the token has the ability; `*` grants all. */
 export const hasAbility = (viewer: Viewer, ability: string): boolean =>
   viewer.abilities.has("*") || viewer.abilities.has(ability)

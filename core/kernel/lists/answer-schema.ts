@@ -1,8 +1,7 @@
 /**
- * Schemas of answers, declared with their endpoints. They type the answers, OpenAPI is generated from them, and tests
- * decode every real answer through them; the server itself validates nothing. Values are declared like fields, or with
- * the builders below. Keys are present unless optional. Schemas are built on first use, since resources refer to each
- * other and most processes need none.
+ * Schemas of responses, declared with their endpoints, for typing, OpenAPI and tests; the server validates nothing by
+ * them. Values are declared like fields or by the builders below; keys are present unless optional. Schemas are built
+ * on first use, as resources refer to each other and most processes need none.
  */
 import { Schema } from "effect"
 import type {
@@ -30,23 +29,23 @@ interface More {
 }
 type OrNull<M, T> = M extends { readonly nullable: true } ? T | null : T
 
-/** Properties of a Schema that are known before it is built. */
+/** Properties of a Schema that are available before it is built. */
 export type Kind =
   | { readonly kind: "keys"; readonly keys: Keys }
   | { readonly kind: "row" | "page"; readonly resource: () => ShownResource }
   | { readonly kind: "list" }
-// Beside the Schemas and not among their annotations: annotating copies, and every process declares every answer.
+// A WeakMap instead of annotations: annotating copies the Schema, and every process declares every response.
 const kinds = new WeakMap<object, Kind>()
-/** Schemas of optional keys, when present. */
+/** Optional keys, by the Schema of the value when present. */
 const optionals = new WeakMap<object, Part>()
 export const kindOf = (schema: Part): Kind | undefined => kinds.get(schema)
-/** The kind of an optional key, when it is present; of others their kind. */
+/** The kind of a Schema; for an optional key that of its value. */
 export const kindWhenPresent = (schema: Shown): Kind | undefined => kinds.get(optionals.get(schema) ?? schema)
 
-/** How a Schema is made for one catalogue. */
+/** Builds a Schema for one catalogue. */
 type Build = (composed: Composed) => Part
 const builds = new WeakMap<object, Build>()
-/** A Schema that is made when it is first used, and that can be made again for a catalogue (`inCatalogue`). */
+/** A Schema built on first use, which can be built again for another catalogue (`inCatalogue`). */
 const lazily = <T, M extends More>(
   make: Build,
   more: M | undefined,
@@ -56,7 +55,7 @@ const lazily = <T, M extends More>(
   const build: Build = (composed) => {
     const schema = Schema.suspend(() => {
       const one = nullable === true ? Schema.NullOr(make(composed)) : make(composed)
-      // Around it: a named Schema keeps its own description.
+      // Wrapped, because a named Schema keeps its own description.
       return describe === undefined ? one : Schema.suspend(() => one).annotate({ description: describe })
     })
     if (kindIn !== undefined) kinds.set(schema, kindIn(composed))
@@ -72,8 +71,8 @@ const rebuildable = (build: Build): Part => {
 
 const inCatalogues = new WeakMap<Composed, WeakMap<object, Part>>()
 /**
- * The Schema with rows as the catalogue composes them, with the includes that slices add to each other's resources.
- * Cached. Schemas not built in this file stay as they are.
+ * The Schema for a catalogue, whose rows have the includes that slices add to each other's resources. Cached; Schemas
+ * not built in this file are returned unchanged.
  */
 export const inCatalogue = (part: Part, composed: Composed): Part => {
   const build = builds.get(part)
@@ -87,7 +86,7 @@ export const inCatalogue = (part: Part, composed: Composed): Part => {
 
 export const isField = (shown: Shown | AnswerShown): shown is AnyField => "type" in shown && "computed" in shown
 export const isSchema = (shown: Shown | AnswerShown): shown is Part => Schema.isSchema(shown)
-// An optional key counts as any other Schema for its container.
+// Containers treat optional keys like any other Schema.
 const schemaOf = (shown: Shown, composed: Composed): Part =>
   isField(shown) ? schemaOfField(shown) : inCatalogue(shown as Part, composed)
 const structOf = (of: Keys, composed: Composed): Part =>
@@ -99,10 +98,10 @@ const keysIn = (of: Keys, composed: Composed): Keys =>
         Object.entries(of).map(([name, one]) => [name, isField(one) ? one : inCatalogue(one as Part, composed)])
       )
 
-/** The Schema of an answer declared by its keys. */
+/** The Schema of a response declared by its keys. */
 export const answerSchema = (answer: AnswerShown): Part => (isSchema(answer) ? answer : keys(answer as Keys))
 
-/** A row as its resource shows it. Named in a function, as resources refer to each other. */
+/** A row in the form of its resource, which is passed as a function, as resources refer to each other. */
 export const row = <const M extends More = {}>(resource: () => ShownResource, more?: M): Part<OrNull<M, JsonObject>> =>
   lazily<JsonObject, M>(
     (composed) => rowSchema(composed(resource()), composed),
@@ -115,7 +114,7 @@ export const keys = <const K extends Keys, const M extends More = {}>(of: K, mor
     more,
     (composed) => ({ kind: "keys", keys: keysIn(of, composed) })
   )
-/** A named schema of the description; recursive ones need a name. */
+/** A named schema in OpenAPI; recursive ones need a name. */
 export const named = <T>(name: string, of: () => Part<T>): Part<T> =>
   typed(rebuildable((composed) => Schema.suspend(() => inCatalogue(of(), composed)).annotate({ identifier: name })))
 export const list = <const S extends Shown, const M extends More = {}>(
@@ -136,7 +135,7 @@ export const objects = <const K extends Keys, const M extends More = {}>(
   of: K,
   more?: M
 ): Part<OrNull<M, ReadonlyArray<KeysShown<K>>>> => list(keys(of), more)
-/** Names of the sender's own or of a kind known only at run time, each with such a value. */
+/** An object whose keys are chosen by the client or known only at run time, with values of one Schema. */
 export const map = <const S extends Shown, const M extends More = {}>(
   of: S,
   more?: M
@@ -149,7 +148,7 @@ export const either = <const S extends ReadonlyArray<Shown>>(...of: S): Part<Val
   lazily<ValueShown<S[number]>, {}>((composed) => Schema.Union(of.map((one) => schemaOf(one, composed))), undefined)
 export const anything = (describe?: string): Part<Json> =>
   describe === undefined ? anyJson : lazily<Json, {}>(() => anyJson, { describe })
-/** The key may be absent. */
+/** A key that may be absent. */
 export const optional = <const S extends Shown>(of: S): OptionalKey<ValueShown<S>> => {
   const build: Build = (composed) => {
     const schema = Schema.optionalKey(Schema.suspend(() => schemaOf(of, composed)))
@@ -169,7 +168,7 @@ export const oneOf = <const V extends string | number, const M extends More = {}
   values: ReadonlyArray<V>,
   more?: M
 ): Part<OrNull<M, V>> => lazily<V, M>(() => Schema.Literals(values), more)
-/** `{id, name}` of something else; null where there is none. */
+/** `{id, name}` of a related row; null if there is none. */
 export const brief = <const M extends More = { readonly nullable: true }>(more?: M): Part<OrNull<M, Brief>> =>
   typed(
     lazily<Brief, More>(
@@ -188,7 +187,7 @@ const ignored_shown = {
   )
 }
 const view_shown = Schema.Struct({ id: wholeNumber, name: Schema.String })
-/** How many there are in all, and which page of them this is. */
+/** `meta` of a list: the total and the page. */
 export const meta = Schema.suspend(() =>
   Schema.Struct({
     ...paging,
@@ -204,7 +203,7 @@ export const ignored_alone = optional(
   })
 )
 const isOptional = (shown: Shown | OptionalKey<unknown>): shown is OptionalKey<unknown> => optionals.has(shown)
-/** The same answer with `meta.ignored`. */
+/** The response with `meta.ignored` added. */
 export const mayIgnore = (answer: Part): Part => {
   const kind = kinds.get(answer)
   if (kind?.kind !== "keys") return answer
@@ -214,7 +213,7 @@ export const mayIgnore = (answer: Part): Part => {
   if (own === undefined) return keys({ ...kind.keys, meta: ignored_alone })
   if (inner?.kind !== "keys") return answer
   if (!optionals.has(own)) return keys({ ...kind.keys, meta: keys({ ...inner.keys, ignored: ignored_key }) })
-  // Where `meta` itself may be absent, it may be there for the sake of `ignored` alone.
+  // `meta` may now be present for `ignored` alone, so its other keys become optional.
   const others = Object.entries(inner.keys).map(([name, one]) => [name, isOptional(one) ? one : optional(one)])
   return keys({ ...kind.keys, meta: optional(keys({ ...Object.fromEntries(others), ignored: ignored_key })) })
 }
@@ -286,7 +285,7 @@ const includeSchema = (include: Embedded, composed: Composed): Schema.Codec<unkn
   }
 }
 
-/** Builds a Schema of a resource once for each catalogue. */
+/** Builds a Schema of a resource, once per catalogue. */
 const byResource = (
   build: (resource: ShownResource, composed: Composed) => Part
 ): ((resource: ShownResource, composed?: Composed) => Part) => {
@@ -299,11 +298,11 @@ const byResource = (
     return schema
   }
 }
-/** A row of a resource, by the name it has in the description. */
+/** Schema of a resource's rows, named as in OpenAPI. */
 export const rowSchema = byResource((resource, composed) =>
   Schema.suspend(() => Schema.Struct(fieldsOfRow(resource, composed))).annotate({ identifier: titleOf(resource) })
 )
-/** A row in a saved view: its id and some of its columns. */
+/** Schema of a row in a saved view: its id and some columns. */
 const rowInViewSchema = byResource((resource, composed) =>
   Schema.suspend(() => {
     const all_fields = fieldsOfRow(resource, composed)
@@ -329,7 +328,7 @@ const pageWithMeta = (resource: ShownResource, also: Keys, composed: Composed): 
       ...Object.fromEntries(Object.entries(also).map(([name, one]) => [name, schemaOf(one, composed)]))
     })
   })
-/** Annotation of a Union whose other alternatives narrow the first; only that is described. */
+/** Annotation of a Union that OpenAPI describes by its first alternative, as the others only narrow it. */
 export const described_as_first = "describedAsFirst"
 const pageSchema = (resource: ShownResource, composed: Composed): Part => {
   const whole = Schema.Struct({ [resource.plural]: Schema.Array(rowSchema(resource, composed)), meta })

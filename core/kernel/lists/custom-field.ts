@@ -1,4 +1,4 @@
-/** Fields a business adds itself: defined as rows, kept with the thing they describe under the definition's id. */
+/** Custom fields: defined by the business as rows; values are stored with the row they describe, by definition id. */
 import { invalid, type Rejection } from "../fields/rejection.ts"
 import { Effect, Result } from "effect"
 import type { Field, Json, JsonObject } from "../fields/field.ts"
@@ -43,7 +43,7 @@ export const field_types = {
   17: "Colour",
   18: "Percentage"
 } as const
-/** Filled by the server when something is made (see decide.ts); no body sets it. */
+/** Assigned by the server when a row is created (see `runtime/decide.ts`); never set by a body. */
 export const auto_number = 11
 
 export const custom_fields = table(
@@ -97,11 +97,11 @@ export const list_values = table(
   { reference: true, visibility: visible_to_all, indexes: [["list_name_id", "sort_order"]] }
 )
 
-/** The active definitions of a module, in their order. */
+/** Active definitions of a module, in display order. */
 export const customFieldsFor = (module: string) =>
   Store.find(custom_fields, { module_type: module, is_active: true }, { order: ["sort_order", "id"], cached: true })
 
-/** The field type of a definition; undefined for those that no body sets (auto number, file). */
+/** The field type of a definition; undefined for types that no body sets (auto number, file). */
 const text_length_max = 255
 const kindOf = (definition: CustomFieldRow): Field | undefined => {
   const rules = definition.validation_rules ?? {}
@@ -234,7 +234,7 @@ export const readCustomFields = (
   }
   return { stored, errors }
 }
-/** The document to store, or 422 with what is wrong in a field. */
+/** Validates like `readCustomFields`: returns the document to store, or fails with 422. */
 export const customFieldsFrom = (
   ...read: Parameters<typeof readCustomFields>
 ): Result.Result<JsonObject, Rejection> => {
@@ -336,7 +336,8 @@ export const patternOf = ({ validation_rules }: CustomFieldRow): RegExp | undefi
 }
 
 /**
- * Stored documents → `custom_fields` of answers: every active definition by name, null when unset, list values by name.
+ * Stored documents as `custom_fields` in responses: every active definition by name, null if unset, list values by
+ * name.
  */
 export const customValuesOut = (
   definitions: ReadonlyArray<CustomFieldRow>,

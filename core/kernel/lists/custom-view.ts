@@ -1,6 +1,6 @@
 /**
- * Saved views: columns, filters and order of a list (rules/conventions 6). `view_id` costs one more row read; without
- * it nothing more is read.
+ * Saved views: columns, filters and sort order of a list (rules/conventions 6). `view_id` costs one query; without it
+ * there is none.
  */
 import { itemAt } from "../../values/text.ts"
 import { Effect } from "effect"
@@ -61,14 +61,14 @@ export const custom_views = table(
   {
     ...viewFields,
     visibility: choice(visibilities),
-    /** Owner; set for personal views only. */
+    /** The owner of a personal view; null for others. */
     user_id: ref("users", { computed: true, nullable: true, on_delete: "keep" }),
     is_default: boolean({ computed: true, default: false }),
     config: json<JsonObject>({ computed: true, default: {} })
   },
   {
     indexes: [["visibility", "name_folded"], ["user_id"]],
-    // The row itself says who may see a view: events of views carry all columns.
+    // Events of views carry all columns, because visibility depends on the row.
     visibility: {
       all_columns: ["settings.manage"],
       by_row: (row: AnyRow & Partial<Sharing>, viewer: Viewer) => isVisible(row as Sharing, viewer)
@@ -76,12 +76,12 @@ export const custom_views = table(
   }
 )
 export type CustomViewRow = RowOf<typeof custom_views>
-/** One condition of a view; the logic of the first one says nothing. */
+/** One condition of a view; the `logic` of the first is ignored. */
 export type ViewFilter = CustomViewRow["filters"][number]
 
 /**
- * Personal views are seen by their maker, shared ones by the roles they name and by `settings.manage`, system views by
- * all.
+ * Whether a user sees a view: personal ones their owner, shared ones the named roles and `settings.manage`, system
+ * views everyone.
  */
 export const isVisible = (view: Sharing, viewer: Viewer): boolean => {
   switch (view.visibility) {
@@ -95,7 +95,10 @@ export const isVisible = (view: Sharing, viewer: Viewer): boolean => {
 }
 
 export const noSuchView = () => notFound("No such view of this list.")
-/** The view named by `view_id`. 404 where it does not exist, lists something else or may not be seen by this person. */
+/**
+ * The view named by `view_id`; undefined without one. 404 if it does not exist, is for another list, or is hidden from
+ * this user.
+ */
 export const requestedView = (
   query: Query,
   entity_type: string,
@@ -112,20 +115,19 @@ export const requestedView = (
 }
 
 /**
- * A column of views that is no key of the answer by that name: the key it stands for, or how to load its values for a
- * page.
+ * A view column that responses do not have under its name: the key it stands for, or a loader of its values for a page.
  */
 export type ViewColumn = string | ((rows: ReadonlyArray<AnyRow>) => StoreRead<(row: AnyRow) => Json>)
 export type ViewColumns = { readonly [column: string]: ViewColumn }
 
-/** A view's column or field by the name answers use. */
+/** The response key for a view's column or field. */
 const keyOf = (name: string, columns: ViewColumns): string => {
   const column = Object.hasOwn(columns, name) ? columns[name] : undefined
   return typeof column === "string" ? column : name
 }
 
 export const valueless: ReadonlySet<string> = new Set(["true", "false", "null", "not_null", "present", "blank"])
-/** The conditions of a view without those on which the request has a filter of its own: the request wins. */
+/** Conditions of a view, except on fields that the request filters itself. */
 export const viewConditions = (
   view: CustomViewRow,
   columns: ViewColumns,
@@ -152,7 +154,10 @@ const valuesOf = (value: Json, predicate: Predicate): ReadonlyArray<string> => {
 }
 
 const joins: { readonly [L in Logic]: string } = { and: "and", or: "or", nand: "and not", nor: "or not" }
-/** As one bracket, flat: "and" binds before "or". Fields the list does not offer are ignored. */
+/**
+ * SQL of the conditions in one pair of brackets: "and" binds before "or". Fields that the list does not support are
+ * ignored.
+ */
 export const viewSql = (
   conditions: ReadonlyArray<Condition & { readonly logic: Logic }>,
   listing: Listing,
@@ -168,8 +173,7 @@ export const viewSql = (
 }
 
 /**
- * The column a view sorts by, as `order` takes it; undefined where it cannot be sorted by, or may not be seen by this
- * person.
+ * The view's sort in the form `order` takes; undefined if the column cannot be sorted by or is hidden from this user.
  */
 export const viewOrder = (
   view: CustomViewRow,
@@ -186,7 +190,7 @@ export const viewOrder = (
   return view.sort_direction === "desc" ? `-${name}` : name
 }
 
-/** Reduces answers to the view: the id, and its columns that this user may see (rules/conventions 6). */
+/** Reduces rows to the view: the id, and its columns that this user may see (rules/conventions 6). */
 export const selectColumns = Effect.fnUntraced(function* (
   view: CustomViewRow,
   columns: ViewColumns,

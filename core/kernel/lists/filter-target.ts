@@ -21,18 +21,18 @@ export interface NamedFilterValue {
 }
 
 /**
- * A flag in answers that no column stores because it depends on the clock: true where one column has one of some
- * values, others have given values, and an instant is past.
+ * A flag in responses that is computed, as it depends on the clock: true if `column` has one of the values, the columns
+ * in `where` have theirs, and the instant in `past` is past.
  */
 export interface FlagFilter {
   readonly column: string
   readonly is: ReadonlyArray<string>
-  /** The column of an instant; left out where only the values count. */
+  /** Column of the instant; absent if only values count. */
   readonly past?: string
   readonly where?: { readonly [column: string]: string | null }
 }
 
-/** Undefined where the predicate compares it with something that is neither true nor false. */
+/** SQL of a flag filter; undefined if the predicate or value is not boolean. */
 export const flagSql = (
   { column, is, past, where = {} }: FlagFilter,
   predicate: string,
@@ -51,7 +51,7 @@ export const flagSql = (
           ? !asked
           : undefined
   if (wanted === undefined) return undefined
-  // Never null, so that its opposite holds for all others.
+  // Never null, so that negating it selects all other rows.
   const holds = [
     `${quote(column)} in (${is.map(bound.bind).join(", ")})`,
     ...Object.entries(where).flatMap(([name, one]) =>
@@ -62,15 +62,15 @@ export const flagSql = (
   return wanted ? `(${holds})` : `not (${holds})`
 }
 
-// Filters of money as SQL: values are major units, and each row is compared at the decimals of its own currency.
+// Money filters as SQL: values are major units, compared at the decimals of each row's currency.
 
 type MoneyPredicate = "eq" | "not_eq" | "lt" | "lteq" | "gt" | "gteq" | "in" | "not_in"
 const operators = { eq: "=", not_eq: "<>", lt: "<", lteq: "<=", gt: ">", gteq: ">=" } as const
 const nothing = "1 = 0"
-/** More than any amount may be. */
+/** Above any storable amount. */
 const beyond = 9_007_199_254_740_991
 
-/** Codes of currencies with other decimals than this one, by their decimals. */
+/** Currency codes by their decimals, for currencies whose decimals differ from the base currency's. */
 export const otherScales = (base_currency: string): ReadonlyMap<number, ReadonlyArray<string>> => {
   const scales = new Map<number, Array<string>>()
   for (const { code, decimal_places } of currencies)
@@ -80,8 +80,8 @@ export const otherScales = (base_currency: string): ReadonlyMap<number, Readonly
 }
 
 /**
- * `currency`: the column with the code of a row's currency; undefined where every row is in the base currency, or in
- * one with as many decimals. An index on the column alone then serves the filter.
+ * `currency`: the column with a row's currency code; undefined if all rows' currencies have as many decimals as the
+ * base currency. The filter can then use an index on the column alone.
  */
 export const moneySql = (
   column: string,
@@ -103,7 +103,7 @@ export const moneySql = (
   return `((${quote(currency)} not in (${foreign}) and ${base}) or ${own.join(" or ")})`
 }
 
-/** Minor units are integers: a value between two is greater than one and less than the other. */
+/** Minor units are integers: a value between two of them is above the lower and below the higher. */
 const comparedAt = (
   scale: number,
   column: string,
@@ -133,21 +133,21 @@ const comparedAt = (
 export interface CustomColumn {
   readonly key: string
   readonly field: Field
-  /** Values of its list by folded name: filters take a value's name as well as its id. */
+  /** List values by folded name: filters accept a value's name as well as its id. */
   readonly names?: ReadonlyMap<string, number>
-  /** Several values at once. */
+  /** Whether the field holds several values. */
   readonly many?: boolean
 }
 export interface FilterTarget {
   readonly field: Field
   readonly sql: string
   readonly folded: string
-  /** Whether `folded` is a column of its own, which indexes hold. */
+  /** Whether `folded` is a real column, which can be indexed. */
   readonly keeps_folded?: boolean
   readonly names?: ReadonlyMap<string, number>
-  /** The column with the currency of its money. */
+  /** SQL of the currency column, for money. */
   readonly currency?: string
-  /** The array it is, when it holds several values. */
+  /** SQL of the array, if the field holds several values. */
   readonly items?: string
 }
 export const plainColumn = (table: Table, name: string): FilterTarget => {

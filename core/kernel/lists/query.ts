@@ -1,7 +1,6 @@
 /**
- * Lists: `q[<field>_<predicate>]=<value>`, sort, page, include, compiled to SQL once for all resources (conventions
- * 2-5). Fields, sorts and includes a list does not offer are ignored; a value that cannot be of the field's kind
- * matches nothing.
+ * List queries: `q[<field>_<predicate>]=<value>`, sort, page, include, compiled to SQL for all resources (conventions
+ * 2-5). Unsupported fields, sorts and includes are ignored; a value of the wrong type matches nothing.
  */
 import { exact, isNumericText } from "../../values/decimal.ts"
 import { itemAt } from "../../values/text.ts"
@@ -14,7 +13,7 @@ import type { Dialect } from "../store/dialect.ts"
 import { type Bindings, quote } from "../store/statement.ts"
 import { foldCase, type Table } from "../tables/table.ts"
 
-// Decimals of filters as SQLite compares them.
+// Decimal filters for SQLite.
 
 /**
  * SQLite keeps decimals as integers scaled by a power of ten: a value between two of them is represented as n + 0.5.
@@ -28,7 +27,7 @@ const besideScaled = (value: string, scale: number): bigint | number => {
 export type { CustomColumn } from "./filter-target.ts"
 export type { FlagFilter, NamedFilterValue, RelatedFilter } from "./filter-target.ts"
 
-/** A query string as it came, in order. */
+/** Query parameters as sent, in order. */
 export type Query = ReadonlyArray<readonly [name: string, value: string]>
 
 /** The 18 predicates; longest first, so that `status_not_cont` is read as `status` + `not_cont`. */
@@ -56,24 +55,24 @@ export type Predicate = (typeof predicates)[number]
 
 export interface Listing {
   readonly table: Table
-  /** Columns that may be filtered. */
+  /** Columns with filters. */
   readonly filters: ReadonlyArray<string>
   readonly sorts: ReadonlyArray<string>
-  /** Names answers or older clients use → column. */
+  /** Columns by names in responses or of older clients. */
   readonly aliases: { readonly [name: string]: string }
   readonly related: { readonly [name: string]: RelatedFilter }
   /** Numeric columns with named values: `eq`, `not_eq`, `in` and `not_in` accept the names, too. */
   readonly value_names: { readonly [column: string]: ReadonlyArray<NamedFilterValue> }
   readonly flags: { readonly [name: string]: FlagFilter }
-  /** The instant flags are judged at. */
+  /** The instant at which flags are evaluated. */
   readonly now: string
   readonly base_currency: string
-  /** Whether money of every row has as many decimals as the base currency's. */
+  /** Whether all rows' currencies have as many decimals as the base currency. */
   readonly is_one_scale?: boolean
-  /** Searchable custom fields by name and by id (as text): the key their value is stored under, and its kind. */
+  /** Searchable custom fields by name and by id (as text), with the key their value is stored under and its kind. */
   readonly custom_fields: ReadonlyMap<string, CustomColumn>
 }
-/** `values`: the last of a plain key; for `in` and `not_in` each of them. */
+/** `values`: for `in` and `not_in` all that were sent, otherwise the last one. */
 export interface Condition {
   readonly name: string
   readonly predicate: Predicate
@@ -84,7 +83,7 @@ const valuesOf = (query: Query, name: string): ReadonlyArray<string> =>
   query.filter(([key]) => key === name || key === `${name}[]`).map(([, value]) => value)
 export const valueOf = (query: Query, name: string): string | undefined => valuesOf(query, name).at(-1)
 
-/** `status_not_eq` → field and predicate; undefined when it names no predicate or nothing else. */
+/** Splits `status_not_eq` into field and predicate; undefined if it has no predicate or no field. */
 export const splitPredicate = (key: string): { readonly name: string; readonly predicate: Predicate } | undefined => {
   const predicate = predicates.find((one) => key.endsWith(`_${one}`))
   return predicate === undefined || key.length === predicate.length + 1
@@ -94,7 +93,7 @@ export const splitPredicate = (key: string): { readonly name: string; readonly p
 
 export const takesSeveral = (predicate: Predicate): boolean => predicate === "in" || predicate === "not_in"
 
-/** The conditions of a query string; keys that are no filters are ignored. */
+/** Filter conditions of a query string; other keys are ignored. */
 export const conditionsOf = (query: Query): ReadonlyArray<Condition> => {
   const found = new Map<string, { name: string; predicate: Predicate; values: Array<string> }>()
   for (const [key, value] of query) {
@@ -103,18 +102,18 @@ export const conditionsOf = (query: Query): ReadonlyArray<Condition> => {
     const split = name === undefined ? undefined : splitPredicate(name)
     if (name === undefined || split === undefined) continue
     const key_alone = inner?.[2] === undefined
-    // One text holds several values separated by commas; an element of an array is one value, commas and all.
+    // A plain text may hold several values separated by commas; array elements are one value each, commas included.
     const values = key_alone && takesSeveral(split.predicate) ? value.split(",") : [value]
     const same = found.get(name)
     if (same === undefined) found.set(name, { ...split, values })
-    // A repeated plain key: values of `in` add up, as those of `[]` keys do; of others the last one counts.
+    // Repeated plain keys: values of `in` add up, as with `[]` keys; for other predicates the last one counts.
     else if (key_alone && !takesSeveral(split.predicate)) same.values = values
     else same.values.push(...values)
   }
   return [...found.values()]
 }
 
-/** `sort=-name`, or `q[s]=name desc`; undefined when the list does not offer it. */
+/** Parses `sort=-name` or `q[s]=name desc`; undefined if the list does not support it. */
 export const sortOf = (
   query: Query,
   listing: Pick<Listing, "aliases" | "sorts">
@@ -143,7 +142,7 @@ export const pageOf = (
   }
 }
 
-/** However many digits it has: it will be clamped. */
+/** Any number of digits is accepted, as the value is clamped. */
 const integerFrom = (text: string | undefined): number | undefined =>
   text !== undefined && /^\s*-?\d+\s*$/.test(text) ? Number(text) : undefined
 
@@ -155,11 +154,11 @@ export const includesOf = (query: Query): ReadonlyArray<string> =>
 export const snakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
 const nothing = "1 = 0"
-/** The declaration under a requested name, which may be `constructor`. */
+/** The declaration under a requested name; names that every object has, such as `constructor`, are ignored. */
 const ownProperty = <A>(declared: { readonly [name: string]: A }, name: string): A | undefined =>
   Object.hasOwn(declared, name) ? declared[name] : undefined
 
-/** Whether a list filters by a name, as a condition has it. */
+/** Whether a list supports a filter on this name. */
 export const offersFilter = (asked: string, listing: Listing): boolean => {
   const name = ownProperty(listing.aliases, asked) ?? asked
   if (name.startsWith("cf.")) return listing.custom_fields.has(name.slice(3))
@@ -172,7 +171,7 @@ export const offersFilter = (asked: string, listing: Listing): boolean => {
 const relatedFilter = (name: string, { related }: Listing): RelatedFilter | undefined =>
   ownProperty(related, name) ?? ownProperty(related, snakeCase(name))
 
-/** One condition as SQL; undefined when the list does not offer its field. */
+/** One condition as SQL; undefined if the list does not support its field. */
 export const conditionSql = (
   condition: Condition,
   listing: Listing,
@@ -204,7 +203,7 @@ export const conditionSql = (
 type Membership = "eq" | "not_eq" | "in" | "not_in"
 const isMembership = (predicate: Predicate): predicate is Membership =>
   ["eq", "not_eq", "in", "not_in"].includes(predicate)
-/** Values of the column, with names resolved; a value that is neither matches nothing. */
+/** SQL for named values: names are resolved; a value that is neither a name nor a number matches nothing. */
 const namedSql = (
   column: string,
   { type }: Field,
@@ -217,9 +216,9 @@ const namedSql = (
   const numbers = isChoice ? [] : given.map(wholeNumber).filter((value) => value !== undefined)
   const asked = new Set(given.map(caseName))
   const any = [
-    // In one list: SQLite lets no expression nest a thousand deep, which a long row of "or" does.
+    // One list: SQLite limits the depth of expressions to 1,000, which a chain of "or" could exceed.
     ...(numbers.length === 0 ? [] : [`${quote(column)} in (${numbers.map(bound.bind).join(", ")})`]),
-    // A value under two names is compared once: an "or" keeps databases from the index that also sorts.
+    // Values with two names are compared once: an "or" would keep databases from using the index for sorting.
     ...names
       .filter(({ name }) => asked.has(caseName(name)))
       .filter(({ where }, at, all) => all.findIndex((one) => sameJson(one.where, where)) === at)
@@ -282,7 +281,7 @@ const testSql = (
       ? `${sql} ${predicate === "in" ? "in" : "not in"} (${parsed.map(bound.bind).join(", ")})`
       : `${sql} ${operators[predicate]} ${bound.bind(parsed[0])}`
   if (column.keeps_folded !== true || (predicate !== "eq" && predicate !== "in")) return compared
-  // Equal texts fold to equal texts: indexes of searchable columns are on the folded ones.
+  // Also compares the folded text, as indexes of searchable columns are on the folded column.
   const folded = new Set(parsed.map((value) => foldCase(String(value))))
   return `(${compared} and ${column.folded} in (${[...folded].map(bound.bind).join(", ")}))`
 }
@@ -303,7 +302,9 @@ const likeSql = (
   return `${folded} ${predicate === "not_cont" ? "not like" : "like"} ${bound.bind(pattern)} escape '\\'`
 }
 
-/** Arrays (tags; ids of list values, also by name): contains, does not contain, any of, none of, empty or not. */
+/**
+ * Predicates on arrays (tags; ids of list values, also by name): contains, any of, none of, empty and their opposites.
+ */
 const itemsSql = (
   items: string,
   { names }: FilterTarget,
@@ -342,7 +343,7 @@ const itemsSql = (
 const listedId = (value: string, names: FilterTarget["names"]): number | undefined =>
   wholeNumber(value) ?? names?.get(foldCase(value.trim()))
 
-/** A filter's value as the column holds it; undefined when it can be no value of that column. */
+/** A filter's value in the column's stored form; undefined if it is invalid for the column. */
 const operand = ({ field, names }: FilterTarget, raw: string, dialect: Dialect): unknown => {
   const type = field.type
   const value = raw.trim()

@@ -23,7 +23,7 @@ export const viewContext = (from: Omit<ViewContext, "base_currency">): ViewConte
   base_currency: baseCurrency(from.settings)
 })
 
-/** A column's value as answers give it: money and decimals as strings at their scale. */
+/** A column's value in responses: money and decimals as strings at their scale. */
 export const fieldOut = (field: Field, value: unknown, row: AnyRow, base_currency: string): Json => {
   if (value === null || value === undefined) return null
   const type = field.type
@@ -52,7 +52,7 @@ const columnsShownOf = (table: Table): ReadonlyArray<readonly [name: string, fie
     )
   return columns
 }
-/** All of a row's visible columns, formatted. */
+/** All columns of a row that the viewer may see, formatted. */
 export const baseView = (table: Table, row: AnyRow, context: ViewContext): { [key: string]: Json } => {
   const out: { [key: string]: Json } = {}
   for (const [name, field] of columnsShownOf(table)) {
@@ -63,7 +63,8 @@ export const baseView = (table: Table, row: AnyRow, context: ViewContext): { [ke
 }
 
 /**
- * Rows → answers, with the includes of the request. Queries: one per lookup and include, whatever the number of rows.
+ * Renders rows as responses, with the requested includes. One query per lookup and include, whatever the number of
+ * rows.
  */
 export const render = Effect.fnUntraced(function* <T extends Table>(
   declared: Resource<T>,
@@ -103,13 +104,13 @@ export const render = Effect.fnUntraced(function* <T extends Table>(
 
 const idsIn = (rows: ReadonlyArray<AnyRow>, column: string): ReadonlyArray<number> =>
   rows.map((row) => row[column]).filter((id): id is number => typeof id === "number")
-/** Rows by their ids; ids that name none are absent. One query. */
+/** Rows by id, in one query; unknown ids are absent. */
 const rowsById = Effect.fnUntraced(function* (table: Table, ids: ReadonlyArray<number>) {
   return new Map((yield* Store.getMany(table, [...new Set(ids)])).map((row) => [row["id"], row as AnyRow]))
 })
 
 type Embedding = Exclude<Include, { readonly kind: "always" | "keys" }>
-/** The value under the key of each include: the row if the request includes it, else its empty value. */
+/** Values of all includes by key: loaded if requested, else the include's empty value. */
 const embedAll = Effect.fnUntraced(function* (
   resource: Pick<Resource, "includes">,
   rows: ReadonlyArray<AnyRow>,
@@ -165,7 +166,7 @@ const embed = Effect.fnUntraced(function* (
   return (row) => byParent.get(row["id"]) ?? []
 })
 
-/** The includes of a request for one row, with those that a single resource always has. */
+/** The includes for a single row: the requested ones, and those that single rows always have. */
 export const includesOfOne = (
   resource: Resource,
   query: Query,
@@ -175,7 +176,7 @@ export const includesOfOne = (
   ...Object.entries(composed(resource).includes).flatMap(([name, { kind }]) => (kind === "keys" ? [name] : []))
 ]
 
-/** One thing under its singular key. */
+/** A response with one row under its singular key. */
 export type One<N extends string> = { readonly [K in N]: JsonObject }
 export const renderOne = <T extends Table, N extends string>(
   resource: Resource<T, N>,
@@ -183,13 +184,13 @@ export const renderOne = <T extends Table, N extends string>(
   query: Query,
   context: ViewContext
 ): StoreRead<One<N>> =>
-  // TypeScript widens a computed key to any text.
+  // The cast is needed because TypeScript widens computed keys.
   Effect.map(
     render(resource, [row], includesOfOne(resource, query, context), context),
     (views) => ({ [resource.singular]: itemAt(views, 0) }) as One<N>
   )
 
-/** The present row of an id, rendered; the answer of writes. */
+/** Reads a row by id and renders it: the response of writes. */
 export const renderById = Effect.fnUntraced(function* <T extends Table, N extends string>(
   resource: Resource<T, N>,
   id: number,

@@ -20,18 +20,18 @@ export interface ViewContext {
   readonly composed: Composed
 }
 
-/** A related row that every answer needs (a group's name): loaded for the complete page at once. */
+/** A related row that every response needs (a group's name), loaded for all rows of a page at once. */
 export interface RelatedRow {
   readonly via: string
   readonly table: Table
 }
 export type RelatedRows<L> = { readonly [K in keyof L]: AnyRow | undefined }
 
-/** A related thing embedded on request. */
+/** A related object, embedded on request. */
 export type Include =
-  /** `{id, name}` of the row an own column points at. */
+  /** `{id, name}` of the row whose id is in the column `via`. */
   | { readonly kind: "brief"; readonly via: string; readonly table: Table; readonly name?: string }
-  /** `is_known`: whether more is known here of the row than that it is there. */
+  /** `is_known`: whether the viewer has more than the existence of the row. */
   | {
       readonly kind: "one"
       readonly via: string
@@ -64,13 +64,13 @@ export type Include =
 
 /** Names that users may enter in place of a row's id. */
 export interface PeoplesNames<Column extends string = string> {
-  /** Filters of its list that identify a row, in the order they are tried. */
+  /** List filters that identify a row, in the order they are tried. */
   readonly by: ReadonlyArray<Column>
-  /** Query that prefers rows in use when several have the name. */
+  /** Query that prefers rows in use if several have the name. */
   readonly in_use?: Query
 }
 
-/** `N`: the key of a single row. `K`: keys of its answers that differ from its columns. */
+/** `N`: the key of a single row. `K`: response keys that differ from the columns. */
 export interface Resource<T extends Table = Table, out N extends string = string, out K = {}> {
   readonly _keys?: K
   readonly singular: N
@@ -85,29 +85,29 @@ export interface Resource<T extends Table = Table, out N extends string = string
   readonly flags: { readonly [name: string]: FlagFilter }
   readonly lookups: { readonly [name: string]: RelatedRow }
   readonly includes: Includes
-  /** The module of its rows' custom fields. */
+  /** Module of the rows' custom fields. */
   readonly custom_module: string | undefined
   readonly order: ReadonlyArray<string>
   /** Lists return deleted rows as well with `archived=with` or `archived=only`. */
   readonly lists_archived: boolean
   /** Name of the resource in saved views. */
   readonly entity_type: string
-  /** Columns of saved views that are no keys of its answers by that name. */
+  /** Columns of saved views that responses do not have under that name. */
   readonly columns: ViewColumns
-  /** Keys its rendering adds to columns and includes, or replaces. */
+  /** Response keys that rendering adds or replaces. */
   readonly shows: Keys
-  /** Columns and includes its view leaves out. */
+  /** Columns and includes that responses omit. */
   readonly hides: ReadonlyArray<string>
   /** Title of a row in the API description; derived from the singular by default. */
   readonly title: string | undefined
-  /** Undefined where people name its rows by their ids alone. */
+  /** Undefined if rows can only be named by id. */
   readonly called: PeoplesNames | undefined
-  /** The heading that lists of all nouns show it under; undefined for one that has no heading of its own. */
+  /** Heading in lists of all nouns; undefined if it has none of its own. */
   readonly heading: string | undefined
-  /** How rows of one page are shown, once anything else their answers need is loaded for all of them at once. */
+  /** Loads whatever else the rows of one page need, and returns the function that renders a row. */
   readonly views: (rows: ReadonlyArray<RowOf<T>>, context: ViewContext) => StoreRead<RowView<T>>
 }
-/** A row → its answer. `base`: its columns and includes; `related`: the rows of the resource's lookups. */
+/** Renders one row. `base`: its columns and includes; `related`: the rows of the resource's lookups. */
 type RowView<T extends Table> = (
   base: JsonObject,
   row: RowOf<T>,
@@ -139,7 +139,7 @@ type ColumnsShown<F> = { readonly [N in keyof F as string extends N ? never : N]
  * are returned unchanged.
  */
 export type Composed = <R extends ShownResource>(declared: R) => R
-/** Without a catalogue, and in one where no slice adds to another's resources. */
+/** For use without a catalogue, or if no slice adds includes to other slices' resources. */
 export const as_declared: Composed = (declared) => declared
 
 /** Parts of a resource that the API description needs, for any row type. */

@@ -1,6 +1,4 @@
-/**
- * Runs the pure part of a command, its rule and the reactions to it, until every id and number it asks for is drawn.
- */
+/** Runs the pure part of a command, its rule and the reactions, until all ids and numbers it requests are allocated. */
 import { Effect, Result } from "effect"
 import { type Catalogue, CommandRuntime } from "../endpoints/endpoint.ts"
 import type { DecideContext } from "../events/settings.ts"
@@ -50,8 +48,8 @@ export const decideWithIds = Effect.fnUntraced(function* (
 })
 
 /**
- * A decision with the events that follow from it, and from those, round by round; undefined while ids or numbers are
- * lacking. Facts of a round are read once, when the events before it are as they will be recorded.
+ * A decision with the events of reactions, round by round; undefined while ids or numbers are lacking. The facts of a
+ * round are read once, when the preceding events are final.
  */
 const withReactions = Effect.fnUntraced(function* (
   decision: Decision<JsonObject>,
@@ -81,12 +79,11 @@ const withReactions = Effect.fnUntraced(function* (
   return isLacking() ? undefined : Result.succeed({ ...decision, events })
 })
 
-// Ids and document numbers of one command: as many are drawn as its rule asks for, and the same ones again each time it
-// is run.
+// Ids and document numbers of one command: as many as its rule requests, and the same ones each time it runs.
 
 interface IdAllocator {
   readonly context: Pick<DecideContext, "id" | "number">
-  /** Before the rule is run again: it is given the same ids and numbers from the first on. */
+  /** Call before running the rule again, which then gets the same ids and numbers from the first on. */
   readonly reset: () => void
   /** How many more of each were requested than are available, since the last reset. */
   readonly shortfall: () => { readonly ids: ReadonlyMap<string, number>; readonly numbers: ReadonlyMap<string, number> }
@@ -94,17 +91,17 @@ interface IdAllocator {
   /** Null where numbers are not given (replicas). */
   readonly addNumber: (sequence: string, number: number | null) => void
   readonly used: () => { readonly [table: string]: ReadonlyArray<number> }
-  /** Drawn for this command and not used; ids it was recorded with are never among them. */
+  /** Ids allocated for this command but not used; never ids it was recorded with. */
   readonly unused: () => ReadonlyArray<readonly [table: string, ids: ReadonlyArray<number>]>
 }
 
-/** Values by name, handed out in order; counts requests beyond those available. */
+/** Values by name, supplied in order; counts requests beyond the available ones. */
 const makeSupply = <V>(recorded: Iterable<readonly [name: string, values: ReadonlyArray<V>]> = []) => {
   const values = new Map<string, ReadonlyArray<V>>(recorded)
   const requested = new Map<string, number>()
   const valuesOf = (name: string): ReadonlyArray<V> => values.get(name) ?? []
   return {
-    /** Undefined where the next one is not drawn yet. */
+    /** Undefined if the next value is not allocated yet. */
     next: (name: string): V | undefined => {
       const index = requested.get(name) ?? 0
       requested.set(name, index + 1)
@@ -119,7 +116,7 @@ const makeSupply = <V>(recorded: Iterable<readonly [name: string, values: Readon
           .map(([name, count]) => [name, count - valuesOf(name).length] as const)
           .filter(([, count]) => count > 0)
       ),
-    /** Name, values and how many of them were handed out. */
+    /** Name, values, and how many of them were supplied. */
     entries: (): ReadonlyArray<readonly [name: string, values: ReadonlyArray<V>, used: number]> =>
       [...values].map(([name, drawn]) => [name, drawn, requested.get(name) ?? 0])
   }
@@ -129,9 +126,8 @@ const makeSupply = <V>(recorded: Iterable<readonly [name: string, values: Readon
 const first_placeholder = 2 ** 52
 
 /**
- * `recorded`: ids by table that the command drew when it was first decided. `creates`: tables in which it always makes
- * a row; an
- * id of each is drawn at once.
+ * `recorded`: ids by table from when the command was first decided. `creates`: tables in which it always creates a row;
+ * one id of each is allocated at once.
  */
 export const makeIdAllocator = Effect.fnUntraced(function* (
   recorded: { readonly [table: string]: ReadonlyArray<number> },
@@ -212,7 +208,7 @@ export const autoNumberProblem = ({ settings }: Pick<CustomFieldRow, "settings">
 }
 
 const modules = new WeakMap<Catalogue, ReadonlyMap<string, string>>()
-/** Events that make a row with custom fields → the module of these. */
+/** Module of the custom fields in rows that an event creates, by event type. */
 const modulesOf = (catalogue: Catalogue): ReadonlyMap<string, string> => {
   let found = modules.get(catalogue)
   if (found === undefined) {
@@ -226,7 +222,7 @@ const modulesOf = (catalogue: Catalogue): ReadonlyMap<string, string> => {
   return found
 }
 
-/** The same events, with numbers in the rows they create. */
+/** Adds automatic numbers to the rows that the events create. */
 export const withAutoNumbers = Effect.fnUntraced(function* (events: ReadonlyArray<NewEvent>) {
   const runtime = yield* CommandRuntime
   const moduleOf = modulesOf(runtime.catalogue)

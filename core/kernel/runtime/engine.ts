@@ -1,6 +1,7 @@
 /**
  * The engine: one write, from a request to recorded events, inside one transaction. Rows of the path → permission →
- * body → facts → rule → reactions → events projected into the tables and appended → answer. A refusal changes nothing.
+ * body → facts → rule → reactions → events projected into the tables and appended → response. A refusal changes
+ * nothing.
  */
 import { Clock, Effect, Schema } from "effect"
 import { instantOf } from "../../values/time.ts"
@@ -22,26 +23,26 @@ import { valueOf } from "../lists/query.ts"
 
 export { authorizeCall, checkPermission, deactivated_message, type EndpointCall } from "./prepare.ts"
 
-/** Where a command comes from. `ids`: those it drew when it was first decided, which it is given again. */
+/** Origin of a command. `ids`: those allocated when it was first decided, which it gets again. */
 export interface CommandMetadata {
   readonly command_id?: string
   readonly replica_id?: number | null
   readonly ids?: { readonly [table: string]: ReadonlyArray<number> }
-  /** When it was recorded on a device, by its clock. */
+  /** When a device recorded it, by the device's clock. */
   readonly issued_at?: string | undefined
 }
 export interface Outcome {
   readonly answer: Answer
-  /** The rule's result, from which the answer is made. */
+  /** The result of deciding, from which the response is made. */
   readonly result: JsonObject
   readonly events: ReadonlyArray<StoredEvent>
   readonly command_id: string
-  /** Ids by table, in the order they were drawn. */
+  /** Ids by table, in the order of allocation. */
   readonly ids: { readonly [table: string]: ReadonlyArray<number> }
 }
 
 const attempts_max = 8
-/** The last attempts wait for locks wherever they need them. */
+/** The last attempts wait for locks at any time; earlier ones restart instead. */
 const attempts_waiting = 3
 
 /** Decides and records one command. After errors that the database calls transient it is tried again from the start. */
@@ -149,8 +150,8 @@ const decideCommand = Effect.fnUntraced(function* (
 })
 
 /**
- * The answer of a command that was carried out before, about its rows as they are now. It changes nothing. A stored
- * result that its endpoint can no longer read is a defect.
+ * The response of an earlier command, with its rows' current values. Changes nothing; dies if the endpoint cannot
+ * decode the stored result.
  */
 export const replayAnswer = Effect.fnUntraced(function* (
   call: EndpointCall,
@@ -161,19 +162,19 @@ export const replayAnswer = Effect.fnUntraced(function* (
   return yield* endpoint.respond(yield* Effect.orDie(Schema.decodeUnknownEffect(endpoint.result)(result)), input)
 })
 
-/** Writers of one stream wait for each other. SQLite has one writer at a time anyway. */
+/** Makes writers of one stream wait for each other. SQLite has a single writer anyway. */
 const lockCommandStreams = Effect.fnUntraced(function* (endpoint: CommandEndpoint, call: EndpointCall) {
   const store = yield* Store
   if (store.dialect === "pg") yield* lockFirst(streamsOfCommand(endpoint, call.params, call.request.body))
 })
-/** The streams that a command waits for where it begins. */
+/** Streams that a command locks at its start. */
 export const streamsOfCommand = (
   endpoint: CommandEndpoint,
   params: EndpointCall["params"],
   sent: EndpointCall["request"]["body"]
 ): ReadonlyArray<string> => {
   const first = Object.entries(endpoint.params)[0]
-  // As read, so that 7 and "7" name one stream; invalid values name none, and are refused later.
+  // Parsed values, so that 7 and "7" name one stream; invalid ones name none, and are refused later.
   const body =
     endpoint.streams === undefined || !isJsonObject(sent)
       ? {}
@@ -184,12 +185,12 @@ export const streamsOfCommand = (
   )
 }
 /**
- * Locks these streams until the transaction ends, waiting for other writers: for facts that learn late which streams
+ * Locks these streams until the transaction ends, waiting for other writers. For facts that find out late which streams
  * change.
  */
 export const lockStreams = (streams: ReadonlyArray<string>) => lockNames(streams)
 
-// From a method and a path to an answer, without any transport: the server's HTTP and the CLI's `api` both come here.
+// Handles a request by method and path without a transport: used by the HTTP server and the CLI's `api`.
 
 interface Matched {
   readonly endpoint: Endpoint
@@ -231,8 +232,8 @@ const rootOf = (catalogue: Catalogue): Branch => {
 const segmentsOf = (path: string): ReadonlyArray<string> => path.split("/").filter((segment) => segment !== "")
 
 /**
- * The endpoint of a method and path: literal segments before parameters. 404 for no such path, 405 with Allow for no
- * such verb.
+ * The endpoint for a method and path; literal segments take precedence over parameters. 404 if no path matches, 405
+ * with Allow if the method does not.
  */
 export const match = (catalogue: Catalogue, method: string, path: string): Matched | Rejection => {
   const segments: Array<string> = []
@@ -264,8 +265,7 @@ export const match = (catalogue: Catalogue, method: string, path: string): Match
   for (const { at, values } of leaves) {
     const found =
       at.endpoints.get(wanted) ??
-      // PATCH and PUT are one verb to most clients; where only one is declared the other means it (rules/conventions
-      // 8).
+      // PUT and PATCH are interchangeable if only one is declared (rules/conventions 8).
       (wanted === "PATCH" ? at.endpoints.get("PUT") : wanted === "PUT" ? at.endpoints.get("PATCH") : undefined)
     if (found !== undefined)
       return {
@@ -297,7 +297,7 @@ const answerQuery = Effect.fnUntraced(function* (call: EndpointCall): CommandRun
   const now = instantOf(yield* Clock.currentTimeMillis)
   const input = yield* prepare(call, now)
   const answered = call.endpoint.kind === "query" ? yield* call.endpoint.run(input) : yield* notFound()
-  // A list that ignores `view_id` has no views.
+  // A list that ignores `view_id` supports no views.
   if (
     call.request.method !== "POST" &&
     (valueOf(call.request.query, "view_id")?.trim() ?? "") !== "" &&
@@ -309,7 +309,7 @@ const answerQuery = Effect.fnUntraced(function* (call: EndpointCall): CommandRun
 const isPlainList = (body: Answer["body"]): boolean =>
   isJsonObject(body) && Array.isArray(Object.values(body)[0]) && !(isJsonObject(body["meta"]) && "view" in body["meta"])
 
-/** Matches and answers in one go, for a viewer already known. */
+/** Matches and dispatches a request for an authenticated viewer. */
 export const answer = (
   catalogue: Catalogue,
   request: Request,

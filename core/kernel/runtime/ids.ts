@@ -23,7 +23,7 @@ const sequenceName = (table: string): string => `ids_${table}`
 export const hasOwnIds = (table: Table): boolean => table.key === "id" && table.columns["id"]?.computed === true
 
 /**
- * Draws ids. On Postgres by a native sequence, which no writer waits for; on SQLite inside the one writer's
+ * Allocates ids: on Postgres from a native sequence, which does not block writers; on SQLite in the single writer's
  * transaction.
  */
 export const allocateIds = Effect.fnUntraced(function* (table: string, count: number) {
@@ -43,10 +43,10 @@ export const allocateIds = Effect.fnUntraced(function* (table: string, count: nu
   return Array.from({ length: count }, (_, index) => after - count + index)
 })
 
-/** Draws one id. */
+/** Allocates one id. */
 export const allocateId = (table: string) => Effect.map(allocateIds(table, 1), firstOf)
 
-/** Draws ids as unbroken runs, in order: concurrent writers may draw ids in between. */
+/** Allocates ids as contiguous ranges, in order: concurrent writers may allocate ids in between. */
 export const allocateIdRanges = Effect.fnUntraced(function* (table: string, count: number) {
   const store = yield* Store
   if (store.dialect === "pg") {
@@ -65,7 +65,7 @@ export const allocateIdRanges = Effect.fnUntraced(function* (table: string, coun
   return [{ from: after - count, to: after - 1 }]
 })
 
-/** Returns the last ids drawn, if no later one can have been drawn since. */
+/** Returns the ids allocated last, unless later ones may have been allocated since. */
 export const releaseIds = Effect.fnUntraced(function* (table: string, ids: ReadonlyArray<number>) {
   const store = yield* Store
   if (store.dialect === "pg" || ids.length === 0) return
@@ -76,7 +76,7 @@ export const releaseIds = Effect.fnUntraced(function* (table: string, ids: Reado
   ])
 })
 
-/** Makes a sequence for each table that lacks one and moves those that are behind past the highest id in use. */
+/** Creates missing sequences, and advances those behind the highest id in use. */
 export const ensureSequences = Effect.fnUntraced(function* (tables: ReadonlyArray<Table>) {
   const store = yield* Store
   const own = tables.filter(hasOwnIds).map(({ name }) => name)
@@ -94,7 +94,7 @@ export const ensureSequences = Effect.fnUntraced(function* (tables: ReadonlyArra
     else yield* advanceIdSequence(name, after)
   }
 })
-/** For tables that have rows. */
+/** The highest id of each table; tables without rows are absent. */
 const highestIds = Effect.fnUntraced(function* (store: StoreShape, tables: ReadonlyArray<string>) {
   const highest = new Map<string, number>()
   // SQLite joins at most 500 selects.
@@ -105,7 +105,7 @@ const highestIds = Effect.fnUntraced(function* (store: StoreShape, tables: Reado
   }
   return highest
 })
-/** The next id of each table that has a sequence, none of them drawn. */
+/** The next id of each sequence, without allocating any. */
 const nextOfSequences = Effect.fnUntraced(function* (store: StoreShape) {
   if (store.dialect !== "pg")
     return new Map((yield* store.find(id_sequences, {})).map(({ name, next }) => [name, next]))
@@ -121,7 +121,7 @@ const nextOfSequences = Effect.fnUntraced(function* (store: StoreShape) {
   return new Map(rows.map(({ name, next }) => [name, Number(next)]))
 })
 
-/** The next id of each table, none of them drawn. */
+/** The next id of each table, without allocating any. */
 export const nextIds = Effect.fnUntraced(function* (
   tables: ReadonlyArray<Table>
 ): Effect.fn.Return<ReadonlyArray<readonly [string, number]>, SqlError.SqlError, Store> {
@@ -129,7 +129,7 @@ export const nextIds = Effect.fnUntraced(function* (
   return tables.map(({ name }) => [name, next.get(name) ?? 1] as const)
 })
 
-/** From now on ids of this table begin at `next` at the lowest. */
+/** Ensures that ids of this table continue at `next` or above. */
 export const advanceIdSequence = Effect.fnUntraced(function* (table: string, next: number) {
   const store = yield* Store
   const name = sequenceName(table)
@@ -141,7 +141,7 @@ export const advanceIdSequence = Effect.fnUntraced(function* (table: string, nex
   else yield* store.run("update id_sequences set next = ? where name = ? and next < ?", [next, table, next])
 })
 
-/** The next number of a document sequence. Its row stays locked until the transaction ends: no gap, no double. */
+/** The next number of a document sequence. Its row stays locked until the transaction ends: no gaps, no duplicates. */
 export const nextDocumentNumber = (store: StoreShape, sequence: string): Effect.Effect<number, SqlError.SqlError> => {
   const [first, second] = store.dialect === "pg" ? ["$1", "$1"] : ["?1", "?1"]
   return Effect.map(

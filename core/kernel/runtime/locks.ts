@@ -1,9 +1,8 @@
 /**
- * Named locks of the transaction, for streams and claimed goods (Postgres; SQLite has one writer at a time). A command
- * waits for locks only where it begins, in one fixed order, so commands never deadlock. A lock found necessary later is
- * taken only if it is free (`lockIfFree`). Otherwise the command releases all locks and restarts, and waits for that
- * lock as well before it reads anything. Use `lockNames` alone only for names whose holders never wait for this
- * command.
+ * Named transaction locks for streams and claimed goods (Postgres; SQLite has a single writer). A command waits for
+ * locks only at its start and in a fixed order, so commands never deadlock. Locks needed later are taken only if free
+ * (`lockIfFree`); otherwise the command restarts and waits for them first. Use `lockNames` alone only for names whose
+ * holders never wait for this command.
  */
 import { Context, Effect } from "effect"
 import { SqlError } from "effect/sql"
@@ -11,9 +10,9 @@ import { Store } from "../store/store.ts"
 
 /** State shared by the attempts at one transaction. */
 export interface LocksWanted {
-  /** Names that earlier attempts found taken. */
+  /** Names that earlier attempts found locked. */
   readonly names: Set<string>
-  /** After too many failed attempts the command waits like any other, and the database breaks the deadlock. */
+  /** True after too many attempts: the command then waits for any lock, and the database resolves deadlocks. */
   waits: boolean
 }
 /** Undefined if the transaction is not retried. */
@@ -21,7 +20,7 @@ export const LocksWanted = Context.Reference<LocksWanted | undefined>("flightcas
   defaultValue: () => undefined
 })
 
-/** Postgres holds some thousands of locks for all transactions together. */
+/** Postgres has room for a few thousand locks over all transactions. */
 const wanted_max = 2_000
 
 // Names come from the request, unchecked: Postgres refuses a NUL and half a surrogate pair, even in a lock.
@@ -29,7 +28,7 @@ const inOrder = (names: ReadonlyArray<string>): ReadonlyArray<string> =>
   [...new Set(names.map((one) => one.replaceAll("\u0000", "").toWellFormed()))].sort()
 
 interface How {
-  /** Shared with other readers under this name. */
+  /** A shared lock, which does not exclude other shared ones. */
   readonly shared?: boolean
 }
 const locking = (kind: "" | "try_", { shared = false }: How): string =>
@@ -40,7 +39,7 @@ export const lockNames = Effect.fnUntraced(function* (names: ReadonlyArray<strin
   const store = yield* Store
   if (store.dialect !== "pg") return
   const named = inOrder(names)
-  // One statement locks them in the order of the list: every writer locks in the same order, so that none deadlock.
+  // One statement, in the order of the list: every writer locks in the same order, which avoids deadlocks.
   if (named.length === 1) yield* store.run(`select ${locking("", how)}(hashtextextended($1, 0))`, named)
   else if (named.length > 1) {
     yield* store.run(
@@ -50,14 +49,14 @@ export const lockNames = Effect.fnUntraced(function* (names: ReadonlyArray<strin
   }
 })
 
-/** Where a transaction begins: waits for these names, and for those that its earlier attempts found taken. */
+/** Call at the start of a transaction: locks these names and those that earlier attempts found locked. */
 export const lockFirst = Effect.fnUntraced(function* (names: ReadonlyArray<string>): Store.Reads<void> {
   yield* lockNames([...names, ...((yield* LocksWanted)?.names ?? [])])
 })
 
 /**
  * Locks these names until the transaction ends if they are free; otherwise the transaction restarts and waits for them
- * at its beginning.
+ * at its start.
  */
 export const lockIfFree = Effect.fnUntraced(function* (names: ReadonlyArray<string>, how: How = {}): Store.Reads<void> {
   const store = yield* Store
@@ -73,7 +72,7 @@ export const lockIfFree = Effect.fnUntraced(function* (names: ReadonlyArray<stri
     [JSON.stringify(named)]
   )
   if (rows.length === 0) return
-  // Locks for reading are shared, and wait only for writers.
+  // Shared locks wait only for writers, so only locked names are remembered.
   for (const name of how.shared === true ? rows.map((row) => row.name) : named) wanted.names.add(name)
   if (wanted.names.size > wanted_max) wanted.waits = true
   return yield* new SqlError.SqlError({

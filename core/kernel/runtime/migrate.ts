@@ -1,4 +1,4 @@
-/** Runs the migrations that a database lacks, by Effect's Migrator. Loaded only where there are some to run. */
+/** Runs pending migrations, by Effect's Migrator. Loaded only if there are any. */
 import { Effect } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import * as Migrator from "effect/sql/Migrator"
@@ -6,8 +6,8 @@ import { MigrationFailed, migrations_table, type TableMigration } from "../store
 import type { StoreShape } from "../store/store.ts"
 
 /**
- * Part of the caller's transaction, alone on the database. `before`: the tables that were there when it began; others
- * were made in it, in their present form.
+ * Runs in the caller's transaction, which has exclusive access. `before`: tables that existed when it began; tables
+ * created since have their current form.
  */
 export const migrate = (
   store: StoreShape,

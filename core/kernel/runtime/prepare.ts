@@ -1,6 +1,5 @@
 /**
- * From a matched request to the input of its endpoint: 404 for rows of the path, 403, then 422 for the body
- * (rules/conventions 1).
+ * Prepares the input of a matched endpoint: 404 for rows of the path, 403, then 422 for the body (rules/conventions 1).
  */
 import { Effect } from "effect"
 import { CommandRuntime, type Endpoint, type Input, type Params, type Request } from "../endpoints/endpoint-types.ts"
@@ -15,7 +14,7 @@ import { Store } from "../store/store.ts"
 import { type AnyRow, type Table, wordsOf } from "../tables/table.ts"
 import { visibleColumnsOf } from "../tables/visibility.ts"
 
-/** A matched request, and who makes it. */
+/** A matched request and its caller. */
 export interface EndpointCall {
   readonly endpoint: Endpoint
   readonly params: { readonly [name: string]: string }
@@ -23,8 +22,8 @@ export interface EndpointCall {
   readonly viewer: Viewer
 }
 /**
- * 404 for rows of the path, then 403, then 404 for tables hidden from this user; the body is not checked. Returns the
- * rows by parameter.
+ * Checks the caller, not the body: 404 for rows of the path, 403, then 404 for tables hidden from this user. Returns
+ * the rows by parameter.
  */
 export const authorizeCall = Effect.fnUntraced(function* ({
   endpoint,
@@ -39,8 +38,8 @@ export const authorizeCall = Effect.fnUntraced(function* ({
   return rows
 })
 /**
- * 404 for a table of which this user sees nothing, as on their device, which receives none of its rows. Endpoints that
- * check the viewer themselves, or are open to everybody, decide on their own.
+ * 404 for a table that is hidden from this user, as their device receives none of its rows. Endpoints that check the
+ * viewer themselves or are public are exempt.
  */
 const checkSight = (endpoint: Endpoint, viewer: Viewer): Effect.Effect<void, Rejection> => {
   for (const { table } of Object.values(endpoint.params as Params)) {
@@ -51,7 +50,7 @@ const checkSight = (endpoint: Endpoint, viewer: Viewer): Effect.Effect<void, Rej
   return Effect.void
 }
 
-/** The input of an endpoint: 404, then 403, then 422, the order every endpoint answers in (rules/conventions 1). */
+/** The endpoint's input; fails with 404, 403 or 422, in this order (rules/conventions 1). */
 export const prepare = Effect.fnUntraced(function* (
   call: EndpointCall,
   now: string,
@@ -110,13 +109,13 @@ const pathRows = Effect.fnUntraced(function* (endpoint: Endpoint, params: { read
   return rows
 })
 const noSuch = (table: Table): string => `No such ${wordsOf(table)}.`
-/** An id as a path gives it; anything that is no positive integer names no row. */
+/** Parses an id in a path; undefined for anything but a positive integer. */
 const rowId = (text: string | undefined): number | undefined =>
   text !== undefined && /^[1-9]\d{0,15}$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : undefined
 
-/** The 403 of deactivated users, and of their devices. */
+/** The 403 for deactivated users and their devices. */
 export const deactivated_message = "This account has been deactivated."
-/** Deactivated account, then permission, then ability, each 403. */
+/** 403 for a deactivated account, a missing permission or a missing ability, in this order. */
 export const checkPermission = (endpoint: Endpoint, viewer: Viewer): Effect.Effect<void, Rejection> => {
   if (!viewer.is_active) return Effect.fail(forbidden(deactivated_message))
   const permissions = asList(endpoint.permission)
@@ -133,9 +132,8 @@ const asList = (value: string | ReadonlyArray<string> | null): ReadonlyArray<str
   value === null ? [] : typeof value === "string" ? [value] : value
 
 /**
- * Query parameters as a body. Of a plain name the last value counts, and all of `name[]`. Parameters that hold several
- * values take them as filters do: separated by commas (`ids=1,2`), repeated (`ids=1&ids=2`) or in brackets
- * (`ids[]=1&ids[]=2`).
+ * Query parameters as a body. The last value of a plain name counts, and all values of `name[]`. Lists may be separated
+ * by commas (`ids=1,2`), repeated (`ids=1&ids=2`) or in brackets (`ids[]=1&ids[]=2`).
  */
 const queryBody = (request: Request, fields: Fields): JsonObject => {
   const body: { [name: string]: string | Array<string> } = {}
@@ -147,7 +145,7 @@ const queryBody = (request: Request, fields: Fields): JsonObject => {
     const bracketed = key.startsWith("q[") ? undefined : /^(.*)\[\d*\]$/.exec(key)?.[1]
     if (bracketed !== undefined) add(bracketed, [value])
     else if (!Object.hasOwn(fields, key) || fields[key]?.type.kind !== "list") body[key] = value
-    // Nothing after the equals sign is no value, not one empty text.
+    // An empty value means no values, not one empty text.
     else if (value.trim() === "") body[key] ??= value
     else {
       const values = value.split(",").map((one) => one.trim())
@@ -158,8 +156,8 @@ const queryBody = (request: Request, fields: Fields): JsonObject => {
 }
 
 /**
- * 422 for ids in the body that name no row. `lock`: rows a command is about to refer to stay locked, so that they are
- * still there when it commits. One query a table.
+ * 422 for ids in the body without a row; one query per table. `lock`: keeps the rows from being deleted until the
+ * command commits.
  */
 const missingReferences = Effect.fnUntraced(function* (references: ReadonlyArray<Reference>, lock: boolean) {
   const store = yield* Store

@@ -1,6 +1,6 @@
 /**
- * References in commands: the 422 for rows in use, events that clear lists, rows locked until the commit; and the scan
- * for references to missing rows.
+ * References in commands: 422 for rows in use, events that clear lists, locks on referenced rows; and the scan for
+ * references to missing rows.
  */
 import { Effect } from "effect"
 import { SqlError } from "effect/sql"
@@ -15,8 +15,8 @@ import { Store, type StoreShape } from "../store/store.ts"
 import { type AnyRow, type RowChange, type Table, type Where, wordsOf } from "../tables/table.ts"
 
 /**
- * Rows that a command deletes, by table; `along` are those deleted with their parent, which a projection does not see
- * individually.
+ * Rows that a command deletes, by table; `along`: those deleted with their parent, which the projection's changes do
+ * not list one by one.
  */
 interface DeletedRows {
   readonly ids: ReadonlyArray<number>
@@ -24,12 +24,12 @@ interface DeletedRows {
 }
 type Deleted = ReadonlyMap<Table, DeletedRows>
 
-/** The parts of the catalogue that references are about. */
+/** The parts of the catalogue that the checks need. */
 interface Declared {
   readonly references: References
   readonly table: (name: string) => Table
 }
-/** Changes of events about to be recorded, used by both checks. */
+/** Row changes of events about to be recorded, for both checks. */
 export const changesOf = (
   projection: Projection,
   events: ReadonlyArray<NewEvent>,
@@ -51,9 +51,7 @@ export const cascadeDeletions = Effect.fnUntraced(function* (
   const refusal = yield* stillInUse(references, deleted, viewer, table)
   return refusal === undefined ? yield* clearedEvents(references, deleted) : yield* refusal
 })
-/**
- * On Postgres: waits for transactions that are about to refer to these rows; later ones then see that they are deleted.
- */
+/** Waits for transactions that are about to refer to these rows; later ones see the deletion. Postgres only. */
 const lockDeleted = Effect.fnUntraced(function* (deleted: Deleted) {
   const store = yield* Store
   if (store.dialect !== "pg") return
@@ -82,14 +80,14 @@ const isMet = (where: ColumnValues, values: AnyRow): boolean =>
   Object.entries(where).every(([name, wanted]) =>
     Array.isArray(wanted) ? wanted.some((one) => one === values[name]) : (values[name] ?? null) === wanted
   )
-/** Whether a new row is in use by its own columns; false where that depends on another row. */
+/** Whether a new row counts as holder, by its own columns; false if that depends on another row. */
 const counts = ({ rule }: Reference, values: AnyRow): boolean =>
   rule?.while_of === undefined && (rule?.while === undefined || rule.while.some((one) => isMet(one, values)))
-/** A list may name rows deleted by an earlier release; a recent deletion is concurrent. */
+/** Tolerance: a list may name rows deleted by an earlier release; a deletion this recent is concurrent. */
 const at_once_ms = 60_000
 /**
- * On Postgres: rows that the events refer to are locked until the commit, as by a foreign key, whether a body or a rule
- * named them. If one was deleted meanwhile, the transaction is retried with fresh reads.
+ * Locks the rows that the events refer to until the commit, like a foreign key. If one was deleted meanwhile, the
+ * transaction is retried. Postgres only.
  */
 export const lockReferencedRows = Effect.fnUntraced(function* (
   { references, table: tableNamed }: Declared,
@@ -140,7 +138,7 @@ export const lockReferencedRows = Effect.fnUntraced(function* (
   }
 })
 
-/** Rows of referenced tables that these changes delete. Reads only where rows are deleted with their parent. */
+/** Rows that these changes delete, for referenced tables. Queries only if rows are deleted with their parent. */
 const deletedBy = Effect.fnUntraced(function* (references: References, changes: ReadonlyArray<RowChange>) {
   const deleted = new Map<Table, { readonly ids: Set<number>; readonly along: Set<number> }>()
   const goes = (table: Table, id: unknown, along = false): void => {
@@ -167,7 +165,7 @@ const deletedBy = Effect.fnUntraced(function* (references: References, changes: 
   return new Map([...deleted].map(([table, { along, ids }]) => [table, { ids: [...ids], along }])) as Deleted
 })
 
-/** Events that take deleted rows out of the lists that name them, and rows that went along out of any column. */
+/** Events that remove deleted rows from lists, and rows deleted with their parent from any column. */
 const clearedEvents = Effect.fnUntraced(function* (references: References, deleted: Deleted) {
   const store = yield* Store
   const events: Array<NewEvent> = []
@@ -203,7 +201,7 @@ const clearedEvent = (holder: Table, row: AnyRow & { readonly id: number }, set:
   })
 }
 
-/** The 422 for the first row that is still in use; undefined when none is. */
+/** The 422 for the first row still in use; undefined if none is. */
 const stillInUse = Effect.fnUntraced(function* (
   references: References,
   deleted: Deleted,
@@ -237,7 +235,7 @@ const inUseRejection = (
   )
 }
 
-/** Rows that name one of these ids; with `counting`, only those that hold them back. */
+/** Rows that refer to these ids; with `counting`, only those that prevent deletion. */
 const holders = Effect.fnUntraced(function* (
   store: StoreShape,
   one: Reference,
@@ -291,10 +289,7 @@ const countsSql = (
   ]
 }
 
-/**
- * Holders of the row `from` that would name `into` a second time once the two are merged, by the name of their table.
- * One query a table.
- */
+/** Rows that would name `into` twice once `from` is merged into it, by table. One query per table. */
 export const doublesOf = Effect.fnUntraced(function* (
   references: References,
   table: Table,
@@ -311,7 +306,7 @@ export const doublesOf = Effect.fnUntraced(function* (
   return doubled
 })
 
-/** A reference to a row that is not there, in words. */
+/** A reference to a missing row, for messages. */
 interface DanglingReference {
   readonly holder: string
   readonly id: unknown
@@ -320,8 +315,7 @@ interface DanglingReference {
   readonly missing: unknown
 }
 /**
- * Walks every reference of every table. Holders that count must name rows that are there and not deleted; `keep` is for
- * the past.
+ * Scans all references. Holders that count must name rows that exist and are not deleted; `keep` references may not.
  */
 export const danglingReferences = Effect.fnUntraced(function* (
   references: References,
@@ -338,7 +332,7 @@ export const danglingReferences = Effect.fnUntraced(function* (
     const past = rule === undefined || onDeleteEffect(one) === "keep"
     if (past && rule?.on_delete !== "refuse" && !target.soft_delete) continue
     const bound = bindings(store.dialect)
-    // Rows deleted along stay archived, with their references.
+    // Rows deleted with their parent stay archived and keep their references.
     const archived = onDeleteEffect(one) === "delete" && holder.soft_delete ? [`${quote("deleted_at")} is null`] : []
     const counts = past && rule?.on_delete === "refuse" ? countsSql(one, store, bound, tableNamed) : []
     const where = [whereSql(holder, one.where, store.dialect, bound), ...archived, ...counts].join(" and ")

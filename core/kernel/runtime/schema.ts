@@ -18,14 +18,14 @@ import { type Json, type JsonObject, text } from "../fields/field.ts"
 import { type MigrationFailed, migrations_table, migrationsOf, type TableMigration } from "../store/table-migration.ts"
 import { createTable } from "../store/dialect.ts"
 
-// Reference data of releases later than a database. The journal records which seeds a database has: it is part of every
-// backup and export. Deleted rows do not come back.
+// Seeds of later releases. The journal records which seeds a database has, so backups and exports include them. Deleted
+// rows are not seeded again.
 
-/** All that is written into an empty database by its first release. */
+/** Command id prefix of seeds: the first release's seeds are recorded under `seed`. */
 const at_first = "seed"
 const seedId = (slice: Slice, version: number): string => `${at_first}:${slice.name}:${version}`
 
-/** Events recorded together under one command id; they are built when the seeds before them are in the tables. */
+/** Seed events recorded under one command id; built once the preceding seeds are projected. */
 interface SeedPart {
   readonly command_id: string
   readonly events: StoreRead<ReadonlyArray<NewEvent>>
@@ -54,7 +54,7 @@ const initialSeeds = (catalogue: Catalogue, at: string, more: ReadonlyArray<NewE
   ...laterSeeds(catalogue, at)
 ]
 
-/** Appends missing seeds, once. Runs in the caller's transaction, which makes other servers wait. */
+/** Records missing seeds, once. Runs in the caller's transaction, which blocks other servers. */
 const applySeedAdditions = Effect.fnUntraced(function* (catalogue: Catalogue, at: string) {
   const store = yield* Store
   const first_seeds = firstSeeds(catalogue, at),
@@ -82,16 +82,14 @@ const applySeedAdditions = Effect.fnUntraced(function* (catalogue: Catalogue, at
           })
         )
       )
-      // A user has created the same by hand: theirs stays.
+      // A user has created the same row by hand: it is kept.
       if (Result.isFailure(given) && !(constraintRejection(given.failure, catalogue.tables) instanceof Rejection))
         return yield* given.failure
     }
   }
 })
 
-/**
- * Seeds have fixed ids. If those of a table are in use, or leased to devices, new ones are drawn and references follow.
- */
+/** Seeds have fixed ids. If some are in use or leased to devices, new ones are allocated and references adjusted. */
 const withFreeIds = Effect.fnUntraced(function* (catalogue: Catalogue, events: ReadonlyArray<NewEvent>) {
   const tableOf = (event: NewEvent): Table | undefined =>
     catalogue.tables.find((table) => hasOwnIds(table) && event.type === `${table.entity}.created`)
@@ -125,8 +123,8 @@ const withFreeIds = Effect.fnUntraced(function* (catalogue: Catalogue, events: R
 })
 
 /**
- * Raised with each release whose databases an older one must not open for other reasons than its checks find: an
- * unknown migration (releases up to 0.1 do not check these).
+ * Format version of a database. Raise it if older releases must not open the database and would not notice: releases up
+ * to 0.1 do not check for unknown migrations.
  */
 export const schema_version = 2
 
@@ -135,7 +133,7 @@ export const meta = plainTable("flightcase_meta", "key", { key: text(), value: t
 export class NewerSchema extends Data.TaggedError("NewerSchema")<{ readonly message: string }> {}
 
 type RuntimeRole = "server" | "replica"
-/** Tables of a runtime that are not folded from the journal. */
+/** Tables that a runtime of this role has outside the journal's projection. */
 export const nonProjectedTables = (catalogue: Catalogue, role: RuntimeRole): ReadonlyArray<Table> => [
   meta,
   ...journal_tables,
@@ -145,16 +143,13 @@ export const nonProjectedTables = (catalogue: Catalogue, role: RuntimeRole): Rea
 const fingerprintOf = (catalogue: Catalogue, store: StoreShape): string =>
   catalogue.tables.flatMap((table) => createTable(table, store.dialect)).join(";\n")
 
-/** Whether the folded tables are as this release declares them. */
+/** Whether the projected tables are as this release declares them. */
 export const tablesAreCurrent = Effect.fnUntraced(function* (catalogue: Catalogue) {
   const store = yield* Store
   return (yield* storedMeta(store, "tables")) === fingerprintOf(catalogue, store)
 })
 
-/**
- * Makes or brings forward everything, in one transaction, and changes nothing where that fails. Says whether the
- * database was empty.
- */
+/** Creates or upgrades everything in one transaction, or changes nothing. Returns whether the database was empty. */
 export const ensureSchema = Effect.fnUntraced(function* (
   catalogue: Catalogue,
   role: RuntimeRole
@@ -166,7 +161,7 @@ export const ensureSchema = Effect.fnUntraced(function* (
   return yield* store.transaction(
     Effect.gen(function* () {
       yield* lockDatabase
-      // Another process, of another release perhaps, may have been at it while this one waited.
+      // Checked again under the lock: another process, perhaps of another release, may have upgraded it meanwhile.
       yield* refuseNewer(store, migrations)
       yield* bringForward(store, catalogue, role, migrations)
       const fresh = (yield* storedMeta(store, "schema_version")) === undefined
@@ -184,7 +179,7 @@ export const ensureSchema = Effect.fnUntraced(function* (
   )
 })
 
-/** A release does not open tables of unknown form, projected or not. */
+/** Refuses databases of newer releases, whose tables may have unknown columns. */
 const refuseNewer = Effect.fnUntraced(function* (store: StoreShape, known: ReadonlyArray<TableMigration>) {
   const version = Number((yield* storedMeta(store, "schema_version")) ?? 0)
   if (version > schema_version) {
@@ -218,25 +213,20 @@ const isCurrent = Effect.fnUntraced(function* (
   )
 })
 
-/**
- * Removes the time limits from the rest of the caller's transaction: a database is upgraded completely or not at all.
- */
+/** Disables time limits for the rest of the caller's transaction: an upgrade must not stop halfway. */
 export const withoutTimeouts: Effect.Effect<void, SqlError.SqlError, Store> = Effect.flatMap(Store, (store) =>
   store.dialect === "pg"
     ? Effect.asVoid(store.run("set local lock_timeout = 0; set local statement_timeout = 0"))
     : Effect.void
 )
-/** The same, one process after the other. */
+/** Disables time limits and locks the database: one process at a time upgrades it. */
 export const lockDatabase: Effect.Effect<void, SqlError.SqlError, Store> = Effect.flatMap(Store, (store) =>
   store.dialect === "pg"
     ? Effect.andThen(withoutTimeouts, Effect.asVoid(store.run("select pg_advisory_xact_lock(4480)")))
     : Effect.void
 )
 
-/**
- * Makes the tables outside the journal that are not there, and migrates those that are. Runs in the caller's
- * transaction, alone on the database.
- */
+/** Creates missing tables outside the journal and migrates existing ones. Needs the caller's exclusive transaction. */
 const bringForward = Effect.fnUntraced(function* (
   store: StoreShape,
   catalogue: Catalogue,
@@ -271,10 +261,10 @@ const storedMeta = Effect.fnUntraced(function* (store: StoreShape, key: string) 
   if (!(yield* tablesIn(store)).has(meta.name)) return undefined
   return (yield* store.get(meta, key))?.value
 })
-/** Identifies this journal; a replica of another epoch syncs from the start. */
+/** Id of this journal; replicas of another epoch sync from the start. */
 export const epochOf = (store: StoreShape): Effect.Effect<string, SqlError.SqlError> =>
   Effect.map(store.get(meta, "epoch"), (row) => row?.value ?? "0")
-/** Makes it a new journal: replicas sync again from the start. */
+/** Starts a new epoch: all replicas sync from the start. */
 export const beginEpoch = (store: StoreShape, at: string): Effect.Effect<void, SqlError.SqlError> =>
   setMeta(store, "epoch", at.replace(/[^0-9]/g, ""))
 const setMeta = (store: StoreShape, key: string, value: string): Effect.Effect<void, SqlError.SqlError> =>
@@ -288,12 +278,12 @@ const dropTables = Effect.fnUntraced(function* (store: StoreShape, catalogue: Ca
   const before = (yield* storedMeta(store, "tables")) ?? ""
   const names = new Set([...before.matchAll(/create (?:virtual )?table "([^"]+)"/g)].flatMap((found) => found[1] ?? []))
   for (const table of catalogue.tables) names.add(table.name)
-  // After the tables: in Postgres these are indexes, gone with theirs.
+  // After their tables, as in Postgres these are indexes that are dropped with the table.
   for (const table of catalogue.tables) if (table.searched !== undefined) names.add(searchTable(table))
   for (const name of names) yield* store.run(`drop table if exists "${name}"`)
 })
 
-/** Projects the complete journal into the (empty) tables, page by page. */
+/** Projects the entire journal into empty tables, page by page. */
 export const projectJournal = Effect.fnUntraced(function* (catalogue: Catalogue) {
   const store = yield* Store
   for (let position = 0; ;) {
@@ -304,7 +294,7 @@ export const projectJournal = Effect.fnUntraced(function* (catalogue: Catalogue)
   }
 })
 
-/** Empties every projected table and projects the journal again: the same rows must come out. */
+/** Empties the projected tables and projects the journal again, which must give the same rows. */
 export const rebuild = Effect.fnUntraced(function* (catalogue: Catalogue) {
   yield* Store.transaction(
     Effect.gen(function* () {
@@ -316,8 +306,8 @@ export const rebuild = Effect.fnUntraced(function* (catalogue: Catalogue) {
 })
 
 /**
- * Writes the reference data of an empty database as events, and missing later seeds into any other; each once. Ids in
- * seeds are fixed; sequences continue after them.
+ * Records the reference data of an empty database, or seeds that an existing one lacks. Ids in seeds are fixed;
+ * sequences continue after them.
  */
 export const seed = Effect.fnUntraced(function* (catalogue: Catalogue, at: string, more: ReadonlyArray<NewEvent> = []) {
   const store = yield* Store

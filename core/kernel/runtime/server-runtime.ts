@@ -11,13 +11,13 @@ import { Store } from "../store/store.ts"
 
 interface ServerRuntimeOptions {
   readonly catalogue: Catalogue
-  /** Chance comes from outside: a new UUID v7. */
+  /** Returns a new UUID v7; passed in because core is pure. */
   readonly commandId: () => string
-  /** Without it no secret can be set. */
+  /** Without it, secrets cannot be set. */
   readonly secrets?: SecretBox
 }
 
-/** Reads the settings that were changed and lays them over the defaults. */
+/** The settings: stored values over the defaults. */
 export const storedSettings = (catalogue: Catalogue) =>
   Effect.gen(function* () {
     return settingsFrom(catalogue.settings, yield* Store.find(settings_table, {}))

@@ -1,7 +1,6 @@
 /**
- * Applies row changes in few statements. New rows are collected and inserted together; so are changes of rows by key,
- * and deletions by parent. A change of a collected row is applied in memory. Changes separated by a constraint are
- * applied at once, in order.
+ * Applies row changes in few statements: inserts, updates by key and deletions by parent are batched, and changes of
+ * unwritten rows applied in memory. Changes that touch a constraint are applied one at a time, in order.
  */
 import { itemAt } from "../../values/text.ts"
 import type { AnyRow, Key, RowChange, Table, Where } from "../tables/table.ts"
@@ -11,7 +10,7 @@ import { bindings, chunked, inPowersOfTwo, type Insert, quote } from "./statemen
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
 
-// Changing many rows by their keys: those that get the same columns travel in one statement.
+// Updates of many rows by key: rows that set the same columns share a statement.
 
 interface KeyedSet {
   readonly key: Key
@@ -19,7 +18,7 @@ interface KeyedSet {
 }
 
 const constrained = new WeakMap<Table, ReadonlySet<string>>()
-/** Does a change of these columns meet a constraint between rows, so that the order of changes counts? */
+/** Whether these columns are part of a constraint between rows, so that the order of changes matters. */
 const isConstrained = (table: Table, set: AnyRow): boolean => {
   let columns = constrained.get(table)
   if (columns === undefined) {
@@ -43,7 +42,7 @@ const isConstrained = (table: Table, set: AnyRow): boolean => {
 const rows_bound_max = 64
 const rows_sent_max = 2_000
 
-/** Rows of one table that one statement changes; each row is named once. */
+/** Groups updates into statements; a statement contains each row once. */
 const updatesOf = (rows: ReadonlyArray<KeyedSet>, dialect: Dialect): ReadonlyArray<ReadonlyArray<KeyedSet>> =>
   [...Map.groupBy(rows, ({ set }) => Object.keys(set).join()).values()].flatMap((alike) =>
     alike.length === 1
@@ -76,7 +75,7 @@ const bound = (table: Table, rows: ReadonlyArray<KeyedSet>): Insert => {
   }
 }
 
-/** One value for all rows, and one text whatever their number. */
+/** All rows in one JSON parameter, so that the statement's text is the same for any number. */
 const sent = (table: Table, rows: ReadonlyArray<KeyedSet>): Insert => {
   const whole = rows.map(({ key, set }) => {
     const row: { [column: string]: unknown } = { [table.key]: key }
@@ -104,24 +103,24 @@ interface WriteOperations {
   readonly insertRows: (table: Table, rows: ReadonlyArray<AnyRow>) => Sql
   readonly sendOne: (table: Table, key: Key, statement: Insert) => Sql
   readonly sendMany: (table: Table, statement: Insert) => Sql
-  /** One change by itself. */
+  /** Applies one change. */
   readonly change: (one: Exclude<RowChange, { op: "insert" }>) => Sql
 }
 
-/** Deletions with equal conditions but for one column, whose values are collected. */
+/** Deletions whose conditions differ only in the value of one column, which are collected. */
 interface PendingDelete {
   readonly fixed: Where
   readonly column: string
   readonly values: Set<string | number>
 }
-/** Changes of one table that are not written yet; written in this order. */
+/** Pending changes of one table, applied in this order. */
 interface WriteBatch {
   pending_delete: PendingDelete | undefined
   inserts: Map<unknown, AnyRow>
   updates: Map<Key, AnyRow>
   index: BatchIndex | undefined
 }
-/** Keys of rows that are not written yet, by the value of a column. */
+/** Keys of unwritten rows, by the value of a column. */
 interface BatchIndex {
   readonly column: string
   readonly keys: Map<unknown, Array<unknown>>
@@ -175,7 +174,7 @@ const flush = Effect.fnUntraced(function* (operations: WriteOperations, table: T
   yield* flushUpdates(operations, table, waiting)
 })
 
-/** Statement that must run first; undefined if the change can wait. */
+/** Adds a change to the batch. Returns a statement that must run first; undefined if the change can wait. */
 const collect = (operations: WriteOperations, next: RowChange, waiting: WriteBatch): Sql | undefined => {
   const { change, insertRows } = operations
   const { inserts: rows, updates: sets } = waiting
@@ -183,7 +182,7 @@ const collect = (operations: WriteOperations, next: RowChange, waiting: WriteBat
   switch (next.op) {
     case "insert": {
       const key = next.row[table.key] as Key
-      // Changes of a row that was not there yet changed nothing.
+      // Updates collected before the row's insert had no effect.
       sets.delete(key)
       if (!rows.has(key)) {
         rows.set(key, next.row)
@@ -191,7 +190,7 @@ const collect = (operations: WriteOperations, next: RowChange, waiting: WriteBat
           addToIndex(waiting.index, storedValue(table, next.row, waiting.index.column), key)
         return undefined
       }
-      // The second of one key is the database's to refuse.
+      // The database must refuse a second row with the same key.
       return table.on_conflict_ignore
         ? undefined
         : inSequence(flushDeletes(operations, table, waiting), insertRows(table, [next.row]))
@@ -253,7 +252,7 @@ export const makeBatchWriter = (operations: WriteOperations): ((changes: Readonl
   })
 const inSequence = (...steps: ReadonlyArray<Sql>): Sql => Effect.forEach(steps, (step) => step, { discard: true })
 
-/** Keys of unwritten rows with the value, found by an index; some may no longer have it or be deleted. */
+/** Keys of unwritten rows by a column's value, from an index; some may have changed or been deleted since. */
 const keysMatching = (table: Table, waiting: WriteBatch, { column, values }: PendingDelete): ReadonlyArray<unknown> => {
   if (waiting.inserts.size === 0) return []
   if (waiting.index?.column !== column) {
@@ -269,7 +268,7 @@ const addToIndex = ({ keys }: BatchIndex, value: unknown, key: unknown): void =>
   else others.push(key)
 }
 
-/** A row that waits to be inserted, with a change done to it. */
+/** An unwritten row after a change. */
 const changed = (table: Table, row: AnyRow, set: AnyRow): AnyRow => {
   const next: { [column: string]: unknown } = { ...row }
   for (const name of Object.keys(set)) {
@@ -279,12 +278,12 @@ const changed = (table: Table, row: AnyRow, set: AnyRow): AnyRow => {
   return next
 }
 
-/** Types whose values are equal if they are the same in memory. */
+/** Types whose stored values are equal if their in-memory values are. */
 const plain_kinds: ReadonlySet<string> = new Set(["integer", "ref", "code", "choice", "boolean"])
-/** Conditions that rows in memory can be held against: plain values of plain columns; one is a number or a text. */
+/** Conditions as a collectable deletion, if rows in memory can be compared: plain values, one a number or a text. */
 const asPendingDelete = (table: Table, where: Where): PendingDelete | undefined => {
   const names = Object.keys(where).sort()
-  // Rows of one kind and many parents: it is the parents that add up.
+  // Collect the last numeric column: typically the parent's id, while the kind stays fixed.
   const column = names.findLast((name) => typeof where[name] === "number") ?? names.at(-1)
   const value = column === undefined ? undefined : where[column]
   const isPlain = names.every((name) => {

@@ -1,4 +1,4 @@
-/** The two dialects, in one place: column types, how a value goes in and comes out, and the statements that differ. */
+/** The two SQL dialects: column types, value conversion, and the statements that differ. */
 import { fromScaled, toScaled } from "../../values/decimal.ts"
 import type { Field } from "../fields/field.ts"
 import { caseFoldedName, caseFoldedValue, isSearchable, type Table } from "../tables/table.ts"
@@ -6,7 +6,7 @@ import { searchIndex } from "./search-index.ts"
 
 export type Dialect = "sqlite" | "pg"
 
-/** `json` columns hold any document; lists, objects and maps are stored as one. */
+/** Whether the column is stored as JSON: `json` fields, lists, objects. */
 export const isDocument = (field: Field): boolean =>
   field.type.kind === "json" || field.type.kind === "list" || field.type.kind === "object"
 
@@ -50,7 +50,7 @@ export const decodeValue = (field: Field, value: unknown, dialect: Dialect): unk
     : value
 
 const quote = (name: string): string => `"${name}"`
-/** As Postgres keeps it: 63 bytes of a name, the rest is dropped. */
+/** Name of a unique constraint, cut to Postgres's limit of 63 characters. */
 export const uniqueName = (table: string, columns: ReadonlyArray<string>): string =>
   `${table}_${columns.join("_")}_unique`.slice(0, 63)
 const indexName = (table: string, columns: ReadonlyArray<string>): string => `${table}_${columns.join("_")}_index`
@@ -63,7 +63,7 @@ const columnsSql = (table: Table, dialect: Dialect): Array<string> =>
   })
 
 const created = { sqlite: new WeakMap<Table, ReadonlyArray<string>>(), pg: new WeakMap<Table, ReadonlyArray<string>>() }
-/** The statements that make a table with all it carries, in order. Written once for each table: every opening asks. */
+/** The statements that create a table with its indexes and constraints, in order. Cached, as each start needs them. */
 export const createTable = (table: Table, dialect: Dialect): ReadonlyArray<string> => {
   const known = created[dialect].get(table) ?? createTableStatements(table, dialect)
   created[dialect].set(table, known)
@@ -142,7 +142,7 @@ export const rowDecoder = (
     dialect === "sqlite" ? Object.entries(table.columns).filter(([, field]) => field.type.kind === "decimal") : []
   return (row) => {
     for (const duplicate of twins) delete row[duplicate]
-    // A row may have been read in part.
+    // Rows may contain only some columns.
     for (const [name, field] of decimals) if (name in row) row[name] = decodeValue(field, row[name], dialect)
     return row
   }

@@ -1,4 +1,4 @@
-/** Reads a table in key order, page by page: the same order on either engine. */
+/** Reads a table in key order, page by page; the order is the same in both databases. */
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
 import type { AnyRow, Key, Table } from "../tables/table.ts"
@@ -6,10 +6,7 @@ import { Store } from "./store.ts"
 
 const rows_per_page = 2_000
 
-/**
- * The rows after a key, from the first one without it; an empty page is the end. Cost: one look at the key's index a
- * page.
- */
+/** Rows after a key, or from the first without one; an empty page is the end. One index look-up per page. */
 export const rowsAfter = Effect.fnUntraced(function* (
   table: Table,
   after: Key | undefined

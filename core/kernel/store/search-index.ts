@@ -1,11 +1,10 @@
 /**
- * The index behind {@link SearchedTexts}: three signs in a row, so that any part of a word is found. On SQLite an FTS5
- * table beside the rows, which triggers keep; on Postgres an index of the extension pg_trgm over the same expression.
- * Words of fewer than three signs are in neither.
+ * Trigram index for {@link SearchedTexts}, which finds any part of a word. SQLite: an FTS5 table that triggers update;
+ * Postgres: a pg_trgm index over the same expression. Words of fewer than three characters are not indexed.
  */
 import { caseFoldedName, foldCase, isSearchable, type Table } from "../tables/table.ts"
 
-/** As `dialect.ts` has it, which makes tables with these statements. */
+/** A copy of the type in `dialect.ts`, which imports this file. */
 type Dialect = "sqlite" | "pg"
 
 const indexed_word_min = 3
@@ -15,9 +14,9 @@ const written_in_numbers = [" ", "-", "/", "(", ")", ".", "+"]
 const quote = (name: string): string => `"${name}"`
 /** Accents of Latin, Greek and Cyrillic letters; in other scripts marks are part of the letter. */
 const accents = /[\u0300-\u036f]+/g
-/** Letters that people type as others, and that have no accent to be taken off. */
+/** Letters without a removable accent that people type differently. */
 const typed_as = { ß: "ss", æ: "ae", œ: "oe", ø: "o", ł: "l", đ: "d", ı: "i", ς: "σ" } as const
-/** Each letter as the one it is found as: `lettersAs({ e: "éè" })` is `{ é: "e", è: "e" }`. */
+/** Inverts the groups: `lettersAs({ e: "éè" })` is `{ é: "e", è: "e" }`. */
 const lettersAs = (groups: { readonly [found_as: string]: string }): { readonly [sign: string]: string } =>
   Object.fromEntries(Object.entries(groups).flatMap(([as, signs]) => [...signs].map((sign) => [sign, as])))
 /** Accents that SQLite's index, which covers most Latin letters, does not remove. */
@@ -29,9 +28,9 @@ const accented = lettersAs({
 })
 /** Replacements of letters in SQLite's index. */
 const in_place = { ...typed_as, ...accented }
-/** Greek as written before 1982: too many letters to replace in each row, so these are not folded. */
+/** Polytonic Greek: too many letters to replace in each row, so they are not folded. */
 const polytonic = /[\u1f00-\u1fff]/
-/** With their capitals: of columns that have no folded one beside them. */
+/** Adds capitals, for columns without a case-folded column. */
 const inAnyCase = (letters: { readonly [sign: string]: string }): { readonly [sign: string]: string } => ({
   ...letters,
   ẞ: "ss",
@@ -48,14 +47,14 @@ export const foldForSearch = (text: string): string =>
   replacedIn(foldCase(text).normalize("NFD").replace(accents, "").normalize("NFC"), typed_as)
 const replacedIn = (text: string, letters: { readonly [sign: string]: string }): string =>
   Object.entries(letters).reduce((rest, [sign, as]) => rest.replaceAll(sign, as), text)
-/** The same letters in SQL. */
+/** SQL that makes the same replacements. */
 const replacedSql = (sql: string, letters: { readonly [sign: string]: string }): string =>
   Object.entries(letters).reduce((rest, [sign, as]) => `replace(${rest}, '${sign}', '${as}')`, sql)
-/** Without the blanks and signs that people write in numbers. */
+/** The text without the blanks and signs people write in numbers. */
 export const compacted = (text: string): string =>
   written_in_numbers.reduce((rest, sign) => rest.replaceAll(sign, ""), text)
 
-/** The row's searchable text as the index stores it; of these columns only. */
+/** Searchable text of a row as indexed, from these columns. */
 export const searchedTextOf = (
   { columns, compact = [] }: NonNullable<Table["searched"]>,
   row: { readonly [column: string]: unknown },
@@ -99,11 +98,11 @@ const sqliteSql = (table: Table, prefix = ""): string => {
     return field !== undefined && isSearchable(field)
   })
   const replaced = replacedSql(text, is_folded ? in_place : inAnyCase(in_place))
-  // Most texts have none of these letters, and pay one look for all of them.
+  // Most texts contain none of these letters; one test skips all replacements.
   return `case when ${text} glob '*[À-῾]*' then ${replaced} else ${text} end`
 }
 
-/** The statements that make the index of a table, empty or not; none for a table that is not searched. */
+/** The statements that create a table's search index; none if the table is not searched. */
 export const searchIndex = (table: Table, dialect: Dialect): ReadonlyArray<string> =>
   table.searched === undefined ? [] : dialect === "pg" ? trigramIndex(table) : searchTableStatements(table)
 
@@ -131,7 +130,7 @@ const searchTableStatements = (table: Table): ReadonlyArray<string> => {
     `${trigger("update")} of ${[...new Set(columns)].map(quote).join(", ")} ${on} begin ${take}; ${add}; end`
   ]
 }
-/** The same where another index may be: after a table was put in place of another. SQLite. */
+/** Drops an existing index first: for a table that replaced another. SQLite. */
 export const searchIndexAnew = (table: Table): ReadonlyArray<string> =>
   table.searched === undefined
     ? []
@@ -155,7 +154,7 @@ interface MatchOptions {
   readonly kept?: ReadonlyMap<string, string>
 }
 /**
- * The newest rows that hold every word and are not deleted, as a condition on the key; undefined where no word is long
+ * SQL condition on the key: the newest rows that contain every word and are not deleted. Undefined if no word is long
  * enough.
  */
 export const matchSql = (

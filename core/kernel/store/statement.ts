@@ -1,4 +1,4 @@
-/** Building SQL text with bound values, for both dialects: `?` on SQLite, `$n` on Postgres. */
+/** Builds SQL with bound values, `?` on SQLite and `$n` on Postgres. */
 import { type AnyRow, caseFoldedName, caseFoldedValue, isSearchable, type Table, type Where } from "../tables/table.ts"
 import { type Dialect, encodeValue } from "./dialect.ts"
 
@@ -6,7 +6,7 @@ export const quote = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
 export interface Bindings {
   readonly values: Array<unknown>
-  /** Binds a value and gives its placeholder. */
+  /** Binds a value and returns its placeholder. */
   readonly bind: (value: unknown) => string
 }
 export const bindings = (dialect: Dialect): Bindings => {
@@ -27,7 +27,7 @@ export const bindings = (dialect: Dialect): Bindings => {
 }
 
 const columnLists = new WeakMap<Table, string>()
-/** The stored columns of a table, without case-folded ones, ready for a select. */
+/** The select list of a table's stored columns, without case-folded ones. */
 export const columnList = (table: Table, alias?: string): string => {
   if (alias !== undefined)
     return Object.keys(table.columns)
@@ -38,12 +38,12 @@ export const columnList = (table: Table, alias?: string): string => {
   return list
 }
 
-/** Some columns of a table, ready for a select. */
+/** The select list of these columns. */
 export const columnsNamed = (names: ReadonlyArray<string>): string => names.map(quote).join(", ")
 
 /**
- * An order as SQL: `-name` is descending, nulls come last (descending: first), and the key comes last, so that the
- * order is unique. `as` names the column to sort by instead.
+ * SQL of an order: `-name` is descending; nulls come last (descending: first). The key is appended, which makes the
+ * order unique. `as` renames the sort columns.
  */
 export const orderSql = (
   table: Table,
@@ -60,7 +60,7 @@ export const orderSql = (
   return ended.map(term).join(", ")
 }
 
-/** Equality, membership and null tests on declared columns; an empty list matches nothing. */
+/** SQL of equality, membership and null tests on declared columns; an empty list matches nothing. */
 export const whereSql = (table: Table, where: Where, dialect: Dialect, bound: Bindings): string => {
   const parts = Object.entries(where).map(([name, wanted]) => {
     const field = table.columns[name]
@@ -81,7 +81,7 @@ export const chunked = <A>(items: ReadonlyArray<A>, size: number): ReadonlyArray
   return parts
 }
 
-/** 300 rows, 128 at most → 128, 128, 32, 8, 4: few lengths, so that the statements are few and stay prepared. */
+/** Splits 300 rows, 128 at most, into 128, 128, 32, 8, 4: few lengths mean few statements, which stay prepared. */
 export const inPowersOfTwo = <A>(items: ReadonlyArray<A>, size_max: number): ReadonlyArray<ReadonlyArray<A>> => {
   const parts: Array<ReadonlyArray<A>> = []
   for (let at = 0; at < items.length;) {
@@ -92,7 +92,7 @@ export const inPowersOfTwo = <A>(items: ReadonlyArray<A>, size_max: number): Rea
   return parts
 }
 
-// Inserts full rows: a plan per table, built once, and few statements for any number of rows.
+// Inserts full rows: a cached plan per table, and few statements for any number of rows.
 
 export interface Insert {
   readonly text: string
@@ -101,9 +101,9 @@ export interface Insert {
 /** Statements that insert rows of one table, in order. Missing columns get their default. */
 export type Inserter = (rows: ReadonlyArray<AnyRow>) => ReadonlyArray<Insert>
 
-/** Rows per statement on SQLite; with the longest table still below its 32,766 bound values. */
+/** Rows per statement on SQLite: below its 32,766 bound values for the widest table. */
 const rows_bound_max = 128
-/** Rows per statement on Postgres, where all are one value: a few megabytes at most. */
+/** Rows per statement on Postgres, which are one parameter: a few megabytes at most. */
 const rows_sent_max = 2_000
 
 export const makeInserter = (table: Table, dialect: Dialect): Inserter => {
@@ -147,7 +147,7 @@ export const makeInserter = (table: Table, dialect: Dialect): Inserter => {
     return { text: boundText(rows.length), values }
   }
 
-  // One value for all rows, and one text whatever their number: Postgres plans it once, the driver writes it at once.
+  // One JSON parameter and the same text for any number of rows: Postgres plans it once.
   const sentText = `${head} select ${named} from json_populate_recordset(null::${quote(table.name)}, $1::json)${tail}`
   const sent = (rows: ReadonlyArray<AnyRow>): Insert => ({
     text: sentText,

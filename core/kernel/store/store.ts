@@ -15,11 +15,11 @@ interface FindOptions {
   readonly order?: ReadonlyArray<string>
   readonly limit?: number
   /**
-   * Keeps others from deleting the rows until the transaction ends, as a foreign key would (Postgres; SQLite has one
-   * writer anyway).
+   * Prevents others from deleting the rows until the transaction ends, like a foreign key (Postgres; SQLite has a
+   * single writer).
    */
   readonly lock?: boolean
-  /** May be answered from what was read less than a second ago, within transactions, too: for definitions alone. */
+  /** May return rows read less than a second ago, also within transactions: only for definitions. */
   readonly cached?: boolean
 }
 export type Sql<A> = Effect.Effect<A, SqlError.SqlError>
@@ -27,7 +27,7 @@ export type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 export interface StoreShape {
   readonly sql: SqlClient.SqlClient
   readonly dialect: Dialect
-  /** Any statement: text with placeholders of the dialect and its bound values. */
+  /** Runs any statement, with placeholders of the dialect and bound values. */
   readonly run: <Row extends object = { [column: string]: unknown }>(
     text: string,
     values?: ReadonlyArray<unknown>
@@ -38,14 +38,14 @@ export interface StoreShape {
   readonly getManyLocked: <T extends Table>(table: T, keys: ReadonlyArray<Key>) => Sql<ReadonlyArray<RowOf<T>>>
   readonly find: <T extends Table>(table: T, where: Where, options?: FindOptions) => Sql<ReadonlyArray<RowOf<T>>>
   readonly first: <T extends Table>(table: T, where: Where, options?: FindOptions) => Sql<RowOf<T> | undefined>
-  /** As `find`, of these columns alone: many rows of a wide table take a fraction of the time. */
+  /** Like `find`, with only these columns: much faster for many rows of a wide table. */
   readonly pick: <T extends Table, C extends keyof RowOf<T> & string>(
     table: T,
     columns: ReadonlyArray<C>,
     where: Where,
     options?: FindOptions
   ) => Sql<ReadonlyArray<Pick<RowOf<T>, C>>>
-  /** As `getMany`, of these columns alone. */
+  /** Like `getMany`, with only these columns. */
   readonly pickMany: <T extends Table, C extends keyof RowOf<T> & string>(
     table: T,
     columns: ReadonlyArray<C>,
@@ -54,13 +54,13 @@ export interface StoreShape {
   readonly exists: (table: Table, where: Where) => Sql<boolean>
   /** Decodes a row selected by hand with {@link columnList}. */
   readonly decode: <T extends Table>(table: T, row: object) => RowOf<T>
-  /** Carries out row changes in order; runs of inserts into one table travel in few statements. */
+  /** Applies row changes in order; runs of inserts into one table share statements. */
   readonly apply: (changes: ReadonlyArray<RowChange>) => Sql<void>
-  /** Rows that a change is about to touch: a replica keeps them to revert the change. */
+  /** Rows that a change is about to modify: replicas keep them to revert it. */
   readonly imagesBefore: (
     change: RowChange
   ) => Sql<ReadonlyArray<{ readonly key: Key; readonly row: AnyRow | undefined }>>
-  /** The connection of the transaction under way; undefined outside one. */
+  /** Connection of the current transaction; undefined outside one. */
   readonly openTransaction: Effect.Effect<object | undefined>
   readonly transaction: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E | SqlError.SqlError, R>
   /** Runs `work` in a transaction and rolls it back, except for results that `commits` accepts. */
@@ -70,7 +70,7 @@ export interface StoreShape {
   ) => Effect.Effect<A, E | SqlError.SqlError, R>
 }
 
-/** Rows as the statements that wrote them one by one gave them back. */
+/** Rows returned by statements that wrote a single row. */
 type WrittenRows = Map<Table, Map<Key, object>>
 const WrittenRows = Context.Reference<WrittenRows | undefined>("flightcase/core/WrittenRows", {
   defaultValue: () => undefined
@@ -80,7 +80,7 @@ const withWrittenRows = <A, E, R>(
 ): Effect.Effect<A, E, R> => Effect.withFiber((fiber) => use(fiber.getRef(WrittenRows)))
 /**
  * Within it, `get` returns a row written individually without reading it. For work that consists of row changes and
- * reads: statements with templates of their own are not noticed.
+ * reads: writes by `sql` templates are not noticed.
  */
 export const rememberingWrites = <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, Exclude<R, never>> =>
   Effect.suspend(() => Effect.provideService(work, WrittenRows, new Map()))
@@ -119,7 +119,7 @@ export class Store extends Context.Service<Store, StoreShape>()("flightcase/core
     columns: ReadonlyArray<C>,
     keys: ReadonlyArray<Key>
   ) => Store.use((store) => store.pickMany(table, columns, keys))
-  /** Rows by what follows the table's name in the statement: conditions, order, limit. */
+  /** Rows by the part of the statement after the table's name: conditions, order, limit. */
   static readonly select = <T extends Table>(table: T, rest: (sql: SqlClient.SqlClient) => Statement.Fragment) =>
     Store.use(({ decode, sql }) =>
       Effect.map(sql`select ${sql.literal(columnList(table))} from ${sql(table.name)} ${rest(sql)}`, (rows) =>
@@ -133,7 +133,7 @@ export class Store extends Context.Service<Store, StoreShape>()("flightcase/core
 }
 
 type Run = StoreShape["run"]
-/** Reads of one row, of rows by their keys and of rows by condition. */
+/** Reads one row, rows by key, and rows by condition. */
 const makeReads = (dialect: Dialect, run: Run) => {
   const decoders = new WeakMap<Table, (row: { [column: string]: unknown }) => { [column: string]: unknown }>()
   const decode = <T extends Table>(table: T, row: object): RowOf<T> => {
@@ -160,7 +160,7 @@ const makeReads = (dialect: Dialect, run: Run) => {
     )
   }
   const find: StoreShape["find"] = (table, where, options) => select(table, columnList(table), where, options)
-  // The same text each time, so that drivers find its plan at once.
+  // Cached text, so that drivers find the prepared statement.
   const selects = new WeakMap<Table, string>()
   const selectByKey = (table: Table): string => {
     let text = selects.get(table)
@@ -201,7 +201,7 @@ const makeReads = (dialect: Dialect, run: Run) => {
   return { decode, select, find, get, selectMany }
 }
 
-/** Writing of row changes; {@link withWrittenRows} learns of each. */
+/** Applies row changes; {@link withWrittenRows} records each. */
 const makeWrites = (dialect: Dialect, run: Run, decode: StoreShape["decode"]) => {
   const inserters = new WeakMap<Table, Inserter>()
   const inserterOf = (table: Table): Inserter => {
@@ -209,7 +209,7 @@ const makeWrites = (dialect: Dialect, run: Run, decode: StoreShape["decode"]) =>
     if (inserter === undefined) inserters.set(table, (inserter = makeInserter(table, dialect)))
     return inserter
   }
-  /** Writes one row, whose form after it `get` then knows without reading it. */
+  /** Writes one row and keeps the result, so that `get` need not read it. */
   const sendOne = (table: Table, key: Key, { text, values }: Insert): Sql<void> =>
     withWrittenRows((written) =>
       written === undefined
@@ -258,7 +258,7 @@ export const make = (sql: SqlClient.SqlClient): StoreShape => {
     sql.unsafe<Row>(text, values)
   const { decode, find, get, select, selectMany } = makeReads(dialect, run)
   const apply = makeWrites(dialect, run, decode)
-  // A savepoint may be rolled back: what it writes is not remembered, and what was is forgotten.
+  // A savepoint may be rolled back: rows remembered so far are forgotten, and its own writes are not remembered.
   const transaction: StoreShape["transaction"] = (effect) =>
     withWrittenRows((written) => {
       written?.clear()
@@ -280,7 +280,7 @@ export const make = (sql: SqlClient.SqlClient): StoreShape => {
   return {
     sql,
     dialect,
-    // A statement by hand may write any row.
+    // A custom statement may write any row.
     run: (text, values) =>
       withWrittenRows((written) => {
         if (!/^\s*select\b/i.test(text)) written?.clear()
@@ -306,7 +306,7 @@ export const make = (sql: SqlClient.SqlClient): StoreShape => {
   }
 }
 
-/** Only a failure ends a transaction without a commit, so the result leaves it as a defect. */
+/** Only failures roll back a transaction, so the result is thrown as a defect and caught outside. */
 const rolledBack = <A, E, R>(
   transaction: StoreShape["transaction"],
   work: Effect.Effect<A, E, R>,
@@ -324,10 +324,7 @@ const rolledBack = <A, E, R>(
     )
   })
 
-/**
- * The constraint a statement broke: its name, or of a unique index on SQLite its columns (`products.sku,
- * products.store_id`).
- */
+/** Name of the violated constraint; for a unique index on SQLite its columns (`products.sku, products.store_id`). */
 const constraintOf = ({ reason }: SqlError.SqlError): string => {
   const named = reason._tag === "UniqueViolation" ? reason : reason.cause
   return typeof named === "object" && named !== null && "constraint" in named ? String(named.constraint) : ""
@@ -342,7 +339,7 @@ export const constraintRejection = (
   if (error.reason._tag !== "UniqueViolation")
     return tables.some((table) => table.no_overlap.some((rule) => rule.name === constraint)) ? "overlap" : undefined
   for (const table of tables) {
-    // Only a device that sends an id twice gets here; its other commands must not be blocked by that one.
+    // Happens only if a device sends an id twice; a 422 keeps it from blocking the device's other commands.
     if (table.key === "id" && (constraint === `${table.name}.id` || constraint === `${table.name}_pkey`))
       return invalidField("ids", "One of its ids is taken.")
     for (const unique of table.uniques) {
@@ -363,12 +360,12 @@ export const isRetryable = (error: SqlError.SqlError): boolean =>
   error.reason._tag === "DeadlockError" ||
   (error.reason._tag === "UniqueViolation" && /^journal[._]/.test(constraintOf(error)))
 
-// How reading and deciding may fail: refused with a reason, or the database did not answer as it should.
+// Failures of reading and deciding: a refusal, or a database error.
 
 export type Failure = Rejection | SqlError.SqlError
 /** Reads rows and returns an `A`. */
 export type StoreRead<A> = Effect.Effect<A, Failure, Store>
 export declare namespace Store {
-  /** The body of a function whose answer is a {@link StoreRead}. */
+  /** Return type of a generator function for a {@link StoreRead}. */
   type Reads<A> = Effect.fn.Return<A, Failure, Store>
 }

@@ -11,24 +11,24 @@ import type { StoreShape } from "./store.ts"
 import type { Table } from "../tables/table.ts"
 
 export interface TableMigration {
-  /** One more than that of the last migration of any slice. */
+  /** One above the last migration of any slice. */
   readonly id: number
-  /** Lower-case words, for people who read the log or the table of migrations. */
+  /** Lower-case words, for the log and the migrations table. */
   readonly name: string
   /** The altered table. If this start creates it, it already has its present form, and the migration counts as done. */
   readonly table: Table
-  /** The table it takes the place of: then it is run where `table` is made and the earlier one is there. */
+  /** The table it replaces: the migration runs when `table` is created while this one exists. */
   readonly from?: string
-  /** Uses the table's form of its own time: later declarations must not change its effect. */
+  /** Must use the table as it was in its release: later declarations must not change the effect. */
   readonly up: (store: StoreShape) => Effect.Effect<unknown, SqlError.SqlError>
 }
 
-/** A migration could not be carried out: nothing has changed. */
+/** A migration failed; nothing was changed. */
 export class MigrationFailed extends Data.TaggedError("MigrationFailed")<{ readonly message: string }> {}
-/** Made by Effect's Migrator: which migrations a database has behind it. */
+/** Table of applied migrations, maintained by Effect's Migrator. */
 export const migrations_table = "flightcase_migrations"
 
-/** In their order. Throws where two have the same id. */
+/** All migrations by id. Throws if two have the same id. */
 export const migrationsOf = ({
   slices
 }: {
@@ -40,7 +40,7 @@ export const migrationsOf = ({
   return migrations
 }
 
-/** Adds a column. `fill`: its value in the rows that are there, an expression over the other columns. */
+/** Adds a column. `fill`: SQL expression over the other columns, for existing rows. */
 export const addColumn =
   (table: string, column: string, field: Field, fill: string): TableMigration["up"] =>
   (store) => {
@@ -54,7 +54,7 @@ export const addColumn =
     })
   }
 
-/** SQLite adds no column that must have a value: the table is made again with it, its rows and indexes as they were. */
+/** Recreates the table with its rows and indexes, as SQLite cannot add a required column. */
 const remake = Effect.fnUntraced(function* (store: StoreShape, table: string, column: string, fill: string) {
   const parts = yield* store.run<{ type: string; sql: string }>(
     "select type, sql from sqlite_master where tbl_name = ? and sql is not null order by type <> 'table', name",

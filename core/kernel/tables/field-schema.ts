@@ -1,4 +1,4 @@
-/** Declared fields as Schemas: the form their values have in answers. */
+/** Schemas of declared fields: the form of their values in responses. */
 import { Schema, SchemaAST } from "effect"
 import type { Field, Fields, FieldType, Json, JsonObject } from "../fields/field.ts"
 import { isJsonObject, isParsedJson, typed } from "../fields/field.ts"
@@ -27,7 +27,7 @@ const timestampText = textOf(
   "date-time"
 )
 const dateText = textOf((text) => /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text)), "date")
-/** The currency with the most decimals has four. */
+/** No currency has more than four decimals. */
 const moneyText = textLike(/^-?\d+(\.\d{1,4})?$/).annotate({ description: "Major units at the currency's scale" })
 
 export const anyJson: Schema.Codec<Json> = Schema.suspend((): Schema.Codec<Json> =>
@@ -40,10 +40,10 @@ export const anyJson: Schema.Codec<Json> = Schema.suspend((): Schema.Codec<Json>
     Schema.Record(Schema.String, anyJson)
   ])
 ).annotate({ identifier: "Json", description: "Any JSON value" })
-/** An object of any keys. */
+/** An object with any keys. */
 export const anyObject: Schema.Codec<JsonObject> = Schema.Record(Schema.String, anyJson)
 
-/** Meanings of values whose labels add something (`sub_hire: Sub-hire` does not). */
+/** Description of labels that differ from their values (`sub_hire: Sub-hire` does not). */
 export const meaningOf = (labels: { readonly [value: string]: string }): { readonly description?: string } => {
   const letters = (text: string): string =>
     text
@@ -88,7 +88,7 @@ const ofShape = (type: FieldType): Schema.Codec<unknown> => {
 const structOf = (fields: Fields): Schema.Codec<unknown> =>
   Schema.Struct(Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, schemaOfField(field)])))
 
-/** With the words of the field before those of its kind. */
+/** Adds the field's description before that of its kind. */
 const describedAs = (
   schema: Schema.Codec<unknown>,
   { describe, visible_to }: Field,
@@ -101,7 +101,7 @@ const describedAs = (
 }
 
 const known = new WeakMap<Field, Schema.Codec<unknown>>()
-/** Schema of a field in answers. Cached. */
+/** Schema of a field in responses. Cached. */
 export const schemaOfField = (field: Field): Schema.Codec<unknown> => {
   let schema = known.get(field)
   if (schema === undefined) {
@@ -118,14 +118,17 @@ export const schemaOfField = (field: Field): Schema.Codec<unknown> => {
 /** Encoded and decoded form are the same: events are kept as they are in memory. */
 export type Stored<T> = Schema.Codec<T, T>
 
-/** Any JSON, as a parser gave it. */
+/** Any parsed JSON. */
 export const storedJson: Stored<Json> = Schema.declare<Json>(isParsedJson, { identifier: "Json" })
 export const jsonObject: Stored<JsonObject> = Schema.declare<JsonObject>(isJsonObject, { identifier: "JsonObject" })
 const jsonArray: Stored<ReadonlyArray<Json>> = Schema.declare<ReadonlyArray<Json>>(Array.isArray, {
   identifier: "JsonArray"
 })
 
-/** Described by the choices of this release; a later one may have more, and its journal reaches devices of this one. */
+/**
+ * Accepts any text but describes this release's choices: journals of later releases, which devices may read, can have
+ * more.
+ */
 const anyOfLater = (choices: ReadonlyArray<string>) =>
   Schema.makeFilter<string>(() => true, { toJsonSchema: () => ({ enum: choices }) })
 
@@ -156,7 +159,7 @@ const schemaOfType = (type: FieldType): Schema.Codec<unknown, unknown> => {
 const mapValues = <V>(fields: Fields, of: (field: Field) => V): { readonly [name: string]: V } =>
   Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, of(field)]))
 
-/** The value of one field as a column keeps it. */
+/** Schema of a field's value as stored in its column. */
 export const storedValue = <T>(field: Field<T>): Stored<T> => {
   const schema = schemaOfType(field.type)
   return typed(field.nullable ? Schema.NullOr(schema) : schema)
@@ -166,19 +169,19 @@ export const storedValue = <T>(field: Field<T>): Stored<T> => {
 export type SomeColumns<T extends Table> = { readonly [K in keyof RowOf<T>]?: RowOf<T>[K] }
 export type KeyedColumns<T extends Table> = SomeColumns<T> & { readonly id: number }
 
-/** All of a row that is made, but its stamps. */
+/** All columns of a new row except its stamps. */
 export type NewRow<T extends Table> = Without<RowOf<T>, "created_at" | "updated_at" | "deleted_at"> & {
   readonly id: number
 }
-/** The columns of a row that declare a default, or may be null. */
+/** Columns with a declared default, or that may be null. */
 export type Defaults<T extends Table> = Without<RowOf<T>, "id" | "created_at" | "updated_at" | "deleted_at">
-/** A row without these columns. */
+/** Copies a row without these columns. */
 export const without = <R extends AnyRow, const Name extends string>(
   row: R,
   ...names: ReadonlyArray<Name>
 ): Without<R, Name> =>
   Object.fromEntries(Object.entries(row).filter(([name]) => !names.includes(name as Name))) as Without<R, Name>
-/** A row without its stamps. Every new row passes here: a rest pattern copies it faster than entry by entry. */
+/** A row without its stamps. On the path of every new row: a rest pattern is faster than copying entry by entry. */
 export const withoutStamps = <R extends AnyRow>(row: R): Without<R, "created_at" | "updated_at" | "deleted_at"> => {
   const { created_at: _c, deleted_at: _d, updated_at: _u, ...kept }: AnyRow = row
   return kept as Without<R, "created_at" | "updated_at" | "deleted_at">
@@ -186,7 +189,7 @@ export const withoutStamps = <R extends AnyRow>(row: R): Without<R, "created_at"
 export type Without<Row, Names> = { readonly [K in keyof Row as K extends Names ? never : K]: Row[K] }
 
 const stamps: ReadonlySet<string> = new Set(["created_at", "updated_at", "deleted_at"])
-/** The Schemas of a table's columns, but those left out. */
+/** Schemas of a table's columns, except those left out. */
 const columnSchemas = (
   table: Table,
   isLeftOut: (column: string) => boolean,
@@ -201,12 +204,12 @@ const noColumn = (): boolean => false
 const isStamp = (column: string): boolean => stamps.has(column)
 const optional = (field: Field): Schema.Top => Schema.optionalKey(storedValue(field))
 
-/** The annotation with the name of the table that a Schema holds columns or a row of. */
+/** Annotation with the table whose row or columns a Schema contains. */
 const of_table = "flightcase/table"
-/** `words`: description of the table's columns it holds. */
+/** `words`: description of the contained columns. */
 const columnsOrRow = <T>(table: Table, words: string, columns: { readonly [column: string]: Schema.Top }): Stored<T> =>
   typed(Schema.Struct(columns).annotate({ identifier: `${words} of ${table.name}`, [of_table]: table.name }))
-/** The name of the table that this holds columns or a row of, as the functions below make it. */
+/** Name of the table whose row or columns a Schema of the functions below contains; undefined for other Schemas. */
 export const tableHeldBy = (ast: SchemaAST.AST): string | undefined => {
   const name = SchemaAST.resolve(ast)?.[of_table]
   return typeof name === "string" ? name : undefined
@@ -218,18 +221,18 @@ export const someColumns = <T extends Table>(table: T): Stored<SomeColumns<T>> =
 export const keyedColumns = <T extends Table>(table: T): Stored<KeyedColumns<T>> =>
   columnsOrRow(table, "the key and columns", { ...columnSchemas(table, noColumn, optional), id: Schema.Int })
 /**
- * A row that is made, without its stamps: they follow from when the event was recorded. Columns that a later release
- * added are absent from earlier events; the row is then made with their defaults.
+ * A new row without its stamps, which are the time of recording. Columns added by later releases are absent from
+ * earlier events; such rows get their defaults.
  */
 export const newRow = <T extends Table>(table: T): Stored<KeyedColumns<T>> =>
   columnsOrRow(table, "a row", { ...columnSchemas(table, isStamp, optional), id: Schema.Int })
-/** A new row, with the rows created together with it. */
+/** A new row with further data, such as rows created along with it. */
 export const newRowWith = <T extends Table, const More extends { readonly [name: string]: Schema.Top }>(
   table: T,
   more: More
 ): Stored<KeyedColumns<T> & Schema.Struct.Type<More>> =>
   columnsOrRow(table, "a row", { ...columnSchemas(table, isStamp, optional), id: Schema.Int, ...more })
-/** A row of which every column is there, but its stamps and those left out. */
+/** A row with all columns except its stamps and those left out. */
 export const wholeRow = <T extends Table, const Left extends string = never>(
   table: T,
   ...left_out: ReadonlyArray<Left>

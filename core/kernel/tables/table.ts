@@ -1,21 +1,21 @@
-/** Tables, declared once: columns, the indexes lists need, and the constraints that the database enforces. */
+/** Table declarations: columns, indexes, and constraints enforced by the database. */
 import type { ColumnValues, Field, Fields, ReferenceRule, ValuesOf } from "../fields/field.ts"
 import { id as idField, timestamp } from "../fields/field.ts"
 import type { Viewer } from "../fields/rejection.ts"
 import { spokenNumber } from "../../values/text.ts"
 
-/** A row's key: an id, or a text where the table chose one. */
+/** A row's key: an id, or text for tables with their own key. */
 export type Key = number | string
 
 interface Unique {
   readonly columns: ReadonlyArray<string>
-  /** The input field to blame, and the message of the 422. */
+  /** The input field of the error, and the message of the 422. */
   readonly field: string
   readonly message: string
-  /** Only rows with this boolean column true (or, for nullable columns, rows that have a value) count. */
+  /** Counts only rows in which this boolean column is true, or this nullable column has a value. */
   readonly where?: string
 }
-/** A partial index: writing rows outside it costs nothing. */
+/** A partial index: rows outside it cost nothing to write. */
 interface PartialIndex {
   readonly columns: ReadonlyArray<string>
   /** A boolean column, or a column `is not null`. */ readonly where: string
@@ -26,7 +26,7 @@ interface PartialIndex {
  */
 interface SearchedTexts {
   readonly columns: ReadonlyArray<string>
-  /** Columns that are found without the blanks and signs people write in them as well: telephone numbers. */
+  /** Columns that can also be found without blanks and signs: telephone numbers. */
   readonly compact?: ReadonlyArray<string>
 }
 /** Two rows with `active` true and the same key may not overlap in [from, to). */
@@ -40,7 +40,7 @@ interface NoOverlap {
 
 /** Options of a table declaration. */
 interface TableTraits {
-  /** Singular name, with which streams and event types begin. Default: the name without its last letter. */
+  /** Singular name, the prefix of streams and event types. Default: the name without its last letter. */
   readonly entity: string
   readonly soft_delete: boolean
   readonly indexes: ReadonlyArray<ReadonlyArray<string>>
@@ -51,44 +51,47 @@ interface TableTraits {
   readonly stream: RowStream | undefined
   /** Few rows, rarely changed, read by many responses: a server may cache them. */
   readonly reference: boolean
-  /** An existing row with the same key stays: for records of events that may repeat. */
+  /** Inserting an existing key keeps the stored row: for records of events that may repeat. */
   readonly on_conflict_ignore: boolean
-  /** Who may see which rows and columns. Default: only users who may see everything. */
+  /** Who sees which rows and columns. Default: only users who may see everything. */
   readonly visibility: Visibility | undefined
-  /** References its columns cannot declare alone: the table they name depends on another column. */
+  /** References that columns cannot declare, as the table depends on another column. */
   readonly references: ReadonlyArray<ReferenceByType>
   readonly merged_by: MergedBy | undefined
   /**
-   * Columns that name a row to people: the first that says something does; one that refers to another row gives what
-   * that is called. Default: `name`, where there is such a column.
+   * Columns that name a row in messages: the first with a value counts; for a reference, the name of that row. Default:
+   * `name`, if there is such a column.
    */
   readonly named_by: ReadonlyArray<string>
-  /** Readable name of a row, if it differs from the entity's. */
+  /** Word for a row in messages, if not the entity's name. */
   readonly word: string
   /**
-   * How many ids a device leases at once. Half of it is the least a device leaves the network with: enough for a long
-   * evening of quotes and packing. Default 50, for what is rarely made in the field.
+   * Ids that a device leases at once; it goes offline with at least half of them, enough for an evening of quotes and
+   * packing. Default 50, for rows rarely created in the field.
    */
   readonly lease_block_size: number
   readonly occupancy: Occupancy | undefined
-  /** Columns the rules keep for themselves: left out where changes of a row are shown to people. */
+  /** Internal columns, hidden when changes of a row are displayed. */
   readonly bookkeeping: ReadonlyArray<string>
-  /** Columns derived from other work: changing them is no change by a user. */
+  /** Derived columns: a change of them is no change by a user. */
   readonly follows: ReadonlyArray<string>
-  /** Instants whose date matters to users: reported if the server's clock gives another one. */
+  /**
+   * Instants whose date matters to users: a warning is given if the server's clock gives another date than the
+   * device's.
+   */
   readonly days: ReadonlyArray<string>
-  /** Columns that a refusal of a field of another name is about: `{ state: ["status"] }`. */
+  /** Columns concerned when a field of another name is refused: `{ state: ["status"] }`. */
   readonly refused_as: { readonly [field: string]: ReadonlyArray<string> }
-  /** Its events may change permissions: followers of the journal are checked again after one. */
+  /** Its events may change permissions, so streaming readers of the journal are authorized again after one. */
   readonly changes_reader: boolean
-  /** Its rows name files. Both `uuid` and `sha256` need an index. */
+  /** Set if rows name files. Both `uuid` and `sha256` need an index. */
   readonly file: FileColumns | undefined
-  /** Its rows' events stand in the stream of the row that `references` name, and are erased with it. */
+  /** Events of its rows are in the stream of the row that `references` name, and are erased with it. */
   readonly in_streams_of_references: boolean
 }
 export interface Table<F extends Fields = Fields> extends TableTraits {
   readonly name: string
-  /** Every column, the key and the stamps included. */
+  /** All columns, including the key and stamps. */
   readonly columns: F
   readonly key: string
 }
@@ -110,7 +113,7 @@ export interface FileColumns {
 export interface Occupancy {
   /** Boolean: whether the row holds it now. */
   readonly active: string
-  /** The reference to the single thing it holds; null where it holds a quantity of a kind. */
+  /** Reference to the single thing it holds; null if it holds a quantity of a kind. */
   readonly thing: string
   /** The reference to the kind of thing. */
   readonly kind: string
@@ -120,14 +123,14 @@ export interface Occupancy {
   /** References to the holder; the first that is not null counts. */
   readonly holders: ReadonlyArray<string>
   /**
-   * Rows of `table` belonging to a holder (by their column `holder`) say in `kind` what it requests. `field`: the key
-   * of the refusal's errors about a shortage.
+   * Requests of a holder: rows of `table`, by their column `holder`, with the requested kind in `kind`. `field`: error
+   * key of a refusal for a shortage.
    */
   readonly wanted: { readonly field: string; readonly table: string; readonly holder: string; readonly kind: string }
 }
 /**
- * The event that merges one row into another, and the keys of its data that name the row that goes and the row that
- * stays; `doubled` is the key under which it names, by table, the holders that are deleted (`merge_once_per`).
+ * The event that merges one row into another. `from` and `into`: keys of its data; `doubled`: key of the holders it
+ * deletes, by table (`merge_once_per`).
  */
 export interface MergedBy {
   readonly event: string
@@ -135,14 +138,14 @@ export interface MergedBy {
   readonly into: string
   readonly doubled?: string
 }
-/** `column` names a row of `table` wherever the `where` columns have these values. */
+/** `column` names a row of `table` while the `where` columns have these values. */
 interface ReferenceByType {
   readonly column: string
   readonly where: ColumnValues
   readonly table: string
   readonly rule: ReferenceRule
 }
-/** The stream its rows' events belong to when it is not their own: that of the row their `column` points at. */
+/** Stream of the rows' events, if not their own: that of the row in their `column`. */
 interface RowStream {
   readonly entity: string
   readonly column: string
@@ -151,7 +154,8 @@ export type RowOf<T> = T extends Table<infer F> ? ValuesOf<F> : never
 export type AnyRow = { readonly [column: string]: unknown }
 
 /**
- * Any one of these permissions is enough; `members.*` is any of an area but `access`, which opens a page and no data.
+ * Any of these permissions is enough; `members.*` means any of the area except `access`, which opens a page but no
+ * data.
  */
 export type Audience = "everyone" | ReadonlyArray<string>
 interface GrantedColumns {
@@ -159,20 +163,20 @@ interface GrantedColumns {
   readonly columns: ReadonlyArray<string>
 }
 export interface Visibility {
-  /** Users to whom endpoints show full rows. */
+  /** Users who see full rows through endpoints. */
   readonly all_columns: Audience
-  /** Columns that rules and answers about other rows need, besides the key, the creation time and the deletion flag. */
+  /** Columns that rules and responses about other rows need, besides the key, creation time and deletion flag. */
   readonly granted_columns?: ReadonlyArray<GrantedColumns>
-  /** Rows that are a person's own, or not for them, by their key. */
+  /** Rows that belong to a user, or are hidden from them, by key. */
   readonly by_key?: (key: Key, viewer: Viewer) => "whole" | "none" | undefined
   /**
-   * Answers about other rows show single rows of this table to users who may not see the table: only the server gives
-   * such answers, as other rows decide which ones are shown.
+   * Responses about other rows show single rows of this table to users who may not see it. Only the server can do so,
+   * as the other rows decide which ones are visible.
    */
   readonly shown_by_reference?: true
   /** Row-level visibility: all or nothing. Events of such tables contain full rows. */
   readonly by_row?: (row: AnyRow, viewer: Viewer) => boolean
-  /** The columns `by_row` reads, where it reads few: changes of many rows at once name them. */
+  /** Columns that `by_row` reads, if few: changes of many rows at once include them. */
   readonly says_by?: ReadonlyArray<string>
 }
 export interface Stamped extends Fields {
@@ -181,7 +185,7 @@ export interface Stamped extends Fields {
   readonly updated_at: Field<string>
   readonly deleted_at: Field<string | null>
 }
-/** Custom fields are filtered like columns, so their texts are folded too. */
+/** Texts in custom fields are folded too, as they have the same filters as columns. */
 const searchableDocument = (name: string, field: Field): Field =>
   name === "custom_fields" && field.type.kind === "json" ? { ...field, type: { ...field.type, search: true } } : field
 const stamps = { created_at: timestamp({ computed: true }), updated_at: timestamp({ computed: true }) } as const
@@ -210,7 +214,7 @@ const defaults: Omit<TableTraits, "entity" | "named_by" | "word"> = {
   in_streams_of_references: false
 }
 
-/** A table with a key of its own choosing and exactly these columns. */
+/** A table with its own key and only these columns. */
 export const plainTable = <F extends Fields>(
   name: string,
   key: keyof F & string,
@@ -222,7 +226,7 @@ export const plainTable = <F extends Fields>(
   return { ...defaults, entity, named_by, word: entity.replaceAll("_", " "), ...options, name, key, columns }
 }
 
-/** A table of an entity: an `id`, the declared fields that are stored, when it was created, changed and deleted. */
+/** A table of an entity: `id`, the stored fields, and stamps of creation, change and deletion. */
 export const table = <F extends Fields>(
   name: string,
   fields: F,
@@ -242,9 +246,9 @@ export const table = <F extends Fields>(
 
 export const isSearchable = (field: Field): boolean =>
   (field.type.kind === "text" || field.type.kind === "json") && field.type.search === true
-/** The case-folded column beside a searchable one: filters that ignore case use it. */
+/** Name of a searchable column's case-folded column, for filters that ignore case. */
 export const caseFoldedName = (column: string): string => `${column}_folded`
-/** Unicode case folding in one place, the same on both engines. */
+/** Unicode case folding, the same for both databases. */
 export const foldCase = (value: string): string => value.normalize("NFC").toLowerCase()
 /** Value of the case-folded column: the text, or a document's texts, folded. */
 export const caseFoldedValue = (field: Field, value: unknown): unknown =>
@@ -254,15 +258,15 @@ export const caseFoldedValue = (field: Field, value: unknown): unknown =>
         Object.entries(value as object).flatMap(([key, one]) => (typeof one === "string" ? [[key, foldCase(one)]] : []))
       )
 
-// Names of declarations in sentences of descriptions.
+// Words for tables and fields in generated sentences.
 
-/** "a user" and "a unit" sound otherwise than they are written. */
+/** "a user", "a unit": the article follows the sound. */
 export const articleOf = (words: string): string => (/^([aeio]|u(?!ser|ni))/.test(words) ? "an" : "a")
 export const capitalised = (words: string): string => words.charAt(0).toUpperCase() + words.slice(1)
-/** A name in words, or the name of one row of a table: "activity participant". */
+/** A name or a table's entity in words: "activity participant". */
 export const wordsOf = (named: string | Pick<Table, "entity">): string =>
   (typeof named === "string" ? named : named.entity).replaceAll("_", " ")
-/** A row as people name it: `order 12 Own gig`, `product Lamp`; by its id where it has no name, or lacks its number. */
+/** A row for messages: `order 12 Own gig`, `product Lamp`; by id if it has no name or number. */
 export const rowWords = (
   table: Table,
   {

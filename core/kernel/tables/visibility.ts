@@ -9,18 +9,18 @@ import { hasOnePermission, type Viewer } from "../fields/rejection.ts"
 
 export type { Audience, Visibility } from "./table.ts"
 
-/** Reference data that answers of every kind are made with. */
+/** Visibility of reference data, which all kinds of responses use. */
 export const visible_to_all: Visibility = { all_columns: "everyone" }
 /**
- * The permission to read the action log is one to read everything: it shows every event of every table
+ * The permission to read the action log, which is one to read everything: the log shows all events of all tables
  * (rules/conventions 12).
  */
 export const full_read_permission = "action-log.view"
 
-/** The part of a table a user sees: full rows, some columns, or nothing. */
+/** The part of a table that a user sees: full rows, some columns, or nothing. */
 export type VisibleColumns = "whole" | ReadonlySet<string> | undefined
 
-/** One permission, or any of an area. */
+/** Whether a user has a permission, or any of an area (`members.*`). */
 export const hasPermission = (viewer: Viewer, wanted: string): boolean => {
   if (!wanted.endsWith(".*")) return hasOnePermission(viewer, wanted)
   if (viewer.is_owner) return true
@@ -28,7 +28,7 @@ export const hasPermission = (viewer: Viewer, wanted: string): boolean => {
   for (const one of viewer.permissions) if (one.startsWith(area) && one !== `${area}access`) return true
   return false
 }
-/** A token that may only sync shows its device no business data. */
+/** Whether the token has abilities besides syncing: without one its device gets no business data. */
 export const hasBusinessAbility = (viewer: Viewer): boolean => {
   for (const one of viewer.abilities) if (!one.startsWith("sync:")) return true
   return false
@@ -36,12 +36,10 @@ export const hasBusinessAbility = (viewer: Viewer): boolean => {
 const hasAnyPermission = (viewer: Viewer, holders: Audience): boolean =>
   holders === "everyone" ? hasBusinessAbility(viewer) : holders.some((one) => hasPermission(viewer, one))
 
-/** Always sent: when a row was made (ids may be reused after a restore) and whether it is deleted. */
+/** Always sent: the creation time (ids may be reused after a restore) and whether the row is deleted. */
 const always_granted = ["created_at", "deleted_at"]
 
-/**
- * The columns of a table that this person sees. A table without `visibility` is seen with `full_read_permission` only.
- */
+/** The columns of a table that this user sees. Tables without `visibility` require `full_read_permission`. */
 export const visibleColumnsOf = ({ visibility, key, columns }: Table, viewer: Viewer): VisibleColumns => {
   if (
     hasOnePermission(viewer, full_read_permission) ||
@@ -66,10 +64,7 @@ export const allColumnsExcept = (
   ...left_out: ReadonlyArray<string>
 ): ReadonlyArray<string> => Object.keys(columns).filter((name) => !left_out.includes(name))
 
-/**
- * The placeholder for a column the reader may not see: its default, or nothing; a unique value derived from the key
- * where it must be unique.
- */
+/** Placeholder for a hidden column: its default or null; derived from the key if it must be unique. */
 export const redactedValue = (table: Table, column: string, key: Key): unknown => {
   const field = table.columns[column]!
   const { nullable, type } = field
