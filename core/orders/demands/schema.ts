@@ -1,6 +1,6 @@
 /**
- * Demands: what opportunity lines and packed units take from stock, one row each (rules/availability 2.1). The table is
- * called `claims`, as in release 0.1: reports and devices read it by that name. SQL names it as `demands.name`.
+ * Demands: stock needed by opportunity lines and packed units, one row each (rules/availability 2.1). The table is
+ * called `claims`, its name in release 0.1, which reports and devices use. In SQL, write `demands.name`.
  */
 import type { Store } from "../../kernel/store/store.ts"
 import { boolean, choice, integer, ref, text, timestamp } from "../../kernel/fields/field.ts"
@@ -12,7 +12,7 @@ import type { Slice } from "../../kernel/endpoints/endpoint.ts"
 import { eventType, follow, type NewEvent, streamOf } from "../../kernel/events/event-type.ts"
 import { storedValue, wholeRow } from "../../kernel/tables/field-schema.ts"
 
-/** Demands that count now, or will once their quotation does. */
+/** Conditions of demands that count now, or will once their quotation does. */
 const live = [
   { is_active: true },
   { pending_checkin: true, phase: ["draft", "held", "reserved", "on_hire"] },
@@ -57,8 +57,8 @@ export const demands = table(
     opportunity_id: ref("opportunities", { nullable: true, live: false, on_delete: "keep" }),
     container_id: ref("containers", { nullable: true, on_delete: "handled" }),
     /**
-     * The last instant at which the row can change any figure; null if it changes none. An index over it finds the
-     * demands that matter to a window, however many older ones there are.
+     * The last instant at which the row affects any figure; null if it affects none. Its index finds the demands
+     * relevant to a window, however many older ones there are.
      */
     reaches_to: timestamp({ nullable: true, computed: true, hidden: true })
   },
@@ -119,14 +119,13 @@ export const demands = table(
   }
 )
 type StoredDemand = RowOf<typeof demands>
-/** A demand as rules see it: `reaches_to` is computed from the rest and serves queries only. */
+/** A demand without `reaches_to`, which is computed from the rest and only used in queries. */
 export type DemandRow = { readonly [C in keyof StoredDemand as C extends "reaches_to" ? never : C]: StoredDemand[C] }
 
 type RelevanceFields = Pick<DemandRow, "is_active" | "out" | "pending_checkin" | "buffered_ends_at" | "checked_at">
 /**
- * The value of `reaches_to`. While the demand is active its end with buffers, or no end while a unit is out, because it
- * may come back late; no end either while a returned unit waits for its check; otherwise the later of end and check, if
- * any.
+ * The value of `reaches_to`: null if never relevant. Active demands: the end with buffers, or `openEnd` while a unit is
+ * out and may be late. `openEnd` while a returned unit waits for its check; otherwise the later of end and check.
  */
 export const relevantUntil = (demand: RelevanceFields): string | null => {
   if (demand.pending_checkin || (demand.is_active && demand.out)) return openEnd
@@ -135,8 +134,8 @@ export const relevantUntil = (demand: RelevanceFields): string | null => {
 }
 
 /**
- * Streams of the journal that ever changed stock, demands, parts or cases of a product. Answers about an earlier time
- * (`as_of`) read these streams only, not the complete journal.
+ * Streams with events about a product's stock, demands, parts or cases. Queries about an earlier time (`as_of`) read
+ * only these streams, not the entire journal.
  */
 export const product_streams = plainTable(
   "product_streams",
@@ -147,9 +146,8 @@ export const product_streams = plainTable(
 const rememberStream = (product_id: number, stream: string) =>
   insert(product_streams, { key: `${product_id}/${stream}`, product_id, stream })
 /**
- * Which stores ever had which stock level: a product is listed with 0 of 0 where its last level was deleted or moved
- * away. Rows stay after the level is deleted. `product_id` is null where a level moved in: the row of its creation
- * names it.
+ * Stores that each stock level was ever at: a product whose last level is gone is still listed with 0 of 0. Rows
+ * outlive the level. `product_id` is null if a level moved in: the row of its creation has it.
  */
 export const stock_places = plainTable(
   "stock_places",
@@ -169,7 +167,7 @@ export const stock_places = plainTable(
 const rememberPlace = (stock_level_id: number, product_id: number | null, store_id: number) =>
   insert(stock_places, { key: `${stock_level_id}/${store_id}`, stock_level_id, product_id, store_id })
 
-/** A demand on stock as rules see it: who needs how much of which product, from when to when (rules/availability 2). */
+/** A stock demand in the form rules use: source, product, quantity and window (rules/availability 2). */
 export const phase_labels = {
   draft: "Draft",
   held: "Held",
@@ -178,22 +176,22 @@ export const phase_labels = {
   closed: "Closed",
   void: "Void"
 } as const
-/** Effect of the demanding opportunity's or container's status on stock. */
+/** Effect on stock of the status of the demanding opportunity or container. */
 export type Phase = keyof typeof phase_labels
 
-/** One stored demand. Quantities are whole units; instants are ISO 8601 in UTC; `openEnd` means no known end. */
+/** A stored demand. Quantities are whole units, instants ISO 8601 in UTC; `openEnd` means no known end. */
 export interface Demand {
   readonly id: number
   readonly product_id: number
   readonly store_id: number
-  /** The serialised stock level demanded; null where any units of the product will do. */
+  /** The demanded serialised stock level; null if any unit of the product will do. */
   readonly asset_id: number | null
-  /** 1 when `asset_id` is set. */
+  /** Always 1 with `asset_id`. */
   readonly quantity: number
   readonly starts_at: string
   readonly ends_at: string
   /**
-   * The window with buffers as they were when it was written: later edits of the product do not move it. Null: no
+   * The window with the product's buffers at the time of writing; later edits of the product do not change it. Null: no
    * buffers.
    */
   readonly buffered_starts_at: string | null
@@ -202,9 +200,9 @@ export interface Demand {
   readonly source_id: number
   readonly phase: Phase
   readonly is_active: boolean
-  /** At least one of the demanded units was dispatched and has not come back. */
+  /** Whether a demanded unit is dispatched and not yet returned. */
   readonly out: boolean
-  /** The unit came back and has not been checked yet. */
+  /** Whether the unit is returned and not yet checked. */
   readonly pending_checkin: boolean
   readonly returned_at: string | null
   readonly checked_at: string | null
@@ -212,21 +210,20 @@ export interface Demand {
   readonly container_id: number | null
 }
 
-/** A demand that has no id yet. */
+/** A demand without an id yet. */
 export type NewDemand = Omit<Demand, "id">
 
-// Locks of claimed products: a command waits for others that claim the same (Postgres; SQLite has one writer at a
-// time).
+// Locks of demanded products, which serialise commands that demand the same (Postgres; SQLite has a single writer).
 
-/** Products share this many locks: Postgres holds some thousands for all transactions together. */
+/** Number of locks that all products share: Postgres has room for a few thousand over all transactions. */
 const locks_max = 1_024
 
 const namesOf = (product_ids: Iterable<number>): ReadonlyArray<string> =>
   [...product_ids].map((id) => `claims:${id % locks_max}`)
 
 /**
- * Until the transaction ends, no other command claims these products, nor changes claims on those being `read`. Call it
- * before reading their availability, so that the second command sees the first one's claims.
+ * Locks these products against demands of other commands until the transaction ends, and those `read` against changes
+ * of demands. Call it before reading availability, so that the second command sees the first one's demands.
  */
 export const lockClaims = Effect.fnUntraced(function* (
   claimed: Iterable<number>,
@@ -241,13 +238,12 @@ export const lockClaims = Effect.fnUntraced(function* (
   )
 })
 
-// Events of demands (rules/availability 2.1). Journals keep them as `claims.set` and `claims.phased`, and the list
-// inside as `claims`: the names of release 0.1. The slice also records which streams and stores a product's history is
-// in.
+// Events of demands (rules/availability 2.1). The journal has the names of release 0.1: `claims.set`, `claims.phased`
+// and the list `claims`. The slice also records the streams and stores of each product's history.
 
 const source = () => ({ source_type: Schema.String, source_id: Schema.Int })
 
-/** Stream of the demand's source: the booking opportunity, else the container the unit is packed in. */
+/** Stream of the demand's source: the opportunity, or else the container with the unit. */
 const ownerOf = ({
   container_id,
   opportunity_id
@@ -279,7 +275,7 @@ export const demandsReplacedEvent = eventType("claims.set", {
     })
   ]
 })
-/** All demands of one source from now on, replacing those it had; an empty list releases everything. */
+/** Replaces all demands of one source; an empty list releases everything. */
 export const demandsReplaced = (
   stream: string,
   source_type: string,
@@ -311,7 +307,7 @@ const demandsPhaseChangedEvent = eventType("claims.phased", {
     updateWhere(demands, { source_type, source_id: source_ids }, { phase, updated_at: recorded_at })
   ]
 })
-/** Every demand of these sources enters another phase; nothing else of them changes. */
+/** Moves all demands of these sources to another phase; nothing else changes. */
 export const demandsPhaseChanged = (
   stream: string,
   source_type: string,
@@ -322,7 +318,7 @@ export const demandsPhaseChanged = (
 const level = () => Schema.Struct({ id: Schema.Int, product_id: Schema.Int, store_id: Schema.Int })
 const movedLevel = () => Schema.Struct({ id: Schema.Int, store_id: Schema.optionalKey(Schema.Int) })
 const ofProduct = () => Schema.Struct({ id: Schema.Int, product_id: Schema.optionalKey(Schema.NullOr(Schema.Int)) })
-/** That the stream of this row concerns its product, where it has one. */
+/** Records that this row's stream concerns its product, if it has one. */
 const productStream =
   (entity: string) =>
   ({ id, product_id }: ReturnType<typeof ofProduct>["Type"]) =>

@@ -55,19 +55,19 @@ import { waitingEndpoints } from "./waiting/api.ts"
 import { initialRow } from "../../kernel/endpoints/crud-resource.ts"
 import { reject } from "../../kernel/fields/rejection.ts"
 
-// The activity of an opportunity, read from its stream: each event as an entry with old and new values
-// (rules/opportunities 15).
+// The activity of an opportunity: each event of its stream as an entry with old and new values (rules/opportunities
+// 15).
 
 /**
- * Event types with an activity entry, including those of other slices (an attached file). Resulting prices and demands
+ * Event types with an activity entry, including those of other slices (an attached file). Computed prices and demands
  * have none.
  */
 const activityKinds = ({ events }: Pick<Catalogue, "events">): ReadonlyMap<string, AnyEventType> =>
   new Map([...events].filter(([, { activity }]) => activity !== undefined))
 
 /**
- * One entry. `user_name`: the actor's present name, null for the system. `ip_address` is always null: the journal holds
- * none.
+ * One entry. `user_name`: the user's current name, null for the system. `ip_address` is always null, as the journal
+ * holds none.
  */
 const activityEntry = (
   event: StoredEvent,
@@ -88,7 +88,7 @@ const activityEntry = (
   }
 }
 
-// Endpoints of those who take part in an opportunity (rules/opportunities 12).
+// Endpoints of an opportunity's participants (rules/opportunities 12).
 
 const participantShown = { participant: Shown.row(() => participantResource) }
 const participantFields = {
@@ -161,7 +161,7 @@ const explaining = later(() => import("./money/explain.ts"))
 const repricing = later(() => import("./money/reprice.ts"))
 const acting = later(() => import("./status/actions.ts"))
 
-/** To decide without recording anything: ids are placeholders and no document number is taken. */
+/** Context for deciding without recording: ids are placeholders and no document number is taken. */
 const decidingOnly = ({ happened_at, now, settings, viewer }: Input): DecideContext => {
   let last = 0
   return { now, happened_at, viewer, settings, id: () => --last, number: () => null }
@@ -213,7 +213,7 @@ const assets = get(`${path}/{id}/assets`, {
     )
 })
 
-/** One entry for each line with a product that exists, at its store; none for lines without a store. */
+/** One entry per line with an existing product, at the line's store; none for lines without a store. */
 const availability = get(`${path}/{id}/availability`, {
   answer: {
     availability: Shown.objects({
@@ -253,7 +253,7 @@ const availability = get(`${path}/{id}/availability`, {
     })
 })
 
-/** The entries of one opportunity's stream, newest first: one page and how many there are. */
+/** Activity entries of one opportunity, newest first: one page and the total. */
 const entriesOf = Effect.fnUntraced(function* (
   id: number,
   types: ReadonlyArray<string>,
@@ -357,7 +357,7 @@ export const opportunitiesSlice: Slice = {
     ...waitingEndpoints
   ],
   react: [shortagesSeenAgain],
-  // A line that goes takes its place on the waiting list with it.
+  // A removed line's waiting list entry is removed with it.
   follows: [
     follow(
       "opportunity.item_removed",

@@ -1,4 +1,4 @@
-/** Answers of the availability endpoints (rules/availability 6), as OpenAPI describes them. */
+/** Responses of the availability endpoints (rules/availability 6), as described in OpenAPI. */
 import { boolean, choice, date, integer, text, timestamp } from "../../../kernel/fields/field.ts"
 import * as Shown from "../../../kernel/lists/answer-schema.ts"
 import { phase_labels } from "../rules/demand.ts"

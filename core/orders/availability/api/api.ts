@@ -51,7 +51,7 @@ const pointOrRange = Effect.fnUntraced(function* (
 ): CommandRuntime.Reads<Answer<Shown.KeysShown<typeof pointOrRangeShown>>> {
   const store = yield* requestedStore(input)
   const zone = zoneOf(store)
-  // A deleted product counts as nothing.
+  // A deleted product counts as zero.
   const product_ids = product === undefined || product.deleted_at !== null ? [] : [product.id]
   const as_of =
     typeof input.values["as_of"] === "string" ? instantOf(momentIn(input.body, "as_of", zone).at) : undefined

@@ -24,14 +24,14 @@ import { snapshotOf, withProducts } from "../rules/snapshot.ts"
 import { horizonIn, resolutionIn, type SnapshotContext, stockLevelOf } from "../facts/load.ts"
 import { asStockedProduct } from "../facts/load-products.ts"
 
-// Projects events onto tables held in memory, for answers about an earlier time.
+// Projects events onto in-memory tables, for queries about an earlier time.
 
 interface ProjectedTables {
-  /** The rows of one of the tables, in the order they were first written. */
+  /** Rows of one of the tables, in the order they were first written. */
   readonly rows: <T extends Table>(table: T) => ReadonlyArray<RowOf<T>>
 }
 
-/** Projects events in their order onto these tables; changes of other tables are ignored. */
+/** Projects events, in order, onto these tables; changes of other tables are ignored. */
 export const projectInMemory = (
   catalogue: Pick<Catalogue, "events" | "projection">,
   tables: ReadonlyArray<Table>,
@@ -44,7 +44,7 @@ export const projectInMemory = (
       if (rows !== undefined) carryOut(rows, change)
     }
   }
-  // Each table's rows come from its own projections.
+  // Safe: rows of a table come from the table's own projections.
   return {
     rows: <T extends Table>(table: T) =>
       [...(by_table.get(table.name)?.values() ?? [])] as ReadonlyArray<unknown> as ReadonlyArray<RowOf<T>>
@@ -158,7 +158,7 @@ const packedItemsOf = (tables: ProjectedTables, container_id: number): ReadonlyA
       unpacked_at: item.unpacked_at
     }))
 
-/** Live products that the store had stock of by then. */
+/** Live products of which the store had stock by then. */
 const productsKnownAt = (tables: ProjectedTables, store_id: number): ReadonlyArray<number> => {
   const live = liveProducts(tables)
   const places = tables.rows(stock_places)
@@ -170,7 +170,7 @@ const productsKnownAt = (tables: ProjectedTables, store_id: number): ReadonlyArr
     .filter((id) => live.has(id))
 }
 
-/** The position of the last event recorded by then. */
+/** Position of the last event recorded by then. */
 const positionAt = Effect.fnUntraced(function* (as_of: string, now: string): Store.Reads<number> {
   if (as_of > now) return yield* invalidField("as_of", "The as of field must not be in the future.")
   const { sql } = yield* Store
@@ -182,7 +182,7 @@ const positionAt = Effect.fnUntraced(function* (as_of: string, now: string): Sto
   return yield* invalidField("as_of", `The journal ${begins}: what was believed before is not on record.`)
 })
 
-/** Events that change the parts of a product: they are read first, to find all products that matter. */
+/** Events that change a product's parts. They are read first, to find all products involved. */
 const composition_types = ["product.merged", "component.created", "component.updated"]
 /** Types of the events that change the tables of a snapshot. */
 export const stock_event_types = [
@@ -243,7 +243,7 @@ const tablesAsOf = Effect.fnUntraced(function* (
   )
 })
 
-/** The same of a redacted event, which holds row changes: the products that these rows name. */
+/** Products named by the row changes of a redacted event. */
 const productsInChanges = ({ changes }: JsonObject): ReadonlyArray<unknown> =>
   !Array.isArray(changes)
     ? []
@@ -253,7 +253,7 @@ const productsInChanges = ({ changes }: JsonObject): ReadonlyArray<unknown> =>
         where?.["product_id"]
       ])
 
-/** Parameters of one statement. */
+/** Maximum of parameters in one statement. */
 const at_once_max = 500
 /** Events of these streams and types up to a position, in order. */
 const eventsOf = Effect.fnUntraced(function* (

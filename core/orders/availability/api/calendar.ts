@@ -8,7 +8,7 @@ import type { FreeUnitsCache } from "../rules/kits.ts"
 
 interface CalendarDay {
   readonly date: string
-  /** The day's lowest. */
+  /** The day's minimum. */
   readonly available: number
   readonly has_shortage: boolean
   readonly pending_checkin: number
@@ -16,9 +16,9 @@ interface CalendarDay {
 
 interface CalendarProduct {
   readonly product_id: number
-  /** Null once the product is deleted. */
+  /** Null if the product is deleted. */
   readonly product_name: string | null
-  /** Composed of parts, which its figures follow; only with `include_kits`. */
+  /** Whether the product is composed of parts, which determine its availability; only with `include_kits`. */
   readonly is_kit?: boolean
   readonly days: ReadonlyArray<CalendarDay>
 }
@@ -31,16 +31,15 @@ interface AvailabilityCalendar {
 }
 
 interface CalendarRequest {
-  /** Narrows; unknown ids are ignored. */
+  /** Only these products; unknown ids are ignored. */
   readonly product_ids?: ReadonlyArray<number> | undefined
-  /** Composed products too, each with `is_kit`; the snapshot must have been loaded with compositions. */
+  /** Includes composed products, marked `is_kit`; the snapshot must have been loaded with compositions. */
   readonly include_kits?: boolean
 }
 
 /**
- * Days from `from` to `to`, both included, of every tracked product with stock or demands at the store, by id; deleted
- * ones only while something claims them on these days. Composed
- * products appear with `include_kits` only: those of which the store ever had stock of or demands on the kit or a part.
+ * Days from `from` to `to` (inclusive) of every tracked product with stock or demands at the store, by id. Deleted
+ * products only appear while demanded, composed ones only with `include_kits` and if the store has had them or a part.
  */
 export const availabilityCalendar = (
   snapshot: AvailabilitySnapshot,
@@ -85,7 +84,7 @@ export const availabilityCalendar = (
 const isComposed = (snapshot: AvailabilitySnapshot, product_id: number): boolean =>
   compositionOf(snapshot.products.get(product_id)) !== "plain"
 
-/** Deleted, and without claims in these days: left out. */
+/** Whether the product is deleted and has no demand on these days. */
 const isDeletedAndFree = (snapshot: AvailabilitySnapshot, id: number, { days }: DayGrid): boolean => {
   const [first, last] = [days[0], days.at(-1)]
   if (snapshot.products.get(id)?.name !== null || first === undefined || last === undefined) return false
@@ -95,13 +94,13 @@ const isDeletedAndFree = (snapshot: AvailabilitySnapshot, id: number, { days }: 
   return !snapshot.demandsOf(id).some(isClaim)
 }
 
-/** Live composed products that the store knows, or knows a part of, at any depth. */
+/** Live composed products of which, or of whose parts at any depth, the store has had stock or demands. */
 const kitsHere = (snapshot: AvailabilitySnapshot): ReadonlyArray<number> => {
   const here = new Map<number, boolean>(snapshot.known.map((id) => [id, true]))
   const reaches = (id: number): boolean => {
     const known = here.get(id)
     if (known !== undefined) return known
-    // Marked before its parts are looked at, so that a circle ends.
+    // Marked before visiting its parts, so that cycles end.
     here.set(id, false)
     const found = (snapshot.products.get(id)?.parts ?? []).some((part) => reaches(part.component_product_id))
     here.set(id, found)

@@ -1,6 +1,6 @@
 /**
- * Endpoints for many products or days at once: calendar, chart, shortages; and the reasons (rules/availability 6.5 to
- * 6.7).
+ * Endpoints for many products or days: calendar, chart, shortages; and the reasons for a figure (rules/availability 6.5
+ * to 6.7).
  */
 import { later } from "../../../kernel/fields/later.ts"
 import { instantOf } from "../../../values/time.ts"
@@ -22,7 +22,7 @@ import { loadSnapshot, loadSnapshots, spanMaxIn } from "../facts/load.ts"
 import { inOrderCheck, momentIn, rejectingLimits, type Span, spanIn, withMargin } from "./window.ts"
 import { calendarShown, ganttShown, sweepShown, whyShown } from "./answers.ts"
 
-// Queries as of an earlier time are rare: their rules are loaded on first use.
+// Loaded on first use, as queries about an earlier time are rare.
 
 export const pastStock = later(() => import("./as-of.ts"))
 
@@ -33,9 +33,9 @@ interface Shortage {
   readonly product_name: string | null
   readonly store_id: number
   readonly date: string
-  /** The day's lowest, negative. */
+  /** The day's minimum, negative. */
   readonly available: number
-  /** By how much the day falls short, positive. */
+  /** Missing quantity on that day, positive. */
   readonly severity: number
   readonly calculated_at: string
 }

@@ -1,4 +1,4 @@
-/** Endpoints for unbooked lists: their effect on stock, and the first possible window. They write nothing. */
+/** Endpoints for unbooked lists: their effect on stock, and the first possible window. They store nothing. */
 import { Effect } from "effect"
 import { type Input, postQuery, type SharedDraft } from "../../../kernel/endpoints/endpoint.ts"
 import { Store } from "../../../kernel/store/store.ts"
@@ -23,7 +23,7 @@ import { earliestFitShown, whatIfShown } from "./answers.ts"
 
 export const access = { ability: "availability:read", permission: "availability.view" } as const satisfies SharedDraft
 
-/** The store of a `store_id` that was checked already; a missing row is a defect. */
+/** The store of a validated `store_id`; a missing row is a defect. */
 export const requestedStore = Effect.fnUntraced(function* (input: Pick<Input, "body">): Store.Reads<StoreRow> {
   const row = yield* Store.get(stores, Number(input.body["store_id"]))
   return row ?? (yield* Effect.die(new Error("the store was checked and is gone")))
@@ -105,7 +105,7 @@ const whatIf = postQuery("/api/v1/availability/what_if", {
     })
 })
 
-/** The lines with their store and their dates in its time zone; 422 names the line and its field. */
+/** The planned lines with their store and dates in its time zone; 422 names the line and its field. */
 const linesOf = Effect.fnUntraced(function* (
   input: Input
 ): Store.Reads<ReadonlyArray<PlannedLine & { readonly line: number }>> {

@@ -1,4 +1,4 @@
-/** The span of a request: dates of the query string, read in the store's time zone (rules/availability 4 and 6.3). */
+/** The time span of a request: dates read in the store's time zone (rules/availability 4 and 6.3). */
 import { Effect } from "effect"
 import { integer, type Json, type JsonObject, text } from "../../../kernel/fields/field.ts"
 import type { FieldErrors, Rejection } from "../../../kernel/fields/rejection.ts"
@@ -27,7 +27,7 @@ const isPlainDate = (value: Json | undefined): boolean =>
   typeof value === "string" && /^\s*\d{4}-\d{2}-\d{2}\s*$/.test(value)
 const reversed_text = "The to field must be a date on or after from."
 
-/** 422 on `to` before `from`, as far as that can be decided before the store's time zone is known. */
+/** 422 on `to` before `from`, where that can be decided without the store's time zone. */
 export const inOrderCheck = (values: JsonObject, body: JsonObject): FieldErrors =>
   isPlainDate(body["from"]) === isPlainDate(body["to"]) &&
   typeof values["from"] === "string" &&
@@ -51,7 +51,7 @@ export const dateOrRangeCheck = (values: JsonObject, body: JsonObject): FieldErr
   }
 }
 
-/** The moment of a field that was checked already; a plain date is known as such. */
+/** The moment in a validated field; a plain date stays known as such. */
 export const momentIn = (body: JsonObject, name: string, zone: string): LocalMoment => {
   const moment = momentOf(String(body[name]), zone)
   if (moment === undefined) throw new Error(`${name} was checked and is no date`)
@@ -62,7 +62,7 @@ export interface Span {
   readonly from: LocalMoment
   readonly to: LocalMoment
 }
-/** `from` and `to`; 422 on `to` when it lies before `from` or further than `days_max` days after it. */
+/** The span from `from` to `to`; 422 on `to` if it is before `from` or more than `days_max` days after it. */
 export const spanIn = (
   body: JsonObject,
   zone: string,
@@ -80,10 +80,10 @@ export const tooLong = (days_max: number): string =>
   `The window must not be longer than ${days_max} days (setting availability.span_max_days).`
 
 const marginMillis = 2 * 86_400_000
-/** The window with two days before and after: every slot and every local day that meets it lies inside. */
+/** The window with two days added on both sides, which includes every slot and local day that meets it. */
 export const withMargin = ({ from, to }: Period): Period => ({ from: from - marginMillis, to: to + marginMillis })
 
-/** Runs a count; too many slots, too deep kits and too large kits become a 422 on the given fields. */
+/** Runs a calculation; fails with 422 on these fields for too many slots and for kits too deep or too large. */
 export const rejectingLimits = <A>(
   count: () => A,
   fields: { readonly window: string; readonly product: string } = { window: "to", product: "product_id" }
@@ -101,7 +101,7 @@ export const rejectingLimits = <A>(
 
 // Queries for the free units of a product, and for demands that prevent an allocation.
 
-/** Units of a product at a store with no demand of their own in the window, the product's buffers included; by id. */
+/** Units of a product at a store without a demand in the window, which includes the product's buffers; by id. */
 export const freeAssets = Effect.fnUntraced(function* (
   product_id: number,
   store_id: number,
@@ -148,14 +148,14 @@ export const assetConflicts = Effect.fnUntraced(function* (
   )
 })
 
-// The stock that many opportunity lines ask for (rules/availability 6.8).
+// Loads the stock that opportunity lines take from (rules/availability 6.8).
 
-/** A product-backed line with its window (`lineWindow`) and store (`storeOfLine`) resolved. */
+/** A line with a product, and its window (`lineWindow`) and store (`storeOfLine`). */
 export interface LineAtStore extends LineRequest {
   readonly store_id: number
 }
 
-/** The snapshots of all stores the lines take from, over the span of all lines: one fixed set of queries. */
+/** Snapshots of all stores that the lines take from, over the span of all lines, in a fixed number of queries. */
 export const snapshotsForLines = Effect.fnUntraced(function* (
   lines: ReadonlyArray<LineAtStore>,
   context: SnapshotContext
@@ -175,11 +175,11 @@ export const snapshotsForLines = Effect.fnUntraced(function* (
   )
 })
 
-// Quantity of each product, or of its parts, free now at each store that has stock: an include of products.
+// An include of products: the quantity available now at each store with stock; for kits, by their parts.
 
 export const free_shown = Shown.objects({ store_id: integer(), store_name: text(), available: integer() })
 
-/** Undefined of kits that are nested too deeply to be counted. */
+/** Undefined for kits that are nested too deeply. */
 const pointOrNothing = (snapshot: AvailabilitySnapshot, product_id: number, at: number) => {
   try {
     return pointAvailability(snapshot, product_id, at)
@@ -192,7 +192,7 @@ const pointOrNothing = (snapshot: AvailabilitySnapshot, product_id: number, at: 
 const maySee = (viewer: ViewContext["viewer"]): boolean =>
   hasOnePermission(viewer, "availability.view") && hasAbility(viewer, "availability:read")
 
-/** Stores without any of it are left out; all of them for a viewer who may not see availability. */
+/** By product; stores without stock are absent. Empty for viewers who may not see availability. */
 export const freeNow = Effect.fnUntraced(function* (
   rows: ReadonlyArray<AnyRow>,
   context: SnapshotContext & Pick<ViewContext, "viewer">

@@ -26,7 +26,7 @@ const columns =
   "p.id, p.name, p.stock_method, p.track_availability, p.is_kit, p.container_availability_mode, " +
   "p.buffer_before_minutes, p.post_rent_unavailability, p.deleted_at"
 
-/** A product row and its parts in the form a snapshot holds. */
+/** Converts a product row and its parts to the form in snapshots. */
 export const asStockedProduct = (row: ProductRow, parts: ReadonlyArray<KitPart>): StockedProduct => ({
   id: row.id,
   name: row.deleted_at === null ? row.name : null,
@@ -85,12 +85,14 @@ export const loadStockedProducts = Effect.fnUntraced(function* (
   )
 })
 
-/** SQL condition: the product had a stock level there at any time. `there` is SQL for the store: `= 1`, `in (…)`. */
+/**
+ * SQL condition: the product has ever had a stock level at the store. `there`: SQL for the store, `= 1` or `in (…)`.
+ */
 export const everStockedSql = (product: string, there: string): string =>
   "exists (select 1 from stock_places made join stock_places here on here.stock_level_id = made.stock_level_id " +
   `where made.product_id = ${product} and here.store_id ${there})`
 
-/** Every product these stores have or had stock of or demands on, without its parts. One query. */
+/** All products of which these stores have or had stock or demands, without parts. One query. */
 export const loadProductsOfStores = Effect.fnUntraced(function* (
   store_ids: ReadonlyArray<number>
 ): Store.Reads<ReadonlyMap<number, StockedProduct>> {
@@ -107,7 +109,7 @@ export const loadProductsOfStores = Effect.fnUntraced(function* (
   return new Map(rows.map((row) => [row.id, asStockedProduct(row, [])]))
 })
 
-/** Every live kit and container product with its parts, at any depth. Three queries. */
+/** All live kits and container products with their parts, at any depth. Three queries. */
 export const composedProducts = Effect.fnUntraced(function* (): Store.Reads<ReadonlyMap<number, StockedProduct>> {
   const rows = yield* Store.run<{ id: number }>(
     "select id from products where deleted_at is null " +
@@ -165,7 +167,7 @@ const loadItems = Effect.fnUntraced(function* (
   return Map.groupBy(rows, (row) => row.container_id)
 })
 
-/** An instant as text that both databases can compare; those before the year 1 or after `openEnd` are cut to these. */
+/** An instant as text for either database, clamped to the years from 1 to `openEnd`. */
 export const boundInstant = (millis: number): string =>
   millis <= firstMillis ? firstInstant : millis >= lastMillis ? lastInstant : instantOf(millis)
 const firstInstant = "0001-01-01T00:00:00.000Z"

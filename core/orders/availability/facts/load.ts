@@ -1,6 +1,6 @@
 /**
- * Loads snapshots: stock, demands and parts of many products at many stores in a fixed number of queries. Only demands
- * that meet the window are read, through an index over `reaches_to`: the cost grows with the window, not with history.
+ * Loads snapshots: stock, demands and parts of many products and stores in a fixed number of queries. Only demands that
+ * meet the window are read, by an index on `reaches_to`, so the cost depends on the window, not on history.
  */
 import { Effect } from "effect"
 import type { Failure } from "../../../kernel/endpoints/endpoint.ts"
@@ -41,20 +41,17 @@ export const horizonIn = (settings: Settings): Horizon => ({
   past_days: settingNumber(settings, group, "horizon_past_days"),
   future_days: settingNumber(settings, group, "horizon_future_days") || defaultHorizon.future_days
 })
-/** Most days between `from` and `to` of calendars, charts, sweeps and plans (rules/availability 6.5). */
+/** Maximum days from `from` to `to` of calendars, charts, sweeps and plans (rules/availability 6.5). */
 export const spanMaxIn = (settings: Settings): number =>
   settingNumber(settings, group, "span_max_days") || default_span_days
 
 interface SnapshotRequest {
   readonly store_ids: ReadonlyArray<number>
-  /**
-   * Products to count, their parts included. Undefined: every product with stock or demands there, composed ones
-   * excepted.
-   */
+  /** Products to load, with their parts. Undefined: all products with stock or demands there, except composed ones. */
   readonly product_ids?: ReadonlyArray<number>
-  /** Without `product_ids`: every composed product of the catalogue too, with its parts. */
+  /** Without `product_ids`: includes all composed products of the catalogue, with their parts. */
   readonly with_kits?: boolean
-  /** The span to count, milliseconds; demands outside it may be absent from the snapshots. */
+  /** The span to calculate, in milliseconds; demands outside it may be missing from the snapshots. */
   readonly window: Period
 }
 export interface SnapshotContext {
@@ -64,7 +61,7 @@ export interface SnapshotContext {
 
 const named_products_max = 2_000
 
-/** One snapshot per store that exists. Twelve queries at most, whatever the number of stores, products and demands. */
+/** One snapshot per existing store. Twelve queries at most, whatever the number of stores, products and demands. */
 export const loadSnapshots = Effect.fnUntraced(function* (
   request: SnapshotRequest,
   { now, settings }: SnapshotContext
@@ -80,7 +77,7 @@ export const loadSnapshots = Effect.fnUntraced(function* (
       : request.with_kits === true
         ? new Map([...(yield* loadProductsOfStores(store_ids)), ...(yield* composedProducts())])
         : yield* loadProductsOfStores(store_ids)
-  // Statements have a limited number of parameters: beyond it the rows of all products are read.
+  // Statements have a limited number of parameters: above it, rows of all products are read.
   const of_products = product_ids === undefined || products.size > named_products_max ? undefined : [...products.keys()]
   const levels = yield* loadStock(store, store_ids, of_products)
   const rows = yield* loadDemands(store, store_ids, of_products, request.window)
@@ -110,7 +107,7 @@ export const loadSnapshots = Effect.fnUntraced(function* (
         products: [...products.values()],
         containers: containers.filter((container) => container.store_id === null || container.store_id === one.id)
       })
-      // Demands outside the window and deleted stock were not read, yet the store still knows their products.
+      // Includes products whose demands or stock were not read: demands outside the window, deleted stock.
       return [
         one.id,
         withProducts(
@@ -122,7 +119,7 @@ export const loadSnapshots = Effect.fnUntraced(function* (
   )
 })
 
-/** The snapshot of one store that is known to exist: a missing one is a defect. */
+/** The snapshot of one store; a missing store is a defect. */
 export const loadSnapshot = Effect.fnUntraced(function* (
   store_id: number,
   request: Omit<SnapshotRequest, "store_ids">,
@@ -136,7 +133,7 @@ const byStore = <Row extends { readonly store_id: number }>(
   rows: ReadonlyArray<Row>
 ): ReadonlyMap<number, ReadonlyArray<Row>> => Map.groupBy(rows, (row) => row.store_id)
 
-/** `store_id in (…) and product_id in (…)`, the latter only when products are named. */
+/** SQL `store_id in (…) and product_id in (…)`; without the latter for all products. */
 const whereSql = (
   bound: Bindings,
   store_ids: ReadonlyArray<number>,
@@ -154,7 +151,7 @@ interface StockRow extends Omit<StockLevel, "quantity_held" | "last_transaction_
   readonly is_gone: boolean
 }
 const writtenOff = 6
-/** A row of the table in the form a snapshot holds. */
+/** Converts a stock level row to the form in snapshots. */
 export const stockLevelOf = (
   row: Omit<StockLevel, "last_transaction_type"> & { readonly is_gone: boolean }
 ): StockLevel => ({ ...row, last_transaction_type: row.is_gone ? writtenOff : null })
@@ -185,9 +182,7 @@ const demandColumns =
   'source_type, source_id, phase, is_active, "out", pending_checkin, returned_at, checked_at, ' +
   "opportunity_id, container_id"
 
-/**
- * Active demands that meet the window; units that are out; units that wait for their check, or did within the window.
- */
+/** Active demands that meet the window; units that are out; units waiting for their check, now or within the window. */
 const loadDemands = (
   store: StoreShape,
   store_ids: ReadonlyArray<number>,
@@ -204,7 +199,7 @@ const loadDemands = (
   )
 }
 
-/** Which of these products ever had demands or stock at which of the stores: one look into an index for each pair. */
+/** The products that ever had demands or stock at the stores: one index look-up per pair. */
 const loadKnown = Effect.fnUntraced(function* (
   store: StoreShape,
   store_ids: ReadonlyArray<number>,

@@ -1,4 +1,4 @@
-/** Slots grouped into days of the store, for calendars, charts and sweeps (rules/availability 5, 6.5). */
+/** Groups slots into days of the store, for calendars, charts and sweeps (rules/availability 5, 6.5). */
 import { firstOf, lastOf } from "../../../values/text.ts"
 import { dayOfMoment, type LocalDay, localDays, type LocalMoment, meets, type Period } from "../../../values/period.ts"
 import { dayOf } from "../../../values/time.ts"
@@ -7,7 +7,9 @@ import { breakdownAt, freeUnits, type FreeUnitsCache, KitNestedTooDeep, timeline
 import { mergedBounds, slotBounds } from "./slots.ts"
 import { type ActiveDemand, type Buffers, noBuffers } from "./demand.ts"
 
-/** The days of a span inside the horizon, and the slot bounds to count over; the same for every product of a store. */
+/**
+ * The days of a span that are inside the horizon, and the bounds of their slots; the same for all products of a store.
+ */
 export interface DayGrid {
   readonly days: ReadonlyArray<LocalDay>
   readonly bounds: ReadonlyArray<number>
@@ -17,7 +19,7 @@ export interface DayCell {
   readonly date: string
   readonly min_available: number
   readonly max_available: number
-  /** The day's peak. */
+  /** The day's maximum. */
   readonly pending_checkin: number
 }
 
@@ -29,7 +31,7 @@ export const dayGrid = (snapshot: AvailabilitySnapshot, from: LocalMoment, to: L
   if (days.length === 0) return { days, bounds: [] }
   const start = firstOf(days).from,
     end = lastOf(days).to
-  // Where the zone is half an hour off, hourly slots cross midnight: they are cut there.
+  // In zones with half-hour offsets hourly slots cross midnight: they are split there.
   const bounds = mergedBounds(slotBounds(start, end, snapshot.resolution, snapshot.zone), [
     ...days.map((day) => day.from),
     end
@@ -45,8 +47,8 @@ export const dayCells = (snapshot: AvailabilitySnapshot, product_id: number, gri
 }
 
 /**
- * One cell per day of a composed product: the lowest and highest number its parts allow in the day's slots. Undefined
- * where that cannot be computed: a catalogue kit without pool parts, or one nested too deeply.
+ * One cell per day of a composed product: minimum and maximum number its parts allow. Undefined if that cannot be
+ * computed: a catalogue kit without pool parts, or one nested too deeply.
  */
 export const kitCells = (
   snapshot: AvailabilitySnapshot,
@@ -102,16 +104,16 @@ const earliest = (one: string, other: string): string => (one < other ? one : ot
 export interface PointAvailability {
   readonly product_id: number
   readonly store_id: number
-  /** The store-local day of the slot. */
+  /** Store-local day of the slot. */
   readonly date: string
   readonly total_stock: number
   readonly total_demanded: number
-  /** May be negative: a shortage. */
+  /** Negative for a shortage. */
   readonly available: number
   readonly demand_breakdown: { readonly [source_type: string]: number }
 }
 
-/** The slot that holds `at` (milliseconds), at any date, beyond the horizon too. */
+/** Availability in the slot that contains `at` (milliseconds), also beyond the horizon. */
 export const pointAvailability = (
   snapshot: AvailabilitySnapshot,
   product_id: number,
@@ -133,7 +135,7 @@ export const pointAvailability = (
   }
 }
 
-// Which serialised units are free in a window, and which demands hold those that are not (rules/availability 6.4).
+// Serialised units that are free in a window, and the demands on the others (rules/availability 6.4).
 
 export interface AvailableAsset {
   readonly id: number
@@ -145,9 +147,8 @@ export interface AvailableAsset {
 }
 
 /**
- * Units of the product with no active demand of their own in the window, by id. The product's own buffers widen the
- * window, so a unit listed here can be allocated without its preparation time colliding. Quantity demands exclude no
- * unit; a bulk product has none.
+ * Units of the product without a demand in the window, by id; empty for bulk products. The product's buffers widen the
+ * window, so listed units can be allocated. Demands on quantities exclude no unit.
  */
 export const availableAssets = (
   snapshot: AvailabilitySnapshot,

@@ -1,5 +1,6 @@
 /**
- * Reading stored demands: windows with buffers, overdue returns, units waiting for their check (rules/availability 2).
+ * Interprets stored demands: windows with buffers, overdue returns, units waiting for their check (rules/availability
+ * 2).
  */
 import { millisOf, openEnd, plusMinutes } from "../../../values/time.ts"
 import { openEndMillis, type Period } from "../../../values/period.ts"
@@ -9,10 +10,10 @@ import { type Demand, type Phase, phase_labels } from "../../demands/schema.ts"
 
 export { type Phase, phase_labels }
 
-/** Setting `availability.release_point`: the step at which stock is free again. `off_hired` behaves like `returned`. */
+/** Setting `availability.release_point`: the step that frees stock. `off_hired` behaves like `returned`. */
 export type ReleasePoint = "off_hired" | "returned" | "checked"
 
-/** state × 100 + status → phase, for the default release point. */
+/** Phase by state × 100 + status, for the default release point. */
 const phases: ReadonlyMap<number, Phase> = new Map<number, Phase>([
   [0, "draft"],
   [100, "draft"],
@@ -33,28 +34,26 @@ const orderReturned = 203
 /** Lost, Dead, Complete, Cancelled. */
 const closedOpportunities: ReadonlySet<number> = new Set([102, 103, 205, 206])
 
-/** The opportunity's `availability_phase`. Throws RangeError on a status the state does not have. */
+/** The opportunity's `availability_phase`. Throws RangeError if the state has no such status. */
 export const phaseOf = (state: number, status: number, release_point: ReleasePoint = "returned"): Phase => {
   const phase = phases.get(state * 100 + status)
   if (phase === undefined) throw new RangeError(`State ${state} has no status ${status}.`)
   return state * 100 + status === orderReturned && release_point === "checked" ? "on_hire" : phase
 }
 
-/**
- * The phase of the opportunity's demands: as its own, but void once the opportunity is closed (rules/opportunities 10).
- */
+/** The phase of the opportunity's demands: its own, but void once it is closed (rules/opportunities 10). */
 export const demandPhaseOf = (state: number, status: number, release_point: ReleasePoint = "returned"): Phase =>
   closedOpportunities.has(state * 100 + status) ? "void" : phaseOf(state, status, release_point)
 
-/** Whether demands of this phase take stock away from others. */
+/** Whether demands in this phase reduce availability. */
 export const holdsStock = (phase: Phase): boolean => phase === "held" || phase === "reserved" || phase === "on_hire"
 
-/** Whether preparation and turnaround time count around the hire window; a held quotation has none. */
+/** Whether preparation and turnaround time are added around the hire; not for a held quotation. */
 export const takesBuffers = (phase: Phase): boolean => phase === "reserved" || phase === "on_hire" || phase === "closed"
 
 export type { Demand }
 
-/** Minutes a product needs before and after every hire. */
+/** Minutes of preparation and turnaround a product needs with every hire. */
 export interface Buffers {
   readonly before_minutes: number
   readonly after_minutes: number
@@ -62,7 +61,7 @@ export interface Buffers {
 
 export const noBuffers: Buffers = { before_minutes: 0, after_minutes: 0 }
 
-/** The window with buffers, to be stored with the demand. An open end stays open (rules/availability 2.6). */
+/** The window with buffers, which is stored with the demand. An open end stays open (rules/availability 2.6). */
 export const bufferedWindow = (
   starts_at: string,
   ends_at: string,
@@ -76,22 +75,21 @@ export const bufferedWindow = (
   }
 }
 
-/** A demand at a given instant: its windows in milliseconds, without an end where the return is overdue. */
+/** A demand evaluated at an instant: its windows in milliseconds, open-ended if the return is overdue. */
 export interface ActiveDemand extends Period {
   readonly demand: Demand
-  /** `from`, `to` of the period include buffers; these do not. */
+  /** The window without the buffers that `from` and `to` include. */
   readonly hire: Period
   readonly is_overdue: boolean
-  /** While the returned unit waits for its check; undefined when it never did. */
+  /** Time the returned unit waits for its check; undefined if it never did. */
   readonly waiting: Period | undefined
-  /** Set on stock out of service: its stock level. Such a demand is computed, never stored. */
+  /** For out-of-service stock: its stock level. Such demands are computed, never stored. */
   readonly out_of_service_level_id?: number
 }
 
 /**
- * Reads a demand at `now` (ms). Whether it is overdue is decided here, when it is read: an active demand whose end has
- * passed while a unit is out has no known end (rules/availability 2.7). Waiting runs from the return to the check
- * (2.8).
+ * Evaluates a demand at `now` (ms). An active demand past its end with a unit still out is overdue and open-ended
+ * (rules/availability 2.7). Waiting lasts from the return to the check (2.8).
  */
 export const activeDemand = (demand: Demand, now: number): ActiveDemand => {
   const starts = millisOf(demand.starts_at),
@@ -107,7 +105,7 @@ export const activeDemand = (demand: Demand, now: number): ActiveDemand => {
   }
 }
 
-/** Only demands on single units wait; one that was checked as it came back, or finalised without a check, does not. */
+/** Only single units wait, and not if they were checked on return or finalised without a check. */
 const waitingTime = (demand: Demand): Period | undefined => {
   if (demand.asset_id === null || demand.returned_at === null) return undefined
   if (demand.pending_checkin) return { from: millisOf(demand.returned_at), to: openEndMillis }
@@ -116,7 +114,7 @@ const waitingTime = (demand: Demand): Period | undefined => {
   return waited.to > waited.from ? waited : undefined
 }
 
-/** Names and colours of the known sources; any other source is shown by its own name (rules/availability 2.2). */
+/** Names and colours of known sources; other sources are displayed by their key (rules/availability 2.2). */
 const sources: ReadonlyMap<string, { readonly name: string; readonly colour: string }> = new Map([
   ["opportunity_item", { name: "Bookings", colour: "#3B82F6" }],
   ["container", { name: "Containers", colour: "#0EA5E9" }],

@@ -1,7 +1,6 @@
 /**
- * The first window in which a whole list of products is free. Every product is counted once, slot by slot; runs of
- * slots in which it is short are blocked stretches, and the search moves on from the end of one stretch to the next.
- * Cost: demands + slots + stretches.
+ * Finds the first window in which a list of products is available: each product is counted once per slot, slots in
+ * which it is short form blocked periods, and the search skips these. Cost: demands + slots + blocked periods.
  */
 import { itemAt } from "../../../values/text.ts"
 import { dayOf, instantOf, instantOfWall, startOfDay, wallOf } from "../../../values/time.ts"
@@ -12,23 +11,23 @@ import { requestedUnits } from "./line.ts"
 import { plannedDemands } from "./planned.ts"
 import { countBelow, slotBounds } from "./slots.ts"
 
-/** Where a window may begin: with a slot, with a day of the store, or at any moment. */
+/** Allowed starts of a window: with a slot, with a day of the store, or any time. */
 type FitAlign = "slot" | "day" | "none"
 
 export interface FitRequest {
   readonly lines: ReadonlyArray<{ readonly product_id: number; readonly quantity: number }>
-  /** The window lies wholly inside, milliseconds. */
+  /** The period that must contain the window, in milliseconds. */
   readonly from: number
   readonly until: number
-  /** Minutes as elapsed, days as the store's wall clock counts them. */
+  /** Elapsed minutes, or days of the store's wall clock. */
   readonly duration: { readonly minutes: number } | { readonly days: number }
   readonly align: FitAlign
 }
 
 /**
- * Why there is no window. `not_enough`: never that many free at once; `booked`: free at times, never long enough;
- * `no_common_window`: each product fits by itself, never all together; `window_too_short`: no permitted start leaves
- * room for the hire.
+ * Reasons for no window. `not_enough`: never that many free at once; `booked`: free at times, but never long enough;
+ * `no_common_window`: each product fits, but never all together; `window_too_short`: no allowed start leaves enough
+ * time.
  */
 type FitFailure = "not_enough" | "booked" | "no_common_window" | "window_too_short"
 
@@ -36,9 +35,9 @@ interface Bottleneck {
   readonly product_id: number
   readonly product_name: string | null
   readonly needed_quantity: number
-  /** The most that are free in any slot of the search. */
+  /** The maximum available in any slot of the search. */
   readonly most_available: number
-  /** Indexes of the lines that need it, from 0; a part of a kit is needed by the kit's lines. */
+  /** Indexes (from 0) of the lines that need the product; for a part, of its kits' lines. */
   readonly lines: ReadonlyArray<number>
 }
 interface Fit {
@@ -47,7 +46,7 @@ interface Fit {
   readonly bottleneck: Bottleneck | null
 }
 
-/** Half-open stretch of slots in which a product is short. */
+/** A half-open period of slots in which a product is short. */
 interface Stretch {
   readonly from: number
   readonly to: number
@@ -59,8 +58,8 @@ interface Need extends Bottleneck {
 }
 
 /**
- * The earliest window of the requested length in which nothing on the list is short, with each product's own buffers
- * and kits by their parts; otherwise the reason. Throws KitNestedTooDeep and TooManySlots.
+ * The earliest window of this length in which nothing on the list is short, with each product's buffers and kits by
+ * their parts; otherwise the reason. Throws KitNestedTooDeep and TooManySlots.
  */
 export const earliestFit = (snapshot: AvailabilitySnapshot, request: FitRequest): Fit => {
   const reach = widest(snapshot)
@@ -87,7 +86,7 @@ interface Clock {
   readonly from: number
   readonly until: number
   readonly endOf: (start: number) => number
-  /** The first permitted start at or after an instant. */
+  /** The first allowed start at or after an instant. */
   readonly aligned: (instant: number) => number
 }
 
@@ -116,7 +115,7 @@ const dayStartFrom = (instant: number, zone: string): number => {
   return start === instant ? start : startOfDay(dateAfter(day), zone)
 }
 
-/** The search: every round moves past at least one blocked stretch. */
+/** Searches for the first start; each round skips at least one blocked period. */
 const firstStart = (needs: ReadonlyArray<Need>, { aligned, endOf, from, until }: Clock): number | undefined => {
   const pending = needs.map((need) => ({ need, next: 0 }))
   for (let start = aligned(from); start < until;) {
@@ -147,7 +146,7 @@ const widest = (snapshot: AvailabilitySnapshot): { readonly before: number; read
   return { before: before * minute, after: after * minute }
 }
 
-/** Demands of the list on stock: kits as their parts, equal products added up. Untracked products are never short. */
+/** Stock demands of the list: kits by their parts, equal products summed. Untracked products are never short. */
 const needsOfList = (
   snapshot: AvailabilitySnapshot,
   { from, lines, until }: FitRequest,
@@ -163,7 +162,7 @@ const needsOfList = (
   lines.forEach(({ product_id, quantity }, line) => {
     if (!isTracked(snapshot, product_id)) return
     const demands = plannedDemands([{ product_id, quantity, store_id: snapshot.store_id, from, to: until }], snapshot)
-    // A kit without parts to count is never free: it is needed as itself.
+    // A kit without countable parts is never available: it is demanded as itself.
     if (demands.length === 0) want(product_id, requestedUnits(quantity), line)
     for (const demand of demands) want(demand.product_id, demand.quantity, line)
   })
@@ -205,8 +204,8 @@ const blockedStretches = (
 }
 
 /**
- * The product that prevents a window: the one with the most missing; else, of those that never fit, the longest
- * blocked.
+ * The product that prevents a window: the one with the largest shortage, or of those that never fit, the one blocked
+ * longest.
  */
 const bottleneckOf = (needs: ReadonlyArray<Need>, clock: Clock): Pick<Fit, "reason" | "bottleneck"> => {
   const lacking = needs.filter((need) => need.most_available < need.needed_quantity)

@@ -26,11 +26,11 @@ interface GanttDemand {
 }
 
 interface GanttShortage {
-  /** One entry per day: `from` and `to` are the same plain date. */
+  /** One entry per day, so `from` and `to` are the same plain date. */
   readonly from: string
   readonly to: string
   readonly severity: number
-  /** Only preparation or turnaround time touches the day, no hire itself. */
+  /** Whether only preparation or turnaround time meets the day, not a hire itself. */
   readonly in_buffer_zone: boolean
 }
 
@@ -44,9 +44,7 @@ export interface AvailabilityGantt {
   readonly shortages: ReadonlyArray<GanttShortage>
 }
 
-/**
- * Active demands that meet the window, and its days with a shortage. A `to` given as a plain date includes that day.
- */
+/** Active demands that meet the window, and days with a shortage. A plain date as `to` is included. */
 export const availabilityGantt = (
   snapshot: AvailabilitySnapshot,
   product_id: number,
@@ -77,19 +75,19 @@ export const availabilityGantt = (
 
 interface GanttPart extends Omit<AvailabilityGantt, "store_id" | "from" | "to"> {
   readonly product_name: string | null
-  /** Units per kit, nested kits multiplied out. */
+  /** Units per kit, multiplied over nested kits. */
   readonly quantity: number
   readonly binding: "pool" | "fixed"
 }
 interface KitGantt {
-  /** Quantity the parts allow, by day; empty if it cannot be computed. */
+  /** Number of kits the parts allow, by day; empty if it cannot be computed. */
   readonly days: ReadonlyArray<{ readonly date: string; readonly available: number }>
-  /** A chart for every part, nested kits taken apart. */
+  /** A chart for every part; nested kits are resolved. */
   readonly parts: ReadonlyArray<GanttPart>
 }
 
 /**
- * For a composed product: the quantity its parts allow each day, and the demands on them. For a plain one: no parts.
+ * For composed products: the number its parts allow each day, and the demands on them. Plain products have no parts.
  */
 export const kitGantt = (
   snapshot: AvailabilitySnapshot,
@@ -125,7 +123,7 @@ interface Leaf {
   readonly quantity: number
   readonly binding: "pool" | "fixed"
 }
-/** The parts of a composed product that are stock themselves, no deeper than kits may be nested. */
+/** Parts of a composed product that are stocked themselves, down to the maximum nesting depth. */
 export const leavesOf = (
   snapshot: AvailabilitySnapshot,
   product_id: number,
@@ -171,7 +169,7 @@ const demandRow = (
   }
 }
 
-/** Unit demands by unit, quantity demands after them; within that by start. */
+/** Order: demands on units by unit, then demands on quantities; each by start. */
 const byAssetThenStart = (one: ActiveDemand, other: ActiveDemand): number =>
   (one.demand.asset_id ?? Number.MAX_SAFE_INTEGER) - (other.demand.asset_id ?? Number.MAX_SAFE_INTEGER) ||
   one.hire.from - other.hire.from ||

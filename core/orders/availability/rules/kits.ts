@@ -1,4 +1,4 @@
-/** Availability of composed products: as many as their parts allow, slot by slot (rules/availability 7.3). */
+/** Availability of composed products: the number their parts allow, slot by slot (rules/availability 7.3). */
 import type { AvailabilitySnapshot, PackedContainer, PackedItem, StockedProduct, StockPeriod } from "./snapshot.ts"
 import { compositionOf, wholeUnits } from "./snapshot.ts"
 import type { ActiveDemand } from "./demand.ts"
@@ -7,10 +7,10 @@ import { millisOf } from "../../../values/time.ts"
 import { openEndMillis } from "../../../values/period.ts"
 import type { KitPart } from "../../../products/kits/schema.ts"
 
-// Stock and demands of a product over slots: the count behind every answer. Each demand and stock row marks only the
-// first and the last slot it touches, and one pass adds up: cost (demands + stock) × log slots + slots.
+// Stock and demands of a product over slots, the basis of all availability figures. Each demand and stock row marks the
+// first and last slot it meets, and one pass sums up: cost (demands + stock) × log slots + slots.
 
-/** Columns of equal length, one entry per slot; slot i runs from bounds[i] to bounds[i + 1]. */
+/** Columns with one entry per slot; slot i lasts from bounds[i] to bounds[i + 1]. */
 interface Timeline {
   readonly bounds: ReadonlyArray<number>
   readonly total_stock: ReadonlyArray<number>
@@ -20,7 +20,7 @@ interface Timeline {
   readonly demanded_by_source: ReadonlyMap<string, ReadonlyArray<number>>
 }
 
-/** Sums per slot of amounts that cover ranges of slots: a difference array. */
+/** Sums amounts over ranges of slots, by a difference array. */
 class SlotTally {
   private readonly steps: Float64Array
   private readonly bounds: ReadonlyArray<number>
@@ -30,13 +30,13 @@ class SlotTally {
     this.steps = new Float64Array(bounds.length)
   }
 
-  /** Adds `amount` to every slot the half-open period touches. */
+  /** Adds `amount` to all slots that the half-open period meets. */
   add(from: number, to: number, amount: number): void {
     const { first, last } = slotsTouched(this.bounds, from, to)
     this.addSlots(first, last, amount)
   }
 
-  /** Adds `amount` to the slots from `first` to `last`, both included; nothing when `last` lies before `first`. */
+  /** Adds `amount` to the slots from `first` to `last` (inclusive); none if `last` is before `first`. */
   addSlots(first: number, last: number, amount: number): void {
     if (last < first) return
     this.step(first, amount)
@@ -47,7 +47,7 @@ class SlotTally {
     this.steps[slot] = (this.steps[slot] ?? 0) + amount
   }
 
-  /** One sum per slot. */
+  /** The sum of each slot. */
   sums(): Array<number> {
     const sums: Array<number> = []
     let sum = 0
@@ -56,16 +56,14 @@ class SlotTally {
   }
 }
 
-/** The timeline of one product of the snapshot over the given bounds. */
+/** The timeline of one product over these bounds. */
 export const timelineOf = (
   snapshot: AvailabilitySnapshot,
   product_id: number,
   bounds: ReadonlyArray<number>
 ): Timeline => timeline(bounds, snapshot.demandsOf(product_id), snapshot.stockOf(product_id))
 
-/**
- * Demands and stock of one product at one store. A stock row counts in every slot its window touches, like a demand.
- */
+/** Demands and stock of one product at one store. A stock row counts in every slot it meets, like a demand. */
 const timeline = (
   bounds: ReadonlyArray<number>,
   demands: ReadonlyArray<ActiveDemand>,
@@ -92,7 +90,7 @@ const timeline = (
   }
 }
 
-/** Quantity by source at one slot; sources without a demand there are absent (rules/availability 6.1). */
+/** Quantity by source in one slot; sources without demands are absent (rules/availability 6.1). */
 export const breakdownAt = (line: Timeline, slot: number): { readonly [source_type: string]: number } => {
   const breakdown: Record<string, number> = {}
   for (const [source, sums] of line.demanded_by_source) {
@@ -101,13 +99,13 @@ export const breakdownAt = (line: Timeline, slot: number): { readonly [source_ty
   }
   return breakdown
 }
-/** The same including unchecked returns, which reduce no availability but are listed (rules/availability 2.8). */
+/** `breakdownAt` plus unchecked returns, which do not reduce availability but are listed (rules/availability 2.8). */
 export const breakdownWithWaitingAt = (line: Timeline, slot: number): ReturnType<typeof breakdownAt> => {
   const waiting = line.pending_checkin[slot] ?? 0
   return { ...breakdownAt(line, slot), ...(waiting === 0 ? {} : { returned_not_checked: waiting }) }
 }
 
-/** Whole units owned per slot: bulk rows summed, then rounded, plus one per serialised row (rules/availability 3). */
+/** Whole units owned per slot: the rounded sum of bulk rows, plus one per serialised row (rules/availability 3). */
 export const stockTotals = (bounds: ReadonlyArray<number>, stock: ReadonlyArray<StockPeriod>): Array<number> => {
   const bulk = new SlotTally(bounds),
     units = new SlotTally(bounds)
@@ -140,8 +138,8 @@ export class KitNestedTooDeep extends Error {
 }
 
 /**
- * Free units of any product per slot: stock minus demands for a plain one, as many as the parts allow for a composed
- * one. Undefined for a catalogue kit without pool parts, which cannot be counted. Throws KitNestedTooDeep.
+ * Available units of a product per slot: stock minus demands, or for composed products the number their parts allow.
+ * Undefined for a catalogue kit without pool parts. Throws KitNestedTooDeep.
  */
 export const freeUnits = (
   snapshot: AvailabilitySnapshot,
@@ -150,7 +148,7 @@ export const freeUnits = (
   known: FreeUnitsCache = new Map()
 ): ReadonlyArray<number> | undefined => freeAt(snapshot, product_id, bounds, 0, known)
 
-/** Results by product, of one snapshot over one list of bounds: kits share parts. */
+/** Results by product, for one snapshot and list of bounds, as kits share parts. */
 export type FreeUnitsCache = Map<number, ReadonlyArray<number> | undefined>
 
 const freeAt = (
@@ -175,11 +173,11 @@ const freeAt = (
   return free
 }
 
-/** Parts a kit draws from general stock; a part of quantity 0 asks for nothing. */
+/** Parts that a kit takes from general stock, except those of quantity 0. */
 export const poolParts = (product: StockedProduct): ReadonlyArray<KitPart> =>
   product.parts.filter((part) => part.binding === "pool" && part.quantity > 0)
 
-/** How many whole kits these units of one part make, at least 0. Exact to the four decimals of the part's quantity. */
+/** Number of whole kits that these units of one part make; never negative. Exact to four decimals of quantity. */
 export const kitsFrom = (units: number, part: KitPart): number =>
   Math.max(0, Math.floor((units * 10_000) / Math.round(part.quantity * 10_000)))
 
@@ -204,8 +202,8 @@ const lowest = (one: ReadonlyArray<number>, other: ReadonlyArray<number> | undef
   other === undefined ? one : one.map((units, slot) => Math.min(units, other[slot] ?? 0))
 
 /**
- * Free cases of a container product per slot: its free stock minus the free cases whose fixed parts are incomplete.
- * Each case is judged by its own contents: demands on other units of a fixed part do not matter.
+ * Available cases of a container product per slot: its available stock minus free cases with incomplete fixed parts.
+ * Only a case's own contents count; demands on other units of a fixed part do not matter.
  */
 const freeHousings = (
   snapshot: AvailabilitySnapshot,
@@ -219,7 +217,7 @@ const freeHousings = (
   const demandsOnCases = demandsByAsset(snapshot.demandsOf(product.id))
   const demandsOnContents = demandsByAsset(fixed.flatMap((part) => snapshot.demandsOf(part.component_product_id)))
   const containerIn = new Map(snapshot.containersOf(product.id).map((container) => [container.housing_id, container]))
-  // Cases in bulk stock have no identity and so no contents: none of them is complete.
+  // Cases in bulk stock are anonymous and have no known contents: none is complete.
   const unfit = stockTotals(
     bounds,
     stock.filter((row) => !row.is_unit)
@@ -238,7 +236,7 @@ const freeHousings = (
   return own.map((units, slot) => units - (unfit[slot] ?? 0))
 }
 
-/** Per slot, whether every fixed part is packed in one container in full number, without demands of others. */
+/** Per slot, whether the container holds the full number of every fixed part, without demands of others. */
 const filledSlots = (
   container: PackedContainer | undefined,
   fixed: ReadonlyArray<KitPart>,
@@ -254,7 +252,7 @@ const filledSlots = (
   return filled
 }
 
-/** Per slot, how many units of a part are packed in one container without a demand other than that of their packing. */
+/** Per slot, the units of a part in one container that have no demand besides that of their packing. */
 const packedUnits = (
   container: PackedContainer | undefined,
   part: KitPart,
@@ -268,12 +266,12 @@ const packedUnits = (
   return packed.sums()
 }
 
-/** One case of a container product in one slot: whether it counts as free, and why not. */
+/** One case of a container product in one slot: whether it counts as available, and why not. */
 export interface CaseState {
   readonly stock_level_id: number
   readonly container_id: number | null
   readonly is_claimed: boolean
-  /** Every fixed part is in it, in full number and without demands of others. */
+  /** Whether it holds the full number of every fixed part, without demands of others. */
   readonly is_filled: boolean
   readonly missing: ReadonlyArray<{
     readonly product_id: number
@@ -282,7 +280,7 @@ export interface CaseState {
   }>
 }
 
-/** The cases here in the first slot of the bounds, by id; none for a product that is no case. */
+/** Cases at the store in the first slot, by id; none if the product is no case. */
 export const casesAt = (
   snapshot: AvailabilitySnapshot,
   product_id: number,
@@ -325,7 +323,7 @@ export const casesAt = (
     .sort((one, other) => one.stock_level_id - other.stock_level_id)
 }
 
-/** Adds one packed unit to the slots in which it has no demand but that of its packing. */
+/** Adds one packed unit to the slots in which it has no demand besides that of its packing. */
 const addFreeSlots = (
   packed: SlotTally,
   item: PackedItem,

@@ -9,7 +9,7 @@ import { bufferedWindow, demandPhaseOf, holdsStock, noBuffers } from "./demand.t
 import { KitNestedTooDeep, poolParts } from "./kits.ts"
 import { requestedUnits } from "./line.ts"
 
-/** Setting `demand_date_source`: the dates the gear is away, or the dates charged for. */
+/** Setting `demand_date_source`: the dates the goods are away, or the charged dates. */
 export type DemandDateSource = "operational" | "charge"
 
 export interface OpportunityFacts {
@@ -23,9 +23,7 @@ export interface OpportunityFacts {
   readonly charge_ends_at: string | null
 }
 
-/**
- * One unit allocated to a line. Status: 0 allocated, 1 prepared, 2 dispatched, 3 on hire, 4 checked in, 5 finalised.
- */
+/** A unit allocated to a line. Status: 0 allocated, 1 prepared, 2 dispatched, 3 on hire, 4 checked in, 5 finalised. */
 export interface AllocatedUnit {
   readonly stock_level_id: number
   readonly product_id: number
@@ -44,7 +42,7 @@ export interface LineFacts {
   readonly starts_at: string | null
   readonly ends_at: string | null
   readonly dispatch_store_id: number | null
-  /** False for lines of superseded quote versions and removed lines: their demands are void. */
+  /** False for removed lines and lines of inactive versions: their demands are void. */
   readonly is_live: boolean
   readonly units: ReadonlyArray<AllocatedUnit>
 }
@@ -69,15 +67,15 @@ export const lineWindow = (
     : { starts_at, ends_at }
 }
 
-/** The store whose stock the line takes. */
+/** The store that the line takes stock from. */
 export const storeOfLine = (
   line: Pick<LineFacts, "dispatch_store_id">,
   opportunity: Pick<OpportunityFacts, "store_id">
 ): number | null => line.dispatch_store_id ?? opportunity.store_id
 
 /**
- * Every demand of one line; none without a product or a store. A kit demands its pool parts, a case kit the case. Each
- * allocated unit has a demand of its own, and one demand covers the rest of the quantity. Throws KitNestedTooDeep and
+ * All demands of a line; none without a product or a store. A kit demands its pool parts, a case kit the case. Each
+ * allocated unit has its own demand, and one demand covers the rest of the quantity. Throws KitNestedTooDeep and
  * KitTooLarge.
  */
 export const demandsOfLine = (
@@ -104,7 +102,7 @@ export const demandsOfLine = (
     needed.is_serialised
       ? demandsOfUnits(base, needed, {
           all: unitsAsked(line, per_line, is_part, 0),
-          // Units of the line's own product have demands of their own when they return; parts follow the line's count.
+          // Returned units of the line's own product have their own demands; parts follow the line's counted returns.
           left: unitsAsked(line, per_line, is_part, is_part ? line.returned_quantity : 0)
         })
       : demandOfQuantity(base, needed, unitsAsked(line, per_line, is_part, line.returned_quantity))
@@ -123,14 +121,14 @@ interface DemandBase {
 
 interface Need {
   readonly product: StockedProduct
-  /** Units per unit of the line. */
+  /** Units of the product per unit of the line. */
   readonly per_line: number
   readonly is_part: boolean
 }
 
-/** Different products one kit may demand: more than any real kit has, few enough for one event. */
+/** Maximum of different products a kit may demand: above any real kit, and few enough for one event. */
 export const kit_products_max = 2_000
-/** A kit would demand more than `kit_products_max` different products. */
+/** A kit demands more than `kit_products_max` different products. */
 export class KitTooLarge extends Error {
   readonly _tag = "KitTooLarge"
   readonly product_id: number
@@ -140,15 +138,15 @@ export class KitTooLarge extends Error {
   }
 }
 
-/** Demand of one unit of a product, by product, and its number of kit levels, itself included. */
+/** Demand per unit of a product, by product, and its number of kit levels including itself. */
 interface Exploded {
   readonly per_unit: ReadonlyMap<number, number>
   readonly levels: number
 }
 
 /**
- * Demand of one unit on stock, kits resolved into their parts; each product once, even if several nested kits contain
- * it. Each kit is resolved once, so the cost grows with the number of parts. Unknown products are skipped.
+ * Stock demand of one unit, by product, with kits resolved into their parts. Each kit is resolved once, so the cost
+ * grows with the number of parts. Unknown products are skipped.
  */
 const needsOf = (
   product: StockedProduct,
@@ -185,15 +183,15 @@ const needsOf = (
 }
 
 /**
- * How many units of each serialised product one unit of this product takes from stock beside itself: the parts of a kit
- * that are tracked unit by unit. Empty for kits that are nested too deeply: they have no demands either.
+ * Serialised units that one unit of this product takes from stock besides itself, by product: parts of a kit that are
+ * tracked individually. Empty for kits nested too deeply, which have no demands either.
  */
 export const serialisedParts = (
   product: StockedProduct,
   products: ReadonlyMap<number, StockedProduct>,
   max_depth: number
 ): ReadonlyMap<number, number> => partsTracked(product, products, max_depth, true)
-/** The same for bulk parts. */
+/** `serialisedParts` for bulk parts. */
 export const countedParts = (
   product: StockedProduct,
   products: ReadonlyMap<number, StockedProduct>,
@@ -217,7 +215,9 @@ const partsTracked = (
   }
 }
 
-/** Whole units demanded: a line's own product rounded, a kit's part rounded up; none once all came back. */
+/**
+ * Whole units demanded: rounded for a line's own product, rounded up for a kit's part; 0 once everything is returned.
+ */
 const unitsAsked = (line: LineFacts, per_line: number, is_part: boolean, returned: number): number => {
   if (returned > 0 && returned >= line.quantity) return 0
   if (!is_part) return Math.max(0, Math.ceil(exact(requestedUnits(line.quantity) - returned)))
@@ -238,14 +238,13 @@ const demandOfQuantity = (base: DemandBase, product: StockedProduct, quantity: n
         }
       ]
 
-/** Units that are tracked one by one leave by their allocation: those not allocated are not out. */
+/** Serialised units are dispatched by their allocation, so unallocated ones are not out. */
 const isLineOut = (line: LineFacts, product: StockedProduct): boolean =>
   line.dispatched_quantity > line.returned_quantity && !(product.is_serialised && product.id === line.product_id)
 
 /**
- * One demand for each allocated unit, and one for the unallocated remainder. `asked.all`: units of the full line;
- * `asked.left`: those not yet returned by the line's count. A returned unit lowers the remainder once, whether scanned
- * or counted with its kit.
+ * One demand for each allocated unit, and one for the unallocated rest. `asked.all`: units of the full line;
+ * `asked.left`: units not counted as returned. A returned unit reduces the rest once, whether scanned or counted.
  */
 const demandsOfUnits = (
   base: DemandBase,
@@ -266,7 +265,7 @@ const dispatched = 2,
 
 const isUnitBack = ({ status }: AllocatedUnit): boolean => status === checkedIn || status === finalised
 
-/** The demand of an allocated unit: from its dispatch where that was early, until its return where it is back. */
+/** The demand of an allocated unit: from its dispatch if that was early, until its return if it is back. */
 const demandOfUnit = (base: DemandBase, product: StockedProduct, unit: AllocatedUnit): NewDemand => {
   const starts_at =
     unit.dispatched_at !== null && unit.dispatched_at < base.starts_at ? unit.dispatched_at : base.starts_at
@@ -316,8 +315,8 @@ const demandOn = (
 })
 
 /**
- * Whether packing takes a unit out of general stock: in a kit always, in a hybrid where its product is a fixed part of
- * the case's product, in a transport box or a temporary container never.
+ * Whether packing takes a unit out of general stock: always in a kit, in a hybrid if its product is a fixed part of the
+ * case's product, never in a transport box or a temporary container.
  */
 export const isPackedUnitHeld = (
   container_product: Pick<StockedProduct, "container_mode" | "parts"> | undefined,
@@ -327,7 +326,7 @@ export const isPackedUnitHeld = (
   (container_product?.container_mode === "hybrid" &&
     container_product.parts.some((part) => part.component_product_id === packed_product_id && part.binding === "fixed"))
 
-/** The demand of one held unit: from its packing on, without buffers and without a known end. */
+/** The demand of one packed unit that is held: from its packing on, without buffers, open-ended. */
 export const demandOfPackedUnit = (
   packed: {
     readonly container_id: number

@@ -23,14 +23,14 @@ export interface RangeAvailability {
   readonly to: string
   readonly min_available: number | null
   readonly max_available: number | null
-  /** When the figures were computed; null without slots, and for composed products. */
+  /** When the figures were computed; null without slots and for composed products. */
   readonly calculated_at: string | null
   readonly slots: ReadonlyArray<AvailabilitySlot>
 }
 
 /**
- * Slots of [from, to) inside the horizon, the one in progress at `from` included. No slots for a product that is not
- * tracked or that the store never had stock of or demands on, nor for a kit without pool parts.
+ * Slots of [from, to) inside the horizon, including the one in progress at `from`. Empty for untracked products, for
+ * products the store never had stock or demands of, and for kits without pool parts.
  */
 export const rangeAvailability = (
   snapshot: AvailabilitySnapshot,
@@ -95,14 +95,14 @@ const composedSlots = (
   }))
 }
 
-/** The lowest figure, null of none. `Math.min(...)` would fail for the number of arguments of a long range. */
+/** The minimum; null for an empty list. `Math.min(...)` would exceed the limit of arguments for a long range. */
 const lowest = (figures: ReadonlyArray<number>): number | null =>
   figures.reduce<number | null>((least, figure) => (least === null || figure < least ? figure : least), null)
 
 const highest = (figures: ReadonlyArray<number>): number | null =>
   figures.reduce<number | null>((most, figure) => (most === null || figure > most ? figure : most), null)
 
-/** A product-backed line with its window resolved (`lineWindow`); the snapshot is that of the line's own store. */
+/** A line with a product and its window (`lineWindow`); the snapshot is of the line's store. */
 export interface LineRequest {
   readonly id: number
   readonly product_id: number
@@ -116,16 +116,16 @@ export interface LineAvailability {
   readonly product_id: number
   readonly store_id: number
   readonly requested_quantity: number
-  /** The lowest slot of the window; may be negative. */
+  /** Minimum over the window's slots; may be negative. */
   readonly available_for_item: number
-  /** By how much the store falls short with this line, others' overbooking included. */
+  /** Missing quantity at the store with this line included, also by overbooking of others. */
   readonly shortage_quantity: number
   readonly has_shortage: boolean
   readonly from: string
   readonly to: string
 }
 
-/** One entry of `GET /opportunities/{id}/availability`. A product that is not tracked is never short. */
+/** One entry of `GET /opportunities/{id}/availability`. Untracked products are never short. */
 export const lineAvailability = (
   snapshot: AvailabilitySnapshot,
   line: LineRequest,
@@ -157,32 +157,32 @@ export interface LineShortage {
   readonly product_id: number
   readonly product_name: string | null
   readonly store_id: number
-  /** The first and the last day of the store on which not all of it is free. */
+  /** First day of the store on which the line is not fully available; `last_date`: the last one. */
   readonly date: string
   readonly last_date: string
   readonly requested_quantity: number
-  /** The lowest slot of the window, without the line's own demands; negative where others are overbooked. */
+  /** Minimum over the window's slots, without the line's own demands; negative if others are overbooked. */
   readonly available: number
-  /** The same, never below 0. */
+  /** `available`, or 0 if negative. */
   readonly available_quantity: number
-  /** Quantity of this line that is unavailable; at most the full line. */
+  /** Unavailable quantity of this line; at most the full line. */
   readonly shortfall: number
-  /** By how much the store falls short on the worst day with this line counted, as the sweep says of a day. */
+  /** Missing quantity at the store on the worst day with this line included, as in the sweep's day. */
   readonly severity: number
-  /** Shortfall not covered by resolutions in progress. */
+  /** Part of the shortfall not covered by resolutions in progress. */
   readonly remaining_shortfall: number
-  /** Ordered from suppliers for the line, and not yet received. */
+  /** Quantity on order from suppliers for the line, not yet received. */
   readonly on_order_quantity: number
   readonly tracking_type: "bulk" | "serialised"
   readonly starts_at: string
   readonly ends_at: string
-  /** The opportunity is an Order. */
+  /** Whether the opportunity is an order. */
   readonly is_critical: boolean
 }
 
 /**
  * The shortage of a line; undefined without one. The only definition of a shortage (rules/availability 9): the
- * opportunity's flag, its list, the list of all and the gates are computed from it.
+ * opportunity's flag, the lists and the gates use it.
  */
 export const lineShortage = (
   snapshot: AvailabilitySnapshot,
@@ -216,7 +216,7 @@ export const lineShortage = (
   }
 }
 
-/** The days of the first and the last slot with less than requested. */
+/** Days of the first and the last slot with less than requested. */
 const shortDays = (
   snapshot: AvailabilitySnapshot,
   line: LineRequest,
@@ -225,21 +225,19 @@ const shortDays = (
   const window = { from: millisOf(from), to: millisOf(to) }
   const { bounds, free } = freeBySlot(withoutSource(snapshot, "opportunity_item", line.id), line.product_id, window)
   const short = free.flatMap((quantity, slot) => (quantity < requested_quantity ? [bounds[slot] ?? window.from] : []))
-  // A slot may begin before the hire does, and a kit that cannot be counted has no slots.
+  // A slot may begin before the hire, and an uncountable kit has no slots.
   const day = (at: number): string => dayOf(Math.max(at, window.from), snapshot.zone)
   return { date: day(short[0] ?? window.from), last_date: day(short.at(-1) ?? window.from) }
 }
 
-/** Whole units a line asks for, at least one; halves round up. */
+/** Whole units that a line requests, at least one; halves round up. */
 export const requestedUnits = (quantity: number): number => Math.max(1, wholeUnits(Math.round(quantity * 10_000)))
 
-/** The fewest free units of a product in any slot the window touches; 0 for a kit that cannot be counted. */
+/** Minimum available units of a product in the window's slots; 0 for an uncountable kit. */
 export const lowestFree = (snapshot: AvailabilitySnapshot, product_id: number, window: Period): number =>
   lowest(freeBySlot(snapshot, product_id, window).free) ?? 0
 
-/**
- * Availability in each slot that the window touches, with the slots' bounds; no slots for a kit that cannot be counted.
- */
+/** Availability in the slots that the window meets, with their bounds; no slots for an uncountable kit. */
 const freeBySlot = (
   snapshot: AvailabilitySnapshot,
   product_id: number,
@@ -256,9 +254,9 @@ const slotMillis: { readonly [R in Resolution]: number } = {
   hourly: 3_600_000
 }
 
-/** An open end is cut to the horizon; of a hire that starts beyond the horizon the first slot counts. */
+/** Cuts an open end to the horizon; a hire that starts beyond the horizon is judged by its first slot. */
 const countable = (snapshot: AvailabilitySnapshot, { from, to }: Period): Period => {
-  // A day may have 23 hours: 10 % below the ceiling no clock change exceeds it.
+  // Days may have 23 hours: with 10 % margin, clock changes cannot exceed the ceiling.
   const isEndless = to >= openEndMillis || (to - from) / slotMillis[snapshot.resolution] > slotCeiling * 0.9
   if (!isEndless) return { from, to }
   return from >= snapshot.horizon.to

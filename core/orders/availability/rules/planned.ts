@@ -1,4 +1,4 @@
-/** Planned lines: the demands of a list as if it were an order (rules/availability 2.4). Nothing is stored. */
+/** Planned lines: demands of a list as if it were an order (rules/availability 2.4). Nothing is stored. */
 import { instantOf, millisOf } from "../../../values/time.ts"
 import { inOrder, type Period } from "../../../values/period.ts"
 import { type AvailabilitySnapshot, withDemands } from "./snapshot.ts"
@@ -8,7 +8,7 @@ import { type AvailabilitySlot, lineAvailability, type RangeAvailability, rangeA
 import { type DemandSettings, demandsOfLine } from "./line-demands.ts"
 import { slotBounds } from "./slots.ts"
 
-/** A line of a plan; instants in milliseconds. */
+/** A planned line; instants in milliseconds. */
 export interface PlannedLine extends Period {
   readonly product_id: number
   readonly quantity: number
@@ -19,7 +19,7 @@ const planned_source = "what_if"
 const order = 2,
   active = 0
 
-/** The demands that an active order would make; `source_id` is the line's number from 1. Throws KitNestedTooDeep. */
+/** Demands that an active order would have; `source_id` is the line's number from 1. Throws KitNestedTooDeep. */
 export const plannedDemands = (
   lines: ReadonlyArray<PlannedLine>,
   snapshot: AvailabilitySnapshot
@@ -70,13 +70,13 @@ interface PlannedTimeline extends Omit<RangeAvailability, "slots"> {
   readonly slots: ReadonlyArray<PlannedSlot>
 }
 interface PlanResult {
-  /** Which line of the plan, from 0. */
+  /** Index of the planned line, from 0. */
   readonly line: number
   readonly product_id: number
   readonly product_name: string | null
   readonly store_id: number
   readonly requested_quantity: number
-  /** The fewest free in any slot of its window, everything else on the plan counted; may be negative. */
+  /** Minimum over the window's slots, with all other planned lines included; may be negative. */
   readonly available_for_line: number
   readonly shortage_quantity: number
   readonly has_shortage: boolean
@@ -89,8 +89,8 @@ interface PlanAnswers {
 }
 
 /**
- * The lines of one store judged together, each against everything but itself; and their products slot by slot, from the
- * first demand to the last. Throws KitNestedTooDeep and TooManySlots.
+ * Availability of one store's lines, each with all the others included; and their products slot by slot, from the first
+ * demand to the last. Throws KitNestedTooDeep and TooManySlots.
  */
 export const planAnswers = (
   snapshot: AvailabilitySnapshot,

@@ -1,4 +1,4 @@
-/** The reasons behind one number: the stock counted, the demands that take it, the parts that limit a kit. */
+/** Reasons for an availability figure: the counted stock, the demands on it, and the parts that limit a kit. */
 import { itemAt } from "../../../values/text.ts"
 import { instantOf } from "../../../values/time.ts"
 import { type AvailabilitySnapshot, compositionOf } from "./snapshot.ts"
@@ -16,10 +16,10 @@ interface DemandReason {
   readonly asset_id: number | null
   readonly quantity: number
   readonly phase: Phase
-  /** Buffers included. */
+  /** Start of the demand's window, buffers included. */
   readonly from: string
   readonly to: string
-  /** Due back and not returned: counted with no known end. */
+  /** Due but not returned: counted as open-ended. */
   readonly is_overdue: boolean
 }
 
@@ -28,7 +28,7 @@ interface PartReason {
   readonly product_name: string | null
   readonly quantity: number
   readonly available: number
-  /** How many kits these units allow; the smallest decides. */
+  /** Number of kits these units allow; the minimum over all parts counts. */
   readonly kits: number
 }
 
@@ -38,11 +38,11 @@ interface AvailabilityReasons extends PointAvailability {
   readonly stock_level_ids: ReadonlyArray<number>
   readonly claims: ReadonlyArray<DemandReason>
   readonly parts: ReadonlyArray<PartReason>
-  /** For a container product, its cases: whether each has a demand, whether it is filled, what it lacks. */
+  /** Cases of a container product: whether each has a demand, whether it is filled, and what is missing. */
   readonly cases: ReadonlyArray<CaseState>
 }
 
-/** The availability at `at` (ms) and everything it is computed from; demands by start. */
+/** The availability at `at` (ms) and all figures it is computed from; demands by start. */
 export const availabilityReasons = (
   snapshot: AvailabilitySnapshot,
   product_id: number,

@@ -1,15 +1,15 @@
-/** Slots: the spans in which availability is counted, in the store's time zone (rules/availability 4). */
+/** Slots: the periods for which availability is computed, in the store's time zone (rules/availability 4). */
 import { dateAfter } from "../../../values/period.ts"
 import { dayOf, instantOfWall } from "../../../values/time.ts"
 
-/** Setting `availability.resolution`. Half-daily slots last six hours of the wall clock, despite the name. */
+/** Setting `availability.resolution`. Half-daily slots last six hours, despite the name. */
 export type Resolution = "daily" | "half_daily" | "hourly"
 
 export const resolutions: ReadonlyArray<Resolution> = ["daily", "half_daily", "hourly"]
 
 export const slotCeiling = 50_000
 
-/** A window needs more slots than one answer may have. */
+/** A window has more slots than one response may contain. */
 export class TooManySlots extends Error {
   readonly _tag = "TooManySlots"
   constructor() {
@@ -24,9 +24,9 @@ const wallHours: { readonly [R in "daily" | "half_daily"]: ReadonlyArray<number>
 }
 
 /**
- * The bounds of the slots of [from, to): n + 1 rising instants for n slots, the first at or before `from`, the last at
- * or after `to`. An empty window yields the one slot that holds it. Days have 23, 24 or 25 hours as the clocks say;
- * hourly slots sit at the top of the UTC hour whatever the zone. Throws TooManySlots beyond 50,000.
+ * Bounds of the slots of [from, to): n + 1 ascending instants for n slots, the first at or before `from`, the last at
+ * or after `to`; one slot for an empty window. Days have 23 to 25 hours; hourly slots start at full UTC hours in every
+ * zone. Throws TooManySlots beyond 50,000.
  */
 export const slotBounds = (from: number, to: number, resolution: Resolution, zone: string): ReadonlyArray<number> => {
   if (
@@ -40,7 +40,7 @@ export const slotBounds = (from: number, to: number, resolution: Resolution, zon
   }
   return last_bounds.bounds
 }
-/** The last bounds made: lines of an opportunity are counted one after the other, mostly over the same window. */
+/** Cache of the last bounds: lines of an opportunity are computed in sequence, mostly over the same window. */
 let last_bounds:
   | {
       readonly from: number
@@ -65,7 +65,7 @@ const boundsOf = (from: number, to: number, resolution: Resolution, zone: string
   return bounds
 }
 
-/** The slots a half-open period touches, as inclusive indexes; `last` < `first` when it touches none. */
+/** Inclusive indexes of the slots that a half-open period meets; `last` < `first` if it meets none. */
 export const slotsTouched = (
   bounds: ReadonlyArray<number>,
   from: number,
@@ -75,7 +75,7 @@ export const slotsTouched = (
   last: Math.min(bounds.length - 2, countBelow(bounds, to) - 1)
 })
 
-/** Two rising lists of bounds as one, without duplicates. */
+/** Merges two ascending lists of bounds, without duplicates. */
 export const mergedBounds = (one: ReadonlyArray<number>, other: ReadonlyArray<number>): ReadonlyArray<number> =>
   [...new Set([...one, ...other])].sort((left, right) => left - right)
 
@@ -83,7 +83,7 @@ function* hours(from: number): Generator<number> {
   for (let bound = Math.floor(from / hourMillis) * hourMillis; ; bound += hourMillis) yield bound
 }
 
-/** Wall-clock bounds from the local day of `from` on; where a clock change makes two of them equal, one. */
+/** Wall-clock bounds from the local day of `from` on; bounds made equal by a clock change are yielded once. */
 function* wallBounds(from: number, hoursOfDay: ReadonlyArray<number>, zone: string): Generator<number> {
   let last = Number.NEGATIVE_INFINITY
   for (let date = dayOf(from, zone); ; date = dateAfter(date)) {
@@ -96,7 +96,7 @@ function* wallBounds(from: number, hoursOfDay: ReadonlyArray<number>, zone: stri
   }
 }
 
-/** How many bounds lie at or before an instant. */
+/** Number of bounds at or before an instant. */
 const countUpTo = (bounds: ReadonlyArray<number>, instant: number): number => {
   let low = 0,
     high = bounds.length
@@ -108,7 +108,7 @@ const countUpTo = (bounds: ReadonlyArray<number>, instant: number): number => {
   return low
 }
 
-/** How many bounds lie before an instant. */
+/** Number of bounds before an instant. */
 export const countBelow = (bounds: ReadonlyArray<number>, instant: number): number => {
   let low = 0,
     high = bounds.length

@@ -1,4 +1,4 @@
-/** One store's stock and demands in memory: every answer about availability is computed from a snapshot. */
+/** Snapshots: one store's stock and demands in memory, from which all availability figures are computed. */
 import { type OutOfService, outOfServicePeriod } from "../../../products/stock/schema.ts"
 import { openEndMillis, type Period } from "../../../values/period.ts"
 import { instantOf, millisOf, zoneOf } from "../../../values/time.ts"
@@ -6,51 +6,51 @@ import { type ActiveDemand, activeDemand, type Buffers, type Demand } from "./de
 import { type CaseProduct, defaultKitDepth } from "../../../products/kits/schema.ts"
 import type { Resolution } from "./slots.ts"
 
-// How much of a product a store owns, and when (rules/availability 3).
+// Quantity of a product that a store owns over time (rules/availability 3).
 
 const serialisedCategory = 50
 
-/** One stock level. `quantity_held` is a decimal of up to four places; bulk only, a serialised row is one unit. */
+/** One stock level. `quantity_held`: decimal with up to four places, for bulk only; a serialised row is one unit. */
 export interface StockLevel {
   readonly id: number
   readonly product_id: number
   readonly store_id: number
   readonly stock_category: number
   readonly quantity_held: string | number
-  /** A sub-hired unit counts only inside its hire window; null is unbounded. */
+  /** A sub-hired unit counts only within its hire window; null is unbounded. */
   readonly starts_at: string | null
   readonly ends_at: string | null
-  /** Type of the newest ledger row, null without one. */
+  /** Type of the latest ledger entry; null without one. */
   readonly last_transaction_type: number | null
   readonly item_name: string | null
   readonly asset_number: string | null
   readonly serial_number: string | null
   readonly barcode: string | null
   readonly location: string | null
-  /** Part of it that is out of service; absent if none. */
+  /** Quantity out of service, by period; absent if none. */
   readonly out_of_service?: ReadonlyArray<OutOfService>
 }
 
-/** A stock level with its window in milliseconds. `ten_thousandths` is the bulk quantity, 0 for a unit. */
+/** A stock level with its window in milliseconds. `ten_thousandths`: the bulk quantity, 0 for a unit. */
 export interface StockPeriod extends Period {
   readonly level: StockLevel
   readonly ten_thousandths: number
   readonly is_unit: boolean
 }
 
-/** Decrease, write-off, sale and transfer out: ledger types after which a unit is no longer here. */
+/** Ledger types after which a unit is gone: decrease, write-off, sale and transfer out. */
 const movesOut: ReadonlySet<number> = new Set([3, 6, 7, 10])
 
 /**
- * Whether a row counts at all: a unit counts unless the newest row of its ledger moved it out. `quantity_held` does not
- * matter for units: a newly made one may hold 0.
+ * Whether a stock level counts: a unit does unless its latest ledger entry moved it out. `quantity_held` is irrelevant
+ * for units: new ones may have 0.
  */
 const countsAsStock = (level: StockLevel): boolean =>
   !isNever(level) &&
   (level.stock_category !== serialisedCategory ||
     level.last_transaction_type === null ||
     !movesOut.has(level.last_transaction_type))
-/** A window without length: goods that went back to their supplier before they counted. */
+/** Whether the window is empty: goods returned to the supplier before they counted. */
 const isNever = ({ ends_at, starts_at }: StockLevel): boolean =>
   starts_at !== null && ends_at !== null && millisOf(ends_at) <= millisOf(starts_at)
 
@@ -61,18 +61,19 @@ const stockPeriodOf = (level: StockLevel): StockPeriod => {
     from: level.starts_at === null ? Number.NEGATIVE_INFINITY : millisOf(level.starts_at),
     to: level.ends_at === null ? openEndMillis : millisOf(level.ends_at),
     is_unit,
-    // Whole numbers: the sum of 16.49 and 1.01 is then exactly 17.5 before it is rounded.
+    // Integers, so that 16.49 plus 1.01 is exactly 17.5 before it is rounded.
     ten_thousandths: is_unit ? 0 : Math.round(Number(level.quantity_held) * 10_000)
   }
 }
 
-/** Bulk sum to whole units; halves round away from zero. */
+/** Rounds a bulk sum to whole units, half away from zero. */
 export const wholeUnits = (ten_thousandths: number): number =>
   Math.sign(ten_thousandths) * Math.round(Math.abs(ten_thousandths) / 10_000) || 0
 
-// Stock that is out of service, as demands: every answer counts and names it like any other (rules/availability 13.2).
+// Out-of-service stock as demands, so that all figures count and list it like any other demand (rules/availability
+// 13.2).
 
-/** Demands of the units out of service in these stock rows. `booked`: other demands on the same product. */
+/** Demands of out-of-service units in these stock rows. `booked`: other demands on the product. */
 const demandsOutOfService = (
   stock: ReadonlyArray<StockPeriod>,
   booked: ReadonlyArray<ActiveDemand>,
@@ -84,7 +85,7 @@ const demandsOutOfService = (
     const held = row.is_unit ? heldBy(row.level.id, booked) : []
     let left = row.is_unit ? 1 : Math.round(row.ten_thousandths / 10_000)
     return entries.flatMap((entry) => {
-      // At most the present stock: part of it may have been written off.
+      // At most the current stock, as part of the quantity may have been written off.
       const quantity = Math.min(entry.quantity, Math.max(0, left))
       left -= quantity
       const { is_overdue, ...whole } = outOfServicePeriod(entry, now)
@@ -95,7 +96,7 @@ const demandsOutOfService = (
     })
   })
 
-/** When a case or a hire that it went out on has the unit anyway: it is not to be counted twice. */
+/** Periods in which the unit's case or current hire demands it anyway: it must not be counted twice. */
 const heldBy = (level_id: number, booked: ReadonlyArray<ActiveDemand>): ReadonlyArray<Period> =>
   booked.filter(
     ({ demand }) =>
@@ -106,7 +107,7 @@ interface Piece {
   readonly period: Period
   readonly is_held: boolean
 }
-/** The window cut where the unit begins or ends to be held. */
+/** Splits the window where the unit begins or ceases to be held. */
 const pieces = (window: Period, held: ReadonlyArray<Period>): ReadonlyArray<Piece> => {
   const found: Array<Piece> = []
   let from = window.from
@@ -122,7 +123,7 @@ const pieces = (window: Period, held: ReadonlyArray<Period>): ReadonlyArray<Piec
   return found
 }
 
-/** Its id is the negative of its service record's: no stored demand has one. */
+/** The id is the negative of the service record's, which no stored demand has. */
 const demandOf = (
   { is_unit, level }: StockPeriod,
   entry: OutOfService,
@@ -162,21 +163,21 @@ const demandOf = (
   }
 }
 
-/** A product as availability reads it. Parts that are deleted products are left out by the caller. */
+/** A product in a snapshot. Callers omit parts whose product is deleted. */
 export interface StockedProduct extends Buffers, CaseProduct {
   readonly id: number
-  /** Null once the product is deleted. */
+  /** Null if the product is deleted. */
   readonly name: string | null
   readonly is_serialised: boolean
   readonly track_availability: boolean
   readonly is_kit: boolean
 }
 
-/** A container in use with the units packed in it, and those packed earlier where they were loaded. */
+/** A container in use with the units packed in it, and earlier ones if they were loaded. */
 export interface PackedContainer {
   readonly id: number
   readonly product_id: number | null
-  /** The stock level of the case itself; null for a temporary container. */
+  /** Stock level of the case itself; null for a temporary container. */
   readonly housing_id: number | null
   readonly items: ReadonlyArray<PackedItem>
 }
@@ -189,7 +190,7 @@ export interface PackedItem {
   readonly unpacked_at: string | null
 }
 
-/** Days before and after today for which ranges, calendars and sweeps answer (rules/availability 5). */
+/** Days before and after today that ranges, calendars and sweeps cover (rules/availability 5). */
 export interface Horizon {
   readonly past_days: number
   readonly future_days: number
@@ -202,14 +203,14 @@ export interface AvailabilitySnapshot {
   readonly zone: string
   readonly resolution: Resolution
   readonly now: number
-  /** Start of the UTC day `past_days` ago to the end of the UTC day `future_days` ahead. */
+  /** From the start of the UTC day `past_days` ago to the end of the UTC day `future_days` ahead. */
   readonly horizon: Period
   readonly kit_depth: number
   readonly products: ReadonlyMap<number, StockedProduct>
   readonly demandsOf: (product_id: number) => ReadonlyArray<ActiveDemand>
   readonly stockOf: (product_id: number) => ReadonlyArray<StockPeriod>
   readonly containersOf: (product_id: number) => ReadonlyArray<PackedContainer>
-  /** Ids of products that have or had any stock level or demand at the store, ascending. */
+  /** Ids of products that ever had a stock level or demand at the store, ascending. */
   readonly known: ReadonlyArray<number>
 }
 
@@ -217,7 +218,7 @@ export interface SnapshotEntries {
   readonly store: { readonly id: number; readonly timezone: string | null }
   readonly resolution: Resolution
   readonly now: string
-  /** All demands on the products to count; inactive ones too, for units waiting for their check. */
+  /** Demands on the products, including inactive ones for units waiting for their check. */
   readonly demands: ReadonlyArray<Demand>
   readonly stock: ReadonlyArray<StockLevel>
   readonly products?: ReadonlyArray<StockedProduct>
@@ -226,7 +227,7 @@ export interface SnapshotEntries {
   readonly kit_nesting_max_depth?: number
 }
 
-/** Rows of other stores are ignored: the rows of one query may serve several snapshots. */
+/** Builds a snapshot. Rows of other stores are ignored, so that one query's rows can serve several snapshots. */
 export const snapshotOf = (entries: SnapshotEntries): AvailabilitySnapshot => {
   const now = millisOf(entries.now)
   const store_id = entries.store.id
@@ -264,13 +265,13 @@ export const snapshotOf = (entries: SnapshotEntries): AvailabilitySnapshot => {
   }
 }
 
-/** The same snapshot with more known products, without stock and demands. */
+/** Adds products without stock and demands to the snapshot's known ones. */
 export const withProducts = (snapshot: AvailabilitySnapshot, product_ids: Iterable<number>): AvailabilitySnapshot => ({
   ...snapshot,
   known: [...new Set([...snapshot.known, ...product_ids])].sort((left, right) => left - right)
 })
 
-/** The same snapshot without the demands of one source: what would be free if that line did not exist. */
+/** The snapshot without the demands of one source, as if that line did not exist. */
 export const withoutSource = (
   snapshot: AvailabilitySnapshot,
   source_type: string,
@@ -283,7 +284,7 @@ export const withoutSource = (
       .filter(({ demand }) => demand.source_type !== source_type || demand.source_id !== source_id)
 })
 
-/** The same snapshot with these stock levels in place of those it has by their ids; `gone`: levels that are away. */
+/** The snapshot with these stock levels replacing those with the same ids; `gone`: ids to remove. */
 export const withLevels = (
   snapshot: AvailabilitySnapshot,
   levels: ReadonlyArray<StockLevel>,
@@ -310,7 +311,7 @@ export const withLevels = (
   )
 }
 
-/** The same snapshot with additional demands. */
+/** The snapshot with additional demands. */
 export const withDemands = (snapshot: AvailabilitySnapshot, demands: ReadonlyArray<Demand>): AvailabilitySnapshot => {
   const more = grouped(
     demands.filter((demand) => demand.store_id === snapshot.store_id),
@@ -323,7 +324,7 @@ export const withDemands = (snapshot: AvailabilitySnapshot, demands: ReadonlyArr
   )
 }
 
-/** The same snapshot with other demands of these sources (`keyOf` names a demand's source) than those it has. */
+/** The snapshot with the demands of these sources replaced. `keyOf`: identifies a demand's source. */
 export const withSources = (
   snapshot: AvailabilitySnapshot,
   sources: ReadonlySet<string>,
@@ -355,7 +356,7 @@ export const compositionOf = (product: Pick<StockedProduct, "is_kit" | "containe
         ? "catalogue"
         : "plain"
 
-/** Whether the product appears in ranges and sweeps (rules/availability 5). */
+/** Whether the product is tracked and so appears in ranges and sweeps (rules/availability 5). */
 export const isTracked = (snapshot: AvailabilitySnapshot, product_id: number): boolean =>
   snapshot.products.get(product_id)?.track_availability ?? true
 

@@ -1,10 +1,8 @@
 /**
- * Families of events that the facets of an opportunity share: changes of its header, and the events of its child rows
- * (lines, costs, participants, allocated units, versions). All are in the stream `opportunity:<id>`: read backwards, it is
- * the opportunity's activity (rules/opportunities 15).
- *
- * In their data `set` holds the columns an event changes, `was` the same columns before, and `also` what the activity
- * shows and no table stores.
+ * Families of events that the facets of an opportunity share: changes of its header, and events of its child rows
+ * (lines, costs, participants, units, versions). All are in the stream `opportunity:<id>`, which is the opportunity's
+ * activity (rules/opportunities 15). In their data `set` holds the changed columns, `was` their previous values, and
+ * `also` values for the activity that no table stores.
  */
 import { Schema } from "effect"
 import { columnsBefore, type RecordChange } from "../../../kernel/events/record-events.ts"
@@ -34,13 +32,13 @@ const answer_names: { readonly [column: string]: string | undefined } = {
   manual_unit_price: "unit_price",
   manual_total: "line_total"
 }
-/** Columns under the names that answers use. */
+/** Renames columns to their names in responses. */
 const answerNames = (values: AnyRow): JsonObject =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [answer_names[name] ?? name, value as Json]))
-/** Columns of a row for the activity; null where the row has none. */
+/** Some columns of a row, for the activity; null where the row has none. */
 export const pick = (row: AnyRow, names: ReadonlyArray<string>): JsonObject =>
   Object.fromEntries(names.map((name) => [name, (row[name] ?? null) as Json]))
-/** Old and new values of a change; `child` names the child row, where the event is about one. */
+/** Old and new values of a change; `child`: the name of the child row, if the event is about one. */
 export const changedValues = (
   { also, set, was }: Pick<Changed<Table>, "also" | "set" | "was">,
   child: JsonObject = {}
@@ -71,11 +69,11 @@ const activityOf = <Data>(
 export type HeaderChanged = Changed<typeof opportunities>
 const headerSchema = (): Stored<HeaderChanged> =>
   Schema.Struct({ id: Schema.Int, set: someColumns(opportunities), was: someColumns(opportunities), also: jsonObject })
-/** An update that changed nothing is an entry of the activity and leaves the row as it was. */
+/** An update without changes is an activity entry and leaves the row as it is. */
 const projectHeader = ({ id, set }: HeaderChanged, { recorded_at }: ProjectionContext): ReadonlyArray<RowChange> =>
   Object.keys(set).length === 0 ? [] : [updateRow(opportunities, id, set, recorded_at)]
 
-/** Events that change columns of the header, by their names after `opportunity.`. */
+/** Declares events that change header columns, by their names after `opportunity.`. */
 export const headerChanges = <const Name extends string>(declared: {
   readonly [N in Name]: Declared<HeaderChanged>
 }): {
@@ -108,7 +106,7 @@ const declareEach = <Name extends string, D, Data>(
     readonly [N in Name]: EventType<Data>
   }
 
-/** Names the child row in an event's data: `item_id` for the child `item`. */
+/** Key of the child row's id in an event's data: `item_id` for the child `item`. */
 type ChildId<Child extends string> = { readonly [N in `${Child}_id`]: number }
 type ChildAdded<Child extends string, T extends Table> = { readonly id: number; readonly also?: JsonObject } & {
   readonly [N in Child]: SomeColumns<T> & { readonly id: number }
@@ -123,8 +121,8 @@ type ChildRemoved<Child extends string> = {
 type OwnedRow = { readonly id: number; readonly opportunity_id: number }
 
 /**
- * The events of one kind of child row: `item` for lines, whose events name the line in `item_id` and bring a new one as
- * `item`. Each event marks the opportunity as changed, too.
+ * Declares events of one kind of child row. For `item`, they name the line in `item_id`, and new lines are in `item`.
+ * Each event also stamps the opportunity as updated.
  */
 export const childEvents = <const Child extends string, T extends Table>(child: Child, table: T) => {
   const id_key = `${child}_id` as const
@@ -136,7 +134,7 @@ export const childEvents = <const Child extends string, T extends Table>(child: 
   const usualActivity = (data: ChildChanged<Child, T>): ActivityValues =>
     changedValues(data, { [id_key]: childId(data) })
 
-  /** The row itself, as the event brings it. */
+  /** Declares an event that contains the new child row. */
   const added = (name: string, meaning: string, activity: (row: AnyRow & { readonly id: number }) => JsonObject) => {
     const type: AnyEventType = eventType<ChildAdded<Child, T>>(`opportunity.${name}`, {
       meaning,
@@ -150,7 +148,7 @@ export const childEvents = <const Child extends string, T extends Table>(child: 
         type.make({ id: row.opportunity_id, [id_key]: row.id, [child]: withoutStamps(row), also: {} })
     }
   }
-  /** Columns of the row that change, in events named after `opportunity.`. */
+  /** Declares events that change columns of the child row, by their names after `opportunity.`. */
   const changes = <const Name extends string>(declared: {
     readonly [N in Name]: Declared<ChildChanged<Child, T>>
   }) => {
@@ -167,7 +165,7 @@ export const childEvents = <const Child extends string, T extends Table>(child: 
     )
     return {
       types: Object.values<AnyEventType>(types),
-      /** Each kind of event by its name. */
+      /** The event types by name. */
       kinds: types,
       make: (row: RowOf<T> & OwnedRow, name: Name, set: SomeColumns<T>, also: JsonObject = {}): NewEvent => {
         const kind: AnyEventType = types[name]
@@ -175,7 +173,7 @@ export const childEvents = <const Child extends string, T extends Table>(child: 
       }
     }
   }
-  /** Removes the row; `was` has its values for the activity. */
+  /** Declares an event that removes the child row; `was` has its values for the activity. */
   const removed = (name: string, meaning: string) => {
     const type: AnyEventType = eventType<ChildRemoved<Child>>(`opportunity.${name}`, {
       meaning,

@@ -1,4 +1,4 @@
-/** How an opportunity is made, copied, extended, and its header changed (rules/opportunities 4, 5). */
+/** Events of creating, copying and extending an opportunity, and of header changes (rules/opportunities 4, 5). */
 import { Schema } from "effect"
 import { rowMade } from "../../../kernel/endpoints/crud-resource.ts"
 import { type AnyEventType, eventType, type NewEvent } from "../../../kernel/events/event-type.ts"
@@ -43,7 +43,7 @@ const extensions = headerChanges({
     activity: (data: HeaderChanged) => withReason(changedValues(data))
   }
 })
-/** `also`: `lines_followed` and `lines_kept`, ids of lines, and the `reason`, where one was given. */
+/** `also`: ids of lines in `lines_followed` and `lines_kept`, and the `reason`, if given. */
 export const hireExtended = (row: OpportunityRow, set: SomeColumns<typeof opportunities>, also: JsonObject): NewEvent =>
   extensions.make("extended", row, set, also)
 
@@ -61,7 +61,7 @@ export const headerEvents: ReadonlyArray<AnyEventType> = [
   ...extensions.types
 ]
 
-// How an opportunity moves from status to status, is locked, deleted and restored (rules/opportunities 1, 6).
+// Events of status changes, locks, deletion and restoring (rules/opportunities 1, 6).
 
 const activityWithReason = (data: HeaderChanged) => withReason(changedValues(data))
 const explained = (meaning: string) => ({ meaning, activity: activityWithReason })

@@ -17,11 +17,9 @@ const item_added = added("item_added", "A line was added.", (row) => ({
 }))
 export const lineAdded = item_added.make
 
-/** The quantity of this count only, without earlier ones. */
+/** Shows only the quantity of this count, without earlier ones. */
 const newOnly = (data: Change): ActivityValues => ({ old_values: null, new_values: usualActivity(data).new_values })
-/**
- * The column `item_id` of a line is its product; in the activity `item_id` is the line, and `product_id` the product.
- */
+/** In the activity `item_id` is the line and `product_id` its product, which the column `item_id` holds. */
 const withProducts = (data: Change): ActivityValues => {
   const { new_values, old_values } = usualActivity(data)
   const product = (values: JsonObject | null, columns: AnyRow): JsonObject => ({
@@ -53,11 +51,11 @@ const line_changes = changes({
     activity: "no entry"
   }
 })
-/** The quantity on order for a line changed: its shortage is checked again. */
+/** The quantity on order for a line changed, so its shortage is checked again. */
 export const lineOnOrder = line_changes.kinds.item_on_order
 /**
- * A quantity left, or was returned (`also` has quantity and condition), and the opposites: `set` has what remains
- * dispatched or returned.
+ * A quantity was dispatched or returned (`also` has quantity and condition), or that was reverted. `set`: the new
+ * totals dispatched and returned.
  */
 export const {
   bulk_dispatched: bulkDispatched,
@@ -66,7 +64,7 @@ export const {
   bulk_return_reverted: bulkReturnReverted
 } = line_changes.kinds
 export type LineChange = Parameters<typeof line_changes.make>[1]
-/** `set`: the columns that change; `also`: what the activity shows beside them. */
+/** `set`: the changed columns; `also`: further values for the activity. */
 export const lineChanged = line_changes.make
 
 const item_removed = removed("item_removed", "A line was removed.")
@@ -154,7 +152,7 @@ export const {
   asset_status_reverted: unitReverted
 } = unit_changes.kinds
 export type UnitChange = Parameters<typeof unit_changes.make>[1]
-/** `set`: the columns that change; `also`: what the activity shows beside them. */
+/** `set`: the changed columns; `also`: further values for the activity. */
 export const unitChanged = unit_changes.make
 
 const asset_deallocated = assignments.removed("asset_deallocated", "A unit was released from its line.")

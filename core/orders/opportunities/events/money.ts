@@ -19,7 +19,7 @@ const cost_added = added("cost_added", "A cost was added.", (row) => ({ cost_id:
 export const costAdded = cost_added.make
 
 const cost_changes = changes({ cost_updated: "A cost changed." })
-/** `was` holds all columns the activity shows, changed or not; those that stay the same are in `also` too. */
+/** `was` holds all columns that the activity shows; `also` holds those that did not change. */
 export const costUpdated = (cost: CostRow, set: Partial<CostRow>): NewEvent => {
   const was = pick(cost, shown)
   const unchanged = Object.fromEntries(Object.entries(was).filter(([name]) => !(name in set)))
@@ -46,7 +46,7 @@ const priced_fields = () => ({
     altered: Schema.Array(keyedColumns(opportunity_costs)),
     removed: Schema.Array(Schema.Int)
   }),
-  // The active version's own totals, where there are versions.
+  // Totals of the active version, if there are versions.
   version: Schema.optionalKey(keyedColumns(opportunity_versions))
 })
 const pricedSchema = () => Schema.Struct(priced_fields())
@@ -62,13 +62,13 @@ const projectPriced = (
   ...costs.altered.map((cost) => alterRow(opportunity_costs, cost, recorded_at)),
   ...costs.added.map((row) => insertRow(opportunity_costs, row, recorded_at))
 ]
-/** Follows from other changes, so it is no entry of the activity. */
+/** No activity entry, as it results from other changes. */
 export const opportunityPriced = eventType("opportunity.priced", {
   meaning: "Prices, totals, taxes and surcharges as they are after a change.",
   data: pricedSchema,
   project: projectPriced
 })
-/** `was`: the opportunity's totals before. */
+/** `was`: the opportunity's previous totals. */
 const opportunity_repriced = eventType("opportunity.repriced", {
   meaning: "Prices, taxes and terms were brought up to date, with nothing else changed.",
   data: () => Schema.Struct({ ...priced_fields(), was: someColumns(opportunities) }),
@@ -79,7 +79,7 @@ const opportunity_repriced = eventType("opportunity.repriced", {
   })
 })
 const sums = { charge_total: 0, tax_total: 0, charge_including_tax_total: 0 }
-/** The content of `opportunity.priced` as an event of its own. */
+/** Makes an event of the content of `opportunity.priced`. */
 export const opportunityRepriced = (
   before: OpportunityRow,
   priced: NewEvent,
@@ -88,7 +88,7 @@ export const opportunityRepriced = (
   const data = priced.data as Priced
   return opportunity_repriced.make({ ...data, set: { ...data.set, ...also }, was: columnsBefore(before, sums) })
 }
-/** Changes columns of the opportunity alone. */
+/** Changes only columns of the opportunity. */
 export const headerPriced = (id: number, set: SomeColumns<typeof opportunities>): NewEvent =>
   opportunityPriced.make({ id, set, lines: [], costs: { added: [], altered: [], removed: [] } })
 

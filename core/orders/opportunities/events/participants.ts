@@ -31,7 +31,7 @@ const participantEvents: ReadonlyArray<AnyEventType> = [
   participant_removed.type
 ]
 
-// Every type of event that opportunities record.
+// All event types that opportunities record.
 
 export const opportunityEvents: ReadonlyArray<AnyEventType> = [
   ...headerEvents,

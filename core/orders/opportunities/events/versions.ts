@@ -1,7 +1,4 @@
-/**
- * Events of the versions of a quotation (rules/opportunities 13). Each has its own lines; those of the active one
- * count.
- */
+/** Events of quote versions (rules/opportunities 13). Each version has its own lines; those of the active one count. */
 import { Schema } from "effect"
 import { insertRow, remove, removeWhere, type RowChange, updateRow, updateWhere } from "../../../kernel/tables/table.ts"
 import { type AnyEventType, eventType, type NewEvent } from "../../../kernel/events/event-type.ts"
@@ -15,7 +12,7 @@ import { opportunities, opportunity_versions, type OpportunityRow, type VersionR
 
 type Header = SomeColumns<typeof opportunities>
 const headerColumns = () => ({ id: Schema.Int, set: someColumns(opportunities), was: someColumns(opportunities) })
-/** The version that was active until now is shown and counted no longer; 0: none was. */
+/** Row changes for the version that is no longer active; 0: there was none. */
 const deactivated = (
   id: number,
   { active_version_id: version_id = 0 }: Header,
@@ -52,8 +49,8 @@ const versionCreatedEvent = eventType("opportunity.version_created", {
   })
 })
 /**
- * `items`: its own lines; `adopts`: the first version takes over the lines there are instead. `set`: the columns of the
- * header that change.
+ * `items`: the new version's lines; `adopts`: the first version takes over the existing lines instead. `set`: the
+ * changed header columns.
  */
 export const versionCreated = (
   header: OpportunityRow,
@@ -84,7 +81,7 @@ const versionActivatedEvent = eventType("opportunity.version_activated", {
     new_values: set as JsonObject
   })
 })
-/** `totals`: the totals of the version. */
+/** `totals`: totals of the version. */
 export const versionActivated = (
   header: OpportunityRow,
   version_id: number,
@@ -102,7 +99,7 @@ const versionDeletedEvent = eventType("opportunity.version_deleted", {
       version_id: Schema.Int,
       version_number: Schema.Int,
       reason: Schema.NullOr(Schema.String),
-      // Versions that it had superseded, with their status from before.
+      // Versions it had superseded, with their previous status.
       restored: Schema.Array(keyedColumns(opportunity_versions))
     }),
   project: ({ id, restored, set, version_id }, { recorded_at }) => [

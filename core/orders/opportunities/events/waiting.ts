@@ -7,7 +7,7 @@ import { someColumns } from "../../../kernel/tables/field-schema.ts"
 import { opportunityStream } from "./event-families.ts"
 import { shortage_waits, type WaitRow } from "../tables/lines.ts"
 
-/** Reasons why a line leaves the list before it was notified. */
+/** Reasons for a line to leave the list without notification. */
 const leave_reasons = {
   asked: "Somebody took it off the list",
   changed: "It was changed, and is not short as it is now",
@@ -76,7 +76,9 @@ export const waitMatched = eventType("shortage.waitlist.matched", {
       waitlisted_by: Schema.NullOr(Schema.Int),
       waitlisted_at: Schema.String,
       matched_at: Schema.String,
-      /** A quotation has no demand: its position is kept while it is open. An order has its goods by its own demand. */
+      /**
+       * A quotation has no demand, so it keeps its position while it is open. An order's own demand secures its goods.
+       */
       keeps_place: Schema.Boolean
     }),
   project: ({ id, keeps_place, matched_at }, { recorded_at }) => [

@@ -53,7 +53,7 @@ const preview = postQuery(`${path}/{id}/extend/preview`, {
     Effect.gen(function* () {
       const { extendHire, extensionFacts } = yield* extending
       let last = 0
-      // Decides without recording anything, so ids are placeholders.
+      // Context for deciding without recording: ids are placeholders.
       const context: DecideContext = {
         now: input.now,
         happened_at: input.happened_at,

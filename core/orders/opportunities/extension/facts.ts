@@ -45,12 +45,12 @@ import { Store } from "../../../kernel/store/store.ts"
 import { acknowledgements, asset_assignments, opportunity_items } from "../tables/lines.ts"
 import { loadDecisionState } from "../state/load.ts"
 
-// Extends a hire as one change: header, lines, prices and claims on stock move together or not at all
-// (rules/opportunities 4.3). Shortening is the same with an earlier end.
+// Extends a hire in one decision: header, lines, prices and demands change together or not at all (rules/opportunities
+// 4.3). Shortening is the same with an earlier end.
 
 interface ExtensionFacts {
   readonly state: DecisionState
-  /** The planned hire, or the reason why it is impossible. */
+  /** The planned extension, or the refusal. */
   readonly plan: Result.Result<ExtensionPlan, Rejection>
   /** Other orders and quotations that need the same products at that time. */
   readonly promised: ReadonlyArray<PromisedTo>
@@ -66,7 +66,7 @@ const shortagesIn = (
     ? []
     : shortagesOf(state, opportunity, demands, settings, now).filter((one) => one.remaining_shortfall > 0)
 
-/** 422 naming every unit of the lines promised to another order at that time, with its holder. */
+/** 422 that names every unit of the lines that another order demands at that time, and that order. */
 const requireUnits = (
   state: DecisionState,
   after: Opportunity,
@@ -91,13 +91,13 @@ const requireUnits = (
     return yield* reject("ends_at", [...held, way_out].join(" "))
   })
 
-/** Whether more is promised: shortening a hire is never refused for the customer's debt. */
+/** Whether the customer gets more: shortening a hire is never refused for debt. */
 const isLonger = ({ set }: ExtensionPlan, header: OpportunityRow): boolean =>
   (set.ends_at ?? "") > (header.ends_at ?? "") ||
   (typeof set.starts_at === "string" && header.starts_at !== null && set.starts_at < header.starts_at)
 const tellStanding: typeof requireStanding = (...given) => Result.succeed(standingWarnings(...given))
 
-/** Lines that are short of more than before. */
+/** Lines whose shortage grew. */
 const worse = (
   before: ReadonlyArray<LineShortage>,
   after: ReadonlyArray<LineShortage>
@@ -143,7 +143,7 @@ const hireShown = ({ header }: Opportunity, shortages: ReadonlyArray<ShownShorta
   }
 }
 
-/** Lines whose claims on stock may change: those with new dates, and those that follow the hire's. */
+/** Lines whose demands may change: those with new dates, and those that follow the hire's. */
 const demandedLines = (opportunity: Opportunity, plan: ExtensionPlan): ReadonlyArray<number> | "all" =>
   "charge_starts_at" in plan.set || "charge_ends_at" in plan.set
     ? "all"
@@ -152,8 +152,8 @@ const demandedLines = (opportunity: Opportunity, plan: ExtensionPlan): ReadonlyA
         .map(({ id }) => id)
 
 /**
- * One decision on header, lines, charge, claims on stock and units. 422: `state` where it is closed, `lines.N`,
- * `ends_at` (also for units promised to somebody else then), `shortages` where the store's policy is to block.
+ * Decides header, lines, charge, demands and units together. 422: `state` if closed, `lines.N`, `ends_at` (also for
+ * units that others demand then), `shortages` if the store's policy is to block.
  */
 export const extendHire = (facts: ExtensionFacts, reason: string | null, context: DecideContext): Decided<Extended> =>
   Result.gen(function* () {
@@ -236,7 +236,7 @@ type Sent = Pick<Input, "settings" | "now"> & {
   readonly values: Partial<ValuesOf<typeof dateFields & typeof seenFields>> & { readonly lines?: WhichLines | null }
 }
 
-/** The times that lines want goods at and did not want them before. */
+/** Times at which lines demand goods after the change but did not before. */
 const addedTimes = (before: Opportunity, after: Opportunity, { now, settings }: Sent): ReadonlyArray<AddedTime> => {
   const was = new Map(linesTakingStock(before, demandSettings(settings, now)).map((line) => [line.id, line]))
   return linesTakingStock(after, demandSettings(settings, now)).flatMap(

@@ -1,6 +1,6 @@
 /**
- * New dates of a hire, and the lines that move along (rules/opportunities 4.3). By default lines with the old dates: a
- * line that ended with the hire ends with it again, one with its own end keeps that.
+ * New dates of a hire, and the lines that get them (rules/opportunities 4.3). By default those with the old dates: a
+ * line that ended with the hire still does, one with its own end keeps it.
  */
 import { Result } from "effect"
 import { calendarErrors } from "../../../kernel/fields/input.ts"
@@ -19,7 +19,7 @@ const moment = () => timestamp({ nullable: true })
 const phaseWindows = Object.fromEntries(
   phases.flatMap((phase) => [`${phase}_starts_at`, `${phase}_ends_at`].map((name) => [name, moment()] as const))
 )
-/** Every date of the header. Null leaves it as it is, as in any change of the header. */
+/** All dates of the header. Null leaves a date unchanged, as in any header change. */
 export const dateFields = {
   starts_at: timestamp({ nullable: true, describe: "New start of the hire" }),
   ends_at: timestamp({ nullable: true, describe: "New end of the hire, later or earlier" }),
@@ -33,7 +33,7 @@ export const dateFields = {
   }),
   ...phaseWindows
 }
-/** The hire's dates when the extension was decided: lines that had these move along. */
+/** The hire's dates when the extension was decided on: lines with these dates follow. */
 export const seenFields = {
   was_starts_at: timestamp({
     nullable: true,
@@ -46,24 +46,24 @@ export const seenFields = {
 }
 type Seen = Partial<ValuesOf<typeof seenFields>>
 type Dates = Partial<Pick<OpportunityRow, "starts_at" | "ends_at" | "charge_starts_at" | "charge_ends_at">>
-/** Lines that move along: those with the old dates, none, or exactly these. */
+/** Lines that get the new dates: those with the old ones, none, or exactly these ids. */
 export type WhichLines = "follow" | "keep" | ReadonlyArray<number>
 
 const bounds = ["starts_at", "ends_at"] as const
 type Bound = (typeof bounds)[number]
-/** The dates of a line that change. */
+/** Changed dates of a line. */
 type LineDates = Partial<Pick<ItemRow, Bound>>
 
 export interface ExtensionPlan {
-  /** Columns of the header that change. */
+  /** Changed header columns. */
   readonly set: Partial<OpportunityRow>
-  /** Columns of lines that change, by line. */
+  /** Changed line columns, by line. */
   readonly lines: ReadonlyMap<number, LineDates>
-  /** Lines that have the new dates, also those without dates of their own. */
+  /** Lines that get the new dates, including those without dates of their own. */
   readonly followed: ReadonlyArray<ItemRow>
   /** Lines with other dates than the hire has now. */
   readonly kept: ReadonlyArray<ItemRow>
-  /** Lines that had the old dates and stay behind because all of their goods came back. */
+  /** Lines with the old dates that keep them because all their goods are returned. */
   readonly back: ReadonlyArray<ItemRow>
 }
 
@@ -79,7 +79,7 @@ const whichLinesErrors = ({ lines }: JsonObject): FieldErrors =>
 const isIdList = (lines: Json): boolean =>
   Array.isArray(lines) && lines.every((id) => Number.isSafeInteger(id) && Number(id) > 0)
 
-/** All of a line came back: it is not charged for longer. */
+/** Whether everything on the line is returned, so that it is not charged for longer. */
 const isBack = (opportunity: Opportunity, line: ItemRow): boolean => {
   const units = unitsOf(opportunity, line.id)
   return units.length > 0
@@ -87,11 +87,13 @@ const isBack = (opportunity: Opportunity, line: ItemRow): boolean => {
     : Number(line.quantity) > 0 && Number(line.returned_quantity) >= Number(line.quantity)
 }
 
-/** It is the hire's date, or was when the extension was decided on: others may have moved the header alone since. */
+/**
+ * Whether it is the hire's date, or was when the extension was decided on: others may have changed the header since.
+ */
 const isOfHire = (date: string | null, bound: Bound, header: OpportunityRow, seen: Seen): boolean =>
   date !== null && (date === header[bound] || date === seen[`was_${bound}`])
 
-/** The header's new dates. Charge dates equal to the hire's move along unless sent. */
+/** The header's new dates. Charge dates equal to the hire's follow unless sent. */
 const headerDates = (header: OpportunityRow, sent: Partial<OpportunityRow>, seen: Seen): Partial<OpportunityRow> => {
   const along: { -readonly [D in keyof Dates]: Dates[D] } = {}
   for (const bound of bounds) {
@@ -102,7 +104,7 @@ const headerDates = (header: OpportunityRow, sent: Partial<OpportunityRow>, seen
   const wanted = Object.entries({ ...along, ...sent })
   return Object.fromEntries(wanted.filter(([name, value]) => header[name as keyof OpportunityRow] !== value))
 }
-/** The dates agreed when it became an order, stored at their first change. */
+/** The dates agreed on conversion to an order, stored when first changed. */
 const agreedDates = (header: OpportunityRow, set: Partial<OpportunityRow>): Partial<OpportunityRow> =>
   header.state !== order
     ? {}
@@ -115,7 +117,7 @@ const agreedDates = (header: OpportunityRow, set: Partial<OpportunityRow>): Part
         })
       )
 
-/** The lines that are named; 422 on `lines.N` for one that has no dates here. */
+/** The lines named in the request; 422 on `lines.N` for one without dates. */
 const namedLines = (
   { header, lines }: Opportunity,
   ids: ReadonlyArray<number>
@@ -148,20 +150,20 @@ const lineDates = (
     const date = sent[bound]
     if (date === undefined || date === null) continue
     const own = line[bound]
-    // A line without its own date has the hire's: if it stays behind, it gets the old one.
+    // A line without its own date has the hire's; to keep it, the old date is set on the line.
     if (goes === "stays") {
       if (own === null && header[bound] !== null && date !== header[bound]) set[bound] = header[bound]
     } else if (own !== null && own !== date && (goes === "named" || isOfHire(own, bound, header, seen)))
       set[bound] = date
-    // A hire without an end gets one.
+    // Gives an end to a hire without one.
     else if (own === null && header[bound] === null) set[bound] = date
   }
   return set
 }
 
 /**
- * 422: `ends_at` without any date or where something would end before it begins, `starts_at` where there is no hire to
- * extend yet, and `lines.N`.
+ * 422: `ends_at` if no date is sent or something would end before it begins, `starts_at` if there is no hire yet, and
+ * `lines.N`.
  */
 export const planExtension = (
   opportunity: Opportunity,
@@ -239,7 +241,7 @@ export const asPlanned = (opportunity: Opportunity, { lines, set }: ExtensionPla
   })
 })
 
-// The extension in answers: the hire before and after. Amounts are major units, as text.
+// The extension in responses: the hire before and after. Amounts are major units, as text.
 
 const nullable_time = () => timestamp({ nullable: true })
 const shortageShown = {
@@ -285,7 +287,7 @@ const extension = {
   lines_kept: list(integer())
 }
 export const extensionShown = Shown.keys(extension)
-/** Result of the decision, for the answer. */
+/** Result of deciding, from which the response is made. */
 export const extendedResult = Shown.keys({ id: integer(), extension: extensionShown, warnings: list(text()) })
 
 export type ShownShortage = Shown.KeysShown<typeof shortageShown>

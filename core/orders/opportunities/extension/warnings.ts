@@ -1,4 +1,4 @@
-/** Warnings about things an extension leaves unchanged and its effects elsewhere; they refuse nothing. */
+/** Warnings about things that an extension leaves unchanged, and its effects on others; none of them refuses it. */
 import { Effect } from "effect"
 import type { LineShortage } from "../../availability/rules/line.ts"
 import type { AvailabilitySnapshot } from "../../availability/rules/snapshot.ts"
@@ -16,7 +16,7 @@ import { unitName } from "../state/recalculate.ts"
 import { counted, keptText } from "../state/warnings.ts"
 import type { ExtensionPlan, ShownShortage } from "./plan.ts"
 
-// Customers to whom goods are promised during the extension.
+// Customers with demands for the same goods during the extension.
 
 /** Demand of another order or quotation for a product. */
 export interface PromisedTo {
@@ -29,7 +29,7 @@ export interface PromisedTo {
   readonly starts_at: string
   readonly ends_at: string
 }
-/** If there are many, naming the first suffices. */
+/** Limits of demands: named for one shortage, and read. */
 const named_max = 20
 const read_max = 200
 
@@ -40,7 +40,9 @@ export interface AddedTime {
   readonly starts_at: string
   readonly ends_at: string
 }
-/** One query; none if no other opportunity needs these products then. */
+/**
+ * Other opportunities' demands for these products at these times, from the snapshots; one query for the opportunities.
+ */
 export const loadPromised = Effect.fnUntraced(function* (
   opportunity_id: number,
   snapshots: ReadonlyMap<number, AvailabilitySnapshot>,
@@ -72,7 +74,7 @@ export const loadPromised = Effect.fnUntraced(function* (
 
 const promisedFor = (short: LineShortage, promised: ReadonlyArray<PromisedTo>): ReadonlyArray<PromisedTo> =>
   promised.filter((one) => one.product_id === short.product_id && one.store_id === short.store_id).slice(0, named_max)
-/** The shortage of a line, and the holders of the goods at that time. */
+/** The shortage of a line, and others with demands for its goods at that time. */
 export const shownShortage = (short: LineShortage, promised: ReadonlyArray<PromisedTo>): ShownShortage => ({
   opportunity_item_id: short.opportunity_item_id,
   product_id: short.product_id,
@@ -104,14 +106,14 @@ interface Given {
   readonly state: DecisionState
   readonly plan: ExtensionPlan
   readonly after: Opportunity
-  /** Lines that are short of more than before. */
+  /** Lines whose shortage grew. */
   readonly short: ReadonlyArray<LineShortage>
   readonly promised: ReadonlyArray<PromisedTo>
   readonly now: string
   readonly viewer: Viewer
 }
 
-/** Phases of a job that come before the hire's window, and those that come after it. */
+/** Phases of a job before the hire's window, and those after it. */
 const before_phases = ["prep", "load", "deliver", "setup"] as const
 const after_phases = ["takedown", "collect", "unload", "deprep"] as const
 
@@ -137,7 +139,9 @@ const phaseWarnings = ({ set }: ExtensionPlan, header: OpportunityRow): Readonly
   ]
 }
 
-/** Dates that do not fit dispatched goods: the dates may be right, and the dispatch recorded on the wrong day. */
+/**
+ * Warns of dates that contradict dispatched goods: the dates may be right, and the dispatch recorded on the wrong day.
+ */
 const goneWarnings = ({ after, plan, state }: Given): ReadonlyArray<string> => {
   const { ends_at, starts_at } = plan.set
   const gone = after.units.filter(
@@ -193,7 +197,7 @@ const moneyWarnings = ({ after, plan, state }: Given): ReadonlyArray<string> => 
   ]
 }
 
-/** Goods that are on order or hired from suppliers end when was agreed with them. */
+/** Warns that goods on order or hired from suppliers keep the end agreed with them. */
 const supplierWarnings = ({ after, plan, state }: Given): ReadonlyArray<string> => {
   const ends_at = plan.set.ends_at
   const on_order = after.lines.filter((line) => plan.lines.has(line.id) && Number(line.on_order_quantity) > 0)
@@ -220,11 +224,11 @@ const supplierWarnings = ({ after, plan, state }: Given): ReadonlyArray<string> 
   ]
 }
 
-/** Lines that are charged in full, though part of them came back. */
+/** Warns of lines that are charged in full although a part is returned. */
 const returnedWarnings = ({ after, plan, state }: Given): ReadonlyArray<string> =>
   after.lines.flatMap((line) => {
     if (!plan.lines.has(line.id)) return []
-    // Units of a kit's parts do not count its pieces.
+    // Units of a kit's parts do not count as kits.
     const units = unitsOf(after, line.id).filter(
       (unit) => state.levels.get(unit.stock_level_id)?.product_id === line.item_id
     )
@@ -235,7 +239,7 @@ const returnedWarnings = ({ after, plan, state }: Given): ReadonlyArray<string> 
       : [`${back} of ${Number(line.quantity)} ${line.name} came back; the line is charged in full for the new dates.`]
   })
 
-/** The store's policy is about orders. */
+/** The store's policy applies to orders only. */
 const shortageOf = ({ after, short, state, viewer }: Given): string =>
   after.header.state === order ? shortageToldText(state, short, viewer) : shortageText(short)
 

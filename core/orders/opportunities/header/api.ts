@@ -1,4 +1,4 @@
-/** Endpoints of an opportunity as a whole: create, change, delete, restore, clone (rules/opportunities 4, 5). */
+/** Endpoints of opportunities: create, change, delete, restore, clone (rules/opportunities 4, 5). */
 import { Effect, Result } from "effect"
 import type { DecideContext, Decided, Endpoint, Input } from "../../../kernel/endpoints/endpoint.ts"
 import { command } from "../../../kernel/endpoints/endpoint.ts"
@@ -41,11 +41,11 @@ import { loadOwed, withOwed } from "../state/policies.ts"
 import { opportunityAnswer, opportunityShown, warnedOpportunity, warnedResult, withParts } from "../state/resources.ts"
 import { deleteOpportunity, restoreOpportunity } from "../status/decide.ts"
 
-// A new draft that copies an opportunity (rules/opportunities 5, rules/rulings 6).
+// Copies an opportunity as a new draft (rules/opportunities 5, rules/rulings 6).
 
 interface CloneFacts {
   readonly state: DecisionState
-  /** The customer may hire and is not archived, or there is none. */
+  /** Whether the customer may hire and is not archived; true without a customer. */
   readonly customer_is_valid: boolean
   readonly exchange_rate: string | undefined
 }
@@ -215,8 +215,8 @@ const create = command("POST", path, {
 
 const placing = ["store_id", "starts_at", "ends_at", "charge_starts_at", "charge_ends_at"] as const
 /**
- * Stock to read where a header changes the times or the store of its lines: shortages are checked again, demands stay
- * (rules/opportunities 4).
+ * Load options for a header that changes its lines' times or store: reads their stock, as shortages are checked again.
+ * Demands stay (rules/opportunities 4).
  */
 const stockFor = Effect.fnUntraced(function* (
   before: OpportunityRow,
@@ -318,7 +318,7 @@ const clone = command("POST", `${path}/{id}/clone`, {
       const base_currency = baseCurrency(input.settings)
       const place = header.store_id === null ? undefined : yield* Store.get(stores, header.store_id)
       const source = { header, lines, units: [], costs: [] }
-      // Dates that cannot be are refused by the rule.
+      // The rule refuses invalid dates.
       const copy = Result.getOrElse(redated(source, input.values, zoneOf(place?.timezone)), () => source)
       return {
         state: yield* loadDecisionState(header, input, {

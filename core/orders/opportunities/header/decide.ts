@@ -1,4 +1,4 @@
-/** Making an opportunity and changing its header (rules/opportunities 3 to 5). */
+/** Rules for creating an opportunity and changing its header (rules/opportunities 3 to 5). */
 import { changedColumns } from "../../../kernel/events/row-events.ts"
 import { Result } from "effect"
 import { type CustomFieldFacts, readCustomFields } from "../../../kernel/lists/custom-field.ts"
@@ -27,7 +27,7 @@ interface HeaderFacts {
   readonly custom: CustomFieldFacts
 }
 interface CreateFacts extends HeaderFacts {
-  /** Undefined: no exchange rate to the base currency is known. */
+  /** Undefined without an exchange rate to the base currency. */
   readonly exchange_rate: string | undefined
   readonly surcharge_group_ids: ReadonlyArray<number>
   readonly owed?: Owed | undefined
@@ -35,7 +35,7 @@ interface CreateFacts extends HeaderFacts {
 type Values = Partial<OpportunityRow>
 
 /**
- * Errors for ends before their starts; the phases of a job are not checked (rules/opportunities 4). Reported along with
+ * Errors for ends before their starts; phases of a job are not checked (rules/opportunities 4). Reported along with
  * errors of single fields.
  */
 export const windowErrors = (values: JsonObject): FieldErrors => {
@@ -52,12 +52,14 @@ export const windowErrors = (values: JsonObject): FieldErrors => {
   return errors
 }
 
-/** Customers are organisations, and contacts (private persons) where the setting allows them. */
+/**
+ * Whether a member may be a customer: organisations may, contacts (private persons) only if the setting allows them.
+ */
 export const mayHire = (customer: Pick<Customer, "membership_type"> | undefined, settings: Settings): boolean =>
   customer?.membership_type === "organisation" ||
   (customer?.membership_type === "contact" && settings["opportunities"]?.["contacts_as_customers"] === true)
 
-/** The customer must be allowed to hire, and addresses must belong to the customer. */
+/** Errors if the customer may not hire, or an address is not the customer's. */
 const headerErrors = (next: Values, sent: Values, facts: HeaderFacts, settings: Settings): FieldErrors => {
   const errors: { [field: string]: ReadonlyArray<string> } = { ...windowErrors(next as JsonObject) }
   if (typeof sent.member_id === "number" && !mayHire(facts.customer, settings))
@@ -76,20 +78,20 @@ const headerErrors = (next: Values, sent: Values, facts: HeaderFacts, settings: 
   return errors
 }
 
-/** One sequence per store, or one for all (rules/opportunities 3). */
+/** The next number; one sequence per store, or one for all (rules/opportunities 3). */
 export const nextNumber = (store_id: number | null, settings: Settings, context: DecideContext): string | null => {
   const is_shared = store_id === null || settingText(settings, "opportunities", "number_scope") === "global"
   const number = context.number(is_shared ? "opportunity" : `opportunity:store:${store_id}`)
   return number === null ? null : numberWritten("opportunity", number, { settings, store_id })
 }
 
-/** The exchange rate as stored: ten decimals. 422 on `currency` when none is known. */
+/** The exchange rate with ten decimals, as stored. 422 on `currency` if there is none. */
 export const snapshotRate = (rate: string | undefined, currency: string): Result.Result<string, Rejection> =>
   rate === undefined
     ? reject("currency", `No exchange rate for ${currency} is known; enter one first.`)
     : Result.succeed(formatDecimal(rate, 10))
 
-/** Totals from an estimate by hand, kept until there are lines or costs. */
+/** Totals of a manual estimate, which apply until there are lines or costs. */
 const estimatedTotals = (charge_total: number): Values => ({
   charge_total,
   charge_excluding_tax_total: charge_total,
@@ -128,7 +130,7 @@ export const createOpportunity = (facts: CreateFacts, input: Input, context: Dec
 interface UpdateFacts extends HeaderFacts {
   readonly state: DecisionState
 }
-/** Fields that are absent stay. `state.customer` is the customer after the change. */
+/** Updates the header; absent fields are unchanged. `state.customer` is the customer after the change. */
 export const updateOpportunity = (
   { state, ...facts }: UpdateFacts,
   input: Input,
@@ -151,7 +153,7 @@ export const updateOpportunity = (
       ...(typeof charge_total === "number" && isUnpriced ? estimatedTotals(charge_total) : {})
     }
     const set = changedColumns(header, wanted)
-    // A request that changes nothing is still an entry of the activity, with empty values (rules/opportunities 4).
+    // Requests without changes are recorded as activity entries without values (rules/opportunities 4).
     if (Object.keys(set).length === 0)
       return { events: [headerUpdated(header, set)], result: { id: header.id, warnings: [] } }
     const retaxed = "member_id" in set
@@ -174,10 +176,10 @@ export const updateOpportunity = (
     }
   })
 
-// Moves a hire to another time, as for a copy of last year's (rules/opportunities 5): everything keeps its offset from
-// the start, by the store's clock. Dates after the hire keep their offset from its end.
+// Moves a hire to another time, as for a copy of last year's (rules/opportunities 5): dates keep their offset from the
+// start, on the store's clock, and dates after the hire their offset from its end.
 
-/** When it is to begin and end; null or absent: as it was, or as long as it was. */
+/** New start and end; null or absent: the start is unchanged, the end follows from the previous length. */
 export interface NewDates {
   readonly starts_at?: string | null
   readonly ends_at?: string | null
@@ -185,7 +187,7 @@ export interface NewDates {
 type Shift = (instant: string) => string
 type Shifted = <T extends string | null>(instant: T) => T | string
 
-/** Moves instants as far as the clock of the zone goes from one to the other. */
+/** Returns a function that moves instants by the difference between two instants on the zone's clock. */
 const shiftBy = (from: string, to: string, zone: string): Shift => {
   const by = wallOf(millisOf(to), zone) - wallOf(millisOf(from), zone)
   return by === 0
@@ -211,13 +213,16 @@ const ofHeader = (header: OpportunityRow, starts: Shifted, ends: Shifted): Parti
     })
   ]) as Partial<OpportunityRow>
 
-/** `ends_at` must not come before `starts_at`, where both are sent. */
+/** Error if both dates are sent and `ends_at` is before `starts_at`. */
 export const newDatesErrors = ({ ends_at, starts_at }: { readonly [name: string]: unknown }): FieldErrors =>
   typeof starts_at === "string" && typeof ends_at === "string" && ends_at < starts_at
     ? { ends_at: ["The ends at field must be a date after or equal to starts at."] }
     : {}
 
-/** 422 on `ends_at` where the hire, or a line of it, would end before it begins. `zone`: the store's. */
+/**
+ * The opportunity moved to new dates. 422 on `ends_at` if the hire or a line would end before it begins. `zone`: the
+ * store's.
+ */
 export const redated = (source: Opportunity, dates: NewDates, zone: string): Result.Result<Opportunity, Rejection> => {
   const { header } = source
   const starts_at = dates.starts_at ?? header.starts_at

@@ -22,9 +22,9 @@ import { addItemFields, changeItemFields } from "../tables/lines.ts"
 import { edit, item, one, path } from "../tables/paths.ts"
 import type { OpportunityRow } from "../tables/opportunities.ts"
 
-// Putting all lines in a new order and nesting (rules/opportunities 7.5).
+// Reorders and nests all lines (rules/opportunities 7.5).
 
-/** Every line once, in display order. With `prune`, lines left out are removed, under the guards of removal. */
+/** Takes every line once, in display order. With `prune`, omitted lines are removed under the rules of removal. */
 const restructure = (
   state: DecisionState,
   nodes: ReadonlyArray<Node>,
@@ -74,7 +74,7 @@ const restructure = (
 const shown = (_result: unknown, input: Input) =>
   opportunityAnswer((input.rows as { readonly id: OpportunityRow }).id.id, input, withParts)
 
-/** Stock to read: none if the opportunity needs no more of it; otherwise for the changed line as well. */
+/** Which stock to read: none if the opportunity needs no more of it, otherwise also that of the changed line. */
 const stockOptions = (
   header: OpportunityRow,
   given: { readonly settings: Settings; readonly now: string },
@@ -190,7 +190,7 @@ const tree = command("PATCH", `${path}/{id}/items/tree`, {
     ),
     prune_orphans: boolean({ default: false })
   },
-  // Another order changes neither charges nor demands, unless lines are pruned.
+  // A new order of lines changes neither charges nor demands, unless lines are pruned.
   facts: (input) =>
     loadDecisionState(
       input.rows.id,

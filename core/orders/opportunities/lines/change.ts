@@ -20,7 +20,7 @@ type Step = readonly [event: LineChange, set: Partial<ItemRow>]
 type Steps = Result.Result<ReadonlyArray<Step>, Rejection>
 const none: Steps = Result.succeed([])
 
-/** Fields that a group, which has no charge of its own, may not have. */
+/** Fields that a group may not have, as it has no charge of its own. */
 const charge_fields = [
   "quantity",
   "unit_price",
@@ -69,7 +69,7 @@ const windowSteps = ({ header }: Opportunity, sent: ChangeLine, now: string): St
     : Result.succeed([["item_dates_changed", window]])
 }
 
-/** Another product in the line's place; the name that is sent, or else the one it has, goes with it. */
+/** Replaces the product of a line. The name sent, or else the existing one, is kept with it. */
 const substitutionSteps = ({ opportunity, products }: DecisionState, line: ItemRow, sent: ChangeLine): Steps => {
   if (line.item_type === "text") return reject("item_id", "A text line stands for no product.")
   if (unitsOf(opportunity, line.id).length > 0)
@@ -77,7 +77,7 @@ const substitutionSteps = ({ opportunity, products }: DecisionState, line: ItemR
   if (Number(line.dispatched_quantity) > 0) return reject("item_id", "Units of the line were dispatched already.")
   const { item_id = null, itemable_type = null, name = line.name } = sent
   const kindOf = (id: number | null): number => kindOfProduct(id === null ? undefined : products.get(id))
-  // A line that was as its product is stays so.
+  // A line of its product's kind gets the new product's kind.
   const follows = line.transaction_type === kindOf(line.item_id) && kindOf(item_id) !== kindOf(line.item_id)
   const kind = follows ? { transaction_type: kindOf(item_id) } : {}
   return Result.succeed([["item_substituted", { item_id, itemable_type, name, ...kind }]])
@@ -118,12 +118,12 @@ const stepsOf = (
     return steps
   })
 
-/** Changes that no price depends on. */
+/** Changes that do not affect prices. */
 const isText = (event: LineChange): boolean => event === "item_renamed" || event === "item_details_updated"
 const changesLine = (line: ItemRow, set: Partial<ItemRow>): boolean =>
   Object.entries(set).some(([name, value]) => line[name as keyof ItemRow] !== value)
 
-/** Applies the complete request or nothing. 422 on the field that cannot change. */
+/** Applies the whole request or nothing. 422 on the field that cannot change. */
 export const changeLine = (
   state: DecisionState,
   line: ItemRow,

@@ -1,4 +1,4 @@
-/** Adding and removing lines (rules/opportunities 7.2, 7.4). */
+/** Rules for adding and removing lines (rules/opportunities 7.2, 7.4). */
 import { Result } from "effect"
 import type { LineShortage } from "../../availability/rules/line.ts"
 import type { DecideContext, Decided } from "../../../kernel/endpoints/endpoint.ts"
@@ -26,14 +26,14 @@ import { requireTransition } from "../tables/statuses.ts"
 export type AddLine = Partial<ValuesOf<typeof addItemFields>>
 interface AddFacts {
   readonly state: DecisionState
-  /** Accessories included with the product, in their order. */
+  /** Accessories included with the product, in order. */
   readonly included: ReadonlyArray<AccessoryRow>
 }
 const refuse = (field: string, text: string): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
 
 /**
- * A line's own window: what was sent, else the opportunity's dates, else one day from now (rules/opportunities 7.2).
- * Lines of an opportunity with a start and no end are open-ended: they take stock without limit.
+ * A line's own window: the dates sent, else the opportunity's, else one day from now (rules/opportunities 7.2). With a
+ * start and no end it is open-ended and takes stock without limit.
  */
 export const windowOf = (
   header: OpportunityRow,
@@ -45,7 +45,7 @@ export const windowOf = (
   const default_end = header.ends_at !== null && header.ends_at >= starts_at ? header.ends_at : undefined
   return { starts_at, ends_at: sent.ends_at ?? default_end ?? plusDays(starts_at, 1) }
 }
-/** 422 on `currency` where a price is sent in another currency than the opportunity's. */
+/** 422 on `currency` if a price is sent in another currency than the opportunity's. */
 export const sameCurrency = (
   header: OpportunityRow,
   currency: string | null | undefined
@@ -54,7 +54,7 @@ export const sameCurrency = (
     ? Result.succeed(undefined)
     : refuse("currency", `The opportunity is in ${header.currency_code}; its prices are too.`)
 
-/** A manual price, per unit or for the full line; null where a rate decides. 422 on `line_total` for both. */
+/** A manual price, per unit or for the full line; null if a rate decides. 422 on `line_total` if both are sent. */
 export const manualPrice = (
   sent: { readonly unit_price?: number | null; readonly line_total?: number | null },
   quantity: string
@@ -76,7 +76,7 @@ const blankLine = (header: OpportunityRow, context: DecideContext): ItemRow => (
   currency_code: header.currency_code
 })
 
-/** A line from a request, before it has a price and a path. */
+/** The line of a request, without price and path. */
 const newLine = (state: DecisionState, sent: AddLine, context: DecideContext): Result.Result<ItemRow, Rejection> =>
   Result.gen(function* () {
     const { header } = state.opportunity
@@ -94,7 +94,7 @@ const newLine = (state: DecisionState, sent: AddLine, context: DecideContext): R
     }
     const kind = kindOfProduct(item_id === null ? undefined : state.products.get(item_id))
     if (type === "accessory") {
-      // While a deal price is agreed, accessories added afterwards are free (rules/opportunities 7.2).
+      // Accessories added after a deal price was agreed are free (rules/opportunities 7.2).
       const manual_unit_price = header.deal_total === null ? null : 0
       return {
         ...blank,
@@ -129,7 +129,7 @@ const revenueGroup = (state: DecisionState, item_id: number | null, transaction_
   return (transaction_type === sale_line ? product?.sale_revenue_group_id : product?.rental_revenue_group_id) ?? null
 }
 
-/** The path of a new line: an accessory goes below its principal line, others where the request says. */
+/** The path of a new line: accessories below their principal line, others as requested. */
 const placeOf = (opportunity: Opportunity, type: ItemType, sent: AddLine): Result.Result<string, Rejection> => {
   const lines = liveLines(opportunity)
   if (type !== "accessory") return nextPath(lines, type, sent.parent_path ?? null)
@@ -142,10 +142,7 @@ const placeOf = (opportunity: Opportunity, type: ItemType, sent: AddLine): Resul
   return nextPath(lines, type, principal.path)
 }
 
-/**
- * Lines for the accessories included with a product, one level deep, with the terms of its line (rules/opportunities
- * 7.2).
- */
+/** Lines for a product's included accessories, one level deep, with the terms of its line (rules/opportunities 7.2). */
 const includedLines = (
   state: DecisionState,
   principal: ItemRow,
@@ -155,7 +152,7 @@ const includedLines = (
   included.flatMap((accessory, index) => {
     const product = state.products.get(accessory.accessory_product_id)
     if (product === undefined || product.deleted_at !== null) return []
-    // Accessories of hired goods may be sold: fluid with a fog machine.
+    // Accessories of hired goods may be for sale, like fluid for a fog machine.
     const transaction_type =
       principal.transaction_type === rental_line ? kindOfProduct(product) : principal.transaction_type
     return [
@@ -187,7 +184,7 @@ export const shortLineWarnings = (
   return own.length === 0 || !isTold(state) ? [] : [shortageText(own)]
 }
 
-/** Warnings for chargeable lines that cost nothing without a manual price of 0. */
+/** Warnings for chargeable lines with a price of 0 that was not set by hand. */
 export const unpricedWarnings = (
   state: DecisionState,
   { header, lines }: Opportunity,
@@ -241,7 +238,7 @@ export const addLine = ({ state, included }: AddFacts, sent: AddLine, context: D
     }
   })
 
-/** The line with all below it. */
+/** The line and all lines below it. */
 export const subtreeOf = (opportunity: Opportunity, line: ItemRow): ReadonlyArray<ItemRow> => [
   ...opportunity.lines.filter(
     (one) => one.is_live === line.is_live && one.version_id === line.version_id && isBelow(one.path, line.path)
@@ -249,7 +246,7 @@ export const subtreeOf = (opportunity: Opportunity, line: ItemRow): ReadonlyArra
   line
 ]
 
-/** 422 on `item` when something of it is allocated or was dispatched. */
+/** 422 on `item` if a line has allocated units or was dispatched. */
 export const removable = (opportunity: Opportunity, lines: ReadonlyArray<ItemRow>): Result.Result<void, Rejection> => {
   for (const line of lines) {
     if (unitsOf(opportunity, line.id).length > 0)
@@ -260,13 +257,13 @@ export const removable = (opportunity: Opportunity, lines: ReadonlyArray<ItemRow
   return Result.succeed(undefined)
 }
 
-/** A group is removed with its subtree, a product with its accessories; siblings keep their paths. */
+/** Removes a group with its subtree, or a product with its accessories; siblings keep their paths. */
 export const removeLine = (state: DecisionState, line: ItemRow, context: DecideContext): Decided =>
   Result.gen(function* () {
     const { opportunity } = state
     yield* requireTransition(opportunity.header, "edit")
     yield* inActiveVersion(line)
-    // Deepest first, so that the activity reads as it happened.
+    // Deepest first, so that the activity lists children before their parents.
     const removed_lines = subtreeOf(opportunity, line).toSorted(
       (one, other) => other.path.length - one.path.length || (one.path < other.path ? -1 : 1)
     )

@@ -1,4 +1,4 @@
-/** Costs and the deal price (rules/opportunities 8 and 11, rules/rates 9.4). */
+/** Rules for costs and the deal price (rules/opportunities 8 and 11, rules/rates 9.4). */
 import { Effect, Result } from "effect"
 import type { DecideContext, Decided, Endpoint, Input } from "../../../kernel/endpoints/endpoint.ts"
 import { command } from "../../../kernel/endpoints/endpoint.ts"
@@ -82,7 +82,10 @@ const removeCost = (state: DecisionState, cost: CostRow, context: DecideContext)
     return { events: [costRemoved(cost), ...recalculated.events], result: { id: opportunity.header.id } }
   })
 
-/** A net price for the whole opportunity; lines and costs keep theirs. 422 on `opportunity` while prices are locked. */
+/**
+ * Sets a net price for the whole opportunity; lines and costs keep theirs. 422 on `opportunity` while prices are
+ * locked.
+ */
 const setDealPrice = (
   state: DecisionState,
   deal_total: number,
@@ -98,7 +101,7 @@ const setDealPrice = (
     if (opportunity.header.deal_total === deal_total) return { events: [], result: { id: opportunity.header.id } }
     return yield* withDealTotal(state, "deal_price_set", deal_total, context)
   })
-/** Allowed while prices are locked; without a deal price nothing happens (rules/opportunities 0). */
+/** Allowed while prices are locked; no effect without a deal price (rules/opportunities 0). */
 const clearDealPrice = (state: DecisionState, context: DecideContext): Decided =>
   Result.gen(function* () {
     yield* requireTransition(state.opportunity.header, "edit")

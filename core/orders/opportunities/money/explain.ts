@@ -1,4 +1,4 @@
-/** Explains the prices of an opportunity: lines in their order, then discount rules, surcharges, totals and tax. */
+/** Explains the prices of an opportunity: lines in order, then discount rules, surcharges, totals and tax. */
 import { Effect, Result } from "effect"
 import type { Input } from "../../../kernel/endpoints/endpoint.ts"
 import { type Json, type JsonObject, sameJson } from "../../../kernel/fields/field.ts"
@@ -13,7 +13,7 @@ import { opportunity_items } from "../tables/lines.ts"
 import { pricingRequestOf, stagesOf } from "../state/pricing.ts"
 import { type OpportunityRow, totalFields } from "../tables/opportunities.ts"
 
-/** Steps named after the figures of the answer: `items.12.total`, `tax_total`. */
+/** Explanation steps, named like the figures in responses: `items.12.total`, `tax_total`. */
 const explainOpportunity = (state: DecisionState, now: string): ReadonlyArray<Step> => {
   const { opportunity } = state
   const { header } = opportunity
@@ -76,7 +76,7 @@ const explainOpportunity = (state: DecisionState, now: string): ReadonlyArray<St
 const pick = (row: { readonly [name: string]: unknown }): JsonObject =>
   Object.fromEntries(Object.keys(totalFields).map((name) => [name, row[name] as Json]))
 
-/** Reads what the explanation of an opportunity needs: a fixed number of queries, whatever the number of lines. */
+/** Loads and explains an opportunity's prices in a fixed number of queries, whatever the number of lines. */
 export const explanationOf = Effect.fnUntraced(function* (
   header: OpportunityRow,
   input: Input

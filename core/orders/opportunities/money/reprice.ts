@@ -1,4 +1,4 @@
-/** Bringing prices, taxes and terms of an open opportunity up to date (rules/opportunities 8.1). */
+/** Updates prices, taxes and terms of an open opportunity (rules/opportunities 8.1). */
 import { Effect, Result } from "effect"
 import type { DecideContext, Decided, Input } from "../../../kernel/endpoints/endpoint.ts"
 import { sameJson } from "../../../kernel/fields/field.ts"
@@ -16,7 +16,7 @@ import { headerPriced, opportunityPriced, opportunityRepriced } from "../events/
 import { presentTaxes } from "../state/pricing.ts"
 import { repriceRequest } from "../state/warnings.ts"
 
-/** A figure that differs from the stored one; without a line it is a total. */
+/** A figure that differs from the stored one; `opportunity_item_id` is null for totals. */
 interface PriceChange {
   readonly opportunity_item_id: number | null
   readonly name: string
@@ -29,7 +29,7 @@ interface Repriced {
   readonly changes: ReadonlyArray<PriceChange>
 }
 
-/** Everything that pricing needs, rates of all products included. */
+/** Facts for pricing, with the rates of all products. */
 export const repriceFacts = Effect.fnUntraced(function* (
   header: OpportunityRow,
   input: Pick<Input, "now" | "settings">
@@ -41,7 +41,7 @@ export const repriceFacts = Effect.fnUntraced(function* (
 
 const accepted = 2
 const refuse = (text: string): Result.Result<never, Rejection> => reject("state", text)
-/** 422 on `state` where prices were promised: closed, invoiced, accepted, or locked (unless for its taxes alone). */
+/** 422 on `state` if prices are final: closed, invoiced, accepted, or locked (unless only taxes are updated). */
 const requireRepricing = ({ opportunity: { header }, versions }: DecisionState, only_tax: boolean) =>
   Result.gen(function* () {
     yield* requireTransition(header, "edit")
@@ -52,7 +52,7 @@ const requireRepricing = ({ opportunity: { header }, versions }: DecisionState, 
       return yield* refuse('Prices are locked; only: "tax" takes the tax rates of today, unlock_locks frees the rest.')
   })
 
-/** One event with all that changes, or none. Locked taxes are locked again at the rates of today. */
+/** One event with all changes, or none. Locked taxes are locked again at the current rates. */
 export const reprice = (state: DecisionState, only_tax: boolean, context: DecideContext): Decided<Repriced> =>
   Result.gen(function* () {
     const { opportunity } = state
@@ -106,7 +106,7 @@ const changesBetween = (before: Opportunity, after: Opportunity): ReadonlyArray<
 }
 
 const named_max = 3
-/** Differences to today's prices, in one sentence; none if there are none, or if prices are locked. */
+/** One sentence on differences to current prices; empty if there are none, or if prices are locked. */
 export const outdatedWarnings = (state: DecisionState, context: DecideContext): ReadonlyArray<string> =>
   Result.match(reprice(state, false, context), {
     onFailure: () => [],

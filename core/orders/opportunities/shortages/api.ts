@@ -1,5 +1,5 @@
 /**
- * Endpoints of shortages: those of one opportunity, those of all, and acknowledging them (rules/opportunities 9.5,
+ * Endpoints of shortages: of one opportunity, of all, and their acknowledgement (rules/opportunities 9.5,
  * rules/availability 9).
  */
 import { Effect, Result } from "effect"
@@ -34,9 +34,9 @@ import { countToReplace, toReplaceShown, unitsToReplace } from "../units/to-repl
 import { waitingOf, waitingShown } from "../waiting/api.ts"
 import * as Shown from "../../../kernel/lists/answer-schema.ts"
 
-// Acknowledging shortages on request, outside the conversion to an order (rules/opportunities 9.5).
+// Acknowledges shortages on request, apart from the conversion to an order (rules/opportunities 9.5).
 
-/** 422 on `shortages` when nothing is short. `permission_used` is false: no policy had to be overruled. */
+/** 422 on `shortages` if nothing is short. `permission_used` is false, as no policy is overruled. */
 const acknowledgeShortages = (state: DecisionState, notes: string | null, context: DecideContext): Decided => {
   const short = shortagesOf(state, state.opportunity, state.demands, context.settings, context.now)
   if (short.length === 0) return reject("shortages", "Nothing is short.")
@@ -49,7 +49,7 @@ const acknowledgeShortages = (state: DecisionState, notes: string | null, contex
   })
 }
 
-// Reads opportunities with their demands and stock: a fixed number of queries, for any number.
+// Loads opportunities with their demands and stock in a fixed number of queries, whatever their number.
 
 interface Now {
   readonly settings: Settings
@@ -62,11 +62,11 @@ interface Loaded {
 }
 export interface WithDemands {
   readonly loaded: ReadonlyArray<Loaded>
-  /** Stock by store, over the time of all their lines. */
+  /** Stock by store, over the span of all lines. */
   readonly snapshots: ReadonlyMap<number, AvailabilitySnapshot>
 }
 
-/** Those that still need stock, unless `over_too`. */
+/** Omits opportunities that need no more stock, unless `over_too`. */
 export const loadWithDemands = Effect.fnUntraced(function* (
   all: ReadonlyArray<OpportunityRow>,
   { now, settings }: Now,
@@ -89,14 +89,14 @@ export const loadWithDemands = Effect.fnUntraced(function* (
   return { loaded, snapshots: yield* snapshotsForLines(needed, { settings, now }) }
 })
 
-/** The facts of one of them, as the rules of shortages take them. */
+/** The facts of one opportunity, for the rules of shortages. */
 export const stockFactsOf = ({ opportunity }: Loaded, { snapshots }: WithDemands) => ({
   opportunity,
   snapshots,
   touched_line_ids: undefined
 })
 
-/** The shortages of many opportunities, in their order. */
+/** Shortages of many opportunities, in their order. */
 const shortagesNow = Effect.fnUntraced(function* (
   headers: ReadonlyArray<OpportunityRow>,
   context: Now
@@ -115,7 +115,7 @@ const acknowledgementResource = resource({
 })
 
 const number_of_pieces = integer({ describe: "Quantity ordered from suppliers for the line and not yet received" })
-/** A short line, as in `LineShortage`, with its opportunity. */
+/** A short line in responses, as in `LineShortage`, with its opportunity. */
 export const shortageShown = {
   opportunity_item_id: integer(),
   opportunity_id: integer(),
@@ -146,7 +146,7 @@ export const shortageShown = {
   is_out: boolean({ describe: "True if the whole line is dispatched, so the shortage affects other orders" })
 }
 
-/** Shortages with the names of the opportunities and customers, one query. `to_replace`: units, by opportunity. */
+/** Adds the names of opportunities and customers, in one query. `to_replace`: number of units, by opportunity. */
 const withNames = Effect.fnUntraced(function* (
   found: ReadonlyArray<{ readonly header: OpportunityRow; readonly shortages: ReadonlyArray<LineShortage> }>,
   to_replace: ReadonlyMap<number, number>,
@@ -180,7 +180,7 @@ const withNames = Effect.fnUntraced(function* (
 })
 
 /**
- * For a draft, its shortages if ordered; none once an opportunity is over. All on one page, with the total in `meta`
+ * For a draft, its shortages if ordered; empty once an opportunity is over. Unpaged, with the total in `meta`
  * (rules/conventions 2).
  */
 const ofOpportunity = get(`${path}/{id}/shortages`, {
@@ -210,7 +210,7 @@ const ofOpportunity = get(`${path}/{id}/shortages`, {
     })
 })
 
-/** Opportunities of which anything is short, or would be if nothing were on order. */
+/** Opportunities with a shortage, or that would have one if nothing were on order. */
 const withShortages = Effect.fnUntraced(function* (): Store.Reads<ReadonlyArray<OpportunityRow>> {
   const ordered_for = yield* Store.run<{ readonly id: number | string }>(
     `select distinct opportunity_id as id from ${opportunity_items.name} where on_order_quantity > 0`
@@ -221,7 +221,7 @@ const withShortages = Effect.fnUntraced(function* (): Store.Reads<ReadonlyArray<
   return [...flagged, ...(others.length === 0 ? [] : yield* Store.getMany(opportunities, others))]
 })
 
-/** The span: lines that overlap the days from `from` to `to`, both included; by default all unfinished ones. */
+/** The filter: lines that overlap the days from `from` to `to` (inclusive); by default all unfinished ones. */
 const spanOf = Effect.fnUntraced(function* (input: Input<{}, typeof listFields>) {
   const { store_id } = input.values
   const store = typeof store_id === "number" ? yield* Store.get(stores, store_id) : undefined

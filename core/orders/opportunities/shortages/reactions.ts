@@ -1,6 +1,6 @@
 /**
- * Checks the flag `has_shortage` of affected opportunities again when stock changes or is ordered, or other demands
- * change (rules/rulings 26).
+ * Updates the flag `has_shortage` of affected opportunities when stock, orders from suppliers or other demands change
+ * (rules/rulings 26).
  */
 import { Effect, Result } from "effect"
 import { activeDemand, type Demand } from "../../availability/rules/demand.ts"
@@ -31,14 +31,14 @@ import { lineOnOrder } from "../events/lines.ts"
 import { loadWithDemands, type WithDemands } from "./api.ts"
 import { levelChanged, levelDeleted, levelMade, stockMoved, type StockMoved, wanting } from "./stock-moved.ts"
 
-// Effects of commands on stock demands, and the other opportunities affected: those that need the same products at the
-// same time.
+// Changes of demands by a command, and the other opportunities affected: those that need the same products at the same
+// time.
 
 /** Identifies the source of a demand: `opportunity_item/7`. */
 const sourceKey = ({ source_id, source_type }: Pick<Demand, "source_id" | "source_type">): string =>
   `${source_type}/${source_id}`
 
-/** All demands of the sources that changed, as they were and as the events leave them. */
+/** All demands of the changed sources, before and after the events. */
 interface DemandsMoved {
   readonly sources: ReadonlySet<string>
   readonly before: ReadonlyArray<Demand>
@@ -46,7 +46,7 @@ interface DemandsMoved {
 }
 const no_demands_moved: DemandsMoved = { sources: new Set(), before: [], after: [] }
 
-/** Entering another phase alone does not change the counts, so such events are no moves. */
+/** A change of phase alone does not affect figures, so these events are ignored. */
 const demandsMoved = Effect.fnUntraced(function* (all: ReadonlyArray<NewEvent>): Store.Reads<DemandsMoved> {
   const replaced = dataOf(demandsReplacedEvent, all)
   if (replaced.length === 0) return no_demands_moved
@@ -60,7 +60,7 @@ const demandsMoved = Effect.fnUntraced(function* (all: ReadonlyArray<NewEvent>):
   return { sources: new Set(after.keys()), before, after: [...after.values()].flat() }
 })
 
-/** While more or less of one product is taken at one store than before. */
+/** The period during which a product's demand at a store rises or falls. */
 interface DemandChange {
   readonly product_id: number
   readonly store_id: number
@@ -74,7 +74,7 @@ const hull = (one: Period, other: Period): Period => ({
 })
 const counting = ["product_id", "store_id", "asset_id", "buffered_starts_at", "buffered_ends_at", "out"] as const
 
-/** Demands that count neither before nor after, or equally in both, change nothing. */
+/** Demands that count in neither state, or equally in both, change nothing. */
 const changesOf = ({ after, before }: DemandsMoved, now: string): ReadonlyArray<DemandChange> => {
   const [was, is] = [before, after].map(
     (rows) => new Map(rows.filter((row) => row.is_active || row.pending_checkin).map((row) => [row.id, row]))
@@ -109,7 +109,7 @@ const changesOf = ({ after, before }: DemandsMoved, now: string): ReadonlyArray<
   return [...found.values()]
 }
 
-/** Stock and demands count in every slot they touch: no slot is longer, a change of clocks included. */
+/** Maximum length of a slot, clock changes included: stock and demands count in every slot they meet. */
 const slot_max = 26 * 3_600_000
 const earliest_millis = Date.parse("0001-01-01T00:00:00.000Z")
 const at_once = 100
@@ -122,7 +122,7 @@ interface Wanted {
   readonly is_active: boolean
   readonly quantity: number
 }
-/** Demands of flagged opportunities on the changed products during the change: one row for each line and product. */
+/** Demands of flagged opportunities on the changed products in that period: one row per line and product. */
 const wantedOf = Effect.fnUntraced(function* (
   changes: ReadonlyArray<DemandChange & { readonly held_too: boolean }>,
   has_shortage: boolean,
@@ -164,7 +164,7 @@ const wantedOf = Effect.fnUntraced(function* (
 const placeOf = ({ product_id, store_id }: { readonly product_id: number; readonly store_id: number }): string =>
   `${product_id}/${store_id}`
 
-/** The fewest that will be free of each product while its demands changed. */
+/** Minimum availability of each product during the change. */
 const fewestFree = Effect.fnUntraced(function* (
   changes: ReadonlyArray<DemandChange>,
   { after, sources }: DemandsMoved,
@@ -193,8 +193,8 @@ const fewestFree = Effect.fnUntraced(function* (
 })
 
 /**
- * Other opportunities whose flag may change: short ones if something is released; if more is claimed, those not short
- * yet that need more than is left.
+ * Other opportunities whose flag may change: short ones if something is released; if more is demanded, those not short
+ * yet that need more than is available.
  */
 const concernedBy = Effect.fnUntraced(function* (
   moved: DemandsMoved,
@@ -207,7 +207,7 @@ const concernedBy = Effect.fnUntraced(function* (
   const more = changes.filter(({ is_more }) => is_more)
   const relieved = less.length === 0 ? [] : yield* wantedOf(less, true, own)
   const left = more.length === 0 ? new Map<string, number>() : yield* fewestFree(more, moved, context)
-  // If nothing is overbooked, opportunities that hold stock have all they need.
+  // Opportunities that hold stock have all they need unless something is overbooked.
   const tight = more.map((one) => ({ ...one, held_too: (left.get(placeOf(one)) ?? 0) < 0 }))
   const wanted = tight.length === 0 ? [] : yield* wantedOf(tight, false, own)
   const pressed = wanted.filter((one) => one.is_active || one.quantity > (left.get(placeOf(one)) ?? 0))
@@ -238,7 +238,7 @@ const loadFacts = Effect.fnUntraced(function* (
   return { ...(yield* loadWithDemands(headers, context)), moved, demands }
 })
 
-/** The opportunity's lines with their present quantity on order. */
+/** The opportunity's lines with their quantity on order after the events. */
 const ordered = (opportunity: Opportunity, all: ReadonlyArray<NewEvent>): Opportunity => {
   const now = new Map(dataOf(lineOnOrder, all).map(({ item_id, set }) => [item_id, set.on_order_quantity]))
   return {
@@ -246,7 +246,7 @@ const ordered = (opportunity: Opportunity, all: ReadonlyArray<NewEvent>): Opport
     lines: opportunity.lines.map((line) => ({ ...line, on_order_quantity: now.get(line.id) ?? line.on_order_quantity }))
   }
 }
-/** The flag as the events so far leave it. */
+/** The value of the flag after the events. */
 const flagAfter = (all: ReadonlyArray<NewEvent>, header: OpportunityRow): boolean => {
   const last = all.findLast(
     ({ data, type }) =>
@@ -287,13 +287,13 @@ const changedFlags = (
   })
 }
 
-/** Postgres holds some thousands of locks for all transactions together. */
+/** Postgres has room for a few thousand locks over all transactions. */
 const waited_for_max = 500
 
 /**
- * Checks again the opportunities that need the moved products at that time, and those with something on order for them.
- * Waits for concurrent changes of these opportunities. If they are too many for that, only those whose flag changes are
- * locked and checked once more. Opportunities changed by the same command are handled by its own rule.
+ * Checks opportunities that need the changed products at that time, and those with goods on order. Waits for concurrent
+ * changes of them; if they are too many, only those whose flag changes are locked and checked again. Opportunities
+ * changed by the same command are handled by its own rule.
  */
 export const shortagesSeenAgain = reaction({
   on: [levelMade, levelChanged, levelDeleted, lineOnOrder, demandsReplacedEvent],
@@ -303,14 +303,14 @@ export const shortagesSeenAgain = reaction({
       if (all.some(({ type }) => type === products.merged_by?.event)) return nothing
       const moved = yield* stockMoved(all)
       const demands = yield* demandsMoved(all)
-      // Concurrent claims are not visible until they are committed.
+      // Concurrent demands are only visible once committed, so wait for them.
       const goods = [...moved.before, ...moved.after, ...demands.before, ...demands.after]
       yield* lockClaims(new Set(goods.map(({ product_id }) => product_id)))
       const ordered_for = dataOf(lineOnOrder, all).map(({ id }) => id)
       const concerned = [...(yield* concernedBy(demands, context)), ...ordered_for]
       const around = new Set([...(yield* wanting(moved, "all")), ...concerned])
       if (around.size === 0) return nothing
-      // Concurrent changes have read the old stock, so their flags must be written before these.
+      // Concurrent commands have read the old stock, so their flags must be written before these are checked.
       const waits = around.size <= waited_for_max
       if (waits) yield* lockIfFree([...around].map(opportunityStream))
       const ids = [...new Set([...(yield* wanting(moved, "changing")), ...concerned])]

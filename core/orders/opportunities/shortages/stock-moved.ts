@@ -1,4 +1,4 @@
-/** Effects of commands on stock, and the opportunities affected: those that need it during the change. */
+/** Changes of stock by a command, and the opportunities affected: those that need it during the change. */
 import { Effect } from "effect"
 import { rowCreated, rowDeleted, rowUpdated } from "../../../kernel/endpoints/crud-resource.ts"
 import { dataOf, type NewEvent } from "../../../kernel/events/event-type.ts"
@@ -15,7 +15,7 @@ export const levelMade = rowCreated(stock_levels),
   levelChanged = rowUpdated(stock_levels),
   levelDeleted = rowDeleted(stock_levels)
 
-/** Columns of a level that say how much is where, and when. */
+/** Columns of a stock level that determine its quantity, place and period. */
 const counting = [
   "product_id",
   "store_id",
@@ -26,7 +26,7 @@ const counting = [
   "out_of_service"
 ] as const
 
-/** Levels as the events leave them, and those that are gone. */
+/** Stock levels before and after the events, and those deleted. */
 export interface StockMoved {
   readonly before: ReadonlyArray<StockLevelRow>
   readonly after: ReadonlyArray<StockLevelRow>
@@ -49,7 +49,7 @@ export const stockMoved = Effect.fnUntraced(function* (all: ReadonlyArray<NewEve
 })
 
 const always: Period = { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY }
-/** Databases accept instants from the year 1 on. */
+/** Databases accept instants from year 1 on. */
 const earliest_millis = Date.parse("0001-01-01T00:00:00.000Z")
 const windowOf = ({ ends_at, starts_at }: StockLevelRow): Period => ({
   from: starts_at === null ? always.from : millisOf(starts_at),
@@ -60,14 +60,14 @@ const hull = (one: Period, other: Period): Period => ({
   to: Math.max(one.to, other.to)
 })
 
-/** Change of one level: when its count changes, and whether it grows or shrinks. */
+/** A change of one level: the period affected, and whether the quantity grows or shrinks. */
 interface Moved {
   readonly window: Period
   readonly is_more: boolean
   readonly is_less: boolean
 }
 type Level = StockLevelRow | undefined
-/** Undefined where nothing that counts changed. */
+/** Undefined if nothing that counts changed. */
 const movedBetween = (before: Level, after: Level): Moved | undefined => {
   if (before === undefined || after === undefined) {
     const there = before ?? after
@@ -79,7 +79,7 @@ const movedBetween = (before: Level, after: Level): Moved | undefined => {
     return { window: hull(was, is), is_more: true, is_less: true }
   const is_longer = is.from < was.from || is.to > was.to
   const is_shorter = is.from > was.from || is.to < was.to
-  // More of it may be out of service, or less, or for another time.
+  // The quantity or the period out of service may have changed in either direction.
   if (!sameJson(before.out_of_service, after.out_of_service))
     return { window: hull(was, is), is_more: true, is_less: true }
   if (more === 0 && !is_longer && !is_shorter) return undefined
@@ -92,12 +92,12 @@ const movedBetween = (before: Level, after: Level): Moved | undefined => {
   return { window, is_more: more > 0 || is_longer, is_less: more < 0 || is_shorter }
 }
 
-/** Stock and demands count in every slot they touch: no slot is longer, a change of clocks included. */
+/** Maximum length of a slot, clock changes included: stock and demands count in every slot they meet. */
 const slot_max = 26 * 3_600_000
 
 /**
- * Opportunities that demand the moved stock at that time and may still need it. More stock only ends shortages, less
- * only creates them: `which` may leave the others out.
+ * Opportunities that demand the changed stock at that time and may still need it. More stock only ends shortages and
+ * less only creates them, so `which` may exclude the others.
  */
 export const wanting = Effect.fnUntraced(function* (
   moved: StockMoved,

@@ -1,6 +1,6 @@
 /**
- * The state that rules decide on: an opportunity with its lines, costs and units, and the facts about customer, prices
- * and stock.
+ * The state that rules decide on: an opportunity with its lines, costs and units, and facts about customer, prices and
+ * stock.
  */
 import { Effect, Result } from "effect"
 import type { AvailabilitySnapshot, StockedProduct } from "../../availability/rules/snapshot.ts"
@@ -28,11 +28,11 @@ export interface Opportunity {
   readonly units: ReadonlyArray<AssignmentRow>
 }
 
-/** Amounts a customer owes, or will owe once invoiced, in minor units of the base currency. */
+/** Debt of a customer, or future debt once invoiced, in minor units of the base currency. */
 export interface Owed {
-  /** Orders that no invoice was issued for, without the one that is decided on. */
+  /** Total of orders without an issued invoice, except the one being decided. */
   readonly orders: number
-  /** Outstanding amount of issued invoices, as far as the caller may see them. */
+  /** Outstanding total of issued invoices, as far as the caller may see them. */
   readonly invoices: number
 }
 
@@ -56,7 +56,7 @@ export interface UnitHold {
   readonly holder: string
 }
 
-/** Result of a command with warnings besides the changed opportunity: `meta.warnings`. */
+/** Result of a command whose response has `meta.warnings`. */
 export interface Warned {
   readonly id: number
   readonly warnings: ReadonlyArray<string>
@@ -64,40 +64,40 @@ export interface Warned {
 
 export interface DecisionState {
   readonly opportunity: Opportunity
-  /** Sorted by number; empty until the first is made. */
+  /** Sorted by number; empty if there are no versions. */
   readonly versions: ReadonlyArray<VersionRow>
   readonly base_currency: string
   readonly products: ReadonlyMap<number, ProductRow>
-  /** Products of the lines and the components of kits. */
+  /** Products of the lines, and components of kits. */
   readonly stocked: ReadonlyMap<number, StockedProduct>
   readonly rates: RateFacts
   readonly tax: TaxTable
   readonly customer: Customer | undefined
-  /** The customer's other debt, read before more is promised; undefined without a limit. */
+  /** The customer's other debt; undefined if there is no credit limit or nothing more is promised. */
   readonly owed?: Owed | undefined
   readonly store: StoreRow | undefined
   readonly discount_rules: ReadonlyArray<DiscountRule>
   readonly surcharge_groups: ReadonlyArray<SurchargeGroup>
-  /** Stock levels of allocated units and of those named by the command. */
+  /** Stock levels of allocated units and of units in the request. */
   readonly levels: ReadonlyMap<number, StockLevelRow>
   /** The opportunity's stored demands: all of them, or those of `touched_line_ids`. */
   readonly demands: ReadonlyArray<DemandRow>
-  /** The only stored lines whose demands may change; undefined: all. */
+  /** The only stored lines whose demands may change; undefined for all. */
   readonly touched_line_ids: ReadonlySet<number> | undefined
   readonly unit_holds: ReadonlyArray<UnitHold>
   /**
-   * Units out with another opportunity, and with whom, by stock level. Needed in addition to demands, because a kit's
-   * unit has no demand of its own (its parts have).
+   * Units that are out with another opportunity, with its name, by stock level. Needed besides demands, as a kit's unit
+   * has no demand of its own (its parts have).
    */
   readonly units_out_elsewhere: ReadonlyMap<number, string>
-  /** Stock by store, read only where shortages matter: for opportunities that hold stock or are about to. */
+  /** Stock by store; read only where shortages matter: if the opportunity holds stock or is about to. */
   readonly snapshots: ReadonlyMap<number, AvailabilitySnapshot> | undefined
 }
 
-/** Lines of the active version in path order: those that are shown, charged and take stock. */
+/** Lines of the active version in path order: those that are displayed, charged and take stock. */
 export const liveLines = (opportunity: Opportunity): ReadonlyArray<ItemRow> =>
   opportunity.lines.filter((line) => line.is_live)
-/** 422 on `item` for lines of an inactive version: an offer is not changed. */
+/** 422 on `item` for a line of an inactive version, which is a sent offer and cannot change. */
 export const inActiveVersion = (line: ItemRow): Result.Result<void, Rejection> =>
   line.is_live
     ? Result.succeed(undefined)
@@ -105,14 +105,14 @@ export const inActiveVersion = (line: ItemRow): Result.Result<void, Rejection> =
 export const unitsOf = (opportunity: Opportunity, line_id: number): ReadonlyArray<AssignmentRow> =>
   opportunity.units.filter((unit) => unit.opportunity_item_id === line_id)
 const byLine = new WeakMap<Opportunity["units"], ReadonlyMap<number, ReadonlyArray<AssignmentRow>>>()
-/** The units of every line by its id, computed once for each state of the opportunity. */
+/** Units by line id, cached per state of the opportunity. */
 export const unitsByLine = ({ units }: Opportunity): ReadonlyMap<number, ReadonlyArray<AssignmentRow>> => {
   let found = byLine.get(units)
   if (found === undefined) byLine.set(units, (found = Map.groupBy(units, (unit) => unit.opportunity_item_id)))
   return found
 }
 
-/** The catalogue product a line takes from stock; groups, services and texts take nothing. */
+/** The stock product of a line; null for groups, services and texts, which take no stock. */
 export const stockedProductOf = (line: Pick<ItemRow, "item_type" | "item_id" | "transaction_type">): number | null =>
   (line.item_type === "product" || line.item_type === "accessory") && line.transaction_type !== service_line
     ? line.item_id
@@ -131,22 +131,22 @@ export const withHeader = (opportunity: Opportunity, set: Partial<OpportunityRow
   header: { ...opportunity.header, ...set }
 })
 
-// Names of an opportunity in sentences, and the holder of a demanded unit.
+// Names of an opportunity in messages, and the holder of a demanded unit.
 
-/** `"Gala" (order 12)`; of one that is not here its id. */
+/** `"Gala" (order 12)`; by id if the opportunity is not given. */
 export const opportunityName = (id: number, opportunity: OpportunityRow | undefined): string => {
   if (opportunity === undefined) return `opportunity ${id}`
   const kind = opportunity.state === order ? "order" : "quotation"
   return `"${opportunity.subject}" (${kind} ${numberText(opportunity.number, id)})`
 }
-/** As an order is typed at a shell; without a number yet by its id. */
+/** An order as typed in a shell: its number, or its id without one. */
 export const typedOrder = ({ id, number }: OpportunityRow): string => typedNumber(number, id)
 
-/** A demand with its opportunity's name; absent if it has none. */
+/** A demand with its opportunity's name; `holder` is absent if it has none. */
 export interface HeldDemand extends DemandRow {
   readonly holder?: string
 }
-/** One query for all of them, and none where no opportunity holds anything. */
+/** Adds the name of each demand's opportunity, in at most one query. */
 export const withHolders = Effect.fnUntraced(function* (
   demands: ReadonlyArray<DemandRow>
 ): Store.Reads<ReadonlyArray<HeldDemand>> {
@@ -161,7 +161,7 @@ export const withHolders = Effect.fnUntraced(function* (
 export const holderText = ({ holder, opportunity_id }: HeldDemand): string =>
   holder ?? `opportunity ${opportunity_id ?? "unknown"}`
 
-// Position of a line: paths of four digits a level, "0001", "00010001" (rules/opportunities 7.1).
+// Position of a line: a path of four digits per level, "0001", "00010001" (rules/opportunities 7.1).
 
 const width = 4
 const group_levels_max = 5
@@ -174,13 +174,13 @@ export const isBelow = (path: string, ancestor: string): boolean =>
 const childPath = (parent: string | null, place: number): string =>
   `${parent ?? ""}${String(place).padStart(width, "0")}`
 
-/** Whether a line of this type may be below one of that type (undefined: at the root). */
+/** Whether a line may be below a line of type `parent` (undefined: at the root). */
 const canNest = (type: ItemType, parent: ItemType | undefined): boolean =>
   type === "accessory" ? parent === "product" : parent === undefined || parent === "group"
 const nestingError = (type: ItemType): string =>
   type === "accessory" ? "An accessory belongs below a product line." : "A line stands at the top or below a group."
 
-/** The place after the last child of a parent; 422 on `parent_path` when there is no room or no such parent. */
+/** The path after a parent's last child; 422 on `parent_path` if it is full or there is no such parent. */
 export const nextPath = (
   lines: ReadonlyArray<ItemRow>,
   type: ItemType,
@@ -205,8 +205,8 @@ export interface Node {
   readonly depth: number
 }
 /**
- * Paths for all lines in display order. A depth is at most one below the row before; the parent is the nearest earlier
- * row one level up. 422 on `nodes` when a line would stand where its type does not fit.
+ * Paths for all lines in display order. Depth may grow by one from row to row; the parent is the nearest earlier row
+ * one level up. 422 on `nodes` if a line's type is not allowed there.
  */
 export const restructured = (
   nodes: ReadonlyArray<Node>,

@@ -34,12 +34,12 @@ export const demandSettings = (settings: Settings, now: string): DemandSettings 
 
 const factsOf = (header: OpportunityRow): OpportunityFacts => header
 
-/** The largest quantity of one demand: the limit of integers in both databases. */
+/** Maximum quantity of one demand: the limit of integers in both databases. */
 const demand_quantity_max = 2_147_483_647
 
 /**
- * The demands of one line; a deleted opportunity has none. 422 on `item_id` for kits nested too deeply or of too many
- * parts, on `quantity` for more of one product than can be counted.
+ * The demands of one line; none for a deleted opportunity. 422 on `item_id` for kits that are nested too deeply or have
+ * too many parts, on `quantity` for more of a product than can be counted.
  */
 export const demandsOf = (
   state: Pick<DecisionState, "stocked" | "levels">,
@@ -81,18 +81,20 @@ export const demandsOf = (
   }
 }
 
-/** Whether the opportunity reduces others' availability at present. */
+/** Whether the opportunity currently reduces others' availability. */
 export const isHoldingStock = (header: OpportunityRow, settings: Settings): boolean =>
   header.deleted_at === null && holdsStock(phaseOf(header.state, header.status, releasePointIn(settings)))
 
-/** Are its lines checked for shortages? Only while the opportunity may still need stock (rules/availability 6.8). */
+/**
+ * Whether lines are checked for shortages: only while the opportunity may still need stock (rules/availability 6.8).
+ */
 export const hasShortageCheck = (header: OpportunityRow, settings: Settings): boolean =>
   header.deleted_at === null &&
   ["draft", "held", "reserved", "on_hire"].includes(phaseOf(header.state, header.status, releasePointIn(settings)))
 
 /**
- * The window a unit of the line would be held for, buffers included, whatever the opportunity's status. `product_id`:
- * the unit's, where it is a part of the line's kit.
+ * The window for which a unit of the line would be held, buffers included, whatever the opportunity's status.
+ * `product_id`: of the unit, if it is a part of the line's kit.
  */
 export const unitWindow = (
   state: DecisionState,
@@ -124,10 +126,7 @@ export const conflictingHold = (
 export const unitHeldText = (unit: string, { demand, holder }: UnitHold): string =>
   `${unit} is held by ${holder} from ${demand.starts_at} to ${demand.ends_at}.`
 
-/**
- * A snapshot in which the opportunity's demands `own` replace those that are stored. The demands of a product are
- * computed once.
- */
+/** The snapshot with the opportunity's demands `own` instead of the stored ones. Cached per product. */
 const withOpportunity = (
   snapshot: AvailabilitySnapshot,
   {
@@ -162,7 +161,7 @@ const withOpportunity = (
   }
 }
 
-/** Live lines that take stock from a store, with their windows. */
+/** Lines of the active version that take stock from a store, with their windows. */
 export const linesTakingStock = (opportunity: Opportunity, settings: DemandSettings): ReadonlyArray<LineAtStore> =>
   liveLines(opportunity).flatMap((line) => {
     const product_id = stockedProductOf(line)
@@ -181,7 +180,7 @@ export const linesTakingStock = (opportunity: Opportunity, settings: DemandSetti
   })
 
 /**
- * Quantity on order for this line, or for another line of the same product that covers at least its time: a delivery
+ * Quantity on order for this line, or for another line of the product that covers at least its window: one delivery
  * serves both.
  */
 const coveredBy = (
@@ -195,14 +194,14 @@ const coveredBy = (
         .filter((one) => one.starts_at <= line.starts_at && one.ends_at >= line.ends_at)
         .reduce((sum, one) => sum + (onOrder.get(one.id) ?? 0), 0)
 
-/** Facts for the availability of an opportunity's lines; `demands`: all of its own after the change. */
+/** Facts for the availability of lines; `demands`: all of the opportunity's own after the change. */
 type StockFacts = Pick<DecisionState, "opportunity" | "snapshots" | "touched_line_ids">
 const snapshotsWith = (state: StockFacts, demands: ReadonlyArray<Demand>): ReadonlyMap<number, AvailabilitySnapshot> =>
   new Map([...(state.snapshots ?? [])].map(([id, snapshot]) => [id, withOpportunity(snapshot, state, demands)]))
 
 /**
- * Lines that take stock, with their outstanding demand: returned quantities no longer count, unless another unit is out
- * in their place. Units return one by one, anything else is counted on the line.
+ * Lines that take stock, with outstanding demand: returned quantities do not count, unless another unit is out instead.
+ * Serialised units return individually, other goods by the line's count.
  */
 const linesStillAsking = (
   { opportunity, snapshots }: StockFacts,
@@ -222,12 +221,12 @@ const linesStillAsking = (
 
 interface NamedAvailability extends LineAvailability {
   readonly product_name: string | null
-  /** Unavailable quantity of the line; at most the full line. */
+  /** Unavailable quantity; at most the full line. */
   readonly shortfall: number
 }
 /**
- * Availability and shortfall of each line: the same lines and numbers as `shortagesOf`. Returned lines, and all lines
- * of a finished opportunity, demand nothing and are never short.
+ * Availability and shortfall of each line, consistent with `shortagesOf`. Returned lines and finished opportunities
+ * demand nothing and are never short.
  */
 export const availabilityOf = (
   state: StockFacts,
@@ -251,9 +250,9 @@ export const availabilityOf = (
 }
 
 /**
- * Short lines, given all demands of the opportunity after the change; none for a finished one, and returned lines
- * demand nothing. If a plain product suffices for all its lines, they are not checked one by one. `leaving`: checks
- * only these lines, by their allocated units if any: those are dispatched.
+ * Short lines, by the opportunity's demands after the change. Returned lines and finished opportunities are never
+ * short; lines of a product that suffices for all are not checked one by one. `leaving`: checks only these lines, by
+ * their allocated units if any: those are dispatched.
  */
 export const shortagesOf = (
   state: StockFacts & Partial<Pick<DecisionState, "levels">>,
@@ -296,11 +295,11 @@ export const shortagesOf = (
   const placeOf = (one: LineShortage): number => places.get(one.opportunity_item_id) ?? 0
   return short.toSorted((one, other) => placeOf(one) - placeOf(other))
 }
-/** Whether anything is short and not on order yet: the flag `has_shortage` and the gates. */
+/** Whether a shortage is not covered by orders: the flag `has_shortage` and the gates. */
 export const isShort = (shortages: ReadonlyArray<LineShortage>): boolean =>
   shortages.some((one) => one.remaining_shortfall > 0)
 
-/** Units of its own product allocated to each line, without returned ones. */
+/** Number of unreturned units of its own product allocated to each line. */
 const unitsStillHeld = (
   { lines, units }: Opportunity,
   levels: DecisionState["levels"] | undefined
@@ -317,8 +316,8 @@ const unitsStillHeld = (
 }
 
 /**
- * Whether a plain product suffices for all demands, including the opportunity's own, at every moment from the first
- * start of these lines to their last end. False if that cannot be decided for all lines together.
+ * Whether a plain product suffices for all demands, including the opportunity's own, from the first start of these
+ * lines to their last end. False if that cannot be decided for all lines together.
  */
 const suffices = (snapshot: AvailabilitySnapshot, product_id: number, lines: ReadonlyArray<LineAtStore>): boolean => {
   if (compositionOf(snapshot.products.get(product_id)) !== "plain") return false
@@ -328,9 +327,9 @@ const suffices = (snapshot: AvailabilitySnapshot, product_id: number, lines: Rea
   const own = snapshot
     .demandsOf(product_id)
     .filter(({ demand }) => demand.is_active && demand.source_type === "opportunity_item")
-  // The answer for all lines holds for each line only where each demands as much as it asks for.
+  // A result for all lines applies to each only if each demands its full quantity.
   const demandsByLine = Map.groupBy(own, ({ demand }) => demand.source_id)
-  // Lines of which none demands anything yet do not compete with each other: the largest must be free.
+  // Lines without demands yet do not compete with each other: the largest must be available.
   if (lines.every((line) => !demandsByLine.has(line.id))) {
     return (
       lowestFree(snapshot, product_id, { from, to }) >=

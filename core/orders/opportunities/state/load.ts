@@ -1,4 +1,4 @@
-/** Reads the state that rules decide on: a fixed number of queries, whatever the number of lines. */
+/** Loads the state that rules decide on, in a fixed number of queries, whatever the number of lines. */
 import { Effect } from "effect"
 import { type LineAtStore, snapshotsForLines } from "../../availability/api/window.ts"
 import { loadStockedProducts } from "../../availability/facts/load-products.ts"
@@ -22,34 +22,31 @@ import { order } from "../tables/statuses.ts"
 import { opportunities, opportunity_costs, opportunity_versions, type OpportunityRow } from "../tables/opportunities.ts"
 
 export interface LoadOptions {
-  /** Products beside those on the lines: of a line that is added, or that replaces another product. */
+  /** Further products: of a line to add, or a replacement. */
   readonly product_ids?: ReadonlyArray<number>
-  /** Products whose rates may price a line; no others' rates are read. */
+  /** Products whose rates may be needed; other rates are not read. */
   readonly rated_product_ids?: ReadonlyArray<number>
   readonly level_ids?: ReadonlyArray<number>
-  /**
-   * Locks its units and its store against deletion until the command ends: for moves after which it holds them again.
-   */
+  /** Protects its units and store from deletion until the command ends: for changes after which it holds them again. */
   readonly lock?: boolean
-  /** Reads the stock that the lines take from, to find shortages. */
+  /** Reads the stock that lines take from, to find shortages. */
   readonly stock?: boolean
-  /** Lines as they may be after the command, where windows or products change. */
+  /** Lines as the command may leave them, if windows or products change. */
   readonly lines?: ReadonlyArray<LineAtStore>
-  /** The customer after the command. */
+  /** The customer after the command; by default the current one. */
   readonly member_id?: number | null
   readonly store_id?: number | null
   readonly surcharge_group_ids?: ReadonlyArray<number>
   /**
-   * Reads lines of the active version, and of other versions only those with units. Not enough for rules about
-   * versions, nor for those that depend on earlier dispatches.
+   * Reads lines of other versions only if they have units. Not sufficient for rules about versions or earlier
+   * dispatches.
    */
   readonly live_only?: boolean
   /**
-   * The stored lines whose demands and units the command may change; those of other lines are not read. Absent: all
-   * lines.
+   * Stored lines whose demands and units the command may change; those of other lines are not read. Absent: all lines.
    */
   readonly touched_line_ids?: ReadonlyArray<number> | ((opportunity: Opportunity) => ReadonlyArray<number>)
-  /** Lines to read whatever their version. */
+  /** Lines to read even if their version is inactive. */
   readonly line_ids?: ReadonlyArray<number>
 }
 const untaxed: TaxTable = {
@@ -93,18 +90,18 @@ export const loadCustomer = Effect.fnUntraced(function* (member_id: number | nul
   return member_id === null ? undefined : yield* Store.get(members, member_id)
 })
 
-/** Products with their parts, at any depth. */
+/** Adds the products' parts, at any depth. */
 const withParts = (
   product_ids: ReadonlyArray<number>,
   stocked: ReadonlyMap<number, Pick<StockedProduct, "parts">>
 ): ReadonlySet<number> => {
   const found = new Set(product_ids)
-  // Parts added during the loop are visited as well.
+  // The loop also visits parts added while it runs.
   for (const id of found) for (const part of stocked.get(id)?.parts ?? []) found.add(part.component_product_id)
   return found
 }
 
-/** Ids that the command reads: products, units' levels and, unless it may change all, its lines. */
+/** Ids to read: products, stock levels of units and, unless all lines may change, lines. */
 const idsToRead = (opportunity: Opportunity, options: LoadOptions) => {
   const product_ids = [
     ...new Set([
@@ -122,7 +119,7 @@ const idsToRead = (opportunity: Opportunity, options: LoadOptions) => {
   return { product_ids, touches, level_ids }
 }
 
-/** The opportunity with all that pricing, demands and the rules need. */
+/** Loads an opportunity with the facts for pricing, demands and rules. */
 export const loadDecisionState = Effect.fnUntraced(function* (
   header: OpportunityRow,
   { now, settings }: Now,
@@ -160,7 +157,7 @@ export const loadDecisionState = Effect.fnUntraced(function* (
       options.rated_product_ids === undefined || options.rated_product_ids.length === 0
         ? new Map()
         : yield* rateFacts(options.rated_product_ids, { store_id }),
-    // A customer without a tax class is not taxed, unless tax was locked while it had one.
+    // Customers without a tax class are not taxed, unless tax was locked while they had one.
     tax: (customer?.sale_tax_class_id ?? null) === null && !header.tax_locked ? untaxed : yield* taxFacts,
     customer,
     store:
@@ -193,7 +190,7 @@ export const loadDecisionState = Effect.fnUntraced(function* (
   }
 })
 
-/** Active demands of others on these units, each with the name of its holder. Two queries. */
+/** Active demands of other opportunities on these units, with the holders' names. Two queries. */
 const loadUnitHolds = Effect.fnUntraced(function* (
   opportunity_id: number,
   level_ids: ReadonlyArray<number>
@@ -212,7 +209,7 @@ const loadUnitHolds = Effect.fnUntraced(function* (
     holder: holderName(demand, demand.opportunity_id === null ? undefined : names.get(demand.opportunity_id))
   }))
 })
-/** Those of these units that are dispatched or on hire with another opportunity, each with its name. Two queries at most. */
+/** Which of these units are dispatched or on hire with another opportunity, with its name. Two queries at most. */
 const loadUnitsOutElsewhere = Effect.fnUntraced(function* (
   opportunity_id: number,
   level_ids: ReadonlyArray<number>

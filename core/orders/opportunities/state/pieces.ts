@@ -1,6 +1,4 @@
-/**
- * Progress of an opportunity in pieces: requested, packed, dispatched and returned. The only place that computes it.
- */
+/** Progress of an opportunity in pieces: requested, packed, dispatched, returned. The only place that computes it. */
 import { type DemandSettings, serialisedParts } from "../../availability/rules/line-demands.ts"
 import { type DecisionState, type Opportunity, stockedProductOf, unitsOf } from "./aggregate.ts"
 import type { AssignmentRow, ItemRow } from "../tables/lines.ts"
@@ -21,13 +19,13 @@ import { Store } from "../../../kernel/store/store.ts"
 import { stock_levels } from "../../../products/stock/schema.ts"
 import { exact } from "../../../values/decimal.ts"
 
-// Units on a line that are not of its own product: parts of its kit tracked individually (rules/opportunities 9.1).
-// They are on the kit's line, to record which serial numbers went out with which kit.
+// Units on a line that are not of its product: individually tracked parts of its kit (rules/opportunities 9.1). They
+// record which serial numbers went out with which kit.
 
 type Known = Pick<DecisionState, "stocked" | "levels">
 type Depth = Pick<DemandSettings, "kit_nesting_max_depth">
 
-/** How many units of each serialised product one of the line's kit takes; empty for lines of anything else. */
+/** Number of units of each serialised part that one of the line's kit takes; empty for other lines. */
 export const partsOfLine = (
   { stocked }: Pick<Known, "stocked">,
   line: Pick<ItemRow, "item_id">,
@@ -40,8 +38,7 @@ export const partsOfLine = (
 }
 
 /**
- * Number of units of the product the line can hold: its quantity, for a part the number its kits need; 0 for other
- * products.
+ * Maximum of units of the product on the line: its quantity, for a part the number its kits need; 0 for other products.
  */
 export const roomOf = (state: Known, line: ItemRow, product_id: number, depth: Depth): number => {
   if (line.item_id === product_id) return Math.ceil(Number(line.quantity))
@@ -50,11 +47,11 @@ export const roomOf = (state: Known, line: ItemRow, product_id: number, depth: D
   return Math.ceil(Math.round(Number(line.quantity) * per_kit * 1e6) / 1e6)
 }
 
-/** A unit returned damaged or missing makes room on its line for a replacement. */
+/** Whether a unit occupies its line: a damaged or missing return may be replaced. */
 export const takesRoom = ({ condition_on_return }: Pick<AssignmentRow, "condition_on_return">): boolean =>
   condition_on_return !== damaged && condition_on_return !== missing
 
-/** The units of one product that take room on the line. */
+/** Units of one product that occupy the line. */
 export const unitsOfProduct = (
   { levels }: Pick<DecisionState, "levels">,
   opportunity: Opportunity,
@@ -64,21 +61,21 @@ export const unitsOfProduct = (
   unitsOf(opportunity, line.id).filter(
     (unit) => takesRoom(unit) && (levels.get(unit.stock_level_id)?.product_id ?? line.item_id) === product_id
   )
-/** The units of the line's own product that take room on it. */
+/** Units of the line's own product that occupy it. */
 export const ownUnits = (
   state: Pick<DecisionState, "levels">,
   opportunity: Opportunity,
   line: ItemRow
 ): ReadonlyArray<AssignmentRow> => unitsOfProduct(state, opportunity, line, line.item_id)
 
-/** Pieces of one line. `packed` is prepared or further, and `gone` has left, whether it is back or not. */
+/** Pieces of one line. `packed`: prepared or further; `gone`: ever dispatched, including returned ones. */
 export interface LinePieces {
   readonly wanted: number
   readonly packed: number
   readonly gone: number
   readonly back: number
 }
-/** Pieces of an opportunity; `out` is out now. */
+/** Pieces of an opportunity; `out`: dispatched and not returned. */
 export interface Pieces {
   readonly wanted: number
   readonly packed: number
@@ -89,13 +86,13 @@ interface CountedLine {
   readonly line: Pick<ItemRow, "item_id" | "quantity" | "dispatched_quantity" | "returned_quantity">
   readonly units: ReadonlyArray<Pick<AssignmentRow, "status"> & { readonly product_id: number }>
   readonly is_serialised: boolean
-  /** Units of each serialised part that one kit takes. */
+  /** Units of each serialised part per kit. */
   readonly parts: ReadonlyMap<number, number>
 }
 
 /**
- * Units are counted one by one, anything else by its quantity. A kit is one piece, and packed, dispatched or returned
- * once all of its serialised parts are, unless it was counted itself.
+ * Serialised goods are counted by unit, others by quantity. A kit is one piece, and is packed, dispatched or returned
+ * once all its serialised parts are, unless it was counted itself.
  */
 export const piecesOfLine = ({ is_serialised, line, parts, units }: CountedLine): LinePieces => {
   const has = (product_id: number, status: number): number =>
@@ -108,7 +105,7 @@ export const piecesOfLine = ({ is_serialised, line, parts, units }: CountedLine)
         : Math.min(...[...parts].map(([product_id, per_kit]) => Math.floor(has(product_id, status) / per_kit)))
   const counted = (quantity: string): number => (is_serialised ? 0 : Number(quantity))
   const wanted = Number(line.quantity)
-  // One that went in the place of a damaged one is the same piece of the line.
+  // A replacement for a damaged unit is the same piece.
   const exchanged = is_serialised ? Math.max(0, of(dispatched) - Math.ceil(wanted)) : 0
   const gone = Math.max(counted(line.dispatched_quantity), of(dispatched) - exchanged)
   return {
@@ -119,7 +116,7 @@ export const piecesOfLine = ({ is_serialised, line, parts, units }: CountedLine)
   }
 }
 
-/** Sum over several lines; pieces packed beyond the requested quantity are left out. */
+/** Sums over lines; pieces packed beyond the requested quantity are ignored. */
 export const sumOfPieces = (lines: ReadonlyArray<LinePieces>): Pieces =>
   lines.reduce(
     (sum, { back, gone, packed, wanted }) => ({
@@ -131,7 +128,7 @@ export const sumOfPieces = (lines: ReadonlyArray<LinePieces>): Pieces =>
     { wanted: 0, packed: 0, out: 0, back: 0 }
   )
 
-/** Columns needed for counting. */
+/** Columns of lines needed for counting. */
 const line_columns = [
   ...(["id", "opportunity_id", "item_type", "item_id", "transaction_type"] as const),
   ...(["quantity", "dispatched_quantity", "returned_quantity"] as const)
@@ -141,7 +138,7 @@ const unit_columns = ["opportunity_item_id", "stock_level_id", "status"] as cons
 interface LoadedPieces extends LinePieces {
   readonly opportunity_item_id: number
 }
-/** The pieces of each live line with goods, by opportunity: five queries, however many there are. */
+/** Pieces of each active line with goods, by opportunity; five queries, whatever the number of opportunities. */
 export const loadLinePieces = Effect.fnUntraced(function* (
   ids: ReadonlyArray<number>,
   settings: Settings

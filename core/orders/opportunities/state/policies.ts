@@ -1,7 +1,7 @@
 /**
- * Credit checks before more is promised to a customer: whether they are on stop, or would exceed their limit
- * (rules/opportunities 4.4). The settings `opportunities.on_stop_policy` and `credit_limit_policy` decide whether that
- * warns, refuses or is ignored.
+ * Credit checks before a customer gets more: whether they are on stop or would exceed their limit (rules/opportunities
+ * 4.4). The settings `opportunities.on_stop_policy` and `credit_limit_policy` decide between warning, refusal and
+ * nothing.
  */
 import { Effect, Result } from "effect"
 import { CommandRuntime, type DecideContext } from "../../../kernel/endpoints/endpoint.ts"
@@ -34,7 +34,7 @@ interface SumRow extends AnyRow {
   readonly currency_code: string
   readonly amount: number | string
 }
-/** Sums a column by currency and rate: as many rows as there are rates, not as there are orders. */
+/** Sums a column by currency and rate: one row per rate, not per order. */
 const sumOf = Effect.fnUntraced(function* (
   table: Table,
   column: string,
@@ -54,7 +54,7 @@ const sumOf = Effect.fnUntraced(function* (
   }, 0)
 })
 
-/** Undefined for a customer without a limit: nothing is read then. Two queries otherwise. */
+/** Loads the customer's debt in two queries; undefined, without a query, if there is no credit limit. */
 export const loadOwed = Effect.fnUntraced(function* (
   customer: Customer | undefined,
   opportunity_id: number | null,
@@ -70,7 +70,7 @@ export const loadOwed = Effect.fnUntraced(function* (
       `and invoiced = ${bind(false)} and deleted_at is null and id <> ${bind(opportunity_id ?? 0)}`,
     base
   )
-  // Invoices build on opportunities, so that their table is known here by its name only.
+  // The table is looked up by name, as billing is a later district that orders cannot import.
   const { catalogue } = yield* CommandRuntime
   const billed = catalogue.tables.find(({ name }) => name === "invoices")
   const invoices =
@@ -87,7 +87,7 @@ export const loadOwed = Effect.fnUntraced(function* (
   return { orders, invoices }
 })
 
-/** The state with the customer's other debt. */
+/** Adds the customer's other debt to the state. */
 export const withOwed = Effect.fnUntraced(function* (
   state: DecisionState,
   settings: Settings
@@ -116,7 +116,7 @@ const concernsOf = (
   if (credit_limit === null || owed === undefined) return concerns
   const base = baseCurrency(settings)
   const own = inBase(header.charge_including_tax_total, header.currency_code, header.exchange_rate, base)
-  // Once it is invoiced, it is among the invoices.
+  // An invoiced order is among the invoices.
   const total = owed.orders + owed.invoices + (header.invoiced ? 0 : own)
   if (total <= credit_limit) return concerns
   const money = (minor: number): string => `${formatMoney(Math.round(minor), base)} ${base}`
@@ -132,17 +132,20 @@ type Given = Parameters<typeof concernsOf>
 
 export const standingWarnings = (...given: Given): ReadonlyArray<string> =>
   concernsOf(...given).flatMap(({ policy, text }) => (policy === "allow" ? [] : [text]))
-/** 422 on `member_id` where a policy is to block: more is promised, as an order or for longer. */
+/**
+ * 422 on `member_id` if a policy is to block; otherwise the warnings. For commands that give the customer more, as an
+ * order or for longer.
+ */
 export const requireStanding = (...given: Given): Result.Result<ReadonlyArray<string>, Rejection> => {
   const blocked = concernsOf(...given).filter(({ policy }) => policy === "block")
   const errors: FieldErrors = { member_id: blocked.map(({ text }) => text) }
   return blocked.length > 0 ? Result.fail(invalid(errors)) : Result.succeed(standingWarnings(...given))
 }
 
-// A store's shortage policy, and the record of acknowledgements (rules/opportunities 9.5).
+// A store's shortage policy, and records of acknowledgements (rules/opportunities 9.5).
 
 type GatePolicy = "block" | "warn" | "allow"
-/** The store's policy on shortages, one step milder for those who may ignore them (rules/opportunities 9.5). */
+/** The store's shortage policy, one step milder for users who may ignore shortages (rules/opportunities 9.5). */
 export const gatePolicy = (
   state: DecisionState,
   viewer: Viewer
@@ -153,7 +156,7 @@ export const gatePolicy = (
     effective: !hasOnePermission(viewer, "shortages.ignore") ? store : store === "block" ? "warn" : "allow"
   }
 }
-/** The shortage was acknowledged. `permission_used`: the store's policy alone would have refused. */
+/** Event of an acknowledged shortage. `permission_used`: whether the store's policy alone would have refused. */
 export const acknowledgementOf = (
   id: number,
   opportunity_id: number,
@@ -171,9 +174,9 @@ export const acknowledgementOf = (
     shortages_snapshot: short.map((one) => ({ ...one })),
     notes
   })
-/** Users who may ignore shortages are warned like all others, unless the store's policy allows shortages. */
+/** Whether to warn of shortages: always, also users who may ignore them, unless the store's policy allows shortages. */
 export const isTold = ({ store }: Pick<DecisionState, "store">): boolean => store?.shortage_policy !== "allow"
-/** The shortage, and the user responsible if the store's policy alone would refuse it. */
+/** Text about the shortage, naming the user if the store's policy alone would refuse it. */
 export const shortageToldText = (state: DecisionState, short: ReadonlyArray<LineShortage>, viewer: Viewer): string => {
   const { effective, store } = gatePolicy(state, viewer)
   const passes = "The store blocks shortages; your permission to ignore them lets this one through."

@@ -44,26 +44,26 @@ export const taxRateOf = (state: DecisionState, header: OpportunityRow, line: It
 export const costTaxRateOf = (state: DecisionState, header: OpportunityRow): string =>
   taxOf(state, header, state.tax.default_product_tax_class_id).percentage
 
-/** The percentages of today, to be locked. */
+/** Current tax percentages, to be locked. */
 export const presentTaxes = ({ customer, tax }: DecisionState): OpportunityRow["locked_taxes"] =>
   lockedTaxes(tax, customer?.sale_tax_class_id ?? null)
-/** Keeps the percentages of today of an opportunity that is about to be locked; nothing where it is already. */
+/** Event that locks the current tax percentages; none if they are locked already. */
 export const taxesLocked = (state: DecisionState): ReadonlyArray<NewEvent> => {
   const { id, tax_locked } = state.opportunity.header
   return tax_locked ? [] : [headerPriced(id, { locked_taxes: presentTaxes(state) })]
 }
-/** When a lock is released: locked rates equal to today's are cleared at once, as no line changes. */
+/** Event when a tax lock is released: clears locked rates equal to the current ones, as no line changes. */
 export const taxesReleased = (state: DecisionState): ReadonlyArray<NewEvent> => {
   const { id, locked_taxes } = state.opportunity.header
   return locked_taxes.length > 0 && sameJson(locked_taxes, presentTaxes(state))
     ? [headerPriced(id, { locked_taxes: [] })]
     : []
 }
-/** Other rates stay until the next recalculation, which retaxes every line and clears them. */
+/** Whether rates remain from a released lock: they apply until the next recalculation, which retaxes all lines. */
 export const isTaxReleased = ({ locked_taxes, tax_locked }: OpportunityRow): boolean =>
   !tax_locked && locked_taxes.length > 0
 
-/** An instant with the offset of the store's time zone, because rates count local days and times (rules/rates 4.2). */
+/** An instant with the offset of the store's zone, as rates count local days and times (rules/rates 4.2). */
 const onStoreClock = (state: DecisionState, instant: string): string => {
   const epoch_ms = millisOf(instant)
   const offset_minutes = offsetAt(epoch_ms, zoneOf(state.store?.timezone)) / 60_000
@@ -80,10 +80,10 @@ const moneyOf = (state: DecisionState, header: OpportunityRow): LineCurrency => 
   exchange_rate: header.exchange_rate
 })
 
-/** Input of stage 1 for a line, and the rates it was chosen from. */
+/** Input of pricing stage 1 for a line, with the rates to choose from. */
 interface LinePricingRequest {
   readonly request: LineRequest & { readonly rate: LineRate | null }
-  /** Null where no rate applies: without a product or dates, or with a manual price. */
+  /** Null if no rate applies: without a product or dates, or with a manual price. */
   readonly rate: {
     readonly question: RateLookup
     readonly money: LineCurrency
@@ -128,7 +128,7 @@ export const pricingRequestOf = (state: DecisionState, header: OpportunityRow, l
   }
 }
 
-/** The columns that pricing sets on a line. Failures name the line's fields. */
+/** Columns of a line set by pricing. Errors name the line's fields. */
 export const priceOne = (
   state: DecisionState,
   header: OpportunityRow,
@@ -148,16 +148,13 @@ export const priceOne = (
   })
 }
 
-/** The net of a line before discount rules. */
+/** Net amount of a line before discount rules. */
 const netOf = (header: OpportunityRow, line: ItemRow): number =>
   header.prices_include_tax
     ? inclusiveTax(line.discounted_total, line.tax_rate ?? noTax.percentage).net
     : line.discounted_total
 
-/**
- * Discount rules, surcharges and totals of an opportunity whose lines are priced. 422 on `charge_total` beyond the
- * range.
- */
+/** Discount rules, surcharges and totals of an opportunity with priced lines. 422 on `charge_total` if out of range. */
 export const priceTogether = (
   state: DecisionState,
   opportunity: Opportunity,
@@ -165,7 +162,7 @@ export const priceTogether = (
 ): Result.Result<PricedOpportunity, Rejection> =>
   Result.mapError(priceOpportunity(stagesOf(state, opportunity, now)), invalid)
 
-/** Input of stages 2 to 4 for an opportunity whose lines are priced. */
+/** Input of pricing stages 2 to 4, for an opportunity with priced lines. */
 export const stagesOf = (state: DecisionState, opportunity: Opportunity, now: string): StagesRequest => {
   const { header } = opportunity
   const lines = liveLines(opportunity).filter((line) => line.item_type !== "group")
@@ -228,7 +225,7 @@ export const stagesOf = (state: DecisionState, opportunity: Opportunity, now: st
   }
 }
 
-/** The results of discount rules and surcharges from before the lock. */
+/** Stored results of discount rules and surcharges, for locked prices. */
 const keptOutcome = (opportunity: Opportunity): RuleOutcome => ({
   line_discounts: new Map(opportunity.lines.map((line) => [line.id, line.rule_discount])),
   applied_rules: opportunity.header.applied_discounts.map((one) => ({
@@ -248,5 +245,5 @@ const keptOutcome = (opportunity: Opportunity): RuleOutcome => ({
     }))
 })
 
-/** 1 Monday to 7 Sunday. */
+/** Day of the week: 1 Monday to 7 Sunday. */
 const weekday = (date: string): number => new Date(`${date}T00:00:00Z`).getUTCDay() || 7

@@ -1,5 +1,5 @@
 /**
- * How an order's status follows from its units and quantities, and the check before a dispatch (rules/opportunities
+ * The status of an order derived from its units and quantities, and the check before a dispatch (rules/opportunities
  * 9.4, 9.5).
  */
 import { Result } from "effect"
@@ -18,8 +18,8 @@ import { boolean, choice, integer, text } from "../../../kernel/fields/field.ts"
 import * as Shown from "../../../kernel/lists/answer-schema.ts"
 
 /**
- * The status of an order by its live lines, the first that applies: Dispatched while something is still to go, On Hire
- * while something is out, Returned while something waits for its check, else Checked. Undefined where nothing was ever
+ * The status of an order by its active lines, the first that applies: Dispatched while something remains to dispatch,
+ * On Hire while something is out, Returned while a check is pending, else Checked. Undefined if nothing was ever
  * dispatched.
  */
 export const derivedStatus = (opportunity: Opportunity): number | undefined => {
@@ -39,9 +39,7 @@ export const derivedStatus = (opportunity: Opportunity): number | undefined => {
         : statuses.checked.status
 }
 
-/**
- * The opportunity with its derived status, and the event of the change. After the only dispatch is undone it is Active.
- */
+/** The opportunity with its derived status, and the event. If its only dispatch is reverted the status is Active. */
 const promoted = (
   opportunity: Opportunity,
   undone: boolean
@@ -57,8 +55,7 @@ const promoted = (
 }
 
 /**
- * After changes of units or quantities: one change of the order's status, then the demands of all lines, or of those
- * touched.
+ * After changes of units or quantities: updates the order's status once, then the demands of all or the touched lines.
  */
 export const promoteStatus = (
   state: DecisionState,
@@ -76,7 +73,7 @@ export const promoteStatus = (
 
 type DispatchPolicy = "block" | "warn_partial" | "allow_partial"
 const policyOf = (state: DecisionState): DispatchPolicy => state.store?.shortage_dispatch_policy ?? "warn_partial"
-/** The lines that are short among those to be dispatched. */
+/** Shortages among the lines to be dispatched. */
 export const shortLinesOf = (
   state: DecisionState,
   line_ids: ReadonlyArray<number>,
@@ -90,7 +87,7 @@ export const shortLinesOf = (
 export const isDispatchBlocked = (state: DecisionState, held: ReadonlyArray<LineShortage>): boolean =>
   policyOf(state) === "block" && held.length > 0
 
-/** Fields of `_meta` in answers to a dispatch. */
+/** Fields of `_meta` in responses to a dispatch. */
 export const dispatch_meta_fields = {
   dispatch_policy: text(),
   held_items: Shown.objects({
@@ -107,14 +104,14 @@ export const dispatch_meta_fields = {
 }
 const heldBackSchema = Shown.keys(dispatch_meta_fields)
 export type HeldBack = typeof heldBackSchema.Type
-/** The result of rules about units; `assignment_id` is the first unit. */
+/** Result of rules for units; `assignment_id` is the first unit's. */
 export const unitResult = Shown.keys({
   id: integer(),
   assignment_id: integer({ nullable: true }),
   _meta: Shown.keys(dispatch_meta_fields, { nullable: true })
 })
 export type UnitDecided = Decided<typeof unitResult.Type>
-/** The result of rules about lines counted in bulk. */
+/** Result of rules for lines counted in bulk. */
 export const bulkResult = Shown.keys({
   id: integer(),
   item_id: integer(),
@@ -122,8 +119,8 @@ export const bulkResult = Shown.keys({
 })
 export type BulkDecided = Decided<typeof bulkResult.Type>
 /**
- * 422 with the code `dispatch_block` where the store's policy blocks; else `_meta` of the answer, undefined where
- * nothing is short or the policy allows it (rules/opportunities 9.5).
+ * 422 with the code `dispatch_block` if the store's policy blocks; else `_meta` for the response, undefined if nothing
+ * is short or the policy allows it (rules/opportunities 9.5).
  */
 export const dispatchGate = (
   state: DecisionState,

@@ -1,6 +1,6 @@
 /**
- * Consequences of a change of an opportunity: changed lines are priced, then discount rules, surcharges, totals and tax
- * are computed for all of it, and demands on stock are updated. Events carry results, never differences.
+ * Recalculates an opportunity after a change: changed lines are priced; discount rules, surcharges, totals and tax are
+ * computed for the whole; demands are updated. Events contain results, never differences.
  */
 import { changedColumns } from "../../../kernel/events/row-events.ts"
 import { Result } from "effect"
@@ -33,29 +33,29 @@ import { costTaxRateOf, isTaxReleased, priceOne, priceTogether, taxRateOf } from
 import { type CostRow, opportunity_costs, type OpportunityRow } from "../tables/opportunities.ts"
 
 export interface RecalculationScope {
-  /** Lines whose own price is computed again. */
+  /** Lines to price again. */
   readonly priced?: ReadonlyArray<number>
-  /** Lines whose demands are computed again; removed lines release theirs. */
+  /** Lines whose demands to compute again; removed lines release theirs. */
   readonly demanded?: ReadonlyArray<number> | "all"
-  /** False: totals stay as they are, because nothing that is charged has changed. */
+  /** False: keeps the totals, because nothing charged has changed. */
   readonly totals?: false
-  /** Looks up the tax of every line and cost again, unless taxes are locked (and not only just now). */
+  /** Looks up the tax of all lines and costs again, unless taxes were locked before this change. */
   readonly taxed?: boolean
 }
 export interface Recalculated {
   readonly opportunity: Opportunity
   /** The opportunity's demands after the change. */
   readonly demands: ReadonlyArray<DemandRow>
-  /** Lines that would be short, for opportunities that hold stock and whose stock was read. */
+  /** Short lines of an opportunity that holds stock; empty if stock was not read. */
   readonly shortages: ReadonlyArray<LineShortage>
-  /** The same for any opportunity: what it would be short of. */
+  /** Short lines of any opportunity, as if it held stock. */
   readonly short: ReadonlyArray<LineShortage>
-  /** Events that follow from the change, after its own event. */
+  /** Events that result from the change, to record after its own. */
   readonly events: ReadonlyArray<NewEvent>
 }
 
 /**
- * `after`: the opportunity with the change, new lines included; `state.opportunity`: before it. 422 where prices or
+ * `after`: the opportunity with the change, including new lines; `state.opportunity`: before it. 422 if pricing or
  * demands are refused.
  */
 export const recalculate = (
@@ -86,7 +86,7 @@ export const recalculate = (
     }
   })
 
-/** New prices of the lines in scope; new tax rates of all lines and costs where the customer changed. */
+/** Prices the lines in scope; if the customer changed, updates tax rates of all lines and costs. */
 const pricedLines = (
   state: DecisionState,
   opportunity: Opportunity,
@@ -117,11 +117,11 @@ const pricedLines = (
     return { ...opportunity, header, lines, costs }
   })
 
-/** Is there anything to add up? Until then an estimated total entered by hand stays. */
+/** Whether there is anything to sum up; until then a manual estimate of the total stays. */
 const hasCharges = (opportunity: Opportunity): boolean =>
   opportunity.lines.length + opportunity.costs.length > 0 || opportunity.header.deal_total !== null
 
-/** The opportunity with line nets, totals and computed costs as pricing gives them. */
+/** The opportunity with line nets, totals and computed costs set by pricing. */
 const withPrices = (opportunity: Opportunity, priced: PricedOpportunity, context: DecideContext): Opportunity => {
   const lines = opportunity.lines.map((line): ItemRow => {
     const total = priced.line_nets.get(line.id)
@@ -154,9 +154,9 @@ const withPrices = (opportunity: Opportunity, priced: PricedOpportunity, context
   }
 }
 
-/** Placeholders for the stamps of a new row, which are set when its event is projected. */
+/** Placeholders for a new row's stamps, which projection sets. */
 export const unstamped = { created_at: "", updated_at: "", deleted_at: null }
-/** A cost of the opportunity with every column at its default. */
+/** A new cost with every column at its default. */
 export const newCostRow = (header: OpportunityRow, context: DecideContext): CostRow => ({
   ...initialRow(opportunity_costs, {}),
   id: context.id(opportunity_costs),
@@ -166,20 +166,20 @@ export const newCostRow = (header: OpportunityRow, context: DecideContext): Cost
   ...unstamped
 })
 
-/** A demand as events record it: without `reaches_to`, which follows from the rest. */
+/** A demand without `reaches_to`, which follows from the rest, and stamps: the form in events. */
 const asRecorded = <R extends AnyRow>(row: R): Without<R, "reaches_to" | "created_at" | "updated_at" | "deleted_at"> =>
   without(row, "reaches_to", "created_at", "updated_at", "deleted_at")
 
 /**
- * Everything that pricing changed, in one event; undefined where nothing did. `change`: the opportunity after the
- * command's own events.
+ * All changes by pricing in one event; undefined if there are none. `change`: the opportunity after the command's own
+ * events.
  */
 const pricedEvent = (change: Opportunity, before: Opportunity, after: Opportunity): NewEvent | undefined => {
   const set = changedColumns(change.header, after.header)
   const known = new Map(before.lines.map((line) => [line.id, line]))
   const sent = new Map(change.lines.map((line) => [line.id, line]))
   const lines = after.lines.flatMap((line) => {
-    // New lines are recorded in full, with their prices.
+    // New lines are recorded in full, including their prices.
     if (!known.has(line.id) || sent.get(line.id) === line) return []
     const difference = changedColumns(sent.get(line.id) ?? {}, line)
     return Object.keys(difference).length === 0 ? [] : [{ ...difference, id: line.id }]
@@ -200,7 +200,7 @@ const pricedEvent = (change: Opportunity, before: Opportunity, after: Opportunit
     ? undefined
     : opportunityPriced.make({ id, set, lines, costs: { added, altered, removed }, ...version })
 }
-/** The totals a version keeps of its own; the active one's are the opportunity's (rules/opportunities 8). */
+/** Columns of totals that a version stores; the active version's equal the opportunity's (rules/opportunities 8). */
 export const versionTotals = ({
   charge_excluding_tax_total,
   charge_including_tax_total,
@@ -213,9 +213,7 @@ interface DemandUpdate {
   readonly events: ReadonlyArray<NewEvent>
 }
 
-/**
- * The demands of the lines in scope; those that stay keep their ids. 422 on `state` when somebody else holds a unit.
- */
+/** Demands of the lines in scope; unchanged ones keep their ids. 422 on `state` if another order holds a unit. */
 const demandsAfter = (
   state: DecisionState,
   opportunity: Opportunity,
@@ -225,7 +223,7 @@ const demandsAfter = (
   Result.gen(function* () {
     const settings = demandSettings(context.settings, context.now)
     const own = state.demands
-    // Lines that were not read belong to versions that are not active, and have no demands.
+    // Lines that were not read belong to inactive versions and have no demands.
     const lines = new Set(
       touched === "all" ? [...opportunity.lines, ...state.opportunity.lines].map(({ id }) => id) : touched
     )
@@ -259,7 +257,7 @@ const demandsAfter = (
     return { demands: [...rest, ...set], events }
   })
 
-/** 422 on `state` with the name of the holder; the database constraint would refuse it without a name. */
+/** 422 on `state` naming the holder; the database constraint would refuse it without the name. */
 const requireFreeUnits = (
   state: DecisionState,
   wanted: ReadonlyArray<NewDemand>,
@@ -276,13 +274,13 @@ const requireFreeUnits = (
   }
   return Result.succeed(undefined)
 }
-/** Name of a unit in messages: its name, else its asset number, else its id (rules/opportunities 9.1). */
+/** Name of a unit in messages: its name, asset number or id (rules/opportunities 9.1). */
 export const unitName = (state: DecisionState, stock_level_id: number): string => {
   const level = state.levels.get(stock_level_id)
   return level?.item_name ?? level?.asset_number ?? `Stock level ${stock_level_id}`
 }
 
-/** Demands on the same unit and product keep their ids, in order. */
+/** Gives demands the ids of stored ones for the same unit and product, in order. */
 const withIds = (
   wanted: ReadonlyArray<NewDemand>,
   before: ReadonlyArray<DemandRow>,
@@ -304,7 +302,7 @@ const withIds = (
   })
 }
 const unitKey = ({ asset_id, product_id }: NewDemand): string => `${product_id}/${asset_id}`
-/** The new phase of all demands of a line, where nothing but the phase changes. */
+/** The new phase of a line's demands if nothing else changes; undefined otherwise. */
 const onlyPhased = (
   rows: ReadonlyArray<DemandRow>,
   before: ReadonlyArray<DemandRow>
@@ -315,7 +313,7 @@ const onlyPhased = (
     : undefined
 }
 const recorded_columns = Object.keys(asRecorded(demands_table.columns as AnyRow)) as ReadonlyArray<keyof DemandRow>
-/** Equal in all recorded columns, `but` perhaps one. */
+/** Whether all recorded columns are equal, ignoring column `but`. */
 const sameDemands = (
   one: ReadonlyArray<DemandRow>,
   other: ReadonlyArray<DemandRow>,

@@ -1,4 +1,4 @@
-/** How answers show opportunities and their child rows (rules/opportunities 7.1, 9.1, 11 to 13). */
+/** Responses for opportunities and their child rows (rules/opportunities 7.1, 9.1, 11 to 13). */
 import { firstOf } from "../../../values/text.ts"
 import { Effect } from "effect"
 import { phase_labels, phaseOf } from "../../availability/rules/demand.ts"
@@ -43,7 +43,7 @@ import { dispatch_meta_fields, type HeldBack } from "./progress.ts"
 const named = (labels: { readonly [code: number]: string }, value: number | null): string | null =>
   value === null ? null : (labels[value] ?? null)
 
-/** Days or other periods of a line with all multipliers and factors in them; null where nothing is charged. */
+/** Charged days or other periods of a line, with all multipliers and factors; null if nothing is charged. */
 const chargedPeriods = (row: ItemRow): string | null => {
   const paid = exact(row.discount_percent ?? 0)
     .negated()
@@ -98,7 +98,7 @@ export const itemResource = resource({
     ...base,
     parent_path: parentPath(row.path),
     depth: depthOf(row.path),
-    // For information only: tax is computed with all four decimals.
+    // Two decimals for display; tax is computed with all four.
     tax_rate: row.tax_rate === null ? null : formatDecimal(row.tax_rate, 2),
     charge_period_label: named(charge_period_labels, row.charge_period),
     charged_periods: chargedPeriods(row),
@@ -146,9 +146,9 @@ export const versionResource = resource({
   })
 })
 
-/** Every address has a street. A device that may not see it holds the row, which a rule needs, with an empty one. */
+/** Real addresses have a street: on devices, hidden addresses, which a rule needs, are stored with an empty one. */
 const is_known = (address: AnyRow): boolean => address["street"] !== ""
-/** An address embedded in an opportunity, as the members endpoints show it but without its member. */
+/** An address embedded in an opportunity, as in members endpoints but without its member. */
 const addressResource: Resource<typeof addresses> = resource({
   singular: "address",
   plural: "addresses",
@@ -263,7 +263,7 @@ export const opportunityResource = resource({
   })
 })
 
-// The answer of opportunity endpoints: the opportunity, and the actions allowed to this viewer (rules/opportunities 4,
+// Response of opportunity endpoints: the opportunity, and the actions this viewer may take (rules/opportunities 4,
 // 4.1).
 
 export const opportunityShown = {
@@ -277,19 +277,21 @@ export const opportunityShown = {
   })
 }
 type OpportunityAnswer = Answer<Shown.KeysShown<typeof opportunityShown>>
-/** The lines that were short on a dispatch the store's policy let pass with a warning. */
+/** Schema of `_meta`: lines that were short on a dispatch which the policy let pass with a warning. */
 export const dispatchMetaShown = { _meta: Shown.optional(Shown.keys(dispatch_meta_fields)) }
 
-/** The `_meta` key of an answer, where a dispatch had lines that were short. */
+/** The key `_meta` of a response; empty if no dispatched line was short. */
 export const dispatchMeta = (_meta: HeldBack | null) => (_meta === null ? {} : { _meta })
 
-/** `can_edit`: permission and an open status; `can_destroy`: permission. Locks and abilities of tokens do not count. */
+/**
+ * `can_edit`: permission and an open status; `can_destroy`: permission. Locks and token abilities are not considered.
+ */
 const metaOf = (row: OpportunityRow, viewer: Viewer) => ({
   can_edit: hasOnePermission(viewer, "opportunities.edit") && !isClosed(row),
   can_destroy: hasOnePermission(viewer, "opportunities.delete")
 })
 
-/** The answer with `meta.warnings`, where there are any. */
+/** Adds `meta.warnings` to a response; unchanged without warnings. */
 export const warned = (answer: OpportunityAnswer, warnings: ReadonlyArray<string>): OpportunityAnswer =>
   answer.body === undefined || warnings.length === 0
     ? answer
@@ -301,7 +303,7 @@ export const warned = (answer: OpportunityAnswer, warnings: ReadonlyArray<string
         }
       }
 
-/** Result of commands with warnings besides the opportunity. */
+/** Schema of the result of commands with warnings. */
 export const warnedResult = Shown.keys({ id: integer(), warnings: list(text()) })
 /** The opportunity with its warnings. */
 export const warnedOpportunity = (
@@ -311,11 +313,11 @@ export const warnedOpportunity = (
   status?: 200 | 201
 ) => Effect.map(opportunityAnswer(id, input, embedded, status), (answer) => warned(answer, warnings))
 
-/** Includes of answers to writes, in addition to the requested ones. */
+/** Includes that responses to writes always have. */
 export const withParts: ReadonlyArray<string> = ["items", "costs"]
 export const withUnits: ReadonlyArray<string> = ["items", "items.assets", "costs"]
 
-/** The answer of endpoints that do not concern prices: without `meta.warnings`. */
+/** The response of endpoints that do not affect prices: without `meta.warnings`. */
 export const plainAnswer = Effect.fnUntraced(function* (
   id: number,
   input: Input,
@@ -333,7 +335,7 @@ export const plainAnswer = Effect.fnUntraced(function* (
   )
   return { status, body: { opportunity: firstOf(rendered), meta: metaOf(row, input.viewer) } }
 })
-/** The answer, with the lines that are untaxed for lack of a tax class in `meta.warnings`. */
+/** The response with `meta.warnings` for lines that are untaxed because a tax class is missing. */
 export const opportunityAnswer = Effect.fnUntraced(function* (
   ...asked: Parameters<typeof plainAnswer>
 ): Store.Reads<OpportunityAnswer> {

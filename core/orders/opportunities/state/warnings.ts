@@ -1,4 +1,4 @@
-/** Warnings about an opportunity's lines: untaxed, unpriced, or left behind by new dates. */
+/** Warnings about lines: untaxed, unpriced, or left behind when the hire's dates changed. */
 import { Effect } from "effect"
 import { Store } from "../../../kernel/store/store.ts"
 import type { Table } from "../../../kernel/tables/table.ts"
@@ -14,10 +14,10 @@ import { loadDecisionState, type Now } from "./load.ts"
 import { pricingRequestOf } from "./pricing.ts"
 import { liveLines, type Opportunity, typedOrder } from "./aggregate.ts"
 
-// Lines untaxed for lack of a tax class, with the reason and the fix: `meta.warnings` (rules/rates 8).
+// Warnings for lines that are untaxed because a tax class is missing, with the fix (rules/rates 8).
 
 const listed_max = 3
-/** "PAR 64, Truss, Stand and 2 more" */
+/** Joins names, shortened: "PAR 64, Truss, Stand and 2 more". */
 const namesText = (names: ReadonlyArray<string>): string => {
   const distinct = [...new Set(names)]
   const more = distinct.length - listed_max
@@ -25,7 +25,7 @@ const namesText = (names: ReadonlyArray<string>): string => {
 }
 const untaxedText = (names: ReadonlyArray<string>, why: string): string =>
   `Untaxed: ${namesText(names)}, because ${why}.`
-/** The request that gives a row a tax class, and the command. */
+/** The request and the CLI command that give a row a tax class. */
 const classRequest = (table: Table, id: number, column: string, class_id: number | null): string =>
   `PUT /api/v1/${table.name}/${id} ${JSON.stringify({ [column]: class_id })} ` +
   `(flightcase ${table.name} update ${id} --${column.replaceAll("_", "-")} ${class_id})`
@@ -46,7 +46,7 @@ const productsWithoutClass = Effect.fnUntraced(function* (unclassed: ReadonlyArr
         "(flightcase setup --assign-tax-classes)"
 })
 
-/** The request that updates prices and taxes of an opportunity; only taxes if its tax is locked. */
+/** The request and the CLI flag that update an opportunity's prices and taxes; only taxes if its tax is locked. */
 export const repriceRequest = (header: OpportunityRow): string => {
   const [body, flag] = header.tax_locked ? [{ only: "tax" }, " --only tax"] : [{}, ""]
   const noun = header.state === order ? "orders" : "quote"
@@ -60,7 +60,7 @@ const isUntaxed = ({ is_optional, item_type, tax_rate, total }: ItemRow): boolea
   item_type !== "group" && !is_optional && total !== 0 && Number(tax_rate ?? 0) === 0
 const names = (lines: ReadonlyArray<ItemRow>): ReadonlyArray<string> => lines.map(({ name }) => name)
 
-/** One query if everything is taxed, and none if nothing can be changed any more. */
+/** One query if everything is taxed; none if the opportunity can no longer change. */
 export const untaxedWarnings = Effect.fnUntraced(function* (
   header: OpportunityRow
 ): Store.Reads<ReadonlyArray<string>> {
@@ -88,7 +88,7 @@ export const untaxedWarnings = Effect.fnUntraced(function* (
   const is_classed = customer !== undefined && customer.sale_tax_class_id !== null
   if (customer !== undefined && !is_classed)
     warnings.push(untaxedText(names(lines), `${yield* customerWithoutClass(customer)}${then}`))
-  // A deal price is taxed in the default class, whatever its lines are.
+  // A deal price is taxed in the default class, regardless of its lines.
   if (header.deal_total !== null) return warnings
   const without = lines.filter(({ item_id }) => unclassed.some(({ id }) => id === item_id))
   if (without.length > 0) warnings.push(untaxedText(names(without), `${yield* productsWithoutClass(unclassed)}${then}`))
@@ -106,16 +106,16 @@ export const untaxedWarnings = Effect.fnUntraced(function* (
   return warnings
 })
 
-// Lines that cost nothing unintentionally: `meta.warnings` before they are ordered or billed.
+// Warnings for lines that unintentionally cost nothing, before they are ordered or billed.
 
-/** True of a line to be charged that comes out at nothing, where no price of 0 was set by hand. */
+/** Whether a chargeable line costs nothing although no price of 0 was set by hand. */
 export const comesToNothing = ({ item_type, manual_unit_price, quantity, unit_price }: ItemRow): boolean =>
   (item_type === "product" || item_type === "service") &&
   Number(quantity) > 0 &&
   unit_price === 0 &&
   manual_unit_price === null
 
-/** The lines of the active version for which no rate holds either; one query where every line has a price. */
+/** Lines of the active version without a price or a matching rate; one query if every line has a price. */
 export const unpricedLines = Effect.fnUntraced(function* (
   header: OpportunityRow,
   input: Now
@@ -141,14 +141,15 @@ export const unpricedText = (header: OpportunityRow, lines: ReadonlyArray<ItemRo
       ]
 }
 
-// Lines left behind by a plain change of the hire's dates, and how to move them (rules/opportunities 4.3).
+// Warnings for lines left behind when the hire's dates change, with the command that moves them (rules/opportunities
+// 4.3).
 
 const bounds = ["starts_at", "ends_at"] as const
 const lines_listed_max = 10
 
 export const counted = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`
 
-/** `PAR 64 (until …), Truss (from … until …)`; of very many the first. */
+/** Lines with their dates: `PAR 64 (until …), Truss (from … until …)`; shortened if there are many. */
 const datedNames = (lines: ReadonlyArray<ItemRow>, with_start = false): string => {
   const shown = lines.slice(0, lines_listed_max).map(({ ends_at, name, starts_at }) => {
     const from = with_start && starts_at !== null ? `from ${starts_at} ` : ""
@@ -161,10 +162,7 @@ const datedNames = (lines: ReadonlyArray<ItemRow>, with_start = false): string =
 export const keptText = (lines: ReadonlyArray<ItemRow>, with_start = false): string =>
   `${counted(lines.length, "line keeps its dates", "lines keep their dates")}: ${datedNames(lines, with_start)}.`
 
-/**
- * The line has a date of its own, and the header's went past it, or away from it: it had the old one, or one that an
- * earlier change of the header left behind already.
- */
+/** Whether the line's own date is before a header's date that moved later, or after one that moved earlier. */
 const isBehind = (own: string | null, was: string | null, now: string | null): boolean =>
   own !== null && was !== null && now !== null && (now > was ? own < now : own > now)
 

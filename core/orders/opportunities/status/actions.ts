@@ -1,6 +1,6 @@
 /**
- * Which actions an opportunity allows now, and why not the others (rules/opportunities 2): by the rules that decide the
- * actions.
+ * The actions an opportunity allows now, and the reasons against the others (rules/opportunities 2), by the rules of
+ * the actions themselves.
  */
 import { Result } from "effect"
 import type { DecideContext } from "../../../kernel/endpoints/endpoint.ts"
@@ -25,10 +25,10 @@ interface Denial {
 interface Action {
   readonly key: string
   readonly label: (state: DecisionState) => string
-  /** One of these is enough. */
+  /** Any one of these is enough. */
   readonly permissions: ReadonlyArray<"edit" | "fulfil" | "unlock_rates" | "create" | "delete">
   readonly move: Transition
-  /** A reason against the action beside status and permission. */
+  /** A reason against the action, besides status and permission. */
   readonly rule?: (state: DecisionState, context: DecideContext) => Denial | undefined
 }
 
@@ -58,7 +58,7 @@ const isHeldBack = (state: DecisionState, context: DecideContext): Denial | unde
   return isDispatchBlocked(state, held) ? { code: "dispatch_block", reason: shortageText(held) } : undefined
 }
 
-/** All actions, in the order of the answer. */
+/** All actions, in the order of the response. */
 const actions: ReadonlyArray<Action> = [
   plain("convert_to_quotation", "Convert to Quotation"),
   plain("convert_to_order", "Convert to Order", ["edit"], wouldFallShort),
@@ -104,7 +104,7 @@ export const availableActions = (state: DecisionState, context: DecideContext): 
     }
   })
 
-/** Warnings before a quotation becomes an order: the customer's credit, and shortages. */
+/** Warnings before a quotation becomes an order: customer credit and shortages. */
 export const orderWarnings = (state: DecisionState, context: DecideContext): ReadonlyArray<string> => {
   const { customer, opportunity, owed } = state
   if (transitionRefusal(opportunity.header, "convert_to_order") !== undefined) return []

@@ -1,4 +1,4 @@
-/** Endpoints that move an opportunity from status to status, and lock it (rules/opportunities 1, 6). */
+/** Endpoints that change an opportunity's status and lock it (rules/opportunities 1, 6). */
 import { Effect } from "effect"
 import type { DecideContext, Decided, Endpoint, Input } from "../../../kernel/endpoints/endpoint.ts"
 import { command } from "../../../kernel/endpoints/endpoint.ts"
@@ -67,7 +67,7 @@ const toQuotation = command("POST", `${path}/{id}/convert_to_quotation`, {
   result: warnedResult,
   respond: (result, input) => warnedOpportunity(result, input)
 })
-/** The answer, with warnings about lines that cost nothing unintentionally in `meta.warnings`. */
+/** The response, with `meta.warnings` for lines that unintentionally cost nothing. */
 const orderAnswer = Effect.fnUntraced(function* ({ id, warnings }: Warned, input: Input) {
   const header = yield* Store.get(opportunities, id)
   const unpriced = header === undefined ? [] : unpricedText(header, yield* unpricedLines(header, input))

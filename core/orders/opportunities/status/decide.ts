@@ -1,4 +1,4 @@
-/** Rules that move an opportunity from status to status, lock, delete and restore it (rules/opportunities 1, 6). */
+/** Rules that change an opportunity's status, lock, delete and restore it (rules/opportunities 1, 6). */
 import { Result } from "effect"
 import type { DecideContext, Decided, Id } from "../../../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../../kernel/events/event-type.ts"
@@ -27,13 +27,13 @@ import { confirmVersion } from "../versions/decide.ts"
 const units = (opportunity: Opportunity, ...statuses: ReadonlyArray<number>): boolean =>
   opportunity.units.some((unit) => statuses.includes(unit.status))
 const isMore = (one: string, other: string): boolean => Number(one) > Number(other)
-/** Something left and has not come back. Lines of all versions count. */
+/** Whether anything is dispatched and not returned. Lines of all versions count. */
 const isStockOut = (opportunity: Opportunity): boolean =>
   units(opportunity, dispatched, on_hire) ||
   opportunity.lines.some((line) => isMore(line.dispatched_quantity, line.returned_quantity))
-/** Something is out, or back and not yet checked. */
+/** Whether anything is out, or returned and not yet checked. */
 const isUnreturned = (opportunity: Opportunity): boolean => isStockOut(opportunity) || units(opportunity, checked_in)
-/** Something left at some time, even if all came back. */
+/** Whether anything was ever dispatched, even if all of it is returned. */
 export const wasDispatched = (opportunity: Opportunity): boolean =>
   opportunity.units.some((unit) => unit.status >= dispatched) ||
   opportunity.lines.some((line) => isMore(line.dispatched_quantity, "0"))
@@ -41,7 +41,7 @@ export const wasDispatched = (opportunity: Opportunity): boolean =>
 const refuse = (text: string, field = "state"): Result.Result<never, Rejection> => reject(field, text)
 const done = (id: number): Id => ({ id })
 
-/** Sets columns of the header; the demands of all lines follow. `before`: the opportunity and the preceding events. */
+/** Sets header columns and updates the demands of all lines. `before`: the opportunity and events that precede it. */
 const moveTo = (
   state: DecisionState,
   name: StatusChange,
@@ -60,14 +60,14 @@ const moveTo = (
       result: done(state.opportunity.header.id)
     })
   )
-/** Drops the assignments of units that were deleted while the opportunity was closed or deleted itself. */
+/** Drops assignments of units that were deleted while the opportunity was closed or deleted. */
 const withoutDeletedUnits = (
   state: DecisionState
 ): { readonly opportunity: Opportunity; readonly events: ReadonlyArray<NewEvent> } => {
   const { opportunity } = state
   const deleted = opportunity.units.filter((unit) => unit.status < finalised && !state.levels.has(unit.stock_level_id))
   if (deleted.length === 0) return { opportunity, events: [] }
-  // A unit that never left is released; one that left and was not checked counts as checked.
+  // Units never dispatched are released; dispatched and unchecked ones count as checked.
   const dropped = deleted.filter((unit) => unit.status <= prepared)
   const over = { status: finalised }
   return {
@@ -88,7 +88,7 @@ const statusOf = (header: OpportunityRow, move: Transition): Pick<OpportunityRow
   const { state, status } = targetStatus(header, move)
   return { state, status }
 }
-/** A move that depends on the status alone. */
+/** A change that depends on the status alone. */
 const simpleMove =
   (move: Transition, name: StatusChange, set: Partial<OpportunityRow> = {}) =>
   (state: DecisionState, reason: string | null, context: DecideContext): Decided =>
@@ -105,7 +105,7 @@ const simpleMove =
       )
     })
 
-/** Creating a quotation warns about the customer's credit and current shortages. */
+/** Converts to a quotation, with warnings about the customer's credit and current shortages. */
 export const convertToQuotation = (
   state: DecisionState,
   reason: string | null,
@@ -133,7 +133,7 @@ export const revertToQuotation = (state: DecisionState, reason: string | null, c
     })(state, reason, context)
   })
 
-/** The order a quotation would become, and its shortages. */
+/** The order that a quotation would become, and its shortages. */
 export const previewAsOrder = (state: DecisionState, context: DecideContext) => {
   const { header } = state.opportunity
   const set = {
@@ -210,8 +210,8 @@ export const convertToOrder = (
   })
 
 /**
- * To any status of the same state; to the present one nothing happens. 422 on `status` for a number the state does not
- * have.
+ * Changes to any status of the same state; no effect for the current one. 422 on `status` for a number the state does
+ * not have.
  */
 export const changeStatus = (
   state: DecisionState,
@@ -266,9 +266,7 @@ const locksChanged = (
     result: done(header.id)
   })
 
-/**
- * A deleted opportunity takes no stock. 422 on `state` while units are out (rules/opportunities 1.1).
- */
+/** Deletes the opportunity and releases its demands. 422 on `state` while units are out (rules/opportunities 1.1). */
 export const deleteOpportunity = (state: DecisionState, context: DecideContext): Decided =>
   Result.gen(function* () {
     const { header } = state.opportunity
@@ -281,7 +279,7 @@ export const deleteOpportunity = (state: DecisionState, context: DecideContext):
     )
     return { events: [...events, opportunityDeleted.make({ id: header.id })], result: done(header.id) }
   })
-/** On an opportunity that is not deleted: nothing happens (rules/opportunities 1.1). */
+/** Restores a deleted opportunity; no effect on others (rules/opportunities 1.1). */
 export const restoreOpportunity = (state: DecisionState, context: DecideContext): Decided =>
   state.opportunity.header.deleted_at === null
     ? Result.succeed({ events: [], result: done(state.opportunity.header.id) })

@@ -17,14 +17,14 @@ import { type RowOf, table } from "../../../kernel/tables/table.ts"
 import { allColumnsExcept } from "../../../kernel/tables/visibility.ts"
 import { open_status_conditions } from "./statuses.ts"
 
-// Columns that several tables of an opportunity share, and the words of their codes.
+// Columns that several tables of opportunities share, and labels of their codes.
 
 export const transaction_type_labels = { 0: "Rental", 1: "Sale", 2: "Service", 3: "Sub-rental" }
 export const rental_line = 0
 export const sale_line = 1
-/** Lines of this type are work, not goods: they take nothing from stock. */
+/** Transaction type of services, which take no stock. */
 export const service_line = 2
-/** A line's kind by default: that of its product's type. */
+/** Default transaction type of a line, by its product's type. */
 export const kindOfProduct = (product: { readonly product_type: string } | undefined): number =>
   product?.product_type === "sale" ? sale_line : product?.product_type === "service" ? service_line : rental_line
 
@@ -48,13 +48,13 @@ const item_types = {
 } as const
 export type ItemType = keyof typeof item_types
 export const charge_period_labels = { 0: "Hour", 1: "Day", 2: "Week", 3: "Month", 4: "Fixed" }
-/** A manual price for the complete time; the other charge periods are labels only. */
+/** Charge period of a manual price for the whole time; other charge periods are only labels. */
 export const fixed_charge = 4
 
 const itemColumns = {
   opportunity_id: opportunityId(),
   version_id: ref("opportunity_versions", { nullable: true, computed: true, on_delete: "handled" }),
-  /** In the active version, or there are no versions. Other lines are not shown, not charged, and take no stock. */
+  /** True in the active version, or without versions. Other lines are not displayed or charged, and take no stock. */
   is_live: boolean({ computed: true, default: true, hidden: true }),
   item_id: ref("products", { nullable: true, live: false, on_delete: "keep" }),
   itemable_type: text({ nullable: true }),
@@ -68,7 +68,7 @@ const itemColumns = {
   dispatched_quantity: decimal({ ...quantity, computed: true, default: "0.00" }),
   returned_quantity: decimal({ ...quantity, computed: true, default: "0.00" }),
   unit_price: money({ ...inRowCurrency, computed: true, default: 0 }),
-  /** The price agreed by hand; null lets the product's rate decide. */
+  /** The manual price; null if the product's rate decides. */
   manual_unit_price: money({ ...inRowCurrency, nullable: true, hidden: true }),
   /** The manual total of the full line, before its discount, for any quantity and days. */
   manual_total: money({ ...inRowCurrency, nullable: true, hidden: true }),
@@ -85,16 +85,17 @@ const itemColumns = {
   ends_at: timestamp({ nullable: true }),
   is_optional: boolean({ default: false }),
   custom_fields: json<JsonObject>({ default: {} }),
-  /** The store whose stock it takes, if not the opportunity's. */
+  /** The store whose stock the line takes, if not the opportunity's. */
   dispatch_store_id: ref("stores", { nullable: true, computed: true, hidden: true, on_delete: "clear" }),
   return_store_id: ref("stores", { nullable: true, computed: true, hidden: true, on_delete: "clear" }),
   /** Quantity on order from suppliers and not yet received (rules/availability 9). */
   on_order_quantity: decimal({ ...quantity, computed: true, hidden: true, default: "0.00" }),
   /**
-   * When the line at `origin_item_id` was made; null for one that is no copy. Discount rules deleted later still apply.
+   * Creation time of the line at `origin_item_id`; null for one that is no copy. Discount rules deleted since then
+   * still apply.
    */
   first_made_at: timestamp({ nullable: true, computed: true, hidden: true }),
-  /** The line of an earlier version that this one was copied from, through all versions. */
+  /** The first line that this one was copied from, through all versions. */
   origin_item_id: ref("opportunity_items", { nullable: true, computed: true, hidden: true, on_delete: "keep" }),
   currency_code: currencyCode()
 }
@@ -143,7 +144,7 @@ export const addItemFields = {
   item_type: choice(item_types, { default: "product", any_case: true }),
   name: text({ required: true }),
   item_id: ref("products", { nullable: true }),
-  /** The same as `item_id`. */
+  /** Alias of `item_id`. */
   itemable_id: ref("products", { nullable: true }),
   itemable_type: text({ nullable: true }),
   parent_path: text({ nullable: true }),
@@ -184,7 +185,7 @@ export const changeItemFields = {
   notes: longText({ nullable: true, on_null: "clear" })
 }
 
-// Single units allocated to lines, with the steps each has made (rules/opportunities 9.1).
+// Units allocated to lines, with their steps (rules/opportunities 9.1).
 
 export const allocated = 0,
   prepared = 1,
@@ -210,7 +211,7 @@ export const asset_assignments = table(
   {
     opportunity_id: opportunityId(),
     opportunity_item_id: ref("opportunity_items", { computed: true, on_delete: "handled" }),
-    /** A stock level is not deleted while an open opportunity has it; on closed ones the row is a record. */
+    /** Blocks deleting a stock level while an open opportunity has it; on closed ones the row is a record. */
     stock_level_id: ref("stock_levels", {
       computed: true,
       on_delete: "refuse",
@@ -233,7 +234,7 @@ export const asset_assignments = table(
     lease_block_size: 1_000,
     visibility: {
       all_columns: ["opportunities.*", "containers.*", "shortages.*"],
-      // Needed offline to refuse the deletion of a unit that an open opportunity has.
+      // Lets devices refuse to delete a unit that an open opportunity has.
       granted_columns: [{ to: ["stock.*"], columns: ["opportunity_id", "stock_level_id", "status"] }]
     },
     indexes: [["opportunity_id"], ["opportunity_item_id"], ["stock_level_id", "status"]]
@@ -248,7 +249,7 @@ export const acknowledgements = table(
     opportunity_id: ref("opportunities", { computed: true, live: false, on_delete: "keep" }),
     user_id: ref("users", { nullable: true, computed: true, on_delete: "keep" }),
     acknowledged_at: timestamp({ computed: true }),
-    /** The store's policy at that time, before permissions. */
+    /** The store's policy at that time, ignoring permissions. */
     policy_at_time: choice({ block: "Block", warn: "Warn", allow: "Allow" }, { computed: true }),
     /** Whether the permission to ignore shortages was needed. */
     permission_used: boolean({ computed: true }),
@@ -262,13 +263,13 @@ export const acknowledgements = table(
   }
 )
 
-// Lines of opportunities that wait for goods to come free (rules/availability 9).
+// Waiting list of opportunity lines for goods (rules/availability 9).
 
 const wait_statuses = { waiting: "Waiting", matched: "Matched" } as const
 
 /**
- * One row for each waiting line, and for each notified line whose opportunity is still open: it keeps its position
- * before those behind it. Leaving the list deletes the row; the history is in the opportunity's journal.
+ * One row for each waiting line, and for each notified line whose opportunity is still open, which keeps its position.
+ * Leaving the list deletes the row; the history is in the opportunity's events.
  */
 export const shortage_waits = table(
   "shortage_waits",
@@ -284,7 +285,7 @@ export const shortage_waits = table(
     status: choice(wait_statuses, { computed: true, default: "waiting" }),
     /** Shortfall when the line began to wait. */
     quantity: integer({ computed: true, min: 1 }),
-    /** The line's demand and dates at that time: a line that now needs less is not notified of freed goods. */
+    /** The line's quantity and dates at that time: if it needs less now, it is not notified. */
     requested_quantity: integer({ computed: true, min: 1 }),
     starts_at: timestamp({ computed: true }),
     ends_at: timestamp({ computed: true }),

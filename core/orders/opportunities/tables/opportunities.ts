@@ -1,7 +1,4 @@
-/**
- * Opportunities: drafts, quotations and orders (rules/opportunities 4). Lines, costs, units and versions are in the
- * folders beside.
- */
+/** Opportunities: drafts, quotations and orders (rules/opportunities 4). */
 import {
   boolean,
   code,
@@ -49,10 +46,10 @@ const windows = {
   deprep_ends_at: moment()
 }
 const cleared = { nullable: true, on_null: "clear" } as const
-/** Archived members stay referenced; after a merge the reference follows to the member that remains. */
+/** Archived members stay referenced; after a merge the reference is changed to the remaining member. */
 const follows = { on_delete: "keep", on_merge: "follow" } as const
 
-/** Fields of both create and update; `on_null` says what null means on update (rules/opportunities 4). */
+/** Fields of create and update; `on_null` gives the meaning of null on update (rules/opportunities 4). */
 const header = {
   subject: text({ required: true, search: true, on_null: "reject" }),
   member_id: ref("members", { nullable: true, ...follows }),
@@ -104,7 +101,7 @@ const header = {
   })
 }
 
-/** The body of POST. `charge_total` is an estimate, kept until the first line or cost is added. */
+/** Fields of POST. `charge_total` is an estimate, kept until the first line or cost is added. */
 export const createFields = {
   ...header,
   surcharge_group_ids: list(ref("surcharge_groups"), { nullable: true, distinct: true, max_items: 100 }),
@@ -112,7 +109,7 @@ export const createFields = {
   prices_include_tax: boolean({ nullable: true }),
   charge_total: money({ currency: "currency", nullable: true })
 }
-/** The body of PUT; `invoiced` can only be set later. */
+/** Fields of PUT; `invoiced` is not available on create. */
 export const updateFields = {
   ...header,
   invoiced: boolean({ default: false }),
@@ -137,7 +134,7 @@ export const totalFields = {
 const columns = {
   ...header,
   number: text({ nullable: true, computed: true, max: 40, search: true }),
-  /** Dates agreed when it became an order, if an extension moved them since (rules/opportunities 4.3). */
+  /** Dates agreed on conversion to an order, if an extension has changed them (rules/opportunities 4.3). */
   original_starts_at: timestamp({ nullable: true, computed: true }),
   original_ends_at: timestamp({ nullable: true, computed: true }),
   source_opportunity_id: ref("opportunities", { nullable: true, computed: true, live: false, on_delete: "keep" }),
@@ -146,18 +143,18 @@ const columns = {
   invoiced: boolean({ default: false }),
   has_shortage: boolean({ computed: true, default: false }),
   currency_code: text({ max: 3, computed: true }),
-  /** One unit of `currency_code` in the base currency, as it was on creation. */
+  /** Value of one unit of `currency_code` in the base currency, on creation. */
   exchange_rate: decimal({ scale: 10, computed: true, default: "1.0000000000" }),
   exchange_rate_locked: boolean({ computed: true, default: false }),
   tax_locked: boolean({ computed: true, default: false }),
-  /** Percentages since tax was locked; none: it is not, or a release that kept amounts locked it. */
+  /** Locked tax percentages; empty if tax is not locked, or was locked by a release that kept amounts instead. */
   locked_taxes: json<ReadonlyArray<LockedTax>>({ form: "array", computed: true, default: [], hidden: true }),
   prices_include_tax: boolean({ default: false }),
   deal_total: money({ currency: "currency_code", nullable: true, computed: true }),
   ...totalFields,
   /** Reductions by discount rule: `[{rule_id, name, amount}]`, minor units. */
   applied_discounts: json<ReadonlyArray<JsonObject>>({ form: "array", computed: true, default: [], hidden: true }),
-  /** Deleted discount rules that were named on it: they still apply to lines made before the deletion. */
+  /** Deleted discount rules that named it: they still apply to lines made before the deletion. */
   kept_rule_ids: list(ref("discount_rules", { live: false, on_delete: "keep" }), {
     computed: true,
     default: [],
@@ -178,7 +175,7 @@ export const opportunities = table("opportunities", columns, {
   visibility: {
     all_columns: ["opportunities.*"],
     granted_columns: [
-      // Warehouse staff need the name, status and dates of a job, not its customer or its prices.
+      // Warehouse staff need the name, status and dates of a job, but not its customer or prices.
       {
         to: ["availability.view", "containers.*", "shortages.*"],
         columns: allColumnsExcept(
@@ -209,7 +206,7 @@ export const opportunities = table("opportunities", columns, {
         )
       },
       { to: ["activities.*", "purchase_orders.*"], columns: ["subject"] },
-      // Needed offline to refuse the deletion of a surcharge group, store or unit that an open opportunity uses.
+      // Let devices refuse to delete a surcharge group, store or unit that an open opportunity uses.
       { to: ["pricing.manage"], columns: ["surcharge_group_ids"] },
       { to: ["settings.manage"], columns: ["store_id", "state", "status"] },
       { to: ["stock.*"], columns: ["state", "status"] }
@@ -217,7 +214,7 @@ export const opportunities = table("opportunities", columns, {
   },
   soft_delete: true,
   searched: { columns: ["subject", "number", "reference"] },
-  // Lists select rows that are not deleted: with `deleted_at` in the index, counting and skipping reads no rows.
+  // With `deleted_at` in the index, lists of undeleted rows are counted and skipped without reading rows.
   indexes: [
     ["state", "status"],
     ["state", "status", "starts_at"],
@@ -238,7 +235,7 @@ export const opportunities = table("opportunities", columns, {
     ["ordered_at"],
     ["updated_at"]
   ].map((columns) => [...columns, "deleted_at"]),
-  // Columns that are filtered by, but null in most rows, which then need no index entry.
+  // For filters on columns that are null in most rows, which then need no index entry.
   partial_indexes: [
     { columns: ["starts_at", "deleted_at"], where: "has_shortage" },
     ...["quote_invalid_at", "charge_starts_at", "charge_ends_at", ...Object.keys(windows)].map((name) => ({
@@ -249,7 +246,7 @@ export const opportunities = table("opportunities", columns, {
 })
 export type OpportunityRow = RowOf<typeof opportunities>
 
-// Costs of an opportunity and the bodies of requests about costs and the deal price (rules/opportunities 8, 11).
+// Costs of an opportunity and bodies of requests about costs and the deal price (rules/opportunities 8, 11).
 
 // Versions of a quotation (rules/opportunities 13).
 
@@ -299,7 +296,7 @@ export const opportunity_costs = table(
     description: text({ required: true }),
     cost_type: code(cost_type_labels, { default: 5 }),
     transaction_type: code(transaction_type_labels, { default: 2 }),
-    /** The price of one. */
+    /** Price per unit. */
     amount: money({ ...inRowCurrency, default: 0 }),
     quantity: decimal({ ...quantity, default: "1.00" }),
     tax_rate: decimal({ scale: 4, nullable: true, computed: true, shown_scale: 2 }),
@@ -307,7 +304,7 @@ export const opportunity_costs = table(
     is_optional: boolean({ default: false }),
     sort_order: integer({ min: 0, default: 0 }),
     notes: longText({ nullable: true }),
-    /** Set on costs that pricing computes from a surcharge; the cost endpoints do not change those. */
+    /** Set on costs computed from a surcharge, which the cost endpoints cannot change. */
     surcharge_id: ref("surcharges", { nullable: true, computed: true, on_delete: "keep" }),
     surcharge_group_id: ref("surcharge_groups", { nullable: true, computed: true, on_delete: "keep" }),
     product_tax_class_id: ref("product_tax_classes", {

@@ -1,4 +1,4 @@
-/** Paths, path parameters and rights that endpoints of opportunities share. */
+/** Paths, path parameters and access of opportunity endpoints. */
 import { boolean, ref, text } from "../../../kernel/fields/field.ts"
 import { type RowOf, table } from "../../../kernel/tables/table.ts"
 import type { SharedDraft } from "../../../kernel/endpoints/endpoint.ts"
@@ -6,7 +6,7 @@ import { fulfil_permission } from "../../../people/users/permissions.ts"
 import { opportunities, opportunity_costs, opportunity_versions } from "./opportunities.ts"
 import { asset_assignments, opportunity_items, opportunityId } from "./lines.ts"
 
-// Members who take part in an opportunity (rules/opportunities 12).
+// Members who participate in an opportunity (rules/opportunities 12).
 
 export const opportunity_participants = table(
   "opportunity_participants",
@@ -62,7 +62,7 @@ export const asset = {
 export const read = { ability: "opportunities:read", permission: "opportunities.view" } as const satisfies SharedDraft
 export const write = "opportunities:write"
 export const edit = { ability: write, permission: "opportunities.edit" } as const satisfies SharedDraft
-/** Actions of the warehouse on units; none may change money or the header (rules/conventions 11). */
+/** Access for warehouse actions on units, none of which changes prices or the header (rules/conventions 11). */
 export const fulfil = {
   ability: [write, "opportunities:fulfil"],
   permission: [edit.permission, fulfil_permission]

@@ -1,4 +1,4 @@
-/** States, statuses, and the actions allowed in each, used by rules and `available_actions` (rules/opportunities 1). */
+/** States, statuses, and the actions allowed in each, for rules and `available_actions` (rules/opportunities 1). */
 import { Result } from "effect"
 import type { ColumnValues } from "../../../kernel/fields/field.ts"
 import { reject, type Rejection } from "../../../kernel/fields/rejection.ts"
@@ -42,7 +42,7 @@ export const statuses = {
 } as const satisfies { readonly [name: string]: Status }
 export type StatusName = keyof typeof statuses
 
-/** Conditions on opportunity rows: not deleted, and not closed. */
+/** Conditions on opportunity rows that are neither deleted nor closed. */
 export const open_status_conditions: ReadonlyArray<ColumnValues> = [draft, quotation, order].map((state) => ({
   deleted_at: null,
   state,
@@ -51,7 +51,7 @@ export const open_status_conditions: ReadonlyArray<ColumnValues> = [draft, quota
     .map((one) => one.status)
 }))
 
-/** Everything that the status may forbid. */
+/** Actions that a status may forbid. */
 export type Transition =
   | "edit"
   | "allocate"
@@ -70,9 +70,7 @@ export type Transition =
   | "delete"
   | "participants"
 
-/**
- * Where a move leads: to a status, to the same one (`stays`), to any of the same state (`sibling`), or it is `refused`.
- */
+/** Result of an action: a status, the same status (`stays`), any of the same state (`sibling`), or `refused`. */
 type Outcome = StatusName | "stays" | "sibling" | "refused"
 type Cells = { readonly [M in Transition]: Outcome }
 
@@ -124,7 +122,7 @@ interface OpportunityStatus {
 }
 
 const names = Object.keys(statuses) as ReadonlyArray<StatusName>
-/** The status of a state by its number; undefined where the state has no such number. */
+/** The status of a state by number; undefined if the state has no such number. */
 export const statusNamed = (state: number, code: number): StatusName | undefined =>
   names.find((name) => statuses[name].state === state && statuses[name].status === code)
 export const statusNameOf = (opportunity: OpportunityStatus): StatusName => {
@@ -135,7 +133,7 @@ export const statusNameOf = (opportunity: OpportunityStatus): StatusName => {
 export const isClosed = (opportunity: OpportunityStatus): boolean => statuses[statusNameOf(opportunity)].is_closed
 export const statusLabelOf = (opportunity: OpportunityStatus): string => statuses[statusNameOf(opportunity)].label
 
-/** Statuses of an opportunity that will not take place: nothing may be out when one is set. */
+/** Whether the opportunity will not take place: nothing may be out when such a status is set. */
 export const isAbandoned = (name: StatusName): boolean => name === "lost" || name === "dead" || name === "cancelled"
 
 const refusals: { readonly [M in Transition]: string } = {
@@ -157,14 +155,14 @@ const refusals: { readonly [M in Transition]: string } = {
   participants: "Its participants cannot be changed."
 }
 
-/** Why the status forbids a move; undefined where it does not. */
+/** Why the status forbids an action; undefined if it allows it. */
 export const transitionRefusal = (opportunity: OpportunityStatus, move: Transition): string | undefined => {
   const name = statusNameOf(opportunity)
   return transitions[name][move] === "refused"
     ? `This ${(states[opportunity.state] ?? "").toLowerCase()} is ${statuses[name].label.toLowerCase()}. ${refusals[move]}`
     : undefined
 }
-/** 422 on `state` when the status does not allow the move. */
+/** 422 on `state` if the status forbids the action. */
 export const requireTransition = (opportunity: OpportunityStatus, move: Transition): Result.Result<void, Rejection> => {
   const refusal = transitionRefusal(opportunity, move)
   return refusal === undefined ? Result.succeed(undefined) : reject("state", refusal)

@@ -1,6 +1,4 @@
-/**
- * Actions on one unit by `PATCH …/assets/{asset}`: the fields, and the rule of each action (rules/opportunities 9.1).
- */
+/** Actions on one unit by `PATCH …/assets/{asset}`: fields and rules (rules/opportunities 9.1). */
 import { Effect } from "effect"
 import type {
   Alternative,
@@ -30,7 +28,7 @@ import {
 } from "./lifecycle.ts"
 import { assignment_statuses, type AssignmentRow, condition_labels } from "../tables/lines.ts"
 
-// Possible replacements of a unit that cannot be allocated: the resolutions offered for the refusal.
+// Alternatives to a unit that cannot be allocated, offered with the refusal.
 
 const objectsIn = (value: Json | undefined): ReadonlyArray<JsonObject> =>
   Array.isArray(value) ? value.filter(isJsonObject) : []
@@ -39,7 +37,7 @@ const objectIn = (body: JsonObject | undefined, key: string): JsonObject | undef
   return isJsonObject(value) ? value : undefined
 }
 
-/** The line the refused unit was meant for: the body names it beside the unit, or the path does. */
+/** The line that the refused unit was meant for: named next to the unit in the body, or in the path. */
 const lineOf = (opportunity: JsonObject, { body, field, params }: RefusedReference): JsonObject | undefined => {
   const around = field
     .split(".")
@@ -65,7 +63,7 @@ const unitShown = (unit: JsonObject): ReadonlyArray<Alternative> => {
   ]
 }
 
-/** Units of the same product that are free while the line is out. */
+/** Units of the line's product that are free during its window. */
 const find = Effect.fnUntraced(function* (refused: RefusedReference, ask: AskEndpoint) {
   const opportunity = objectIn(
     yield* ask(`/api/v1/opportunities/${refused.params["id"] ?? 0}`, [["include", "items"]]),
@@ -95,7 +93,7 @@ export const unitAlternatives: Alternatives = {
 
 export const when = () => timestamp({ nullable: true })
 
-/** The actions on one unit; `unitFields` are the fields of all of them. */
+/** Actions on one unit; `unitFields` combines the fields of all. */
 const actions = {
   prepare: "Prepare",
   revert: "Revert preparation",

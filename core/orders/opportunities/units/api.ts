@@ -1,6 +1,6 @@
 /**
- * Endpoints of single units: allocate them to lines and move them through their statuses, one or many at once
- * (rules/opportunities 9.1, 9.2).
+ * Endpoints of units: allocate them to lines and change their statuses, one or many at once (rules/opportunities 9.1,
+ * 9.2).
  */
 import { Effect } from "effect"
 import type { DecideContext, Endpoint, Input, Streams } from "../../../kernel/endpoints/endpoint.ts"
@@ -41,7 +41,7 @@ import type { OpportunityRow } from "../tables/opportunities.ts"
 import * as Shown from "../../../kernel/lists/answer-schema.ts"
 import { type UnitDecided, unitResult } from "../state/progress.ts"
 
-/** Writers of one unit wait for each other, whichever opportunity they work on. */
+/** Serialises writers of one unit across opportunities. */
 const unitStreams =
   (entries: (body: JsonObject) => ReadonlyArray<unknown>): Streams =>
   (params, body) => [
@@ -108,7 +108,7 @@ const quickAllocate = command("POST", `${path}/{id}/quick_allocate`, {
   respond: (_result, input) => plainAnswer(input.rows.id.id, input, withUnits)
 })
 
-/** The units that a body names. 404 for units of other opportunities, 422 on `asset_ids.<n>` for one named twice. */
+/** The units in a body. 404 for units of other opportunities, 422 on `asset_ids.<n>` for duplicates. */
 const namedUnits = Effect.fnUntraced(function* (input: Input, ids: ReadonlyArray<number>) {
   const header = (input.rows as { readonly id: OpportunityRow }).id
   const repeated = ids.findIndex((id, at) => ids.indexOf(id) !== at)

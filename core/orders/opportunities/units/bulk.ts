@@ -1,4 +1,4 @@
-/** Lines counted in bulk: dispatched, returned and adjusted by quantity (rules/opportunities 9.3). */
+/** Lines counted in bulk: dispatch, return and adjust quantities (rules/opportunities 9.3). */
 import { Effect, Result } from "effect"
 import { command, type DecideContext, type Decided, type Endpoint } from "../../../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../../kernel/events/event-type.ts"
@@ -97,7 +97,7 @@ export const returnQuantity = (
     return yield* moved(state, line, "bulk_returned", { returned_quantity }, { quantity, ...about }, context)
   })
 
-/** Reverts a mistaken dispatch count: the goods never left. 422 on `quantity` for more than is out. */
+/** Reverts a mistaken dispatch count: the goods never left. 422 on `quantity` above the quantity out. */
 const revertDispatched = (
   state: DecisionState,
   line: ItemRow,
@@ -113,7 +113,7 @@ const revertDispatched = (
     const about = { quantity, reason }
     return yield* moved(state, line, "bulk_dispatch_reverted", { dispatched_quantity }, about, context, undefined, true)
   })
-/** Reverts a mistaken return count: the goods are still out. 422 on `quantity` for more than came back. */
+/** Reverts a mistaken return count: the goods are still out. 422 on `quantity` above the returned quantity. */
 const revertReturned = (
   state: DecisionState,
   line: ItemRow,
@@ -130,7 +130,7 @@ const revertReturned = (
     return yield* moved(state, line, "bulk_return_reverted", { returned_quantity }, about, context, undefined, true)
   })
 
-/** A new quantity for the line, which is repriced. 422 on `new_quantity` below what was dispatched. */
+/** Sets a new quantity and reprices the line. 422 on `new_quantity` below the dispatched quantity. */
 const adjustQuantity = (
   state: DecisionState,
   line: ItemRow,
@@ -157,7 +157,7 @@ const adjustQuantity = (
     return { events, result: { id: state.opportunity.header.id, item_id: line.id, _meta: null } }
   })
 
-// The endpoint that dispatches, returns and adjusts lines counted in bulk (rules/opportunities 9.3).
+// Endpoint that dispatches, returns and adjusts lines counted in bulk (rules/opportunities 9.3).
 
 const actions = {
   dispatch: "Dispatch",
@@ -193,7 +193,7 @@ const acts: { readonly [A in keyof typeof actions]: Act } = {
           { received_by: sent.received_by ?? null, condition: sent.condition ?? null },
           context
         ),
-  // A new quantity is a new price: more than a warehouse may.
+  // A new quantity changes the price, which warehouse staff may not do.
   adjust: (state, line, sent, context) =>
     !hasOnePermission(context.viewer, edit.permission)
       ? Result.fail(forbidden(`This needs the permission ${edit.permission}.`))

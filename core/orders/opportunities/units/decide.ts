@@ -1,4 +1,4 @@
-/** Rules that put single units on lines, take them off and exchange them (rules/opportunities 9.1, 9.2). */
+/** Rules that allocate units to lines, release and exchange them (rules/opportunities 9.1, 9.2). */
 import { Result } from "effect"
 import type { DecideContext, Decided } from "../../../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../../kernel/events/event-type.ts"
@@ -20,7 +20,7 @@ import type { UnitDecided } from "../state/progress.ts"
 
 const serialisedCategory = 50
 
-/** Changes how many opportunities a stock level is promised to, by id; never below zero (rules/availability 10). */
+/** Changes the number of opportunities a stock level is allocated to; never below zero (rules/availability 10). */
 export const allocatedCountChanged = (
   levels: ReadonlyMap<number, StockLevelRow>,
   changes: ReadonlyMap<number, number>
@@ -35,8 +35,8 @@ export const allocatedCountChanged = (
   })
 
 /**
- * Why this unit cannot be allocated to this line. `opportunity` includes the units allocated before it in the same
- * request.
+ * Why a unit cannot be allocated to a line; undefined if it can. `opportunity` includes units allocated earlier in the
+ * same request.
  */
 export const allocationRefusal = (
   state: DecisionState,
@@ -103,9 +103,7 @@ const overlapsUnit = (
   )
 }
 
-/**
- * Why no more units of this product fit on the line; undefined while there is room, and for other products than parts.
- */
+/** Why the line is full for this product; undefined while there is room, and for products that do not belong on it. */
 const fullText = (
   state: DecisionState,
   opportunity: Opportunity,
@@ -125,14 +123,14 @@ const fullText = (
 interface Allocation {
   readonly line: ItemRow
   readonly stock_level_id: number
-  /** The body field that a refusal of the unit names. */
+  /** Body field for errors about the unit. */
   readonly field: string
-  /** The body field that a refusal for too many units names. */
+  /** Body field for errors about too many units. */
   readonly count_field: string
 }
 /**
- * Allocates all units or none. 422 with the holder's name where somebody else holds a unit in the line's window. On an
- * opportunity without a store the line takes stock from the store of its first unit.
+ * Allocates all units or none. 422 naming the holder if another order holds a unit in the line's window. Without a
+ * store on the opportunity, the line takes stock from its first unit's store.
  */
 export const allocate = (
   state: DecisionState,
@@ -188,7 +186,7 @@ export const allocate = (
     }
   })
 
-/** Releases a unit from its line. 422 on `asset` once it was dispatched. */
+/** Releases a unit from its line. 422 on `asset` if it was dispatched. */
 export const deallocate = (
   state: DecisionState,
   unit: AssignmentRow,
@@ -201,7 +199,7 @@ export const deallocate = (
     if (unit.status > prepared)
       return yield* reject("asset", `${unitName(state, unit.stock_level_id)} went out already; check it in instead.`)
     const remaining = { ...opportunity, units: opportunity.units.filter(({ id }) => id !== unit.id) }
-    // A line that took its store from its units may take another one once it has no unit.
+    // A line without a unit no longer has the store it took from its units.
     const line = opportunity.lines.find(({ id }) => id === unit.opportunity_item_id)
     const released =
       line !== undefined &&
@@ -226,7 +224,10 @@ export const deallocate = (
     }
   })
 
-/** Replaces a unit by another of the same product, in any status; the status stays (rules/opportunities 9.1). */
+/**
+ * Replaces a unit by another of the same product, which gets its status; possible in any status (rules/opportunities
+ * 9.1).
+ */
 export const substitute = (
   state: DecisionState,
   unit: AssignmentRow,
@@ -244,7 +245,7 @@ export const substitute = (
       line === undefined || unit.stock_level_id === stock_level_id
         ? `${unitName(state, stock_level_id)} is on the line already.`
         : (allocationRefusal(state, without, line, next, context) ??
-          // A camera of a kit is not exchanged for its tripod.
+          // A kit's part is only replaced by the same part or by the kit: no tripod for a camera.
           (before !== undefined && before.product_id !== next?.product_id && next?.product_id !== line.item_id
             ? `${unitName(state, stock_level_id)} is of another product than ${unitName(state, unit.stock_level_id)}.`
             : undefined))

@@ -1,6 +1,6 @@
 /**
- * The steps of a unit: prepared, dispatched, on hire, returned, checked; and back to an earlier status where one was
- * recorded by mistake (rules/opportunities 9.1, 9.2).
+ * Steps of a unit: prepared, dispatched, on hire, returned, checked; and back to an earlier status after a mistake
+ * (rules/opportunities 9.1, 9.2).
  */
 import { Result } from "effect"
 import type { DecideContext } from "../../../kernel/endpoints/endpoint.ts"
@@ -28,7 +28,7 @@ import { demandSettings } from "../state/demands.ts"
 import { allocatedCountChanged } from "./decide.ts"
 import { roomOf, takesRoom, unitsOfProduct } from "../state/pieces.ts"
 
-/** One step: the statuses it starts from, the columns it sets, and what the activity shows beside them. */
+/** One step: the statuses it starts from, the columns it sets, and further values for the activity. */
 interface Step {
   readonly event: UnitChange
   readonly move: Transition
@@ -36,7 +36,7 @@ interface Step {
   readonly verb: string
   readonly set: Partial<AssignmentRow>
   readonly also?: JsonObject
-  /** Units in these statuses have made the step already, and are left as they are. */
+  /** Statuses of units that have already made the step; they are skipped. */
   readonly made_in?: ReadonlyArray<number>
 }
 export const preparing = (at: string): Step => ({
@@ -46,7 +46,7 @@ export const preparing = (at: string): Step => ({
   verb: "prepared",
   set: { status: prepared, prepared_at: at }
 })
-/** For a scan: booking a unit out prepares it as well. */
+/** For scans: booking out a unit prepares it as well. */
 export const preparingUnprepared = (at: string): Step => ({ ...preparing(at), made_in: [prepared] })
 export const unpreparing: Step = {
   event: "asset_preparation_reverted",
@@ -109,13 +109,12 @@ export const checking = (at: string, { condition, checked_by, damage_notes }: Ch
 
 export interface UnitMovement {
   readonly unit: AssignmentRow
-  /** The body field that a refusal names. */
+  /** Body field for errors about the unit. */
   readonly field: string
 }
 /**
- * All units make all steps, or none does. The order's status follows once for all of them. 422 on a unit's `field`
- * where its status does not allow a step, with the code `dispatch_block` where the store's policy does not
- * (rules/opportunities 9.5).
+ * Moves all units through all steps, or none. The order's status is updated once. 422 on a unit's `field` if its status
+ * forbids a step, with the code `dispatch_block` if the store's policy does (rules/opportunities 9.5).
  */
 export const moveUnits = (
   state: DecisionState,
@@ -127,7 +126,7 @@ export const moveUnits = (
     const { header } = state.opportunity
     for (const step of steps) yield* requireTransition(header, step.move)
     const line_ids = [...new Set(moving.map(({ unit }) => unit.opportunity_item_id))]
-    // Units dispatched for a version that is not active any more can still be returned.
+    // Units dispatched for a version that is no longer active can still be returned.
     const is_dispatch = steps.some((step) => step.move === "dispatch")
     for (const line of state.opportunity.lines)
       if (is_dispatch && line_ids.includes(line.id)) yield* inActiveVersion(line)
@@ -164,7 +163,7 @@ export const moveUnits = (
     }
     const follow = yield* promoteStatus(state, opportunity, line_ids, context)
     if (is_dispatch) for (const one of moving) yield* notOutElsewhere(state, one)
-    // Units damaged while out may still go on hire.
+    // Damaged units may still change to on hire, so only dispatches are checked.
     if (steps.some((step) => step.event === "asset_dispatched"))
       for (const one of moving) yield* isInService(state, one, context)
     return {
@@ -172,14 +171,14 @@ export const moveUnits = (
       result: { id: header.id, assignment_id: moving[0]?.unit.id ?? null, _meta: held_back ?? null }
     }
   })
-/** 422 on the unit's field while another opportunity has it out: a unit is in one place. */
+/** 422 on the unit's field while it is out with another opportunity. */
 const notOutElsewhere = (state: DecisionState, { field, unit }: UnitMovement): Result.Result<void, Rejection> => {
   const holder = state.units_out_elsewhere.get(unit.stock_level_id)
   return holder === undefined
     ? Result.succeed(undefined)
     : reject(field, `${unitName(state, unit.stock_level_id)} is out with ${holder}; check it in there first.`)
 }
-/** 422 on the unit's field while it is out of service: broken or lost units cannot go out. */
+/** 422 on the unit's field while it is out of service: broken or lost units cannot be dispatched. */
 const isInService = (
   state: DecisionState,
   { field, unit }: UnitMovement,
@@ -197,7 +196,7 @@ const isInService = (
 const statusText = (status: number): string =>
   (assignment_statuses[status as keyof typeof assignment_statuses] ?? "").toLowerCase()
 
-/** Lines that learn which store their units came back to: the first return decides. */
+/** Sets the return store of lines, by their first returned unit. */
 const returnedTo = (
   opportunity: Opportunity,
   line_ids: ReadonlyArray<number>,
@@ -213,7 +212,7 @@ const returnedTo = (
       )
 }
 
-/** 422 `status` if the unit cannot be out, or promised, on the line again once its check-in is reverted. */
+/** 422 `status` if the unit can no longer be out or reserved on the line, as it would be without its check-in. */
 const mayLeaveAgain = (
   state: DecisionState,
   unit: AssignmentRow,
@@ -281,7 +280,7 @@ export const revertUnit = (
     }
   })
 
-/** The case a unit travels in, as packing information: stock does not change. Null: in none. */
+/** Sets the case a unit travels in; null for none. Packing information only: stock does not change. */
 export const setContainer = (
   state: DecisionState,
   unit: AssignmentRow,

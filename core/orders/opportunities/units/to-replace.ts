@@ -1,6 +1,6 @@
 /**
- * Allocated units that cannot go because they will be out of service: the order is not short while others are free, but
- * one of those must be allocated (rules/availability 9).
+ * Allocated units that will be out of service: the order is not short while others are free, but one of those must be
+ * allocated (rules/availability 9).
  */
 import { Effect } from "effect"
 import { availableAssets } from "../../availability/rules/days.ts"
@@ -50,7 +50,7 @@ const listed = (names: ReadonlyArray<string>): string =>
     ? names.join(", ")
     : `${names.slice(0, listed_max).join(", ")} and ${names.length - listed_max} more`
 
-/** Allocated units of these opportunities, not out yet, whose level is out of service while their line is out. Pure. */
+/** Allocated units, not yet dispatched, whose level is out of service during their line's window. Pure. */
 export const brokenUnits = (
   { header, lines, units }: Opportunity,
   levels: ReadonlyMap<number, StockLevelRow>,
@@ -71,8 +71,8 @@ export const brokenUnits = (
 }
 
 /**
- * Levels out of service that are allocated to any of these, with the opportunities and live lines they are allocated
- * to: two queries, however many, and four more where there are any.
+ * Out-of-service levels allocated to these opportunities, with the opportunities and active lines. Two queries, and
+ * four more if there are any.
  */
 const loadAllocated = Effect.fnUntraced(function* (opportunity_id: ReadonlyArray<number>) {
   const store = yield* Store
@@ -105,7 +105,7 @@ const loadAllocated = Effect.fnUntraced(function* (opportunity_id: ReadonlyArray
   return { opportunities: states, levels }
 })
 
-/** Units of one opportunity to be replaced, with free units as alternatives. */
+/** Units of one opportunity to replace, with free units as alternatives. */
 export const unitsToReplace = Effect.fnUntraced(function* (
   header: OpportunityRow,
   context: Now
@@ -135,7 +135,7 @@ export const unitsToReplace = Effect.fnUntraced(function* (
   })
 })
 
-/** Number of units to replace in each opportunity, by id; absent if none. */
+/** Number of units to replace by opportunity id; absent if none. */
 export const countToReplace = Effect.fnUntraced(function* (ids: ReadonlyArray<number>, context: Now) {
   const { levels, opportunities: states } = yield* loadAllocated(ids)
   return new Map(states.map((one) => [one.header.id, brokenUnits(one, levels, context).length]))

@@ -35,9 +35,9 @@ import { edit, one, path, read, version } from "../tables/paths.ts"
 import { itemResource, versionResource } from "../state/resources.ts"
 import * as Shown from "../../../kernel/lists/answer-schema.ts"
 
-// How two versions of a quote differ, line by line (rules/opportunities 13).
+// Compares two quote versions line by line (rules/opportunities 13).
 
-/** The fields of a line that are compared, as answers name them. */
+/** The compared fields of a line, as named in responses. */
 const compared = [
   "name",
   "description",
@@ -57,14 +57,14 @@ const compared = [
 interface VersionLines {
   readonly version: VersionRow
   readonly lines: ReadonlyArray<ItemRow>
-  /** The same lines in the same order, as answers show them. */
+  /** The same lines, in the same order, as in responses. */
   readonly shown: ReadonlyArray<JsonObject>
 }
-/** Copies of a line in later versions share the id of the line they go back to. */
+/** The id of the original line, which all its copies in later versions share. */
 const originOf = (line: ItemRow): number => line.origin_item_id ?? line.id
 
 /**
- * `added`: lines only the target has; `removed`: only the source; `changed`: lines of both that differ, field by field.
+ * `added`: lines only in the target; `removed`: only in the source; `changed`: in both but different, field by field.
  */
 const versionDiff = (source: VersionLines, target: VersionLines) => {
   const byOrigin = ({ lines, shown }: VersionLines) =>

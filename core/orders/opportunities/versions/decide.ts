@@ -1,4 +1,4 @@
-/** Rules of quote versions: make, activate, send, answer, relabel and delete them (rules/opportunities 13). */
+/** Rules of quote versions: create, activate, send, answer, relabel, delete (rules/opportunities 13). */
 import { Result } from "effect"
 import type { DecideContext, Decided } from "../../../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../../kernel/events/event-type.ts"
@@ -22,11 +22,11 @@ export const draft = 0,
   accepted = 2,
   declined = 3,
   superseded = 4
-/** Neither answered nor superseded. */
+/** Whether the version is neither answered nor superseded. */
 const isOpen = ({ status }: VersionRow): boolean => status === draft || status === sent
 const refuse = (text: string, field = "state"): Result.Result<never, Rejection> => reject(field, text)
 
-/** More than one version still counts (rules/opportunities 0). */
+/** Whether several versions are not superseded (rules/opportunities 0). */
 const hasAlternatives = (versions: ReadonlyArray<VersionRow>): boolean =>
   versions.filter(({ status }) => status !== superseded).length > 1
 const supersededBy = (version: VersionRow, by: number): NewEvent =>
@@ -43,7 +43,7 @@ interface NewVersion {
   readonly notes?: string | null
   readonly source_version_id?: number | null
 }
-/** 422 where the settings allow no further version, or no further alternative. */
+/** 422 if the settings allow no further version or alternative. */
 const withinLimits = (
   { opportunity: { header }, versions }: DecisionState,
   version_type: number,
@@ -58,7 +58,7 @@ const withinLimits = (
     : Result.succeed(undefined)
 }
 
-/** The version whose lines are copied: the active one unless the request names another; none for the first. */
+/** The version to copy lines from: the requested or the active one; undefined for the first version. */
 const sourceOf = (
   { opportunity: { header }, versions }: DecisionState,
   requested_id: number | null | undefined
@@ -69,7 +69,7 @@ const sourceOf = (
     : Result.succeed(source)
 }
 
-/** A line of the new version, where nothing is dispatched yet. It remembers the line it goes back to. */
+/** Copies a line to a new version, with nothing dispatched and the id of its original line. */
 const copyOf = (line: ItemRow, version_id: number, context: DecideContext): ItemRow => ({
   ...line,
   id: context.id(opportunity_items),
@@ -104,8 +104,8 @@ const newVersionRow = (
 })
 
 /**
- * The next version, active at once. The first adopts the lines there are; a later one copies those of its source (the
- * active version unless named). A revision supersedes its source, unless that was answered already.
+ * Creates the next version and activates it. The first adopts the existing lines; later ones copy those of their source
+ * (by default the active version). A revision supersedes its source unless that is answered.
  */
 export const createVersion = (state: DecisionState, body: NewVersion, context: DecideContext): Decided =>
   Result.gen(function* () {
@@ -145,7 +145,7 @@ export const createVersion = (state: DecisionState, body: NewVersion, context: D
     }
   })
 
-/** The opportunity with another version active: its lines are shown, counted and take stock. */
+/** The opportunity with another active version, whose lines are displayed, charged and take stock. */
 const withActive = (opportunity: Opportunity, version_id: number): Opportunity => ({
   ...withHeader(opportunity, { active_version_id: version_id }),
   lines: opportunity.lines.map((line) => ({ ...line, is_live: line.version_id === version_id }))
@@ -153,7 +153,7 @@ const withActive = (opportunity: Opportunity, version_id: number): Opportunity =
 const activated = (header: OpportunityRow, version_id: number, recalculated: Recalculated): NewEvent =>
   versionActivated(header, version_id, versionTotals(recalculated.opportunity.header))
 
-/** Totals, lines and demands follow. A version that is active already changes nothing. */
+/** Activates a version and updates totals, lines and demands; no effect if it is active. */
 export const activateVersion = (state: DecisionState, version: VersionRow, context: DecideContext): Decided =>
   Result.gen(function* () {
     const { header } = state.opportunity
@@ -168,7 +168,7 @@ export const activateVersion = (state: DecisionState, version: VersionRow, conte
     return { events: [activated(header, version.id, recalculated), ...recalculated.events], result: { id: version.id } }
   })
 
-/** A rule that gives a version another status, from one of the statuses `from`. 422 on `state` otherwise. */
+/** Makes a rule that changes a version's status, if it is one of `from`; otherwise 422 on `state`. */
 const changeStatusFrom =
   (name: "version_sent" | "version_accepted" | "version_declined", from: ReadonlyArray<number>, verb: string) =>
   (state: DecisionState, version: VersionRow, set: Partial<VersionRow>): Decided =>
@@ -193,7 +193,7 @@ export const relabelVersion = (state: DecisionState, version: VersionRow, label:
     return { events, result: { id: version.id } }
   })
 
-/** Not for the active version or the only one. Its lines are removed, and the versions it superseded are open again. */
+/** Removes a version's lines and reopens those it superseded. Refused for the active or only version. */
 export const deleteVersion = (
   state: DecisionState,
   version: VersionRow,
@@ -247,8 +247,8 @@ export const deleteVersion = (
   })
 
 /**
- * On conversion to an order the newest accepted version, else the active one, is confirmed: it becomes the active one,
- * and the versions that are still open are superseded.
+ * On conversion to an order, confirms the newest accepted version, else the active one: it becomes active, and open
+ * versions are superseded.
  */
 export const confirmVersion = (
   state: DecisionState,

@@ -1,4 +1,4 @@
-/** Waiting lines in answers, and how they leave the list (rules/availability 9). */
+/** Waiting lines in responses, and leaving the list (rules/availability 9). */
 import { Effect, Result } from "effect"
 import * as Shown from "../../../kernel/lists/answer-schema.ts"
 import { command, type Endpoint, get, type Input } from "../../../kernel/endpoints/endpoint.ts"
@@ -20,7 +20,7 @@ import { demandSettings, demandsOf, hasShortageCheck, isHoldingStock, linesTakin
 import { draft, order } from "../tables/statuses.ts"
 import type { LeaveReason } from "../events/waiting.ts"
 
-// Reads queues of the waiting list: a fixed number of queries, however many wait.
+// Loads queues of the waiting list, in a fixed number of queries.
 
 interface Now {
   readonly settings: Settings
@@ -33,7 +33,7 @@ interface Rows {
   readonly stocked: ReadonlyMap<number, StockedProduct>
 }
 
-/** The line's present demand, or the reason why it no longer waits. */
+/** The line's current demand, or the reason why it no longer waits. */
 const wanted = (
   row: WaitRow,
   { header, line }: Rows,
@@ -67,7 +67,7 @@ const queuedOf = (row: WaitRow, rows: Rows, context: Now): Queued => {
   }
 }
 
-/** All lines waiting for these products, at any store, with the present availability. */
+/** All lines waiting for these products, at any store, with current availability. */
 export const lookAtWaiting = Effect.fnUntraced(function* (
   product_ids: ReadonlyArray<number>,
   context: Now
@@ -121,7 +121,7 @@ export const waitingShown = Shown.objects({
 })
 type Waiting = Shown.ValueShown<typeof waitingShown>[number]
 
-/** Lines of the opportunity that wait, each with its place among all that wait for the same goods at its time. */
+/** Waiting lines of the opportunity, with their positions among lines that wait for the same goods at that time. */
 export const waitingOf = Effect.fnUntraced(function* (
   opportunity_id: number,
   context: Pick<Input, "now" | "settings">

@@ -1,4 +1,4 @@
-/** Lines are put on the waiting list and taken off it (rules/availability 9). */
+/** Rules for adding lines to the waiting list and removing them (rules/availability 9). */
 import { Result } from "effect"
 import type { LineAvailability, LineRequest, LineShortage } from "../../availability/rules/line.ts"
 import { lineAvailability } from "../../availability/rules/line.ts"
@@ -10,16 +10,16 @@ import { type ActiveDemand, activeDemand, type Demand } from "../../availability
 import type { AvailabilitySnapshot } from "../../availability/rules/snapshot.ts"
 import type { NewEvent } from "../../../kernel/events/event-type.ts"
 
-/** A line that is short, and how many pieces it asks for in all. */
+/** A short line, and its total requested quantity. */
 interface Short {
   readonly shortage: LineShortage
   readonly requested_quantity: number
 }
 export interface Join {
   readonly short: ReadonlyArray<Short>
-  /** Rows of the opportunity's lines. */
+  /** Waiting list rows of the opportunity's lines. */
   readonly rows: ReadonlyArray<WaitRow>
-  /** Absent: every line that is short and does not wait yet. */
+  /** Absent: all short lines that do not wait yet. */
   readonly line_ids: ReadonlyArray<number> | undefined
   readonly note: string | null
 }
@@ -47,13 +47,13 @@ const pick = ({ line_ids, rows, short }: Join): Result.Result<ReadonlyArray<Shor
     return picked
   })
 
-/** 422 on `shortages` where nothing is left to wait for, on `lines.N.opportunity_item_id` for one that cannot wait. */
+/** 422 on `shortages` if no line is left to add, on `lines.N.opportunity_item_id` for one that cannot wait. */
 export const joinWaiting = (opportunity_id: number, join: Join, context: DecideContext): Decided =>
   Result.gen(function* () {
     const picked = yield* pick(join)
     const told = new Map(join.rows.map((row) => [row.opportunity_item_id, row]))
     const events = picked.flatMap(({ requested_quantity, shortage }) => {
-      // Notified once and short again: the line moves to the end of the queue.
+      // A line that was notified and is short again moves to the end of the queue.
       const before = told.get(shortage.opportunity_item_id)
       const { ends_at, opportunity_item_id, product_id, shortfall, starts_at, store_id } = shortage
       const joined = waitJoined.make({
@@ -77,7 +77,7 @@ export const joinWaiting = (opportunity_id: number, join: Join, context: DecideC
     return { events, result: { id: opportunity_id } }
   })
 
-/** 422 on `opportunity_item_ids` where a line named, or all of them, are not on the list. */
+/** 422 on `opportunity_item_ids` if a named line is not on the list, or the list has none. */
 export const leaveWaiting = (
   opportunity_id: number,
   rows: ReadonlyArray<WaitRow>,
@@ -94,18 +94,18 @@ export const leaveWaiting = (
     return { events: going.map((row) => leaves(row, "asked")), result: { id: opportunity_id } }
   })
 
-// Decides which of the lines waiting for the same goods are notified when these become free (rules/availability 9).
-// Each line is judged as if those behind it needed nothing, and those before it all of their demand.
+// Decides which waiting lines to notify when goods become available (rules/availability 9). Each line is judged as if
+// those behind it demanded nothing, and those before it their full quantity.
 
-/** A row of the list, and its line as it is now. */
+/** A row of the list with its line's current state. */
 export interface Queued {
   readonly row: WaitRow
-  /** Undefined where it waits for nothing any more, for `gone`. */
+  /** Undefined if it no longer waits; `gone` is the reason. */
   readonly line: (LineRequest & { readonly store_id: number }) | undefined
   readonly gone: LeaveReason
-  /** Its opportunity holds stock. */
+  /** Whether its opportunity holds stock. */
   readonly holds: boolean
-  /** The line's demand, actual or as if its opportunity held stock. */
+  /** The line's demands, actual or as if its opportunity held stock. */
   readonly demands: ReadonlyArray<Demand>
 }
 export interface Looked {
@@ -116,8 +116,8 @@ export interface Looked {
 const rank = ({ holds, row }: Queued): number => (holds ? 0 : row.status === "matched" ? 1 : 2)
 const order = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0)
 /**
- * Orders before quotations, since orders are promises; then lines already notified; then by waiting time; then by start
- * of hire.
+ * Queue order: orders before quotations, since orders are binding; then notified lines; then by waiting time; then by
+ * start of hire.
  */
 const inQueue = (one: Queued, other: Queued): number =>
   rank(one) - rank(other) ||
@@ -125,7 +125,7 @@ const inQueue = (one: Queued, other: Queued): number =>
   order(one.row.starts_at, other.row.starts_at) ||
   one.row.id - other.row.id
 
-/** A snapshot to which the demands of one line after the other are added. */
+/** A snapshot to which lines' demands are added one by one. */
 const growing = (
   base: AvailabilitySnapshot,
   without: ReadonlySet<number>
@@ -150,7 +150,7 @@ const growing = (
   }
 }
 
-/** Each of a store's queues from its beginning. Rows of other stores are left out. */
+/** Evaluates a store's queues from the start; rows of other stores are skipped. */
 const looksAt = (snapshot: AvailabilitySnapshot, queue: ReadonlyArray<Queued>): ReadonlyArray<Looked> => {
   const lines = queue.flatMap(({ line }) => (line === undefined ? [] : [line.id]))
   const now = growing(snapshot, new Set(lines))
@@ -188,8 +188,8 @@ const changedOf = (row: WaitRow, found: LineAvailability) => {
 }
 
 /**
- * The event for a checked line. A line edited so that it is no longer short leaves without notification, as its editor
- * knows.
+ * The event for an evaluated line. A line edited so that it is no longer short leaves without notification, as its
+ * editor knows.
  */
 const eventOf = ({ found, queued: { gone, holds, row } }: Looked, now: string): NewEvent | undefined => {
   if (found === undefined) return leaves(row, gone)
@@ -197,7 +197,7 @@ const eventOf = ({ found, queued: { gone, holds, row } }: Looked, now: string): 
   if (found.has_shortage) return set && waitChanged.make({ id: row.id, opportunity_id: row.opportunity_id, set })
   return set === undefined ? matches(row, now, !holds) : leaves(row, "changed")
 }
-/** The events for the complete queue, each with its opportunity. */
+/** Events for all queues, each with its opportunity. */
 export const settleQueue = (
   looked: ReadonlyArray<Looked>,
   now: string
