@@ -175,9 +175,7 @@ export interface Common<P extends Params, B extends Fields> {
   readonly public: boolean
   /** Query parameters read in addition to a body. */
   readonly query: Fields
-  /**
-   * Public endpoints only: skips the rate limit for addresses with failed sign-ins, and reads no settings. For health.
-   */
+  /** Public endpoints only, such as health: no rate limit after failed sign-ins, and no settings are read. */
   readonly unlimited: boolean
   /** Maximum body length in bytes; by default the server's limit for JSON. */
   readonly body_max: number | undefined
@@ -208,10 +206,7 @@ export interface Common<P extends Params, B extends Fields> {
    * what the user saw, as others may change the row before the server decides.
    */
   readonly seen: { readonly [field: string]: string }
-  /**
-   * Commands only: the list or quantity by which a refused command can be split: one part is accepted, the rest sent
-   * again.
-   */
+  /** Commands only: the list or quantity by which a refused command is split: one part is accepted, the rest resent. */
   readonly split_by: string | undefined
   /** Commands only: finds rows to use instead of the one in the body that caused the refusal. */
   readonly alternatives: Alternatives | undefined

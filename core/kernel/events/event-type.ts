@@ -208,7 +208,7 @@ export type DataOf<E> = E extends EventType<infer Data, infer _Made> ? Data : ne
 export interface EventOf<Data> extends Omit<NewEvent, "data"> {
   readonly data: Data
 }
-/** Whether an event is of this type, which also tells the type of its data. */
+/** Whether an event is of this type; if so, its data has the type that the declaration gives. */
 export const isEventOf = <Data, Made>(
   kind: EventType<Data, Made>,
   event: Pick<NewEvent, "type" | "stream"> & { readonly data: unknown }

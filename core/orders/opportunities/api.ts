@@ -177,7 +177,7 @@ const list = get(path, {
 const show = get(`${path}/{id}`, {
   answer: {
     ...opportunityShown,
-    explanation: Shown.optional(Shown.objects(stepShown, { describe: "With explain=1" }))
+    explanation: Shown.optional(Shown.objects(stepShown, { describe: "Explanation of each figure, with explain=1" }))
   },
   name: "opportunities.show",
   summary: "Show one opportunity",

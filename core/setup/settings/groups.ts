@@ -17,7 +17,7 @@ export const settingGroups = {
     base_currency: text({ default: "GBP", format: "currency", max: 3, required: true }),
     timezone: text({ default: "UTC", format: "zone", max: 64, required: true }),
     locale: text({ default: "en-GB", max: 10 }),
-    fiscal_year_start: integer({ default: 1, min: 1, max: 12, describe: "Month" }),
+    fiscal_year_start: integer({ default: 1, min: 1, max: 12, describe: "First month, 1 to 12" }),
     email: text({ nullable: true, format: "email" }),
     phone: text({ nullable: true, max: 50 }),
     website: text({ nullable: true, format: "url", max: 2048 }),
@@ -71,7 +71,7 @@ export const settingGroups = {
     }),
     credit_limit_policy: choice(promise_policies, {
       default: "warn",
-      describe: "Same, for orders above the customer's credit limit"
+      describe: "For orders above the credit limit: block refuses, warn adds a warning, allow does neither"
     })
   },
   availability: {
@@ -93,7 +93,7 @@ export const settingGroups = {
       max: span_days_ceiling,
       describe: "Longest range of a calendar, chart, shortage list or plan, in days"
     }),
-    overdue_check_interval: integer({ default: 60, min: 1, max: 1440, describe: "Minutes" })
+    overdue_check_interval: integer({ default: 60, min: 1, max: 1440, describe: "Interval in minutes" })
   },
   scheduling: {
     day_starts_at: text({ default: "09:00", format: "time", max: 5, required: true }),
@@ -156,7 +156,7 @@ export const settingGroups = {
     usage_retention_months: integer({ default: 25, min: 2, max: 120, describe: "Retention of call totals, in months" }),
     ip_addresses: choice(
       { shortened: "Without the last part, which identifies a machine", full: "Whole", none: "Not at all" },
-      { default: "shortened", describe: "Storage of callers' IP addresses" }
+      { default: "shortened", describe: "Part of callers' IP addresses to store" }
     )
   },
   action_log: { retention_months: integer({ default: 12, min: 1, max: 1200 }) }

@@ -48,7 +48,7 @@ export const calendarShown = {
     products: Shown.objects({
       product_id: integer(),
       product_name,
-      is_kit: Shown.optional(boolean({ describe: "With include_kits" })),
+      is_kit: Shown.optional(boolean({ describe: "Whether it is a kit; with include_kits" })),
       days: Shown.objects({ date: date(), available: integer(), has_shortage: boolean(), pending_checkin: integer() })
     })
   })

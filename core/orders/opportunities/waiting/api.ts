@@ -111,7 +111,7 @@ export const waitingShown = Shown.objects({
   store_id: integer(),
   quantity: integer({ describe: "Quantity short when it began to wait" }),
   requested_quantity: integer({ describe: "Quantity requested; the line is notified when all of it is available" }),
-  free_quantity: integer({ describe: "Quantity of that available now for this line" }),
+  free_quantity: integer({ describe: "Quantity available now for this line" }),
   position: integer({ describe: "Position in the queue for the product and dates; 1 is notified first" }),
   starts_at: timestamp(),
   ends_at: timestamp(),
