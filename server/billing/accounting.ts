@@ -1,4 +1,4 @@
-/** Exports to accounting programs: read in pages, and marked once written down. */
+/** Exports to accounting programs: records are read in pages and marked as exported once written. */
 import { boolean, choice, integer, list, text, timestamp } from "../../core/kernel/fields/field.ts"
 import { insert, plainTable } from "../../core/kernel/tables/table.ts"
 import { Effect, Result, Schema } from "effect"
@@ -31,7 +31,7 @@ export const accounting_exports = plainTable(
   "accounting_exports",
   "key",
   {
-    /** `invoices/42`: a kind and an id. */
+    /** Kind and id of the record, such as `invoices/42`. */
     key: text({ max: 40 }),
     exported_at: timestamp()
   },
@@ -46,7 +46,7 @@ interface Asked {
   readonly after_id: number
   readonly again: boolean
 }
-/** Kinds of records, and when each counts. Never-exported voided invoices produce no postings. */
+/** Table, date column and condition of each kind of record. Never-exported voided invoices produce no postings. */
 const selected: {
   readonly [K in PostedKind]: { readonly table: string; readonly at: string; readonly where: string }
 } = {
@@ -114,7 +114,7 @@ const postedOf = Effect.fnUntraced(function* (kind: PostedKind, ids: ReadonlyArr
   })
 })
 
-/** Current names, by which an accounting program knows its customers. */
+/** Current names of members by id, by which an accounting program identifies its customers. */
 const namesOf = Effect.fnUntraced(function* (ids: ReadonlyArray<number>) {
   const unique = [...new Set(ids)]
   const rows = byId(yield* Store.getMany(members, unique))

@@ -49,7 +49,7 @@ import { toldPayments } from "./told-payments.ts"
 
 type Errors = { [field: string]: ReadonlyArray<string> }
 
-/** The settings a call would change, if it changes those of invoices. */
+/** Changed invoice settings in a call; undefined if it changes none. */
 const invoicingGiven = ({ endpoint, params, request }: ServerCall): JsonObject | undefined => {
   if (endpoint.name !== "settings.update" || params["group"] !== "invoicing" || !isJsonObject(request.body))
     return undefined
@@ -121,7 +121,7 @@ const checkLogo = Effect.fnUntraced(function* (given: JsonObject, errors: Errors
 
 // The durable job that draws an invoice and hands it to the mail queue (rules/billing 1.3).
 
-/** As given, else from the layout or the settings, else the default. */
+/** Subject and text of the mail: as given, else from the layout or the settings, else the default. */
 const textsOf = Effect.fnUntraced(function* (mail: InvoiceMail, prepared: PreparedDocument) {
   if (mail.subject !== null && mail.message !== null) return { subject: mail.subject, text: mail.message }
   const filled = yield* filledMail(prepared)
@@ -161,7 +161,7 @@ const invoiceMailOffer = (mail: InvoiceMail): JobOffer<InvoiceMail> =>
 
 const at_once = 100
 
-/** Invoices possibly overdue by some zone's day, and not yet notified. */
+/** Ids of invoices that may be overdue in some time zone and are not yet recorded as overdue. */
 const candidates = Effect.fnUntraced(function* (now: string) {
   const { sql } = yield* Store
   const rows = yield* sql<{ id: number | string }>`
@@ -170,7 +170,7 @@ const candidates = Effect.fnUntraced(function* (now: string) {
   return rows.map(({ id }) => Number(id))
 })
 
-/** Zones by store; null is the company's. */
+/** Returns the time zone of a store, by id; null gives the company's. */
 const zones = Effect.gen(function* () {
   const settings = yield* (yield* CommandRuntime).settings
   const company = settingText(settings, "company", "timezone")
@@ -178,7 +178,7 @@ const zones = Effect.gen(function* () {
   return (store_id: number | null): string => zoneOf((store_id === null ? undefined : own.get(store_id)) || company)
 })
 
-/** Records overdue invoices, checked again under lock, as a payment may be in progress. */
+/** Records overdue invoices, checked again under lock, as a payment may be in progress; returns their number. */
 const tell = Effect.fnUntraced(function* (ids: ReadonlyArray<number>, now_millis: number) {
   const runtime = yield* CommandRuntime
   yield* lockStreams(ids.map(invoiceStream))
@@ -239,7 +239,7 @@ const carried = (
       )
     : Effect.succeed({})
 
-/** `name` has plain signs only. */
+/** The PDF response. `name` has plain ASCII characters only. */
 const answerOf = (name: string, bytes: Uint8Array): Answer<never> => ({
   status: 200,
   content: { type: "application/pdf", text: bytes },
@@ -250,7 +250,7 @@ const answerOf = (name: string, bytes: Uint8Array): Answer<never> => ({
   }
 })
 
-/** The same pages as its document, with later payments. */
+/** The PDF with the same pages as the document of an invoice, and payments made later. */
 const pdfOf = Effect.fnUntraced(function* (
   source: Omit<DocumentSource, "store_id" | "document_number">,
   settings: Settings,

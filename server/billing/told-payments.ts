@@ -31,19 +31,19 @@ const nobody: Viewer = {
 }
 const givenUp = (message: string): GivenUp => new GivenUp({ message })
 
-/** By number, which a proforma's may equal; else by id. */
+/** The invoice with this number, else with this id. A proforma may have an invoice's number and is skipped. */
 const invoiceNamed = Effect.fnUntraced(function* (named: string) {
   const found = (yield* Store.find(invoices, { number: named })).find(
     ({ deleted_at, type }) => deleted_at === null && type !== "proforma"
   )
   if (found !== undefined) return found
-  // A number with zeros before it is none of ours, and no id.
+  // Numbers with leading zeros are no ids.
   if (!/^[1-9]\d{0,14}$/.test(named)) return undefined
   const row = yield* Store.get(invoices, Number(named))
   return row?.deleted_at === null ? row : undefined
 })
 
-/** Under the invoice's lock, so that two deliveries, or a delivery and a person, wait for each other. */
+/** Locks and reads the invoice, so that concurrent deliveries and users' payments wait for each other. */
 const locked = Effect.fnUntraced(function* (invoice_id: number) {
   yield* lockStreams([invoiceStream(invoice_id)])
   return yield* Store.get(invoices, invoice_id)
@@ -90,7 +90,7 @@ const reasonOf = ({ errors, message }: Rejection): string => Object.values(error
 const textOf = (minor: number, currency: string): string => `${formatMoney(minor, currency)} ${currency}`
 const nameOf = ({ id, number }: InvoiceRow): string => `invoice ${number ?? id}`
 
-/** Two providers may use one id for two payments: one that differs from the recorded payment is no copy of it. */
+/** Result text if the payment is recorded already. Gives up if the recorded payment with its id has other data. */
 const recordedAlready = Effect.fnUntraced(function* (
   { amount, currency, invoice, payment_id }: ToldPayment,
   known: PaymentRow

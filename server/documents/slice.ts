@@ -43,7 +43,7 @@ import { document_link_pins, document_link_tries, PublicCall } from "./links/pub
 type Errors = { [field: string]: ReadonlyArray<string> }
 const places = [...text_places, ...mail_places]
 
-/** Middleware for calls that save a layout. Callers without permission, or without a layout, are refused first. */
+/** Middleware for calls that save a layout. Checks permission first, then the layout's texts and logo. */
 const checkedLayouts = (call: ServerCall, next: ServerEndpoint<Answer>): ServerEndpoint<Answer> => {
   const { name } = call.endpoint
   const { body } = call.request
@@ -52,7 +52,7 @@ const checkedLayouts = (call: ServerCall, next: ServerEndpoint<Answer>): ServerE
     : next
 }
 
-/** The layout as it would be; undefined where its row is gone or its type is none, which is answered without us. */
+/** The layout as it will be saved; undefined if its row or type does not exist, which the endpoint itself rejects. */
 const layoutAfter = Effect.fnUntraced(function* ({ endpoint, params }: ServerCall, body: JsonObject) {
   const row =
     endpoint.name === "document_layouts.create" ? undefined : yield* Store.get(document_layouts, Number(params["id"]))
@@ -128,9 +128,9 @@ const oneDocument = Schema.Struct({ document_id: Schema.Int })
 type OneDocument = typeof oneDocument.Type
 const someDocuments = Schema.Struct({ document_ids: Schema.Array(Schema.Int) })
 
-/** Rendering cannot exhaust the server: its threads have a memory limit. */
+/** Shutdowns do not count as failed attempts: drawing cannot crash the server, as its threads have a memory limit. */
 const harmless = { counts_broken_off: false } as const
-/** Loaded with the first document, as most importers render none. */
+/** Loaded with the first document, as most importers of this module draw none. */
 const drawing = Effect.promise(() => import("./papers/drawing.ts"))
 const drawOrFail = (
   id: number,
@@ -139,7 +139,7 @@ const drawOrFail = (
 const recordFailed = (id: number, error: string) => Effect.flatMap(drawing, (it) => it.recordFailed(id, error, true))
 const ended = ({ document_id }: OneDocument, error: string) => recordFailed(document_id, error)
 
-/** Background documents are drawn one at a time. */
+/** Serialises the drawing of background documents. */
 const alone = Semaphore.makeUnsafe(1)
 
 const waited_for = jobKind({
@@ -150,7 +150,7 @@ const waited_for = jobKind({
   data: oneDocument,
   attempts_max: 3,
   waits_seconds: [1, 3],
-  // How many are drawn at the same time the threads decide, by how long they are.
+  // The drawing threads limit concurrency further, by the length of the documents.
   at_a_time: 8,
   run: ({ document_id }, { is_last, job_id }) =>
     drawOrFail(document_id, { job_id, waits: !is_last, is_waited_for: true }),
@@ -221,7 +221,10 @@ const restored = Effect.fnUntraced(function* ({ params, request: { query } }: Se
   const { pdfThere } = yield* Effect.promise(() => import("./papers/snapshot.ts"))
   yield* pdfThere(row)
 })
-/** A document that cannot be drawn again is answered like any lost file. */
+/**
+ * Middleware of file downloads that draws a missing PDF again. If that fails, the response is that for any missing
+ * file.
+ */
 const drawMissing = (call: ServerCall, next: ServerEndpoint<Answer>): ServerEndpoint<Answer> =>
   call.endpoint.name !== showFile.name
     ? next
@@ -235,10 +238,10 @@ const drawMissing = (call: ServerCall, next: ServerEndpoint<Answer>): ServerEndp
 // A request for a document (not for a job) waits until it is drawn: after its transaction, so that it blocks no other
 // request. The job continues if the client hangs up.
 
-/** Commits of other servers are notified, but not reliably. */
+/** Poll interval, as notices of other servers' commits may be lost. */
 const look_millis = 1_000
 
-/** The row once it is no longer pending; undefined when that takes too long. */
+/** The row once it is no longer pending; none if that takes longer than a request waits. */
 const onceDrawn = Effect.fnUntraced(function* (id: number) {
   const { onCommit } = yield* serverContext
   const committed = Latch.makeUnsafe(false)
@@ -256,7 +259,7 @@ const onceDrawn = Effect.fnUntraced(function* (id: number) {
   )
 })
 
-/** Why it could not be drawn: for a permanent or a temporary reason. */
+/** The rejection for a failed document: 503 if a retry may succeed, else 422. */
 const refusalOf = Effect.fnUntraced(function* (row: DocumentRow): Store.Reads<Rejection> {
   const error = row.error ?? "It could not be drawn."
   const [event] = yield* Store.find(
@@ -269,7 +272,7 @@ const refusalOf = Effect.fnUntraced(function* (row: DocumentRow): Store.Reads<Re
     : invalidField("document", `It cannot be drawn: ${error}`)
 })
 
-/** The document an answer shows as pending still. */
+/** Id of the document in an answer that is still pending; undefined if there is none. */
 const pendingIn = ({ body, status }: Answer): number | undefined => {
   const shown = isJsonObject(body) ? body["document"] : undefined
   return status === 201 && isJsonObject(shown) && shown["status"] === "pending" ? Number(shown["id"]) : undefined
@@ -301,8 +304,8 @@ const answerOnceDrawn = Effect.fnUntraced(function* (call: ServerCall, answer: A
 })
 
 /**
- * Middleware around the idempotency layer as well, which stores the final answer once it is known. Until then a
- * repeated request waits as well.
+ * Middleware outside the idempotency layer, which stores the final answer once it is known. Until then a repeated
+ * request waits as well.
  */
 const waitForDocument = (call: ServerCall, next: ServerEndpoint<Answer>): ServerEndpoint<Answer> =>
   call.endpoint.name !== generate.name
@@ -323,5 +326,5 @@ export const documentsServerSlice: ServerSlice = {
   jobs: [...drawing_jobs, drawCertificate, mailDocument],
   processes: [...drawing_processes, certificateFollows]
 }
-/** Placed before the idempotency layer: waiting starts after the command was recorded. */
+/** Listed before the idempotency layer: waiting starts after the command was recorded. */
 export const documentAnswersSlice: ServerSlice = { name: "document_answers", around: waitForDocument }

@@ -1,6 +1,6 @@
 /**
- * Removes content that no row has named for a day. Nothing waits for the store while it does so: content to be removed
- * is marked first, and from then on neither named by a row nor taken for stored (`keep.ts`), until it is gone.
+ * Removes content that no row has referenced for a day, without blocking the store: content is first marked, and from
+ * then on cannot be referenced or reused (`keep.ts`) until it is gone.
  */
 import { Clock, Effect, Stream } from "effect"
 import { chunked, quote } from "../../core/kernel/store/statement.ts"
@@ -16,7 +16,7 @@ import type { DeviceFilesShape } from "../../sync/server/tables.ts"
 import { filesUnavailable, keepContent } from "./keep.ts"
 import { blobs } from "./downloads.ts"
 
-// Files by uuid: the rows of every table that names files.
+// Finds files by uuid, in the rows of every table that references files.
 
 export interface NamedFile {
   readonly sha256: string
@@ -32,10 +32,10 @@ type Tables = Pick<Catalogue, "tables" | "server_tables">
 export const fileTables = ({ tables, server_tables }: Tables): ReadonlyArray<FileTable> =>
   [...tables, ...server_tables].flatMap((table) => (table.file === undefined ? [] : [{ table, file: table.file }]))
 
-/** A row that is marked as deleted names nothing any more. */
+/** SQL condition: whether a row references its file. Rows marked as deleted do not. */
 export const isCurrent = (table: Table): string => ("deleted_at" in table.columns ? "deleted_at is null" : "1 = 1")
 
-/** The file of this uuid, or undefined where no row names it. */
+/** The file with this uuid; undefined if no row references it, or it has expired. */
 export const fileOf = Effect.fnUntraced(function* (
   catalogue: Tables,
   uuid: string,
@@ -54,11 +54,11 @@ export const fileOf = Effect.fnUntraced(function* (
 })
 
 const kept_unreferenced_millis = 86_400_000
-/** By then a process that began to remove content has finished or died. */
+/** Time after which an interrupted removal is repeated: the process that began it has finished or died. */
 const removal_millis = 3_600_000
 const at_a_time = 500
 
-/** Whether any row names the blob of the outer statement. */
+/** SQL condition: whether any row references the blob of the outer statement. */
 const isNamed = (catalogue: Catalogue): string =>
   `(${fileTables(catalogue)
     .map(
@@ -68,7 +68,7 @@ const isNamed = (catalogue: Catalogue): string =>
     )
     .join(" or ")})`
 
-/** One pass, as of an instant. Answers how many blobs were removed. */
+/** Marks and removes unreferenced content as of an instant; returns the number of removed blobs. */
 export const collectFiles = Effect.fnUntraced(function* (
   now_millis: number
 ): Effect.fn.Return<number, Failure | BlobStoreFailure, Store | CommandRuntime> {
@@ -80,7 +80,7 @@ export const collectFiles = Effect.fnUntraced(function* (
   yield* sql`
     update blobs set unreferenced_since = ${now} where unreferenced_since is null and state = 'kept'
     and not ${named}`
-  // Rows that were not recorded by a command: a journal that was brought in.
+  // Rows that no command recorded, from an imported journal, may reference content too.
   yield* sql`
     update blobs set unreferenced_since = null where unreferenced_since is not null and state = 'kept'
     and ${named}`
@@ -102,7 +102,7 @@ export const collectFiles = Effect.fnUntraced(function* (
   }
 })
 
-/** Content in the store that no row of `blobs` knows, from a database older than its files: known from now on. */
+/** Adds rows to `blobs` for content in the store without one, such as after the database was restored from a backup. */
 export const findUnknown = Effect.fnUntraced(function* (
   blobs: BlobStore,
   now_millis: number
@@ -131,7 +131,7 @@ export const findUnknown = Effect.fnUntraced(function* (
   )
 })
 
-/** The hour in which the complete store is compared with its rows. */
+/** UTC hour in which the complete store is compared with its rows. */
 const comparing_hour = 3
 
 export const collectWork = timedWork({
@@ -149,13 +149,13 @@ export const collectWork = timedWork({
     })
 })
 
-// Where files of devices are kept until their commands name them.
+// Storage for devices' files until their commands reference them.
 
 export const deviceFiles: DeviceFilesShape = {
   present: (sha256) =>
     Effect.gen(function* () {
       const rows = yield* Store.getMany(blobs, sha256)
-      // A file due for removal counts as missing, so that it is sent again before a command names it.
+      // Content close to its removal counts as missing, so that the device sends it again.
       const fresh = instantOf((yield* Clock.currentTimeMillis) - kept_unreferenced_millis / 2)
       const stays = rows.filter(
         ({ state, unreferenced_since }) =>

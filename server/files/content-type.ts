@@ -1,6 +1,8 @@
-/** Detects a file's type by its first bytes alone: nothing is unpacked, and no size stated in it is trusted. */
+/** Detects a file's type by its first bytes. Nothing is unpacked, and no size stated inside is trusted. */
 
-/** Enough for every signature `file-type` knows by position; more would only be unpacked to look further inside. */
+/**
+ * Number of first bytes read: all signatures that `file-type` finds by position. With more it would unpack archives.
+ */
 export const sample_bytes = 8_192
 const unknown_type = "application/octet-stream"
 
@@ -10,21 +12,21 @@ export const typeOfContent = async (sample: Uint8Array): Promise<string> => {
   try {
     return (await fileTypeFromBuffer(head))?.mime ?? (isPlainText(head) ? "text/plain" : unknown_type)
   } catch {
-    // A file cut off in its head.
+    // The file ends within its header.
     return unknown_type
   }
 }
 
-/** Everything up to the blank, but for tabs and ends of lines; and DEL. */
+/** Control characters except tab and line ends. */
 // eslint-disable-next-line no-control-regex
 const control = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/
-/** Pages and drawings, which a browser would execute given their type. */
+/** HTML and SVG, whose scripts a browser would run. */
 const markup = /^\s*<|<\s*(?:!doctype|html|head|body|svg|script|iframe)\b/i
 
-/** Text, CSV, JSON: valid UTF-8 without control characters at the start, and no markup. */
+/** Whether the bytes are plain text (also CSV, JSON): valid UTF-8 without control characters or markup. */
 const isPlainText = (head: Uint8Array): boolean => {
   try {
-    // The last character of a longer file may be cut in two.
+    // A multi-byte character may be cut off at the sample's end.
     const is_cut = head.length === sample_bytes
     const text = new TextDecoder("utf-8", { fatal: true }).decode(head, { stream: is_cut })
     return text.trim() !== "" && !control.test(text) && !markup.test(text)

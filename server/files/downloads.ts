@@ -19,16 +19,16 @@ export const blobs = plainTable(
     sha256: text({ max: 64 }),
     size_bytes: integer({ min: 0, max: Number.MAX_SAFE_INTEGER }),
     mime_type: text({ max: 255 }),
-    /** `storing`: on its way into the store; `removing`: on its way out. In neither may a row name it. */
+    /** `storing`: being written; `removing`: being deleted. Rows may reference only `kept` content. */
     state: choice({ storing: "Storing", kept: "Kept", removing: "Removing" }),
     stored_at: text({ max: 24 }),
-    /** Since when no row names it, or since it came; null while one does. */
+    /** Time since which no row references it, at first that of its arrival; null while one does. */
     unreferenced_since: text({ max: 24, nullable: true })
   },
   { entity: "blob", indexes: [["unreferenced_since"]] }
 )
 
-/** Files made by jobs: exports, sets of labels. They are dropped when their time is over. */
+/** Files created by jobs, such as exports and label sheets; removed when they expire. */
 export const downloads = plainTable(
   "downloads",
   "uuid",
@@ -51,7 +51,7 @@ export const downloads = plainTable(
 )
 export type DownloadRow = RowOf<typeof downloads>
 
-/** The one store that the files of this database are in, by its mark. */
+/** The file store of this database, identified by a mark in the store. One row. */
 export const file_stores = plainTable(
   "file_stores",
   "id",
@@ -66,14 +66,14 @@ interface Download<E, R> {
   readonly name: string
   readonly content: Stream.Stream<Uint8Array, E, R>
   readonly owner_id: number | null
-  /** If known to its creator: text types cannot be detected from content. */
+  /** Media type if the creator knows it: text types cannot be detected from content. */
   readonly mime_type?: string
-  /** For how long; a week unless said. */
+  /** Milliseconds until the file expires; default: a week. */
   readonly kept_millis?: number
 }
 /**
- * Keeps the file for a while. `runtime.file_url(uuid, now)` is its address, good for an hour each time: a job keeps the
- * uuid, never the address.
+ * Stores a file for download. `runtime.file_url(uuid, now)` gives a URL valid for an hour, so jobs store the uuid, not
+ * the URL.
  */
 export const keepDownload = <E, R>({
   name,
@@ -103,8 +103,8 @@ export const keepDownload = <E, R>({
   })
 
 /**
- * Keeps content for a week, in the caller's transaction, for work that was queued and reads it later: whatever named it
- * may have been deleted by then. Refused with 422 `file` where the content is not here.
+ * Keeps content for at least a week, in the caller's transaction, for queued work that reads it after its row may be
+ * deleted. Fails with 422 `file` if the content is not stored.
  */
 export const holdContent = (
   files: ReadonlyArray<Pick<DownloadRow, "sha256" | "name" | "mime_type" | "size_bytes">>

@@ -12,7 +12,7 @@ import { serverContext } from "../ports/server-context.ts"
 import type { BlobMissing, BlobTooLarge, Receiving, StoredBlob } from "../ports/blob-store.ts"
 import { BlobStoreFailure, receiveAll } from "../ports/blob-store.ts"
 
-/** Stores received content. Not within a transaction: others that store the same would wait for its end. */
+/** Stores received content. Not within a transaction, as others that store the same content would wait for its end. */
 export const keepReceived = Effect.fnUntraced(function* (
   { keep }: Receiving,
   blob: StoredBlob
@@ -25,10 +25,7 @@ export const keepReceived = Effect.fnUntraced(function* (
 })
 
 const removal_tries = 50
-/**
- * Protects the content from removal for a day. Waits if it is being removed at this moment; referenced content stays
- * referenced.
- */
+/** Protects content from removal for a day, waiting if it is being removed right now. References are not affected. */
 const announce = (blob: StoredBlob, tries: number): Effect.Effect<void, BlobStoreFailure | SqlError.SqlError, Store> =>
   Effect.gen(function* () {
     const { sql } = yield* Store
@@ -67,7 +64,7 @@ export const keepContent = <E, R>(
   )
 
 /**
- * Before rows that name files are recorded: their content is here and will not be removed, or the command is refused.
+ * Marks content that these row changes reference as in use, in their transaction; fails with 422 if it is not stored.
  */
 export const filesNamed = (changes: ReadonlyArray<RowChange>): Effect.Effect<void, Failure, Store> => {
   const named = new Set(changes.flatMap(namedBy))
@@ -88,7 +85,7 @@ const namedBy = (change: RowChange): ReadonlyArray<string> => {
   return typeof sha256 === "string" ? [sha256] : []
 }
 
-/** Answer when the store fails or content is missing: the log has the reason. */
+/** Converts a store failure or missing content to a rejection; the reason is logged. */
 export const filesUnavailable = (failure: BlobStoreFailure | BlobMissing): Effect.Effect<never, Rejection> =>
   Effect.gen(function* () {
     if (!(failure instanceof BlobStoreFailure)) {

@@ -1,4 +1,4 @@
-/** The store of files as a server's environment names it, and whether it is the one this database's files are in. */
+/** Opens the file store configured by the environment, and checks that it is the one this database uses. */
 import { mkdir, open, readdir, readFile, rename, stat, unlink, utimes, writeFile } from "node:fs/promises"
 import { createReadStream, rmSync } from "node:fs"
 import { dirname, join } from "node:path"
@@ -18,7 +18,7 @@ import { file_stores } from "./downloads.ts"
 
 interface FolderOptions {
   readonly folder: string
-  /** No other process uses the folder, so that temporary files found at the start are of one that crashed. */
+  /** Whether no other process uses the folder: then temporary files found on opening are left from a crash. */
   readonly alone: boolean
 }
 /** A temporary file unchanged for this long belongs to a dead process. */
@@ -66,7 +66,7 @@ export const folderStore = ({ folder, alone }: FolderOptions): BlobStore => {
     setMark: (mark) =>
       attempt(async () => {
         await mkdir(folder, { recursive: true, mode: 0o700 })
-        // A mark that is there stays: it may be another server's.
+        // Keeps an existing mark: it may be another server's.
         await writeFile(mark_file, `${mark}\n`, { mode: 0o600, flush: true, flag: "wx" }).catch(unlessThere)
         await synced(folder)
       }),
@@ -103,7 +103,10 @@ const contentOf = (
     )
   )
 
-/** Renames temporary content. An existing complete file stays; one of another length is damaged. */
+/**
+ * Moves temporary content to its place. An existing file of equal length stays; one of another length is damaged and
+ * replaced.
+ */
 const moved = async (folder: string, temporary: string, path: string, { size_bytes }: StoredBlob): Promise<void> => {
   const there = await stat(path).catch((cause: unknown) => absent(cause, undefined))
   const now = new Date()
@@ -112,7 +115,7 @@ const moved = async (folder: string, temporary: string, path: string, { size_byt
   await rename(temporary, path)
   await synced(dirname(path))
   if (made === undefined) return
-  // New folders are entries of the folders above them.
+  // A new folder is an entry of its parent, so the parent is flushed too.
   await synced(dirname(dirname(path)))
   await synced(folder)
 }
@@ -149,7 +152,7 @@ interface StoreOptions {
 }
 interface OpenedStore {
   readonly store: BlobStore
-  /** It is there for this process alone and goes with it: for a database in memory. */
+  /** Whether the store exists for this process only, and is deleted with it: for a database in memory. */
   readonly is_passing: boolean
   readonly close: () => void
 }
@@ -164,7 +167,7 @@ export const openBlobStore = async ({ data_folder, database, outside }: StoreOpt
   }
   if (data_folder !== undefined)
     return { store: folderStore({ folder: join(data_folder, "blobs"), alone }), is_passing: false, close: () => {} }
-  // Made with the first file.
+  // The folder is created with the first file.
   const folder = join(tmpdir(), `flightcase-files-${randomUUID()}`)
   return {
     store: folderStore({ folder, alone: true }),
@@ -196,7 +199,7 @@ export const claimBlobStore = Effect.fnUntraced(function* ({
     values (1, ${marked.success}, ${store.place.slice(0, 1_000)}) on conflict (id) do nothing`
   const known = yield* database.get(file_stores, 1)
   if (known === undefined || known.mark === marked.success) return
-  // Two servers that met the same empty bucket for the first time: the one that was first has its mark kept.
+  // Two servers found an empty bucket at the same time: the mark of the first to claim it stays.
   if (store.kind === "s3" && known.place === store.place) return yield* Effect.orDie(store.setMark(known.mark))
   return yield* Effect.fail(
     new StartupError(
@@ -209,6 +212,6 @@ const markOf = (store: BlobStore): Effect.Effect<string, BlobStoreFailure> =>
     const mark = yield* store.mark
     if (mark !== undefined) return mark
     yield* store.setMark(randomUUID())
-    // Another server on the same folder may have been faster.
+    // Another server on the same folder may have set its mark first.
     return (yield* store.mark) ?? ""
   })

@@ -10,18 +10,18 @@ import type { Credentials } from "../ports/outside.ts"
 import { spool, sweepSpool } from "./spool.ts"
 
 export interface S3Options {
-  /** `s3://bucket?endpoint=https://…&region=…&prefix=…` */
+  /** Bucket and its options: `s3://bucket?endpoint=https://…&region=…&prefix=…`. */
   readonly url: string
   readonly credentials: Credentials
-  /** For temporary files. */
+  /** Folder for temporary files. */
   readonly folder: string
   readonly alone: boolean
-  /** How long the bucket may take to answer, and between two pieces of a file. */
+  /** Time limit for the bucket's response, and between two chunks of a file. */
   readonly answer_millis?: number
 }
 
 const answer_millis_default = 20_000
-/** Sending a file: slow lines send a megabyte in ten seconds. */
+/** Time limit for sending a file, as slow connections take ten seconds per megabyte. */
 const upload_millis = 300_000
 const tries_again = { schedule: Schedule.exponential(200), times: 3 } as const
 const abandoned_millis = 3_600_000
@@ -34,7 +34,7 @@ interface Asked {
   readonly body?: () => Promise<Blob | string>
   readonly patience_millis?: number
 }
-/** The answer's head; `end` gives the rest of it up. */
+/** A response whose body is not yet read; `end` abandons it. */
 interface Answered {
   readonly response: Response
   readonly end: () => void
@@ -70,7 +70,7 @@ export const s3Store = (options: S3Options): BlobStore => {
             body: () => openAsBlob(spooling.path),
             patience_millis: upload_millis
           }
-          // Existing content is the same: it was checked against its name when stored.
+          // Existing content is equal, as its hash was checked when it was stored.
           return Effect.flatMap(has(sha256), (there) =>
             there ? Effect.void : Effect.map(ask(put), ({ end }) => end())
           )
@@ -175,7 +175,7 @@ const makeBucket = ({ credentials, url }: S3Options, answer_millis: number) => {
     )
   const ask = (asked: Asked): Effect.Effect<Answered, BlobStoreFailure> =>
     Effect.retry(once(asked), { ...tries_again, while: ({ fault }) => fault === "unreachable" }).pipe(
-      // A missing bucket is no missing file.
+      // A 404 for the bucket itself is a failure, not a missing file.
       Effect.flatMap((answered) =>
         answered.response.status === 404 &&
         asked.method !== "GET" &&
@@ -206,7 +206,7 @@ const reasonOf = (cause: unknown): string => {
   return inner instanceof Error ? inner.message : cause instanceof Error ? cause.message : String(cause)
 }
 
-/** Throws a TypeError with the address's fault. */
+/** Parses the store's URL. Throws a TypeError that names the fault. */
 const bucketOf = (url: string, { region }: Credentials) => {
   const parsed = new URL(url)
   const prefix = (parsed.searchParams.get("prefix") ?? "").replace(/^\/+|\/+$/g, "")
@@ -233,7 +233,7 @@ async function* partsOf(response: Response, end: () => void, idle_millis: number
   }
 }
 
-/** One page of a listing, and where the next one begins. */
+/** The keys on one page of a listing, and the token of the next page. */
 const pageOf = (xml: string) => {
   const found = [...xml.matchAll(/<Contents>(.*?)<\/Contents>/gs)].flatMap(([, entry = ""]) => {
     const sha256 = /<Key>([^<]*)<\/Key>/.exec(entry)?.[1]?.split("/").at(-1) ?? ""

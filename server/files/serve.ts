@@ -12,11 +12,11 @@ import type { ServerSlice } from "../ports/server-slice.ts"
 import { isSameSignature, signatureOf } from "../ports/secret-box.ts"
 import { blobs, downloads, file_stores } from "./downloads.ts"
 
-// Signed addresses of files: they open without a token, for an hour.
+// Signed URLs of files: valid for an hour without a token.
 
 const address_seconds = 3_600
 
-/** Signs the path alone, as scheme, host and port may differ between signer and reader. */
+/** Signs path and expiry only, as scheme, host and port may differ between signer and reader. */
 const fileSignature = (key: string, uuid: string, expires: string): string =>
   signatureOf(key, "files", `/files/${uuid}?expires=${expires}`)
 
@@ -25,7 +25,7 @@ export const fileUrl = (public_url: string, key: string, uuid: string, now: stri
   return `${public_url}/files/${uuid}?expires=${expires}&signature=${fileSignature(key, uuid, expires)}`
 }
 
-/** Exactly `expires` and `signature`, once each: anything beside them makes the address invalid. */
+/** Whether the query has a valid signature and nothing else: `expires` and `signature`, once each. */
 export const isSignedFor = (
   key: string,
   uuid: string,
@@ -40,7 +40,7 @@ export const isSignedFor = (
   return isSameSignature(signature, fileSignature(key, uuid, expires)) && Number(expires) * 1_000 > now_millis
 }
 
-/** The file as sent: inline if its type runs no scripts, else as a download; never under another type. */
+/** The file's response: inline if its type runs no scripts, otherwise a download; always with the stored type. */
 export const answerOfFile = ({ mime_type, name, sha256, size_bytes }: NamedFile): Effect.Effect<Answer<never>> =>
   Effect.map(serverContext, ({ blobs }) => ({
     status: 200,

@@ -1,4 +1,4 @@
-/** Temporary files of content on its way in: hashed and counted while it is written, gone with their scope. */
+/** Temporary files for incoming content: hashed and counted while written, deleted with their scope. */
 import { createHash, randomUUID } from "node:crypto"
 import { type FileHandle, mkdir, open, readdir, stat, unlink } from "node:fs/promises"
 import { join } from "node:path"
@@ -9,7 +9,7 @@ import { sample_bytes, typeOfContent } from "./content-type.ts"
 
 interface Spooling extends Omit<Receiving, "keep"> {
   readonly path: string
-  /** Result of `end`. */
+  /** The stored content's hash and size, after `end`. */
   readonly blob: () => StoredBlob
 }
 
@@ -37,7 +37,7 @@ export const folderFailure =
     })
   }
 
-/** Begins a temporary file in the folder, which is made where it is missing. */
+/** Opens a temporary file in the folder, which is created if missing. */
 export const spool = (folder: string, bytes_max: number): Effect.Effect<Spooling, BlobStoreFailure, Scope.Scope> =>
   Effect.gen(function* () {
     const failed = folderFailure(folder)
@@ -82,7 +82,7 @@ const discarded = async (file: FileHandle, path: string): Promise<void> => {
   await unlink(path).catch(() => {})
 }
 
-/** Removes temporary files that were last written before this; where there is no folder there are none. */
+/** Deletes temporary files last written before a time; does nothing without the folder. */
 export const sweepSpool = async (folder: string, before_millis: number): Promise<void> => {
   const names = await readdir(folder).catch((cause: unknown) => {
     if (isMissing(cause)) return []

@@ -34,7 +34,7 @@ import { makeCommits, makePeerNotifier, mayChangeSettings } from "./caches.ts"
 import { bootstrap, postgresIsKnown } from "./bootstrap.ts"
 
 export interface ServerOptions {
-  /** A path, or `:memory:`. */
+  /** Postgres URL or path of an SQLite file; `:memory:` for one in memory. */
   readonly database: Database
   /** Signs feeds, links and attachment addresses. */
   readonly key: string
@@ -43,19 +43,19 @@ export interface ServerOptions {
   readonly owner_token?: string | undefined
   /** Called with the first owner's token when it had to be generated. */
   readonly onOwnerToken?: (secret: string) => void
-  /** Called where `owner_token` is given and the database, which has its owner, does not know it. */
+  /** Called if `owner_token` is given but unknown to a database that already has an owner. */
   readonly onTokenIgnored?: () => void
-  /** Requests a minute, as defaults of the settings `api.rate_limit` and `api.anonymous_rate_limit`. */
+  /** Default requests per minute of the settings `api.rate_limit` and `api.anonymous_rate_limit`. */
   readonly rate_limit?: number | undefined
   readonly anonymous_rate_limit?: number | undefined
-  /** Bytes of long bodies in memory at a time; {@link makeBodyBudget} has a default. */
+  /** Maximum bytes of long bodies in memory at a time; {@link makeBodyBudget} has a default. */
   readonly long_bodies_bytes_max?: number
   readonly log?: Log
-  /** Its network access; by default only its own folder. */
+  /** Its access to networks and other services; by default only its own folder. */
   readonly outside?: Outside
   /** False: calls are not metered. For benchmarks only, to measure its cost. */
   readonly metered?: boolean
-  /** Slices beside those the server always has. */
+  /** Slices in addition to the server's own. */
   readonly slices?: ReadonlyArray<ServerSlice>
   /** Replacements for the runtime's services, such as a clock in tests. */
   readonly services?: Context.Context<never>
@@ -65,21 +65,21 @@ export interface ServerApp {
   readonly catalogue: Catalogue
   /** Answers a request; never fails. An interruption ends reads; a command runs to its end. */
   readonly answer: (asked: HttpRequest) => Effect.Effect<HttpResponse>
-  /** The same for callers without a fiber; `giveUp` receives a function that interrupts it. */
+  /** `answer` for callers without a fiber. `giveUp` receives a function that interrupts the request. */
   readonly ask: (asked: HttpRequest, giveUp?: (stop: () => void) => void) => Promise<HttpResponse>
   /** Runs an effect with the server's store and command runtime. */
   readonly run: <A, E>(effect: Effect.Effect<A, E, Store | CommandRuntime | ServerContext>) => Promise<A>
   readonly log: Log
-  /** Sets the address the server listens at, once it does. */
+  /** Sets the server's URL, once it listens. */
   readonly listensAt: (url: string) => void
-  /** Wakes requests that wait for new events, because the server is about to stop. */
+  /** Wakes requests that wait for new events, so that the server can stop. */
   readonly wake: () => void
   /** Ends background work and closes the database. */
   readonly close: () => Promise<void>
 }
 
 const channel = "flightcase_journal"
-/** Events after which cached users, roles, tokens and settings are read again. */
+/** Types of events after which cached users, roles, tokens and settings are read again. */
 const changes_settings = /^(user|role|setting|token)/
 
 /** Values set while the server opens, listens and stops. */
@@ -124,7 +124,7 @@ const serverContextOf = (
     isStopping: () => state.stopping
   })
 
-/** The core's runtime with what only a server has: addresses, cached settings, and what follows from stored events. */
+/** The core's command runtime with URLs, cached settings, and consequences of recorded events. */
 const commandRuntimeLayer = (
   { key }: ServerOptions,
   catalogue: Catalogue,
@@ -198,7 +198,7 @@ const layerOf = (
   )
 }
 
-/** Makes the database ready and starts background work in the scope, which it ends with. */
+/** Prepares the database and starts background work, which ends with the scope. */
 const startUp = Effect.fnUntraced(function* (
   options: ServerOptions,
   catalogue: Catalogue,
@@ -229,7 +229,7 @@ const startUp = Effect.fnUntraced(function* (
     )
 })
 
-/** Reports failures of the storage to health. */
+/** Returns the storage failure behind a database error, if any, and reports it to health. */
 const storageNoter =
   (state: ServerState) =>
   (error: SqlError.SqlError): StorageFailure | undefined => {
@@ -238,7 +238,7 @@ const storageNoter =
     return failure
   }
 
-/** Work that no answer waits for; `settled` waits for what is under way. */
+/** Starts effects in the background, which no response waits for; `settled` resolves once all current ones ended. */
 const makeBackground = (run: RunNow, noteStorage: (error: SqlError.SqlError) => unknown) => {
   const working = new Set<Promise<void>>()
   const start = (effect: Effect.Effect<void, Failure, Store>): void => {
@@ -255,7 +255,7 @@ const makeBackground = (run: RunNow, noteStorage: (error: SqlError.SqlError) => 
   return { start, settled: () => Promise.allSettled(working) }
 }
 
-/** For callers without a fiber; `giveUp` receives a function that interrupts the work. */
+/** Runs an effect for callers without a fiber. `giveUp` receives a function that interrupts it. */
 const promised = <A>(work: Effect.Effect<A>, giveUp?: (stop: () => void) => void): Promise<A> =>
   new Promise((resolve, reject) => {
     const fiber = Effect.runFork(work)
@@ -265,7 +265,7 @@ const promised = <A>(work: Effect.Effect<A>, giveUp?: (stop: () => void) => void
     fiber.addObserver((exit) => (Exit.isSuccess(exit) ? resolve(exit.value) : reject(exit.cause)))
   })
 
-/** Opens the database, migrates its schema and fills it when it is empty. Rejects with the reason when it cannot. */
+/** Opens the database, migrates its schema, and fills an empty one. Rejects with the reason if it cannot. */
 export const openServerApp = async (options: ServerOptions): Promise<ServerApp> => {
   const log = options.log ?? silentLog
   const catalogue: Catalogue = catalogueOf(

@@ -1,6 +1,6 @@
 /**
- * The file of a backup: an SQLite file of parts by name, in chunks that are compressed and, with a passphrase, sealed
- * (AES-256-GCM; the key by scrypt). It is written under another name and renamed once it is whole and on disk.
+ * A backup's file: an SQLite database of named parts, in compressed chunks, with a passphrase also encrypted
+ * (AES-256-GCM, key by scrypt). It is renamed to its final name once complete and on disk.
  */
 import { createCipheriv, createDecipheriv, createHash, randomBytes, scryptSync } from "node:crypto"
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from "node:fs"
@@ -12,18 +12,18 @@ import { StartupError } from "../ports/startup-error.ts"
 
 /** The description of a backup, readable without its passphrase. */
 const About = Schema.Struct({
-  /** The version of this file's form. */
+  /** Version of the file format. */
   format: Schema.Literal(1),
   made_at: Schema.String,
   engine: Schema.Literals(["sqlite", "pg"]),
-  /** The journal's last position. */
+  /** Last journal position in the backup. */
   position: Schema.Int,
   files: Schema.Int
 })
 export type About = typeof About.Type
 const decodeAbout = Schema.decodeUnknownResult(Schema.fromJsonString(About))
 
-/** One part: the database, or a file by its SHA-256. */
+/** A part of the backup: the database, or a file by its SHA-256. */
 interface Part {
   readonly name: string
   readonly size_bytes: number
@@ -42,7 +42,7 @@ interface Sealing {
 const plain: Sealing = { seal: (chunk) => deflateSync(chunk), open: (chunk) => inflateSync(chunk) }
 const keyOf = (passphrase: string, salt: Uint8Array): Uint8Array =>
   scryptSync(passphrase.normalize("NFKC"), salt, 32, { N: 65_536, r: 8, p: 1, maxmem: 128 * 1_048_576 })
-/** `place` is authenticated: a chunk cannot stand for another one. */
+/** Encrypts and decrypts chunks. `place` is authenticated, so that chunks cannot be exchanged. */
 const sealedBy = (key: Uint8Array): Sealing => ({
   seal: (chunk, place) => {
     const nonce = randomBytes(nonce_bytes)
@@ -60,13 +60,13 @@ const sealedBy = (key: Uint8Array): Sealing => ({
 
 interface BackupWriter {
   readonly part: (name: string, content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>) => Promise<void>
-  /** Writes the description, and gives the file its name. */
+  /** Writes the description and renames the file to its final name. */
   readonly end: (about: About) => void
-  /** Removes the unfinished file; does nothing after `end`. */
+  /** Deletes the unfinished file; does nothing after `end`. */
   readonly giveUp: () => void
 }
 
-/** Throws a StartupError where the file is there already. */
+/** Starts a backup. Throws a StartupError if the file exists. */
 export const writeBackup = (file: string, passphrase: string | undefined): BackupWriter => {
   if (existsSync(file)) throw new StartupError(`${file} is there already.`)
   const partial = `${file}.partial`
@@ -147,12 +147,12 @@ interface BackupReader {
   readonly about: About
   readonly is_sealed: boolean
   readonly parts: ReadonlyArray<Part>
-  /** The content of a part, checked against its hash. Throws a StartupError at its end where it is another one. */
+  /** Content of a part. Throws a StartupError at its end if its hash differs. */
   readonly content: (part: Part, passphrase: string | undefined) => Generator<Uint8Array>
   readonly close: () => void
 }
 
-/** Throws a StartupError where the file is no backup, or is damaged. */
+/** Opens a backup. Throws a StartupError if the file is no backup or is damaged. */
 export const readBackup = (file: string): BackupReader => {
   if (!existsSync(file)) throw new StartupError(`There is no file ${file}.`)
   const damaged = (cause?: unknown): StartupError =>

@@ -1,6 +1,6 @@
 /**
- * Backups at the server's own machine, made while the server runs: the database as of one moment, and its files. The
- * signing key is no part of them.
+ * Backups, made on the server's machine while the server runs: a consistent copy of the database, and its files. The
+ * signing key is not included.
  */
 import { execFile } from "node:child_process"
 import { createReadStream, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs"
@@ -25,7 +25,7 @@ export interface BackupPlace {
   readonly data_folder: string
   readonly outside: Outside
 }
-/** The place of the server with this environment; `data_folder` takes the place of FLIGHTCASE_DATA. */
+/** Database and folder of the server configured by this environment. `given_folder` overrides FLIGHTCASE_DATA. */
 export const placeFrom = (environment: Environment, given_folder: string | undefined): BackupPlace => {
   const given = readVariables(environment)
   const data_folder = resolve(given_folder ?? given.FLIGHTCASE_DATA)
@@ -51,7 +51,10 @@ export interface Backup extends About {
 const database_part = "database"
 const file_name = /^flightcase-\d{8}T\d{9}Z\.backup$/
 
-/** Runs a program of Postgres; a StartupError where it is not installed, or fails. Other users see no password. */
+/**
+ * Runs a Postgres program; throws a StartupError if it is not installed or fails. The password is hidden from other
+ * users.
+ */
 const runProgram = async (program: string, args: ReadonlyArray<string>, url?: string): Promise<void> => {
   const address = url === undefined ? undefined : new URL(url)
   const password = address === undefined ? "" : decodeURIComponent(address.password)
@@ -72,7 +75,7 @@ const runProgram = async (program: string, args: ReadonlyArray<string>, url?: st
   }
 }
 
-/** Rows of a statement on a Postgres. */
+/** Rows of the last statement, run on Postgres. */
 const onPostgres = async (
   url: string,
   statements: ReadonlyArray<string>
@@ -93,7 +96,7 @@ const onPostgres = async (
 }
 const position_sql = "select coalesce(max(position), 0) as position from journal"
 
-/** A copy of the database in `folder`, as of one moment, and the journal's last position in it at least. */
+/** Copies the database consistently into `folder`; returns its path and a journal position it contains at least. */
 const copied = async (
   database: BackupPlace["database"],
   folder: string
@@ -107,7 +110,7 @@ const copied = async (
   if (!existsSync(database.path)) throw new StartupError(`There is no database at ${database.path}.`)
   const source = new DatabaseSync(database.path, { readOnly: true, timeout: 10_000 })
   try {
-    // In one step, which reads as of one moment: the server goes on writing.
+    // All pages in one step, so that the copy is consistent while the server writes.
     await backupDatabase(source, path, { rate: 2_147_483_647 })
   } finally {
     source.close()
@@ -131,7 +134,7 @@ const withFolder = async <A>(beside: string, work: (folder: string) => Promise<A
 const storeOf = async ({ data_folder, database, outside }: BackupPlace): Promise<BlobStore> =>
   (await openBlobStore({ data_folder, database, outside })).store
 
-/** Makes a backup in a folder, which is made where it is missing. */
+/** Creates a backup in a folder, which is created if missing. */
 export const createBackup = async (
   place: BackupPlace,
   folder: string,
@@ -147,7 +150,7 @@ export const createBackup = async (
       await writer.part(database_part, createReadStream(copy.path, { highWaterMark: 262_144 }))
       return copy.position
     })
-    // After the database: a file that its rows name is never missing, unless it was erased since.
+    // Copied after the database, so that every referenced file is included unless it was erased meanwhile.
     const store = await storeOf(place)
     let files = 0
     await Effect.runPromise(
@@ -174,7 +177,7 @@ const described = (file: string): Backup => {
     reader.close()
   }
 }
-/** The backups of a folder, newest first; files of other names are left out. */
+/** Backups in a folder, newest first; other files are ignored. */
 export const backupsIn = (folder: string): ReadonlyArray<Backup> => {
   if (!existsSync(folder)) throw new StartupError(`There is no folder ${folder}.`)
   return readdirSync(folder)
@@ -183,7 +186,7 @@ export const backupsIn = (folder: string): ReadonlyArray<Backup> => {
     .reverse()
     .map((name) => described(join(folder, name)))
 }
-/** Deletes all but the newest. Gives those that are, or with `is_plan` would be, deleted. */
+/** Deletes all but the newest `keep` backups; returns those deleted. With `is_plan` nothing is deleted. */
 export const pruneBackups = (folder: string, keep: number, is_plan: boolean): ReadonlyArray<Backup> => {
   const old = backupsIn(folder).slice(keep)
   if (!is_plan) for (const { file } of old) rmSync(file)
@@ -202,7 +205,10 @@ export const verifyBackup = async (file: string, passphrase: string | undefined)
   return described(file)
 }
 
-/** Work that waited when the backup was made may have been done since: jobs are held, and deliveries dropped. */
+/**
+ * Statements that stop queued work of a restored backup, as it may have been done since: jobs fail, deliveries are
+ * dropped.
+ */
 const heldSql = (made_at: string): ReadonlyArray<string> => [
   "update effect_queue set state = 'failed', acquired_at = null, acquired_by = null, " +
     `last_failure = 'The server was restored from a backup of ${made_at}: this may have been done since.' ` +
@@ -212,8 +218,8 @@ const heldSql = (made_at: string): ReadonlyArray<string> => [
 const mark_sql = "select mark from file_stores where id = 1"
 
 /**
- * Brings a backup into an empty place: the folder (and the Postgres, where it is of one) must hold nothing. Throws a
- * StartupError before anything is written where they do, or where the backup is damaged.
+ * Restores a backup into an empty folder (and an empty Postgres, if it is of one). Throws a StartupError before writing
+ * anything if they are not empty or the backup is damaged.
  */
 export const restoreBackup = async (
   file: string,
@@ -261,7 +267,7 @@ export const restoreBackup = async (
   return backup
 }
 
-/** Gives the mark of the store of its files. */
+/** Restores the database; returns the mark of its file store, if it has one. */
 const restoredDatabase = async (
   { data_folder, database }: BackupPlace,
   content: Iterable<Uint8Array>,
@@ -297,8 +303,8 @@ const restoredDatabase = async (
 const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
 
 /**
- * A drill: brings the backup of an SQLite file into a folder that is removed again, and looks whether its journal is
- * whole. For a Postgres, `pg_restore` lists the content.
+ * Tests a backup: restores an SQLite backup into a temporary folder and checks its journal. A Postgres backup is only
+ * listed by `pg_restore`.
  */
 export const drillBackup = async (file: string, passphrase: string | undefined): Promise<Backup> =>
   withFolder(tmpdir(), async (folder) => {

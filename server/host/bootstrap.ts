@@ -13,7 +13,7 @@ import { StartupError } from "../ports/startup-error.ts"
 
 const oldest_postgres = 15
 
-/** Throws a StartupError when the database is a Postgres older than the oldest supported release. */
+/** Fails with a StartupError if the Postgres is older than the oldest supported release. */
 export const postgresIsKnown = Effect.gen(function* () {
   const store = yield* Store
   if (store.dialect !== "pg") return
@@ -26,13 +26,11 @@ export const postgresIsKnown = Effect.gen(function* () {
 interface BootstrapResult {
   readonly owner_token?: string | undefined
   readonly onOwnerToken?: (secret: string) => void
-  /** Called where `owner_token` is no token of a database that has its owner already. */
+  /** Called if `owner_token` is unknown to a database that already has an owner. */
   readonly onTokenIgnored?: () => void
 }
 
-/**
- * Fills an empty database, and creates missing sequences in any. Two servers that start at once wait for each other.
- */
+/** Fills an empty database, and creates missing sequences in any. Concurrent starts wait for each other. */
 export const bootstrap = Effect.fnUntraced(function* (
   catalogue: Catalogue,
   { owner_token, onOwnerToken, onTokenIgnored }: BootstrapResult
@@ -71,8 +69,8 @@ export const bootstrap = Effect.fnUntraced(function* (
           deleted_at: null
         })
       ])
-      // Before the commit: if the server is killed in between, the printed token is invalid and the next start makes
-      // another.
+      // Called before the commit: if the server is killed in between, the printed token is invalid and the next start
+      // creates another.
       if (owner_token === undefined) onOwnerToken?.(secret)
     })
   )

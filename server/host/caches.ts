@@ -7,22 +7,23 @@ import type { Settings } from "../../core/kernel/events/settings.ts"
 import type { Key, RowOf, Table } from "../../core/kernel/tables/table.ts"
 import { makeAuthentication } from "../access/tokens/authenticate.ts"
 
-// Notices to the other servers on a Postgres about commits of this one. They are sent after the commit, so that no
-// writer waits for them, and one notice covers all commits made while the last one was being sent. A lost notice delays
-// the others briefly: they use cached data for less than a second.
+// Notifies other servers on a Postgres of commits. Sent after the commit, so that no writer waits; one notice covers
+// all commits made while the previous one was sent. A lost notice only delays others, whose caches live less than a
+// second.
 
 interface PeerNotifier {
   readonly notify: (settingsChanged: boolean) => void
-  /** Resolves when every notice is sent. */
+  /** Resolves once all pending notices are sent. */
   readonly sent: () => Promise<void>
 }
 
-/** Payloads on the wire, which servers of other releases on the same database send and read too. */
+/** Payloads of notices. Other releases on the same database send and read them too. */
 const wire = { journal: "", settings: "standing" } as const
 const decodePayload = Schema.decodeUnknownOption(Schema.Literals([wire.journal, wire.settings]))
 
 /**
- * Whether users, roles, tokens or settings changed, by a notice's payload; one of another release may mean that, too.
+ * Whether a notice may mean changed users, roles, tokens or settings: any payload but that of a plain commit, as other
+ * releases may send others.
  */
 export const mayChangeSettings = (payload: string): boolean =>
   Option.getOrElse(decodePayload(payload), () => wire.settings) === wire.settings
@@ -49,7 +50,7 @@ export const makePeerNotifier = (send: (payload: string) => Promise<void>): Peer
 }
 
 interface SettingsCache {
-  /** The present settings, which are cached. Outside transactions only. */
+  /** The current settings, cached. Outside transactions only. */
   readonly settings: Effect.Effect<Settings, Failure, Store>
   /** The settings for a decision: cached, or read without caching, as the transaction may be rolled back. */
   readonly settingsWithin: ReturnType<typeof storedSettings>
@@ -87,11 +88,11 @@ const makeSettingsCache = (catalogue: Catalogue): SettingsCache => {
   }
 }
 
-// A cache of rows that nearly every answer reads and few people change (groups, stores, custom fields). It is cleared
-// when one of them changes, here or on another server of the same database, and after 900 ms.
+// Caches reference rows that nearly every answer reads and few users change (groups, stores, custom fields). Cleared
+// when one changes, here or on another server, and after 900 ms.
 
 interface ReferenceCache {
-  /** The same store, which outside of transactions may answer from the cache for reference tables. */
+  /** The store with reference tables read through the cache outside transactions. */
   readonly over: (store: StoreShape) => StoreShape
   /** Clears the cache. */
   readonly forget: () => void
@@ -101,7 +102,7 @@ const rows_believed_millis = 900
 const rows_kept = 10_000
 const lists_kept = 500
 
-/** Rows and lists in memory, until they are forgotten or too old. What is read while something changes is not kept. */
+/** Rows and lists in memory until cleared or expired. Values read during a change are not cached. */
 const makeKept = () => {
   let rows = new Map<Table, Map<Key, unknown>>()
   let lists = new Map<string, ReadonlyArray<unknown>>()
@@ -171,8 +172,8 @@ const makeReferenceCache = (changed: () => void): ReferenceCache => {
   /** Connections of transactions that changed such rows. */
   const changing = new WeakSet<object>()
   const over = (store: StoreShape): StoreShape => {
-    // Not within a transaction, which sees its own changes and may be rolled back; but for definitions that it has not
-    // changed.
+    // Transactions bypass the cache, as they see their own changes and may be rolled back; except for reads marked
+    // `cached` if they changed no reference rows.
     const outside = <A>(kept: (now: number) => Sql<A>, plain: () => Sql<A>, cached = false): Sql<A> =>
       Effect.flatMap(store.openTransaction, (transaction) =>
         transaction === undefined || (cached && !changing.has(transaction))
@@ -200,7 +201,7 @@ const makeReferenceCache = (changed: () => void): ReferenceCache => {
   return { over, forget }
 }
 
-/** The same store, which keeps account of transactions that change reference rows, and says so when they commit. */
+/** The store with `changed` called after commits of transactions that changed reference rows. */
 const watched = (store: StoreShape, changing: WeakSet<object>, changed: () => void): StoreShape => ({
   ...store,
   apply: (changes) =>
@@ -217,7 +218,7 @@ const watched = (store: StoreShape, changing: WeakSet<object>, changed: () => vo
     })
 })
 
-/** Caches, listeners of this process and other servers, which hear of commits. */
+/** Connects caches, listeners of this process, and other servers to the commits of this one. */
 export const makeCommits = (catalogue: Catalogue, peers: PeerNotifier | undefined, recorded: () => void) => {
   const settings_cache = makeSettingsCache(catalogue)
   const authentication = makeAuthentication()

@@ -1,6 +1,6 @@
 /**
- * `serve --check`: faults of a configuration that keep the server from starting or working. Reads settings, looks at
- * folders and asks other machines; makes and changes nothing.
+ * `serve --check`: finds faults in the configuration that would prevent starting or working. It reads settings and
+ * folders, and contacts other machines, but changes nothing.
  */
 import { accessSync, constants, existsSync, statfsSync } from "node:fs"
 import { connect } from "node:net"
@@ -39,7 +39,7 @@ export const checkConfiguration = async (environment: Environment): Promise<Read
   return Promise.all(checks.map(async ([check, look]) => (await finding(check, look)).finding))
 }
 
-/** The result of a look, and its finding: the text, or the reason of the failure. */
+/** Runs a check; returns its value, and a finding with its text or the reason of the failure. */
 const finding = async <A>(
   check: string,
   look: () => A | Promise<A>
@@ -59,7 +59,7 @@ const keyIn = ({ DATABASE_URL, FLIGHTCASE_KEY }: Values): string => {
   if (DATABASE_URL === undefined) return "kept in the data folder"
   throw new Error("FLIGHTCASE_KEY must be set beside DATABASE_URL: 20 characters or more, the same for every server.")
 }
-/** The folder, or the nearest one above it that is there. */
+/** The folder, or its nearest existing parent. */
 const existing = (folder: string): string => (existsSync(folder) ? folder : existing(dirname(folder)))
 const writable = (folder: string): string => {
   const there = existing(folder)
@@ -119,7 +119,7 @@ const database = async ({ DATABASE_URL: url }: Values, folder: string): Promise<
   return `${row.name} on Postgres ${Math.floor(Number(row.version) / 10_000)}`
 }
 
-/** Fails unless something accepts connections there. */
+/** Rejects unless a TCP connection to the address succeeds. */
 const reach = (host: string, port: number): Promise<void> =>
   new Promise((done, fail) => {
     const socket = connect({ host, port, timeout: patience_millis })

@@ -1,6 +1,5 @@
 /**
- * The server's configuration from its environment. Anything wrong throws a StartupError of one line that names the
- * variable.
+ * The server's configuration from environment variables. Faults throw a one-line StartupError that names the variable.
  */
 import { randomBytes } from "node:crypto"
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
@@ -17,18 +16,18 @@ export type Database =
 export interface ServerConfig {
   readonly host: string
   readonly port: number
-  /** Where files are kept that are not in the database, and the database itself unless there is a Postgres. */
+  /** Folder for files outside the database, and for the SQLite database if there is no Postgres. */
   readonly data_folder: string
   readonly database: Database
   /** Signs feeds, links and attachment addresses. */
   readonly key: string
   /** The first owner's token on an empty database; generated when absent. */
   readonly owner_token: string | undefined
-  /** The address people reach the server under; the listening address when absent. */
+  /** Public URL of the server; by default the address it listens at. */
   readonly public_url: string | undefined
-  /** Requests a token may make in a minute, unless the settings say otherwise. */
+  /** Requests per minute of a token; the settings override it. */
   readonly rate_limit: number | undefined
-  /** Requests without a valid token an address may make in a minute, unless the settings say otherwise. */
+  /** Requests per minute of an address without a valid token; the settings override it. */
   readonly anonymous_rate_limit: number | undefined
   /** Number of proxies in front of the server whose X-Forwarded-For is trusted. */
   readonly trusted_proxies: number
@@ -36,7 +35,7 @@ export interface ServerConfig {
   readonly outside: Outside
 }
 
-/** Reads the environment; makes the data folder and the key in it when they are needed and not there. */
+/** Reads the environment; creates the data folder and its key if they are needed and missing. */
 export const configFrom = (environment: Environment): ServerConfig => {
   const given = readVariables(environment)
   const data_folder = resolve(given.FLIGHTCASE_DATA)
@@ -81,7 +80,7 @@ export const bucketKeys = (given: Values): Credentials => {
   return { access_key_id, secret_access_key, session_token: given.AWS_SESSION_TOKEN, region: given.AWS_REGION }
 }
 
-/** Makes the folder readable for the server's user alone. */
+/** Creates the folder, accessible to the server's account only. */
 const makeFolder = (folder: string): void => {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
@@ -91,7 +90,7 @@ const makeFolder = (folder: string): void => {
   }
 }
 
-/** The key in the data folder, made on the first start. Two servers that start at once read the same key. */
+/** The key in the data folder, created on the first start. Concurrent starts read the same key. */
 const keptKey = (file: string): string => {
   try {
     writeFileSync(file, `${randomBytes(32).toString("base64url")}\n`, { mode: 0o600, flag: "wx", flush: true })

@@ -11,14 +11,14 @@ export type Environment = { readonly [name: string]: string | undefined }
 
 interface Variable<A> {
   readonly meaning: string
-  /** The default, as text for people. */
+  /** Description of the default, for `--help`. */
   readonly otherwise: string
   readonly config: (name: string) => Config.Config<A>
 }
 
 export const least_secret_length = 20
 
-/** `check` returns the expected form, if the value has another. */
+/** A text variable. `check` returns the expected form if the value is invalid. */
 const checked = (name: string, check: (given: string) => string | undefined): Config.Config<string> =>
   Config.schema(Schema.String.check(Schema.makeFilter(check)), name)
 const text = (
@@ -142,7 +142,8 @@ const settings = Config.all(
 const issuesOf = SchemaIssue.makeFormatterStandardSchemaV1()
 
 /**
- * The values set in the environment; a blank one counts as absent. Throws a StartupError that names the wrong variable.
+ * Values of the environment variables; blank ones count as absent. Throws a StartupError that names an invalid
+ * variable.
  */
 export const readVariables = (environment: Environment): Values => {
   const env: { [name: string]: string } = {}
@@ -161,7 +162,7 @@ export const readVariables = (environment: Environment): Values => {
   )
 }
 
-/** For people: a line or two each. */
+/** Help text with one or two lines per variable. */
 export const variablesText = (): string => {
   const width = Math.max(...Object.keys(variables).map((name) => name.length)) + 2
   return Object.entries(variables)

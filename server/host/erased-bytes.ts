@@ -12,11 +12,14 @@ import type { ServerSlice } from "../ports/server-slice.ts"
 
 const tried_again_every_millis = 10_000
 
-/** True when all of it is done; while another process reads the file, its log cannot be emptied. */
+/**
+ * Overwrites freed pages and empties the log; false if another process reads the file, as its log cannot be emptied
+ * then.
+ */
 const writeOver = Effect.gen(function* () {
   const [file] = yield* Store.run<{ user_version: number }>("pragma user_version")
   if (file?.user_version !== erasing_version) {
-    // Earlier releases did not overwrite freed pages: the file is rewritten once.
+    // Earlier releases did not overwrite freed pages, so the file is rewritten once.
     yield* Store.run("vacuum")
     yield* Store.run(`pragma user_version = ${erasing_version}`)
   }
@@ -25,7 +28,7 @@ const writeOver = Effect.gen(function* () {
 })
 
 export const erasedBytes = (every_millis = tried_again_every_millis): ServerSlice => {
-  /** Whether the file may still contain erased bytes. Work left by an earlier process is unknown. */
+  /** Whether the file may still contain erased bytes; an earlier process's unfinished work is not recorded. */
   let due = false
   const tidy = Effect.gen(function* () {
     if (yield* writeOver) due = false

@@ -33,7 +33,7 @@ interface FileField {
   readonly receiving: Receiving
 }
 
-/** The bytes of a request; of one that is not read from a socket at once. */
+/** Chunks of a request's body; a body not read from a socket comes as one chunk. */
 export async function* partsOf(
   asked: HttpRequest,
   upload_bytes_max: number,
@@ -67,7 +67,7 @@ export const readForm = (
       const parts = source[Symbol.asyncIterator]()
       yield* Effect.addFinalizer(() => Effect.promise(async () => void (await parts.return?.())))
       while (!parser.done()) {
-        // A client that hangs up gives its request up.
+        // A client that disconnects interrupts its request.
         const next = yield* Effect.tryPromise(() => parts.next()).pipe(Effect.catch(() => Effect.interrupt))
         if (next.done === true) parser.end()
         else parser.write(next.value)
@@ -83,7 +83,7 @@ export const readForm = (
     })
   )
 
-/** The parser calls back while it is written to; its results are collected and read between writes. */
+/** A multipart parser. Its callbacks run during writes; their results are collected and read between writes. */
 const makeParser = (content_type: string) => {
   let events: Array<FormEvent> = []
   let fault: string | undefined
@@ -106,7 +106,7 @@ const makeParser = (content_type: string) => {
   })
   return {
     write: (part: Uint8Array) => parser.write(part),
-    /** Ends unfinished parts. */
+    /** Ends parts that are incomplete. */
     end: () => {
       if (!done && fault === undefined) parser.end()
     },
@@ -129,7 +129,7 @@ const textOf = (value: Uint8Array): string | undefined => {
   }
 }
 
-/** The parts read so far. Of a repeated field or file the last one counts. */
+/** Collects the parts read so far. The last value of a repeated field or file counts. */
 const makeReading = Effect.fnUntraced(function* (bytes_max: number) {
   const { blobs } = yield* serverContext
   const fields: Array<readonly [string, Json]> = []
@@ -160,7 +160,7 @@ const makeReading = Effect.fnUntraced(function* (bytes_max: number) {
   })
   const kept = Effect.gen(function* () {
     for (const [, file, receiving] of ended) yield* keepReceived(receiving, file)
-    // From pairs, not by assignment: a field may be called __proto__.
+    // Built from pairs, as assignment would fail for a field called `__proto__`.
     return {
       body: Object.fromEntries(fields),
       files: Object.fromEntries(ended.map(([field, file]) => [field, file] as const))

@@ -15,12 +15,12 @@ import type { Log } from "../ports/log.ts"
 import { StartupError } from "../ports/startup-error.ts"
 import { brotliCompress, constants, gzip } from "node:zlib"
 
-// Answers over 1 kB are sent as br or gzip if the client accepts it; streams and binary content are not compressed.
+// Compresses responses over 1 kB with br or gzip if the client accepts it; not streams and binary content.
 
 const compressed_from_bytes = 1_024
 const is_text = /^(text\/(?!event-stream)|application\/(json|javascript|xml)|image\/svg)/
 
-/** The client's preferred coding; undefined for none. `br;q=0` is a refusal. */
+/** The content coding the client prefers; undefined for none. `br;q=0` rejects br. */
 const codingFor = (accepted: string): "br" | "gzip" | undefined => {
   const takes = (coding: string): boolean =>
     accepted.split(",").some((one) => {
@@ -30,10 +30,10 @@ const codingFor = (accepted: string): "br" | "gzip" | undefined => {
   return takes("br") ? "br" : takes("gzip") ? "gzip" : undefined
 }
 
-/** Each takes megabytes that the process keeps; two keep both cores of a small server busy. */
+/** Concurrent compressions: each holds megabytes of memory, and two keep both cores of a small server busy. */
 const at_once = Semaphore.makeUnsafe(2)
 
-/** In a thread of its own: a description of 2 MB keeps no other request waiting. */
+/** Compresses a body in a separate thread, so that a long one does not delay other requests. */
 const compress = (coding: "br" | "gzip", body: string | Uint8Array): Effect.Effect<Uint8Array | undefined> =>
   Effect.callback((resume) => {
     const bytes = typeof body === "string" ? Buffer.from(body) : body
@@ -66,23 +66,25 @@ const compressed = (
 }
 
 export interface Listening {
-  /** `http://127.0.0.1:4480`, with the port really taken. */
+  /** URL the server listens at, with its actual port: `http://127.0.0.1:4480`. */
   readonly url: string
-  /** No new requests; resolves when those in flight are answered, or after `patience_millis` with their sockets cut. */
+  /**
+   * Stops accepting requests; resolves when those in flight are answered, or after `patience_millis`, when their
+   * sockets are cut.
+   */
   readonly stop: (patience_millis: number) => Promise<void>
 }
 interface ListenOptions {
   readonly host: string
   readonly port: number
   readonly log: Log
-  /** Number of proxies in front, each of which appends its client's address to X-Forwarded-For; none by default. */
+  /** Number of proxies in front of the server, each of which appends its client to X-Forwarded-For; 0 by default. */
   readonly trusted_proxies?: number
   readonly answer: (asked: HttpRequest) => Effect.Effect<HttpResponse>
 }
 
 /**
- * Bytes still taken, and thrown away, of a body that is too long: most clients read no answer before they have sent
- * all.
+ * Bytes of a too long body that are read and discarded: most clients read no response before they have sent everything.
  */
 const discarded_max = 8 * 1_048_576
 /**
@@ -99,18 +101,18 @@ const discarded_by_platform = 256 * 1_024
 class OneWriteResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {}
 Object.defineProperty(OneWriteResponse.prototype, "strictContentLength", { get: () => false, set: () => {} })
 
-/** A proxy's idle connections are kept so long after a stop begins. */
+/** Milliseconds that a proxy's idle connections are kept open after a stop begins. */
 const idle_grace_millis = 1_500
 
-/** Open connections. */
+/** The server's open connections. */
 interface Connections {
   readonly opened: (socket: Socket) => void
   readonly underWay: (socket: Socket, change: 1 | -1) => void
-  /** Destroys those without a request in flight. */
+  /** Destroys connections without a request in flight. */
   readonly destroyIdle: () => void
 }
 const makeConnections = (): Connections => {
-  // Requests in flight by connection. Node counts a connection that has sent nothing yet among the busy ones.
+  // Number of requests in flight by connection. Node counts a connection that has sent nothing yet as busy.
   const connections = new Map<Socket, number>()
   return {
     opened: (socket) => {
@@ -150,7 +152,7 @@ const serveOne = (
         trusted_proxies
       ),
       body: (max) => bodyOf(request, max),
-      // Unread content is drained with the response, so that the client can read that.
+      // The remaining body is discarded with the response, so that the client can read the latter.
       parts: () => ({ [Symbol.asyncIterator]: () => partsOf(request) })
     }
     return Effect.matchCauseEffect(Effect.interruptible(answer(asked)), {
@@ -223,19 +225,20 @@ export const listenOn = async (options: ListenOptions): Promise<Listening> => {
       new Promise((resolve) => {
         stopping = true
         const timer = setTimeout(() => server.closeAllConnections(), patience_millis)
-        // The close of Node's HTTP server would close idle connections at once.
+        // The close method of Node's HTTP server would close idle connections at once.
         TcpServer.prototype.close.call(server, () => {
           clearTimeout(timer)
           Effect.runFork(Scope.close(scope, Exit.void))
           resolve()
         })
-        // A proxy may be sending on a connection that is idle here: each answer from now on closes its own.
+        // A proxy may be sending on a connection that looks idle here. From now on every response closes its
+        // connection.
         setTimeout(connections.destroyIdle, (options.trusted_proxies ?? 0) > 0 ? idle_grace_millis : 0)
       })
   }
 }
 
-/** Fails as `listenOn` would where the address cannot be used. For asking before a database is made. */
+/** Rejects with the error of `listenOn` if the address cannot be used. Called before the database is opened. */
 export const checkAddress = async (host: string, port: number): Promise<void> => {
   const probe = createServer()
   await taken(probe, host, port)
@@ -294,7 +297,7 @@ const bodyOf = (request: IncomingMessage, max: number): Promise<Uint8Array | "to
 
 const isEndless = ({ body }: HttpResponse): boolean =>
   typeof body === "object" && "stream" in body && body.size_bytes === undefined
-/** A client that never reads its responses would hold its connection, and the data queued for it, for ever. */
+/** Time limit for sending: a client that never reads would hold its connection and queued data forever. */
 const stuck_millis = 60_000
 const cutWhenStuck = (socket: Socket): void => {
   socket.setTimeout(stuck_millis, () => socket.destroy())
@@ -319,11 +322,11 @@ const responseTo = (
     : Effect.map(discarded(request), (taken) => responseOf(reply, close || !taken))
 
 /**
- * Drains small unread bodies: a client cut off mid-upload never sees the response. False if it is longer, or of unknown
- * length: then the connection must be closed.
+ * Drains small unread bodies: a client cut off mid-upload never sees the response. False for longer bodies and those of
+ * unknown length, whose connection must then be closed.
  */
 const discarded = Effect.fnUntraced(function* (request: IncomingMessage) {
-  // Data that came with the head is parsed first: a malformed chunk is answered with 400 by the parser, and only so.
+  // Lets the parser see data that came with the head: it responds to a malformed chunk with 400, and nothing else may.
   yield* Effect.yieldNow
   const announced = Number(request.headers["content-length"])
   if (request.complete) return true
@@ -347,7 +350,7 @@ const responseOf = (
     })
   }
   const options = { status, headers, contentType: headers["content-type"] }
-  // As text it leaves in one write with its headers.
+  // Sent as text, a response leaves in one write with its headers.
   if (typeof body === "string") return HttpServerResponse.text(body, options)
   return "stream" in body ? streamed(body, options) : HttpServerResponse.uint8Array(body, options)
 }
@@ -365,7 +368,7 @@ const streamed = (
   size_bytes === undefined
     ? HttpServerResponse.stream(stream, { ...options, headers: { ...options.headers, connection: "close" } })
     : HttpServerResponse.stream(ofLength(size_bytes, stream), { ...options, contentLength: size_bytes })
-/** Ends in a failure where less comes than was announced: its client must not wait for the rest. */
+/** Fails the stream if it ends before the announced length, so that the client does not wait for the rest. */
 const ofLength = (size_bytes: number, stream: StreamedBody["stream"]): Stream.Stream<Uint8Array, unknown> =>
   Stream.suspend(() => {
     let sent = 0

@@ -1,6 +1,6 @@
 /**
  * From a request to its response: authentication (401), rate limit (429), endpoint (404, 405), then the engine's checks
- * of rows, permission, body and rule. It uses no socket, so that tests and other programs can call it as well.
+ * of rows, permission, body and rule. Without a socket, so that tests and other programs can call it too.
  */
 import { Cause, Clock, Effect, Exit } from "effect"
 import type { SqlError } from "effect/sql"
@@ -47,9 +47,9 @@ interface PipelineOptions {
   readonly log: Log
   readonly newRequestId: () => string
   readonly bodies: BodyBudget
-  /** Runs in the background; the request does not wait for it. */
+  /** Runs an effect without delaying the response. */
   readonly runInBackground: (effect: Effect.Effect<void, Failure, Store>) => void
-  /** The storage failure that the error shows, if any; health takes note of it. */
+  /** Returns the storage failure behind a database error, if any, and reports it to health. */
   readonly storageFault: (error: SqlError.SqlError) => StorageFailure | undefined
 }
 type Serving = Effect.Effect<HttpResponse, never, Store | CommandRuntime | ServerContext>
@@ -74,7 +74,7 @@ interface Trace {
   readonly asked: HttpRequest
   readonly path: string
   endpoint: Endpoint | undefined
-  /** The endpoint its path and method name, whether or not the caller was let in. */
+  /** The endpoint matched by path and method, even if the caller was rejected. */
   asked_for: Endpoint | undefined
   viewer: Viewer | undefined
   standing: RateLimitState | undefined
@@ -83,7 +83,7 @@ interface Trace {
   /** Charges the answer's cost to the quota. */
   settle: ((units: number) => void) | undefined
   request_bytes: number
-  /** How a change ended, until its caller is answered: it counts though they hung up. */
+  /** Exit of a finished change until its response is sent: it is counted even if the client disconnects. */
   ended: Exit.Exit<Answer, Failure> | undefined
   /** Releases the bytes reserved for its body. */
   giveBack: (() => void) | undefined
@@ -91,7 +91,7 @@ interface Trace {
 
 interface Pipeline extends PipelineOptions {
   readonly around: ReadonlyArray<NonNullable<ServerSlice["around"]>>
-  /** Logs and meters what was answered. */
+  /** Logs and meters a response. */
   readonly finished: ReturnType<typeof tellingOf>
 }
 
@@ -169,7 +169,7 @@ const serve = (
     return yield* Effect.uninterruptible(ending)
   })
 
-/** 401, then 429. */
+/** Authenticates (401) and applies the rate limit (429). */
 const admit = Effect.fnUntraced(function* (pipeline: Pipeline, trace: Trace, found: ReturnType<typeof match>) {
   const { authentication, limits } = pipeline
   const { rate } = limits
@@ -239,11 +239,11 @@ const admitNobody = Effect.fnUntraced(function* ({ limits, settings }: Pipeline,
   return trace.standing.exceeded ? tooMany(trace.standing, too_many_tries) : undefined
 })
 
-/** Counts a miss; if others on this address used up its misses, that is the answer. */
+/** Counts a failed request to a public endpoint; responds with 429 if the address used up its tries. */
 const counted = Effect.fnUntraced(function* (pipeline: Pipeline, answer: Answer, trace: Trace) {
   const { endpoint, standing } = trace
   if (endpoint === undefined || standing === undefined) return answer
-  // A slow body may have taken minutes: it counts in the present one.
+  // Reading a slow body may have taken minutes: the failure counts in the current minute.
   const now = yield* Clock.currentTimeMillis
   trace.standing = yield* known(pipeline.limits.rate.count(missesOf(trace, endpoint), standing.limit, now))
   return trace.standing.exceeded
@@ -276,7 +276,7 @@ const answering = Effect.fnUntraced(function* (pipeline: Pipeline, trace: Trace)
   trace.ended = undefined
   return told(trace, reply, pipeline.finished)
 })
-/** The client hung up. Changes count and are recorded as if answered. */
+/** Handles a client that disconnected: a finished change is counted and recorded as if answered. */
 const abandoned = (pipeline: Pipeline, trace: Trace, now: number): void => {
   const { asked_for, ended, endpoint, standing } = trace
   if (ended === undefined) return trace.settle?.(0)
@@ -289,8 +289,7 @@ const abandoned = (pipeline: Pipeline, trace: Trace, now: number): void => {
 }
 
 /**
- * Exempt paths: unsent work must stay sendable, and a quota that is too low must stay changeable by settings and
- * tokens.
+ * Paths exempt from the quota: devices must be able to send, and settings and tokens to raise a quota that is too low.
  */
 const passes_quota = /^\/api\/v1\/(sync|settings|tokens)(\/|$)/
 
@@ -301,14 +300,14 @@ const too_many_tries = "Too many tries from this address; wait a minute."
 const isMiss = ({ no_miss, status }: Answer, { endpoint, standing }: Trace): boolean =>
   endpoint?.public === true && standing !== undefined && status >= 400 && status < 500 && no_miss !== true
 
-/** Most requests need not wait for this value. */
+/** An effect of a value, or of its promise. Most requests need not wait. */
 const known = <A>(value: A | Promise<A>): Effect.Effect<A> =>
   value instanceof Promise ? Effect.promise(() => value) : Effect.succeed(value)
 const weightOf = (endpoint: Endpoint | undefined): number => endpoint?.metering_weight ?? 1
 
 /**
- * Reads the body. A long one is read only after the permission check and within the budget for long bodies; files of a
- * form go to their store as they come.
+ * Reads the body: a long one only after the permission check and within the budget for long bodies; files of a form are
+ * streamed into the store.
  */
 const bodyFor = Effect.fnUntraced(function* (
   caller: Parameters<typeof authorizeCall>[0],
@@ -349,7 +348,7 @@ const tooBusy = new Rejection({
 
 const isOfInterface = (path: string): boolean => /^\/api(\/|$)/.test(path)
 
-/** The path of a request line's target, whatever form it takes. */
+/** Path of a request line's target, which may also be a full URL. */
 export const pathOf = (target: string): string => {
   const origin = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i.exec(target)?.[0] ?? ""
   const end = target.search(/[?#]/)
@@ -364,7 +363,7 @@ const first = (value: Headers[string]): string | undefined =>
 
 const bearerIn = (headers: Headers): string | undefined =>
   /^bearer +(\S+) *$/i.exec(first(headers["authorization"]) ?? "")?.[1]
-/** A list of several pages with the addresses of the next and the last one (RFC 8288). */
+/** Adds `Link` headers with the next and the last page to a list of several pages (RFC 8288). */
 const withLinks = (answer: Answer, { asked, endpoint }: Pick<Trace, "asked" | "endpoint">): Answer => {
   const { body, status } = answer
   if (status !== 200 || endpoint?.method !== "GET" || !isJsonObject(body) || !isJsonObject(body["meta"])) return answer
@@ -382,7 +381,7 @@ const withLinks = (answer: Answer, { asked, endpoint }: Pick<Trace, "asked" | "e
   const links = [...(page < last ? [linkTo("next", page + 1)] : []), linkTo("last", last)]
   return { ...answer, headers: { ...answer.headers, link: links.join(", ") } }
 }
-/** `Prefer: handling=strict` (RFC 7240). */
+/** Whether the request has `Prefer: handling=strict` (RFC 7240). */
 const isStrict = (headers: Headers): boolean =>
   /(^|[,;])\s*handling\s*=\s*"?strict"?\s*([,;]|$)/i.test([headers["prefer"] ?? []].flat().join(","))
 const requestIdIn = (headers: Headers): string | undefined => {

@@ -1,6 +1,6 @@
 /**
- * Issues a new token for the owner on the server's own machine, to anyone who may read its folder or its database: the
- * way back in once the owner's token is lost. It works beside a running server. Other tokens stay valid.
+ * Issues a new token for the owner on the server's machine, to anyone who can read its folder or database, after the
+ * owner's token was lost. Works while the server runs; other tokens stay valid.
  */
 import { randomUUIDv7 } from "node:crypto"
 import { existsSync } from "node:fs"
@@ -22,13 +22,13 @@ import { issueOwnToken } from "../access/tokens/issue.ts"
 
 interface RecoveredToken {
   readonly id: number
-  /** Shown once: only its hash is stored. */
+  /** The token's secret; only its hash is stored. */
   readonly secret: string
   readonly user_id: number
   readonly user_name: string
 }
 
-/** The database of the environment, which must be there; nothing is made. Throws a StartupError where it is not. */
+/** The existing database of the environment; creates nothing. Throws a StartupError if there is none. */
 export const databaseHere = (environment: Environment): Database => {
   const { DATABASE_URL, FLIGHTCASE_DATA, FLIGHTCASE_DATABASE_CONNECTIONS } = readVariables(environment)
   if (DATABASE_URL !== undefined)
@@ -42,7 +42,7 @@ export const databaseHere = (environment: Environment): Database => {
   return { kind: "sqlite", path }
 }
 
-/** Issues the token and records that it was. Throws a StartupError in plain words where it cannot. */
+/** Issues the token and records it. Throws a StartupError with the reason if it cannot. */
 export const recoverOwner = async (database: Database): Promise<RecoveredToken> => {
   const catalogue: Catalogue = catalogueOf(core.slices.concat(serverSlices(() => catalogue)))
   const runtime = ManagedRuntime.make(
@@ -77,7 +77,7 @@ const issue = Effect.gen(function* () {
         yield* runtime.settings,
         now
       )
-      // No user was logged in: the actor had access to the machine.
+      // No user is authenticated: the actor has access to the machine.
       const metadata = { command_id: yield* runtime.commandId, actor_id: null, replica_id: null, recorded_at: now }
       yield* recordEvents([event], metadata)
       return { id, secret, user_id: owner.id, user_name: owner.name } satisfies RecoveredToken

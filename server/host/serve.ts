@@ -1,4 +1,4 @@
-/** The server as a program: starts, and stops in order when a signal asks it to. */
+/** The server as a program: starts, and shuts down in order on a signal. */
 import { chmodSync, closeSync, existsSync, openSync, writeSync } from "node:fs"
 import { join } from "node:path"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
@@ -20,15 +20,16 @@ const say = (text: string): void => {
     try {
       rest = rest.subarray(writeSync(2, rest))
     } catch (cause) {
-      // A full pipe takes more in a moment; a closed one never again, which must not end the server.
+      // A full pipe accepts more a moment later (EAGAIN); errors of a closed pipe are ignored, as they must not end the
+      // server.
       if ((cause as NodeJS.ErrnoException).code !== "EAGAIN") return
     }
   }
 }
 
 /**
- * Serves by the environment's settings, until a signal ends the process. If it cannot start it writes one line with the
- * reason and exits with 1. The promise never settles: the command line ends a process whose command is done.
+ * Runs the server until a signal ends the process. If it cannot start, writes one line with the reason and exits with
+ * 1. Never settles, as the command line ends the process when a command settles.
  */
 export const serve = (environment: Environment): Promise<never> => {
   let log: Log | undefined
@@ -66,8 +67,7 @@ const watchProcess = (log: Log): void => {
     log.flush()
     process.exit(70)
   })
-  // The starter on an older Node passes signals on, but for the one it cannot: killed outright, its server goes as
-  // well.
+  // The starter on an older Node forwards signals, except SIGKILL: if it is killed, the server exits too.
   if (process.channel !== undefined) process.on("disconnect", () => process.exit(137))
 }
 
@@ -91,7 +91,7 @@ const started = Effect.fnUntraced(function* (
     )
     yield* attempt(() => makePrivate(database.path))
   }
-  // The owner's token is printed once, and not by a start that fails next.
+  // Checked first, so that the owner's token, printed once, is not printed by a start that then fails.
   yield* attempt(() => checkAddress(config.host, config.port))
   const app = yield* Effect.acquireRelease(
     attempt(() =>
@@ -130,8 +130,8 @@ const started = Effect.fnUntraced(function* (
 })
 
 /**
- * Reports to systemd, if it started this server, that it is ready, alive (twice in the interval of the unit's watchdog)
- * and stopping. By its own program, since Node has no sockets for datagrams.
+ * Notifies systemd, if it started this server, when it is ready, alive (twice per watchdog interval) and stopping. Runs
+ * systemd's own program, as Node has no datagram sockets.
  */
 const reportToSystemd: Effect.Effect<void, never, Scope.Scope> = Effect.gen(function* () {
   const { NOTIFY_SOCKET, WATCHDOG_USEC } = process.env
@@ -148,7 +148,7 @@ const reportToSystemd: Effect.Effect<void, never, Scope.Scope> = Effect.gen(func
 const attempt = <A>(body: () => A | Promise<A>): Effect.Effect<A, unknown> =>
   Effect.tryPromise({ try: async () => body(), catch: (cause) => cause })
 
-/** Whatever hangs, the process ends. */
+/** Ends the process after a while, whatever hangs. */
 const cutOffLater = (log: Log): void => {
   setTimeout(() => {
     log.at("info", "stopped, some work was cut off")
@@ -160,11 +160,11 @@ const cutOffLater = (log: Log): void => {
 const shown = (database: Database): string =>
   database.kind === "pg" ? `the database at ${withoutPassword(database.url)}` : `the database ${database.path}`
 
-/** Two servers on one SQLite folder would each trust their caches, whatever the other has changed. */
+/** Locks the folder: two servers on one SQLite file would miss each other's changes in their caches. */
 const holdFolder = (folder: string): FileLock => {
   const name = "server.lock"
   makePrivate(join(folder, name))
-  // A server that is just being replaced has a moment to go.
+  // A server being replaced gets a moment to exit.
   const lock = takeLock(folder, name, lock_patience_millis)
   if (lock !== undefined) return lock
   throw new StartupError(
@@ -172,7 +172,7 @@ const holdFolder = (folder: string): FileLock => {
   )
 }
 
-/** The file exists, closed to others, before SQLite opens it; its journal files take the same rights. */
+/** Creates the file for the server's account only, before SQLite opens it; its journal files inherit the mode. */
 function makePrivate(file: string): void {
   try {
     if (!existsSync(file)) closeSync(openSync(file, "a", 0o600))

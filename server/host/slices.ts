@@ -1,4 +1,4 @@
-/** Slices that the server adds to the core's. New server slices go here. */
+/** The slices that a server has in addition to the core's. Add new server slices here. */
 import type { ServerSlice } from "../ports/server-slice.ts"
 import type { AnyJobKind } from "../ports/server-context.ts"
 import { Context, Effect, Struct } from "effect"
@@ -35,7 +35,7 @@ import type { Catalogue } from "../../core/kernel/endpoints/endpoint.ts"
 
 // The kinds of jobs that slices declare.
 
-/** Every kind these slices have jobs of. */
+/** All job kinds of these slices. */
 export const jobKindsOf = (slices: ReadonlyArray<ServerSlice>): ReadonlyArray<AnyJobKind> => [
   ...new Set(slices.flatMap(({ jobs, timed }) => [...(jobs ?? []), ...(timed ?? []).map(({ kind }) => kind)]))
 ]
@@ -65,7 +65,7 @@ const serverSyncSlice: ServerSlice = {
   }
 }
 
-/** `whole` returns the complete catalogue they become part of. */
+/** Server slices. `whole` returns the complete catalogue they become part of. */
 export const serverSlices = (
   whole: () => Catalogue,
   { metered = true }: { readonly metered?: boolean } = {}
@@ -97,5 +97,5 @@ export const serverSlices = (
     notificationsServerSlice()
   ]
 }
-/** Without the hook for answered calls, so that its data is not collected. */
+/** The slice without its hook for answered calls, so that nothing is metered. */
 const unmetered = (slice: ServerSlice): ServerSlice => Struct.omit(slice, ["answered"])

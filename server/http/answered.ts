@@ -1,4 +1,4 @@
-/** Data of an answered request, for the log and for slices that count. */
+/** Data of an answered request, for the log and for slices that meter. */
 import type { Answer, Endpoint, Failure } from "../../core/kernel/endpoints/endpoint.ts"
 import type { Settings } from "../../core/kernel/events/settings.ts"
 import type { HttpRequest, HttpResponse } from "./http-message.ts"
@@ -18,7 +18,7 @@ const first = (value: string | ReadonlyArray<string> | undefined): string | unde
   typeof value === "string" ? value : value?.[0]
 export const originOf = ({ headers }: Pick<HttpRequest, "headers">): string | undefined => first(headers["origin"])
 
-/** Browsers send it before a page's actual request; it has no token yet. */
+/** Whether it is a CORS preflight, which browsers send without a token before the page's actual request. */
 export const isPreflight = (asked: Pick<HttpRequest, "headers" | "method">): boolean =>
   asked.method === "OPTIONS" &&
   originOf(asked) !== undefined &&
@@ -125,7 +125,7 @@ const passes = ({ reason }: SqlError.SqlError): boolean =>
   reason._tag === "SerializationError" ||
   reason._tag === "DeadlockError"
 
-/** Data of a request for the hook. */
+/** Data of a request for the hooks of slices and the log. */
 interface Answered {
   readonly request_id: string
   readonly started_millis: number
@@ -232,7 +232,7 @@ const lengthOf = (body: HttpResponse["body"]): number =>
       : "stream" in body
         ? (body.size_bytes ?? 0)
         : body.length
-/** The ability the caller has among several sufficient ones. */
+/** The caller's ability among several sufficient ones; the first if the caller has none. */
 const abilityAsked = (ability: Endpoint["ability"], { abilities }: Viewer): string | null =>
   ability === null || typeof ability === "string"
     ? ability
@@ -243,8 +243,8 @@ const abilityAsked = (ability: Endpoint["ability"], { abilities }: Viewer): stri
 // Range requests (RFC 9110, 14): one part of a file, as players and interrupted downloads ask for.
 
 /**
- * The requested range. Undefined, which means all, for no, several or invalid ranges, and for another version
- * (`If-Range`).
+ * The requested range; undefined for the complete file: without a range, with several or an invalid one, or if
+ * `If-Range` names another version.
  */
 const rangeIn = (
   headers: Headers,
@@ -273,7 +273,7 @@ interface Replied {
   readonly quota: QuotaState | undefined
 }
 
-/** The response to an answer that is not streamed. */
+/** The response to an answer without a stream. */
 export const replyOf = (answer: Answer, trace: Replied): HttpResponse => {
   const { body, content, status } = answer
   const headers = headersOf(answer, trace)

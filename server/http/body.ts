@@ -1,4 +1,4 @@
-/** Reads a request's body into plain data, or into the rejection it will be answered with. */
+/** Reads a request's body into plain data, or into the rejection to respond with. */
 import { setImmediate } from "node:timers/promises"
 import {
   body_depth_max,
@@ -29,14 +29,11 @@ export const parsePlain = (text: string): Json => {
   return value
 }
 
-/**
- * The same value as parsing the complete text at once. Rejects with a SyntaxError where that would throw one, and with
- * TooDeep for nesting deeper than `depth_max` levels.
- */
+/** Parses JSON in pieces. Rejects with a SyntaxError like `JSON.parse`, and with TooDeep beyond `depth_max` levels. */
 export const parseInPieces = async (text: string, depth_max: number): Promise<Json> => {
   const whole = text.trim()
   const list = whole.startsWith("[")
-  // Short, or one long text, or nothing that holds anything.
+  // Short texts, and those that are neither list nor object, are parsed at once.
   if (whole.length <= piece_chars || (!list && !whole.startsWith("{"))) return parsePlain(whole)
   const items: Array<Json> = []
   const members: { [key: string]: Json } = {}
@@ -54,8 +51,8 @@ export const parseInPieces = async (text: string, depth_max: number): Promise<Js
 }
 
 /**
- * The text between the brackets: long members one by one, short ones together. Each part is shorter than a piece, or
- * one member.
+ * Yields the text between the brackets in parts: long members one by one, short ones together. Each is at most a piece,
+ * or one member.
  */
 async function* piecesOf(text: string, end: "]" | "}", depth_max: number): AsyncGenerator<string> {
   if (text.endsWith(end) && text.slice(1, -1).trim() === "") return
@@ -97,7 +94,7 @@ async function* piecesOf(text: string, end: "]" | "}", depth_max: number): Async
   }
 }
 
-/** A member as its name and the text of its value. */
+/** Splits an object's member into its name and the text of its value. */
 const memberOf = (text: string): readonly [key: string, value: string] => {
   const begin = text.search(/\S/)
   let end = begin + 1
@@ -119,11 +116,11 @@ export const malformed = (text: string): ReadBody => ({ body: undefined, body_fa
 interface BodyOptions {
   readonly uploads: boolean
   readonly raw_body?: boolean
-  /** The longest body in bytes, where that is more than usual: such bodies contain other bodies. */
+  /** Maximum body size in bytes of an endpoint whose bodies contain other bodies; the default otherwise. */
   readonly body_max?: number | undefined
 }
 
-/** The type without its parameters; JSON by default. */
+/** The media type without parameters; JSON by default. */
 export const mediaType = (content_type: string | undefined): string =>
   (content_type ?? "application/json").replace(/;.*/s, "").trim().toLowerCase()
 
@@ -176,7 +173,7 @@ const whereIn = (cause: unknown): string => {
 
 // Limits the bytes of long bodies in memory at a time: each is held several times over until it is answered.
 
-/** Enough for one of the longest bodies and some shorter ones. */
+/** Default budget: one body of maximum size and some shorter ones. */
 const long_bodies_bytes_max = 96 * 1_048_576
 
 export interface BodyBudget {

@@ -4,11 +4,11 @@ import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fiel
 
 type Schemas = { readonly [name: string]: JsonObject }
 
-/** A named schema with an example of it. */
+/** A named schema with a generated example. */
 export const withExample = (name: string, schemas: Schemas): JsonObject => {
   const schema = schemas[name] ?? {}
   const example = exampleOf({ $ref: `#/components/schemas/${name}` }, schemas, "", 1)
-  // Linters take an example with a type and a default for a schema.
+  // Linters would mistake an example with the keys `type` and `default` for a schema.
   const is_like_schema = isJsonObject(example) && "type" in example && "default" in example
   return is_like_schema ? schema : { ...schema, examples: [example] }
 }
@@ -19,7 +19,7 @@ const by_format: { readonly [format: string]: string } = {
   email: "ann@example.com",
   uri: "https://example.com"
 }
-/** Texts for the patterns that fields are described with. */
+/** Example texts, of which the first that matches a field's pattern is used. */
 const by_pattern: ReadonlyArray<string> = [
   "12.50",
   "12.5",
@@ -30,7 +30,7 @@ const by_pattern: ReadonlyArray<string> = [
   "smtp://mail.example.com:587",
   "0088:5012345678900"
 ]
-/** Values of keys with descriptive names. */
+/** Example values by the end of a key's name. */
 const by_name: ReadonlyArray<readonly [ends: RegExp, value: string]> = [
   [/currency/, "GBP"],
   [/country_code/, "GB"],
@@ -70,7 +70,7 @@ const by_name: ReadonlyArray<readonly [ends: RegExp, value: string]> = [
   [/location$|place$/, "A-12"],
   [/(net|tax|gross|total|amount|price|paid|balance)$/, "120.00"]
 ]
-/** Example names by kind of row. */
+/** Example names by component. */
 const names_of: { readonly [component: string]: string } = {
   Product: "LED wash light",
   ProductGroup: "Lighting",
@@ -126,9 +126,7 @@ export const exampleOf = (schema: JsonObject, schemas: Schemas, name = "", depth
   }
 }
 const component_examples = new WeakMap<Schemas, Map<string, Json>>()
-/**
- * Most answers refer to the same components: the example of each is made once for every key and depth it is found at.
- */
+/** The example of a component, cached by component, key and depth, as most answers refer to the same components. */
 const exampleOfComponent = (component: string, schemas: Schemas, name: string, depth: number): Json => {
   const examples = component_examples.get(schemas) ?? new Map<string, Json>()
   component_examples.set(schemas, examples)

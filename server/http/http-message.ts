@@ -6,16 +6,16 @@ import { isIP, isIPv6 } from "node:net"
 
 export interface HttpRequest {
   readonly method: string
-  /** As on the request line: path, and query if there is one. */
+  /** Request target: the path, and the query if there is one. */
   readonly target: string
   readonly headers: Headers
   readonly remote_address: string
   /** The body's bytes; "too long" once there are more than `max`. Called at most once. */
   readonly body: (max: number) => Promise<Uint8Array | "too long">
-  /** The body's bytes as they come, instead of `body`; reading may stop early. */
+  /** The body's chunks, instead of `body`; reading may stop early. */
   readonly parts?: () => AsyncIterable<Uint8Array>
 }
-/** Content on its way from a store of files, or one that goes on until either side ends it. */
+/** Streamed content: a file from the store, or an endless stream. */
 export interface StreamedBody {
   /** Undefined if the length is unknown before the end. */
   readonly size_bytes: number | undefined
@@ -27,7 +27,7 @@ export interface HttpResponse {
   readonly body: string | Uint8Array | StreamedBody | undefined
 }
 
-// From which address a request comes, and which addresses count as one client.
+// Client addresses, and which of them count as one client.
 
 /**
  * The client behind `trusted_proxies` proxies. Each of them appends its client's address to X-Forwarded-For, so that
@@ -48,7 +48,7 @@ export const clientAddress = (
   if (trusted_proxies === 0 || entries.length === 0) return peer
   return bareAddress(entries.at(-trusted_proxies) ?? firstOf(entries)) ?? peer
 }
-/** `[2001:db8::1]:443` and `192.0.2.1:443` without brackets and port; undefined when it is no address. */
+/** The IP address without brackets and port of `[2001:db8::1]:443` or `192.0.2.1:443`; undefined if it is none. */
 const bareAddress = (text: string): string | undefined => {
   const found = /^\[([^\]]+)\](?::\d+)?$/.exec(text)?.[1] ?? /^([\d.]+):\d+$/.exec(text)?.[1] ?? text
   return isIP(found) === 0 ? undefined : found

@@ -10,22 +10,22 @@ import { described_as_first } from "../../core/kernel/lists/answer-schema.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/field.ts"
 
 export interface JsonSchemas {
-  /** The schema of a value; what has a name is a `$ref` to its component. */
+  /** JSON Schema of a Schema; for a named one, a `$ref` to its component. */
   readonly of: (schema: Schema.Top) => JsonObject
-  /** Every component that was referred to so far, by name. */
+  /** Components referenced so far, by name. */
   readonly components: { readonly [name: string]: JsonObject }
 }
 
 /**
- * Converts answers' Schemas. Throws where two different Schemas have the same identifier, and where a Schema is of a
- * kind that no answer has been declared with yet.
+ * A converter for answers' Schemas. Throws if two Schemas share an identifier, or for kinds of Schemas not used in
+ * answers yet.
  */
 export const jsonSchemas = (): JsonSchemas => {
   const components: { [name: string]: JsonObject } = {}
   const declared = new Map<string, unknown>()
 
   const component = (name: string, ast: SchemaAST.AST): JsonObject => {
-    // Copies of a Schema, as for a key that may be absent, share its annotations.
+    // Copies of a Schema, as for an optional key, share its annotations.
     const other = declared.get(name)
     if (other !== undefined && other !== ast.annotations)
       throw new Error(`two Schemas are described as ${name}; give one of them a title`)
@@ -90,7 +90,7 @@ export const jsonSchemas = (): JsonSchemas => {
 const nameOf = ({ name }: SchemaAST.PropertySignature): string => String(name)
 const isLiteral = (ast: SchemaAST.AST): ast is SchemaAST.Literal => ast._tag === "Literal"
 
-/** Annotations of a Schema with checks are those of its last check. */
+/** Annotations of a Schema. If it has checks, they are on its last check. */
 const annotationsOf = (ast: SchemaAST.AST): { readonly [name: string]: unknown } | undefined =>
   ast.checks === undefined ? ast.annotations : ast.checks.at(-1)?.annotations
 const descriptionOf = (ast: SchemaAST.AST): JsonObject => {
@@ -105,17 +105,17 @@ const checksOf = (ast: SchemaAST.AST, { type }: JsonObject): JsonObject =>
     return isJsonObject(keywords) ? { ...all, ...keywords } : all
   }, {})
 
-/** One or more of these texts or numbers. */
+/** Schema of an enumeration of texts or numbers. */
 const literals = (types: ReadonlyArray<SchemaAST.Literal>): JsonObject => {
   const values = types.map(({ literal }) => (typeof literal === "bigint" ? String(literal) : literal))
   const of_type = [...new Set(values.map((value) => (Number.isInteger(value) ? "integer" : typeof value)))]
   return { type: of_type.length === 1 ? of_type.join() : of_type, enum: values }
 }
-/** An alternative that is nothing but alternatives itself is replaced by them. */
+/** The alternatives of a union, with nested unions flattened. */
 const alternatives = (ast: SchemaAST.AST): ReadonlyArray<SchemaAST.AST> =>
   ast._tag === "Union" && annotationsOf(ast) === undefined ? ast.types.flatMap(alternatives) : [ast]
 
-/** A simple value or null as `type: [..., "null"]`, the form that clients are generated best from. */
+/** Nullable simple values as `type: [..., "null"]`, the form best supported by client generators. */
 const withNullInType = (schema: JsonObject): JsonObject => {
   const { anyOf, ...rest } = schema
   if (!Array.isArray(anyOf)) return schema
@@ -128,7 +128,7 @@ const withNullInType = (schema: JsonObject): JsonObject => {
   return { ...one, ...rest, type: [type, "null"], ...(Array.isArray(values) ? { enum: [...values, null] } : {}) }
 }
 
-/** Not described as containing itself: generators of some clients cannot follow that. */
+/** Schema of any JSON value; not recursive, as some client generators cannot follow that. */
 const json_value: JsonObject = {
   description: "Any JSON value",
   anyOf: [

@@ -1,4 +1,4 @@
-/** The units that tokens used in a UTC calendar month, as the database counts them (rules/conventions 10 and 16). */
+/** Units that tokens used in a UTC calendar month, as counted in the database (rules/conventions 10 and 16). */
 import { integer, text } from "../../core/kernel/fields/field.ts"
 import { plainTable } from "../../core/kernel/tables/table.ts"
 import type { ServerSlice } from "../ports/server-slice.ts"
@@ -7,37 +7,39 @@ import type { StoreRead } from "../../core/kernel/endpoints/endpoint.ts"
 import { bindings } from "../../core/kernel/store/statement.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 
-// Limits that all processes of a server share: requests in minutes, and units in months. On the server alone.
+// Limits shared by all processes of a server: requests per minute and units per month. On the server only.
 
 const whole = { max: Number.MAX_SAFE_INTEGER } as const
 
-/** How much of a minute's limit the processes took (Postgres only; elsewhere one process counts in memory). */
+/**
+ * Part of a minute's limit that the processes have taken. Postgres only; on SQLite the one process counts in memory.
+ */
 const rate_windows = plainTable(
   "rate_windows",
   "id",
   {
-    /** The minute and whom it is counted for. */
+    /** Minute and client, such as a token or an address. */
     id: text({ max: 400 }),
     /** Minutes since 1970. */
     minute: integer(whole),
     taken: integer(whole),
-    /** How much the last one to ask was given. */
+    /** Number granted by the last statement, which reads it back. */
     granted: integer(whole)
   },
   { entity: "rate_window", indexes: [["minute"]] }
 )
 
-/** Weighted units of each token in each UTC month: those of answered requests, and those a process holds for more. */
+/** Weighted units per token and UTC month: those of answered requests, and those reserved by processes. */
 const month_units = plainTable(
   "month_units",
   "id",
   {
-    /** `2026-11 12`: the month and the token. */
+    /** Month and token id: `2026-11 12`. */
     id: text({ max: 40 }),
     month: text({ max: 7 }),
     personal_access_token_id: integer(whole),
     units: integer(whole),
-    /** How much the last one to ask was given. */
+    /** Number granted by the last statement, which reads it back. */
     granted: integer(whole)
   },
   { entity: "month_unit", indexes: [["month"]] }
@@ -47,11 +49,11 @@ const month_units = plainTable(
 
 export const limitsSlice: ServerSlice = { name: "limits", server_tables: [rate_windows, month_units] }
 
-/** When the month after begins (milliseconds since 1970). */
+/** End of a month, in milliseconds since 1970. */
 export const monthEnd = (month: string): number => Date.UTC(Number(month.slice(0, 4)), Number(month.slice(5)))
-// Nearly always the present month is requested.
+// Cached, as nearly all requests are of the current month.
 let last = { month: "", begin: 0, end: 0 }
-/** The month of an instant (milliseconds since 1970), as `2026-11`. */
+/** UTC month of an instant (milliseconds since 1970), such as `2026-11`. */
 export const monthOf = (millis: number): string => {
   if (millis >= last.end || millis < last.begin) {
     const month = new Date(millis).toISOString().slice(0, 7)
@@ -60,12 +62,12 @@ export const monthOf = (millis: number): string => {
   return last.month
 }
 
-/** Units of an answer: none if its failure was not the caller's fault (rules/conventions 16). */
+/** Units of a response: 0 if it failed without the caller's fault (rules/conventions 16). */
 export const unitsOf = (weight: number, status: number): number => (status === 429 || status >= 500 ? 0 : weight)
 
 export const monthKey = (month: string, token_id: number): string => `${month} ${token_id}`
 
-/** A change of the counters that is about to be written. */
+/** Changes of the counters to be written, and the callback for their commit. */
 export interface Flushing {
   /** Changes of each token's counter: its units, less those the process had reserved. */
   readonly changes: ReadonlyMap<number, number>
@@ -109,7 +111,7 @@ export const addMonthUnits = Effect.fnUntraced(function* (
   if (flushing !== undefined) yield* store.sql.afterCommit(Effect.sync(flushing.committed))
 })
 
-/** The units of these tokens in a month; what is still to be written is not among them. */
+/** Recorded units of these tokens in a month, without those not written yet. */
 export const monthUnits = Effect.fnUntraced(function* (
   token_ids: ReadonlyArray<number>,
   month: string
@@ -122,6 +124,6 @@ export const monthUnits = Effect.fnUntraced(function* (
   return new Map(rows.map(({ token_id, units }) => [Number(token_id), Number(units)]))
 })
 
-/** Deletes the counters of months before this one. */
+/** Deletes the counters of earlier months. */
 export const dropMonthsBefore = (month: string): StoreRead<unknown> =>
   Store.use(({ sql }) => sql`delete from month_units where month < ${month}`)

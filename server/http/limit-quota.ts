@@ -1,21 +1,20 @@
 /**
- * A token's quota of a UTC calendar month, in weighted units (rules/conventions 10). Units are counted in the database
- * when answers are recorded, a moment after they were given. On SQLite this process adds to what it read once what it
- * answered since. On Postgres it takes units from the counter before it lets requests in, and what it did not need goes
- * back whenever its answers are recorded: all processes together never let in more than the quota.
+ * A token's quota for a UTC calendar month, in weighted units (rules/conventions 10), counted in the database shortly
+ * after responses. On SQLite this process adds what it has answered since. On Postgres it reserves units before it
+ * admits requests and returns unused ones, so that all processes together never exceed the quota.
  */
 import { itemAt } from "../../core/values/text.ts"
 import { type Flushing, monthEnd, monthKey, monthOf } from "./limit-month.ts"
 
-/** The time in which a process uses its own counts because the database does not respond. */
+/** Options for outages of the database, during which a process uses its own counts. */
 export interface OutageOptions {
   /** Called on the first failure after a success. */
   readonly failed: (error: unknown) => void
-  /** Milliseconds that only grow. */
+  /** Monotonic clock in milliseconds. */
   readonly elapsed?: () => number
 }
 interface Outage {
-  /** The database failed a moment ago, and is not queried again yet. */
+  /** Whether the database failed a moment ago, so that it is not queried yet. */
   readonly lasts: () => boolean
   readonly failed: (error: unknown) => void
   readonly answered: () => void
@@ -43,30 +42,30 @@ export interface QuotaState {
   readonly limit: number
   readonly used: number
   readonly remaining: number
-  /** True when the request does not fit any more. */
+  /** Whether the request exceeds the quota. */
   readonly exceeded: boolean
   readonly weight: number
-  /** When the next month begins: seconds from now, and seconds since 1970. */
+  /** Start of the next month: seconds from now, and seconds since 1970. */
   readonly retry_after_seconds: number
   readonly reset_at_seconds: number
 }
-/** A request that was let in. */
+/** Decision about a request, with the state of its quota. */
 export interface Admission {
   readonly state: QuotaState
-  /** To be called once the request is answered, with its cost; only the first call counts. */
+  /** Call with the response's cost once it is known; only the first call counts. */
   readonly settle: (units: number) => void
 }
 interface Asking {
   readonly token_id: number
   readonly weight: number
   readonly limit: number
-  /** Let in whatever was used: work of devices must not be stuck on them. */
+  /** Whether to admit the request even beyond the quota: devices must always be able to send. */
   readonly passes: boolean
   /** Milliseconds since 1970. */
   readonly now: number
 }
 export interface MonthQuota {
-  /** A promise, which does not reject, if the database must be queried. */
+  /** Decides about a request. Returns a promise, which never rejects, if the database must be queried. */
   readonly admit: (asking: Asking) => Admission | Promise<Admission>
   readonly flushing: (units: ReadonlyMap<number, number>, month: string) => Flushing
 }
@@ -75,28 +74,32 @@ export interface TakingUnits {
   readonly token_id: number
   readonly month: string
   readonly limit: number
-  /** May be negative: reservations under a higher limit are returned. */
+  /** Units to reserve; negative to return reservations made under a higher limit. */
   readonly needed: number
   readonly used: number
 }
 export interface TakenUnits {
-  /** Undefined when `needed` does not fit. */
+  /** Reserved units; undefined if `needed` exceeds the remainder. */
   readonly granted: number | undefined
   /** Total of all processes, including the grant. */
   readonly units: number
 }
 interface MonthCounters extends OutageOptions {
-  /** Takes {@link unitsGranted} from the counter that all processes share. Undefined: this process counts alone. */
+  /**
+   * Reserves {@link unitsGranted} from the counter shared by all processes; undefined if this process is the only one.
+   */
   readonly take: ((taking: TakingUnits) => Promise<TakenUnits>) | undefined
   readonly read: (token_id: number, month: string) => Promise<number>
 }
 
-/** A process reserves at most this part of what remains. */
+/** A process reserves at most the remainder divided by this. */
 const part_of_remaining = 8
-/** How many units a process is given that needs `needed` and used `used` lately; undefined when those do not fit. */
+/**
+ * Units granted to a process that needs `needed` and used `used` recently; undefined if `needed` exceeds the remainder.
+ */
 export const unitsGranted = (remaining: number, needed: number, used: number): number | undefined =>
   needed > remaining ? undefined : Math.max(needed, Math.min(used, Math.trunc(remaining / part_of_remaining)))
-/** The same in SQL, with integers; 0 if they do not fit. */
+/** `unitsGranted` in SQL with integers; 0 instead of undefined. */
 export const unitsGrantedSql = (remaining: string, needed: string, used: string): string =>
   `case when ${needed} > ${remaining} then 0 ` +
   `else greatest(${needed}, least(${used}, (${remaining}) / ${part_of_remaining})) end`
@@ -110,22 +113,22 @@ interface Month {
   readonly month: string
   readonly token_id: number
   known: boolean
-  /** The counter as known here, including this process's reservations. */
+  /** The counter's value as known here, including this process's reservations. */
   units: number
-  /** Units in the counter that this process took and has not recorded as used. */
+  /** Reserved units in the counter that are not yet recorded as used. */
   held: number
-  /** Weights of requests that are not answered yet. */
+  /** Weights of requests in progress. */
   in_flight: number
-  /** Units of answers that are not recorded yet. */
+  /** Units of responses that are not recorded yet. */
   unrecorded: number
-  /** Units of answers since, and in, the last record. */
+  /** Units of responses in and since the last record. */
   lately: number
   refused: { readonly weight: number; readonly limit: number; readonly until: number } | undefined
   recording: { readonly units: number; readonly recorded: number; readonly returned: number } | undefined
   asking: boolean
   waiting: Array<Waiting>
 }
-/** How long a refusal is trusted: others may return unused reservations. */
+/** How long a rejection is cached, as other processes may return reservations. */
 const refused_millis = 1_000
 
 const newMonth = (token_id: number, month: string): Month => ({
@@ -142,7 +145,7 @@ const newMonth = (token_id: number, month: string): Month => ({
   asking: false,
   waiting: []
 })
-/** Units this process has reserved and does not need yet; negative where requests pass without any. */
+/** Reserved units not needed yet; negative if exempt requests were admitted without reservation. */
 const freeOf = ({ held, in_flight, unrecorded }: Month): number => held - in_flight - unrecorded
 const usedOf = (one: Month): number => one.units - freeOf(one)
 
@@ -183,7 +186,7 @@ const refused = (one: Month, asking: Asking): Admission => ({
 const weightsOf = (waiting: ReadonlyArray<Waiting>): number =>
   waiting.reduce((sum, { asking: { passes, weight } }) => sum + (passes ? 0 : weight), 0)
 
-/** The admission as far as this process can decide; undefined if the database must be queried. */
+/** Decides as far as this process can; undefined if the database must be queried. */
 const decided = (one: Month, asking: Asking, shared: boolean, alone: boolean): Admission | undefined => {
   const { limit, now, passes, weight } = asking
   if (!one.known && !alone) return undefined
@@ -197,7 +200,7 @@ const decided = (one: Month, asking: Asking, shared: boolean, alone: boolean): A
     : undefined
 }
 
-/** Reserves units for the first `count` waiting requests; false if they do not fit. */
+/** Reserves units for the first `count` waiting requests; false if they exceed the remainder. */
 const takeFor = async (one: Month, count: number, { read, take }: MonthCounters): Promise<boolean> => {
   const { limit, now } = itemAt(one.waiting, 0).asking
   const { lately, month, token_id } = one
@@ -224,7 +227,7 @@ export const makeMonthQuota = (counters: MonthCounters): MonthQuota => {
     while (one.waiting.length > 0) {
       try {
         const count = one.waiting.length
-        // Where not all of them fit, some may.
+        // If they exceed the remainder together, the first alone may not.
         if (!(await takeFor(one, count, counters)) && count > 1) await takeFor(one, 1, counters)
         one.known = true
         outage.answered()
@@ -269,7 +272,7 @@ export const makeMonthQuota = (counters: MonthCounters): MonthQuota => {
   }
 }
 
-/** The present month of each token, and the one before, which may still be recorded. */
+/** State of each token's current month, and of the previous one, which may still be recorded. */
 const makeMonths = () => {
   const months = new Map<string, Month>()
   let newest = ""
@@ -288,7 +291,10 @@ const makeMonths = () => {
   }
 }
 
-/** As if it were recorded already; {@link restore} takes it back. Answers how many units go back to the counter. */
+/**
+ * Marks units as recorded before they are written; {@link restore} undoes it. Returns the units to give back to the
+ * counter.
+ */
 const record = (one: Month, units: number): number => {
   const recorded = Math.min(units, one.unrecorded)
   // Units of answers after the records were gathered stay reserved.

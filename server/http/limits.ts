@@ -1,7 +1,7 @@
 /**
- * Rate limits: a number of requests in each fixed minute (rules/conventions 10). On SQLite one process counts in
- * memory. On Postgres all processes share the limit: each takes some of it from a counter in the database before it
- * lets requests in, so that together they never let in more than it.
+ * Rate limits: requests per fixed minute (rules/conventions 10). On SQLite the one process counts in memory. On
+ * Postgres each process reserves from a shared counter before admitting requests, so that together they never exceed
+ * the limit.
  */
 import type { MonthQuota, OutageOptions, QuotaState, TakenUnits, TakingUnits } from "./limit-quota.ts"
 import { makeMonthQuota, makeOutage, unitsGrantedSql } from "./limit-quota.ts"
@@ -16,19 +16,19 @@ import type { Log } from "../ports/log.ts"
 export interface RateLimitState {
   readonly limit: number
   readonly remaining: number
-  /** True when this request is one too many. */
+  /** Whether this request exceeds the limit. */
   readonly exceeded: boolean
-  /** When the next minute begins: seconds from now, and seconds since 1970. */
+  /** Start of the next minute: seconds from now, and seconds since 1970. */
   readonly retry_after_seconds: number
   readonly reset_at_seconds: number
 }
 export interface RateLimiter {
   /**
-   * Counts a request of `who` in the minute of `now` (milliseconds since 1970), unless it exceeds the limit. A promise,
-   * which does not reject, if other processes must be consulted.
+   * Counts a request of `who` in the minute of `now` (milliseconds since 1970), unless it exceeds the limit. Returns a
+   * promise, which never rejects, if the shared counter must be queried.
    */
   readonly count: (who: string | number, limit: number, now: number) => RateLimitState | Promise<RateLimitState>
-  /** The state of `who`, as far as it is known here, without counting a request. */
+  /** State of `who` as known here, without counting a request. */
   readonly look: (who: string | number, limit: number, now: number) => RateLimitState
 }
 
@@ -45,20 +45,20 @@ const stateOf = (limit: number, remaining: number, exceeded: boolean, now: numbe
   }
 }
 
-/** State per client: emptied with each new minute, so it holds no more than one minute's clients. */
+/** State per client, cleared each minute, so that it holds one minute's clients at most. */
 const makeMinuteMap = <A>(make: () => A) => {
   let current = -1
   const kept = new Map<string | number, A>()
   const begun = (now: number): number => {
     const window = Math.floor(now / minute)
-    // A request in progress when the minute began counts in the new one: it must not reduce others' share.
+    // A request in progress when the minute began counts in the new one: it must not reset the state.
     if (window === current || window === current - 1) return current
     kept.clear()
     current = window
     return current
   }
   return {
-    /** The minute (since 1970) that a request of this instant counts in. */
+    /** Returns the minute (since 1970) in which a request of this instant counts. */
     begun,
     known: (who: string | number, now: number): A | undefined => {
       begun(now)
@@ -73,7 +73,7 @@ const makeMinuteMap = <A>(make: () => A) => {
   }
 }
 
-/** Counts in this process alone. */
+/** A limiter that counts in this process alone. */
 export const makeLocalRateLimiter = (): RateLimiter => {
   const counts = makeMinuteMap(() => ({ used: 0 }))
   return {
@@ -90,16 +90,15 @@ export const makeLocalRateLimiter = (): RateLimiter => {
   }
 }
 
-/** A process reserves at most this part of what remains. */
+/** A process reserves at most the remainder divided by this. */
 const part_of_remaining = 8
 /**
- * How much of a limit to grant a process that needs `needed` at once and has used `used` in this minute: beyond the
- * need no more than it used so far, nor than an eighth of what remains. So a process that falls silent leaves less
- * unused than it used, and the last sixteen are granted one by one.
+ * Number granted to a process that needs `needed` and has used `used` in this minute: at least the need, beyond it at
+ * most `used` and an eighth of the remainder. A process that falls silent thus leaves little unused.
  */
 export const grantOf = (remaining: number, needed: number, used: number): number =>
   Math.max(0, Math.min(remaining, Math.max(needed, Math.min(used, Math.floor(remaining / part_of_remaining)))))
-/** The same in SQL, with integers. */
+/** `grantOf` in SQL with integers. */
 const grantSql = (remaining: string, needed: string, used: string): string =>
   `greatest(0, least(${remaining}, greatest(${needed}, least(${used}, (${remaining}) / ${part_of_remaining}))))`
 
@@ -127,9 +126,9 @@ interface Waiting {
 }
 interface Share {
   limit: number
-  /** By all processes, as far as is known here. */
+  /** Number taken by all processes, as far as known here. */
   taken: number
-  /** This process's part. */
+  /** Number reserved by this process. */
   held: number
   used: number
   asking: boolean
@@ -183,7 +182,7 @@ export const makeSharedRateLimiter = ({ take, ...failing }: SharedMinutes): Rate
   return {
     count: (who, limit, now) => {
       const share = shares.of(who, now)
-      // Units reserved under a higher limit may exceed the present one.
+      // Units reserved under a higher limit may exceed the current one.
       if (limit < share.limit) share.held = share.used
       share.limit = limit
       if (share.waiting.length === 0) {
@@ -219,7 +218,7 @@ export const tooMany = (standing: RateLimitState, message: string): Rejection =>
 const counted = new Intl.NumberFormat("en-GB")
 const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "long", year: "numeric", timeZone: "UTC" })
 
-/** `own_limit`: the limit is the token's, not the setting's. */
+/** 429 for an exceeded quota. `own_limit`: whether the limit is the token's rather than the setting's. */
 export const quotaUsed = (state: QuotaState, own_limit: boolean): Rejection => {
   const { limit, reset_at_seconds, retry_after_seconds, used, weight } = state
   const units = `${counted.format(used)} of this month's ${counted.format(limit)} units are used`
@@ -253,10 +252,7 @@ export const limitHeaders = (
 
 // Counters shared by all processes on one Postgres: a process reserves from them in one statement.
 
-/**
- * Takes of a minute's limit. Its commit does not wait for the disk: should Postgres itself fall, a moment's counts of
- * one minute are lost.
- */
+/** Reserves from a minute's limit. Its commit does not wait for the disk: a crash of Postgres loses recent counts. */
 const takeOfMinute = Effect.fnUntraced(function* ({
   who,
   minute,
@@ -276,12 +272,12 @@ const takeOfMinute = Effect.fnUntraced(function* ({
   return { granted: Number(row?.granted ?? 0), taken: Number(row?.taken ?? limit) }
 })
 
-/** Minutes for which counts are kept, so that a process with a slow clock finds its own. */
+/** Minutes whose counts are kept, for processes with slow clocks. */
 const minutes_kept = 5
 const dropOldMinutes = (minute: number): Effect.Effect<void, SqlError.SqlError, Store> =>
   Effect.asVoid(Store.run("delete from rate_windows where minute < $1", [minute - minutes_kept]))
 
-/** Takes of a month's quota. */
+/** Reserves from a month's quota. */
 const takeOfMonth = Effect.fnUntraced(function* ({
   token_id,
   month,
@@ -307,17 +303,17 @@ const takeOfMonth = Effect.fnUntraced(function* ({
 export interface Limits {
   readonly rate: RateLimiter
   readonly quota: MonthQuota
-  /** For slices that record answers. */
+  /** Services for slices that record responses. */
   readonly services: Context.Context<never>
 }
 interface LimitsOptions {
-  /** Several processes may serve one database. */
+  /** Whether several processes may serve the database. */
   readonly shared: boolean
   readonly run: <A>(effect: Effect.Effect<A, unknown, Store>) => Promise<A>
   readonly log: Log
 }
 
-/** A request does not wait longer for a counter: it is counted by this process alone then. */
+/** Time limit for querying a counter; afterwards the request is counted by this process alone. */
 const patience = Duration.seconds(2)
 const swept_every_minutes = 5
 

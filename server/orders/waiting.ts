@@ -1,6 +1,6 @@
 /**
- * Checks the waiting list when goods may have become free: after the commit, so that all changes are visible, and
- * returning goods need not wait for commands that request them (rules/availability 9).
+ * Checks the waiting list after commits that may free goods: then all changes are visible, and commands that free goods
+ * do not wait for it (rules/availability 9).
  */
 import { Clock, Effect, Schema } from "effect"
 import { CommandRuntime, recordEvents } from "../../core/kernel/endpoints/endpoint.ts"
@@ -20,17 +20,17 @@ import { instantOf } from "../../core/values/time.ts"
 import { jobKind, jobOffer, serverContext, timedWork } from "../ports/server-context.ts"
 import type { ServerSlice } from "../ports/server-slice.ts"
 
-/** Opportunities notified in one transaction: each is locked meanwhile. */
+/** Maximum opportunities notified in one transaction, which locks them. */
 const at_once = 100
 /**
- * Above this many streams in one command the full waiting list is checked, as the query would be longer than its
- * result.
+ * Number of streams in one command above which the full waiting list is checked: a query by stream would be longer than
+ * its result.
  */
 const streams_max = 200
 
 const settings = Effect.flatMap(CommandRuntime, (runtime) => runtime.settings)
 
-/** Events for lines waiting for these products, given the present state. */
+/** Notification events for lines waiting for these products, by the current state. */
 const dueOf = Effect.fnUntraced(function* (
   product_ids: ReadonlyArray<number>
 ): CommandRuntime.Reads<ReturnType<typeof settleQueue>> {
@@ -38,7 +38,7 @@ const dueOf = Effect.fnUntraced(function* (
   return settleQueue(yield* lookAtWaiting(product_ids, { now, settings: yield* settings }), now)
 })
 
-/** Checks once more under locks of these opportunities, so that each is notified once. */
+/** Checks again under locks of these opportunities and records the notifications, each once. */
 const settle = Effect.fnUntraced(function* (
   product_ids: ReadonlyArray<number>,
   opportunity_ids: ReadonlyArray<number>
@@ -82,7 +82,7 @@ const lookAgain = jobKind({
   run: ({ product_ids }) => Effect.map(settleWaiting(product_ids), (matched) => ({ matched }))
 })
 
-/** A few products at a time, so that no look is at everything that waits. */
+/** Number of products checked at a time, so that no query reads all waiting lines. */
 const products_at_once = 20
 const waitedFor = Effect.gen(function* () {
   const rows = yield* Store.run<{ id: number }>(
@@ -91,7 +91,7 @@ const waitedFor = Effect.gen(function* () {
   return rows.map(({ id }) => Number(id))
 })
 
-/** Once an hour everything that waits: time alone frees goods, and so do settings. */
+/** Hourly task that checks all waiting lines, as time and settings may free goods, too. */
 export const waitingSweep = timedWork({
   cron: "27 * * * *",
   kind: "opportunities.waiting_hourly",
@@ -105,7 +105,7 @@ export const waitingSweep = timedWork({
     })
 })
 
-/** Events after which goods may be free: other demands, other stock, and changes of waiting lines. */
+/** Types of events that may free goods: changed demands, stock, and waiting lines. */
 const frees = new Set([demandsReplacedEvent, levelMade, levelChanged, levelDeleted].map(({ type }) => type))
 const own = new Set([waitMatched, waitChanged].map(({ type }) => type))
 const of_opportunity = opportunityStream(0).replace(/0$/, "")
@@ -113,9 +113,8 @@ const opportunityIn = (stream: string): number | undefined =>
   stream.startsWith(of_opportunity) ? Number(stream.slice(of_opportunity.length)) : undefined
 
 /**
- * Products with waiting lines that these events may concern: everything the streams ever took or held, looked up in
- * `product_streams` by key, and products the opportunities themselves wait for. A kit's parts do not lead to the kit,
- * so lines waiting for kits are always checked.
+ * Products with waiting lines that these events may affect: all that the streams ever held, by key in
+ * `product_streams`, and those the opportunities wait for. Kits are always checked, as parts do not lead to their kit.
  */
 const concerned = Effect.fnUntraced(function* (events: ReadonlyArray<StoredEvent>) {
   const relevant = events.filter(({ type }) => !own.has(type))

@@ -13,7 +13,7 @@ import { userDeactivated } from "../../core/people/users/decide.ts"
 import { type UserRow, users } from "../../core/people/users/permissions.ts"
 import { hashOf, isSecretOf } from "../access/tokens/issue.ts"
 
-// Codes that people log in with, on the server alone: one for each person, with a hash instead of the code.
+// Login codes, on the server only: one per user, with a hash instead of the code.
 
 const whole = { min: 0, max: Number.MAX_SAFE_INTEGER } as const
 
@@ -22,7 +22,7 @@ export const login_codes = plainTable(
   "user_id",
   {
     user_id: integer(whole),
-    /** Position of the event that caused it: a later event's code replaces it, an earlier one's never does. */
+    /** Journal position of the causing event: later events replace the code, earlier ones never do. */
     position: integer(whole),
     /** SHA-256 of the code without its hyphens, in hex. */
     hash: text({ secret: true, length: 64 }),
@@ -36,21 +36,23 @@ export const login_codes = plainTable(
 )
 type LoginCodeRow = RowOf<typeof login_codes>
 
-/** Without letters that are taken for digits (Crockford's base 32). */
+/** Digits of Crockford's base 32, without letters easily mistaken for digits. */
 const signs = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 const signs_count = 28
 const group_length = 4
 
-/** `7K2M-…`: seven groups of four. */
+/** Formats a code in seven groups of four: `7K2M-…`. */
 const codeOf = (bytes: Uint8Array): string => {
   const drawn = [...bytes].map((byte) => signs[byte % signs.length]).join("")
   return drawn.match(new RegExp(`.{${group_length}}`, "g"))?.join("-") ?? drawn
 }
 const freshCode = (): string => codeOf(randomBytes(signs_count))
-/** An account's first code: computed deterministically, so that the answer can show the mailed code. */
+/**
+ * The first code of an account, derived from the key and the account, so that the response can show the mailed code.
+ */
 export const firstCode = (key: string, { created_at, email, id }: UserRow): string =>
   codeOf(new Uint8Array(hkdfSync("sha256", key, "flightcase", `invitation ${id} ${created_at} ${email}`, signs_count)))
-/** Normalised for hashing, from any spelling; undefined if it cannot be a code. */
+/** A typed code normalised for hashing; undefined if it cannot be a code. */
 const plainCode = (typed: string): string | undefined => {
   if (typed.length > 200) return undefined
   const plain = typed.toUpperCase().replace(/[\s-]/g, "").replaceAll("O", "0").replace(/[IL]/g, "1")
@@ -65,10 +67,10 @@ interface Reason {
   readonly user_id: number
   readonly position: number
   readonly expires_at: string
-  /** Another than a fresh one. */
+  /** The code to store; default: a random one. */
   readonly code?: string | undefined
 }
-/** Under the lock of the user's stream. Undefined where a code of a later event is there already. */
+/** Stores a user's code, under the lock of the user's stream; undefined if a later event's code is stored already. */
 export const makeCode = Effect.fnUntraced(function* ({
   code = freshCode(),
   expires_at,
@@ -82,13 +84,13 @@ export const makeCode = Effect.fnUntraced(function* ({
   return code
 })
 
-/** The row of a code that holds at this instant. */
+/** The row of a code that is valid at an instant; undefined if there is none. */
 export const codeWith = Effect.fnUntraced(function* (hash: string, now: string): Store.Reads<LoginCodeRow | undefined> {
   const row = yield* Store.first(login_codes, { hash })
   return row !== undefined && isSecretOf(row, hash) && row.expires_at > now ? row : undefined
 })
 
-/** Events that end the code of a person: in their transaction. */
+/** Deletes the codes that these events end, in their transaction. */
 export const endCodes = (events: ReadonlyArray<StoredEvent>): Effect.Effect<void, Failure, Store> => {
   const ended = events.flatMap(({ data, type }) =>
     type === userDeactivated.type || (type === `${users.entity}.updated` && data["email"] !== undefined)

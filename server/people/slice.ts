@@ -1,4 +1,4 @@
-/** How people get in who hold no token yet: codes sent by mail (rules/conventions 11). */
+/** Login for people without a token: codes sent by mail (rules/conventions 11). */
 import { Clock, Context, Effect, Schema } from "effect"
 import { type Failure, Store } from "../../core/kernel/store/store.ts"
 import { lockStreams, retryOnConflict } from "../../core/kernel/runtime/engine.ts"
@@ -42,7 +42,7 @@ import type { ServerSlice } from "../ports/server-slice.ts"
 
 // The company's setting for a type of notification.
 
-/** Undefined if not set. */
+/** The company's setting for a type; undefined if not set. */
 const typeSetting = (type: string): Effect.Effect<TypeSetting | undefined, Failure, Store> =>
   Store.get(notification_settings, type)
 
@@ -58,13 +58,13 @@ const type_of = {
   deactivated: "user.deactivated"
 } as const satisfies { readonly [K in AccountMailKind]: string }
 
-/** Whether the company sends this mail. Users' own preferences do not count, as it is about their account itself. */
+/** Whether the company sends this mail. The user's own preferences do not apply to mail about the account. */
 const isMailed = Effect.fnUntraced(function* (kind: AccountMailKind) {
   const type = notificationType(type_of[kind])
   return type !== undefined && effectiveChannels(type, yield* typeSetting(type.key), undefined).has("email")
 })
 
-/** The code of an invitation while no mail server is set: the person who invites passes it on. */
+/** The code of an invitation if no mail server is configured, for the inviting user to pass on; else null. */
 const codeShown = Effect.fnUntraced(function* (user_id: number) {
   const { key, outside } = yield* serverContext
   const is_mailed = outside.smtp_url !== undefined || (yield* Store.get(secret_settings, "mail.smtp_url")) !== undefined
@@ -72,7 +72,7 @@ const codeShown = Effect.fnUntraced(function* (user_id: number) {
   return user === undefined ? null : firstCode(key, user)
 })
 
-/** Validity of a code: users who never logged in get that of an invitation. */
+/** Validity of a code in minutes; users who never logged in get that of an invitation. */
 const minutesFor = (kind: AccountMailKind, { invitation_accepted_at }: UserRow): number =>
   kind === "reset" && invitation_accepted_at !== null ? reset_minutes : invitation_minutes
 const expiryAt = (recorded_at: string, minutes: number): string => instantOf(Date.parse(recorded_at) + minutes * 60_000)
@@ -80,14 +80,14 @@ const expiryAt = (recorded_at: string, minutes: number): string => instantOf(Dat
 const data = Schema.Struct({
   kind: Schema.Literals(["invited", "reset", "reactivated", "deactivated"]),
   user_id: Schema.Int,
-  /** The author. */
+  /** Id of the acting user; null for the server. */
   actor_id: Schema.NullOr(Schema.Int),
   position: Schema.Int,
   recorded_at: Schema.String
 })
 type AccountMailData = typeof data.Type
 
-/** Why nothing is sent; undefined where it is. The account may have changed since. */
+/** Why the mail is not sent; undefined if it is. The account may have changed since the event. */
 const reasonAgainst = (kind: AccountMailKind, user: UserRow | undefined): string | undefined => {
   if (user === undefined || user.email === anonymousEmail(user.id)) return "The person's data was erased."
   const is_closed = user.deactivated_at !== null
@@ -95,10 +95,10 @@ const reasonAgainst = (kind: AccountMailKind, user: UserRow | undefined): string
   return is_closed ? "The account was closed since." : undefined
 }
 
-/** Its name among messages, by the event that caused it. */
+/** Id of the message, by the causing event's position. */
 const mailOf = (position: number): string => `account.${position}`
 
-/** One mail about an account, with a code of its own where its reader is to log in. */
+/** Queues a mail about an account, with a login code if the kind has one. */
 const accountMail = Effect.fnUntraced(function* (given: AccountMailData) {
   const { actor_id, kind, position, recorded_at, user_id } = given
   yield* lockStreams([streamOf("user", user_id)])
@@ -141,7 +141,7 @@ const mailAccount = jobKind<AccountMailData>({
   attempts_max: 8,
   waits_seconds: [5, 60, 300, 1_800, 7_200],
   at_a_time: 1,
-  // Repeated after its commit it queues nothing: the message has its id already, and the code its position.
+  // Safe to repeat: message id and code position are unique, so nothing is queued twice.
   run: (given) => Effect.flatMap(Store, (store) => store.transaction(accountMail(given))).pipe(retryOnConflict)
 })
 
@@ -167,7 +167,7 @@ export const accountMails = processOf({
   }
 })
 
-/** Pending mail about an account is dropped with its text when the person is erased. */
+/** Deletes pending account mail of an erased person. */
 const dropMails = Effect.fnUntraced(function* (events: ReadonlyArray<StoredEvent>): Store.Reads<void> {
   const streams = events.flatMap(({ data, type }) =>
     type === memberAnonymised.type && typeof data["user_id"] === "number" ? [streamOf("user", data["user_id"])] : []
@@ -178,14 +178,16 @@ const dropMails = Effect.fnUntraced(function* (events: ReadonlyArray<StoredEvent
   for (const { position } of caused) yield* dropMail(store, mailOf(position))
 })
 
-// Exchanges a code for a token, once. All faults get the same answer, so that it does not reveal which codes existed.
+// Exchanges a code for a token, once. All faults get the same response, which does not reveal which codes existed.
 
 const refused = invalidField(
   "code",
   "This code is not valid here: it may have been used, replaced by a later one, or have expired. Ask for a new one."
 )
 
-/** Under the lock of the user's stream: of two who redeem a code at once, the second finds it gone. */
+/**
+ * Uses a code up and issues a token, under the lock of the user's stream: of two concurrent requests the second fails.
+ */
 const redeemed = Effect.fnUntraced(function* (hash: string, user_id: number, name: string, settings: Settings) {
   const runtime = yield* CommandRuntime
   yield* lockStreams([streamOf("user", user_id)])
@@ -285,7 +287,7 @@ const reset = command("POST", "/api/v1/users/{id}/reset_password", {
     })
 })
 
-/** Longer than a message's job is kept, as it would be queued again once its secret is deleted. */
+/** How long sent messages are remembered: longer than their jobs, which would be queued again otherwise. */
 const sent_kept_millis = 30 * 86_400_000
 
 const dropOldDaily = timedWork({

@@ -1,4 +1,4 @@
-/** The words of the mail about accounts. Plain text: a code must be copied, and a link in such a mail be mistrusted. */
+/** Texts of mail about accounts. Plain text only, as users should copy the code rather than trust a link. */
 import { printableLine } from "../../core/values/text.ts"
 import { secret_place } from "../delivery/mail/jobs.ts"
 
@@ -6,7 +6,7 @@ export type AccountMailKind = "invited" | "reset" | "reactivated" | "deactivated
 
 interface AccountWords {
   readonly name: string
-  /** The author; null: the server itself. */
+  /** Name of the acting user; null for the server. */
   readonly by: string | null
   /** The company's name; "" if not set. */
   readonly house: string
@@ -26,7 +26,7 @@ const commandsOf = ({ until, url }: AccountWords): ReadonlyArray<string> => [
   "  flightcase --help"
 ]
 
-/** Subject and text of a mail to the account's user. */
+/** Subject and text of the mail. */
 export const accountText = (
   kind: AccountMailKind,
   given: AccountWords

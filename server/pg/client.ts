@@ -16,20 +16,20 @@ import type { Restore, Session, SessionLimits, SessionQuery } from "./session.ts
 import { bind, connectionConfig, releaseSession, takeSession } from "./session.ts"
 
 interface PgOptions {
-  /** `postgres://user:password@host:port/database`, with `pg`'s query parameters (sslmode …). */
+  /** Connection URL with `pg`'s query parameters (sslmode …): `postgres://user:password@host:port/database`. */
   readonly url: string
   /**
-   * The most connections at a time; 10 by default, and never fewer than two: transactions and single statements have
-   * connections apart, so that readers are answered while every writer waits for a lock.
+   * Maximum number of connections; default: 10, at least 2. Transactions and single statements use separate
+   * connections, so reads are answered while all writers wait for locks.
    */
   readonly max?: number
-  /** Keeps open connections, even when idle. */
+  /** Keeps idle connections open. */
   readonly keep?: boolean
-  /** How long a statement waits for a lock before failing with a LockTimeoutError; 8,000 by default. */
+  /** Milliseconds a statement waits for a lock before it fails with a LockTimeoutError; default: 8,000. */
   readonly lock_timeout_ms?: number
-  /** How long a statement may take before failing with a StatementTimeoutError; 60,000 by default. */
+  /** Milliseconds a statement may take before it fails with a StatementTimeoutError; default: 60,000. */
   readonly statement_timeout_ms?: number
-  /** How long to wait for a connection before failing with a ConnectionError; 10,000 by default. */
+  /** Milliseconds to wait for a connection before failing with a ConnectionError; default: 10,000. */
   readonly connection_timeout_ms?: number
 }
 
@@ -105,7 +105,7 @@ export const make = Effect.fnUntraced(function* (
 
 const makePool = (config: pg.PoolConfig): pg.Pool => {
   const pool = new pg.Pool(config)
-  // A connection that breaks while idle has left the pool already; without a listener it would end the process.
+  // A connection that breaks while idle has already left the pool; without a listener its error would end the process.
   pool.on("error", () => {})
   pool.on("connect", (client) => client.on("error", () => {}))
   return pool
@@ -123,8 +123,8 @@ const compiler = Statement.makeCompiler({
 })
 
 /**
- * Postgres answers COMMIT with ROLLBACK, and no error, when a statement failed in the transaction and the failure was
- * handled. Nothing was written then, so it must not pass for success.
+ * Fails if Postgres answers COMMIT with ROLLBACK, without an error: a statement of the transaction failed and the
+ * failure was handled, so nothing was written.
  */
 const commit = (session: Session): Effect.Effect<void, SqlError> =>
   Effect.flatMap(session.query({ text: "COMMIT" }), ({ command }) =>
@@ -151,7 +151,7 @@ type Run = (
   how: { readonly prepared: boolean; readonly rowMode?: "array" }
 ) => Effect.Effect<pg.QueryResult, SqlError>
 
-/** Runs statements over a session, prepared ones by name; a stale plan is prepared again. */
+/** Runs statements over a session, frequent ones as prepared statements; a stale plan is prepared again. */
 const runOver = (session: Session, plans: PlanNames): Run => {
   const run: Run = (text, params, how) => {
     if (params.length === 0) {
@@ -168,7 +168,7 @@ const runOver = (session: Session, plans: PlanNames): Run => {
             (error) => isStalePlan(error.reason.cause),
             (error) => {
               plans.renew(text)
-              // Inside a transaction all has to be run again, which is the caller's to do.
+              // Within a transaction the caller must run all of it again.
               return session.client.getTransactionStatus() === "I" ? run(text, params, how) : Effect.fail(error)
             }
           )
@@ -211,7 +211,7 @@ const makeConnection = (session: Session, plans: PlanNames): PgConnection => {
     (prepared: boolean): Connection["executeValues"] =>
     (sql, params) =>
       Effect.map(run(sql, params, { prepared, rowMode: "array" }), (result) => result.rows)
-  // With its connection the transaction has ended too: a rollback that finds it lost has nothing left to do.
+  // A lost connection has ended its transaction: a rollback on it succeeds.
   const control: Connection["execute"] = (sql, params, transformRows) => {
     const result = rows(false)(sql, params, transformRows)
     return sql.startsWith("ROLLBACK")
@@ -246,7 +246,7 @@ const WRITES = /\b(insert|update|delete|merge)\b/i
 
 let cursors = 0
 
-/** Opens a cursor in the present transaction, or in its own, and returns how to fetch the next rows. */
+/** Opens a cursor in the current transaction, or in a new one, and returns the effect that fetches the next rows. */
 const openCursor = (session: Session, sql: string, params: ReadonlyArray<unknown>) =>
   Effect.gen(function* () {
     const name = `flightcase_cursor_${++cursors}`
@@ -260,6 +260,6 @@ const openCursor = (session: Session, sql: string, params: ReadonlyArray<unknown
     return session.query({ text: `FETCH ${STREAM_CHUNK_ROWS} FROM ${name}` })
   })
 
-/** A failed transaction has closed its cursors, and a lost connection closes everything. */
+/** Closes a cursor, unless the transaction failed or the connection is lost, which closes it anyway. */
 const closing = (session: Session, text: string): Effect.Effect<void> =>
   session.health() === "lost" ? Effect.void : Effect.ignore(session.query({ text }))

@@ -1,26 +1,26 @@
 import pg from "pg"
 import * as SqlError from "effect/sql/SqlError"
 
-/** Names under which each connection keeps a text's plan, so that Postgres parses and plans a hot query once. */
+/** Names of prepared statements by text, so that Postgres parses and plans a frequent query once per connection. */
 export interface PlanNames {
-  /** The text's name from its second use on; undefined while it is new, or when enough texts have one. */
+  /** The text's name from its second use on; undefined before, and once the maximum number of texts is named. */
   readonly nameOf: (text: string) => string | undefined
-  /** Gives the text another name: the plan kept under the old one no longer fits the schema. */
+  /** Renames a text, as the plan under the old name no longer fits the schema. */
   readonly renew: (text: string) => void
-  /** After DDL: every text gets another name. */
+  /** Renames all texts, after DDL. */
   readonly renewAll: () => void
 }
 
 const NEWCOMERS_KEPT = 1_000
 
 /**
- * At most `limit` texts have a name, as neither `pg` nor the server ever drops a plan. Texts seen once, such as bulk
- * inserts and filters in every combination, get none.
+ * Names at most `limit` texts, as neither `pg` nor the server drops plans. Texts used once, such as bulk inserts and
+ * filter combinations, get none.
  */
 export const makePlanNames = (limit: number): PlanNames => {
   const names = new Map<string, string>()
   const newcomers = new Set<string>()
-  // Never used twice: a connection may still keep a plan under an old name.
+  // Never reused: a connection may still have a plan under an old name.
   let count = 0
   const name = (text: string): string => {
     const fresh = `flightcase_${++count}`
@@ -53,27 +53,26 @@ interface Fields {
 }
 
 /**
- * Classifies what `pg` threw by its SQLSTATE. A constraint's name is `reason.constraint` for a `UniqueViolation` and
- * the `constraint` property of `reason.cause` for every other constraint, an exclusion among them. What a caller may
- * answer by running its transaction again has `isRetryable`: serialization failure, deadlock, lock or statement
- * timeout, a prepared plan the schema has outgrown, and a server that cannot be reached.
+ * Classifies an error of `pg` by SQLSTATE. A constraint's name is `reason.constraint` for a `UniqueViolation`, else
+ * `constraint` of `reason.cause`. `isRetryable`: the transaction may be run again (serialization failure, deadlock,
+ * timeout, stale plan, unreachable server).
  */
 export const pgError = (cause: unknown, operation: string): SqlError.SqlError => {
   const message = messageOf(cause)
   const fields = { cause, operation, message }
   if (cause instanceof pg.DatabaseError) return new SqlError.SqlError({ reason: reasonOf(cause, fields) })
-  // A value this client refuses to bind is the caller's mistake; all else that is not an answer is a lost connection.
+  // A TypeError is a value this client refuses to bind; other errors without SQLSTATE mean a lost connection.
   const reason = cause instanceof TypeError ? new SqlError.UnknownError(fields) : new SqlError.ConnectionError(fields)
   return new SqlError.SqlError({ reason })
 }
 
-/** A plan prepared before the schema changed, or one the server no longer knows: the statement did nothing. */
+/** Whether a prepared plan no longer fits the schema, or is unknown to the server: the statement did nothing. */
 export const isStalePlan = (cause: unknown): boolean =>
   cause instanceof pg.DatabaseError &&
   (cause.code === "26000" || (cause.code === "0A000" && /cached plan must not change/.test(cause.message)))
 
 const messageOf = (cause: unknown): string => {
-  // "localhost" is tried at each of its addresses, and fails with all their failures and no message of its own.
+  // A host with several addresses fails with the errors of all, and without a message of its own.
   if (cause instanceof AggregateError) return cause.errors.map(messageOf).join("; ")
   return cause instanceof Error ? cause.message : String(cause)
 }

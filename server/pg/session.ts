@@ -9,7 +9,7 @@ import * as Stream from "effect/Stream"
 
 type Parser = (text: string) => unknown
 
-/** A number, or a bigint where a number would lose digits. */
+/** Parses an integer: a number, or a bigint where a number would lose digits. */
 const integer: Parser = (text) => {
   const number = Number(text)
   return Number.isSafeInteger(number) ? number : BigInt(text)
@@ -19,15 +19,18 @@ const asText: Parser = (text) => text
 
 const TIMESTAMP = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?:\.(\d+))?(?:\+00)?$/
 
-/** `2026-11-21 03:47:00.5+00`, as a session in UTC writes it, as `2026-11-21T03:47:00.500Z`; finer digits are cut. */
+/**
+ * Converts `2026-11-21 03:47:00.5+00`, Postgres's output in a UTC session, to `2026-11-21T03:47:00.500Z`; microseconds
+ * are cut.
+ */
 const instant: Parser = (text) => {
   const parts = TIMESTAMP.exec(text)
-  // "infinity", or a year beyond 9999: there is no canonical form to give it.
+  // "infinity" and years beyond 9999 have no canonical form.
   if (parts === null) return text
   return `${parts[1]}T${parts[2]}.${(parts[3] ?? "").padEnd(3, "0").slice(0, 3)}Z`
 }
 
-// A number, as the driver's list of types has no arrays.
+// A literal, as the driver's list of types has no arrays.
 const TEXT_ARRAY: number = 1009
 
 const arrayOf = (parser: Parser): Parser => {
@@ -38,7 +41,7 @@ const arrayOf = (parser: Parser): Parser => {
 
 const { builtins } = pg.types
 
-/** By type oid. Everything else reads as `pg` reads it: booleans, smaller integers, floats, parsed json and jsonb. */
+/** Parsers by type oid. Other types are parsed by `pg`: booleans, smaller integers, floats, json and jsonb. */
 const PARSERS = new Map<number, Parser>([
   [builtins.INT8, integer],
   [builtins.NUMERIC, asText],
@@ -53,15 +56,15 @@ const PARSERS = new Map<number, Parser>([
   [1115, arrayOf(asText)] // timestamp[]
 ])
 
-/** How values are read; for `pg`'s `types` option, so that nothing global changes. */
+/** Type parsers for `pg`'s option `types`, so that its global parsers stay unchanged. */
 const types: pg.CustomTypesConfig = {
   getTypeParser: (oid, format) =>
     (format !== "binary" ? PARSERS.get(oid) : undefined) ?? pg.types.getTypeParser(oid, format)
 }
 
 /**
- * A parameter as Postgres takes it. `pg` would write a Date in the machine's time zone and any object as JSON: both are
- * refused, as SQLite refuses them. Arrays are Postgres arrays.
+ * Converts a parameter for Postgres. Objects and Dates are rejected, as on SQLite: `pg` would write Dates in local time
+ * and objects as JSON. Arrays become Postgres arrays.
  */
 export const bind = (value: unknown): unknown => {
   if (typeof value === "number" && !Number.isFinite(value)) throw new TypeError(`Postgres cannot bind ${value}`)
@@ -70,12 +73,17 @@ export const bind = (value: unknown): unknown => {
   throw new TypeError(`Postgres cannot bind a ${value instanceof Date ? "Date" : "object"}`)
 }
 
-/** One connection, taken from the pool. */
+/** A connection taken from the pool. */
 export interface Session {
   readonly client: pg.PoolClient
-  /** Runs one query; of a text with several statements, the last one's result. Queries of one session take turns. */
+  /**
+   * Runs a query; for a text with several statements, returns the last one's result. Queries of a session run one at a
+   * time.
+   */
   readonly query: (query: SessionQuery) => Effect.Effect<pg.QueryResult, SqlError>
-  /** "cancelled": a query was interrupted, so not for the pool again; "lost": it does not even answer a rollback. */
+  /**
+   * "cancelled": a query was interrupted, so the connection is not reused; "lost": it does not even answer a rollback.
+   */
   readonly health: () => "good" | "cancelled" | "lost"
 }
 
@@ -93,7 +101,7 @@ interface PgEndpoint {
   readonly connection_timeout_ms: number
 }
 
-/** Limits enforced by Postgres, so that nothing holds a connection, or others up, for ever. 0 is no limit. */
+/** Timeouts enforced by Postgres, so that no statement holds a connection or locks forever. 0 is no limit. */
 export interface SessionLimits {
   readonly lock_timeout_ms: number
   readonly statement_timeout_ms: number
@@ -103,8 +111,8 @@ export interface SessionLimits {
 const CANCEL_TIMEOUT_MS = 2_000
 
 /**
- * Settings of every connection: UTC and ISO dates, as the value parsers expect, overriding the server's and the role's.
- * Options in the URL come before these, and after the limits, which they may change.
+ * Settings of every connection: UTC and ISO dates, as the parsers expect, override those of the server and role.
+ * Options in the URL may override the timeouts, but not these.
  */
 export const connectionConfig = (
   { url, connection_timeout_ms }: PgEndpoint,
@@ -128,7 +136,9 @@ export const connectionConfig = (
   }
 }
 
-/** Takes a connection from the pool. The wait can be interrupted within `restore`; a connection got is never lost. */
+/**
+ * Takes a connection from the pool. Waiting can be interrupted within `restore`; a connection received is never lost.
+ */
 export const takeSession = (pool: pg.Pool, endpoint: PgEndpoint, restore: Restore): Effect.Effect<Session, SqlError> =>
   Effect.suspend(() => {
     let taken: pg.PoolClient | undefined
@@ -152,7 +162,7 @@ export const takeSession = (pool: pg.Pool, endpoint: PgEndpoint, restore: Restor
     )
   })
 
-/** Gives the connection back; one that is not as good as new, or still inside a transaction, is closed instead. */
+/** Returns the connection to the pool, or closes it if it is not in a clean state. */
 export const releaseSession = ({ client, health }: Session): Effect.Effect<void> =>
   Effect.sync(() => client.release(health() !== "good" || client.getTransactionStatus() !== "I"))
 
@@ -176,8 +186,8 @@ const makeSession = (client: pg.PoolClient, endpoint: PgEndpoint): Session => {
         if (isAnswered) resume(Effect.void)
         else onAnswer = () => resume(Effect.void)
       })
-      // Interrupted: the server is asked to cancel. The connection may roll back but is not used again after that, as
-      // the cancellation may come late and stop another's query. A server that does not respond is ignored.
+      // On interruption, asks the server to cancel. The connection may roll back but is not reused, as a late
+      // cancellation would hit another query. A server that does not respond is ignored.
       return Effect.suspend(() => {
         if (isAnswered) return Effect.void
         health = "cancelled"
@@ -194,11 +204,11 @@ const makeSession = (client: pg.PoolClient, endpoint: PgEndpoint): Session => {
   return { client, query: (query) => turn.withPermit(run(query)), health: () => health }
 }
 
-/** Whether the error ends the connection instead of answering the query: the server's last message, or the driver's. */
+/** Whether the error ended the connection: the server's last message, or the driver's. */
 const endsConnection = (error: Error): boolean =>
   !(error instanceof pg.DatabaseError) || error.severity === "FATAL" || error.severity === "PANIC"
 
-/** Asks the server, over a separate connection, to cancel the running statement. Never fails: it is best effort. */
+/** Requests cancellation of the running statement over a separate connection. Best effort: never fails. */
 const cancelBackend = async (client: pg.PoolClient, endpoint: PgEndpoint): Promise<void> => {
   const pid = "processID" in client ? client.processID : undefined
   const other = new pg.Client({ ...connectionConfig(endpoint), connectionTimeoutMillis: CANCEL_TIMEOUT_MS })
@@ -207,13 +217,13 @@ const cancelBackend = async (client: pg.PoolClient, endpoint: PgEndpoint): Promi
     await other.connect()
     await other.query("select pg_cancel_backend($1)", [pid])
   } catch {
-    // The connection that cannot be reached to cancel is closed by its owner, which ends its transaction too.
+    // If the server is unreachable, closing the session's own connection ends its transaction.
   } finally {
     await other.end().catch(() => {})
   }
 }
 
-/** Real time, whatever the clock. */
+/** Waits in real time, even with a test clock. */
 const elapsed = (ms: number): Effect.Effect<void> =>
   Effect.callback((resume) => {
     const timer = setTimeout(() => resume(Effect.void), ms)
@@ -221,28 +231,28 @@ const elapsed = (ms: number): Effect.Effect<void> =>
   })
 
 /**
- * "Listening" is sent at the start and after every reconnection: notifications in between are lost, so read the present
- * state. "Notified" carries the sender's payload.
+ * "Listening" is sent at the start and after each reconnection: notifications in between are lost, so the reader must
+ * read the current state. "Notified" has the sender's payload.
  */
 type Notice = { readonly _tag: "Listening" } | { readonly _tag: "Notified"; readonly payload: string }
 
 interface ListenOptions {
   readonly url: string
   readonly channel: string
-  /** The wait before the first try to reconnect; doubled with every further one up to 5 s. 100 by default. */
+  /** Milliseconds before the first reconnection; doubled for each further one up to 5 s. Default: 100. */
   readonly reconnect_after_ms?: number
-  /** Interval of checks whether an idle connection is alive; 30,000 by default. */
+  /** Milliseconds between checks of an idle connection; default: 30,000. */
   readonly heartbeat_ms?: number
 }
 
 const RECONNECT_AT_MOST_MS = 5_000
 const ANSWER_TIMEOUT_MS = 10_000
-/** A notice only says that there is news: a reader this far behind loses nothing by dropping the oldest. */
+/** Queue length: notices only say that something changed, so the oldest may be dropped. */
 const NOTICES_KEPT = 1_024
 
 /**
- * `NOTIFY` messages of a channel, over a separate connection that is reopened whenever it breaks, until the stream's
- * reader stops. Never fails: an unreachable database is silent.
+ * Notifications (`NOTIFY`) of a channel, over a separate connection that reconnects until the stream's reader stops.
+ * Never fails, even while the database is unreachable.
  */
 export const listen = (options: ListenOptions): Stream.Stream<Notice> =>
   Stream.callback<Notice>((notices) => keepListening(options, notices), {
@@ -260,7 +270,7 @@ const keepListening = (options: ListenOptions, notices: Queue.Enqueue<Notice>): 
   )
 }
 
-/** The life of one connection. Returns, when it has ended, whether it ever listened. */
+/** Runs one connection until it ends; returns whether it ever listened. */
 const listenOnce = Effect.fnUntraced(function* (options: ListenOptions, notices: Queue.Enqueue<Notice>) {
   const endpoint = { url: options.url, connection_timeout_ms: ANSWER_TIMEOUT_MS }
   const client = yield* Effect.acquireRelease(

@@ -1,28 +1,28 @@
 /**
- * The file store: by the SHA-256 of content, in a folder or an S3 bucket. A blob is written once and never changed; the
- * rows that name it decide who may read it, and as what. Rows of the table `blobs` list the store's content: `keep.ts`
- * adds content with its row, and `collect.ts` removes both.
+ * The file store: content by its SHA-256, in a folder or an S3 bucket. A blob is written once and never changed; rows
+ * that reference it decide who may read it. `keep.ts` adds content with its row in `blobs`, and `collect.ts` removes
+ * both.
  */
 import { Data, Effect, type Scope, Stream } from "effect"
 
 export interface StoredBlob {
-  /** Lower-case hex. */
+  /** SHA-256 in lower-case hex. */
   readonly sha256: string
   readonly size_bytes: number
-  /** Detected from the content; `application/octet-stream` if unrecognised. */
+  /** Media type detected from the content; `application/octet-stream` if unknown. */
   readonly mime_type: string
 }
 export class BlobTooLarge extends Data.TaggedError("BlobTooLarge")<{ readonly bytes_max: number }> {}
 export class BlobMissing extends Data.TaggedError("BlobMissing")<{ readonly sha256: string }> {}
 export type BlobStoreFault = "full" | "read_only" | "failing" | "unreachable"
-/** The folder or the bucket does not work. */
+/** The folder or bucket cannot be used. */
 export class BlobStoreFailure extends Data.TaggedError("BlobStoreFailure")<{
   readonly fault: BlobStoreFault
   readonly message: string
   readonly cause?: unknown
 }> {}
 
-/** From the first byte to the last, both counted from 0 and both included. */
+/** A range of bytes, counted from 0; both ends are included. */
 export interface ByteRange {
   readonly first: number
   readonly last: number
@@ -33,27 +33,27 @@ interface ReadBlob {
   readonly content: Stream.Stream<Uint8Array, BlobStoreFailure>
 }
 
-/** Content on its way in, in a temporary file until it is kept. */
+/** Incoming content, in a temporary file until `keep`. */
 export interface Receiving {
   readonly write: (part: Uint8Array) => Effect.Effect<void, BlobTooLarge | BlobStoreFailure>
-  /** Nothing more comes. The content is on disk, but not yet where it is read from. */
+  /** Ends the content, which is then on disk but not yet readable from the store. */
   readonly end: Effect.Effect<StoredBlob, BlobStoreFailure>
-  /** After `end`: durable once it answers; the same content twice is one blob. */
+  /** Moves the content into the store, after `end`; durable when it returns. Equal content is stored once. */
   readonly keep: Effect.Effect<void, BlobStoreFailure>
 }
 
 export interface BlobStore {
   readonly kind: "folder" | "s3"
-  /** For people: the folder, or the bucket. */
+  /** The folder or bucket, for messages. */
   readonly place: string
-  /** Content not stored when the scope closes is removed. */
+  /** Opens a temporary file; it is deleted with the scope unless kept. */
   readonly receive: (bytes_max: number) => Effect.Effect<Receiving, BlobStoreFailure, Scope.Scope>
   readonly read: (sha256: string, range?: ByteRange) => Effect.Effect<ReadBlob, BlobMissing | BlobStoreFailure>
   readonly has: (sha256: string) => Effect.Effect<boolean, BlobStoreFailure>
-  /** Nothing happens where it is gone already. */
+  /** Removes a blob; does nothing if it does not exist. */
   readonly remove: (sha256: string) => Effect.Effect<void, BlobStoreFailure>
   readonly list: Stream.Stream<{ readonly sha256: string; readonly stored_at: string }, BlobStoreFailure>
-  /** The mark by which a database knows the store again; undefined where it has none yet. */
+  /** Identifies the store for its database; undefined if it has no mark yet. */
   readonly mark: Effect.Effect<string | undefined, BlobStoreFailure>
   readonly setMark: (mark: string) => Effect.Effect<void, BlobStoreFailure>
   /** Removes abandoned temporary files. */
@@ -62,7 +62,7 @@ export interface BlobStore {
 
 export const isSha256 = (text: string): boolean => /^[0-9a-f]{64}$/.test(text)
 
-/** Writes all of a stream and ends it; to be kept by the caller. */
+/** Receives a complete stream; the caller must still `keep` it. */
 export const receiveAll = <E, R>(
   store: BlobStore,
   content: Stream.Stream<Uint8Array, E, R>,

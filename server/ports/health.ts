@@ -1,4 +1,4 @@
-/** Whether the server can work: its database answers and accepts writes. */
+/** Health of the server: whether its database answers and accepts writes. */
 import { randomBytes } from "node:crypto"
 import { statfs } from "node:fs/promises"
 import { dirname } from "node:path"
@@ -10,7 +10,7 @@ import { type StorageFailure, storageFailureOf } from "./storage-fault.ts"
 
 export type Condition =
   | { readonly status: "ok"; readonly journal_position: number }
-  /** Reads are answered, writes are not. */
+  /** The database answers reads but accepts no writes. */
   | { readonly status: "degraded"; readonly journal_position: number; readonly reason: StorageFailure }
   /** The database does not answer. */
   | { readonly status: "unavailable" }
@@ -23,16 +23,16 @@ export interface Health {
   readonly look: Effect.Effect<Condition, never, Store>
 }
 
-/** Free bytes a SQLite file needs: its log grows before a transaction can be rolled back. */
+/** Free bytes needed for SQLite, whose log grows before a transaction can be rolled back. */
 const least_room_bytes = 1_048_576
-/** Bytes written by a trial; more than most commands write. */
+/** Bytes written by a test write; more than most commands write. */
 const trial_bytes = 256 * 1_024
 const trial_patience = "2 seconds"
 const trial_key = "storage_trial"
 
 /**
- * `asking` is a store with a separate connection, so that it answers while others wait for locks; `file` is the SQLite
- * file. After a failed write each health check tries a write.
+ * `asking`: a store with a separate connection, which is not blocked by locks; `file`: the SQLite file, if any. After a
+ * failed write, each health check tests a write.
  */
 export const makeHealth = (asking: StoreShape, file: string | undefined): Health => {
   let failure: StorageFailure | undefined
@@ -85,7 +85,7 @@ export const makeHealth = (asking: StoreShape, file: string | undefined): Health
   }
 }
 
-/** Whether less is free than the file needs. A file system that counts no blocks is taken as not full. */
+/** Whether the disk has less free space than needed; false if the file system reports no blocks. */
 const isFull = async (folder: string): Promise<boolean> => {
   const found = await statfs(folder).catch(() => undefined)
   if (found === undefined || found.blocks === 0) return false

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs"
 import { SourceMap } from "node:module"
 import { fileURLToPath } from "node:url"
 
-// Source lines for stacks of the bundled program. Node's own support keeps all maps in memory, which takes 35 MB.
+// Maps stacks of the bundled program to source lines. Node's own support keeps all source maps in memory (35 MB).
 
 const mapBeside = (url: string): SourceMap | undefined => {
   try {
@@ -12,7 +12,7 @@ const mapBeside = (url: string): SourceMap | undefined => {
     return undefined
   }
 }
-/** Cached instead of the source maps, so that a repeated error reads them once. */
+/** Mapped lines, cached so that a repeated error does not read the source maps again. */
 const known = new Map<string, string>()
 
 const mappedStack = (stack: string): string => {
@@ -40,9 +40,9 @@ export interface Log {
 
 export interface LogOptions {
   readonly write: (text: string) => void
-  /** A person reads along. */
+  /** Formats lines for a terminal rather than as JSON. */
   readonly human: boolean
-  /** The lowest level that is logged. */
+  /** Minimum level that is logged. */
   readonly least: Level | "silent"
   readonly now?: () => Date
 }
@@ -80,7 +80,7 @@ export const silentLog: Log = { at: () => {}, flush: () => {} }
 
 const jsonLine = (time: Date, level: Level, event: string, details: Details): string => {
   const line = { time: time.toISOString(), level, event, ...details }
-  // A replacer function for every value takes three times as long; plain values, as of each request, need none.
+  // Values such as those of each request need no replacer function, which would take three times as long.
   return Object.values(details).every(isPlain)
     ? JSON.stringify(line)
     : JSON.stringify(line, (_key, value: unknown) =>
@@ -101,12 +101,13 @@ const humanLine = (time: Date, level: Level, event: string, details: Details): s
   )
 }
 /**
- * Client data may contain control characters that move a terminal's cursor or reverse text. Line ends of stacks stay.
+ * Removes control characters from client data, which may move a terminal's cursor or reverse text; line ends stay, for
+ * stacks.
  */
 const printable = (text: string): string =>
   text.replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, "?")
 
-/** An error with its causes; never an object's own enumerable fields, which may contain client data. */
+/** An error with its causes as text, without own enumerable fields, which may contain client data. */
 export const errorText = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error)
   const own = error.stack === undefined ? `${error.name}: ${error.message}` : mappedStack(error.stack)

@@ -1,14 +1,14 @@
-/** Queues durable work and reads its state: a service of the server for its slices. */
+/** Service of the server for its slices: queues durable jobs and reads their state. */
 import type { Effect } from "effect"
 import type { SqlError } from "effect/sql"
 import type { Failure, Store } from "../../core/kernel/store/store.ts"
 
-/** How many attempts at jobs this process began and how they failed, since it started. */
+/** Numbers of attempts begun and failed by this process since it started, by kind. */
 export interface KindCount {
   readonly kind: string
   readonly attempts: number
   readonly failures: number
-  /** Failures after which no further attempt follows. */
+  /** Final failures, without a further attempt. */
   readonly dead: number
 }
 export interface JobCounters {
@@ -42,26 +42,24 @@ export interface JobCount {
 }
 /** A job to be queued. */
 export interface JobOffer<Data = unknown> {
-  /** Its kind, by name. */
+  /** The job's kind. */
   readonly kind: { readonly kind: string }
   readonly data: Data
-  /** Its subject, unique within the kind: a subject is queued once. Its id is `kind:subject`. */
+  /** Subject of the job, unique within its kind: each is queued once, with the id `kind:subject`. */
   readonly subject?: string
-  /** Its id instead, where answers name the job. */
+  /** Id of the job, instead of a subject, for jobs named in responses. */
   readonly uuid?: string
-  /** The user who may see it, besides those who manage the system. */
+  /** User who may see the job, in addition to those who manage the system. */
   readonly owner_id?: number | null
   readonly delay_seconds?: number
 }
 
 export interface Jobs {
-  /**
-   * Queues a job in the caller's transaction and answers its id. A subject that was queued before is not queued again.
-   */
+  /** Queues a job in the caller's transaction and returns its id. A subject queued before is not queued again. */
   readonly offer: (offer: JobOffer) => Effect.Effect<string, Failure, Store>
-  /** Attempts of this process since it started, by kind. */
+  /** Counts of this process since it started, by kind. */
   readonly counts: () => ReadonlyArray<KindCount>
-  /** Jobs that are not done, by kind and status. */
+  /** Numbers of unfinished jobs, by kind and status. */
   readonly unfinished: Effect.Effect<ReadonlyArray<JobCount>, SqlError.SqlError>
   /** Deletes jobs completed more than `days` ago. Failed ones stay until a user drops them. */
   readonly forget: (days: number) => Effect.Effect<void, Failure>

@@ -1,4 +1,4 @@
-/** A server's access to the outside world: from its environment. */
+/** Configuration of a server's access to other services, from its environment. */
 export interface Credentials {
   readonly access_key_id: string
   readonly secret_access_key: string
@@ -6,15 +6,15 @@ export interface Credentials {
   readonly region: string | undefined
 }
 export interface Outside {
-  /** `smtp://user:password@host:587`; without one, and without the setting, mail is written to the outbox folder. */
+  /** `smtp://user:password@host:587`; without it and the setting, mail is written to the outbox folder. */
   readonly smtp_url: string | undefined
-  /** `s3://bucket?endpoint=…`; without it files are kept in the data folder. */
+  /** `s3://bucket?endpoint=…`; without it files are in the data folder. */
   readonly blobs: string | undefined
-  /** The keys to that bucket. */
+  /** Credentials for the bucket. */
   readonly aws?: Credentials | undefined
-  /** Webhooks may reach private and loopback addresses: for trials. */
+  /** Allows webhooks to private and loopback addresses, for trials. */
   readonly webhooks_private: boolean
-  /** Replaces the waits between attempts at a webhook: for trials. */
+  /** Seconds between attempts at a webhook, instead of the defaults; for trials. */
   readonly webhooks_waits_seconds: ReadonlyArray<number> | undefined
 }
 export const nothing_outside: Outside = {

@@ -12,13 +12,13 @@ import { insert, type RowOf, type Table } from "../../core/kernel/tables/table.t
 
 export type { SecretBox } from "../../core/kernel/endpoints/endpoint.ts"
 
-/** Identifies the encryption scheme, so that others can be added without entering secrets again. */
+/** Prefix that identifies the encryption scheme, so that others can be added later. */
 const form = "v1."
 const cipher = "aes-256-gcm"
 const nonce_bytes = 12
 const tag_bytes = 16
 
-/** HMAC-SHA256 under a key made for this purpose alone, so that no other signature of this server opens an address. */
+/** HMAC-SHA256 under a key derived for one purpose, so that signatures for other purposes are invalid here. */
 export const signatureOf = (
   key: string,
   purpose: "boards" | "calendar feeds" | "files",
@@ -35,7 +35,7 @@ export const isSameSignature = (given: string, right: string): boolean => {
   return one.length === other.length && timingSafeEqual(one, other)
 }
 
-/** Texts encrypted for one purpose, such as `webhooks`, cannot be decrypted for another. */
+/** Encrypts and decrypts texts for a purpose, such as `webhooks`; other purposes have other keys. */
 export const secretBox = (key: string, purpose: string): SecretBox => {
   const derived = new Uint8Array(hkdfSync("sha256", key, "flightcase", `secret ${purpose}`, 32))
   return {
@@ -62,14 +62,14 @@ export const secretBox = (key: string, purpose: string): SecretBox => {
 
 // Rows of server tables with a secret, which is shown only in the answer that creates it.
 
-/** The resource as in that one answer. `title`: its name in the API description. */
+/** The resource of the response that includes the secret. `title`: its name in the API description. */
 export const withSecret = <T extends Table, N extends string>(
   resource: Resource<T, N>,
   title: string,
   describe: string
 ): Resource<T, N> => ({ ...resource, title, shows: { ...resource.shows, secret: text({ describe }) } })
 
-/** The row as it is shown, with its secret, which is not read from anywhere. */
+/** The row rendered with its secret, which only the caller knows. */
 export const shownWithSecret = <T extends Table, N extends string>(
   resource: Resource<T, N>,
   id: number,
@@ -82,7 +82,7 @@ export const shownWithSecret = <T extends Table, N extends string>(
   }))
 
 type Stamps = "created_at" | "updated_at" | "deleted_at"
-/** Inserts the row, in the transaction of the command that makes it, and shows it with its secret. */
+/** Inserts a row, in the creating command's transaction, and renders it with its secret. */
 export const madeWithSecret = <T extends Table, N extends string>(
   resource: Resource<T, N>,
   row: Omit<RowOf<T>, Stamps> & { readonly id: number },

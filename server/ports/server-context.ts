@@ -17,34 +17,34 @@ import { roles, users, viewerOf } from "../../core/people/users/permissions.ts"
 export interface ServerContextShape {
   /** Signs feeds, links and attachment addresses. */
   readonly key: string
-  /** Without a slash at its end. */
+  /** Public URL without a trailing slash. */
   readonly public_url: () => string
   readonly data_folder: string | undefined
   readonly log: Log
   readonly outside: Outside
-  /** Where files are kept; content goes in by `keepContent` (files/keep.ts). */
+  /** File store; add content by `keepContent` (files/keep.ts). */
   readonly blobs: BlobStore
   /** Queues durable work. */
   readonly jobs: Jobs
-  /** Draws documents and fills texts, in threads of their own. */
+  /** Draws documents and fills in texts, in separate threads. */
   readonly renderer: Renderer
-  /** Whether the server can work; does not wait for locks that other requests wait for. */
+  /** Health of the server; does not wait for locks held by requests. */
   readonly health: Effect.Effect<Condition, never, Store>
-  /** To be called after a commit that changed the journal other than by appending: clears all caches. */
+  /** Clears all caches. Call after a commit that changed the journal other than by appending. */
   readonly journalReplaced: () => void
   /**
-   * Calls the listener after each commit that added to the journal, on any server; returns the function that stops it.
+   * Registers a listener called after each commit to the journal, on any server; returns the function that removes it.
    */
   readonly onCommit: (listener: () => void) => () => void
-  /** To be called after a commit that others wait for and that added nothing to the journal: calls those listeners. */
+  /** Calls the `onCommit` listeners. Call after a commit that added nothing to the journal but that others wait for. */
   readonly rowsWritten: () => void
-  /** Whether the server is about to stop, which ends endless work. Listeners are called then. */
+  /** Whether the server is stopping, so that endless work must end. `onCommit` listeners are called then. */
   readonly isStopping: () => boolean
 }
 export class ServerContext extends Context.Service<ServerContext, ServerContextShape>()("flightcase/server/Hosting") {}
 
 /**
- * For endpoints, whose effect types list only services that devices have as well: on a server it is always available.
+ * `ServerContext` for endpoints, whose types list only services that devices have too; on a server it always exists.
  */
 export const serverContext: Effect.Effect<ServerContextShape> = Effect.map(
   Effect.serviceOption(ServerContext),
@@ -57,73 +57,76 @@ export const serverContext: Effect.Effect<ServerContextShape> = Effect.map(
 
 export type { JobOffer } from "./offers.ts"
 
-/** The failure of a job that trying again cannot mend: an address that does not exist, a file that is gone. */
+/** Failure of a job that must not be retried, such as for an address or file that does not exist. */
 export class GivenUp extends Data.TaggedError("GivenUp")<{ readonly message: string }> {}
 
 export interface Attempt {
   readonly job_id: string
-  /** Counted from 1. */
+  /** Number of the attempt, from 1. */
   readonly number: number
-  /** No further attempt follows if this one fails. */
+  /** Whether no further attempt follows if this one fails. */
   readonly is_last: boolean
   /** Reports the job's progress, from 0 to 1. */
   readonly progress: (done: number) => Effect.Effect<void, never, Store>
 }
 
-/** Abilities for requesting jobs that a request waits for. */
+/** Abilities by which users may request jobs that responses wait for. */
 export const asking_abilities = ["api-usage:read", "documents:write"] as const
 type AskingAbility = (typeof asking_abilities)[number]
 
 export interface JobKind<Data = unknown> {
-  /** `mail.send`: letters, digits, dots and underscores. */
+  /** Name of the kind, with letters, digits, dots and underscores: `mail.send`. */
   readonly kind: string
   /** Description of its task, for users. */
   readonly meaning: string
   readonly data: Schema.Codec<Data, unknown>
   readonly attempts_max: number
-  /** Waits between attempts; the last one repeats. 0 to 10 % is added. */
+  /** Seconds between attempts, plus 0 to 10 %; the last value repeats. */
   readonly waits_seconds: ReadonlyArray<number>
-  /** Attempts at the same time in one server process. */
+  /** Maximum concurrent attempts in one server process. */
   readonly at_a_time: number
-  /** An attempt that takes longer is broken off and has failed; an hour unless said. */
+  /** Time limit of an attempt, after which it is interrupted and has failed; default: an hour. */
   readonly limit_seconds?: number
   /**
-   * False: attempts interrupted by the end of their server are not counted. Only for work that cannot crash a server;
-   * other work would restart, and crash servers, for ever.
+   * Set to false if attempts interrupted by a server's end do not count. Only for work that cannot crash a server,
+   * which would otherwise restart and crash forever.
    */
   readonly counts_broken_off?: false
-  /** Its data, result or errors may name people: those of ended jobs are cleared when somebody is erased. */
+  /** Whether data, result or errors may contain personal data: they are cleared from ended jobs after an erasure. */
   readonly names_people?: boolean
-  /** The ability for requesting it; with that, too, its owner sees its progress. */
+  /** Ability by which users may request the job and follow their own. */
   readonly asked_with?: AskingAbility
-  /** The result is stored with the job, `download_url` included. Any failure but {@link GivenUp} is retried. */
+  /**
+   * Runs an attempt. The result is stored with the job, with an optional `download_url`. Failures are retried, except
+   * {@link GivenUp}.
+   */
   readonly run: (
     data: Data,
     attempt: Attempt
   ) => Effect.Effect<JsonObject | void, unknown, Store | CommandRuntime | ServerContext | Scope.Scope>
   /**
-   * Consequence of a final failure, for any cause: runs in the transaction that records it, at least once. Attempts
-   * interrupted by their server's end or their time limit run no code of their own.
+   * Runs after the final failure, in the transaction that records it, at least once; also for attempts that were
+   * interrupted by a time limit or their server's end.
    */
   readonly ended?: (data: Data, error: string) => Effect.Effect<void, unknown, Store | CommandRuntime | ServerContext>
 }
-// A server lists kinds of all kinds of data; each was checked against its own.
+// Any job kind: a server lists kinds with different data, each checked where it is declared.
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 export type AnyJobKind = JobKind<any>
 
 export const jobKind = <Data>(kind: JobKind<Data>): JobKind<Data> => kind
 
-/** A job of this kind: `jobOffer(sendMail, { message_id }, { subject: `${event.position}` })`. */
+/** Builds a job to queue: `jobOffer(sendMail, { message_id }, { subject: `${event.position}` })`. */
 export const jobOffer = <Data>(
   kind: JobKind<Data>,
   data: Data,
   about: ({ readonly subject: string } | { readonly uuid: string }) & Pick<JobOffer, "owner_id" | "delay_seconds">
 ): JobOffer<Data> => ({ kind, data, ...about })
 
-/** Consequences of recorded events: jobs, queued in their transaction. */
+/** Jobs that follow from recorded events, queued in the same transaction. */
 export interface Process {
   readonly on: ReadonlyArray<string>
-  /** Pure: the same events give the same jobs with the same subjects. */
+  /** The jobs for an event. Pure: the same events give the same jobs with the same subjects. */
   readonly jobs: (event: StoredEvent) => ReadonlyArray<JobOffer>
 }
 /** Declares a process: `processOf({ on: [invoiceIssued], jobs: (event) => [jobOffer(sendMail, …)] })`. */
@@ -132,21 +135,21 @@ export const processOf = <const On extends ReadonlyArray<AnyEventType>>(draft: {
   readonly jobs: (event: Omit<StoredEvent, "data"> & EventOf<DataOf<On[number]>>) => ReadonlyArray<JobOffer>
 }): Process => ({
   on: draft.on.map(({ type }) => type),
-  // Safe: an event just recorded has the data made by its kind.
+  // Safe cast: a recorded event has the data of its kind.
   jobs: (event) => draft.jobs(event as Omit<StoredEvent, "data"> & EventOf<DataOf<On[number]>>)
 })
 
-/** Work that is due at certain times, done once for each of them however many servers there are. */
+/** Scheduled work, run once per due time even with several servers. */
 export interface TimedWork {
-  /** Minute, hour, day, month, weekday; UTC. */
+  /** UTC schedule: minute, hour, day, month, weekday. */
   readonly cron: string
-  /** Whether a server that starts at this instant has it to do, whenever it was done last. */
+  /** Whether a server that starts now must run the work, whenever it ran last. */
   readonly at_start?: (now: string) => StoreRead<boolean>
-  /** Its data is the instant it was due. */
+  /** Kind of the job, whose data is the due time. */
   readonly kind: JobKind<{ readonly due_at: string }>
 }
 type Due = JobKind<{ readonly due_at: string }>
-/** Declares timed work: five attempts, one at a time, where nothing else is said. */
+/** Declares scheduled work; default: five attempts, one at a time. */
 export const timedWork = ({
   at_start,
   cron,
@@ -164,7 +167,7 @@ export const timedWork = ({
 })
 
 const rows_at_a_time = 2_000
-/** Deletes the rows whose `column` is below a value, the lowest first; a few at a time, so that none waits long. */
+/** Deletes rows whose `column` is below a value, lowest first, in small batches, so that others do not wait long. */
 export const deleteInParts = (
   table: string,
   column: string,
@@ -181,7 +184,7 @@ export const deleteInParts = (
     }
   })
 
-// The raw request, for endpoints with `raw_body`: its sender signed exactly these bytes.
+// The raw request, for endpoints with `raw_body`, whose senders sign the exact bytes.
 
 export type Headers = { readonly [lower_case_name: string]: string | ReadonlyArray<string> | undefined }
 
@@ -189,7 +192,7 @@ interface RawRequestShape {
   readonly headers: Headers
   readonly bytes: Uint8Array
 }
-/** The server provides it to every endpoint with `raw_body`, none of which a device answers. */
+/** Provided by the server to endpoints with `raw_body`; devices answer none of them. */
 export const RawRequest = Context.Reference<RawRequestShape>("flightcase/server/RawRequest", {
   defaultValue: () => {
     throw new Error("this endpoint has no raw_body")
@@ -201,11 +204,11 @@ export const RawRequest = Context.Reference<RawRequestShape>("flightcase/server/
 export const owner_user_id = 1
 export type User = Omit<Viewer, "abilities" | "token_id">
 
-/** Events that make the owner of an empty database. */
+/** Events that create the owner of an empty database. */
 export const ownerEvents = (at: string): ReadonlyArray<NewEvent> =>
   ownerOf({ name: "Owner", email: "owner@localhost" }, { user_id: owner_user_id, member_id: 1 }, at)
 
-/** The user with the permissions of their roles; undefined where there is none. Two reads by key. */
+/** The user with the permissions of their roles; undefined if there is no such user. Two reads by key. */
 export const userById = Effect.fnUntraced(function* (user_id: number): Store.Reads<User | undefined> {
   const user = yield* Store.get(users, user_id)
   return user === undefined ? undefined : viewerOf(user, yield* Store.getMany(roles, user.role_ids), null)

@@ -1,6 +1,6 @@
 /**
- * Extensions of a slice on the server: middleware around a call, within its transaction, after its answer, and in the
- * background.
+ * Server extensions of a slice: middleware around calls, work within their transactions and after their responses, and
+ * background work.
  */
 import { type Context, Effect, Schema, type Scope } from "effect"
 import type { Store } from "../../core/kernel/store/store.ts"
@@ -15,7 +15,7 @@ import { isSameSignature } from "./secret-box.ts"
 
 /** Metrics of slices in Prometheus' text format, read on request. */
 export interface Measurement {
-  /** `flightcase_webhook_attempts_total` */
+  /** Name of the metric: `flightcase_webhook_attempts_total`. */
   readonly name: string
   readonly description: string
   readonly kind: "counter" | "gauge"
@@ -28,7 +28,7 @@ const line = ({ labels, name, value }: Measurement): string => {
   const given = Object.entries(labels).map(([label, text]) => `${label}="${escaped(text)}"`)
   return `${name}${given.length === 0 ? "" : `{${given.join(",")}}`} ${value}`
 }
-/** Each family once, with its help and type. */
+/** Formats metrics as text, each once with its help and type. */
 export const measurementsText = (measured: ReadonlyArray<Measurement>): string =>
   [...Map.groupBy(measured, ({ name }) => name)]
     .flatMap(([name, of]) => [
@@ -42,8 +42,8 @@ export const measurementsText = (measured: ReadonlyArray<Measurement>): string =
 export type { Headers } from "./server-context.ts"
 
 /**
- * A call over HTTP that is authenticated, within its rate limit and matched. Rows, permission and body are checked
- * later.
+ * An HTTP call that is authenticated, within its rate limit, and matched to an endpoint. Rows, permission and body are
+ * not checked yet.
  */
 export interface ServerCall extends EndpointCall {
   readonly headers: Headers
@@ -55,11 +55,11 @@ export interface ServerCall extends EndpointCall {
 export interface AnsweredServerCall {
   readonly request_id: string
   readonly method: string
-  /** Path and query as requested. */
+  /** Path and query, as received. */
   readonly target: string
-  /** The path as it may be written down: of paths that hold a key, their pattern. */
+  /** Path for logs; for paths that contain a key, the endpoint's pattern. */
   readonly uri: string
-  /** The endpoint's name; null for a path there is none for. */
+  /** Name of the endpoint; null if none matched. */
   readonly endpoint: string | null
   readonly ability: string | null
   readonly metering_weight: number
@@ -68,10 +68,10 @@ export interface AnsweredServerCall {
   readonly status: number
   /** Milliseconds since 1970. */
   readonly started_millis: number
-  /** Until its answer was complete; of a streamed one, until its last byte was given away. */
+  /** Time until the response was complete; for a stream, until its last byte was handed over. */
   readonly duration_ms: number
   readonly request_bytes: number
-  /** For a file, the bytes sent; 0 for an endless stream. */
+  /** Bytes of the response; 0 for an endless stream. */
   readonly response_bytes: number
   readonly remote_address: string
   readonly user_agent: string | null
@@ -80,7 +80,7 @@ export interface AnsweredServerCall {
 export type ServerEndpoint<A> = Effect.Effect<A, Failure, Store | CommandRuntime | ServerContext>
 
 export interface ServerSlice extends Slice {
-  /** Wraps a call, to replay a stored answer or store a new one. `next` runs the call in a transaction of its own. */
+  /** Middleware around a call, for example to replay a stored answer. `next` runs the call in its own transaction. */
   readonly around?: (call: ServerCall, next: ServerEndpoint<Answer>) => ServerEndpoint<Answer>
   /** Runs in the transaction that recorded the events; a failure rejects the command. */
   readonly recorded?: (events: ReadonlyArray<StoredEvent>) => ServerEndpoint<void>
@@ -88,21 +88,21 @@ export interface ServerSlice extends Slice {
   readonly answered?: (call: AnsweredServerCall) => void
   /** Runs from the start of the server to its end: timers, queues. Interrupted when the server stops. */
   readonly background?: Effect.Effect<void, Failure, Store | CommandRuntime | ServerContext | Scope.Scope>
-  /** Kinds of durable work it queues. */
+  /** Kinds of jobs that the slice queues. */
   readonly jobs?: ReadonlyArray<AnyJobKind>
   /** Jobs that follow from events, queued in the transaction that records them. */
   readonly processes?: ReadonlyArray<Process>
   /** Handlers of inbound webhooks. */
   readonly inbound?: ReadonlyArray<InboundHandler>
-  /** Work that is due at certain times. */
+  /** Scheduled work. */
   readonly timed?: ReadonlyArray<TimedWork>
-  /** Metrics, for /metrics. */
+  /** Metrics for /metrics. */
   readonly measured?: ServerEndpoint<ReadonlyArray<Measurement>>
-  /** Services its endpoints need besides store and command runtime. */
+  /** Services that its endpoints need in addition to store and command runtime. */
   readonly services?: (server: ServerContext["Service"]) => Context.Context<never>
 }
 
-// Webhooks from outside: their signatures, and how slices handle them. Each kind of source signs the raw body with its
+// Inbound webhooks: verification of signatures, and handlers of slices. Each kind of source signs the raw body with its
 // secret, in its own headers (rules/conventions 14). Signatures are compared in constant time.
 
 export const source_kinds = {
@@ -112,11 +112,11 @@ export const source_kinds = {
 } as const
 export type SourceKind = keyof typeof source_kinds
 
-/** Maximum distance of a signature's time from now, either way. */
+/** Maximum difference in seconds between a signature's time and now. */
 const tolerance_seconds = 300
 
 export interface Signed {
-  /** Names the delivery, the same each time it is sent, and was signed with it; null where the body says it. */
+  /** Signed id of the delivery, equal for repetitions; null if the body contains it. */
   readonly delivery_id: string | null
 }
 interface Received {
@@ -125,7 +125,7 @@ interface Received {
 }
 type Verify = (secret: string, received: Received, now_millis: number) => Signed | undefined
 
-/** Undefined unless the signature holds. */
+/** Verifies a signature; undefined if it is invalid. */
 export const signedBy = (
   kind: SourceKind,
   secret: string,
@@ -133,10 +133,7 @@ export const signedBy = (
   now_millis: number
 ): Signed | undefined => verify_by_kind[kind](secret, received, now_millis)
 
-/**
- * Hex HMAC of the body, keyed by the secret as its holder sees it. No time is signed, so that a copy of a delivery is
- * known by its content alone.
- */
+/** Verifies a hex HMAC of the body. As no time is signed, repetitions are recognised by their content alone. */
 const generic: Verify = (secret, { headers, bytes }) => {
   const given = headerOf(headers, "x-signals-signature")?.trim().toLowerCase() ?? ""
   return isSameSignature(given, hmac(secret, [bytes]).toString("hex"))
@@ -144,7 +141,7 @@ const generic: Verify = (secret, { headers, bytes }) => {
     : undefined
 }
 
-/** Standard Webhooks: `v1,` and base64, several of them separated by blanks while a secret is being replaced. */
+/** Verifies Standard Webhooks: `v1,` and base64; several signatures separated by spaces during a rotation. */
 const standard: Verify = (secret, { headers, bytes }, now_millis) => {
   const id = headerOf(headers, "webhook-id") ?? "",
     time = headerOf(headers, "webhook-timestamp") ?? "",
@@ -155,7 +152,7 @@ const standard: Verify = (secret, { headers, bytes }, now_millis) => {
   return anyIsSame(given.split(" "), right) ? { delivery_id: id } : undefined
 }
 
-/** Stripe: `t=1755000000,v1=<hex>,v1=<hex>`; other schemes, such as `v0` of its trial mode, are ignored. */
+/** Verifies Stripe: `t=1755000000,v1=<hex>,v1=<hex>`; other schemes, such as `v0` of its test mode, are ignored. */
 const stripe: Verify = (secret, { headers, bytes }, now_millis) => {
   const parts = (headerOf(headers, "stripe-signature") ?? "").split(",").map((part) => part.trim())
   const valuesOf = (scheme: string): ReadonlyArray<string> =>
@@ -168,14 +165,14 @@ const stripe: Verify = (secret, { headers, bytes }, now_millis) => {
 const verify_by_kind: { readonly [K in SourceKind]: Verify } = { generic, standard, stripe }
 
 const key_bytes = { min: 24, max: 64 }
-/** The key within a secret of Standard Webhooks: `whsec_` and 24 to 64 bytes in base64. Undefined where it is none. */
+/** The key in a secret of Standard Webhooks: `whsec_` and 24 to 64 bytes in base64; undefined if malformed. */
 export const standardKey = (secret: string): Buffer | undefined => {
   const encoded = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret)?.[1]
   const key = encoded === undefined ? undefined : Buffer.from(encoded, "base64")
   return key !== undefined && key.length >= key_bytes.min && key.length <= key_bytes.max ? key : undefined
 }
 
-/** Valid delivery ids of senders. */
+/** Whether a sender's delivery id is valid. */
 export const isDeliveryId = (id: string): boolean => /^[\x21-\x7e]{1,255}$/.test(id)
 
 const isTimely = (seconds: string, now_millis: number): boolean =>
@@ -190,17 +187,17 @@ const hmac = (key: string | Buffer, parts: ReadonlyArray<string | Uint8Array>): 
   for (const part of parts) made.update(part)
   return made.digest()
 }
-/** Senders give two signatures while a secret is replaced; more are not from a known sender. */
+/** Maximum number of signatures; senders send two during a rotation. */
 const signatures_max = 10
 const anyIsSame = (given: ReadonlyArray<string>, right: string): boolean =>
   given.length <= signatures_max && given.some((one) => isSameSignature(one, right))
 
-/** A verified delivery, for handlers. */
+/** A verified delivery, as given to handlers. */
 export interface Delivery {
-  /** The source's name. */
+  /** Name of the source. */
   readonly source: string
   readonly kind: SourceKind
-  /** The sender's id of the delivery. */
+  /** The sender's id for the delivery. */
   readonly delivery_id: string
   readonly received_at: string
 }
@@ -208,14 +205,14 @@ export type Handling<A> = Effect.Effect<A, unknown, Store | CommandRuntime | Ser
 
 export interface InboundHandler {
   readonly kinds: ReadonlyArray<SourceKind>
-  /** The event's type, as the sender calls it. */
+  /** Event type named by the sender. */
   readonly event: string
   readonly handle: (body: JsonObject, delivery: Delivery) => Handling<string>
 }
 
 /**
- * Declares a handler. `run` returns a short description of its result; it runs in the transaction that marks the
- * delivery as done, so that its effects are recorded once. A body that does not match `body` is given up.
+ * Declares a handler. `run` returns a short description of its result, in the transaction that marks the delivery as
+ * done. A body that does not match `body` is not retried.
  */
 export const inboundHandler = <A>(draft: {
   readonly kinds: ReadonlyArray<SourceKind>

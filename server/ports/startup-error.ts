@@ -1,4 +1,4 @@
-/** Why the server cannot start, in one line with advice. */
+/** An error that keeps the server from starting: one line with advice. */
 import { SqlError } from "effect/sql"
 import { NewerSchema } from "../../core/kernel/runtime/schema.ts"
 import { MigrationFailed } from "../../core/kernel/store/table-migration.ts"
@@ -9,7 +9,7 @@ export class StartupError extends Error {
   }
 }
 
-/** The line for anything that went wrong before the server was ready. */
+/** The line to print for any failure before the server is ready. */
 export const startupErrorText = (cause: unknown, database: string): string => {
   if (cause instanceof StartupError || cause instanceof NewerSchema || cause instanceof MigrationFailed)
     return oneLine(cause.message)

@@ -1,11 +1,13 @@
-/** Faults that keep a database from being written while it can still be read. */
+/** Storage failures: the database can be read but not written. */
 import type { SqlError } from "effect/sql"
 
 export type StorageFailure = "full" | "read_only" | "failing"
 
-/** By SQLite's primary result code: SQLITE_FULL, SQLITE_READONLY, SQLITE_IOERR. */
+/** Failures by SQLite's primary result code: SQLITE_FULL, SQLITE_READONLY, SQLITE_IOERR. */
 const of_sqlite: { readonly [code: number]: StorageFailure } = { 13: "full", 8: "read_only", 10: "failing" }
-/** By SQLSTATE: disk_full, read_only_sql_transaction (a standby, or default_transaction_read_only), io_error. */
+/**
+ * Failures by SQLSTATE: disk_full, read_only_sql_transaction (a standby, or default_transaction_read_only), io_error.
+ */
 const of_postgres: { readonly [state: string]: StorageFailure } = {
   "53100": "full",
   "25006": "read_only",
@@ -23,5 +25,5 @@ export const storageText: { readonly [Fault in StorageFailure]: string } = {
   read_only: "The server's database takes no changes for now: it is read-only. Reading goes on.",
   failing: "The disk of the server's database fails: nothing can be recorded. Reading may go on."
 }
-/** Retry-After in seconds; people have to free space. */
+/** Seconds for Retry-After: a person has to free space first. */
 export const storage_retry_seconds = 30

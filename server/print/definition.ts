@@ -1,4 +1,4 @@
-/** A document in pdfmake's format: the page, header and footer, and the blocks. */
+/** Converts a document to pdfmake's format: page, header, footer and blocks. */
 import type { Column, Content, TDocumentDefinitions } from "pdfmake"
 import {
   type Block,
@@ -15,7 +15,7 @@ import { colours, heightOfBlocks, page_sizes, points_per_mm, sizes } from "./est
 import { alignmentOf, type Drawing, inlines, inlineText } from "./direction.ts"
 import { tableDefinition, totalsDefinition } from "./table-definition.ts"
 
-// Blocks as pdfmake's content, one function for each kind.
+// Converts blocks to pdfmake's content, with one function per kind.
 
 const blocksDefinition = (drawing: Drawing, blocks: ReadonlyArray<Block>, width: number): Array<Content> => {
   const made: Array<Content> = []
@@ -75,7 +75,7 @@ const blockDefinition = (
     case "together":
       return {
         stack: blocksDefinition(drawing, block.blocks, width),
-        // Blocks possibly higher than a page may break: kept together, their end would be lost.
+        // Blocks that may be higher than a page must be breakable, as pdfmake would lose their end.
         unbreakable: heightOfBlocks(block.blocks, width) < drawing.page_height * 0.6
       }
   }
@@ -116,7 +116,7 @@ const columnsDefinition = (drawing: Drawing, { columns }: Columns, width: number
   return { columns: drawing.is_rtl ? parts.reverse() : parts, columnGap: gap }
 }
 
-/** A picture within a width and a height, neither stretched nor cut. */
+/** A picture scaled to fit a width and height, neither stretched nor cropped. */
 const picture = (drawing: Drawing, shown: Picture, fit: readonly [number, number]): Content => {
   const { bytes, mime_type } = drawing.pictureOf(shown)
   const content = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -124,7 +124,7 @@ const picture = (drawing: Drawing, shown: Picture, fit: readonly [number, number
     const svg: { svg: string; fit: [number, number]; options: object } = {
       svg: content.toString("utf8"),
       fit: [fit[0], fit[1]],
-      // An SVG names no files: reading checked that, and nothing would be opened.
+      // SVGs reference no files, which was checked on reading; none would be opened.
       options: { imageCallback: () => "" }
     }
     return svg
@@ -159,7 +159,7 @@ const codeDefinition = (drawing: Drawing, block: Code, width: number): Content =
             text: inlineText(drawing, caption),
             fontSize: sizes.small,
             color: colours.muted,
-            // Under the symbol, as wide as it is, where that is at the side.
+            // Below the symbol with its width, if the symbol is at a side.
             alignment: alignment === "center" ? "center" : alignment,
             margin: [0, 2, 0, 0]
           }
@@ -236,7 +236,7 @@ export const definitionOf = (document: PrintDocument, tools: Tools): TDocumentDe
       ...(document.author === undefined ? {} : { author: document.author }),
       creator: "Flightcase",
       producer: "Flightcase",
-      // Without the clock: the same document is the same file.
+      // A fixed date, so that the same document gives the same file.
       creationDate: dated,
       modDate: dated
     },
@@ -261,8 +261,7 @@ export const definitionOf = (document: PrintDocument, tools: Tools): TDocumentDe
 
 type Margins = [left: number, top: number, right: number, bottom: number]
 const footer_line = 10.5
-/** As requested, but with room for the header and footer of each page. */
-/** In points. */
+/** Page margins in points: as requested, plus room for the header and footer. */
 export const marginsOf = ({ footer, header, page, watermark }: PrintDocument): Margins => {
   const asked = page.margins_mm ?? { top: 18, right: 18, bottom: 16, left: 18 }
   const lines = Math.max(footer?.lines?.length ?? 0, footer?.page_label === undefined ? 0 : 1)
@@ -285,7 +284,7 @@ const headerOf = (
 ): Content => {
   const parts: Array<Column> = [
     { text: inlines(drawing, start ?? []), alignment: alignmentOf(drawing, "start"), width: "*" },
-    // The word across the page comes out of it letter by letter; here it can be searched for.
+    // Searchable copy of the watermark, whose large letters are extracted one by one from the PDF.
     ...(mark === undefined
       ? []
       : [{ text: mark, bold: true, color: colours.watermark, alignment: "center" as const, width: "auto" as const }]),

@@ -1,6 +1,6 @@
 /**
- * Text from right to left. pdfmake breaks lines well but sets their words from left to right; here text is cut where
- * its direction changes (Unicode's bidirectional algorithm), and the words of a line are put where they belong.
+ * Right-to-left text. pdfmake breaks lines correctly but places words left to right; here text is split where its
+ * direction changes (Unicode's bidirectional algorithm), and the words of each line are reordered.
  */
 import bidiFactory from "bidi-js"
 import type { Alignment, Picture, Run } from "../../core/pricing/print/blocks.ts"
@@ -9,20 +9,20 @@ import { type Family, type Piece, pieces } from "./fonts.ts"
 
 let bidi: ReturnType<typeof bidiFactory> | undefined
 
-/** Letters written from right to left; text without them needs none of this. */
+/** Letters written right to left; text without them needs no reordering. */
 const from_right = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u
 const hasRightToLeft = (text: string): boolean => from_right.test(text)
 
 interface Paragraph {
-  /** Base direction of the paragraph at a unit of the text: 0 from left to right, 1 from right to left. */
+  /** Base direction of the paragraph at a UTF-16 index: 0 left to right, 1 right to left. */
   readonly baseAt: (at: number) => number
-  /** For each UTF-16 unit of the text. */
+  /** Embedding level of each UTF-16 unit. */
   readonly levels: Uint8Array
-  /** With brackets mirrored where they are read from right to left. */
+  /** The text with mirrored brackets in right-to-left parts. */
   readonly text: string
 }
 
-/** The levels of a paragraph; its direction follows its first letter that has one. */
+/** Embedding levels of a text. The direction of a paragraph follows its first letter with a direction. */
 const directionOf = (text: string, base: "ltr" | "rtl" | "auto" = "auto"): Paragraph => {
   bidi ??= bidiFactory()
   const found = bidi.getEmbeddingLevels(text, base)
@@ -36,7 +36,7 @@ const directionOf = (text: string, base: "ltr" | "rtl" | "auto" = "auto"): Parag
   }
 }
 
-/** A word set on a line by pdfmake, with the result of {@link directionOf}. */
+/** A word placed on a line by pdfmake, with its {@link directionOf}. */
 interface Word {
   text: string
   x: number
@@ -50,7 +50,7 @@ interface Word {
   turned?: boolean
 }
 
-/** Puts the words of one line where they belong. Doing it again changes nothing. */
+/** Reorders the words of a line in place. Repeating it changes nothing. */
 export const placeWords = (words: ReadonlyArray<Word>): void => {
   if (words.length === 0 || !words.some(({ level }) => level !== undefined && level > 0)) return
   const base = words[0]?.base ?? 0
@@ -63,7 +63,7 @@ export const placeWords = (words: ReadonlyArray<Word>): void => {
   }
 }
 
-/** Spaces at the ends of a line take no room; within a word read from the right they would, on its other side. */
+/** Removes spaces at the ends of a line: within right-to-left words they would take room on the wrong side. */
 const dropOuterSpaces = (words: ReadonlyArray<Word>): void => {
   const first = words[0],
     last = words.at(-1)
@@ -78,13 +78,13 @@ const dropOuterSpaces = (words: ReadonlyArray<Word>): void => {
     last.trailingCut = 0
   }
 }
-/** Fonts mirror text with letters; signs alone ("- ") are mirrored here. */
+/** Mirrors a word without letters ("- "); with letters the font does so. */
 const turnSigns = (word: Word): void => {
   if (word.turned === true || (word.level ?? 0) % 2 === 0 || hasRightToLeft(word.text)) return
   word.text = [...word.text].reverse().join("")
   word.turned = true
 }
-/** From the highest level down to the lowest odd one, each row of words at or above it is reversed (rule L2). */
+/** Reverses each run of words at or above a level, from the highest level to the lowest odd one (rule L2). */
 const inVisualOrder = (words: ReadonlyArray<Word>, base: number): ReadonlyArray<Word> => {
   const levelOf = (word: Word): number => word.level ?? base
   const order = [...words]
@@ -104,26 +104,26 @@ const inVisualOrder = (words: ReadonlyArray<Word>, base: number): ReadonlyArray<
   return order
 }
 
-// Runs of text as pdfmake takes them: one font and one direction each.
+// Splits text into pdfmake's runs, each with one font and one direction.
 
 /** State shared by the parts of a document while it is converted to pdfmake's definition. */
 export interface Drawing {
   readonly families: ReadonlyArray<Family>
   readonly is_rtl: boolean
   readonly accent: string
-  /** Height of the room for blocks on a page. */
+  /** Height available for blocks on a page. */
   readonly page_height: number
-  /** Content of pictures by the name the definition uses. */
+  /** Content of pictures, by name in the definition. */
   readonly images: { [name: string]: string }
   readonly pictureOf: (picture: Picture) => PictureData
-  /** A drawing of the symbol, as SVG, with its width and height in modules. */
+  /** A symbol as SVG, with width and height in modules. */
   readonly symbolOf: (
     symbology: "qr" | "code128",
     value: string
   ) => { readonly svg: string; readonly width: number; readonly height: number }
 }
 
-/** How a text is tagged, by the standard's names. */
+/** Tag of a text, by its name in the PDF standard. */
 export interface Tag {
   readonly tag: "P" | "H1" | "H2" | "H3"
 }
@@ -137,11 +137,11 @@ interface Inline {
   readonly link?: string
   readonly color?: string
   readonly decoration?: "underline"
-  /** Block of its line: one for each text (draw.ts). */
+  /** Block that a line belongs to: one per text (draw.ts). */
   readonly block?: Tag
 }
 
-/** Lines end where their writer ended them; other controls are not drawn. */
+/** Keeps line ends and removes other control characters. */
 const clean = (text: string): string =>
   text
     .toWellFormed()
@@ -150,11 +150,11 @@ const clean = (text: string): string =>
     .replace(/[\u0085\u2028\u2029\v\f]/g, "\n")
     .replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, "")
 
-/** Spaces at which no line may end belong to their word. */
+/** More than 500 characters without a space at which a line may end. */
 const long_word = /[\S\u00a0\u2007\u202f\ufeff]{501}/u
 const word_parts = /[\S\u00a0\u2007\u202f\ufeff]{1,500}[\p{M}\u200c\u200d]{0,20}|[^\S\u00a0\u2007\u202f\ufeff]+/gu
 const begins_with_space = /^[^\S\u00a0\u2007\u202f\ufeff]/u
-/** pdfmake measures all that is left of a word for each line it breaks it into: a long word is given in parts. */
+/** Splits long words, as pdfmake measures the rest of a word again for each line it breaks it into. */
 const withoutLongWords = (piece: Piece): ReadonlyArray<Piece> => {
   if (!long_word.test(piece.text)) return [piece]
   const parts: Array<{ text: string; at: number }> = []
@@ -166,7 +166,7 @@ const withoutLongWords = (piece: Piece): ReadonlyArray<Piece> => {
   return parts.map((part) => ({ ...piece, ...part }))
 }
 
-/** Never empty: pdfmake sets an empty text as an empty line, as it should be. */
+/** Runs of a text. Never empty, as pdfmake needs an empty text for an empty line. */
 export const inlines = (drawing: Drawing, runs: ReadonlyArray<Run>, tag: Tag["tag"] = "P"): Array<Inline> => {
   const cleaned = runs.map((run) => ({ ...run, text: clean(run.text) }))
   const whole = cleaned.map(({ text }) => text).join("")

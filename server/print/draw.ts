@@ -1,4 +1,4 @@
-/** Draws a document as PDF. Loaded by drawing threads only: the library loads slowly and draws without a pause. */
+/** Draws documents as PDF, in drawing threads only: the library loads slowly and blocks while drawing. */
 import pdfmake, { type Attachment, type TDocumentDefinitions } from "pdfmake"
 import rendering, { type PdfDocument, type StructureElement } from "pdfmake/js/Renderer.js"
 import virtual from "pdfmake/js/virtual-fs.js"
@@ -7,12 +7,12 @@ import { placeWords, type Tag } from "./direction.ts"
 import { type Answer, familiesFor, type PdfTask, UnusableFont } from "./fonts.ts"
 import { symbolOf } from "./symbols.ts"
 
-// Turns a drawn invoice into a Factur-X one: the XML inside, and the metadata for it. For drawing threads.
+// Makes a drawn invoice a Factur-X invoice: embeds the XML and adds its metadata. For drawing threads.
 
 const file_name = "factur-x.xml"
 const namespace = "urn:factur-x:pdfa:CrossIndustryDocument:invoice:1p0#"
 
-/** Added to the document's definition. The XML has the same content as the pages: an alternative to them. */
+/** Attachment for the document's definition. Its relationship is "Alternative", as the XML has the pages' content. */
 const carryingDefinition = (
   xml: string,
   dated: Date
@@ -29,7 +29,7 @@ const carryingDefinition = (
   return { subset: "PDF/A-3b", version: "1.7", files: { [file_name]: file } }
 }
 
-/** The parts we use of the PDF library's document, which its types do not declare. */
+/** The members we use of PDFKit's document, which its types do not declare. */
 interface Finished {
   readonly info: { [key: string]: unknown }
   endSubset: () => void
@@ -39,8 +39,8 @@ const isFinished = (document: object): document is Finished =>
   "endSubset" in document && "appendXML" in document && "info" in document
 
 /**
- * The metadata are written when the document ends; the library inserts title and author without escaping them, after
- * writing the visible content.
+ * Adds metadata when the document ends, after the visible content. Escapes title and author, which the library inserts
+ * as they are.
  */
 const describeCarried = (document: object): void => {
   if (!isFinished(document)) throw new Error("the PDF library has no metadata")
@@ -75,7 +75,7 @@ const property = (name: string, description: string): string => `
                                     <pdfaProperty:category>external</pdfaProperty:category>
                                     <pdfaProperty:description>${description}</pdfaProperty:description>
                                 </rdf:li>`
-/** PDF/A wants metadata of others' kinds described in the file itself. */
+/** Description of the Factur-X metadata, which PDF/A requires for non-standard schemas. */
 const schema_metadata = `
         <rdf:Description
             xmlns:pdfaExtension="http://www.aiim.org/pdfa/ns/extension/"
@@ -103,14 +103,14 @@ const schema_metadata = `
         </rdf:Description>
         `
 
-/** A document that cannot be drawn, with the reason for people. */
+/** Error of a document that cannot be drawn, with the reason for users. */
 class Undrawable extends Error {}
 
-// Documents bring all they show: no file and no address is ever opened.
+// Documents contain everything they show: no file or URL is opened.
 pdfmake.setLocalAccessPolicy(() => false)
 pdfmake.setUrlAccessPolicy(() => false)
 
-// Words are put in order of reading when pdfmake has broken the lines and before they are drawn.
+// Reorders words after pdfmake has broken the lines and before it draws them.
 const renderer = rendering.default.prototype
 const drawLine = renderer.renderLine
 renderer.renderLine = function (line, x, y) {
@@ -120,7 +120,7 @@ renderer.renderLine = function (line, x, y) {
   else asLine(this.pdfDocument, line, y, tagged, draw)
 }
 
-/** The margins of the document that is being drawn; undefined where it is of version 1, without tags. */
+/** Margins of the current document; undefined for version 1, which is drawn without tags. */
 let tagged: Margins | undefined
 for (const kind of ["renderVector", "renderImage", "renderSVG", "renderWatermark"] as const) {
   const draw = renderer[kind]
@@ -130,7 +130,7 @@ for (const kind of ["renderVector", "renderImage", "renderSVG", "renderWatermark
   }
 }
 
-// Texts in an SVG ask PDFKit for fonts by the names of their files, of which only pdfmake's folder knows.
+// Texts in SVGs request fonts from PDFKit by file name, which are found only in pdfmake's virtual folder.
 const drawSvg = renderer.renderSVG
 let svg_fonts: ReadonlyArray<string> = []
 renderer.renderSVG = function (drawing) {
@@ -187,7 +187,7 @@ interface Margins {
 interface Line {
   readonly inlines: ReadonlyArray<{ readonly text: string; readonly block?: Tag }>
 }
-/** The tags of a document so far. */
+/** Tags of the document drawn so far. */
 interface Tags {
   readonly root: StructureElement
   last: { readonly block: Tag; readonly element: StructureElement } | undefined
@@ -209,10 +209,10 @@ const drawnAs = (document: PdfDocument, type: "Layout" | "Pagination", draw: () 
   draw()
   document.endMarkedContent()
 }
-/** Marks what `draw` draws as decoration: rules, stripes, pictures described beside them. */
+/** Marks drawn content as decoration: rules, stripes, and pictures described in text. */
 const asDecoration = (document: PdfDocument, draw: () => void): void => drawnAs(document, "Layout", draw)
 
-/** A line of a paragraph or heading, which its other lines belong to; at head and foot, one of the page. */
+/** Tags a line: as part of its paragraph or heading, or, in header and footer, as part of the page. */
 const asLine = (document: PdfDocument, line: Line, y: number, margins: Margins, draw: () => void): void => {
   if (y < margins.top || y > document.page.height - margins.bottom) return drawnAs(document, "Pagination", draw)
   if (line.inlines.every(({ text }) => text.trim() === "")) return drawnAs(document, "Layout", draw)

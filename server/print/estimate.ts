@@ -4,7 +4,7 @@
  */
 import type { Block, Cell, Row, Run } from "../../core/pricing/print/blocks.ts"
 
-/** How printed documents look. Lengths are points unless said otherwise. */
+/** Dimensions of printed documents, in points unless stated otherwise. */
 export const points_per_mm = 72 / 25.4
 
 export const sizes = { body: 9.5, small: 8, headings: { 1: 18, 2: 12.5, 3: 10.5 } } as const
@@ -18,21 +18,21 @@ export const colours = {
   watermark: "#b3261e"
 } as const
 
-/** Around the text of a cell. */
+/** Padding around the text of a cell. */
 export const cell_padding = { x: 4, y: 3.2 } as const
 
 /** Width and height of a page in points. */
 export const page_sizes = { A4: [595.28, 841.89], LETTER: [612, 792] } as const
 
-/** Size of a code within a table, in millimetres: low for many rows on a page, high enough for a hand-held scanner. */
+/** Size of a code in a table, in millimetres: small enough for many rows, large enough for a hand-held scanner. */
 export const cell_code = { qr: 13, code128: { width: 46, height: 7 }, gap: 1.2 } as const
 
-/** Lines a text takes at a width, on the generous side. */
+/** Number of lines of a text at a width, rounded up generously. */
 const linesOf = (text: string, width: number, size: number): number => {
   const per_line = Math.max(1, width / (size * 0.56))
   return text.split("\n").reduce((lines, one) => lines + Math.max(1, Math.ceil(widthOf(one) / per_line)), 0)
 }
-/** In average letters; Chinese and Japanese ones count as two. */
+/** Width of a text in average letters; Chinese and Japanese characters count as two. */
 const widthOf = (text: string): number => {
   let width = 0
   for (const character of text) width += (character.codePointAt(0) ?? 0) >= 0x2e80 ? 2 : 1
@@ -44,7 +44,7 @@ const line_height = 1.3
 const heightOfText = (text: string, width: number, size: number): number =>
   linesOf(text, width, size) * size * line_height
 
-/** A code with its value below it. */
+/** Height of a code with its value below. */
 const heightOfCode = ({ code }: Cell, width: number): number =>
   code === undefined
     ? 0
@@ -93,7 +93,7 @@ const heightOf = (block: Block, width: number): number => {
   }
 }
 
-/** Rows of at most `height_max` points: longer ones continue in rows below, without a line between. */
+/** Splits a row into rows of at most `height_max` points, without lines between them. */
 export const splitRow = (row: Row, widths: ReadonlyArray<number>, height_max: number): ReadonlyArray<Row> => {
   if (heightOfRow(row, widths) <= height_max) return [row]
   const parts = row.cells.map((cell, at) => splitCell(cell, widths[at] ?? 1, height_max))
@@ -136,7 +136,7 @@ const splitRuns = (runs: ReadonlyArray<Run>, width: number, lines_max: number): 
   }
   return parts
 }
-/** Cut at line ends or between words, where there are any. */
+/** Splits a text at line ends, else between words, else anywhere. */
 const splitText = (text: string, width: number, size: number, lines_max: number): ReadonlyArray<string> => {
   if (linesOf(text, width, size) <= lines_max) return [text]
   const made: Array<string> = []

@@ -1,6 +1,6 @@
 /**
- * Which font a character is set in: the store's own where it names one, then Roboto, then DejaVu Sans, which has
- * Arabic, Hebrew and signs; then the store's other fonts. A picture character that none has is shown as an empty box.
+ * Chooses a font per character: the store's first font if it has one, Roboto, DejaVu Sans (Arabic, Hebrew, symbols),
+ * then the store's other fonts. Emoji that none has are shown as an empty box.
  */
 import type { PrintDocument } from "../../core/pricing/print/blocks.ts"
 import type { PictureData } from "../../core/pricing/print/picture.ts"
@@ -12,14 +12,14 @@ import { create } from "fontkit"
 
 // Messages between the server and its drawing threads.
 
-/** A font of the store's own, as TTF or OTF. */
+/** A store's own font, as TTF or OTF. */
 export interface StoreFont {
-  /** As people know it, for messages. */
+  /** Name for messages. */
   readonly name: string
   readonly normal: Uint8Array
   readonly bold?: Uint8Array
   readonly italic?: Uint8Array
-  /** `first`: all text is set in it. `missing`: only characters that the others do not have (Chinese, Thai). */
+  /** `first`: used for all text; `missing`: only for characters that other fonts lack (Chinese, Thai). */
   readonly use: "first" | "missing"
 }
 
@@ -27,18 +27,18 @@ export interface PdfTask {
   readonly kind: "pdf"
   readonly document: PrintDocument
   readonly fonts: ReadonlyArray<StoreFont>
-  /** Checked, by their hash. */
+  /** Validated pictures by SHA-256. */
   readonly pictures: ReadonlyMap<string, PictureData>
-  /** The invoice as CII, to be carried in the file (Factur-X). */
+  /** Invoice as CII XML to embed in the file (Factur-X). */
   readonly carried_xml?: string
 }
-/** Texts with fields in Liquid, by name. */
+/** Fills in texts with Liquid fields, by name. */
 interface TextsTask {
   readonly kind: "texts"
   readonly fragments: { readonly [name: string]: string }
   readonly data: object
 }
-/** Reads texts without filling them. */
+/** Finds the fields of texts without filling them in. */
 interface FieldsTask {
   readonly kind: "fields"
   readonly fragments: { readonly [name: string]: string }
@@ -49,7 +49,7 @@ export interface Asked {
   readonly id: number
   readonly task: Task
 }
-/** Fault of a text and its position; lines and columns from 1. */
+/** A fault in a text and its position; lines and columns count from 1. */
 export interface TextFault {
   readonly name: string
   readonly message: string
@@ -60,9 +60,9 @@ export type Answer =
   | { readonly kind: "pdf"; readonly bytes: Uint8Array; readonly pages: number }
   | { readonly kind: "texts"; readonly texts: { readonly [name: string]: string } }
   | { readonly kind: "fields"; readonly fields: { readonly [name: string]: ReadonlyArray<string> } }
-  /** The thread did its work and found the task wrong. */
+  /** The task itself is invalid. */
   | { readonly kind: "refused"; readonly message: string; readonly faults?: ReadonlyArray<TextFault> }
-/** `started` once the task's libraries are loaded: it is timed from then on. */
+/** Messages of a thread. `started`: the task's libraries are loaded and its time limit begins. */
 export type Said =
   | { readonly kind: "started"; readonly id: number }
   | { readonly kind: "answer"; readonly id: number; readonly answer: Answer }
@@ -73,7 +73,7 @@ interface Faces {
   readonly italics: string
   readonly bolditalics: string
 }
-/** A family as pdfmake knows it: its faces are files in its virtual folder. */
+/** A font family for pdfmake; its faces are files in the virtual folder. */
 export interface Family {
   readonly name: string
   readonly faces: Faces
@@ -95,7 +95,7 @@ const own = {
   }
 } as const satisfies { readonly [family: string]: Faces }
 
-/** From `fonts/` beside the bundled program, else from their packages. */
+/** Path of a font: in `fonts/` next to the bundled program, else in its package. */
 const fileOf = (name: string): string => {
   const here = dirname(fileURLToPath(import.meta.url))
   const bundled = join(here, "fonts", name)
@@ -113,13 +113,13 @@ const bytesOf = (name: string): Buffer => {
   return bytes
 }
 
-/** Where pdfmake looks for fonts. */
+/** pdfmake's virtual folder of fonts. */
 interface FontFolder {
   readonly existsSync: (name: string) => boolean
   readonly writeFileSync: (name: string, bytes: Buffer) => void
 }
 
-/** Queries fontkit once for each character of a font. */
+/** Returns whether a font has a character; fontkit is asked once per character. */
 const coverage = (open: () => { readonly hasGlyphForCodePoint: (code_point: number) => boolean }) => {
   const known = new Map<number, boolean>()
   let font: ReturnType<typeof open> | undefined
@@ -147,7 +147,7 @@ const ownFamilies = (folder: FontFolder): ReadonlyArray<Family> => {
   return own_families
 }
 
-/** A font that cannot be used, with the reason. */
+/** Error of a font that cannot be used, with the reason. */
 export class UnusableFont extends Error {}
 
 const storeFamily = (folder: FontFolder, font: StoreFont, at: number): Family => {
@@ -177,7 +177,7 @@ const storeFamily = (folder: FontFolder, font: StoreFont, at: number): Family =>
   }
 }
 
-/** The families of one document, the first being the one its text is set in. */
+/** Font families of a document; the first is used for its text. */
 export const familiesFor = (folder: FontFolder, fonts: ReadonlyArray<StoreFont>): ReadonlyArray<Family> => {
   const given = fonts.map((font, at) => ({ font, family: storeFamily(folder, font, at) }))
   return [
@@ -188,19 +188,19 @@ export const familiesFor = (folder: FontFolder, fonts: ReadonlyArray<StoreFont>)
 }
 
 const box = "\u25a1"
-/** Joins or changes the character before it. */
+/** Characters that join or change the preceding one. */
 const joins = /^[\p{M}\u200c\u200d]$/u
-/** Invisible alone: variation selectors, joiners, direction marks. */
+/** Characters that are invisible alone: variation selectors, joiners, direction marks. */
 const unseen = /^[\p{Cf}\p{Variation_Selector}]$/u
 
 export interface Piece {
   readonly text: string
   readonly family: string
   readonly level: number
-  /** Where in the text it begins. */
+  /** Index in the text. */
   readonly at: number
 }
-/** Cuts text where the font changes, and where the levels (one for each UTF-16 unit) do. */
+/** Splits text where its font or level changes (`levels`: one per UTF-16 unit). */
 export const pieces = (families: ReadonlyArray<Family>, text: string, levels?: Uint8Array): ReadonlyArray<Piece> => {
   const made: Array<{ text: string; family: string; level: number; at: number }> = []
   const [first] = families
@@ -218,7 +218,7 @@ export const pieces = (families: ReadonlyArray<Family>, text: string, levels?: U
       if (family.has(character.codePointAt(0) ?? 0)) last.text += character
       continue
     }
-    // A space parts nothing: it stays with the word before it.
+    // A space does not start a new piece: it joins the preceding word.
     if (last !== undefined && last.level === level && /\s/.test(character)) {
       last.text += character
       continue

@@ -1,12 +1,12 @@
-/** Types of the parts we use of libraries whose own types are missing, or do not fit here. */
+/** Types for the parts we use of libraries without types, or with unsuitable ones. */
 declare module "fontkit" {
   interface Font {
     readonly hasGlyphForCodePoint: (code_point: number) => boolean
   }
-  /** Throws when the bytes are no font. */
+  /** Parses a font; throws if the bytes are no font. */
   export const create: (bytes: Uint8Array) => Font | { readonly fonts: ReadonlyArray<Font> }
 }
-/** Its own types bring those of a browser, which would then be known in all of the source. */
+/** Its own types would declare browser globals for all source files. */
 declare module "pdfmake" {
   type Sides = [left: number, top: number, right: number, bottom: number]
   interface Look {
@@ -82,7 +82,7 @@ declare module "pdfmake" {
     | ContentTable
   export type Column = Content & { width?: number | "auto" | "*" }
   export type TableCell = Content & { colSpan?: number; fillColor?: string }
-  /** A file inside the PDF; its source is a data address. */
+  /** A file to attach; its source is a data URL. */
   export interface Attachment {
     src: string
     name: string
@@ -113,7 +113,7 @@ declare module "pdfmake" {
     readonly setUrlAccessPolicy: (may: (url: string) => boolean) => void
     readonly setFonts: (fonts: { readonly [family: string]: { readonly [face: string]: string } }) => void
     readonly createPdf: (definition: TDocumentDefinitions) => {
-      /** The document as PDFKit writes it, before its end. */
+      /** The PDFKit document, before its end. */
       readonly getStream: () => Promise<object>
       readonly getBuffer: () => Promise<Buffer>
     }
@@ -121,7 +121,7 @@ declare module "pdfmake" {
   const exported: Pdfmake
   export default exported
 }
-/** Draws the lines that pdfmake has laid out. */
+/** pdfmake's class that draws lines after layout. */
 declare module "pdfmake/js/Renderer.js" {
   interface DrawnLine {
     readonly inlines: ReadonlyArray<import("./direction.ts").Word>
@@ -130,7 +130,7 @@ declare module "pdfmake/js/Renderer.js" {
     readonly add: (child: StructureElement | StructureContent) => void
   }
   type StructureContent = { readonly __content: never }
-  /** PDFKit's document. It draws the texts of an SVG with fonts it knows by name. */
+  /** PDFKit's document, which draws texts of SVGs in fonts by name. */
   export interface PdfDocument {
     readonly page: { readonly height: number }
     readonly registerFont: (name: string, bytes: Buffer) => void
@@ -156,7 +156,7 @@ declare module "pdfmake/js/Renderer.js" {
   }
   export default exported
 }
-/** Its own types do not fit how Node imports it. */
+/** Its own types do not match how Node imports it. */
 declare module "bidi-js" {
   interface Levels {
     readonly levels: Uint8Array
@@ -168,7 +168,7 @@ declare module "bidi-js" {
   }
   export default function bidiFactory(): Bidi
 }
-/** Where pdfmake looks for fonts before it looks at the disk. */
+/** pdfmake's virtual folder, searched for fonts before the disk. */
 declare module "pdfmake/js/virtual-fs.js" {
   const exported: {
     readonly default: {

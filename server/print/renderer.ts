@@ -11,7 +11,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from "node:os"
 import { pathToFileURL } from "node:url"
 
-/** Where the drawing thread's program is: beside this file as source, else in `print/` of the bundled programs. */
+/** URL of the drawing thread's program: next to this source file, or in `print/` of the bundled programs. */
 const workerAddress = (): URL => {
   const places = ["./worker.ts", "./print/worker.js", "../print/worker.js"].map(
     (place) => new URL(place, import.meta.url)
@@ -21,7 +21,7 @@ const workerAddress = (): URL => {
   return process.getBuiltinModule("node:sea").isSea() ? unpacked(found) : found
 }
 let copy: URL | undefined
-/** Threads cannot read files within the single executable: a copy in a temporary folder, until the process ends. */
+/** Copies the program to a temporary folder, as threads cannot read files inside the single executable. */
 const unpacked = (worker: URL): URL => {
   if (copy !== undefined) return copy
   const within = new URL("./", worker)
@@ -35,46 +35,46 @@ const unpacked = (worker: URL): URL => {
   return copy
 }
 
-// Threads that draw: few, started when there is something to draw and stopped when there has been nothing for a while.
-// Each does one task at a time; one that takes too long or too much memory is killed, and the next task gets a new one.
-// Long tasks never take all threads: one more is kept for short ones, which wait for other short ones alone.
+// A pool of few drawing threads, started on demand and stopped when idle. Each runs one task at a time; one over its
+// limit of time or memory is killed. One additional thread is reserved for short tasks, so that long ones never block
+// them.
 
 export interface PoolOptions {
-  /** Threads at the same time, beside one more for short tasks while the others have long ones. */
+  /** Number of threads, plus one for short tasks while the others run long ones. */
   readonly threads?: number
-  /** Tasks that may wait. */
+  /** Maximum number of waiting tasks. */
   readonly waiting_max?: number
-  /** For JavaScript objects in one thread; pictures and fonts come in addition. */
+  /** Heap limit of a thread in MB, without pictures and fonts. */
   readonly memory_mb?: number
-  /** A thread without a task ends after so long. */
+  /** Idle time after which a thread ends. */
   readonly idle_millis?: number
-  /** The thread's program. */
+  /** URL of the thread's program. */
   readonly worker?: URL
 }
 type Ended =
   | { readonly kind: "answered"; readonly answer: Answer }
-  /** Took longer than its limit, and its thread was killed. */
+  /** The task exceeded its time limit; its thread was killed. */
   | { readonly kind: "too_long" }
-  /** Its thread ended under it. */
+  /** The thread ended during the task. */
   | { readonly kind: "broken"; readonly message: string }
-  /** Too many wait already; nothing was begun. */
+  /** The task was not started, as too many are waiting. */
   | { readonly kind: "busy" }
   | { readonly kind: "closed" }
 
 interface Pool {
-  /** `ended` is called once, unless the returned function, which gives the task up, is called before. */
+  /** Runs a task and calls `ended` once; the returned function cancels the task, and `ended` is not called. */
   readonly run: (task: Task, limit_millis: number, ended: (how: Ended) => void) => () => void
   readonly counts: () => { readonly threads: number; readonly working: number; readonly waiting: number }
   /** Kills all threads. */
   readonly close: () => Promise<void>
 }
 
-/** Loading the library, from a slow disk on a busy machine. */
+/** Time limit for loading libraries, from a slow disk on a busy machine. */
 const start_limit_millis = 60_000
 
-/** Characters of JSON that are drawn within about half a second: 120 lines of a quotation. */
+/** Maximum size of a short task, in characters of JSON: drawn in about half a second (120 quotation lines). */
 const short_size_max = 30_000
-/** Decoding a picture takes about as long as drawing a twentieth of its bytes as text. */
+/** Whether a task is short. A picture counts as a twentieth of its bytes, as decoding takes about that long. */
 const isShort = (task: Task): boolean => {
   const pictures = task.kind === "pdf" ? [...task.pictures.values()] : []
   const text = JSON.stringify(task.kind === "pdf" ? [task.document, task.carried_xml] : task)
@@ -135,7 +135,7 @@ class ThreadPool implements Pool {
     thread.job = undefined
     void this.#discard(thread, { kind: "closed" })
   }
-  /** Gives waiting tasks to idle threads, and to new ones. */
+  /** Assigns waiting tasks to idle threads, and starts new ones. */
   #next(): void {
     while (!this.#is_closed) {
       const at = this.#waiting.findIndex(({ is_short }) => this.#mayBegin(is_short))
@@ -154,15 +154,15 @@ class ThreadPool implements Pool {
   #startThread(): Thread {
     const worker = new Worker(this.#options.worker ?? workerAddress(), {
       name: "flightcase-print",
-      // It needs no secrets of the server's environment.
+      // The thread must not see secrets in the server's environment.
       env: {},
       argv: [],
-      // Libraries' warnings are not the server's words.
+      // Captures warnings of libraries, which do not belong in the server's output.
       stdout: true,
       stderr: true,
       resourceLimits: {
         maxOldGenerationSizeMb: this.#options.memory_mb ?? 384,
-        // Drawing takes as long with more, which the thread would keep.
+        // More memory would not make drawing faster, and the thread would keep it.
         maxYoungGenerationSizeMb: 8,
         stackSizeMb: 8
       }
@@ -202,7 +202,7 @@ class ThreadPool implements Pool {
     job.ended({ kind: "answered", answer: said.answer })
     this.#next()
   }
-  /** An idle thread does not keep the process running, and after a while ends to free its memory. */
+  /** Lets the process exit while the thread is idle, and ends the thread after a while. */
   #rest(thread: Thread): void {
     thread.job = undefined
     clearTimeout(thread.timer)
@@ -214,7 +214,7 @@ class ThreadPool implements Pool {
   #broke(thread: Thread, message: string): void {
     if (this.#threads.has(thread)) void this.#discard(thread, { kind: "broken", message })
   }
-  /** Removes the thread from the pool; its task ends as given. */
+  /** Removes the thread from the pool; its task ends with `how`. */
   #discard(thread: Thread, how: Ended): Promise<number> {
     clearTimeout(thread.timer)
     this.#threads.delete(thread)
@@ -233,32 +233,32 @@ const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.me
 
 export type { StoreFont, TextFault } from "./fonts.ts"
 
-/** The document or a font or picture of it cannot be drawn; trying again does not help. */
+/** The document, or one of its fonts or pictures, cannot be drawn; retrying does not help. */
 export class Undrawable extends Data.TaggedError("Undrawable")<{ readonly message: string }> {}
-/** A text with fields is wrong; trying again does not help. */
+/** A text with fields is invalid; retrying does not help. */
 export class TextInvalid extends Data.TaggedError("TextInvalid")<{
   readonly message: string
   readonly faults: ReadonlyArray<TextFault>
 }> {}
-/** Took longer than its limit and was stopped; trying again takes as long. */
+/** The time limit was exceeded; retrying does not help. */
 export class DrawingTooLong extends Data.TaggedError("DrawingTooLong")<{
   readonly message: string
   readonly limit_millis: number
 }> {}
-/** Not now: too much waits, the server stops, or a thread broke. May be tried again. */
+/** Temporary failure: too many tasks wait, the server is stopping, or a thread ended. May be retried. */
 export class DrawingUnavailable extends Data.TaggedError("DrawingUnavailable")<{ readonly message: string }> {}
 
-/** For waiting requests: 40 lines on 3 pages take a tenth of it. */
+/** Default time limit, for waiting requests; 40 lines on 3 pages take a tenth of it. */
 export const limit_millis = 5_000
-/** For work in the background: 1,000 lines took 1.1 to 5.2 s, by how busy the machine was. */
+/** Time limit for background work; 1,000 lines take 1 to 5 s, depending on the machine's load. */
 export const background_limit_millis = 60_000
 
 export interface DrawOptions {
   readonly fonts?: ReadonlyArray<StoreFont>
-  /** The content of the pictures that the document names by hash. */
+  /** Content of pictures that the document references by hash. */
   readonly pictures?: Pictures
   readonly limit_millis?: number
-  /** The invoice as CII, to be carried in a PDF/A-3b (Factur-X). No validator of PDF/A has judged it. */
+  /** Invoice as CII XML to embed in a PDF/A-3b (Factur-X). The result has not been checked by a PDF/A validator. */
   readonly carried_xml?: string
 }
 interface Pdf {
@@ -269,22 +269,22 @@ type DrawingFailure = Undrawable | DrawingTooLong | DrawingUnavailable
 type TextFailure = TextInvalid | DrawingTooLong | DrawingUnavailable
 
 export interface Renderer {
-  /** The same document, fonts and pictures give the same bytes. */
+  /** Draws a PDF. The same document, fonts and pictures give the same bytes. */
   readonly pdf: (document: PrintDocument, options?: DrawOptions) => Effect.Effect<Pdf, DrawingFailure>
-  /** Fills the fields of texts, by name. All of them or none. */
+  /** Fills in the fields of texts, by name: all texts or none. */
   readonly texts: (
     fragments: { readonly [name: string]: string },
     data: object,
     options?: { readonly limit_millis?: number }
   ) => Effect.Effect<{ readonly [name: string]: string }, TextFailure>
-  /** Fields each text uses, without filling it in: {@link unknownFields} finds those that do not exist. */
+  /** Fields used by each text, without filling it in; {@link unknownFields} finds unknown ones. */
   readonly fieldsOf: (fragments: {
     readonly [name: string]: string
   }) => Effect.Effect<{ readonly [name: string]: ReadonlyArray<string> }, TextFailure>
   readonly counts: Pool["counts"]
 }
 
-/** Starts threads on first use; they end with the scope. */
+/** Creates a renderer. Threads start on first use and end with the scope. */
 export const makeRenderer = (options: PoolOptions = {}): Effect.Effect<Renderer, never, Scope.Scope> =>
   Effect.map(
     Effect.acquireRelease(
@@ -346,7 +346,7 @@ const outcome = (how: Ended, limit: number): Effect.Effect<Answer, DrawingTooLon
   }
 }
 
-/** Every picture of the document, checked: those named by hash from the supplied ones, the others as they are. */
+/** Validated pictures of the document: content for those referenced by hash comes from `given`, others are embedded. */
 const readPictures = (
   document: PrintDocument,
   given: Pictures

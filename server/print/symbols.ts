@@ -1,4 +1,4 @@
-/** Barcodes as drawings, for PDF and HTML alike. Throws when a text does not fit. */
+/** Draws barcodes as SVG, for PDF and HTML. Throws if a text does not fit. */
 import { code128, drawingSVG, qrcode } from "bwip-js/generic"
 import { symbolOptions } from "./symbol-options.ts"
 
@@ -13,7 +13,7 @@ export const symbolOf = (symbology: "qr" | "code128", value: string): SymbolDraw
   const svg = symbology === "code128" ? code128(options, drawingSVG()) : qrcode(options, drawingSVG())
   const [, width, height] = /viewBox="0 0 (\d+) (\d+)"/.exec(svg) ?? []
   return {
-    // Bars may be stretched in height, never in width against each other.
+    // Bars may be stretched in height, but not in width.
     svg:
       symbology === "code128"
         ? svg.replace("<svg ", `<svg width="${width}" height="${height}" preserveAspectRatio="none" `)

@@ -1,6 +1,6 @@
 /**
- * Tables and their sums. Rows are kept together; the head is repeated; a group's row stays with the first row below it
- * and the sums with the last rows: such rows are one pdfmake row containing a table of the same columns.
+ * Tables and their totals. Rows do not break; the head is repeated; a group's row stays with the first row below it,
+ * and the totals with the last rows. Rows that stay together are one pdfmake row with a nested table.
  */
 import type { Column, Content, ContentTable, CustomTableLayout, TableCell } from "pdfmake"
 import type { Cell, CellCode, Group, Row, Table, Totals } from "../../core/pricing/print/blocks.ts"
@@ -8,26 +8,26 @@ import { cell_code, cell_padding, colours, heightOfRow, points_per_mm, sizes, sp
 import { alignmentOf, type Drawing, inlines, inlineText } from "./direction.ts"
 import { quiet_modules } from "./symbol-options.ts"
 
-/** A row as it is drawn, of its columns in visual order. */
+/** A row to draw, its cells in visual order. */
 interface Drawn {
   readonly cells: Array<TableCell>
-  /** No line below it: it goes on in the next one. */
+  /** Whether the row continues in the next one, without a line between. */
   readonly goes_on: boolean
   readonly height: number
   readonly is_group: boolean
-  /** For a group: keeps it with all rows below it. */
+  /** Whether a group's row stays with all rows below it. */
   readonly together: boolean
 }
 /** Rows that stay on one page. */
 type Chunk = ReadonlyArray<Drawn>
 
-/** Rows at the end that sums are kept with. */
+/** Number of last rows that the totals stay with. */
 const rows_with_totals = 2
 
 interface Frame {
   readonly drawing: Drawing
   readonly table: Table
-  /** Width of the text in each column. */
+  /** Text width of each column, in points. */
   readonly widths: ReadonlyArray<number>
 }
 
@@ -57,7 +57,7 @@ export const tableDefinition = (
   const definition: ContentTable = {
     table: {
       headerRows: has_head ? 1 : 0,
-      // A head is never left alone at the foot of a page.
+      // The head stays with a row below it.
       ...(has_head && rows.length > 0 ? { keepWithHeaderRows: 1 } : {}),
       dontBreakRows: true,
       widths: visual(
@@ -131,7 +131,7 @@ const smallText = (drawing: Drawing, text: string): Content => ({
   color: colours.muted,
   margin: [0, 1, 0, 0]
 })
-/** The symbol with its value in letters, for where a scanner fails. */
+/** A symbol with its value as text, for when a scanner fails. */
 const codeOf = (
   { drawing, widths }: Frame,
   { symbology, value }: CellCode,
@@ -143,7 +143,7 @@ const codeOf = (
   const width = Math.min(widths[column] ?? own, own)
   const height = is_qr ? width : cell_code.code128.height * points_per_mm
   const symbol = drawing.symbolOf(symbology, value)
-  // The value begins where the bars do, behind the white around them.
+  // Aligns the value with the bars, after the quiet zone.
   const quiet = alignment === "left" && !is_qr ? (quiet_modules.code128 * width) / symbol.width : 0
   return [
     { svg: symbol.svg, width, height, alignment, margin: [0, cell_code.gap * points_per_mm, 0, 0] },
@@ -154,7 +154,7 @@ const codeOf = (
 const groupRow = ({ drawing, table }: Frame, group: Group): Drawn => {
   const columns = table.columns.length
   const has_value = group.value !== undefined && columns > 1
-  // The last column alone may be too narrow for it.
+  // The last column alone may be too narrow for the value.
   const of_value = !has_value ? 0 : columns > 3 ? 2 : 1
   const look = { bold: true, fillColor: colours.group } as const
   const margin: [number, number, number, number] = [cell_padding.x, cell_padding.y, cell_padding.x, cell_padding.y]
@@ -179,7 +179,7 @@ const groupRow = ({ drawing, table }: Frame, group: Group): Drawn => {
   return { cells, goes_on: false, height: 24, is_group: true, together: group.together === true }
 }
 
-/** A group's row with the first below it, or with all below it. */
+/** Groups rows that stay together: a group's row with the first row below it, or with all of them. */
 const chunksOf = (rows: ReadonlyArray<Drawn>, height_max: number): ReadonlyArray<Chunk> => {
   const chunks: Array<Array<Drawn>> = []
   for (const [at, row] of rows.entries()) {
@@ -193,7 +193,7 @@ const chunksOf = (rows: ReadonlyArray<Drawn>, height_max: number): ReadonlyArray
   }
   return chunks
 }
-/** Height of a group's row and those below it, up to the next group. */
+/** Height of a group's row and the rows below it, up to the next group. */
 const heightBelow = (rows: ReadonlyArray<Drawn>, at: number): number => {
   let sum = rows[at]?.height ?? 0
   for (let next = at + 1; rows[next]?.is_group === false; next++) sum += rows[next]?.height ?? 0
@@ -223,7 +223,7 @@ const bodyRow = (frame: Frame, chunk: Chunk, totals: Totals | undefined, width: 
   return [{ stack, colSpan: table.columns.length }, ...table.columns.slice(1).map(() => ({ text: "" }))]
 }
 
-/** Lines below rows, but below those that go on; a stronger one below the head. */
+/** Lines below rows, except rows that continue; a thicker one below the head. */
 const layoutOf = (drawing: Drawing, head: number, goes_on: ReadonlyArray<boolean>): CustomTableLayout => ({
   hLineWidth: (line) =>
     line < head || line === 0 || goes_on[line - head - 1] === true ? 0 : line === head ? 0.9 : 0.4,
@@ -235,7 +235,7 @@ const layoutOf = (drawing: Drawing, head: number, goes_on: ReadonlyArray<boolean
   paddingBottom: () => 0
 })
 
-/** Sums at the end of the line, the strong ones between lines. */
+/** Totals, aligned right; emphasised ones between lines. */
 export const totalsDefinition = (drawing: Drawing, totals: Totals, width: number): Content => {
   const own = Math.min(width, Math.max(width * 0.46, 180))
   const cellsOf = ({ label, strong, value }: Totals["rows"][number]): Array<TableCell> => {

@@ -11,13 +11,13 @@ const limits = { parseLimit: 200_000, memoryLimit: 5_000_000, renderLimit: 500 }
 const refused = (): never => {
   throw new Error("texts do not include files")
 }
-/** One for each task: nothing that a text defines outlives it. */
+/** Creates an engine per task, so that nothing a text defines persists. */
 const engine = (): Liquid => {
   const made = new Liquid({
     ...limits,
     ownPropertyOnly: true,
     strictFilters: true,
-    // A field that is empty on this document shows nothing; unknown names are found when the text is saved.
+    // Empty fields render nothing; unknown names are found when the text is saved.
     strictVariables: false,
     dynamicPartials: false,
     relativeReference: false,
@@ -97,7 +97,7 @@ const faultOf = (name: string, cause: unknown): TextFault => {
     return { name, message: cause instanceof Error ? cause.message : String(cause), line: undefined, column: undefined }
   }
   const [line, column] = cause.token.getPosition()
-  // The library's message ends with the place and the text around it.
+  // Removes the position and excerpt from the library's message.
   const message = (cause.originalError?.message ?? cause.message).replace(/, line:.*$/s, "").split("\n")[0] ?? ""
   return { name, message, line, column }
 }
@@ -113,7 +113,7 @@ const fieldsOf = (made: Liquid, template: Array<Template>, source: string): Read
   const path = (field: string): string | undefined => {
     const plain = field.replace(/\[\d+\]/g, "")
     const [root = "", ...rest] = plain.split(".")
-    // An inner loop may name the outer loop's variable: each is followed at most once.
+    // An inner loop may reuse an outer loop's variable, so each is followed at most once.
     let of = locals.get(root)
     for (let step = 0; step < locals.size && of !== undefined; step++) {
       const [head = "", ...tail] = of.split(".")

@@ -1,4 +1,4 @@
-/** A drawing thread: one task at a time. Its libraries and faults stay in it. */
+/** A drawing thread: runs one task at a time, isolated from the server. */
 import { parentPort } from "node:worker_threads"
 import type { Answer, Asked, Said, Task } from "./fonts.ts"
 
@@ -20,7 +20,7 @@ port.on("message", async ({ id, task }: Asked) => {
   say({ kind: "started", id })
   const answer = await work()
   if (answer.kind !== "pdf") return say({ kind: "answer", id, answer })
-  // Copied once here, so that the bytes can be handed over without another copy.
+  // Copied once, so that the bytes can be transferred without another copy.
   const bytes = new Uint8Array(answer.bytes)
   say({ kind: "answer", id, answer: { ...answer, bytes } }, [bytes.buffer])
 })

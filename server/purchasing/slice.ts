@@ -1,4 +1,4 @@
-/** Server part of procurement: mail to suppliers, and scheduled work. */
+/** Server part of purchasing: mail to suppliers, and scheduled reminders. */
 import { Clock, Context, Effect } from "effect"
 import { paperLanguage } from "../../core/billing/paper/words.ts"
 import { sellerOf } from "../../core/billing/state/parties.ts"
@@ -57,7 +57,7 @@ const standardOf = Effect.fnUntraced(function* (order: PurchaseOrderRow, setting
   )
 })
 
-/** Subject and text: as given, else from the layouts, else the default. */
+/** Subject and text of the mail: as given, else from the layouts, else the default. */
 const textsOf = Effect.fnUntraced(function* (
   mail: PurchaseOrderMail,
   order: PurchaseOrderRow,
@@ -74,7 +74,8 @@ const textsOf = Effect.fnUntraced(function* (
     Object.keys(fragments).length === 0
       ? {}
       : yield* renderer.texts(fragments, data).pipe(
-          // Checked when it was saved; one that a device recorded may not have been. The supplier gets the plain one.
+          // Texts recorded by a device may be invalid, as only the server checks them; the supplier then gets the
+          // default text.
           Effect.catchTag("TextInvalid", () => Effect.succeed({}))
         )
   return {
@@ -120,7 +121,7 @@ interface DueOrder {
   readonly zone: string
 }
 
-/** Orders with goods of their suppliers here that people are to be reminded of. */
+/** Orders with sub-hired goods for which a reminder is due. */
 const dueOf = Effect.fnUntraced(function* (rows: ReadonlyArray<PurchaseOrderRow>, now_millis: number) {
   const settings = yield* (yield* CommandRuntime).settings
   const zones = new Map((yield* Store.find(stores, {})).map(({ id, timezone }) => [id, timezone]))
@@ -138,7 +139,7 @@ const dueOf = Effect.fnUntraced(function* (rows: ReadonlyArray<PurchaseOrderRow>
   })
 })
 
-/** The order's creator, while they may log in; else the company. */
+/** Recipient of the reminder: the order's creator if they may log in, else the company. */
 const recipientOf = Effect.fnUntraced(function* (order: PurchaseOrderRow, settings: Settings) {
   const user = order.created_by === null ? undefined : yield* Store.get(users, order.created_by)
   const company = settingText(settings, "company", "email")

@@ -16,16 +16,16 @@ export const idempotency_keys = plainTable(
   "idempotency_keys",
   "id",
   {
-    /** The user and the key: two users' keys never meet. */
+    /** User id and key: equal keys of two users are different rows. */
     id: text({ max: 300 }),
     /** SHA-256 over method, path, query and body. */
     fingerprint: text({ max: 64 }),
-    /** `cleared`: done, and its body taken out, since it may have shown a person who was erased. */
+    /** `cleared`: done, with the body removed by an erasure, as it may contain the erased data. */
     state: choice({ in_flight: "In flight", done: "Done", cleared: "Cleared" }),
     /** Incremented with every take-over, so that the previous holder cannot finish. */
     attempt: integer(),
     status: integer({ nullable: true }),
-    /** The JSON text of the answer; null where it had none. */
+    /** JSON text of the answer; null if it had no body. */
     body: longText({ nullable: true }),
     headers: json<JsonObject>({ default: {} }),
     begun_at: text({ max: 24 }),
@@ -35,7 +35,7 @@ export const idempotency_keys = plainTable(
 )
 export type KeyRow = RowOf<typeof idempotency_keys>
 
-/** Result of an answer, besides its row: the answer is rendered again from it once its body was removed. */
+/** Results of commands, by which an answer is rendered again once an erasure removed its body. */
 export const idempotency_results = plainTable(
   "idempotency_results",
   "id",
@@ -47,7 +47,7 @@ const retention_millis = 24 * 3_600_000
 /** A request in flight for longer counts as abandoned: its server has stopped. */
 const abandoned_millis = 60_000
 
-/** Either this request holds the key now (`mine`), or another one does or did. */
+/** `mine`: this request now holds the key; otherwise `row` is that of the request that holds or used it. */
 type Reserved = { readonly mine: true; readonly attempt: number } | { readonly mine: false; readonly row: KeyRow }
 
 /**
@@ -87,16 +87,16 @@ interface StoredResult {
   readonly status: number
   readonly body: Json | undefined
   readonly headers: { readonly [name: string]: string }
-  /** The result of the command, if the answer can be made from it again. */
+  /** Result of the command; only if the answer can be rendered again from it. */
   readonly about?: JsonObject | undefined
 }
 let decodeHeaders: ((stored: unknown) => StoredResult["headers"]) | undefined
-/** The answer kept in a row; its body is undefined where it had none. Throws where the row is damaged. */
+/** The answer stored in a row; `body` is undefined if it had none. Throws if the row is damaged. */
 export const storedAnswer = ({ body, headers, status }: KeyRow): StoredResult => {
   decodeHeaders ??= Schema.decodeUnknownSync(Schema.Record(Schema.String, Schema.String))
   return { status: status ?? 200, body: body === null ? undefined : jsonOf(body), headers: decodeHeaders(headers) }
 }
-/** The parser's result is JSON. */
+/** Safe cast: `JSON.parse` returns JSON. */
 const jsonOf = (text: string): Json => {
   const value: Json = JSON.parse(text)
   return value
@@ -121,7 +121,7 @@ export const finishKey = (
     ])
     return true
   })
-/** The result an answer was made from; undefined where none was kept. */
+/** The stored result of an answer's command; undefined if none was stored. */
 export const resultOf = (id: string): Effect.Effect<JsonObject | undefined, Failure, Store> =>
   Effect.map(Store.get(idempotency_results, id), (row) => row?.result)
 
@@ -132,7 +132,7 @@ export const releaseKey = (id: string, attempt: number): Effect.Effect<void, Fai
     yield* sql`delete from idempotency_keys where id = ${id} and attempt = ${attempt} and state = 'in_flight'`
   })
 
-/** Releases every key in flight since before this instant, where no other server can be at work on them. */
+/** Releases all keys in flight since before `now`. Only for a database without other servers. */
 export const releaseAbandoned = (now: number): Effect.Effect<void, Failure, Store> =>
   Effect.gen(function* () {
     const { sql } = yield* Store
@@ -153,7 +153,7 @@ export const changeAnswer = (
       update idempotency_keys set status = ${status}, body = ${text} where id = ${id} and state = 'done'
       and fingerprint in ${sql.in(fingerprints)}`
   })
-/** Releases the key, because its work had no effect. */
+/** Releases the key of a request whose work had no effect. */
 export const forgetAnswer = (id: string, fingerprints: Fingerprints): Effect.Effect<void, Failure, Store> =>
   Effect.gen(function* () {
     const { sql } = yield* Store

@@ -1,4 +1,4 @@
-/** Builds an answer in an operation's own form, with placeholders: for one erased with personal data. */
+/** Builds an answer of an operation's schema from placeholders, for rows whose data was erased. */
 import type { Part } from "../../../core/kernel/lists/answer-schema.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/field.ts"
 import { exampleOf } from "../../http/examples.ts"
@@ -6,7 +6,7 @@ import { jsonSchemas } from "../../http/json-schema.ts"
 
 type Schemas = { readonly [name: string]: JsonObject }
 
-/** Null where allowed, else empty, or "(erased)"; `id` is the row's own. */
+/** Null if allowed, else an empty value or "(erased)"; `id` keeps the row's id. */
 export const placeholdersOf = (answer: Part, id: Json | undefined): Json => {
   const schemas = jsonSchemas()
   const body = placeholderOf(schemas.of(answer), schemas.components)

@@ -32,7 +32,7 @@ import {
   storedAnswer
 } from "./keys.ts"
 
-/** Does an Idempotency-Key make it happen once? Every POST that records something; of others it is ignored. */
+/** Whether the endpoint honours an Idempotency-Key: every POST that records something. Others ignore the header. */
 export const keepsAnswers = (endpoint: Endpoint): boolean => endpoint.method === "POST" && endpoint.kind === "command"
 
 const showsSecret = (answer: Endpoint["answer"]): boolean => {
@@ -42,7 +42,7 @@ const showsSecret = (answer: Endpoint["answer"]): boolean => {
     (kind?.kind === "keys" && Object.values(kind.keys).some((one) => isField(one) && one.secret))
   )
 }
-/** Answers that show a secret this once are kept sealed. */
+/** Encrypts stored answers of endpoints that return a secret only once. */
 const sealing = Effect.fnUntraced(function* (endpoint: Endpoint) {
   if (!showsSecret(endpoint.answer)) return undefined
   return secretBox((yield* serverContext).key, "idempotency")
@@ -95,12 +95,12 @@ const once = (call: ServerCall, id: string, next: ServerEndpoint<Answer>): Serve
           ? refused(id, attempt, failure)
           : Effect.fail(failure)
       ),
-      // A failed request left nothing behind but the reservation.
+      // A failed request has left only the reservation.
       Effect.onError(() => Effect.ignore(releaseKey(id, attempt)))
     )
   })
 
-/** A refusal by rule is an outcome like any other: the same request is refused the same way for a day. */
+/** Stores a rejection by the rules as the answer, so that the same request is refused alike for a day. */
 const refused = (id: string, attempt: number, failure: Rejection): Effect.Effect<Answer, Failure, Store> =>
   Effect.gen(function* () {
     const body: Json = { ...bodyOf(failure) }
@@ -146,7 +146,7 @@ const replayed = Effect.fnUntraced(function* (
   }
 })
 /**
- * A body in place of the one removed by an erasure: made again from the present rows, or of placeholders where they are
+ * The body for an answer whose body an erasure removed: rendered from current rows, or from placeholders if they are
  * gone.
  */
 const bodyAgain = Effect.fnUntraced(function* (call: ServerCall, id: string): CommandRuntime.Reads<Json | undefined> {
@@ -171,10 +171,10 @@ const inFlight = new Rejection({
   message: "The request with this Idempotency-Key is still being worked on.",
   headers: { "retry-after": "1" }
 })
-/** This request took so long that a retry took the key over; its own changes are rolled back. */
+/** The answer if a retry took the key over because this request took too long; its own changes are rolled back. */
 const takenOver = inFlight
 
-/** Texts and numbers as written, with a first letter for which they are: `1`, `1.0` and `"1"` are three values. */
+/** Marks each text and number with its kind and original spelling: `1`, `1.0` and `"1"` are three values. */
 const asWritten = (text: string): Json => {
   const value: Json = JSON.parse(text, (key, value: unknown, context?: { readonly source?: string }) => {
     if (key === "__proto__") return undefined
@@ -204,7 +204,7 @@ const fingerprintOf = ({ request }: ServerCall, as_written = true): string => {
   ]
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex")
 }
-/** Keys that a killed server left: an SQLite file has one server, which has just started. */
+/** Releases keys left by a killed server, on SQLite only: a file has one server, which has just started. */
 const releaseOwn = Effect.gen(function* () {
   if ((yield* Store).dialect === "sqlite") yield* releaseAbandoned(yield* Clock.currentTimeMillis)
 })

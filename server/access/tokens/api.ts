@@ -101,9 +101,7 @@ interface IssueFacts {
   readonly is_administrator: boolean
 }
 
-/**
- * The journal records that a token was issued, to whom and with which abilities, but neither its secret nor the hash.
- */
+/** Records in the journal who was issued a token with which abilities, but neither its secret nor the hash. */
 const issue = (abilities: () => ReadonlySet<string>) =>
   command("POST", "/api/v1/tokens", {
     answer: { token: Shown.row(() => issuedResource) },
@@ -175,7 +173,7 @@ const refusalToIssue = (
   if (values.expires_at !== undefined && values.expires_at !== null && values.expires_at <= now)
     errors["expires_at"] = ["The time of expiry must lie ahead."]
   if (Object.keys(errors).length > 0) return invalid(errors)
-  // A token opens no more than its issuer may do.
+  // A token grants no more than its issuer may do.
   return beyondViewer(viewer, user!, values.abilities)
 }
 
@@ -274,7 +272,7 @@ export const tokensSlice = (abilities: () => ReadonlySet<string>): ServerSlice =
   resources: [tokenResource],
   events: tokenEvents,
   endpoints: [list, issue(abilities), change, revoke],
-  // People name their tokens, and devices theirs; tokens taken away are in the journal alone.
+  // A user's tokens and devices, whose names are personal data; deleted tokens are found in the journal alone.
   streams_of_user: (user_id) =>
     Effect.map(Store.find(journal, { type: tokenIssued.type }, { order: ["position"] }), (issued) =>
       issued.filter(({ data }) => data["user_id"] === user_id).map(({ stream }) => stream)

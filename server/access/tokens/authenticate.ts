@@ -1,4 +1,4 @@
-/** From a bearer secret to its user. Cached for less than a second, and never after a change made by this server. */
+/** Resolves a bearer secret to its user. Cached for less than a second; changes by this server clear the cache. */
 import { Effect } from "effect"
 import type { Failure } from "../../../core/kernel/endpoints/endpoint.ts"
 import { update } from "../../../core/kernel/tables/table.ts"
@@ -11,17 +11,16 @@ import { hashOf, isSecretOf, type TokenRow, tokens } from "./issue.ts"
 
 interface Bearer {
   readonly viewer: Viewer
-  /** Requests a minute of this token alone; null where the setting holds. */
+  /** Requests per minute for this token; null for the setting's limit. */
   readonly rate_limit_per_minute: number | null
-  /** Weighted units a month of this token alone, 0 for no limit; null where the setting holds. */
+  /** Weighted units per month for this token, 0 for no limit; null for the setting's limit. */
   readonly monthly_units: number | null
-  /** The token's device is revoked: every request is refused with that reason. */
+  /** Whether the token's device is revoked: every request is then refused with that reason. */
   readonly device_revoked: boolean
 }
 export interface Authentication {
   /**
-   * The bearer of a secret at an instant (milliseconds since 1970); undefined when it opens nothing (unknown, expired,
-   * revoked).
+   * The bearer of a secret at an instant (milliseconds since 1970); undefined for unknown, expired and revoked tokens.
    */
   readonly bearerOf: (secret: string, now: number) => Effect.Effect<Bearer | undefined, Failure, Store>
   /** The update of `last_used_at`, to be run in the background; undefined within a minute of the last one. */
@@ -30,7 +29,7 @@ export interface Authentication {
   readonly forget: () => void
 }
 
-/** How long an entry is used that another process may have changed. */
+/** Cache lifetime, as other processes may change users and tokens. */
 const believed_millis = 900
 const bearers_kept = 10_000
 const use_noted_every_millis = 60_000

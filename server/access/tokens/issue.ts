@@ -80,7 +80,7 @@ export const tokens = table(
   },
   { indexes: [["user_id"]], uniques: [{ columns: ["hash"], field: "name", message: "Try again." }] }
 )
-/** Tokens of before there were limits a month go by the setting. */
+/** Adds `monthly_units` to tokens of earlier releases, as null: the setting's limit applies. */
 export const tokens_by_month: TableMigration = {
   id: 2,
   name: "monthly_units_of_tokens",
@@ -141,7 +141,7 @@ export const deviceTokens: DeviceTokensShape = {
       ? undefined
       : token.abilities
   }),
-  // Its row stays, so that requests with it are refused with the reason.
+  // Keeps the row, so that requests with it are refused with the reason.
   end: Effect.fnUntraced(function* (token_id, viewer, now) {
     const token = yield* Store.get(tokens, token_id)
     if (token === undefined || token.revoked_at !== null) return

@@ -8,23 +8,23 @@ import { Schema, SchemaGetter } from "effect"
 export interface ToldPayment {
   /** The provider's id of the payment; a payment with a known id is not recorded again. */
   readonly payment_id: string
-  /** The invoice's number or id as stated by the payer; null if none. */
+  /** Number or id of the invoice, as given by the payer; null if none. */
   readonly invoice: string | null
-  /** In units of the currency: `1234.50`. */
+  /** Decimal in the currency's main unit, such as `1234.50`. */
   readonly amount: string
-  /** Three capital letters. */
+  /** ISO 4217 code. */
   readonly currency: string
 }
 export interface ToldRefund extends ToldPayment {
   /** `amount` is the total refunded so far, not that of one refund. */
   readonly is_total: true
 }
-/** A completed checkout may be unpaid: bank debits are reported again once paid. */
+/** A completed checkout, which may be unpaid: bank debits are reported again once paid. */
 interface ToldCheckout extends ToldPayment {
   readonly is_paid: boolean
 }
 
-/** Currencies that Stripe counts in other units than hundredths, regardless of ISO 4217. */
+/** Decimal places of currencies for which Stripe deviates from ISO 4217. */
 const stripe_decimals: { readonly [currency: string]: number } = {
   ...Object.fromEntries(
     "BIF CLP DJF GNF JPY KMF KRW MGA PYG RWF VND VUV XAF XOF XPF".split(" ").map((currency) => [currency, 0])
@@ -51,7 +51,7 @@ const idOrObject = Schema.Union([id, Schema.Struct({ id })])
 const idOf = (given: string | { readonly id: string }): string => (typeof given === "string" ? given : given.id)
 
 const told = <A>() => Schema.declare<A>((value): value is A => typeof value === "object" && value !== null)
-/** Decode only; this server never sends them. */
+/** A one-way codec: this server only decodes these payloads. */
 const decodedBy = <I, A>(form: Schema.Codec<I, unknown>, read: (given: I) => A): Schema.Codec<A, unknown> =>
   form.pipe(
     Schema.decodeTo(told<A>(), {
@@ -61,7 +61,7 @@ const decodedBy = <I, A>(form: Schema.Codec<I, unknown>, read: (given: I) => A):
   )
 const stripeEvent = <A>(object: Schema.Codec<A, unknown>) => Schema.Struct({ data: Schema.Struct({ object }) })
 
-/** `checkout.session.completed` and `checkout.session.async_payment_succeeded`. */
+/** Decodes `checkout.session.completed` and `checkout.session.async_payment_succeeded`. */
 export const stripeCheckout: Schema.Codec<ToldCheckout, unknown> = decodedBy(
   stripeEvent(
     Schema.Struct({
@@ -84,7 +84,7 @@ export const stripeCheckout: Schema.Codec<ToldCheckout, unknown> = decodedBy(
   })
 )
 
-/** `payment_intent.succeeded`. */
+/** Decodes `payment_intent.succeeded`. */
 export const stripePayment: Schema.Codec<ToldPayment, unknown> = decodedBy(
   stripeEvent(Schema.Struct({ id, amount_received: amount, currency, metadata })),
   ({ data: { object } }) => ({
@@ -95,7 +95,7 @@ export const stripePayment: Schema.Codec<ToldPayment, unknown> = decodedBy(
   })
 )
 
-/** `charge.refunded`, partial or full. */
+/** Decodes `charge.refunded`, partial or full. */
 export const stripeRefund: Schema.Codec<ToldRefund, unknown> = decodedBy(
   stripeEvent(Schema.Struct({ id, payment_intent: optional(idOrObject), amount_refunded: amount, currency, metadata })),
   ({ data: { object } }) => ({
@@ -108,13 +108,13 @@ export const stripeRefund: Schema.Codec<ToldRefund, unknown> = decodedBy(
 )
 
 const decimal = /^\d{1,15}(\.\d{1,6})?$/
-/** A text, or a number. */
+/** An amount as a text or a number. */
 const decimalAmount = Schema.Union([
   Schema.String.check(Schema.isPattern(decimal)),
   Schema.Finite.check(Schema.makeFilter((value: number) => decimal.test(String(value))))
 ])
 
-/** `payment.recorded` of generic and Standard Webhooks sources; `reference` is the payment's id. */
+/** Decodes `payment.recorded` of generic and Standard Webhooks sources; `reference` is the payment's id. */
 export const plainPayment: Schema.Codec<ToldPayment, unknown> = decodedBy(
   Schema.Struct({
     data: Schema.Struct({

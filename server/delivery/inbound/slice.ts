@@ -95,7 +95,7 @@ const receiveEndpoint = (offered: DeliveryWork) =>
       })
   })
 
-/** The sender is not at fault and will retry; by then the source may have been added again. */
+/** Rejection if the source's secret cannot be decrypted. Retryable: the source may be added again meanwhile. */
 const sealedUnderAnotherKey = new Rejection({
   kind: "unavailable",
   message:
@@ -110,7 +110,7 @@ interface Accepted {
   readonly text: string
   readonly bytes: number
 }
-/** Stored and queued together, once per id and across processes. The row is the log entry. */
+/** Stores and queues a delivery in one transaction, once per id across servers. The row is its log entry. */
 const keep = (
   { source, delivery_id, event, text, bytes }: Accepted,
   now: string,
@@ -146,7 +146,7 @@ const keep = (
     )
   )
 
-/** Event type named by the sender; texts that are no event names are ignored. */
+/** Event type named by the sender; null if absent or not a valid name. */
 const eventIn = (body: JsonObject): string | null => {
   const type = body["type"] ?? body["event"]
   return typeof type === "string" && /^[\x21-\x7e]{1,200}$/.test(type) ? type : null
@@ -156,7 +156,7 @@ const utf8 = new TextDecoder("utf-8", { fatal: true })
 interface ReadJson {
   readonly text: string
   readonly value: unknown
-  /** Responds unless the value is an object. */
+  /** Rejection to respond with unless `value` is an object. */
   readonly fault: Rejection
 }
 const readBody = (bytes: Uint8Array): ReadJson => {
@@ -260,7 +260,7 @@ const secretErrors = (kind: unknown, secret: unknown): FieldErrors => {
   const wrong = secret_rules[kind as SourceKind]?.(secret)
   return wrong === undefined ? {} : { secret: [wrong] }
 }
-/** Error of a given secret, by kind of source. */
+/** Validates a given secret by kind of source; returns an error text, or undefined if valid. */
 const secret_rules: { readonly [K in SourceKind]?: (secret: string) => string | undefined } = {
   generic: () => "The secret of a generic source is made here: leave it out.",
   standard: (secret) =>
@@ -289,7 +289,7 @@ const end = command("DELETE", "/api/v1/inbound_sources/{id}", {
     )
 })
 
-/** `whole`: the complete catalogue, whose slices list the handlers. */
+/** `whole`: returns the complete catalogue, for the handlers of all slices. */
 export const inboundSlice = (whole: () => Catalogue): ServerSlice => {
   const work = deliveryWork(() => whole().slices.flatMap((slice: ServerSlice) => slice.inbound ?? []))
   return {

@@ -27,7 +27,7 @@ export const inbound_sources = table(
   "inbound_sources",
   {
     ...source_fields,
-    /** Sealed; `server/ports/secret-box.ts`. */
+    /** Encrypted signing secret; `server/ports/secret-box.ts`. */
     sealed_secret: longText({ secret: true })
   },
   { uniques: [{ columns: ["name"], field: "name", message: "Another source has this name." }] }
@@ -48,7 +48,7 @@ export const inbound_deliveries = table(
     status: choice({ queued: "Accepted, to be worked on", done: "Done", failed: "Given up" }, { default: "queued" }),
     result: text({ nullable: true, max: 1_000, describe: "Result of processing, or the reason it failed" }),
     delivery_id: text({ describe: "Sender's id of the delivery; for generic sources the SHA-256 of the body" }),
-    /** As sent; null once processed and expired. */
+    /** Body as received; null once processed and expired. */
     body: longText({ nullable: true, hidden: true, max: inbound_body_bytes_max }),
     body_excerpt: text({
       nullable: true,
@@ -73,7 +73,7 @@ export type DeliveryWork = JobKind<{ readonly delivery_id: number }>
 
 const no_handler = "Nothing follows from this kind of event."
 
-/** `handlers`: of all slices, once the catalogue is complete. */
+/** Job kind that processes deliveries. `handlers`: those of all slices, once the catalogue is complete. */
 export const deliveryWork = (handlers: () => ReadonlyArray<InboundHandler>): DeliveryWork =>
   jobKind({
     kind: "inbound.received",
@@ -86,7 +86,7 @@ export const deliveryWork = (handlers: () => ReadonlyArray<InboundHandler>): Del
     run: ({ delivery_id }) =>
       Effect.gen(function* () {
         const row = yield* Store.get(inbound_deliveries, delivery_id)
-        // Already processed by an attempt that ended before the queue recorded it, or expired.
+        // Already processed by an attempt that ended before the queue recorded it, or the row is deleted.
         if (row === undefined || row.status === "done") return { result: row?.result ?? null }
         if (row.body === null)
           return yield* new GivenUp({ message: "What was sent is no longer kept; record by hand what it was about." })
@@ -134,7 +134,7 @@ const handledBy = (handlers: ReadonlyArray<InboundHandler>, row: DeliveryRow, te
 const result_chars_max = 1_000
 const inShort = (text: string): string => text.slice(0, result_chars_max).replaceAll("\u0000", "").toWellFormed()
 
-/** Longer than any sender retries: Stripe keeps events for 30 days. */
+/** Days that processed bodies are kept: longer than any sender retries (Stripe keeps events for 30 days). */
 export const kept_days = 90
 
 /**
@@ -155,7 +155,7 @@ export const forgetOld = timedWork({
     })
 })
 
-/** Empties processed bodies sent before an instant. */
+/** Removes the bodies of processed deliveries received before an instant. */
 export const forgetBodies = (before: string) =>
   Effect.gen(function* () {
     const { sql } = yield* Store

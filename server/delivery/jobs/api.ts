@@ -26,7 +26,7 @@ const resultText = (result: JsonObject | null, key: string): string | null => {
   return typeof value === "string" ? value : null
 }
 
-/** `kinds`: all kinds of this server, once the catalogue is complete. */
+/** Job kinds of this server by name, once the catalogue is complete. */
 type Kinds = () => ReadonlyMap<string, AnyJobKind>
 export const jobResource = (kinds: Kinds) =>
   resource({
@@ -73,7 +73,7 @@ const refusalToDrop = ({ status }: JobRow): string | undefined =>
 
 const kept_days = 14
 
-/** Done jobs are removed later; while a job exists, its id is not queued again. */
+/** Scheduled task that removes old completed jobs. While a job exists, its id is not queued again. */
 const cleanup = timedWork({
   cron: "20 3 * * *",
   kind: "jobs.cleanup",
@@ -98,7 +98,10 @@ const list = (jobs: JobResource) =>
       )
   })
 
-/** A token with fewer abilities may follow the jobs it queued. */
+/**
+ * Whether a token may follow jobs of this kind: having its ability suffices, so limited tokens can follow jobs they
+ * queued.
+ */
 const mayFollow = (viewer: Viewer, kind: AnyJobKind | undefined): boolean =>
   [reading, kind?.asked_with].some((ability) => ability !== undefined && hasAbility(viewer, ability))
 
@@ -188,7 +191,9 @@ export const accepted_shown = {
   message: text(),
   job_id: text({ describe: "Id of the job for GET /api/v1/system/jobs/{id}" })
 }
-/** For an endpoint with `answer: { ...accepted_shown, … }, success_status: 202`. `more`: keys of its own beside. */
+/**
+ * Answer fields for endpoints with `answer: { ...accepted_shown, … }, success_status: 202`. `more`: additional keys.
+ */
 export const accepted = <More extends object = {}>(job_id: string, message: string, more?: More) => ({
   status: 202,
   body: { message, job_id, ...more } as { readonly message: string; readonly job_id: string } & More

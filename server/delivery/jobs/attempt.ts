@@ -17,12 +17,12 @@ import {
   type Taken
 } from "./queue-table.ts"
 
-/** Recording the outcome is retried for nearly as long as the lock lasts. */
+/** Schedule for recording the outcome: retried for nearly as long as the lock lasts. */
 const settling = Schedule.min([Schedule.exponential(200, 1.5), Schedule.spaced(5_000)]).pipe(
   Schedule.upTo({ duration: 45_000 })
 )
 
-/** A hanging attempt would hold its worker forever, as its lock is renewed. */
+/** Default time limit of an attempt: a hanging one would hold its worker forever, as its lock is renewed. */
 const usual_limit_seconds = 3_600
 
 interface Job {
@@ -32,8 +32,8 @@ interface Job {
   readonly taken: Taken
 }
 /**
- * Succeeds if nothing is left to do: the job is done, or its failure was recorded here with a message. Fails only if
- * recording failed; the queue then retries.
+ * Runs one attempt. Succeeds if the job is done or its failure was recorded; fails only if recording failed, and the
+ * queue then retries.
  */
 export const runAttempt = Effect.fnUntraced(function* (
   counters: JobCounters,
@@ -84,7 +84,8 @@ export const runAttempt = Effect.fnUntraced(function* (
 })
 
 /**
- * Ends the job with the consequences of its kind, in one transaction. If these fail unexpectedly, the job still ends.
+ * Records the final failure and runs the kind's `ended` in one transaction. If `ended` fails unexpectedly, the job
+ * still ends.
  */
 const failedForGood = (
   { data, kind, store, taken }: Job,
@@ -105,7 +106,7 @@ const failedForGood = (
   )
 }
 
-/** Writes progress in steps of a hundredth; failed writes are skipped. */
+/** Returns the function that stores progress in steps of a hundredth; failed writes are skipped. */
 const progressOf = (store: StoreShape, job_id: string) => {
   let written = -10
   return (done: number): Effect.Effect<void> =>

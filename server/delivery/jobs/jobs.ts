@@ -52,7 +52,7 @@ const openQueueTable = Effect.fnUntraced(function* (
   yield* store.transaction(
     Effect.gen(function* () {
       yield* lockDatabase
-      // Opening includes migrations. Whatever it starts ends here, before the transaction.
+      // Opening includes migrations. Its background fibers end with this scope, before the transaction.
       yield* Effect.scoped(openStore(store))
       yield* store.run(
         "create index if not exists effect_queue_unfinished on effect_queue (queue_name, state) " +
@@ -61,7 +61,7 @@ const openQueueTable = Effect.fnUntraced(function* (
       // Views hold no data and are recreated by each release.
       yield* store.run("drop view if exists system_jobs")
       yield* store.run(jobsViewSql(store.dialect))
-      // The only server of its database was killed if jobs are still held: no need to wait for their locks.
+      // Jobs still held were left by a killed server, the only one of its database: no need to wait for their locks.
       if (only_server)
         yield* store.run("update effect_queue set acquired_at = null, acquired_by = null where acquired_by is not null")
     })
@@ -92,13 +92,13 @@ interface Workers {
   readonly wake: () => void
   /** Whether workers for the kind exist in this process, so its queue's wake-up reaches them. */
   readonly isOpen: (kind: string) => boolean
-  /** Runs until interrupted. */
+  /** The dispatcher and all workers; runs until interrupted. */
   readonly work: Effect.Effect<void, never, Needs>
 }
 
-/** The workers of one kind. */
+/** State of the workers of one kind. */
 interface Crew extends KindQueue {
-  /** Closed until the first job: unused kinds cost nothing. */
+  /** Closed until the kind's first job, so unused kinds cost nothing. */
   readonly gate: Latch.Latch
   is_open: boolean
   busy: number
@@ -176,7 +176,7 @@ const workOf = Effect.fnUntraced(function* (
   }
 })
 
-/** Idle workers end at once. */
+/** Interrupts idle workers at once, and waits for running jobs up to the grace period. */
 const stopped = Effect.fnUntraced(function* (running: ReadonlyArray<Running>) {
   const busy = running.filter(({ worker }) => worker.is_busy)
   yield* Fiber.interruptAll(running.filter(({ worker }) => !worker.is_busy).map(({ fiber }) => fiber))
@@ -186,7 +186,7 @@ const stopped = Effect.fnUntraced(function* (running: ReadonlyArray<Running>) {
   yield* Fiber.interruptAll(busy.map(({ fiber }) => fiber))
 })
 
-/** Wakes the workers of each kind with an unclaimed due job. */
+/** Queries for unclaimed due jobs and wakes the workers of their kinds. */
 const look = (store: StoreShape, queue_store: QueueStore, crews: ReadonlyMap<string, Crew>) =>
   Effect.gen(function* () {
     for (const kind of yield* dueKinds(store, [...crews.keys()])) {
@@ -220,22 +220,22 @@ const dispatcher = Effect.fnUntraced(function* (
   }
 })
 
-/** Doubled with each failure from half a second to 30 s, plus up to a tenth. */
+/** Pause after consecutive failures: from half a second, doubled each time up to 30 s, plus up to a tenth. */
 const pause = (failures: number): Effect.Effect<void> =>
   Effect.suspend(() => Effect.sleep(Math.min(30_000, 500 * 2 ** Math.min(failures, 6)) * (1 + Math.random() / 10)))
 
 interface JobQueues {
   readonly jobs: Jobs
-  /** Takes jobs of every kind until interrupted. */
+  /** Runs jobs of every kind until interrupted. */
   readonly work: Effect.Effect<void, never, Store | CommandRuntime | ServerContext | Scope.Scope>
 }
 
-/** The queue would fail jobs silently; `attempt.ts` counts attempts. */
+/** Attempt limit passed to the queue, which would fail jobs silently; `attempt.ts` counts attempts. */
 const never_exhausted = 1_000_000_000
-/** Length of the queue's column for it. */
+/** Maximum length of a job id: the queue's column. */
 const job_id_characters_max = 255
 
-/** Queues of these kinds. Missing tables are created. */
+/** Opens a queue for each of these kinds and creates missing tables. */
 export const makeJobQueues = Effect.fnUntraced(function* (kinds: ReadonlyArray<AnyJobKind>, store: StoreShape) {
   const queue_store = yield* openQueueTable(store, store.dialect === "sqlite")
   const factory = yield* Effect.provideService(
@@ -279,7 +279,7 @@ export const makeJobQueues = Effect.fnUntraced(function* (kinds: ReadonlyArray<A
   return { jobs, work: workers.work } satisfies JobQueues
 })
 
-/** Jobs of a server that is still opening; early callers get an error. */
+/** `Jobs` of a server that is still opening; calls before that fail. */
 export const jobsOnceOpen = (opened: () => Jobs | undefined): Jobs => {
   const jobs = Effect.suspend(() => {
     const found = opened()
@@ -295,7 +295,7 @@ export const jobsOnceOpen = (opened: () => Jobs | undefined): Jobs => {
   }
 }
 
-/** A queue's failure is the database's: the caller retries transactions that lost a race. */
+/** Converts a queue's error to a database error, so that callers retry transactions that lost a race. */
 const databaseFailure = (
   failure: PersistedQueue.PersistedQueueError | Schema.SchemaError
 ): Effect.Effect<never, SqlError.SqlError> => {

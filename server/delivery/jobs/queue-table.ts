@@ -14,7 +14,7 @@ import { type AnyJobKind, GivenUp } from "../../ports/server-context.ts"
 
 // Data about jobs beside the queue's table `effect_queue`, on the server only, and the view that joins both.
 
-/** Written only if needed: most jobs have no row here. */
+/** Additional data of a job. Written only if needed: most jobs have no row here. */
 export const job_notes = plainTable(
   "job_notes",
   "job_id",
@@ -25,7 +25,7 @@ export const job_notes = plainTable(
     /** Progress in thousandths. */
     progress: integer({ nullable: true }),
     result: json<JsonObject>({ nullable: true }),
-    /** Failed attempts of kinds that do not count attempts aborted by a shutdown. */
+    /** Failed attempts, for kinds that do not count attempts interrupted by a shutdown. */
     failures: integer({ nullable: true })
   },
   { entity: "job_note", indexes: [["owner_id"]] }
@@ -41,7 +41,7 @@ export const timed_work = plainTable(
 
 const job_statuses = { queued: "Queued", running: "Running", done: "Done", failed: "Failed" } as const
 
-/** Columns of the view, for lists and filters. */
+/** The view of jobs, with its columns for lists and filters. */
 export const system_jobs = plainTable(
   "system_jobs",
   "id",
@@ -67,18 +67,18 @@ export const system_jobs = plainTable(
 )
 export type JobRow = RowOf<typeof system_jobs>
 
-/** How long a job stays with a server process that stopped renewing it. */
+/** Seconds after which a job is released if its server process stopped renewing the lock. */
 export const lock_seconds = 60
 /** State of the bell rows, one per kind, which are no jobs. */
 const bell_state = "bell"
 
-/** Whether a row's lock is valid. */
+/** SQL condition: whether a row's lock is valid. */
 const isHeld = (dialect: Dialect): string =>
   dialect === "pg"
     ? `q.acquired_at >= now() - interval '${lock_seconds} seconds'`
     : `q.acquired_at >= datetime('now', '-${lock_seconds} seconds')`
 
-/** Job status of a row of the queue's table. */
+/** SQL expression for the job status of a row of the queue's table. */
 const statusSql = (dialect: Dialect): string =>
   `case when q.state = 'completed' then 'done' when q.state = 'failed' then 'failed' ` +
   `when ${isHeld(dialect)} then 'running' else 'queued' end`
@@ -105,7 +105,7 @@ const held = ({ dialect, sql }: StoreShape) => sql.literal(isHeld(dialect))
 type Done = Effect.Effect<void, SqlError.SqlError>
 
 /**
- * Only offers wake a queue. For jobs that fall due otherwise, the id of a bell row is offered again, which writes
+ * Wakes a kind's queue. Queues are woken by offers only, so the id of a bell row is offered again, which writes
  * nothing.
  */
 export const makeBell = (store: StoreShape, kind: string): Done =>
@@ -142,12 +142,12 @@ const ofAttempt = ({ sql }: StoreShape, { kind, job_id, attempt }: Taken) => sql
   where id = ${job_id} and queue_name = ${kind} and attempts = ${attempt} and state = 'pending'
   and acquired_by is not null`
 
-/** Ends the attempt as failed for good. The queue's own settling then finds no attempt of its own. */
+/** Ends the attempt as finally failed. The queue's own settling then finds no attempt to settle. */
 export const setFailed = (store: StoreShape, taken: Taken, error: string, attempts = taken.attempt): Done =>
   Effect.asVoid(store.sql`
     update effect_queue set state = 'failed', last_failure = ${error}, acquired_at = null, attempts = ${attempts},
     acquired_by = null, updated_at = ${now(store)} ${ofAttempt(store, taken)}`)
-/** Ends the attempt; the next one starts after the delay. */
+/** Ends the attempt as failed; the next one starts after the delay. */
 export const setWaiting = (store: StoreShape, taken: Taken, error: string, wait_seconds: number): Done => {
   const seconds = Math.max(0, Math.ceil(wait_seconds))
   const due =
@@ -166,7 +166,7 @@ export const failuresOf = ({ sql }: StoreShape, job_id: string): Effect.Effect<n
     Number(row?.failures ?? 0)
   )
 
-/** Retries a failed job; an emptied one stays. */
+/** Queues a failed job again; a job whose data was erased stays failed. */
 export const requeue = Effect.fnUntraced(function* (store: StoreShape, id: string) {
   yield* store.sql`
     update job_notes set failures = null where failures is not null and job_id = ${id} and exists (select 1
@@ -175,9 +175,9 @@ export const requeue = Effect.fnUntraced(function* (store: StoreShape, id: strin
     update effect_queue set state = 'pending', attempts = 0, last_failure = null, visible_at = ${now(store)},
     updated_at = ${now(store)} where id = ${id} and state = 'failed' and element <> ${emptied}`
 })
-/** Replacement of an erased job's data. */
+/** Data of a job whose data was erased. */
 const emptied = "{}"
-/** Empties ended jobs of these kinds. They remain as done. */
+/** Erases the data of ended jobs of these kinds; they remain listed as done. */
 export const emptyEnded = Effect.fnUntraced(function* ({ sql }: StoreShape, kinds: ReadonlyArray<string>) {
   if (kinds.length === 0) return
   const ended = sql`q.queue_name in ${sql.in(kinds)} and q.state in ('completed', 'failed')`
@@ -207,13 +207,13 @@ export const noteResult = ({ dialect, sql }: StoreShape, job_id: string, result:
     insert into job_notes (job_id, result)
     values (${job_id}, ${JSON.stringify(result)}${sql.literal(dialect === "pg" ? "::jsonb" : "")})
     on conflict (job_id) do update set result = excluded.result`)
-/** Removes data of jobs that no longer exist. */
+/** Deletes `job_notes` of jobs that no longer exist. */
 export const dropLooseNotes = (store: StoreShape): Done =>
   Effect.asVoid(
     store.run("delete from job_notes where not exists (select 1 from effect_queue q where q.id = job_notes.job_id)")
   )
 
-/** Unfinished jobs, by kind and status. */
+/** Numbers of unfinished jobs, by kind and status. */
 export const countUnfinished = (store: StoreShape): Effect.Effect<ReadonlyArray<JobCount>, SqlError.SqlError> =>
   Effect.map(
     store.run<{ kind: string; status: string; jobs: number }>(
@@ -226,11 +226,11 @@ export const countUnfinished = (store: StoreShape): Effect.Effect<ReadonlyArray<
 // Outcome of a failed attempt. Pure.
 
 interface FailedAttempt {
-  /** Reason in one line. */
+  /** One-line reason of the failure. */
   readonly error: string
-  /** A defect of the server, not an expected failure. */
+  /** Whether it is a defect of the server rather than an expected failure. */
   readonly is_defect: boolean
-  /** Undefined without a further attempt. */
+  /** Seconds until the next attempt; undefined if none follows. */
   readonly wait_seconds: number | undefined
 }
 

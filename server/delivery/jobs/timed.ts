@@ -33,13 +33,13 @@ export const whatFollows = (
 
 export const cronOf = ({ cron }: Pick<TimedWork, "cron">): Cron.Cron => Cron.parseUnsafe(cron, "UTC")
 
-/** Last due time in the interval, in milliseconds; undefined if none. */
+/** Last due time after `after_millis` and up to `now_millis`; undefined if none. */
 export const lastDue = (cron: Cron.Cron, after_millis: number, now_millis: number): number | undefined => {
   const last = Cron.prev(cron, new Date(now_millis + 1)).getTime()
   return last > after_millis && last <= now_millis ? last : undefined
 }
 
-/** Longest delay, as clocks are set and machines sleep. */
+/** Longest sleep between checks, as clocks are set and machines sleep. */
 const wait_millis_max = 60_000
 const failed_wait_millis = 5_000
 
@@ -83,9 +83,9 @@ export const queueTimedWork = (
       )
 }
 
-/** Largest difference between server clocks. */
+/** Assumed maximum difference between server clocks. */
 const skew_millis_max = 3_600_000
-/** A due time far ahead was queued before a clock was set back: the task is due from now on, not then. */
+/** Resets a due time far ahead, queued before a clock was set back: the task is then due from now on. */
 const setBack = Effect.fnUntraced(function* ({ kind }: Pick<TimedWork, "kind">, now_millis: number) {
   const ahead = instantOf(now_millis + skew_millis_max)
   yield* (yield* Store).sql`
@@ -93,7 +93,7 @@ const setBack = Effect.fnUntraced(function* ({ kind }: Pick<TimedWork, "kind">, 
   return now_millis
 })
 
-/** Last queued due time of each task; a new task is due from now on. */
+/** Last queued due time of each task; for a new task, now. */
 const lastQueued = (works: ReadonlyArray<Pick<TimedWork, "kind">>, now_millis: number) =>
   Effect.gen(function* () {
     const rows = yield* Store.find(timed_work, { kind: works.map(({ kind }) => kind.kind) })
@@ -104,7 +104,7 @@ const lastQueued = (works: ReadonlyArray<Pick<TimedWork, "kind">>, now_millis: n
     return known
   })
 
-/** Several servers get here at once; one of them advances the time. */
+/** Queues a due task unless another server did: only one of them advances the stored due time. */
 const queueOnce = (
   work: Pick<TimedWork, "kind">,
   due_at: string,

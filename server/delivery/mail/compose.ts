@@ -11,11 +11,11 @@ import { printableLine } from "../../../core/values/text.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { serverContext } from "../../ports/server-context.ts"
 
-// A message as its job keeps it: complete but for the content of large attachments, and the same on every attempt.
+// A message as stored in its job: complete except for the content of large attachments, and the same on every attempt.
 
-/** Bytes of all attachments together, before encoding makes a third more of them. */
+/** Maximum size of all attachments together, before base64 adds a third. */
 const attachments_bytes_max = 25_000_000
-/** Limit of bytes inside the job, whose row is read and written whole. */
+/** Maximum bytes of attachments stored in the job's row, which is always read in full. */
 const inline_bytes_max = 1_000_000
 const recipients_max = 100
 const text_length_max = 500_000
@@ -37,13 +37,13 @@ export const mailMessage = Schema.Struct({
   id: Schema.String,
   /** Part number: 1, plus one for each partial delivery that retries the other recipients. */
   part: Schema.Int,
-  /** With its angle brackets. The same in every part. */
+  /** Message-ID with its angle brackets; the same in every part. */
   message_id: Schema.String,
   written_at: Schema.String,
   /** The user to notify of a refusal. */
   sender_user_id: Schema.NullOr(Schema.Int),
   from: mailbox,
-  /** Where mail servers send what they could not deliver; empty for messages about refusals, which get no answer. */
+  /** Envelope sender, which receives bounces; empty for notices of refused messages, which must not bounce. */
   return_path: Schema.String,
   to: Schema.Array(mailbox),
   cc: Schema.Array(mailbox),
@@ -53,9 +53,9 @@ export const mailMessage = Schema.Struct({
   text: Schema.String,
   html: Schema.NullOr(Schema.String),
   attachments: Schema.Array(attached),
-  /** Recipients of this part; in the first part all of the above. */
+  /** Recipients of this part; in the first part all of `to`, `cc` and `bcc`. */
   recipients: Schema.Array(Schema.String),
-  /** Its text has a place for a secret that is kept apart from it (`jobs.ts`). */
+  /** The text contains a placeholder for a secret that is stored separately (`jobs.ts`). */
   has_secret: Schema.optionalKey(Schema.Boolean)
 })
 export type MailMessage = typeof mailMessage.Type
@@ -177,7 +177,7 @@ interface Sender {
   readonly reply_to: Mailbox | undefined
   readonly bcc: Mailbox | undefined
 }
-/** The store's address, else the company's, else one at the server's host. */
+/** Sender: the store's address, else the company's, else one at the server's host. */
 const senderOf = (settings: Settings, store: StoreRow | undefined, host: string, errors: Errors): Sender => {
   const set = (key: string): string => settingText(settings, "mail", key)
   const boxFrom = (own: string | null | undefined, key: string): Mailbox | undefined => {
@@ -198,7 +198,7 @@ const parsedOr = (address: string): string => Result.getOrElse(parseMailAddress(
 
 const attachmentsOf = (given: ReadonlyArray<MailAttachment>, errors: Errors): ReadonlyArray<Attached> => {
   const attached = given.map((one): Attached => {
-    // A plain name without folders or header breaks.
+    // A file name without folders or header breaks.
     const name = printableLine(one.name).replace(/[/\\]/g, "_").trim() || "file"
     const { mime_type } = one
     return "bytes" in one
@@ -234,10 +234,10 @@ const checkTexts = ({ subject, text, html }: MailDraft, errors: Errors): void =>
 }
 
 const hostOf = (public_url: string): string => (URL.canParse(public_url) ? new URL(public_url).hostname : "localhost")
-/** A host that is valid in an address; an IP address is not. */
+/** Host name for an address; `localhost` for an IP address, which is invalid there. */
 const nameOf = (host: string): string => (/^[\d.]+$|^\[/.test(host) ? "localhost" : host)
 
-/** Characters invalid in a Message-ID become `=` and their code, so that ids stay distinct. */
+/** Message-ID of an id. Invalid characters become `=` and their code, so that ids stay distinct. */
 const messageIdOf = (id: string, host: string): string =>
   `<${id.replace(/[^\w.+-]|^\.|\.$|\.(?=\.)/gu, (sign) =>
     [...Buffer.from(sign)].map((byte) => `=${byte.toString(16).padStart(2, "0")}`).join("")

@@ -17,9 +17,12 @@ import { secretSetting } from "../../../core/setup/settings/secrets.ts"
 import type { JsonObject } from "../../../core/kernel/fields/field.ts"
 import { type MailServer, mailServer, MailTransport } from "./transport.ts"
 
-// Content of attachments, and the message in the mail library's format.
+// Loads attachments and builds the message in the mail library's format.
 
-/** The same message gives the same bytes: it determines headers, order and boundaries. */
+/**
+ * Builds the message deterministically: headers, order and boundaries are fixed, so that every attempt sends equal
+ * bytes.
+ */
 const composed = Effect.fnUntraced(function* (
   message: MailMessage
 ): Effect.fn.Return<SendMailOptions, BlobMissing | BlobStoreFailure, Scope.Scope> {
@@ -53,7 +56,7 @@ const composed = Effect.fnUntraced(function* (
 })
 const boxFor = ({ name, address }: Mailbox): { name: string; address: string } => ({ name, address })
 
-/** A stream that closes with its scope, as the sender may stop early. */
+/** A readable stream that closes with its scope, as the sender may stop early. */
 const contentOf = Effect.fnUntraced(function* ({
   content
 }: Attached): Effect.fn.Return<Buffer | Readable, BlobMissing | BlobStoreFailure, Scope.Scope> {
@@ -63,7 +66,7 @@ const contentOf = Effect.fnUntraced(function* ({
   return yield* Effect.acquireRelease(
     Effect.sync(() => {
       const stream = Readable.from(Stream.toAsyncIterable(found.content), { objectMode: false })
-      // A read error reaches the reader; after an early destroy there is none.
+      // Read errors reach the reader; after an early destroy there is no reader to report to.
       stream.on("error", () => {})
       return stream
     }),
@@ -71,9 +74,9 @@ const contentOf = Effect.fnUntraced(function* ({
   )
 })
 
-// Outbox of a server without a mail server: one file per message, to be sent by other means.
+// Outbox of a server without a mail server: one file per message, for sending by other means.
 
-/** Sorted by time; a second attempt has the same name and replaces the file. */
+/** File name of a message, sortable by time. A second attempt has the same name and replaces the file. */
 const outboxName = ({ id, written_at }: Pick<MailMessage, "id" | "written_at">): string => {
   const plain = id.replace(/[^\w.-]+/g, "_").replace(/^\.+/, "")
   // Ids that are too long, or differ only in special characters, get a hash.
@@ -83,8 +86,8 @@ const outboxName = ({ id, written_at }: Pick<MailMessage, "id" | "written_at">):
 const hashOf = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 12)
 
 /**
- * Writes the message as sent, plus its Bcc, which is recorded nowhere else. Written atomically, readable by the
- * server's account only.
+ * Writes the message as sent, plus its Bcc, which is recorded nowhere else. Atomic; readable by the server's account
+ * only.
  */
 const writeToOutbox = async (folder: string, name: string, message: SendMailOptions): Promise<string> => {
   const { default: MailComposer } = await import("nodemailer/lib/mail-composer")
@@ -118,7 +121,7 @@ interface Signing {
   readonly privateKey: string
 }
 
-/** Undefined if messages are not signed; an error text if the settings are invalid. */
+/** Signing key and domain; undefined if messages are not signed, an error text if the settings are invalid. */
 const signing: Effect.Effect<Signing | string | undefined, Failure, Store | CommandRuntime> = Effect.gen(function* () {
   const settings = yield* (yield* CommandRuntime).settings
   const domainName = settingText(settings, "mail", "dkim_domain")
@@ -140,16 +143,16 @@ const isRsaKey = (text: string): boolean => {
   }
 }
 
-/** Not delivered; to be retried. */
+/** Failure of an attempt that reached no recipient and is to be retried. */
 class MailDeferred extends Data.TaggedError("MailDeferred")<{ readonly message: string }> {}
 
-/** Outcome of an attempt that is not repeated as it was. */
+/** Outcome of an attempt; `remaining` recipients are retried in a separate job. */
 export interface Delivered {
   readonly result: JsonObject
   readonly refused: ReadonlyArray<Refusal>
-  /** Recipients of the next attempt. */
+  /** Recipients to retry in another job. */
   readonly remaining: ReadonlyArray<Refusal>
-  /** Not delivered to any recipient: the job has failed. */
+  /** Error text if no recipient accepted the message and none remains: the job has failed. */
   readonly failure: string | undefined
 }
 

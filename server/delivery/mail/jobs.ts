@@ -33,7 +33,7 @@ export const mail_secrets = plainTable(
     mail_id: text({ max: 255 }),
     /** Null once the message was sent. */
     sealed: text({ secret: true, nullable: true, max: 1_000 }),
-    /** Expiry of the secret. */
+    /** Time after which the secret must not be sent. */
     expires_at: timestamp()
   },
   { entity: "mail_secret", indexes: [["expires_at"]], on_conflict_ignore: true }
@@ -41,7 +41,7 @@ export const mail_secrets = plainTable(
 
 const box = Effect.map(serverContext, ({ key }) => secretBox(key, "mail_secrets"))
 
-/** In the transaction that queues the message. A message queued twice keeps its first secret. */
+/** Stores a message's secret in the transaction that queues it. A message queued twice keeps its first secret. */
 const keepSecret = Effect.fnUntraced(function* (
   mail_id: string,
   secret: { readonly text: string; readonly expires_at: string }
@@ -71,25 +71,25 @@ const withSecret = Effect.fnUntraced(function* (
   return { ...message, text: filled(message.text), html: message.html === null ? null : filled(message.html) }
 })
 
-/** The message was sent: keeps that fact, not the secret. */
+/** Deletes the secret of a sent message and records that it was sent. */
 const secretSent = Effect.fnUntraced(function* ({ has_secret, id }: MailMessage): Store.Reads<void> {
   if (has_secret === true) yield* Store.apply([update(mail_secrets, id, { sealed: null })])
 })
-/** The message will not be sent. */
+/** Deletes the secret of a message that will not be sent. */
 const dropSecret = Effect.fnUntraced(function* ({
   has_secret,
   id
 }: Pick<MailMessage, "id" | "has_secret">): Store.Reads<void> {
   if (has_secret === true) yield* Store.apply([remove(mail_secrets, id)])
 })
-/** Secrets of dropped jobs, and of messages sent long ago. */
+/** Deletes expired secrets of dropped jobs, and records of messages sent long ago. */
 export const dropOldSecrets = Effect.fnUntraced(function* (now: string, sent_before: string) {
   const { sql } = yield* Store
   yield* sql`
     delete from mail_secrets where (sealed is not null and expires_at < ${now}) or expires_at < ${sent_before}`
 })
 
-/** Soon at first, for broken connections, then at growing intervals for two days. */
+/** Seconds between attempts: short at first, for broken connections, then growing over two days. */
 const waits_seconds = [5, 60, 300, 900, 3_600, 7_200, 14_400, 21_600, 28_800, 43_200, 43_200]
 
 export const sendMail: JobKind<MailMessage> = jobKind({
@@ -113,10 +113,10 @@ export const sendMail: JobKind<MailMessage> = jobKind({
   ended: (message, error) => Effect.andThen(dropSecret(message), tellOfFailure(message, error))
 })
 
-/** Connections of the server that runs the job. */
+/** Mail server connections of the server that runs the job. */
 const mailTransport = Effect.map(Effect.serviceOption(MailTransport), Option.getOrThrow)
 
-/** Deferred recipients get their own job, so that others do not receive the message twice. */
+/** Queues a separate job for deferred recipients, so that others do not receive the message twice. */
 const settle = Effect.fnUntraced(function* (message: MailMessage, { result, refused, remaining, failure }: Delivered) {
   const { jobs } = yield* serverContext
   const continued_by =
@@ -140,10 +140,10 @@ const mailOffer = (message: MailMessage): JobOffer<MailMessage> =>
       : { subject: message.part === 1 ? message.id : `${message.id}~${message.part}` }),
     owner_id: message.sender_user_id
   })
-/** For messages whose sender follows the job. */
+/** Job ids named in answers, whose progress the sender can follow. */
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-/** Refused notices and messages without a sending user notify no one. */
+/** Queues a notice to the sending user; none for notices themselves and for messages without a sending user. */
 const tellSender = Effect.fnUntraced(function* (
   message: MailMessage,
   refused: ReadonlyArray<Refusal>
@@ -177,7 +177,7 @@ const refusedMessage = Schema.Struct({
 })
 type RefusedMessage = typeof refusedMessage.Type
 
-/** Place for further consequences of refused messages. */
+/** Job that notifies the sender of a refused message. */
 export const tellOfRefusal = jobKind<RefusedMessage>({
   kind: "mail.refused",
   meaning: "notifies the sender of a message that it was refused",
@@ -228,8 +228,8 @@ export interface QueuedMail {
   readonly recipients: ReadonlyArray<string>
 }
 /**
- * Queues a message in the caller's transaction, or rejects the draft with 422 and queues nothing. The job has the
- * result; `mailMode` says whether it is sent.
+ * Queues a message in the caller's transaction, or fails with 422 for an invalid draft. `mailMode` says whether it will
+ * be sent.
  */
 export const queueMail = Effect.fnUntraced(function* (draft: MailDraft, settings: Settings): Store.Reads<QueuedMail> {
   const message = yield* composeMail(draft, settings)
@@ -246,6 +246,6 @@ export const queueMail = Effect.fnUntraced(function* (draft: MailDraft, settings
   }
 })
 
-/** Removes a waiting message. One that is being sent is still sent. */
+/** Removes a waiting message; one being sent is still sent. Returns whether it was removed. */
 export const dropMail = (store: StoreShape, id: string): Effect.Effect<boolean, SqlError.SqlError> =>
   dropJob(store, `${sendMail.kind}:${id}`)

@@ -1,4 +1,4 @@
-/** Mail on the server: jobs, connections, and a test message. */
+/** Mail on the server: jobs, connections, and the test message. */
 import { randomUUID } from "node:crypto"
 import { Context, Effect, Result, Schema } from "effect"
 import { command, CommandRuntime, type Failure, type Input } from "../../../core/kernel/endpoints/endpoint.ts"
@@ -64,7 +64,7 @@ interface Facts {
   readonly mode: MailMode
 }
 
-/** Each server has its own connections. */
+/** Each server has its own connections, so this is called once per server. */
 export const mailSlice = (): ServerSlice => {
   const transport = makeMailTransport()
   return {

@@ -23,9 +23,9 @@ export type Outcome =
       readonly deferred: ReadonlyArray<Refusal>
       readonly response: string
     }
-  /** Permanent. */
+  /** All recipients permanently refused. */
   | { readonly kind: "refused"; readonly refused: ReadonlyArray<Refusal>; readonly text: string }
-  /** Some permanent, the others to be retried. */
+  /** Some recipients permanently refused, the others to be retried. */
   | { readonly kind: "split"; readonly refused: ReadonlyArray<Refusal>; readonly deferred: ReadonlyArray<Refusal> }
   | { readonly kind: "later"; readonly text: string }
 
@@ -51,7 +51,7 @@ const sent = Schema.Struct({
 const readFailure = Schema.decodeUnknownOption(failure)
 const readSent = Schema.decodeUnknownOption(sent)
 
-/** The server accepted the message for at least one recipient. */
+/** Outcome if the server accepted the message for at least one recipient. */
 const outcomeOfSent = (info: unknown): Outcome => {
   const read = readSent(info)
   if (Option.isNone(read)) return { kind: "later", text: "The mail server's answer was not understood." }
@@ -59,7 +59,7 @@ const outcomeOfSent = (info: unknown): Outcome => {
   return { kind: "taken", accepted, ...divided(rejectedErrors), response: shown(response) }
 }
 
-/** The server accepted it for no recipient, or was not reached. */
+/** Outcome if the server accepted it for no recipient or was not reached. */
 const outcomeOfFailure = (error: unknown, recipients: ReadonlyArray<string>): Outcome => {
   const read = Option.getOrElse(readFailure(error), (): typeof failure.Type => ({ message: String(error) }))
   const code = codeOf(read.responseCode)
@@ -82,7 +82,7 @@ const outcomeOfFailure = (error: unknown, recipients: ReadonlyArray<string>): Ou
     : { kind: "later", text: `The mail server did not take the message: ${words}` }
 }
 
-/** The fault, if it is not the message's. */
+/** Texts for connection faults, which are not the message's fault. */
 const connectionTexts: ReadonlyArray<readonly [text: string, codes: ReadonlyArray<string>]> = [
   ["The mail server did not accept the user name and password", ["EAUTH", "ENOAUTH", "EOAUTH2"]],
   ["The connection to the mail server could not be encrypted", ["ETLS", "EREQUIRETLS"]],
@@ -90,9 +90,9 @@ const connectionTexts: ReadonlyArray<readonly [text: string, codes: ReadonlyArra
   ["The mail server could not be reached", ["ECONNECTION", "ESOCKET"]],
   ["The mail server did not answer in time", ["ETIMEDOUT", "EABORT"]]
 ]
-/** Authentication is required or insecure: not the message's fault. */
+/** Response codes for required or insecure authentication, which is not the message's fault. */
 const login_codes: ReadonlySet<number> = new Set([530, 534, 535, 538])
-/** 503 is about the order of commands: another connection may work. */
+/** Whether a response code is permanent. 503 is about the order of commands: another connection may work. */
 const isFinal = (code: number | null): boolean => code !== null && code >= 500 && code < 600 && code !== 503
 
 const divided = (
@@ -110,7 +110,7 @@ const codeOf = (given: unknown): number | null => (Number.isInteger(given) ? Num
 const shown = (given: unknown): string => (typeof given === "string" ? printableLine(given).slice(0, 500) : "")
 
 interface MailTransportShape {
-  /** Never fails: errors are outcomes. */
+  /** Sends a message. Never fails: errors are outcomes. */
   readonly send: (
     server: SmtpServer,
     message: SendMailOptions,
@@ -123,16 +123,16 @@ export class MailTransport extends Context.Service<MailTransport, MailTransportS
 ) {}
 
 export interface MailWaits {
-  /** Limit for connecting, greeting and encryption. */
+  /** Time limit for connecting, greeting and encryption. */
   readonly connect_millis: number
-  /** Limit without data from the server, which may scan a long message first. */
+  /** Time limit without data from the server, which may scan a long message first. */
   readonly silence_millis: number
-  /** Limit per message, however slow the server. */
+  /** Total time limit per message, however slow the server. */
   readonly whole_millis: number
 }
 const usual_waits: MailWaits = { connect_millis: 30_000, silence_millis: 300_000, whole_millis: 900_000 }
 const connections_max = 2
-/** Shorter than any mail server's idle limit. */
+/** Idle time after which connections are closed; shorter than any mail server's limit. */
 const idle_millis = 20_000
 
 interface Pool {
@@ -195,7 +195,7 @@ const openPool = async (server: SmtpServer, key: string, waits: MailWaits): Prom
           { auth: { user: server.login.user, pass: server.login.password }, forceAuth: true }),
       maxConnections: connections_max,
       idleTimeout: idle_millis,
-      // The job retries; one extra attempt covers a kept connection that had ended.
+      // The job retries; one requeue covers a kept connection that had ended.
       maxRequeues: 1,
       connectionTimeout: connect_millis,
       greetingTimeout: connect_millis,
@@ -217,12 +217,12 @@ export type MailMode = "smtp" | "outbox"
 export type MailServer =
   | { readonly mode: "smtp"; readonly server: SmtpServer; readonly from: "environment" | "setting" }
   | { readonly mode: "outbox" }
-  /** The configured mail server is invalid: nothing is sent until corrected. */
+  /** The configured mail server is invalid; nothing is sent until it is corrected. */
   | { readonly mode: "smtp"; readonly fault: string }
 
 /**
- * The environment comes first: a trial with a copy of the business must not write to its customers because the copy's
- * settings name the real mail server.
+ * The configured mail server. The environment takes precedence: a trial with a copy of the data must not write to real
+ * customers through the server in the copied settings.
  */
 export const mailServer: Effect.Effect<MailServer, Failure, Store | CommandRuntime> = Effect.gen(function* () {
   const { outside } = yield* serverContext
@@ -235,12 +235,12 @@ export const mailServer: Effect.Effect<MailServer, Failure, Store | CommandRunti
     onFailure: (fault): MailServer => ({ mode: "smtp", fault: `${named} must ${fault}` })
   })
 })
-/** How a message queued now is handled, for the response. */
+/** Mode of messages queued now, for responses. */
 export const mailMode: Effect.Effect<MailMode, Failure, Store | CommandRuntime> = Effect.map(
   mailServer,
   ({ mode }) => mode
 )
-/** Answer to the person who sent a message: without a mail server it is only written. */
+/** Confirmation for the sending user; says if the message is only written to the outbox. */
 export const queuedText = (subject: string, mode: MailMode, to: string): string =>
   mode === "smtp"
     ? `${subject} is on its way to ${to}.`

@@ -29,7 +29,7 @@ import type { User } from "../../ports/server-context.ts"
 
 // Which of a user's rows are visible: those whose subject they may still see.
 
-/** Every set of permissions among the rows; the first is empty. */
+/** All values of `seen_with` among the rows; the first is empty. */
 const all_seen_with: ReadonlyArray<string> = [
   "",
   opportunities_read.permission,
@@ -41,14 +41,14 @@ const all_seen_with: ReadonlyArray<string> = [
   users_permission
 ]
 
-/** Inbox rows of this user, without those whose subject they may no longer see. */
+/** Condition for a user's inbox rows whose subjects they may still see. */
 export const inboxOf = (viewer: Viewer): Where => ({
   user_id: viewer.user_id,
   in_inbox: true,
   seen_with: all_seen_with.filter((seen_with) => maySee(viewer, seen_with))
 })
 
-// Texts of notifications; the sentences are loaded on first use.
+// Texts of notifications; the code that writes them is loaded on first use.
 
 type WordsFor = typeof import("./texts.ts").wordsFor
 
@@ -60,7 +60,7 @@ const wordsFor: WordsFor = (rows, settings) =>
 
 const path = "/api/v1/notifications"
 
-/** Path of the subject: tables are named as their paths are. */
+/** URL of the subject; null if it has none. Tables are named as their paths are. */
 const urlOf = ({ subject_id, subject_type }: NotificationRow, public_url: (() => string) | undefined) =>
   subject_id === null || subject_type === null || public_url === undefined
     ? null
@@ -102,7 +102,7 @@ const access = { permission: null, server_only: true } as const
 const reads = { ...access, ability: "notifications:read" } as const
 const writes = { ...access, ability: "notifications:write", metering_weight: 1 } as const
 
-/** 404 for others' rows, rows outside the inbox, and subjects no longer visible. */
+/** Fails with 404 for others' rows, rows outside the inbox, and subjects no longer visible. */
 const ownOnly = ({ rows: { id: row }, viewer }: { rows: { id: NotificationRow }; viewer: Viewer }) =>
   row.user_id === viewer.user_id && row.in_inbox && maySee(viewer, row.seen_with)
     ? Effect.void
@@ -158,7 +158,7 @@ const mark = (action: "read" | "unread", summary: string) =>
     decide: (_facts, { rows }) => Result.succeed({ events: [], result: { id: rows.id.id } }),
     respond: ({ id }, input) =>
       Effect.gen(function* () {
-        // Reading again keeps the first time.
+        // Marking a read notification as read keeps the first time.
         const read_at = action === "unread" ? null : (input.rows.id.read_at ?? input.now)
         yield* Store.apply([update(notifications, id, { read_at })])
         return ok(yield* renderById(notificationResource, id, input.query, viewContext(input)))
@@ -211,14 +211,14 @@ export const notificationEndpoints: ReadonlyArray<Endpoint> = [
 
 // Rows of `notifications` as visible to their reader, with texts.
 
-/** A user as reader of their notifications, whatever the token; mails have none. */
+/** A user as viewer of their own notifications, with all abilities: mails have no token. */
 export const readerOf = (user: User): Viewer => ({ ...user, abilities: new Set(["*"]), token_id: null })
 
 export interface NotificationText {
   readonly title: string
   readonly body: string | null
 }
-/** One per row; undefined if no longer visible to the viewer. */
+/** Texts of these rows, in order; undefined for a row the viewer may no longer see. */
 export const textsOf = Effect.fnUntraced(function* (
   rows: ReadonlyArray<NotificationRow>,
   viewer: Viewer
@@ -228,7 +228,7 @@ export const textsOf = Effect.fnUntraced(function* (
   return rows.map((row) => (maySee(viewer, row.seen_with) ? wordsOf(row) : undefined))
 })
 
-/** For lists, without rows no longer visible to the viewer. */
+/** Rows with texts for lists, without those the viewer may no longer see. */
 export const shownRows = Effect.fnUntraced(function* (
   rows: ReadonlyArray<NotificationRow>,
   viewer: Viewer
@@ -241,7 +241,7 @@ export const shownRows = Effect.fnUntraced(function* (
   return seen.map(({ id }, at) => ({ id, shown: shown[at] ?? {} }))
 })
 
-/** Rows this user currently wants by mail. */
+/** Returns whether a user currently receives a row by mail. */
 export const isMailedTo = Effect.fnUntraced(function* (
   { person_id }: Pick<Viewer, "person_id">,
   rows: ReadonlyArray<NotificationRow>

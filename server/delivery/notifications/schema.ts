@@ -16,23 +16,23 @@ export const notifications = plainTable(
     dedupe_key: text({ hidden: true, max: 200 }),
     user_id: integer({ ...whole, hidden: true }),
     notification_type: text({ max: 60, search: true }),
-    /** Table and id of the subject, such as `opportunities`. */
+    /** Table of the subject, such as `opportunities`; its id is in `subject_id`. */
     subject_type: text({ nullable: true, max: 60, search: true }),
     subject_id: integer({ ...whole, nullable: true }),
     /** Ids and figures for the texts; no names. */
     details: json<JsonObject>({ default: {}, hidden: true }),
-    /** Permissions, separated by spaces, required to see it: those of the subject's list. */
+    /** Space-separated permissions required to see the row: those of the subject's list. */
     seen_with: text({ default: "", hidden: true, max: 100 }),
     /** The acting user; null for the server or clients without an account. */
     actor_id: integer({ ...whole, nullable: true }),
-    /** The recipient's own action: listed as read, and not mailed. */
+    /** Whether the recipient caused it: listed as read, and not mailed. */
     is_own: boolean({ default: false }),
-    /** Row of a burst: counts later notifications of one type by one user while unread (`bursts.ts`). */
+    /** Burst that the row counts: later notifications of one type by one user, while unread (`bursts.ts`). */
     burst: text({ nullable: true, hidden: true, max: 200 }),
     /** Whether it is in the inbox. */
     in_inbox: boolean({ hidden: true }),
     is_broadcast: boolean({ hidden: true }),
-    /** `none`, `waiting` to be gathered into a mail, or `sent`. */
+    /** `none`: not mailed; `waiting`: to be gathered into a mail; `sent`. */
     mail_state: text({ hidden: true, max: 10 }),
     read_at: timestamp({ nullable: true }),
     created_at: timestamp()
@@ -58,14 +58,14 @@ export const notification_mailings = plainTable("notification_mailings", "user_i
   sent_at: timestamp()
 })
 
-/** How far one user's notifications of one type exceed the rate of single rows. */
+/** Rate state of each burst: up to when the commands of one user and type use up the allowed rate. */
 export const notification_bursts = plainTable(
   "notification_bursts",
   "burst",
   { burst: text({ max: 200 }), paced_until: timestamp() },
   { indexes: [["paced_until"]] }
 )
-/** Commands counted in a burst's row, each once, however often its job runs. */
+/** Commands already counted in a burst's row, so that a repeated job does not count them again. */
 export const notification_burst_commands = plainTable(
   "notification_burst_commands",
   "command",

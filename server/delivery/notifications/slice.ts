@@ -1,4 +1,4 @@
-/** Notifications on the server: recipients of events, the inbox, mail and streams. */
+/** Notifications on the server: finding recipients of events, the inbox, mail and streams. */
 import { Clock, Effect, Schema } from "effect"
 import { type Failure, Store } from "../../../core/kernel/store/store.ts"
 import { notificationTypes } from "../../../core/office/notifications/types.ts"
@@ -60,7 +60,7 @@ const makeNotificationCounts = (): NotificationCounts => {
 
 const day_millis = 86_400_000
 
-/** Removes older rows, read or not. */
+/** Deletes rows older than the configured retention, read or not. */
 export const dropOld = Effect.gen(function* () {
   const { sql } = yield* Store
   const { settings } = yield* CommandRuntime
@@ -86,7 +86,7 @@ type Range = typeof range.Type
 
 const mayTell = (event: StoredEvent): boolean => causesOf(event.type).some((cause) => cause.may(event))
 
-/** In the transaction that records the events. */
+/** Queues the job for notifiable events, in the transaction that records them. */
 const queueTelling =
   (job: JobKind<Range>) =>
   (events: ReadonlyArray<StoredEvent>): ServerEndpoint<void> => {
@@ -96,12 +96,12 @@ const queueTelling =
       const { jobs } = yield* serverContext
       const { command_id, position } = first
       const data = { from: position, to: position + events.length - 1 }
-      // By command, as a restored journal reuses positions.
+      // Identified by command, as a restored journal reuses positions.
       yield* jobs.offer(jobOffer(job, data, { subject: `${command_id}:${position}` }))
     })
   }
 
-/** Events in a range of the journal, in a few queries per type. */
+/** Notification events for a range of the journal, in a few queries per type. */
 const happeningsOf = Effect.fnUntraced(function* ({ from, to }: Range): CommandRuntime.Reads<ReadonlyArray<Happening>> {
   const { catalogue } = yield* CommandRuntime
   const events: Array<StoredEvent> = []
@@ -147,7 +147,7 @@ export const notificationsServerSlice = (): ServerSlice => {
     name: "notifications_server",
     server_tables: [notifications, notification_mailings, notification_bursts, notification_burst_commands],
     resources: [notificationResource],
-    // The stream's path precedes that of one notification, which would take its last part for an id.
+    // The stream's path comes before `/notifications/{id}`, which would match it.
     endpoints: [streamEndpoint(hub), ...notificationEndpoints],
     around: withLastEventId,
     recorded: (events) =>

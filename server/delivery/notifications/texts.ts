@@ -1,6 +1,6 @@
 /**
- * Titles and bodies, made when a notification is read or sent: of rows as they are then, in the company's language for
- * figures and in each store's time. One query for each table, however many notifications.
+ * Titles and bodies of notifications, written when they are read or sent, from rows as of then. Figures are in the
+ * company's language, times in each store's zone; one query per table.
  */
 import { Effect } from "effect"
 import { activities } from "../../../core/office/activities/schema.ts"
@@ -26,15 +26,15 @@ import { printableLine } from "../../../core/values/text.ts"
 
 // Subjects of notifications as text: rows loaded by table, once per page.
 
-/** Input of a notification's texts. */
+/** Columns of a notification that its texts need. */
 type Telling = Pick<NotificationRow, "notification_type" | "subject_type" | "subject_id" | "details" | "user_id">
 
 interface Named {
   /** "Order 0000012 for ACME Events"; "An opportunity" if the row is gone. */
   readonly subject: string
-  /** Second line. */
+  /** Second line of the notification; null if none. */
   readonly about: string | null
-  /** False if the row is gone or deleted, so there is nothing to open. */
+  /** Whether the row exists; otherwise the notification links to nothing. */
   readonly is_there: boolean
   readonly payment: string | null
   readonly document: string | null
@@ -46,7 +46,7 @@ const idIn = (row: Telling, key: string): ReadonlyArray<number> => {
   return typeof id === "number" ? [id] : []
 }
 type Found<T extends Table> = ReadonlyMap<number, RowOf<T>>
-/** Rows of a table by id: one query, or none for no ids. */
+/** Rows of a table by id. Queries only if there are ids. */
 const byId = <T extends Table>(table: T, ids: ReadonlyArray<number | null>): StoreRead<Found<T>> =>
   Effect.flatMap(Store, (store) =>
     Effect.map(
@@ -65,7 +65,7 @@ const loaded = Effect.fnUntraced(function* (rows: ReadonlyArray<Telling>) {
     )
   const details = (key: string) => rows.flatMap((row) => idIn(row, key))
   const papers = yield* byId(documents, [...ids(documents), ...details("document_id")])
-  /** Subjects, and the sources of documents. */
+  /** Ids of a table: subjects of notifications, and sources of the documents they mention. */
   const withPapersOf = (table: Table): ReadonlyArray<number> => [
     ...ids(table),
     ...[...papers.values()].flatMap(({ documentable_id, documentable_type }) =>
@@ -99,7 +99,7 @@ type Loaded = Effect.Success<ReturnType<typeof loaded>>
 
 interface Locale {
   readonly language: string
-  /** Company values, for subjects without a store. */
+  /** The company's time zone, for subjects without a store. */
   readonly zone: string
 }
 interface Phrased {
@@ -175,7 +175,7 @@ const speakers: { readonly [subject_type: string]: Speaker } = {
     return row === undefined ? undefined : { subject: row.name, about: null, is_there: row.deleted_at === null }
   }
 }
-/** Text for a missing row. */
+/** Subject text for a missing row, by table. */
 const gone: { readonly [subject_type: string]: string } = {
   [opportunities.name]: "An opportunity",
   [invoices.name]: "An invoice",
@@ -188,7 +188,7 @@ const gone: { readonly [subject_type: string]: string } = {
 const moneyOf = (row: RowOf<typeof payments> | undefined, currency: string | undefined, language: string) =>
   row === undefined || currency === undefined ? null : moneyText(formatMoney(row.amount, currency), currency, language)
 
-/** Names of each, with figures in the company's language. */
+/** Returns the named subject of each row, with figures in the company's language. */
 const namesOf = (rows: ReadonlyArray<Telling>, settings: Settings): StoreRead<(row: Telling) => Named> =>
   Effect.map(loaded(rows), (all) => {
     const locale = {
@@ -216,10 +216,10 @@ interface Words {
   readonly body: string | null
 }
 interface Phrase {
-  /** Text of one; `named`: the rows it mentions. */
+  /** Title of one notification. `named`: the rows it mentions. */
   readonly title: (named: Named, row: Telling) => string
   readonly body?: (named: Named, row: Telling) => string | null
-  /** Text of many: "12 invoices are overdue". */
+  /** Title of a row that counts several: "12 invoices are overdue". */
   readonly many?: (count: number) => string
 }
 const account = (own: string, of: (name: string) => string): Phrase => ({
@@ -313,7 +313,7 @@ const wordsOf = (row: Telling, named: Named): Words => {
   return { title: phrase.title(named, row), body: phrase.body?.(named, row) ?? null }
 }
 
-/** Texts of each, in order. */
+/** Texts of each row, in order. */
 export const wordsFor = (
   rows: ReadonlyArray<Telling>,
   settings: Settings
@@ -321,6 +321,6 @@ export const wordsFor = (
   Effect.map(namesOf(rows, settings), (namedOf) => (row) => {
     const named = namedOf(row)
     const { body, title } = wordsOf(row, named)
-    // Names are user input: they must not start a mail line or control a terminal.
+    // Names are user input: they must neither break a mail's header nor control a terminal.
     return { title: printableLine(title), body: body === null ? null : printableLine(body), is_there: named.is_there }
   })

@@ -1,4 +1,4 @@
-/** Records notifications, once each. */
+/** Writes the rows of notification events, each once. */
 import type { NotificationChannel } from "../../../core/office/notifications/types.ts"
 import { notificationRules, notificationType } from "../../../core/office/notifications/types.ts"
 import type { JsonObject } from "../../../core/kernel/fields/field.ts"
@@ -15,15 +15,15 @@ import { offerMails } from "./mail/job.ts"
 import { itemAt } from "../../../core/values/text.ts"
 import { allocateIds } from "../../../core/kernel/runtime/ids.ts"
 
-// From events to a row per user: channels, own actions, and bursts as one row.
+// From events to one row per user, with channels, own actions, and bursts combined into one row.
 
 type NewNotification = Omit<NotificationRow, "id">
 
-/** Limit per type and command; a sweep or bulk change beyond it is one row. */
+/** Maximum rows per type and command; a sweep or bulk change beyond it becomes one row. */
 const told_apart_max = 5
 const ids_named_max = 20
 
-/** Group of one user, command and type. */
+/** Combines the events of one command and type into one if there are too many. */
 const gathered = (happenings: ReadonlyArray<Happening>): ReadonlyArray<Happening> => {
   const [first] = happenings
   if (first === undefined || happenings.length <= told_apart_max) return happenings
@@ -49,7 +49,7 @@ const rowOf = (
 ): NewNotification => {
   const is_own = happening.actor_id !== null && happening.actor_id === viewer.user_id
   const is_system = notificationType(happening.notification_type)?.is_system === true
-  // Own actions are not mailed; codes and tests were requested.
+  // Own actions are not mailed, except codes and test messages, which were requested.
   const is_mailed = channels.has("email") && (!is_own || is_system)
   return {
     dedupe_key: `${happening.notification_type}:${happening.key}:${viewer.user_id}`,
@@ -72,7 +72,7 @@ const rowOf = (
 const reachesAnybody = ({ in_inbox, is_broadcast, mail_state }: NewNotification): boolean =>
   in_inbox || is_broadcast || mail_state !== "none"
 
-/** Rows in event order. `effective`: channels of a user and type. */
+/** Rows to write, in event order. `effective`: returns the channels of a user and type. */
 const rowsOf = (
   happenings: ReadonlyArray<Happening>,
   people: People,
@@ -106,15 +106,15 @@ const rowsOf = (
 export const told_a_minute_max = 20
 const window_millis = 60_000
 const each_millis = window_millis / told_a_minute_max
-/** A row counts at most this long; later ones start a new row. */
+/** Maximum age of a counting row; later notifications start a new one. */
 const row_millis = 3_600_000
 
-/** Key of a burst; null for the server's own findings, which are grouped by command. */
+/** Fields that identify a burst. Events without an actor belong to none; they are grouped by command. */
 type Kind = Pick<Happening, "actor_id" | "notification_type" | "seen_with">
 const burstOf = ({ actor_id, notification_type, seen_with }: Kind): string | null =>
   actor_id === null ? null : `${notification_type}:${actor_id}:${seen_with}`
 
-/** Current command by burst. */
+/** Key of the current command, by burst. */
 const commandsOf = (happenings: ReadonlyArray<Happening>): ReadonlyMap<string, string> => {
   const commands = new Map<string, string>()
   for (const happening of happenings) {
@@ -125,13 +125,13 @@ const commandsOf = (happenings: ReadonlyArray<Happening>): ReadonlyMap<string, s
 }
 
 interface Counted {
-  /** Bursts that share a row now. */
+  /** Bursts over the rate, whose notifications share a row. */
   readonly gathered: ReadonlySet<string | null>
-  /** Bursts whose command an earlier run of its job already counted. */
+  /** Bursts whose command was already counted by an earlier run of its job. */
   readonly done: ReadonlySet<string | null>
 }
 
-/** Counts a command per burst, in the transaction that writes its rows. */
+/** Counts each burst's command, in the transaction that writes its rows. */
 const counted = Effect.fnUntraced(function* (happenings: ReadonlyArray<Happening>, now: number): Store.Reads<Counted> {
   const commands = commandsOf(happenings)
   const told = yield* Store.getMany(notification_burst_commands, [...commands.values()])
@@ -143,8 +143,8 @@ const counted = Effect.fnUntraced(function* (happenings: ReadonlyArray<Happening
   for (const [burst, command] of commands)
     if (told_commands.has(command)) done.add(burst)
     else {
-      // When the rate would have allowed all commands so far. The kept time is at most a window ahead, even if a clock
-      // was set back.
+      // Time at which the rate would have allowed all commands so far. The stored time is at most a window ahead, even
+      // if a clock was set back.
       const next = Math.min(Math.max(before.get(burst) ?? now, now), now + window_millis) + each_millis
       const is_gathered = next > now + window_millis
       if (before.has(burst)) changes.push(remove(notification_bursts, burst))
@@ -159,7 +159,7 @@ const counted = Effect.fnUntraced(function* (happenings: ReadonlyArray<Happening
   return { gathered, done }
 })
 
-/** Rows of these bursts that still count, by burst and user; the latest of each. */
+/** The latest counting row of each burst and user, by `burst user`: recent, unread and not mailed. */
 const openRows = Effect.fnUntraced(function* (
   bursts: ReadonlyArray<string>,
   now: number
@@ -192,11 +192,11 @@ const together = (one: Gathering, other: Gathering): Gathering => ({
 interface Gathered {
   /** Rows to insert, in order. */
   readonly rows: ReadonlyArray<NewNotification>
-  /** Changes of existing rows. */
+  /** Changes to existing rows, whose counts grow. */
   readonly changes: ReadonlyArray<RowChange>
 }
 
-/** Splits new rows into those to insert and those counted by others. `happenings`: their events. */
+/** Splits new rows into those to insert and those counted in existing rows. `happenings`: their events. */
 const gatherBursts = Effect.fnUntraced(function* (
   happenings: ReadonlyArray<Happening>,
   fresh: ReadonlyArray<NewNotification>,
@@ -219,7 +219,7 @@ const gatherBursts = Effect.fnUntraced(function* (
     if (into === undefined || !reachesAlike(into, row)) rows.push({ ...row, burst })
     else changed.set(into.id, together(changed.get(into.id) ?? into, row))
   }
-  // Most users' rows count the same: one statement updates them.
+  // Rows with equal changes are updated by one statement.
   const alike = Map.groupBy(changed, ([, set]) => JSON.stringify(set))
   const changes = [...alike.values()].flatMap((some) => {
     const set = some[0]?.[1]
@@ -228,7 +228,7 @@ const gatherBursts = Effect.fnUntraced(function* (
   return { rows, changes }
 })
 
-// Effects of rows of `notifications`, in the transaction that writes them.
+// Consequences of writing notification rows, in the same transaction.
 
 /** Call after writing rows: queues their mail, and wakes listeners on commit. */
 export const rowsTold = Effect.fnUntraced(function* (rows: ReadonlyArray<NotificationRow>): CommandRuntime.Reads<void> {
@@ -238,12 +238,12 @@ export const rowsTold = Effect.fnUntraced(function* (rows: ReadonlyArray<Notific
   yield* (yield* Store).sql.afterCommit(Effect.sync(rowsWritten))
 })
 
-/** Called after rows are committed. */
+/** Called after the rows are committed. */
 export type Wrote = (rows: ReadonlyArray<NotificationRow>) => void
 
 /**
- * Listeners resume from their last id: rows are committed in id order, so that none appears behind it. SQLite has one
- * writer anyway.
+ * Serialises writers, so that rows are committed in id order: listeners resume from their last id. Not needed on
+ * SQLite.
  */
 const in_order = "select pg_advisory_xact_lock(hashtextextended('ids of notifications', 0))"
 
@@ -257,7 +257,7 @@ const channelsOf = Effect.fnUntraced(function* (viewers: ReadonlyArray<Viewer>, 
   }
 })
 
-/** Returns the number of new rows. Repeating it changes nothing. */
+/** Writes the rows of these events and returns their number. Safe to repeat. */
 export const writeDown = Effect.fnUntraced(function* (
   happenings: ReadonlyArray<Happening>,
   wrote: Wrote

@@ -1,4 +1,4 @@
-/** Deliveries on request: a test, a logged one again, or all since a time. One attempt each. */
+/** Deliveries on request: a test, a repetition, or a replay of all events since a time. Each is attempted once. */
 import { Effect, Result } from "effect"
 import { command, type Endpoint, type Failure } from "../../../core/kernel/endpoints/endpoint.ts"
 import { integer, text, timestamp } from "../../../core/kernel/fields/field.ts"
@@ -15,7 +15,7 @@ import { type DeliveryRow, webhook_deliveries, webhook_logs, type WebhookRow, we
 const accepted = <const B>(more: B) => ({ status: 202, body: { message: "Accepted", ...more } })
 const acceptedShown = { message: text(), event_id: text({ describe: "Header webhook-id of the delivery" }) }
 
-/** Queues these, to be sent after the commit. */
+/** Queues these rows; they are sent after the commit. */
 const queued = Effect.fnUntraced(function* (api: WebhookApi, rows: ReadonlyArray<DeliveryRow>) {
   const store = yield* Store
   yield* store.apply(rows.map((row) => insert(webhook_deliveries, row)))
@@ -64,7 +64,7 @@ const replayOne = (api: WebhookApi) =>
   })
 
 const replayed_max = 10_000
-/** All subscribed events since a time, whether queued then or not. */
+/** Deliveries of all subscribed events since a time, whether or not they were queued then. */
 const missedSince = Effect.fnUntraced(function* (kinds: WebhookKinds, webhook: WebhookRow, since: string, now: string) {
   const store = yield* Store
   const [first] = yield* store.sql<{ position: number | null }>`

@@ -44,7 +44,7 @@ const what = () =>
   Schema.Struct({
     id: Schema.Int,
     user_id: Schema.Int,
-    /** `https://example.com`: scheme, host and port. */
+    /** Origin of the target, such as `https://example.com`. */
     target: Schema.String,
     events: Schema.Array(Schema.String),
     is_active: Schema.Boolean
@@ -104,7 +104,7 @@ export const logResource = resource({
   sorts: ["created_at"],
   order: ["-id"]
 })
-/** The only responses with the secret. */
+/** The resource of the two responses that include the secret. */
 const secretResource = withSecret(
   webhookResource,
   "WebhookWithSecret",
@@ -112,7 +112,7 @@ const secretResource = withSecret(
 )
 
 export const access = { ability: "webhooks:manage", permission: "webhooks.manage", server_only: true } as const
-/** 403 for others' webhooks, except for the account's owner. */
+/** Fails with 403 for others' webhooks, except for the account's owner. */
 export const ownOnly = ({ rows, viewer }: { readonly rows: { readonly id: WebhookRow }; readonly viewer: Viewer }) =>
   rows.id.user_id === viewer.user_id || viewer.is_owner
     ? Effect.void
@@ -123,12 +123,12 @@ export interface WebhookApi {
   readonly kinds: WebhookKinds
   readonly subscriptions: Subscriptions
   readonly fan_out: FanOut
-  /** Reason the target is not allowed, as checked before the command. */
+  /** Why the target is not allowed; undefined if it is. Resolved before the command. */
   readonly refusalOf: (body: JsonObject) => string | undefined
   readonly wake: () => void
 }
 
-/** 422 for unknown event names, internal targets, and passwords in URLs. */
+/** Returns 422 for unknown event names, internal targets, and passwords in URLs. */
 const refusalTo = (
   { kinds, refusalOf }: WebhookApi,
   events: ReadonlyArray<string> | undefined,
@@ -153,7 +153,7 @@ const unknownEvent = ({ all }: WebhookKinds, name: string): string => {
 }
 
 const nextPosition = Effect.flatMap(Store, (store) => Effect.map(lastPosition(store), (last) => last + 1))
-/** After the commit: reloads subscriptions and queues events recorded meanwhile. */
+/** After a subscription changed: reloads subscriptions and queues events recorded meanwhile. */
 const changed = (api: WebhookApi, id: number, from: number) =>
   Effect.gen(function* () {
     yield* api.fan_out.catchUp(id, from)
@@ -264,7 +264,7 @@ const change = (api: WebhookApi) =>
             ...(is_active === true && !before.is_active ? { ...healthy, told_from: from } : {}),
             updated_at: input.now
           }),
-          // On reactivation, too: events recorded during deactivation may have been queued.
+          // Also on reactivation: events recorded during the deactivation may have been queued.
           ...(is_active === false || (is_active === true && !before.is_active) ? [dropWaiting(id)] : [])
         ])
         yield* changed(api, id, from)

@@ -25,7 +25,7 @@ export const wants = ({ events }: Pick<WebhookRow, "events">, name: string): boo
   events.includes(name) || events.includes(every_event)
 
 export interface Subscriptions {
-  /** Event names of active webhooks, possibly `*`. */
+  /** Event names that active webhooks subscribe to, possibly `*`. */
   readonly names: Effect.Effect<ReadonlySet<string>, Failure, Store>
   readonly forget: () => void
 }
@@ -64,7 +64,7 @@ export const makeSubscriptions = (): Subscriptions => {
 export const pdf_generated = "pdf_generated"
 
 type Teller = (name: string, data: JsonObject) => Effect.Effect<void, never, Store>
-/** Does nothing without webhooks. */
+/** Reports a change without a journal event to subscribers; by default does nothing. */
 export const WebhookTeller = Context.Reference<Teller>("flightcase/WebhookTeller", {
   defaultValue: () => () => Effect.void
 })
@@ -92,16 +92,16 @@ export const tellPdf = (documentable_type: string, documentable_id: number): Eff
 
 const range = Schema.Struct({
   from: Schema.Int,
-  /** Null for the journal's end at that time. */
+  /** Last position; null for the journal's end when the job runs. */
   to: Schema.NullOr(Schema.Int),
-  /** Only this webhook; null for all. */
+  /** Id of the only webhook to queue for; null for all. */
   webhook_id: Schema.NullOr(Schema.Int)
 })
 type Range = typeof range.Type
 
 export interface FanOut {
   readonly job: JobKind<Range>
-  /** In the recording transaction, whose locks must not wait: webhooks are read without locks. */
+  /** Queues deliveries in the recording transaction. Webhooks are read without locks, so that it does not wait. */
   readonly recorded: (events: ReadonlyArray<StoredEvent>) => ServerEndpoint<void>
   /**
    * In the transaction that changes a subscription: queues a scan of the journal from a position, for when no server
@@ -110,7 +110,7 @@ export interface FanOut {
   readonly catchUp: (webhook_id: number, from: number) => StoreRead<void>
 }
 
-/** Longer than any server's cache lives. */
+/** Delay of the scan: longer than any server's cache lives. */
 const catch_up_seconds = 3
 export const page_events = 500
 
@@ -164,7 +164,7 @@ export const makeFanOut = (kinds: WebhookKinds, subscriptions: Subscriptions, wa
   }
 }
 
-/** Waits for current recordings, which may have begun before the subscription was visible. */
+/** The journal's last position, once transactions in progress have ended: they may not see the subscription. */
 const endOfJournal = Effect.flatMap(Store, (store) =>
   store.transaction(
     Effect.gen(function* () {
@@ -180,7 +180,7 @@ const endOfJournal = Effect.flatMap(Store, (store) =>
  */
 const bodies_lock = "hashtextextended('bodies of webhooks', 0)"
 
-/** Bodies may hold erased data: they are rendered again if still needed. */
+/** Deletes stored bodies after an erasure; they are rendered again if still needed. */
 const forgetErased = Effect.fnUntraced(function* (events: ReadonlyArray<StoredEvent>) {
   const { scrubs } = (yield* CommandRuntime).catalogue
   if (!events.some(({ type }) => scrubs[type] !== undefined)) return

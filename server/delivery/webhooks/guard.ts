@@ -9,7 +9,7 @@ import * as https from "node:https"
 import * as net from "node:net"
 import * as tls from "node:tls"
 
-/** Node compares IPv4 addresses in their mapped form, so these cover `::ffff:10.0.0.1` as well. */
+/** Reserved IPv4 ranges. Node compares mapped addresses with them too, so they cover `::ffff:10.0.0.1`. */
 const reserved_v4: ReadonlyArray<readonly [string, number]> = [
   ["0.0.0.0", 8],
   ["10.0.0.0", 8],
@@ -61,7 +61,7 @@ export type Lookup = (
 ) => void
 const systemLookup: Lookup = (hostname, options, callback) => dns.lookup(hostname, options, callback)
 
-/** The guard refused the target. */
+/** Error of a connection that the guard refused. */
 export class RefusedTarget extends Error {
   override readonly name = "RefusedTarget"
   readonly code = "ERR_IP_BLOCKED"
@@ -70,17 +70,17 @@ export class RefusedTarget extends Error {
 export interface Guard {
   /** Allows private addresses, for trials. */
   readonly allows_private: boolean
-  /** Reason a host of a URL is forbidden; undefined if allowed or unknown. */
+  /** Why the host of a URL is forbidden; undefined if it is allowed or unknown. */
   readonly refusal: (hostname: string) => Promise<string | undefined>
   readonly agentFor: (protocol: string) => http.Agent
 }
 
-/** Only IPv6 addresses have brackets in URLs. */
+/** Removes the brackets around an IPv6 address in a URL. */
 const unbracketed = (hostname: string): string => hostname.replace(/^\[|\]$/g, "")
 
 export const makeGuard = (options: { readonly allows_private: boolean; readonly lookup?: Lookup }): Guard => {
   const { allows_private, lookup = systemLookup } = options
-  /** All addresses of a name must be allowed. */
+  /** Lookup for connections, which fails unless all addresses of a name are allowed. */
   const checkedLookup: net.LookupFunction = (hostname, asked, callback) =>
     lookup(hostname, { all: true, verbatim: true }, (error, addresses) => {
       if (error !== null) return callback(error, [])
@@ -132,7 +132,7 @@ const placeOf = (target: http.ClientRequestArgs): { readonly host: string; reado
 })
 
 const patience_millis = 2_000
-/** Empty if the name is unknown or the lookup is too slow: every connection looks it up again. */
+/** Addresses of a name; empty if it is unknown or the lookup is too slow, as every connection looks it up again. */
 const addressesOf = (hostname: string, lookup: Lookup): Promise<ReadonlyArray<string>> =>
   new Promise((resolve) => {
     const timer = setTimeout(() => resolve([]), patience_millis)

@@ -55,7 +55,7 @@ export const documentKinds: ReadonlyArray<WebhookKind> = [
   ...wholeRow("document_acceptances", ["document.accepted"]),
   {
     name: pdf_generated,
-    // Invoices and credit notes rendered on reading leave no event: `telling.ts`.
+    // Invoices and credit notes rendered on reading leave no event: `fan-out.ts` reports those.
     on: documentGenerated.type,
     payload: {
       form: "event",
@@ -78,7 +78,7 @@ export const documentKinds: ReadonlyArray<WebhookKind> = [
 // Created, updated and copied opportunities in full; other events as `{ id, action }`.
 
 const whole = ["opportunity.created", "opportunity.updated", "opportunity.cloned"]
-/** Events listed in the activity; price and demand events that follow other changes are not sent. */
+/** Opportunity events shown in the activity log; price and demand events that follow other changes are not sent. */
 const listed = opportunityEvents
   .filter(({ activity, type }) => activity !== undefined && type.startsWith("opportunity.") && !whole.includes(type))
   .map(({ type }) => type)
@@ -129,7 +129,7 @@ const receiptShown = keys({
     stock_level_ids: list(integer())
   })
 })
-/** The delivery, as in the event. */
+/** The receipt as recorded in the event. */
 const receiptOf = ({ lines, receipt }: JsonObject): JsonObject => {
   const { id, notes, received_at, reference } = isJsonObject(receipt) ? receipt : {}
   return {
@@ -170,7 +170,7 @@ export const procurementKinds: ReadonlyArray<WebhookKind> = [
 
 // Users, settings, reference data and activities.
 
-/** Created or updated rows in full; deleted ones as their id. */
+/** Kinds of a simple resource: created and updated rows in full, deleted ones as their id. */
 const register = (plural: string, entity: string): ReadonlyArray<WebhookKind> => [
   ...wholeRow(plural, [`${entity}.created`, `${entity}.updated`]),
   ...idOnly(`${entity}.deleted`)

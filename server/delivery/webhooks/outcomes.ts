@@ -12,13 +12,13 @@ import type { DeliveryRow, LogRow, WebhookRow } from "./schema.ts"
 import { lockWebhook, webhook_deliveries, webhook_logs, webhooks } from "./schema.ts"
 import type { Outcome } from "./send.ts"
 
-/** Seconds between attempts; six attempts in all. */
+/** Seconds between attempts; with the first, six attempts in all. */
 export const usual_waits_seconds: ReadonlyArray<number> = [60, 300, 1_800, 7_200, 21_600]
 const failures_max = 18
 const patience_millis = 24 * 3_600_000
 const gone = 410
 
-/** Reason of a deactivation. */
+/** Why a webhook was deactivated automatically. */
 export type DisabledReason = "gone" | "failing"
 
 interface Attempted {
@@ -29,9 +29,9 @@ interface Attempted {
 }
 interface Recording<R> {
   readonly waits_seconds: ReadonlyArray<number>
-  /** Random number from 0 to 1, spreading attempts. */
+  /** Random number from 0 to 1 that spreads retries over time. */
   readonly chance: number
-  /** In the transaction, if this attempt deactivated the webhook. */
+  /** Called in the transaction of an attempt that deactivated the webhook. */
   readonly disabled: (webhook: WebhookRow, reason: DisabledReason, at: string) => Effect.Effect<void, Failure, R>
 }
 
@@ -49,7 +49,7 @@ export const waitAfter = (
   return Math.max(wait, Math.min(retry_after_seconds ?? 0, longest)) * (1 + chance / 10)
 }
 
-/** Effect of a failed attempt at an event on its webhook. */
+/** Changes of a webhook's health columns after a failed attempt at an event. */
 const healthAfterFailure = (
   webhook: WebhookRow,
   status: number | null,
@@ -69,7 +69,7 @@ const healthAfterFailure = (
   return { reason, set: { consecutive_failures, failing_since, updated_at: at, ...disabled } }
 }
 
-/** Deliveries queued when a webhook is deactivated are not sent; they can be replayed. */
+/** Drops a webhook's waiting deliveries when it is deactivated; they can be replayed. */
 export const dropWaiting = (webhook_id: number): RowChange =>
   updateWhere(
     webhook_deliveries,
@@ -118,7 +118,7 @@ const deliveryAfter = (
   return { ...released, attempts, due_at: instantOf(now + Math.ceil(wait_seconds * 1_000)) }
 }
 
-/** Records an attempt, in one transaction. */
+/** Records an attempt and its consequences in one transaction. */
 export const recordAttempt = <R>(
   attempted: Attempted,
   { chance, disabled, waits_seconds }: Recording<R>
@@ -128,7 +128,7 @@ export const recordAttempt = <R>(
       Effect.gen(function* () {
         const { delivery, now, outcome } = attempted
         const webhook = yield* lockWebhook(delivery.webhook_id)
-        // Deleted meanwhile, with its deliveries.
+        // The webhook was deleted meanwhile, with its deliveries.
         if (webhook === undefined) return
         const counts = delivery.purpose === "event"
         const failed = outcome.error !== null

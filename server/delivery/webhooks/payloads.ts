@@ -17,34 +17,34 @@ import { instantOf } from "../../../core/values/time.ts"
 import { createHash, randomUUID } from "node:crypto"
 import type { DeliveryRow } from "./schema.ts"
 
-// Kinds of webhook events. Each is declared once: its journal event, by type, and its `data`. Its meaning is that of
-// the event. A later slice adds its kinds to a file in `kinds/`.
+// Kinds of webhook events, each declared once with its journal event type and its `data`. The description is the
+// journal event's.
 
 /** `data` is a row as in lists for administrators, under its singular name. */
 interface RowPayload {
   readonly form: "row"
-  /** The plural of its resource. */
+  /** Plural name of the resource. */
   readonly plural: string
-  /** The row of an event; default: its `id`. */
+  /** Id of the row to send; by default the event's `id`. */
   readonly id_of: (data: JsonObject) => number
-  /** Keys besides the row's own. */
+  /** Keys of `data` in addition to the row. */
   readonly more: Keys
   readonly more_of: (data: JsonObject) => JsonObject
-  /** Only these columns of the row. */
+  /** Columns of the row to send; all by default. */
   readonly only?: ReadonlyArray<string>
-  /** Includes, the same for all kinds of a resource. */
+  /** Includes of the row; all kinds of a resource have the same. */
   readonly includes?: ReadonlyArray<string>
 }
-/** `data` comes from the event alone. */
+/** `data` computed from the event alone. */
 interface EventPayload {
   readonly form: "event"
   readonly shown: Keys
   readonly of: (data: JsonObject, name: string) => JsonObject
 }
 export interface WebhookKind {
-  /** `member.created`. */
+  /** Name that webhooks subscribe to, such as `member.created`. */
   readonly name: string
-  /** Type of the causing event. */
+  /** Type of the journal event that causes it. */
   readonly on: string
   readonly payload: RowPayload | EventPayload
 }
@@ -53,7 +53,7 @@ const ownId = (data: JsonObject): number => Number(data["id"])
 const named = (names: ReadonlyArray<string>, payload: WebhookKind["payload"]): ReadonlyArray<WebhookKind> =>
   names.map((name) => ({ name, on: name, payload }))
 
-/** The full row under its singular key: `{ member: {…} }`. */
+/** Kinds with the full row under its singular key: `{ member: {…} }`. */
 export const wholeRow = (
   plural: string,
   names: ReadonlyArray<string>,
@@ -61,11 +61,11 @@ export const wholeRow = (
 ): ReadonlyArray<WebhookKind> =>
   named(names, { form: "row", plural, id_of: ownId, more: {}, more_of: () => ({}), ...also })
 
-/** `{ id }`, for deleted, archived or restored rows. */
+/** Kinds with `{ id }`, for deleted, archived or restored rows. */
 export const idOnly = (...names: ReadonlyArray<string>): ReadonlyArray<WebhookKind> =>
   named(names, { form: "event", shown: { id: integer() }, of: (data) => ({ id: ownId(data) }) })
 
-/** `{ primary_id, secondary_id }`. */
+/** Kinds with `{ primary_id, secondary_id }`, for merged rows. */
 export const merged = (...names: ReadonlyArray<string>): ReadonlyArray<WebhookKind> =>
   named(names, {
     form: "event",
@@ -73,7 +73,7 @@ export const merged = (...names: ReadonlyArray<string>): ReadonlyArray<WebhookKi
     of: ({ primary_id, secondary_id }) => ({ primary_id: Number(primary_id), secondary_id: Number(secondary_id) })
   })
 
-/** `{ id, action }`: the subject, and the event's name. */
+/** Kinds with `{ id, action }`: id of the subject, and name of the event. */
 export const lean = (names: ReadonlyArray<string>, id_of: RowPayload["id_of"] = ownId): ReadonlyArray<WebhookKind> =>
   named(names, {
     form: "event",
@@ -81,7 +81,7 @@ export const lean = (names: ReadonlyArray<string>, id_of: RowPayload["id_of"] = 
     of: (data, name) => ({ id: id_of(data), action: name })
   })
 
-/** `{ settings: { group, values } }`: changed settings of a group, with new values. */
+/** Kinds with `{ settings: { group, values } }`: the changed settings of a group with their new values. */
 export const settingValues = (...names: ReadonlyArray<string>): ReadonlyArray<WebhookKind> =>
   named(names, {
     form: "event",
@@ -109,10 +109,10 @@ export interface WebhookKinds {
   readonly all: ReadonlyArray<WebhookKind>
   /** Whether the name can be subscribed to. */
   readonly has: (name: string) => boolean
-  /** Kinds caused by an event. */
+  /** Kinds caused by journal events of this type. */
   readonly causedBy: (event_type: string) => ReadonlyArray<WebhookKind>
 }
-/** Throws if two kinds share a name. */
+/** Indexes all kinds by name and event type. Throws if two kinds share a name. */
 export const kindsOf = (all: ReadonlyArray<WebhookKind>): WebhookKinds => {
   const by_type = Map.groupBy(all, ({ on }) => on)
   const names = new Set(all.map(({ name }) => name))
@@ -120,13 +120,13 @@ export const kindsOf = (all: ReadonlyArray<WebhookKind>): WebhookKinds => {
   return { all, has: (name) => names.has(name), causedBy: (type) => by_type.get(type) ?? [] }
 }
 
-/** An event under its subscribers' name. */
+/** A journal event under the name that webhooks subscribe to. */
 export interface Message {
   readonly kind: WebhookKind
   readonly event: StoredEvent
 }
 
-/** Sees everything: subscribers are trusted with all data (permission `webhooks.manage`). */
+/** Viewer for rendering bodies, with every permission: subscribers need `webhooks.manage`. */
 const everything: Viewer = {
   user_id: 0,
   name: "webhooks",
@@ -160,11 +160,11 @@ export const messagesOf = (
     })
   )
 
-/** The posted body, the same on every attempt. */
+/** The body of a delivery, the same on every attempt. */
 export const bodyOf = (name: string, happened_at: string, data: JsonObject): string =>
   JSON.stringify({ type: name, event: name, timestamp: happened_at, data })
 
-/** Bodies of messages, in order; undefined if the row is gone. */
+/** Bodies of messages, in order; undefined if the row no longer exists. */
 export const bodiesOf = Effect.fnUntraced(function* (
   messages: ReadonlyArray<Message>
 ): CommandRuntime.Reads<ReadonlyArray<string | undefined>> {
@@ -217,7 +217,7 @@ const rowsShown = Effect.fnUntraced(function* (
     (yield* Store.getMany(table, [...last.keys()])).map((row) => [Number((row as AnyRow)["id"]), row])
   )
   for (const [id, { event }] of last) {
-    // Deleted since, or by this event: the previous row.
+    // Deleted later, or by this event: the row before its deletion.
     if (!found.has(id)) {
       const row = yield* rowBefore(table, id, event)
       if (row !== undefined) found.set(id, row)
@@ -264,7 +264,7 @@ const waiting = (now: string) => ({
   created_at: now
 })
 
-/** A message for a webhook, due at once. */
+/** The row of a delivery that is due at once. */
 export const deliveryOf = (
   webhook_id: number,
   { event, kind }: Message,
@@ -283,12 +283,12 @@ export const deliveryOf = (
   body,
   purpose: "event"
 })
-/** Devices choose any command ids. This one becomes a header, and is signed with dots between its parts. */
+/** A command id as valid in a header and in the signed text, where dots separate parts. Devices may choose any id. */
 const headerTextOf = (command_id: string): string =>
   /^[\w-]+$/.test(command_id) ? command_id : createHash("sha256").update(command_id).digest("hex").slice(0, 32)
 const keyOf = (webhook_id: number, position: number, name: string): string => `${webhook_id}:${position}:${name}`
 
-/** A repetition under the same id. Its body is looked up on sending. */
+/** A repetition of a delivery under the same event id. Its body is looked up on sending. */
 export const replayOf = (row: DeliveryRow, now: string): DeliveryRow => ({
   ...row,
   ...waiting(now),
@@ -300,7 +300,7 @@ export const replayOf = (row: DeliveryRow, now: string): DeliveryRow => ({
 export const firstKeyOf = ({ event, key, position, webhook_id }: DeliveryRow): string =>
   position === null ? key.replace(/^((?:test|told):[^:]+):.*$/, "$1") : keyOf(webhook_id, position, event)
 
-/** A message without an event. */
+/** The row of a delivery without a journal event. */
 export const toldOf = (webhook_id: number, event: string, body: string, now: string): DeliveryRow => {
   const id = randomUUID()
   return {

@@ -31,17 +31,17 @@ export const webhooks = table(
     is_active: boolean({ default: true, describe: "False once turned off, by a user or after repeated failures" }),
     consecutive_failures: integer({ computed: true, default: 0, describe: "Failed attempts since the last success" }),
     disabled_at: timestamp({ nullable: true, computed: true, describe: "Time it was turned off because of failures" }),
-    /** First position to send: earlier events, and those while inactive, need a replay. */
+    /** First journal position to send; earlier events, and those during a deactivation, need a replay. */
     told_from: integer({ computed: true, hidden: true, default: 0, max: Number.MAX_SAFE_INTEGER }),
-    /** Owner of the webhook. */
+    /** Id of the user who owns the webhook. */
     user_id: integer({ computed: true, hidden: true, max: Number.MAX_SAFE_INTEGER }),
     disabled_reason: text({ nullable: true, computed: true, hidden: true }),
     last_success_at: timestamp({ nullable: true, computed: true, hidden: true }),
-    /** Time of the first of its consecutive failures. */
+    /** Time of the first of its consecutive failures; null while it works. */
     failing_since: timestamp({ nullable: true, computed: true, hidden: true }),
-    /** Encrypted by `secretBox`. */
+    /** Signing secret, encrypted by `secretBox`. */
     secret_sealed: text({ computed: true, secret: true, max: 500 }),
-    /** The secret before the last rotation also signs until the time beside it. */
+    /** Secret before the last rotation, which also signs until the expiry in the next column. */
     previous_secret_sealed: text({ nullable: true, computed: true, secret: true, max: 500 }),
     previous_secret_until: timestamp({ nullable: true, computed: true, hidden: true })
   },
@@ -53,12 +53,12 @@ export const webhook_deliveries = plainTable(
   "webhook_deliveries",
   "key",
   {
-    /** Equal for one event and webhook, so that it is queued once. */
+    /** Unique per event and webhook, so that each event is queued once. */
     key: text(),
     webhook_id: integer({ max: Number.MAX_SAFE_INTEGER }),
-    /** Event name for subscribers. */
+    /** Event name that webhooks subscribe to. */
     event: text(),
-    /** Id for receivers, the same for every attempt and replay. */
+    /** Id sent to receivers, the same for every attempt and replay. */
     event_id: text(),
     /** Journal position; null for tests. */
     position: integer({ nullable: true, max: Number.MAX_SAFE_INTEGER }),
@@ -87,7 +87,7 @@ export const webhook_deliveries = plainTable(
 )
 export type DeliveryRow = RowOf<typeof webhook_deliveries>
 
-/** Reason of a failure. */
+/** Texts for the reasons of failed attempts. */
 export const attempt_errors = {
   timeout: "No answer within 15 seconds",
   dns: "The name has no address",
@@ -104,7 +104,7 @@ export const webhook_logs = plainTable(
   {
     id: id(),
     webhook_id: integer({ hidden: true, max: Number.MAX_SAFE_INTEGER }),
-    /** Its row in `webhook_deliveries`. */
+    /** Key of its row in `webhook_deliveries`. */
     delivery: text({ hidden: true }),
     event: text({ search: true }),
     event_id: text({ search: true, describe: "Header webhook-id, the same for every attempt and replay" }),
@@ -129,7 +129,7 @@ export type LogRow = RowOf<typeof webhook_logs>
 // attempts in flight on all servers.
 
 export const in_flight_per_webhook = 2
-/** Claims are renewed during their attempts. */
+/** Duration of a claim, which is renewed during the attempt. */
 const claim_millis = 10_000
 
 export interface Claimed {
@@ -137,10 +137,10 @@ export interface Claimed {
   readonly webhook: WebhookRow
 }
 
-/** Unclaimed and waiting for an attempt. For inactive webhooks only tests and replays. */
+/** SQL condition: waiting for an attempt. Inactive webhooks get only tests and replays. */
 const attemptable = "d.state = 'waiting' and (w.is_active or d.purpose <> 'event')"
 
-/** Webhooks with deliveries due at a time. */
+/** Ids of webhooks with deliveries due at a time. */
 export const dueWebhooks = Effect.fnUntraced(function* (now: number): Store.Reads<ReadonlyArray<number>> {
   const { sql } = yield* Store
   const at = instantOf(now)
@@ -165,7 +165,7 @@ export const nextDue = Effect.fnUntraced(function* (now: number): Store.Reads<nu
   return instants.length === 0 ? undefined : Math.min(...instants)
 })
 
-/** One writer per webhook: claims, outcomes and changes of it. */
+/** Locks and reads a webhook: claims, outcomes and changes of it wait for each other. */
 export const lockWebhook = Effect.fnUntraced(function* (id: number): Store.Reads<WebhookRow | undefined> {
   const store = yield* Store
   if (store.dialect === "pg") yield* store.run("select id from webhooks where id = $1 for update", [id])

@@ -15,18 +15,18 @@ interface Sending {
 }
 export interface Outcome {
   readonly status: number | null
-  /** Null if the receiver accepted it. */
+  /** Reason of the failure; null if the receiver accepted it. */
   readonly error: AttemptError | null
   readonly excerpt: string | null
-  /** The receiver's `Retry-After`; null if absent. */
+  /** Seconds of the receiver's `Retry-After`; null if absent. */
   readonly retry_after_seconds: number | null
-  /** Beginning of the response; absent without one. */
+  /** Bytes read of the response; absent without a response. */
   readonly response_bytes?: number
 }
 
 export type Send = (sending: Sending, signal: AbortSignal) => Promise<Outcome>
 
-/** Never rejects: errors are outcomes. */
+/** Makes an attempt. Never rejects: errors are outcomes. */
 export const sender =
   (guard: Guard, patience_millis: number = timeout_millis): Send =>
   async (sending, signal) => {
@@ -83,11 +83,11 @@ const read = (answer: http.IncomingMessage, resolve: (outcome: Outcome) => void,
   answer.once("end", done)
   answer.once("error", reject)
 }
-/** Text in any encoding, without characters invalid in databases or terminals. */
+/** Decodes a response excerpt in any encoding, without characters invalid in databases or terminals. */
 const excerptOf = (bytes: Buffer): string =>
   new TextDecoder().decode(bytes.subarray(0, excerpt_bytes)).replaceAll("\u0000", "").toWellFormed()
 
-/** Seconds, or a date. */
+/** Seconds from a `Retry-After` header, a number or a date; null if invalid. */
 const secondsOf = (given: string | undefined): number | null => {
   if (given === undefined) return null
   if (/^\d{1,9}$/.test(given.trim())) return Number(given)

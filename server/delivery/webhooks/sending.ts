@@ -29,14 +29,14 @@ import { queueMail } from "../mail/jobs.ts"
 
 // One attempt at a delivery: signed, sent, recorded and reported.
 
-/** An attempt, for metrics and metering. */
+/** A finished attempt, for metrics and metering. */
 export interface AttemptTold {
   readonly webhook_id: number
   readonly user_id: number
-  /** Target without path and query, which may hold keys. */
+  /** Host of the target; its path and query may contain keys. */
   readonly host: string
   readonly delivery: Pick<DeliveryRow, "event" | "event_id" | "purpose">
-  /** From 1; the first attempt at an event is metered. */
+  /** Number of the attempt, from 1; the first attempt at an event is metered. */
   readonly attempt: number
   readonly outcome: Outcome
   readonly body_bytes: number
@@ -47,9 +47,9 @@ export interface AttemptTold {
 export interface AttemptOptions {
   readonly kinds: WebhookKinds
   readonly send: Send
-  /** After each attempt, outside transactions. */
+  /** Called after each attempt, outside transactions. */
   readonly attempted: (told: AttemptTold) => Effect.Effect<void, Failure, Store>
-  /** In the transaction that deactivates a webhook for failures. */
+  /** Called in the transaction that deactivates a webhook for failures. */
   readonly disabled: (
     webhook: WebhookRow,
     reason: DisabledReason,
@@ -105,7 +105,7 @@ const attemptDelivery = Effect.fnUntraced(function* (
     duration_ms
   })
 })
-/** The subject is gone, so there is nothing to send. */
+/** Drops a delivery whose subject no longer exists. */
 const dropDelivery = Effect.fnUntraced(function* (key: string) {
   const set = { state: "dropped", claimed_until: null, claimed_by: null }
   yield* Store.apply([update(webhook_deliveries, key, set)])
@@ -134,16 +134,16 @@ const after_failure_millis = 1_000
 type Working = Store | CommandRuntime | ServerContext
 
 export interface Dispatcher {
-  /** Something became due. */
+  /** Wakes the sender after deliveries became due. */
   readonly wake: () => void
   readonly run: Effect.Effect<void, Failure, Working | Scope.Scope>
-  /** Attempts in flight here. */
+  /** Number of attempts in flight in this process. */
   readonly inFlight: () => number
 }
 
 export const makeDispatcher = (options: AttemptOptions): Dispatcher => {
   const server_id = randomUUID()
-  /** Webhook ids of the deliveries in flight here. */
+  /** Webhook ids of deliveries in flight in this process, by key. */
   const in_flight = new Map<string, number>()
   const woken = Effect.runSync(Queue.sliding<void>(1))
   const wake = (): void => {
@@ -153,7 +153,8 @@ export const makeDispatcher = (options: AttemptOptions): Dispatcher => {
 
   const attempt = ({ delivery, webhook }: Claimed): Effect.Effect<void, never, Working> =>
     attemptDelivery(options, delivery, webhook).pipe(
-      // If unrecorded, another server or the next start repeats it.
+      // Releases the claim if the outcome was not recorded, so that another server or the next start repeats the
+      // attempt.
       Effect.onError(() => Effect.ignore(releaseClaim(delivery.key, server_id))),
       Effect.catchCause((cause) =>
         Cause.hasInterruptsOnly(cause)
@@ -168,12 +169,12 @@ export const makeDispatcher = (options: AttemptOptions): Dispatcher => {
       )
     )
 
-  /** Starts attempts as far as possible; returns the time to sleep. */
+  /** Starts as many attempts as allowed; returns the milliseconds to sleep. */
   const round = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     yield* dropQueuedForInactive
     const due = in_flight.size < in_flight_max ? yield* dueWebhooks(now) : []
-    // In turn: after the webhook served last.
+    // Round-robin: starts with the webhook after the last served.
     const in_turn = [...due.filter((id) => id > last_served), ...due.filter((id) => id <= last_served)]
     for (const webhook_id of in_turn) {
       const own = [...in_flight.values()].filter((id) => id === webhook_id).length
@@ -185,7 +186,7 @@ export const makeDispatcher = (options: AttemptOptions): Dispatcher => {
         yield* Effect.forkScoped(attempt(claimed), { startImmediately: true })
       }
     }
-    // The end of an attempt wakes it earlier.
+    // The end of an attempt wakes the sender earlier.
     if (due.length > 0) return look_again_soon_millis
     const next = yield* nextDue(now)
     return next === undefined ? look_again_millis : Math.min(look_again_millis, Math.max(next - now, 1))
@@ -223,7 +224,7 @@ const why: { readonly [reason in DisabledReason]: string } = {
   failing: "nothing it was sent was taken for a day"
 }
 
-/** In the deactivating transaction. Accounts without a mail address are not notified. */
+/** Queues the mail, in the deactivating transaction. Owners without a mail address get none. */
 export const mailOwner = (
   webhook: WebhookRow,
   reason: DisabledReason,

@@ -50,7 +50,7 @@ export const describedKinds = (catalogue: Catalogue, { all }: WebhookKinds): Rea
 const meaningOf = ({ events }: Catalogue, { name, on }: WebhookKind): string => {
   const meaning = events.get(on)?.meaning
   if (meaning === undefined) throw new Error(`the webhook event ${name} follows ${on}, which nobody records`)
-  // The journal keeps the changes; subscribers get the full row.
+  // The event's description mentions changes; subscribers get the full row.
   return meaning
     .replace(": all of its columns.", ".")
     .replace(/^Columns of (.+) changed: .*$/, (_all, one: string) => `${capitalised(one)} changed.`)
@@ -62,7 +62,7 @@ const payloadSchema = (shown: Shown.Keys): JsonObject => {
   const payload = schemas.of(Shown.keys(shown))
   return { ...referringWithin(payload), $defs: referringWithin(schemas.components) }
 }
-/** Turns references to API components into local definitions. */
+/** Rewrites references to API components as references to local definitions. */
 const referringWithin = (schema: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, referring(value)]))
 const referring = (value: Json): Json =>
@@ -154,7 +154,7 @@ const makeWebhookCounts = (): WebhookCounts => {
 
 const day_millis = 86_400_000
 
-/** Removes older rows except waiting ones. */
+/** Deletes rows older than the configured retention, except waiting ones. */
 const dropOld = Effect.gen(function* () {
   const { sql } = yield* Store
   const { settings } = yield* CommandRuntime

@@ -1,6 +1,6 @@
 /**
- * Accepting a quotation: once for each document, under the locks of the document and of its opportunity, so that it is
- * accepted as it is, or not at all.
+ * Accepts a quotation, once per document, under the locks of the document and its opportunity: exactly the document
+ * shown is accepted, or nothing.
  */
 import * as MultipartParser from "effect/http/MultipartParser"
 import { parseJson } from "../../../core/kernel/fields/input.ts"
@@ -38,7 +38,7 @@ import { itemAt, printableLine } from "../../../core/values/text.ts"
 import { preparation } from "../papers/filled.ts"
 import { type Opened, openLink, type Text, zoneFor } from "./opened.ts"
 
-// A small form without files: urlencoded, multipart, or JSON. Of a field that comes twice, the first counts.
+// Parses a small form without files: urlencoded, multipart or JSON. The first value of a repeated field counts.
 
 const fields_max = 20
 
@@ -51,7 +51,7 @@ const first = (pairs: Iterable<readonly [string, string]>): Form => {
 }
 const textOf = (bytes: Uint8Array): string => new TextDecoder("utf-8").decode(bytes)
 
-/** Undefined where it is none of these. */
+/** The form's fields; undefined for other content types and malformed bodies. */
 export const readSmallForm = (bytes: Uint8Array, content_type: string): Form | undefined => {
   switch (mediaType(content_type || "application/x-www-form-urlencoded")) {
     case "application/x-www-form-urlencoded":
@@ -72,7 +72,7 @@ const multipart = (bytes: Uint8Array, content_type: string): Form | undefined =>
     maxParts: fields_max,
     maxFieldSize: form_bytes_max,
     onField: ({ name }, value) => void pairs.push([name, textOf(value)]),
-    // A file is nothing this form has.
+    // Ignores files, as this form has none.
     onFile: () => () => {},
     onError: () => {
       is_broken = true
@@ -98,8 +98,8 @@ const json = (bytes: Uint8Array): Form | undefined => {
   }
 }
 
-// Limits of wrong PINs, counted in the database, so that they hold over all servers: 5 in 15 minutes from one network,
-// and 50 in a day from anywhere, for each link.
+// Limits wrong PINs per link: 5 in 15 minutes from one network, and 50 a day in total. Counted in the database, for all
+// servers.
 
 const tries_max = 5
 const tries_seconds = 900
@@ -110,11 +110,11 @@ interface Try {
   readonly network: string
   readonly millis: number
 }
-/** Seconds to wait before the next try; 0 where there is nothing to wait for. `tries` in the order of their time. */
+/** Seconds until the next allowed try; 0 for now. `tries` is in order of time. */
 const waitFor = (tries: ReadonlyArray<Try>, network: string, now: number): number => {
   const within = (some: ReadonlyArray<Try>, seconds: number, max: number): number => {
     const counted = some.filter(({ millis }) => millis > now - seconds * 1_000)
-    // The wait ends when one less than `max` is left.
+    // The wait ends when the `max`th latest try leaves the window.
     const last = counted.at(-max)
     return last === undefined ? 0 : Math.max(1, Math.ceil((last.millis + seconds * 1_000 - now) / 1_000))
   }
@@ -124,7 +124,7 @@ const waitFor = (tries: ReadonlyArray<Try>, network: string, now: number): numbe
 
 type Reserved = { readonly key: string } | { readonly wait_seconds: number }
 
-/** Counts a try before it is made. */
+/** Counts a try before its PIN is checked, and returns its key; or the seconds to wait if the limit is reached. */
 export const reserveTry = (link_id: number, network: string) =>
   Effect.gen(function* () {
     const store = yield* Store
@@ -144,7 +144,7 @@ export const reserveTry = (link_id: number, network: string) =>
     )
   }).pipe(retryOnConflict)
 
-/** It was right, and is no wrong try. */
+/** Removes a counted try whose PIN was right. */
 export const forgetTry = (key: string) =>
   Effect.flatMap(Store, (store) => store.apply([remove(document_link_tries, key)]))
 
@@ -157,7 +157,7 @@ interface Given {
 type Accepted =
   | { readonly kind: "accepted"; readonly acceptance: DocumentAcceptanceRow }
   | { readonly kind: "refused"; readonly reason: NotAccepted }
-  /** The address itself does not hold any more. */
+  /** The link is no longer valid. */
   | { readonly kind: "gone" }
 
 /** The accepting customer: may convert the opportunity, and nothing else; cannot ignore shortages as staff can. */
@@ -175,7 +175,7 @@ const customer: Viewer = {
 
 export const acceptanceOf = (document_id: number) => Store.first(document_acceptances, { document_id })
 
-/** Compares the opportunity's present offer with the document. */
+/** Whether the document still matches the opportunity's current offer. */
 const isOffered = Effect.fnUntraced(function* (document: DocumentRow, text: Text, settings: Settings) {
   const prepare = yield* preparation
   const prepared = yield* prepare(

@@ -1,4 +1,4 @@
-/** Public addresses of documents: made, changed and revoked, and the acceptances at them (interface 4.9). */
+/** Endpoints for public links of documents: create, change and revoke them, and list acceptances (interface 4.9). */
 import { Effect, Result, Schema } from "effect"
 import { documentAccepted, documentEmailed } from "../../../core/documents/links/events.ts"
 import { changeLink, linkErrors, revokeLink, share, whyNotShared } from "../../../core/documents/links/decide.ts"
@@ -40,7 +40,7 @@ import { mailing } from "../papers/filled.ts"
 
 // Sending a document by e-mail: with its public link, its PDF, or both.
 
-/** Draws nothing: the PDF is there. */
+/** Job that mails a document. Its PDF exists already, so nothing is drawn. */
 export const mailDocument = jobKind<DocumentMail>({
   ...mailing,
   kind: "documents.mail",
@@ -84,7 +84,7 @@ interface MailFacts {
   readonly document: DocumentRow
   readonly link: DocumentLinkRow | undefined
   readonly token: string
-  /** Where the customer is written to. */
+  /** The customer's e-mail address; undefined if unknown. */
   readonly known: string | undefined
   readonly mode: MailMode
 }
@@ -195,13 +195,16 @@ const answer = { public_link: publicLinkShown, document: Shown.row(() => documen
 interface Facts {
   readonly document: DocumentRow
   readonly link: DocumentLinkRow | undefined
-  /** Chance, which rules do not have. */
+  /** Random token for a new link: rules have no randomness of their own. */
   readonly token: string
 }
 const factsOf = ({ rows: { id: document } }: Input<typeof one>): StoreRead<Facts> =>
   Effect.map(linkOf(document.id), (link) => ({ document, link, token: freshToken() }))
 
-/** Keeps the hash of a PIN, in the transaction of the command that sets it; of a link that is gone nothing. */
+/**
+ * Stores or removes the hash of a link's PIN, in the transaction of the command that changes it; nothing without a
+ * link.
+ */
 const keepPin = Effect.fnUntraced(function* (link: DocumentLinkRow | undefined, pin: string | null | undefined) {
   if (link === undefined || pin === undefined) return
   yield* Store.apply([remove(document_link_pins, link.id)])
@@ -267,7 +270,7 @@ const open = {
   server_only: true,
   produces: "text/html"
 } as const satisfies SharedDraft
-/** Loaded with the first reader. */
+/** The pages' code, loaded on the first request. */
 const pages = Effect.promise(() => import("./pages.ts"))
 
 const showPage = get("/d/{token}", {

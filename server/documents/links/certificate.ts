@@ -1,6 +1,6 @@
 /**
- * The certificate of an acceptance: drawn after the document when it is accepted, stored, and sent to both sides. Safe
- * to repeat: a stored one is not drawn again, and a message is queued once.
+ * The certificate of an acceptance: drawn once the document is accepted, stored, and mailed to both sides. Safe to
+ * repeat: it is drawn and mailed once.
  */
 import { randomUUID } from "node:crypto"
 import { Clock, Effect } from "effect"
@@ -39,7 +39,7 @@ const zoneFor = Effect.fnUntraced(function* ({ document, settings }: Case) {
   return { place, zone: zoneOf(place?.timezone || settingText(settings, "company", "timezone")) }
 })
 
-/** Draws and stores it; null if another process did meanwhile, or the accepting person was erased. */
+/** Draws and stores the certificate; null if another process did meanwhile, or the accepting person was erased. */
 const kept = Effect.fnUntraced(function* (of: Case) {
   const { acceptance, document } = of
   const { document: snapshot } = yield* textOf(document.id)
@@ -122,7 +122,7 @@ const mailBoth = Effect.fnUntraced(function* (of: Case) {
   return both.filter(({ to }) => to !== undefined).length
 })
 
-/** The complete job. */
+/** The job: draws, stores and mails the certificate of an acceptance. */
 export const certify = Effect.fnUntraced(function* (acceptance_id: number) {
   const acceptance = yield* Store.get(document_acceptances, acceptance_id)
   const document = acceptance === undefined ? undefined : yield* Store.get(documents, acceptance.document_id)

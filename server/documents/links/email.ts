@@ -1,4 +1,4 @@
-/** The job that words a mail with a document and hands it to the mail queue. */
+/** The job that writes a mail with a document and queues it. */
 import { Effect } from "effect"
 import { linkWords } from "../../../core/documents/links/words.ts"
 import { type DocumentRow, documents, linkAddress } from "../../../core/documents/schema.ts"
@@ -12,7 +12,7 @@ import { textOf } from "./opened.ts"
 import { type DocumentMail, linkOf } from "./public-links.ts"
 import { withValues } from "../../../core/values/text.ts"
 
-/** As layouts word it; plainly where its source is gone. */
+/** Subject and text of the mail by its layout; a plain default if the document's source is gone. */
 const wordsOf = Effect.fnUntraced(function* (document: DocumentRow, settings: Settings) {
   const { document: snapshot } = yield* textOf(document.id)
   const prepare = yield* preparation

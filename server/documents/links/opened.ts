@@ -1,4 +1,4 @@
-/** Content behind a link's token, and parts of a document's page. */
+/** Resolves a link's token to its document, and reads the parts of the document's page. */
 import { timingSafeEqual } from "node:crypto"
 import { Effect, Result, Stream } from "effect"
 import type { DocumentLinkRow, DocumentRow, DocumentSnapshotRow } from "../../../core/documents/schema.ts"
@@ -20,7 +20,7 @@ const equal = (a: string, b: string): boolean => {
   const [one, other] = [Buffer.from(a), Buffer.from(b)]
   return one.length === other.length && timingSafeEqual(one, other)
 }
-/** Unknown, revoked and voided links get the same answer. */
+/** The document of a token, "expired", or "gone": unknown, revoked and voided links are not told apart. */
 export const openLink = Effect.fnUntraced(function* (token: string, now: string) {
   if (!/^[\w-]{40}$/.test(token)) return "gone" as const
   const link = yield* Store.first(document_links, { token })
@@ -42,7 +42,7 @@ export interface Text {
   readonly row: DocumentSnapshotRow
   readonly document: PrintDocument
 }
-/** Text of the document, as it was drawn. */
+/** The stored content of a document, as it was drawn. Dies if it is missing. */
 export const textOf = Effect.fnUntraced(function* (document_id: number) {
   const [row] = yield* Store.find(document_snapshots, { document_id, mime_type: "application/json" }, { limit: 1 })
   if (row === undefined) return yield* Effect.die(new Error(`document ${document_id} has no text`))
@@ -51,7 +51,7 @@ export const textOf = Effect.fnUntraced(function* (document_id: number) {
   if (Result.isFailure(read)) return yield* Effect.die(new Error(`document ${document_id}: ${read.failure}`))
   return { row, document: read.success } satisfies Text
 })
-/** The pictures it names; one that cannot be read is left out. */
+/** Pictures of the document by SHA-256; unreadable ones are left out. */
 export const picturesFor = Effect.fnUntraced(function* ({ blocks }: PrintDocument) {
   const found = yield* Effect.forEach(picturesOf(blocks), (sha256) =>
     Effect.map(
@@ -62,7 +62,7 @@ export const picturesFor = Effect.fnUntraced(function* ({ blocks }: PrintDocumen
   return new Map(found.flatMap(([sha256, bytes]) => (bytes === undefined ? [] : [[sha256, bytes] as const])))
 })
 
-/** The time zone of a document's dates. */
+/** Time zone for a document's dates: the store's, else the company's. */
 export const zoneFor = Effect.fnUntraced(function* (store_id: number | null, settings: Settings) {
   const place = store_id === null ? undefined : yield* Store.get(stores, store_id)
   return zoneOf(place?.timezone || settingText(settings, "company", "timezone"))

@@ -23,8 +23,7 @@ import { accept, acceptanceOf, forgetTry, type Form, readSmallForm, reserveTry }
 import { type Opened, openLink, picturesFor, textOf, zoneFor } from "./opened.ts"
 import { customerOf, document_link_pins, headerOf, isPin, PublicCall, type PublicCallShape } from "./public-links.ts"
 
-// Cookie after the right PIN: signed, valid for an hour, sent to this one URL only. It ends with the PIN it was given
-// for.
+// Cookie set after the right PIN: signed, valid for an hour, sent to this URL only. A changed PIN invalidates it.
 
 const name = "document_pass"
 const pass_seconds = 3_600
@@ -34,7 +33,7 @@ const macOf = (key: string, link_id: number, pin_hash: string, expires: string):
     .update(`${link_id}\n${pin_hash}\n${expires}`)
     .digest("base64url")
 
-/** `path`: that of the page as the browser knows it. */
+/** Set-Cookie header. `path`: the page's path as the browser sees it. */
 const passCookie = (
   key: string,
   link_id: number,
@@ -69,7 +68,7 @@ const plain_headers = {
   "cross-origin-opener-policy": "same-origin",
   "permissions-policy": "camera=(), geolocation=(), microphone=()"
 }
-/** A page, and the policy that lets it show itself, send its form and nothing else. */
+/** The response with a page, and a policy that allows its own script, styles and form, and nothing else. */
 const pageAnswer = (status: number, page: Page, { headers = {}, nonce }: Extra = {}): Answered => ({
   status,
   content: { type: "text/html; charset=utf-8", text: page.html },
@@ -78,7 +77,7 @@ const pageAnswer = (status: number, page: Page, { headers = {}, nonce }: Extra =
     "content-security-policy": [
       "default-src 'none'",
       `style-src 'sha256-${createHash("sha256").update(page.style).digest("base64")}'`,
-      // Widths of columns; texts are escaped and cannot be one.
+      // Styles within attributes set column widths; escaped texts cannot contain any.
       "style-src-attr 'unsafe-inline'",
       "img-src data:",
       ...(nonce === undefined ? [] : [`script-src 'nonce-${nonce}'`]),
@@ -156,7 +155,7 @@ interface Showing {
   readonly settings: Settings
   readonly cookie: string | undefined
   readonly status?: number
-  /** Result of a form; without one the page shows the form, or that the quotation was accepted. */
+  /** Outcome of a submitted form; if absent, the page shows the form or the acceptance. */
   readonly told?: { readonly refused: string } | { readonly sent: Sent }
 }
 const show = Effect.fnUntraced(function* ({ cookie, opened, settings, status = 200, told }: Showing) {
@@ -210,13 +209,13 @@ const acceptedPart = Effect.fnUntraced(function* (
   } satisfies Shown["part"]
 })
 
-/** A program that asks for PDF and not for a page. */
+/** Format to respond with: the parameter `format`, else "pdf" if only PDF is accepted, else "html". */
 const formatOf = (query: Input["query"], call: PublicCallShape): string => {
   const asked = query.find(([name]) => name === "format")?.[1].toLowerCase()
   const accepts = headerOf(call, "accept").toLowerCase()
   return asked ?? (accepts.includes("application/pdf") && !accepts.includes("text/html") ? "pdf" : "html")
 }
-/** Draws a lost PDF again. If that fails, the answer is as for any lost file. */
+/** Draws a missing PDF again. A failure is logged; the response is then that for any missing file. */
 const thereOrTold = (document: Opened["document"]) =>
   Effect.catchCause(
     Effect.flatMap(
@@ -255,7 +254,7 @@ const entered = Effect.fnUntraced(function* (input: Input, call: PublicCallShape
   return admission.kind === "out" ? admission : ({ kind: "in", opened, cookie: admission.cookie } as const)
 })
 
-/** Content of the form, and its errors. */
+/** Form values to show again, with their errors. */
 const sentIn = (form: Form, language: string) => {
   const words = linkWords(language)
   const given_name = printableLine(form.get("name") ?? "").trim()
@@ -306,7 +305,7 @@ const answerForm = Effect.fnUntraced(function* (
   }
 })
 
-/** `GET /d/{token}`. */
+/** Endpoint `GET /d/{token}`: the document's page, PDF or certificate. */
 export const showPublic = Effect.fnUntraced(function* (input: Input) {
   const call = yield* PublicCall
   const pin = input.query.find(([name]) => name === "pin")?.[1].trim() ?? ""
@@ -320,12 +319,12 @@ const noForm: Answered = {
   content: { type: "text/plain; charset=utf-8", text: "This takes a form.\n" },
   headers: plain_headers
 }
-/** `POST /d/{token}`. */
+/** Endpoint `POST /d/{token}`: submits the PIN or accepts the quotation. */
 export const answerPublic = Effect.fnUntraced(function* (input: Input) {
   const call = yield* PublicCall
   const form = readSmallForm((yield* RawRequest).bytes, headerOf(call, "content-type"))
   if (form === undefined) return noForm
-  // Browsers say where a form was sent from. Forms of other sites are refused.
+  // Refuses forms of other sites, by the header in which browsers state a form's origin.
   if (headerOf(call, "sec-fetch-site") === "cross-site")
     return pageAnswer(403, gonePage(languageFor(headerOf(call, "accept-language"))))
   const entry = yield* entered(input, call, (form.get("pin") ?? "").trim())

@@ -1,4 +1,4 @@
-/** Public links of documents: callers, PINs (scrypt hashes, each with a salt of its own), tokens, mails, recipients. */
+/** Public links of documents: callers, PIN hashes (scrypt with salt), tokens, mail data, recipients. */
 import { Context, Effect, Schema } from "effect"
 import type { Headers } from "../../ports/server-context.ts"
 import { integer, text, timestamp } from "../../../core/kernel/fields/field.ts"
@@ -13,7 +13,7 @@ import { emails } from "../../../core/people/members/schema.ts"
 import { opportunities } from "../../../core/orders/opportunities/tables/opportunities.ts"
 import { purchase_orders } from "../../../core/purchasing/schema.ts"
 
-/** The longest form that is read at a public address, in bytes: a drawn signature is the most of it. */
+/** Maximum size of a form at a public URL, in bytes; most of it is a drawn signature. */
 export const form_bytes_max = 196_608
 
 // Caller of a public link. Endpoints usually do not receive it, as they have a token.
@@ -22,7 +22,7 @@ export interface PublicCallShape {
   readonly headers: Headers
   readonly remote_address: string
 }
-/** The slice provides it to every endpoint below /d. */
+/** Data of the calling request; the slice provides it to every endpoint below /d. */
 export const PublicCall = Context.Reference<PublicCallShape>("flightcase/server/PublicCall", {
   defaultValue: () => {
     throw new Error("this endpoint is not below /d")
@@ -41,7 +41,7 @@ export const document_link_pins = plainTable(
   "link_id",
   {
     link_id: link_id(),
-    /** With its salt and how it was made. */
+    /** Hash of the PIN with its salt and parameters. */
     hash: text({ secret: true, max: 255 })
   },
   { entity: "document_link_pin" }
@@ -75,7 +75,7 @@ export const hashPin = (pin: string): Effect.Effect<string> =>
       (key) => `scrypt.${cost}.${salt.toString("base64url")}.${key.toString("base64url")}`
     )
   })
-/** Takes as long for a wrong PIN as for the right one, and where there is nothing to compare it with. */
+/** Compares a PIN with its hash. Takes equally long for right and wrong PINs, and without a hash. */
 export const isPin = (pin: string, kept: string | undefined): Effect.Effect<boolean> =>
   Effect.suspend(() => {
     const [form, given_cost, salt, key] = (kept ?? "").split(".")
@@ -91,10 +91,10 @@ export const isPin = (pin: string, kept: string | undefined): Effect.Effect<bool
 
 export const linkOf = (document_id: number): StoreRead<DocumentLinkRow | undefined> =>
   Store.first(document_links, { document_id })
-/** 30 bytes are 40 characters. */
+/** A random token of 30 bytes, as 40 characters. */
 export const freshToken = (): string => randomBytes(30).toString("base64url")
 
-// A mail with a document, as its job keeps it.
+// Data of the job that mails a document.
 
 export const documentMail = Schema.Struct({
   /** Id of the message: a repeated request sends a second message. */
@@ -102,7 +102,7 @@ export const documentMail = Schema.Struct({
   document_id: Schema.Int,
   to: Schema.Array(Schema.String),
   cc: Schema.Array(Schema.String),
-  /** Null: as layouts word it. */
+  /** Subject as given; null for the layout's. */
   subject: Schema.NullOr(Schema.String),
   message: Schema.NullOr(Schema.String),
   attach_pdf: Schema.Boolean,
@@ -128,7 +128,7 @@ const memberOf = ({ documentable_id, documentable_type }: DocumentRow): StoreRea
         return (yield* Store.get(purchase_orders, documentable_id))?.supplier_id
     }
   })
-/** Bills go where bills go; everything else to the primary address, else the first. */
+/** The customer's address: for billing documents the billing address; otherwise the primary, else the first. */
 export const customerOf = (document: DocumentRow): StoreRead<string | undefined> =>
   Effect.gen(function* () {
     const member_id = yield* memberOf(document)

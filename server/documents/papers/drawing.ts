@@ -76,7 +76,7 @@ interface Drawing {
   readonly job_id: string
   readonly limit_millis: number
 }
-/** Draws it and records that; false where there was nothing to do any more. */
+/** Draws a document and records the result; false if it was no longer pending. */
 const draw = Effect.fnUntraced(function* (id: number, { job_id, limit_millis }: Drawing) {
   const row = yield* Store.get(documents, id)
   if (row?.status !== "pending") return false
@@ -89,7 +89,7 @@ const draw = Effect.fnUntraced(function* (id: number, { job_id, limit_millis }: 
       documentable_id: row.documentable_id,
       store_id: row.store_id,
       document_number: row.document_number,
-      // An attempt that is repeated draws the same.
+      // Repeated attempts draw the same date.
       now: row.created_at
     },
     yield* runtime.settings
@@ -126,26 +126,26 @@ const draw = Effect.fnUntraced(function* (id: number, { job_id, limit_millis }: 
   )
 })
 
-/** Faults that only a person can fix: in the document, a text, or its source. */
+/** Whether only a person can fix the fault: it is in the document, a text, or its source. */
 const isForGood = (failure: unknown): boolean =>
   (failure instanceof Rejection && failure.kind !== "unavailable") ||
   isUndrawable(failure) ||
   failure instanceof TextInvalid
-/** The database or the store of files does not work: no document could be drawn now. */
+/** Whether the database or file store failed, so that no document can be drawn now. */
 const isOfEverything = (failure: unknown): boolean =>
   failure instanceof SqlError.SqlError || failure instanceof BlobStoreFailure
 const wordsOf = (failure: unknown): string =>
   failure instanceof Rejection ? (Object.values(failure.errors ?? {}).flat()[0] ?? failure.message) : lineOf(failure)
 
 /**
- * Draws a document, or records why it cannot be. `waits`: a failure that may pass is the caller's, who tries again;
- * else it is recorded like any other. The failure of database or store is the caller's in any case.
+ * Draws a document, or records the failure. `waits`: temporary failures are passed to the caller, who retries. Failures
+ * of the database or file store always are.
  */
 export const drawOrFail = Effect.fnUntraced(function* (
   id: number,
   how: { readonly job_id: string; readonly waits: boolean; readonly is_waited_for: boolean }
 ) {
-  // A waiting request is answered within half a minute in any case.
+  // Requests stop waiting after half a minute anyway.
   const limit_millis = how.is_waited_for ? 2 * request_limit_millis : background_limit_millis
   const exit = yield* Effect.exit(draw(id, { job_id: how.job_id, limit_millis }))
   if (Exit.isSuccess(exit)) return

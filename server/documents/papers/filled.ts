@@ -1,4 +1,4 @@
-/** Documents with the texts that layouts give them, filled; and the mails that carry them. */
+/** Documents and their mails with the layouts' texts filled in. */
 import { Context, Effect, Stream } from "effect"
 import type { DocumentSource, PreparedDocument } from "../../../core/documents/content/invoices.ts"
 import { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
@@ -14,7 +14,7 @@ import { later } from "../../../core/kernel/fields/later.ts"
 
 // Billing documents as PDF: drawn on request, never stored.
 
-/** Pictures in a document. An unreadable logo is left out, as the document matters more. */
+/** Pictures of a document by hash. An unreadable logo is left out, as the document matters more. */
 const picturesFor = Effect.fnUntraced(function* (document: PrintDocument) {
   const { blobs } = yield* serverContext
   const pictures = new Map<string, Uint8Array>()
@@ -44,7 +44,7 @@ const withoutPictures = (document: PrintDocument, kept: ReadonlyMap<string, unkn
   )
 })
 
-/** The PDF, with its sources, without unavailable pictures. */
+/** The PDF and the sources it was drawn from, without pictures that are unavailable. */
 export const drawn = Effect.fnUntraced(function* (
   document: PrintDocument,
   options: Pick<DrawOptions, "limit_millis" | "carried_xml"> = {}
@@ -65,14 +65,14 @@ export const drawn = Effect.fnUntraced(function* (
   )
 })
 
-/** Whether only another document would be drawn: this one is not tried again. */
+/** Whether the document itself cannot be drawn, so that retrying is useless. */
 export const isUndrawable = (failure: unknown): boolean =>
   typeof failure === "object" &&
   failure !== null &&
   "_tag" in failure &&
   (failure._tag === "Undrawable" || failure._tag === "DrawingTooLong")
 
-/** Failures of drawing as answers. */
+/** Converts a drawing failure to a rejection: 503 if temporary, else 422. */
 export const drawingRefused = (
   failure: Undrawable | DrawingTooLong | DrawingUnavailable
 ): Effect.Effect<never, Failure> =>
@@ -80,9 +80,9 @@ export const drawingRefused = (
     ? Effect.fail(new Rejection({ kind: "unavailable", message: failure.message, headers: { "retry-after": "30" } }))
     : Effect.fail(invalidField("document", `It cannot be drawn: ${failure.message}`))
 
-// Replacement for preparing documents in tests.
+// Prepares documents' content; replaceable in tests.
 
-/** Content of documents, by type: loaded with the first drawing. */
+/** Module that prepares documents' content, loaded with the first drawing. */
 export const contents = later(() => import("../../../core/documents/content/prepare.ts"))
 
 export type Prepare = Effect.Success<typeof contents>["prepareDocument"]
@@ -114,13 +114,13 @@ const filledTexts = Effect.fnUntraced(function* (renderer: Pick<Renderer, "texts
   )
 })
 
-/** The document as blocks, with its texts. */
+/** The document as blocks, with its texts filled in. */
 export const filledDocument = Effect.fnUntraced(function* (prepared: PreparedDocument) {
   const { renderer } = yield* serverContext
   return prepared.compose(yield* filledTexts(renderer, prepared.fragments, prepared.data)) satisfies PrintDocument
 })
 
-/** Subject and text of the mail that carries it. */
+/** Subject and text of the document's mail, filled in. */
 export const filledMail = Effect.fnUntraced(function* ({ data, mail }: PreparedDocument) {
   const { renderer } = yield* serverContext
   const fragments = Object.fromEntries(Object.entries(mail?.fragments ?? {}).filter(([, text]) => text.trim() !== ""))
@@ -133,15 +133,15 @@ export const filledMail = Effect.fnUntraced(function* ({ data, mail }: PreparedD
 
 // Jobs that mail a document.
 
-/** How often and how fast they are tried. */
+/** Retry policy of jobs that mail a document. */
 export const mailing = { attempts_max: 8, waits_seconds: [5, 60, 300, 1_800, 7_200], at_a_time: 1 } as const
 
-/** `sender_user_id`: 0 where no person sends it. */
+/** A mail to which subject and text are added. `sender_user_id`: 0 if no user sends it. */
 type DocumentDraft = Omit<MailDraft, "sender_user_id"> & { readonly sender_user_id: number }
 export const senderOf = ({ sender_user_id }: Pick<DocumentDraft, "sender_user_id">): number | null =>
   sender_user_id === 0 ? null : sender_user_id
 
-/** Faults that only a person can mend end the job: the document, an address, what the settings say. */
+/** Gives up the job on faults that only a user can fix: in the document, an address or the settings. */
 const endedByFaults = <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E | GivenUp, R> =>
   Effect.mapError(work, (failure) => {
     if (isUndrawable(failure))
@@ -156,7 +156,7 @@ export const queueDocumentMail = Effect.fnUntraced(function* (draft: DocumentDra
   return { mail_job_id: queued.job_id }
 }, endedByFaults)
 
-/** Draws a document and queues the mail with it. One that cannot be drawn is not mailed without it. */
+/** Draws a document and queues the mail with it; nothing is mailed if it cannot be drawn. */
 export const mailDocument = Effect.fnUntraced(function* <E>(
   source: DocumentSource,
   gone: string,

@@ -1,6 +1,6 @@
 /**
- * The files a document was drawn from, and its PDF drawn again from them: the same bytes, whatever happened to the
- * source, the branding or the logo (rules/billing 3).
+ * Stores the content a document was drawn from, and draws its PDF again from it: the same bytes, even if the source,
+ * branding or logo changed since (rules/billing 3).
  */
 import { createHash, randomUUID } from "node:crypto"
 import { Data, Effect, Result, Stream } from "effect"
@@ -12,14 +12,14 @@ import { keepContent } from "../../files/keep.ts"
 import { Undrawable } from "../../print/renderer.ts"
 import { serverContext } from "../../ports/server-context.ts"
 
-/** The content of a document can neither be read nor be made again. */
+/** The document's PDF is missing and cannot be drawn again. */
 class DocumentLost extends Data.TaggedError("DocumentLost")<{ readonly message: string }> {}
 
 const tree_type = "application/json"
-/** Longer than any document within its limits. */
+/** Maximum size of a stored file, larger than any document within its limits. */
 const bytes_max = 256 * 1_024 * 1_024
 
-/** Draws the tree as read back from storage, so that drawing it again starts from the same data. */
+/** Decodes a stored document. New documents are drawn from this, too, so that drawing again starts from equal data. */
 export const readTree = (text: string): Effect.Effect<PrintDocument, Undrawable> =>
   Effect.suspend(() => {
     const parsed: unknown = JSON.parse(text)
@@ -39,7 +39,7 @@ const kept = (blob: StoredBlob, file_name: string, mime_type: string): Kept => (
 })
 export const keepBytes = (bytes: Uint8Array) => keepContent(Stream.succeed(bytes), bytes_max)
 
-/** Keeps the tree and its pictures, and gives the columns of their rows. */
+/** Stores the document's content and its pictures, and returns the columns of their rows. */
 export const keepSnapshot = Effect.fnUntraced(function* (
   file_name: string,
   tree: string,
@@ -76,7 +76,10 @@ export const drawnAgain = Effect.fnUntraced(function* (document_id: number) {
 })
 
 type WithPdf = Pick<DocumentRow, "id" | "sha256">
-/** The PDF of a document: the stored one, else drawn again and stored. A result with other bytes is rejected. */
+/**
+ * The PDF of a document: the stored one, else drawn again and stored. Fails with DocumentLost if the bytes would
+ * differ.
+ */
 export const documentPdf = Effect.fnUntraced(function* ({ id, sha256 }: WithPdf) {
   if (sha256 === null) return yield* new DocumentLost({ message: "This document was not drawn yet." })
   return yield* contentOf(sha256).pipe(
@@ -92,7 +95,7 @@ export const documentPdf = Effect.fnUntraced(function* ({ id, sha256 }: WithPdf)
     )
   )
 })
-/** Sees to it that the PDF is there to be read. */
+/** Makes sure that the PDF is stored: draws it again if it is missing. */
 export const pdfThere = Effect.fnUntraced(function* (row: WithPdf) {
   const { blobs } = yield* serverContext
   if (row.sha256 !== null && !(yield* blobs.has(row.sha256))) yield* documentPdf(row)

@@ -1,6 +1,6 @@
 /**
- * Records calls and deliveries without delaying them: they are kept in memory and written in batches, soon after. A
- * killed server loses unwritten records, of the last second at most.
+ * Records calls and deliveries without delaying them: kept in memory and written in batches soon after. A killed server
+ * loses records of the last second at most.
  */
 import { Effect, Queue, type Scope, Semaphore } from "effect"
 import { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
@@ -20,10 +20,10 @@ import type { AttemptTold } from "../../delivery/webhooks/sending.ts"
 /** Adds units to the counters of their tokens in a month (`2026-11`), in the caller's transaction. */
 type AddMonthUnits = (units: ReadonlyMap<number, number>, month: string) => Effect.Effect<void, Failure, Store>
 
-/** Records written together, once. */
+/** Records written together by one transaction. */
 interface Batch {
   readonly metered: ReadonlyArray<Metered>
-  /** Id of its first row once attempted: reveals whether a commit with a lost response took place. */
+  /** Id of its first row once attempted: shows whether a commit whose response was lost took place. */
   first_id: number | undefined
 }
 
@@ -40,7 +40,7 @@ const textOf = (rows: number): string => {
     insert_bound.set(rows, (text = `${insert_logs}values ${Array.from({ length: rows }, () => one_row).join(", ")}`))
   return text
 }
-/** In the order of the columns. Written out: going by their names takes longer than SQLite takes to insert them. */
+/** Appends a row's values in column order. Written out, as lookups by name take longer than SQLite's insert. */
 const pushValues = (values: Array<unknown>, row: RequestLogRow): void => {
   values.push(
     row.id,
@@ -68,7 +68,7 @@ const pushValues = (values: Array<unknown>, row: RequestLogRow): void => {
 }
 const rows_bound_max = 128
 const rows_sent_max = 2_000
-/** Inserts like the store, without its lookups for each value, as these rows are our own. */
+/** Inserts rows without the store's lookups for each value, as these rows are built here. */
 const insertLogs = Effect.fnUntraced(function* (store: StoreShape, rows: ReadonlyArray<RequestLogRow>) {
   if (store.dialect === "pg") {
     for (const some of chunked(rows, rows_sent_max)) yield* store.run(insert_recordset, [JSON.stringify(some)])
@@ -124,8 +124,8 @@ const write = (batch: Batch, addMonthUnits: AddMonthUnits | undefined) =>
   })
 
 /**
- * Writes a batch, completely or not at all. On SQLite a power cut may lose the last seconds, as no request waits for
- * the disk here; commits of a killed server stay.
+ * Writes a batch, completely or not at all. On SQLite the commit does not wait for the disk, so a power cut may lose
+ * the last seconds; a killed server loses nothing committed.
  */
 const writeBatch = (
   batch: Batch,
@@ -138,13 +138,16 @@ const writeBatch = (
 // Metered calls not yet written, in order of arrival; limited in number.
 
 interface Buffer {
-  /** False where there was no room. */
+  /** Adds a record; false if the buffer is full. */
   readonly add: (metered: Metered) => boolean
-  /** The batch to be written next, the same one until it is `done`. */
+  /** The batch to write next, the same one until `done` is called. */
   readonly next: () => Batch | undefined
-  /** The batch that is next is written. */
+  /** Removes the written batch. */
   readonly done: () => void
-  /** Rejected for its content: the row at fault is found by bisection, so that it does not block the others. */
+  /**
+   * Call if the batch was rejected for its content: it is bisected until the faulty row is found, so that others are
+   * written.
+   */
   readonly refused: () => void
   readonly change: (to: (metered: Metered) => Metered) => void
   readonly waiting: () => number
@@ -195,18 +198,18 @@ export const makeBuffer = (batch_rows: number, rows_max: number): Buffer => {
 
 interface MeterOptions {
   readonly addMonthUnits?: AddMonthUnits
-  /** How long a call waits to be written at most, while the database takes it. */
+  /** Longest delay of a record while the database is available. */
   readonly flush_millis?: number
-  /** Rows of one transaction; as many that wait are written at once. */
+  /** Rows per transaction; that many waiting rows are written at once. */
   readonly batch_rows?: number
   /** Rows in memory while the database is unavailable; further ones are dropped and counted. */
   readonly rows_max?: number
 }
 export interface Meter {
-  /** Never fails and never waits. */
+  /** Records an answered call. Never fails and never waits. */
   readonly answered: (call: AnsweredServerCall) => void
   readonly attempted: (told: AttemptTold) => Effect.Effect<void>
-  /** Writes all waiting records for the next read; if the database is unavailable they keep waiting. */
+  /** Writes all waiting records, so that the next read sees them; if the database is unavailable they keep waiting. */
   readonly flushed: Effect.Effect<void, never, Store | CommandRuntime>
   /** Removes the addresses of these users from unwritten records. */
   readonly forget: (user_ids: ReadonlySet<number>) => void
@@ -236,7 +239,7 @@ export const makeMeter = ({
     if (waiting === 1) Queue.offerUnsafe(woken, undefined)
     if (waiting === batch_rows) Queue.offerUnsafe(filled, undefined)
   }
-  /** Writes the records present at its start; later ones are for the next run. */
+  /** Writes the records present at its start. */
   const writeAll = Effect.gen(function* () {
     for (let left = buffer.waiting(); left > 0;) {
       const batch = buffer.next()
@@ -327,13 +330,16 @@ const measuredOf = (waiting: number, written: number, dropped: number): Readonly
   }
 ]
 
-/** Whether the rows themselves are at fault; after any other error the same rows may be accepted later. */
+/** Whether the rows caused the failure; after any other error the same rows may be accepted later. */
 const blamesRows = (failure: Failure): boolean => {
   if (!(failure instanceof SqlError.SqlError)) return true
   const { _tag, cause } = failure.reason
   return _tag === "ConstraintError" || _tag === "UniqueViolation" || cause instanceof TypeError || isOfData(cause)
 }
-/** SQLSTATE 22 (data) and 54 (more than fits in an index); SQLite: too big, a constraint, another type. */
+/**
+ * Whether a database error is about data: SQLSTATE 22 and 54 (index entry too large); on SQLite too big, constraint and
+ * type errors.
+ */
 const isOfData = (cause: unknown): boolean => {
   if (!(cause instanceof Error)) return false
   if ("errcode" in cause && typeof cause.errcode === "number") return [18, 19, 20].includes(cause.errcode & 255)

@@ -18,7 +18,10 @@ export const address_forms = {
 } as const
 export type AddressForm = keyof typeof address_forms
 
-/** `192.0.2.7` → `192.0.2.0`, `2001:db8:1:2::7` → `2001:db8:1::`; this machine's own address stays as it is. */
+/**
+ * A client address in its recorded form: `192.0.2.7` → `192.0.2.0`, `2001:db8:1:2::7` → `2001:db8:1::`; loopback
+ * addresses stay.
+ */
 export const shownAddress = (address: string, form: AddressForm): string | null => {
   if (form === "none" || address === "") return null
   const plain = address.replace(/%.*$/, "").toLowerCase()
@@ -27,7 +30,7 @@ export const shownAddress = (address: string, form: AddressForm): string | null 
   if (form === "full" || inner === "::1" || inner.startsWith("127.")) return inner
   return isIPv4(inner) ? inner.replace(/\d+$/, "0") : networkOfIPv6(inner)
 }
-/** The first 48 bits: the usual network of a household or an office. */
+/** The first 48 bits of an IPv6 address, usually the network of a household or an office. */
 const networkOfIPv6 = (address: string): string => {
   const [head = "", tail] = address.split("::")
   const groups = head === "" ? [] : head.split(":")
@@ -58,7 +61,7 @@ export const request_logs = plainTable(
   {
     id: id(),
     channel: choice(metering_channels),
-    /** The same for rare channels only, for a separate index; null for calls. */
+    /** `channel` for channels other than calls, which are rare, for a separate index; null for calls. */
     webhook_channel: choice(metering_channels, { nullable: true, hidden: true }),
     request_id: text({ max: 64, describe: "X-Request-Id of the call; for sent webhooks the event's id" }),
     method: text({ max: 20 }),
@@ -102,7 +105,7 @@ export const request_logs = plainTable(
 )
 export type RequestLogRow = RowOf<typeof request_logs>
 
-/** Hourly sums of logs. Absent dimensions are 0 or an empty text, as nothing equals null in an index. */
+/** Hourly sums of logs. Absent dimensions are 0 or "", as null never equals null in an index. */
 export const usage_hours = plainTable(
   "usage_hours",
   "id",
@@ -130,30 +133,30 @@ export const usage_hours = plainTable(
   }
 )
 
-/** One call or delivery before it is written. */
+/** A call or delivery that is not written yet. */
 export interface Metered extends Omit<AnsweredServerCall, "target" | "status"> {
-  /** Undefined: a call. */
+  /** Channel of the record; a call if undefined. */
   readonly channel?: MeteringChannel
   readonly status: number | null
 }
 const channelOf = ({ channel }: Metered): MeteringChannel => channel ?? "api"
 
-/** The route by which webhooks that were sent are counted; there is no endpoint of this name. */
+/** Route under which sent webhooks are counted; no endpoint has this name. */
 export const sent_route = "webhooks.send"
 export const sent_label = "POST to subscribers"
 const receiving_route = "inbound_sources.receive"
 
 /**
- * An answered call, with its channel. An inbound webhook counts on its channel and not as a call; undefined if its
- * signature was invalid, as requests of strangers are not usage.
+ * The record of an answered call. Inbound webhooks count on their own channel; undefined if the signature was invalid,
+ * as strangers' requests are not usage.
  */
 export const answeredOf = (call: AnsweredServerCall): Metered | undefined => {
   if (call.endpoint !== receiving_route) return call
   if (!signed_statuses.includes(call.status)) return undefined
-  // The name of a source that exists.
+  // Only the names of existing sources reach this line.
   return { ...call, channel: "webhook_received", metering_weight: 1, uri: call.target.replace(/[?#].*$/s, "") }
 }
-/** Taken, and signed but nothing that can be taken. */
+/** Statuses of inbound webhooks with a valid signature: accepted, or rejected for their content. */
 const signed_statuses: ReadonlyArray<number> = [202, 422]
 
 /** The first attempt to deliver an event to a webhook; undefined for other attempts, tests and replays. */
@@ -180,7 +183,9 @@ export const sentOf = (told: AttemptTold): Metered | undefined => {
   }
 }
 
-/** A webhook counts whatever its receiver answered; calls that this server failed cost nothing. */
+/**
+ * Units of a record: for a webhook whatever its receiver answered; 0 for calls that failed through the server's fault.
+ */
 const unitsOfRow = ({ channel, metering_weight, status }: Metered): number =>
   channel === "webhook_sent" ? metering_weight : unitsOf(metering_weight, status ?? 0)
 
@@ -190,7 +195,7 @@ interface Route {
 }
 const routes = new Map<string, Route>()
 const nowhere: Route = { resource: null, operation: null }
-/** Names come from the catalogue: there are as many as endpoints. */
+/** Dimensions of an endpoint, cached by name: there are as many as endpoints. */
 const routeOf = (name: string | null): Route => {
   if (name === null) return nowhere
   let route = routes.get(name)
@@ -199,19 +204,19 @@ const routeOf = (name: string | null): Route => {
   return route
 }
 
-/** As any database takes it. */
+/** Text shortened and cleaned so that either database accepts it. */
 const fitting = (text: string, max: number): string => {
   const short = text.length > max ? text.slice(0, max) : text
   return short.isWellFormed() && !short.includes("\0") ? short : short.replaceAll("\0", "").toWellFormed()
 }
 
-/** Rows of these records, with given ids. `form`: the recorded form of addresses. */
+/** Log rows of these records, with the given ids. `form`: how client addresses are recorded. */
 export const logRows = (
   metered: ReadonlyArray<Metered>,
   ids: ReadonlyArray<number>,
   form: AddressForm
 ): ReadonlyArray<RequestLogRow> => {
-  // A batch has few addresses.
+  // Cached, as a batch has few distinct addresses.
   const addresses = new Map<string, string | null>()
   const addressOf = (address: string): string | null => {
     let shown = addresses.get(address)
@@ -258,14 +263,14 @@ interface HourSum {
   request_count: number
   weighted_units: number
 }
-/** Sums of an hour by dimension, looked up without building a text for each call. */
+/** Sums of an hour by dimension, in nested maps: faster than building a text key for each call. */
 type Sums = Map<number, Map<string, Map<number, HourSum>>>
 const inner = <K, A>(map: Map<K, A>, key: K, make: () => A): A => {
   let found = map.get(key)
   if (found === undefined) map.set(key, (found = make()))
   return found
 }
-/** In one order everywhere, so that two servers that add to the same sums cannot wait for each other. */
+/** Hourly sums of these records, in a fixed order, so that servers adding to the same sums cannot deadlock. */
 export const hourSums = (metered: ReadonlyArray<Metered>): ReadonlyArray<HourSum> => {
   const by_channel = new Map<MeteringChannel, Map<number, Sums>>()
   const found: Array<HourSum> = []
@@ -304,7 +309,7 @@ const inOrder = (a: HourSum, b: HourSum): number =>
   a.status_code - b.status_code
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
-/** Units of these sums by their month (`2026-11`) and token. */
+/** Units of these sums by month (`2026-11`) and token id. */
 export const monthSums = (sums: ReadonlyArray<HourSum>): ReadonlyMap<string, ReadonlyMap<number, number>> => {
   const months = new Map<string, Map<number, number>>()
   for (const { hour, personal_access_token_id: token_id, weighted_units } of sums) {
@@ -312,6 +317,6 @@ export const monthSums = (sums: ReadonlyArray<HourSum>): ReadonlyMap<string, Rea
     const units = inner(months, monthOf(hour * hour_millis), () => new Map<number, number>())
     units.set(token_id, (units.get(token_id) ?? 0) + weighted_units)
   }
-  // Sums are in the order of their hours.
+  // Sums are ordered by hour.
   return months
 }

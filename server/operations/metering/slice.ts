@@ -1,4 +1,4 @@
-/** Metering: which calls were made, by whom and their weight; sums, logs and retention. */
+/** Metering: which calls were made, by whom, and at what weight; hourly sums, logs and their retention. */
 import { Clock, Effect, Schema } from "effect"
 import type { StoredEvent } from "../../../core/kernel/events/event-type.ts"
 import { type Failure, Store } from "../../../core/kernel/store/store.ts"
@@ -19,7 +19,7 @@ import { dropMonthsBefore, monthOf } from "../../http/limit-month.ts"
 import type { ServerSlice } from "../../ports/server-slice.ts"
 import { exportEndpoint, exportUsage, usageEndpoint } from "./usage-api.ts"
 
-// When a person is erased, their logs name neither their address nor their device any more.
+// Removes an erased person's addresses and devices from their logs.
 
 const emptyLogs = (user_ids: ReadonlyArray<number>): Effect.Effect<void, Failure, Store> =>
   Effect.gen(function* () {
@@ -29,7 +29,7 @@ const emptyLogs = (user_ids: ReadonlyArray<number>): Effect.Effect<void, Failure
       and (ip_address is not null or user_agent is not null)`
   })
 
-/** Records that other servers, and calls in progress, had not yet written when the person was erased. */
+/** Job for records that other servers or calls in progress had not written yet when the person was erased. */
 const emptyLateLogs = jobKind({
   kind: "metering.erasure",
   meaning: "removes an erased person's addresses from calls recorded since",
@@ -70,8 +70,8 @@ const logResource = resource({
 })
 
 /**
- * `created_at` is newest first, other columns ascending; a minus reverses either. Ties are in order of arrival, or
- * reversed with it.
+ * Sort order of the request: `created_at` is newest first by default, other columns ascending; a minus reverses. Ties
+ * are in order of arrival.
  */
 const orderOf = (query: Query): ReadonlyArray<string> | undefined => {
   const asked = sortOf(query, sorted_by)
@@ -83,10 +83,7 @@ const orderOf = (query: Query): ReadonlyArray<string> | undefined => {
 const sorted_by = { aliases: {}, sorts: logResource.sorts }
 const isSort = (name: string): boolean => name === "sort" || name.startsWith("sort[") || name.startsWith("q[s]")
 
-/**
- * Rare channels have a separate index, over a column that is null elsewhere; it replaces the condition, so that
- * counting reads only that index.
- */
+/** Replaces a condition on a rare channel by one on `webhook_channel`, whose index has rows of those channels only. */
 const rareOf = (query: Query): { readonly query: Query; readonly where?: Where } => {
   const asked = conditionsOf(query).find(({ name }) => name === "channel")
   const channel = asked?.predicate === "eq" ? asked.values.at(-1)?.trim() : undefined
@@ -125,7 +122,7 @@ const logsEndpoint = (meter: Meter) =>
 // Logs and sums are kept as long as the settings say, and deleted in small batches, so that they block others only
 // briefly.
 
-/** Deletes records older than the settings keep. Logs go by whole hours, so that no hour is partial. */
+/** Deletes records older than the configured retention; logs by whole hours, so that no hour is partial. */
 export const dropOld = Effect.gen(function* () {
   const settings = yield* (yield* CommandRuntime).settings
   const now = yield* Clock.currentTimeMillis

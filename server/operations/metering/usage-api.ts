@@ -20,7 +20,7 @@ import { jobKind, jobOffer, serverContext } from "../../ports/server-context.ts"
 import type { Meter } from "./meter.ts"
 import type { FieldErrors } from "../../../core/kernel/fields/rejection.ts"
 
-// Resolves the requested calls and hours of a usage query. Pure.
+// Resolves the window of a usage query. Pure.
 
 const windows = {
   "24h": "The last 24 hours",
@@ -34,15 +34,15 @@ const rolling_millis = { "24h": day_millis, "7d": 7 * day_millis, "30d": 30 * da
 
 interface UsageWindow {
   readonly preset: WindowPreset
-  /** Instants of rolling windows, the days of a custom one. */
+  /** First and last day of a custom window, or instants of a rolling one. */
   readonly from: string
   readonly to: string
-  /** Milliseconds since 1970; `end_millis` is no part of it. */
+  /** Milliseconds since 1970; `end_millis` is exclusive. */
   readonly begin_millis: number
   readonly end_millis: number
 }
 
-/** Errors of a custom window's dates. */
+/** Errors by field for the dates of a custom window. */
 const windowErrors = ({ from, to, window }: JsonObject): FieldErrors => {
   const errors: { [field: string]: ReadonlyArray<string> } = {}
   if (window === "custom") {
@@ -54,7 +54,7 @@ const windowErrors = ({ from, to, window }: JsonObject): FieldErrors => {
   return errors
 }
 
-/** Days are full UTC days; other windows end now. */
+/** The window of a query: complete UTC days for a custom one; others end now. */
 export const windowOf = (
   preset: WindowPreset,
   { from, to }: { readonly from?: string | undefined; readonly to?: string | undefined },
@@ -71,22 +71,22 @@ export const windowOf = (
     from: instantOf(begin_millis),
     to: instantOf(now_millis),
     begin_millis,
-    // Includes calls within this millisecond.
+    // Exclusive, so that calls in this millisecond count.
     end_millis: now_millis + 1
   }
 }
 
-/** A window in terms of its sums: full hours, and the partial first hour, which is read from the logs. */
+/** A window as full hours, read from sums, and a partial first hour, read from logs. */
 interface Hours {
-  /** Hours since 1970; `end` is no part of them. */
+  /** Hours since 1970; `end` is exclusive. */
   readonly first: number
   readonly end: number
-  /** The part of the hour before `first`, in milliseconds; undefined where the window begins with an hour. */
+  /** Part of the hour before `first`, in milliseconds; undefined if the window begins on the hour. */
   readonly part: { readonly from_millis: number; readonly to_millis: number } | undefined
 }
 /**
- * `logs_from_millis`: since when logs are kept. Where those of the first hour are gone, all of that hour counts. The
- * hour it ends in has no calls beyond its end but where clocks differ.
+ * Splits a window into hours. The first hour counts in full if its logs were deleted (before `logs_from_millis`). Its
+ * last hour is the current one, so it needs no split.
  */
 const hoursOf = ({ begin_millis, end_millis }: UsageWindow, logs_from_millis: number): Hours => {
   const end = Math.ceil(end_millis / hour_millis)
@@ -124,10 +124,10 @@ interface Usage {
   readonly totals: { readonly request_count: number; readonly weighted_units: number }
 }
 
-/** `none` where the call has no such dimension. */
+/** Value of a dimension that a call does not have. */
 const none = "none"
 
-/** Grouping by dimension, of sums and of logs. `day` of logs is fixed, as they are of one hour. */
+/** SQL for each dimension, in sums and in logs. `day` of logs is constant, as they are of one hour. */
 const grouped: { readonly [D in Dimension]: { readonly sums: string; readonly logs: string } } = {
   token: { sums: "personal_access_token_id", logs: "coalesce(personal_access_token_id, 0)" },
   endpoint: { sums: "route_name", logs: "coalesce(route_name, '')" },
@@ -169,14 +169,14 @@ const sumsOf = Effect.fnUntraced(function* (asked: UsageAsked, logs_from_millis:
   return [...found, ...more]
 })
 
-/** In the order of section 16. */
+/** Sort order of rows by dimension, as in section 16. */
 const inOrder = (dimension: Dimension) => (a: UsageRow, b: UsageRow) =>
   dimension === "day"
     ? compare(a.key, b.key)
     : b.weighted_units - a.weighted_units || b.request_count - a.request_count || compare(a.key, b.key)
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
-/** As of the instant its window says. */
+/** Usage in a window, up to its end. */
 export const usageOf = Effect.fnUntraced(function* (
   asked: UsageAsked,
   now_millis: number
@@ -224,14 +224,14 @@ const labelsOf = (
       return Effect.succeed(new Map())
   }
 }
-/** `purchase_orders` → `Purchase Orders`. */
+/** Title of an endpoint group: `purchase_orders` → `Purchase Orders`. */
 const titleCase = (name: string): string =>
   name
     .split(/[_.]/)
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
     .join(" ")
 
-/** Names of tokens by their id; those taken away keep the last they had. */
+/** Names of tokens by id; for deleted tokens the last name. */
 const tokenNames = Effect.fnUntraced(function* (ids: ReadonlyArray<number>) {
   const store = yield* Store
   const { sql } = store
@@ -248,7 +248,7 @@ const tokenNames = Effect.fnUntraced(function* (ids: ReadonlyArray<number>) {
   return names
 })
 
-// Usage as a file that spreadsheets open.
+// Usage as a CSV file for spreadsheets.
 
 export const csvOf = (rows: ReadonlyArray<UsageRow>): string => {
   const cells = cellsFor(false)
@@ -331,7 +331,7 @@ export const usageEndpoint = (meter: Meter) =>
 
 const nullable = Schema.NullOr(Schema.String)
 const kept_millis = 3_600_000
-/** Writes the export with the parameters of its request. */
+/** Job that writes an export with the parameters of its request. */
 export const exportUsage = jobKind({
   kind: "usage.export",
   meaning: "writes usage as CSV",
@@ -364,7 +364,7 @@ export const exportUsage = jobKind({
         kept_millis
       })
       const { file_url } = yield* CommandRuntime
-      // The address holds as long as the file.
+      // Valid as long as the file exists.
       return { download_url: file_url?.(uuid, instantOf(yield* Clock.currentTimeMillis)) ?? null }
     })
 })

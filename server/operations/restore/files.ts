@@ -28,7 +28,7 @@ import { fileTables, isCurrent } from "../../files/collect.ts"
 import { blobs } from "../../files/downloads.ts"
 import { answerOfFile, file_headers } from "../../files/serve.ts"
 
-// Tables of a journal that is being imported: kept apart, on the server alone, until it is complete.
+// Tables of a journal being imported: separate from the journal, on the server only, until it is complete.
 
 const count = integer({ min: 0, max: Number.MAX_SAFE_INTEGER })
 
@@ -67,7 +67,7 @@ export const restored_events = plainTable(
 const makeManifestSchema = () => {
   const counters = Schema.Record(Schema.String, Schema.Int)
   return Schema.Struct({
-    /** The last position the journal gave. */
+    /** Last position in the journal. */
     position: Schema.Int,
     /** Number of events in the journal; fewer than `position` if transactions were rolled back. */
     events: Schema.Int,
@@ -76,15 +76,15 @@ const makeManifestSchema = () => {
       Schema.Struct({
         name: Schema.String,
         rows: Schema.Int,
-        /** SHA-256 in hex over the rows in the order of their keys. */
+        /** SHA-256 in hex over the rows in key order. */
         checksum: Schema.String,
-        /** The columns in the checksum; a later release may have more. Exports of earlier releases do not say. */
+        /** Columns covered by the checksum, as later releases may have more; absent in exports of earlier releases. */
         columns: Schema.optional(Schema.Array(Schema.String))
       })
     ),
-    /** The next id of each table: ids are never reused. */
+    /** Next id of each table, as ids are never reused. */
     ids: counters,
-    /** The next number of each document sequence. */
+    /** Next number of each document sequence. */
     numbers: counters
   })
 }
@@ -93,13 +93,13 @@ export type Manifest = ReturnType<typeof makeManifestSchema>["Type"]
 type TableChecksum = Manifest["tables"][number]
 
 let decodeManifest: ((stored: unknown) => Manifest) | undefined
-/** The stored manifest of an import. Throws where the row is damaged. */
+/** The stored manifest of an import. Throws if the row is damaged. */
 export const manifestOf = ({ manifest }: Pick<RestoreRow, "manifest">): Manifest =>
   (decodeManifest ??= Schema.decodeUnknownSync(makeManifestSchema()))(manifest)
 
-// Checksums of this server's tables, with its counters: an export carries them and an import is compared with them.
+// Checksums of this server's tables and its counters: exports contain them, and imports are compared with them.
 
-/** Rows in the order of their keys, as canonical JSON: the same on either engine. One pass; memory for one page. */
+/** Checksum over a table's rows in key order, as canonical JSON: equal on both engines. Holds one page in memory. */
 const checksumOf = Effect.fnUntraced(function* (
   table: Table,
   names: ReadonlyArray<string>
@@ -121,13 +121,13 @@ const columnsOf = (table: Table): ReadonlyArray<string> => Object.keys(table.col
 const tableChecksums = (catalogue: Catalogue): Effect.Effect<ReadonlyArray<TableChecksum>, Failure, Store> =>
   Effect.forEach(catalogue.tables, (table) => checksumOf(table, columnsOf(table)))
 
-/** Columns added while exports did not yet name the columns in their checksums. */
+/** Columns added by releases whose exports did not name the columns of their checksums. */
 export const changed_meanwhile: { readonly [table: string]: ReadonlyArray<string> } = {
   custom_fields: ["is_personal"],
   opportunity_items: ["first_made_at"],
   opportunities: ["kept_rule_ids"]
 }
-/** Checksums over the columns that the export took, which may be of an earlier release with fewer columns. */
+/** Checksums over the columns of an export, which may be of an earlier release with fewer columns. */
 const checksumsAsExported = (
   catalogue: Catalogue,
   exported: ReadonlyMap<string, TableChecksum>
@@ -140,7 +140,7 @@ const checksumsAsExported = (
     )
   )
 
-/** Manifest of this server. Run it inside one transaction, so that all of it is of one position. */
+/** Manifest of this server. Must run in one transaction, so that all of it is of one position. */
 export const ownManifest = Effect.fnUntraced(function* (catalogue: Catalogue): Store.Reads<Manifest> {
   const store = yield* Store
   const position = yield* lastPosition(store)
@@ -221,10 +221,10 @@ export const applyRestore = Effect.fnUntraced(function* (
 })
 
 const per_page_max = 1_000
-/** Larger than anything that is uploaded: documents may be kept that were made here. */
+/** Larger than any upload limit, as documents created on the server may be larger than uploads. */
 const file_bytes_max = 4 * 1_024 ** 3
 
-/** Hashes that rows of the journal's tables name, as a table of SQL. */
+/** SQL subquery of the hashes that rows of the journal's tables reference; undefined without such tables. */
 const namedFiles = (catalogue: Catalogue): string | undefined => {
   const parts = fileTables({ tables: catalogue.tables, server_tables: [] }).map(
     ({ table, file }) =>
@@ -291,7 +291,7 @@ const takeFile = (owned: Draft, ownerOnly: OwnerOnly) =>
         const sha256 = params["sha256"] ?? ""
         const row = isSha256(sha256) ? yield* Store.get(blobs, sha256) : undefined
         if (row === undefined || row.state !== "kept") return yield* notFound("There is no such file.")
-        // Bytes stored unchanged, whatever they contain.
+        // The bytes as stored, whatever their type.
         return yield* answerOfFile({ ...row, mime_type: "application/octet-stream", name: sha256 })
       })
   })
@@ -318,7 +318,10 @@ const bringFile = (owned: Draft, ownerOnly: OwnerOnly) =>
       })
   })
 
-/** Within the import's transaction: the files that its rows name are here and stay, or nothing is brought in. */
+/**
+ * Marks all files that an import's rows reference as in use, in its transaction. Fails with 422 if some are missing,
+ * unless `accept_missing`.
+ */
 export const bringFiles = Effect.fnUntraced(function* (
   catalogue: Catalogue,
   accept_missing: boolean

@@ -1,7 +1,6 @@
 /**
- * Export and import of a complete business: its owner downloads the journal, and fills an empty server from it. An
- * import arrives in repeatable pages. It takes effect in one transaction: only if the tables projected from it match
- * the export's checksums, and only on a server without other events.
+ * Export and import of a complete business: its owner downloads the journal and uploads it, in repeatable pages, to an
+ * empty server. The import takes effect in one transaction, if the projected tables match the export's checksums.
  */
 import { Effect } from "effect"
 import type { Catalogue, SharedDraft } from "../../../core/kernel/endpoints/endpoint.ts"
@@ -36,7 +35,7 @@ const events_per_page_max = 2_000
 const page_bytes_max = 64 * 1_048_576
 
 const owned = { ability: "*", permission: null, metering_weight: 0, server_only: true } as const satisfies SharedDraft
-/** 403 for everybody but the owner, as all data of the business leaves or arrives. */
+/** Fails with 403 for everybody but the owner, as all data of the business leaves or arrives. */
 const ownerOnly = ({ viewer }: { readonly viewer: Viewer }): Effect.Effect<void, Rejection> =>
   viewer.is_owner
     ? Effect.void
@@ -60,7 +59,7 @@ const event_fields = object({
   recorded_at: timestamp({ required: true })
 })
 
-/** Progress of an import, in answers. */
+/** Progress of an import, for responses. */
 const progressOf = Effect.fnUntraced(function* (row: RestoreRow) {
   const manifest = manifestOf(row)
   const [{ events, position } = { events: 0, position: 0 }] =
@@ -131,7 +130,7 @@ const begin = postQuery("/api/v1/system/restores", {
       return yield* Store.transaction(
         Effect.gen(function* () {
           yield* nothingHappened
-          // An import that was begun before and not finished is replaced.
+          // Replaces an unfinished earlier import.
           yield* Store.run("delete from restored_events")
           yield* Store.run("delete from restores where finished_at is null")
           const id = yield* allocateId(restores.name)
@@ -145,8 +144,8 @@ const begin = postQuery("/api/v1/system/restores", {
 
 type SentEvent = Pick<StoredEvent, "position" | "type"> & { readonly data: unknown }
 /**
- * 422 for the first event out of order or with data that does not match its type: this release could not project it.
- * Events of undeclared types are kept unchanged.
+ * Returns 422 for the first event out of order, or whose data does not match its type and could not be projected.
+ * Events of undeclared types are stored unchanged.
  */
 const refusalOf = (events: ReadonlyArray<SentEvent>, catalogue: Catalogue): Rejection | undefined => {
   let before = 0
@@ -219,7 +218,7 @@ const finish = postQuery("/api/v1/system/restores/{id}/finish", {
       const finished = yield* Store.transaction(
         Effect.gen(function* () {
           yield* withoutTimeouts
-          // From here on other writers of the journal wait; their own check then finds these events.
+          // Locks the journal: other writers wait, and their own check then finds these events.
           yield* Store.run("update journal_head set position = position where id = 1")
           yield* nothingHappened
           yield* applyRestore(catalogue, manifestOf(rows.id), now)
@@ -234,7 +233,7 @@ const finish = postQuery("/api/v1/system/restores/{id}/finish", {
     }).pipe(retryOnConflict)
 })
 
-/** 409 where anything was recorded beside the reference data that every server begins with. */
+/** Fails with 409 if anything was recorded besides the reference data of a new server. */
 const nothingHappened = Effect.gen(function* () {
   const written = yield* Store.run(
     "select position from journal where command_id <> 'seed' and command_id not like 'seed:%' limit 1"

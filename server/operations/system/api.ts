@@ -25,9 +25,9 @@ import { choice, integer, type JsonObject, text, timestamp } from "../../../core
 const boundaries = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
 interface Metrics {
-  /** Counts a request that was answered. */
+  /** Counts an answered request. */
   readonly count: (call: AnsweredServerCall) => void
-  /** Every family, also those without a value yet. */
+  /** The metrics as text, including those without a value yet. */
   readonly text: (state: MeasuredState) => string
 }
 /** State read when metrics are requested. */
@@ -43,7 +43,7 @@ const request_duration = {
   name: "flightcase_request_duration_seconds",
   description: "Time from request headers to response"
 }
-/** Families that have a value only once a request was answered. */
+/** Names of metrics that have a value only after the first request. */
 const before_first_request = [
   `# HELP ${requests_total.name} ${requests_total.description}`,
   `# TYPE ${requests_total.name} counter`,
@@ -52,7 +52,7 @@ const before_first_request = [
   ""
 ].join("\n")
 
-/** The measurements of one server; a process may hold several. */
+/** Creates the metrics of a server; one process may run several servers. */
 export const makeMetrics = (): Metrics => {
   const registry = Context.make(Metric.MetricRegistry, new Map()) as Context.Context<never>
   const requests = new Map<string, Metric.Counter<number>>()
@@ -62,7 +62,7 @@ export const makeMetrics = (): Metrics => {
   const showJobs = jobMeasures(registry)
   return {
     count: ({ endpoint, method, status, duration_ms }) => {
-      // Names of endpoints only: labels that clients can invent would grow without end.
+      // Labels are names of endpoints only: with labels chosen by clients the metrics would grow without limit.
       const route = endpoint ?? "none"
       const labels = { endpoint: route, method: endpoint === null ? "none" : method, status: String(status) }
       getOrMake(requests, `${route} ${labels.method} ${status}`, () =>
@@ -88,7 +88,7 @@ export const makeMetrics = (): Metrics => {
   }
 }
 
-/** Jobs by kind and status, on all servers; attempts and failures of this process. */
+/** Metrics of jobs: unfinished ones by kind and status, on all servers; attempts and failures of this process. */
 const jobMeasures = (registry: Context.Context<never>) => {
   const unfinished = new Map<string, Metric.Gauge<number>>()
   const counted = new Map<string, { readonly metric: Metric.Counter<number>; counted: number }>()
@@ -114,7 +114,7 @@ const jobMeasures = (registry: Context.Context<never>) => {
   }
 }
 
-/** Metrics of the process; each value is read on request. */
+/** Registers metrics of the process, whose values are read on request. */
 const registerProcess = (registry: Context.Context<never>): void => {
   const delay = monitorEventLoopDelay({ resolution: 20 })
   const longestDelay = (): number => {
@@ -167,7 +167,7 @@ const open = {
   server_only: true
 } as const satisfies SharedDraft
 
-/** 200, or 503 with the reason, which monitors notice; reads may work all the same. */
+/** The health response: 200, or 503 with the reason, which monitors notice; reads may still work. */
 const healthAnswer = (dialect: string, condition: Condition, now: string): HealthAnswer => {
   const database = dialect === "pg" ? "postgres" : "sqlite"
   if (condition.status === "ok")
@@ -218,7 +218,7 @@ const health = get("/api/v1/system/health", {
   run: () => healthNow
 })
 
-/** The description last made of each catalogue: it changes only with the address it names. */
+/** The cached OpenAPI description of a catalogue; it changes only with the server's URL. */
 interface Description {
   readonly url: string
   readonly body: JsonObject
@@ -234,7 +234,7 @@ const description = get("/api/v1/openapi.json", {
   run: () =>
     Effect.gen(function* () {
       const { catalogue, public_url } = yield* CommandRuntime
-      // The address is known once the server listens.
+      // Known only once the server listens.
       const url = public_url?.() ?? "/"
       const cached = descriptions.get(catalogue)
       if (cached?.url === url) return { ...ok(cached.body), headers: cached.headers }
@@ -273,14 +273,14 @@ const endpoints = get("/api/v1/endpoints", {
     })
 })
 
-/** Whether a request comes from this machine itself and was not forwarded by a proxy on it. */
+/** Whether a request comes from this machine and was not forwarded by a proxy on it. */
 const isFromHere = (address: string, headers: { readonly [name: string]: unknown }): boolean =>
   /^(::ffff:)?127\.|^::1$/.test(address) &&
   headers["forwarded"] === undefined &&
   headers["x-forwarded-for"] === undefined &&
   headers["x-real-ip"] === undefined
 
-/** `slices`: all there are, once the catalogue is complete. */
+/** The slice. `slices`: returns all slices, once the catalogue is complete. */
 export const systemSlice = (slices: () => ReadonlyArray<ServerSlice> = () => []): ServerSlice => {
   const metrics = makeMetrics()
   return {
@@ -317,7 +317,7 @@ export const systemSlice = (slices: () => ReadonlyArray<ServerSlice> = () => [])
           })
       })
     ],
-    // Health is answered before anything is read for the request, as reads may wait for locks.
+    // Responds to health checks before anything else is read, as reads may wait for locks.
     around: (call, next) =>
       call.endpoint.name === health.name
         ? healthNow

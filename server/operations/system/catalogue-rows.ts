@@ -1,7 +1,7 @@
 /** The endpoint catalogue as rows (rules/conventions 16): paths, parameters and weights. */
 import { type Catalogue, type Endpoint, operationOf, resourceOf } from "../../../core/kernel/endpoints/endpoint.ts"
 
-/** Endpoints of the API: pages and metrics are left out. */
+/** Endpoints under /api; pages and metrics are left out. */
 export const interfaceOf = (catalogue: Catalogue): ReadonlyArray<Endpoint> =>
   catalogue.endpoints.filter(
     ({ path }) => path.startsWith("/api/") || path.startsWith("/files/") || path.endsWith(".ics")
@@ -9,7 +9,7 @@ export const interfaceOf = (catalogue: Catalogue): ReadonlyArray<Endpoint> =>
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
-/** Sorted by path, then method. Alternative abilities are listed side by side. */
+/** Rows of the catalogue, sorted by path, then method. Alternative abilities are in one row. */
 export const catalogueRows = (catalogue: Catalogue) =>
   catalogue.endpoints
     .filter((endpoint) => endpoint.path.startsWith("/api/"))

@@ -1,6 +1,6 @@
 /**
- * The interface described for machines: OpenAPI 3.1, made from the endpoint tables, so that it cannot fall behind them.
- * Making it takes some 80 ms of processor time, so other requests are served between its parts.
+ * The OpenAPI 3.1 description, generated from the endpoint declarations. Generation takes about 80 ms of CPU time, so
+ * other requests are served between its parts.
  */
 import { Effect, Schema } from "effect"
 import { schemaOfField } from "../../../core/kernel/tables/field-schema.ts"
@@ -14,7 +14,7 @@ import { type Catalogue, type Endpoint, operationOf, resourceOf } from "../../..
 import { keepsAnswers } from "../../access/idempotency/slice.ts"
 import { interfaceOf } from "./catalogue-rows.ts"
 
-// Content of refusals, the same for every operation.
+// Bodies of refusals, the same for every operation.
 
 const texts = Schema.Array(Schema.String).check(Schema.isMinLength(1))
 const by_field = Schema.Record(Schema.String, texts)
@@ -30,11 +30,11 @@ export const errorSchemas = {
   }).annotate({ identifier: "Invalid", description: "First error, and all errors by field" })
 }
 
-// Settings of each group by their keys: the answer of GET /settings/{group}, and the body of PUT.
+// Schemas of each settings group: the response of GET /settings/{group}, and the body of PUT.
 
 const settings_path = "/api/v1/settings/{group}"
 
-/** `SettingsOfCompany`. */
+/** Component name of a settings group, such as `SettingsOfCompany`. */
 const nameOf = (group: string): string =>
   `SettingsOf${group.replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase())}`
 const described = (schema: JsonObject, description: string | undefined): JsonObject =>
@@ -53,7 +53,7 @@ const shownSchema = (fields: Fields, answers: JsonSchemas): JsonObject => ({
   additionalProperties: true
 })
 
-/** Components by name: of each group its settings, and a change of some of them. */
+/** Components for each settings group, by name: its settings, and a change of some of them. */
 const settingsSchemas = (groups: SettingGroups, answers: JsonSchemas): { readonly [name: string]: JsonObject } =>
   Object.fromEntries(
     Object.entries(groups).flatMap(([group, fields]) => {
@@ -66,7 +66,7 @@ const settingsSchemas = (groups: SettingGroups, answers: JsonSchemas): { readonl
     })
   )
 
-/** Replaces the schema under `settings` in the content of a request or an answer. */
+/** Replaces the schema under `settings` in a request's or response's content. */
 const withSettings = (part: Json | undefined, settings: JsonObject, shown: Json): JsonObject => {
   const { content, ...rest } = isJsonObject(part) ? part : {}
   const json = isJsonObject(content) ? content["application/json"] : undefined
@@ -78,7 +78,7 @@ const withSettings = (part: Json | undefined, settings: JsonObject, shown: Json)
     content: { "application/json": { schema: { ...schema, properties }, example: { settings: shown } } }
   }
 }
-/** An operation on a group of settings, described by the groups there are. */
+/** An operation on settings, described for all groups. */
 const ofGroups = (
   operation: JsonObject,
   groups: ReadonlyArray<string>,
@@ -114,7 +114,7 @@ const about = `The back office of an equipment-rental business. Responses hold m
 New keys may be added to responses: ignore those you do not know. Unknown fields and parameters of a request are ignored and listed in \`meta.ignored\`; with \`Prefer: handling=strict\` (RFC 7240) it is a 422.`
 
 const slice_max_millis = 8
-/** A point at which other requests get their turn, once this work has kept the process busy for some milliseconds. */
+/** Returns an effect that lets other requests run once this work has used some milliseconds. */
 const makePause = (): Effect.Effect<void> => {
   let since = performance.now()
   return Effect.suspend(() => {
@@ -203,7 +203,7 @@ const operation = (endpoint: Endpoint, answers: JsonSchemas, other_paths: Readon
     tags: [tagOf(endpoint)],
     summary: endpoint.summary,
     description: `${endpoint.summary}. ${needsOf(endpoint, other_paths)}`,
-    // Abilities are no scopes: those are OAuth's, and linters want each of them in a flow.
+    // Abilities are not given as scopes: only OAuth schemes have scopes, and linters require each to be in a flow.
     security: endpoint.public ? [] : [{ bearer: [] }],
     "x-ability": endpoint.ability as Json,
     "x-permission": endpoint.permission as Json,
@@ -247,7 +247,7 @@ const requestBody = (endpoint: Endpoint): JsonObject => {
   if (endpoint.raw_body) return signed_body
   const body = bodySchema(endpoint.fields, endpoint.mode)
   if (endpoint.uploads) {
-    // Nothing but a form holds a file.
+    // Bodies with files are always forms.
     const form = withFile(body)
     return { required: true, content: { "multipart/form-data": { schema: form, example: exampleOf(form, {}) } } }
   }

@@ -6,14 +6,14 @@ import { keepsAnswers } from "../../access/idempotency/slice.ts"
 import { exampleOf } from "../../http/examples.ts"
 import type { JsonSchemas } from "../../http/json-schema.ts"
 
-/** Names of the code as words for people. */
+/** A code name in words: `tax_classes` is "tax classes". */
 export const words = (name: string): string => name.replaceAll("_", " ")
-/** The same with a capital letter: `tax_classes` is "Tax classes". */
+/** A code name as a title: `tax_classes` is "Tax classes". */
 export const title = (name: string): string => words(name).replace(/^./, (letter) => letter.toUpperCase())
 
 const integer: JsonObject = { type: "integer" }
 const string: JsonObject = { type: "string" }
-/** Every header an answer may carry, beside those of HTTP itself (Content-Type, Content-Length and the like). */
+/** Headers that responses may have, other than general HTTP ones (Content-Type, Content-Length and the like). */
 const known_headers: { readonly [name: string]: { readonly description: string; readonly schema: JsonObject } } = {
   "Cache-Control": {
     description: "Responses are private: no-store unless the operation says otherwise",
@@ -89,7 +89,7 @@ const errors: { readonly [status: string]: JsonObject } = {
   "503": error("The server is stopping, or its database is busy or unreachable", "Message", "Retry-After")
 }
 
-/** The components that responses refer to beside schemas: headers, those of single endpoints included, and errors. */
+/** Components other than schemas that responses refer to: headers, including those of single endpoints, and errors. */
 export const headersAndErrors = (endpoints: ReadonlyArray<Endpoint>): JsonObject => ({
   headers: {
     ...known_headers,
@@ -102,19 +102,19 @@ export const headersAndErrors = (endpoints: ReadonlyArray<Endpoint>): JsonObject
   responses: errors
 })
 
-/** Examples of other content than JSON, by type. */
+/** Examples of content other than JSON, by media type. */
 const texts_of: { readonly [type: string]: string } = {
   "text/event-stream": 'id: 12\nevent: notification\ndata: {"id":12,"title":"Invoice 7 is overdue"}\n\n',
   "text/calendar": "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nEND:VCALENDAR\r\n"
 }
 
-/** Anything but text is bytes, which generated clients must not decode. */
+/** Schema of a media type: text, or bytes, which generated clients must not decode. */
 const contentOf = (media_type: string): JsonObject =>
   media_type.startsWith("text/")
     ? { schema: string, example: texts_of[media_type] ?? "" }
     : { schema: { type: "string", format: "binary" } }
 
-/** The answers of an operation by status. */
+/** Responses of an operation, by status. */
 export const responsesOf = (endpoint: Endpoint, answers: JsonSchemas): JsonObject => ({
   ...success(endpoint, answers),
   ...refusals(endpoint, answers)
@@ -151,7 +151,7 @@ const contents_of_type: { readonly [type: string]: string } = {
   "text/event-stream": "A stream of events",
   "application/pdf": "The PDF"
 }
-/** Content of a successful answer: "The opportunity", "A page of products". */
+/** Description of a successful response: "The opportunity", "A page of products". */
 const contentsOf = ({ answer, produces }: Endpoint): string => {
   if (produces !== undefined) return contents_of_type[produces] ?? "The file"
   const kind = answer === undefined ? undefined : kindOf(answer)
@@ -160,7 +160,7 @@ const contentsOf = ({ answer, produces }: Endpoint): string => {
   return names.length === 0 ? "Result of the operation" : `The ${names.map(words).join(", ")}`
 }
 
-/** Whether it returns a list, to which a saved view can be applied. */
+/** Whether the endpoint returns a list, to which saved views apply. */
 const isList = ({ answer, method }: Endpoint): boolean => {
   const kind = answer === undefined || method !== "GET" ? undefined : kindOf(answer)
   if (kind?.kind !== "keys") return kind?.kind === "page"
@@ -172,10 +172,10 @@ const refusals = (endpoint: Endpoint, answers: JsonSchemas): JsonObject => {
   const isRead = endpoint.method === "GET"
   const statuses = new Set([
     ...(endpoint.public ? [] : ["401", "403"]),
-    // A saved view that is not there is not found either.
+    // A list also responds with 404 if its saved view does not exist.
     ...(paramNames(endpoint.path).length > 0 || isList(endpoint) ? ["404"] : []),
     ...(isRead ? [] : ["413", "415"]),
-    // Any strict request may be refused for unknown parts.
+    // With strict handling, any request may be rejected for unknown parameters.
     ...(endpoint.public && isRead && Object.keys(endpoint.fields).length === 0 ? [] : ["422"]),
     ...(keepsAnswers(endpoint) ? ["409", "425"] : []),
     ...Object.keys(endpoint.error_answers),

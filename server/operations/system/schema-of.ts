@@ -19,7 +19,7 @@ const formats: { readonly [F in TextFormat]: JsonObject } = {
   slug: { pattern: "^[a-z0-9]+(-[a-z0-9]+)*$" }
 }
 
-/** A time of day without a zone, which the format date-time does not allow. */
+/** Pattern of a time without a zone, which the format date-time forbids. */
 const zoneless = "^\\d{4}-\\d{2}-\\d{2}[T ]\\d{2}:\\d{2}"
 
 const anyJson: JsonObject = {
@@ -87,7 +87,7 @@ const shapeIn = (type: FieldType): JsonObject => {
       return bodySchema(type.fields, "create")
   }
 }
-/** Schema for input: null is allowed where it means absent (create), or is not refused (update). */
+/** Schema of a field in a body; also allows null where that means absent (create) or is accepted (update). */
 const schemaIn = (field: Field, mode: "create" | "update" = "create"): JsonObject => {
   const schema = described(
     field,
@@ -97,7 +97,7 @@ const schemaIn = (field: Field, mode: "create" | "update" = "create"): JsonObjec
     ? schema
     : { ...schema, default: field.default }
 }
-/** One value of a query string, where nothing is null. */
+/** Schema of one value in a query string, where null does not exist. */
 const schemaInQuery = (field: Field): JsonObject => {
   const schema = described(field, shapeIn(field.type))
   return field.default === undefined || field.default === null ? schema : { ...schema, default: field.default }
@@ -125,7 +125,7 @@ const described = (field: Field, schema: JsonObject): JsonObject => {
   return { ...schema, ...(words.length === 0 ? {} : { description: words.join(". ").replaceAll("..", ".") }) }
 }
 
-/** The object a body is: unknown keys are ignored. */
+/** Schema of a body: an object in which unknown keys are ignored. */
 export const bodySchema = (fields: Fields, mode: "create" | "update"): JsonObject => {
   const taken = Object.entries(fields).filter(
     ([, field]) => !field.computed && !(field.create_only && mode === "update")
@@ -141,7 +141,7 @@ export const bodySchema = (fields: Fields, mode: "create" | "update"): JsonObjec
 
 // Path and query parameters of an operation, described for OpenAPI.
 
-/** Parameters of paths that name no row of a table. */
+/** Descriptions of path parameters that do not identify a row, by name. */
 const in_paths: { readonly [name: string]: string } = {
   group: "A group of settings, such as company",
   id: "ISO 4217 code of the currency, or its id",
@@ -151,7 +151,7 @@ const in_paths: { readonly [name: string]: string } = {
   user: "Id of the user",
   uuid: "UUID of the attachment"
 }
-/** Every parameter in the path; whether it is a number follows from the key of the table it names. */
+/** Path parameters of an endpoint; those that identify a row have the type of its table's key. */
 export const pathParameters = (endpoint: Endpoint): ReadonlyArray<JsonObject> =>
   paramNames(endpoint.path).map((name) => {
     const param = (endpoint.params as Params)[name]
@@ -174,7 +174,7 @@ const query = (name: string, schema: JsonObject, description: string): JsonObjec
   description
 })
 
-/** Query parameters: the fields of a read, and those of every list and every resource. */
+/** Query parameters: the fields of a read, and those common to all lists or resources. */
 export const queryParameters = (endpoint: Endpoint): ReadonlyArray<JsonObject> => {
   const own = ownParameters(endpoint.method === "GET" ? endpoint.fields : endpoint.query)
   const named = new Set(own.map((one) => one["name"]))
@@ -198,7 +198,7 @@ const ownParameters = (fields: Fields): ReadonlyArray<JsonObject> =>
       const parameter = { ...query(name, schema, String(description)), required: field.required }
       return field.type.kind === "list" ? { ...parameter, ...listForms(name, field, String(description)) } : parameter
     })
-/** A list is described as a repeated parameter; the description names the other forms that are accepted. */
+/** Schema of a list as a repeated parameter; the description names the other accepted forms. */
 const listForms = (name: string, field: Field, description: string): JsonObject => {
   const one = field.type.kind === "list" && field.type.of.type.kind === "text" ? ["a", "b"] : ["1", "2"]
   return {

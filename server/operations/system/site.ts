@@ -1,4 +1,4 @@
-/** The files that the build leaves beside the program: the guide, read at /guide, and the page at /docs. */
+/** Serves the files built with the program: the guide at /guide, and the API reference at /docs. */
 import { createHash } from "node:crypto"
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { extname } from "node:path"
@@ -15,14 +15,17 @@ const types: { readonly [ending: string]: string } = {
   ".svg": "image/svg+xml"
 }
 
-/** Beside the bundled programs, which are in `out` and in `out/parts`, or in `out` of the clone this source is in. */
+/**
+ * Folder of the built site, next to the bundled programs (`out`, `out/parts`) or in the `out` of this clone; undefined
+ * if not built.
+ */
 const folderOfSite = (): string | undefined =>
   ["./site/", "../site/", "../../../out/site/"]
     .map((place) => fileURLToPath(new URL(place, import.meta.url)))
     .find((place) => existsSync(place))
 
 let answers: Map<string, () => Answer> | undefined
-/** By path. Only these are ever read, so no path leads out of the folder. */
+/** Functions that read the site's files, by path. Only these files are served, so no path leads outside the folder. */
 const answersOfSite = (): Map<string, () => Answer> => {
   if (answers !== undefined) return answers
   answers = new Map()
@@ -43,7 +46,7 @@ const answerOf = (name: string, type: string, bytes: Buffer): Answer => ({
   content: { type, text: bytes },
   headers: {
     etag: `"${createHash("sha256").update(bytes).digest("base64url")}"`,
-    // The names of assets change with their content.
+    // Names of assets contain a hash of their content.
     "cache-control": name.includes("/assets/") ? "public, max-age=31536000, immutable" : "no-cache",
     ...(type.startsWith("text/html")
       ? { "content-security-policy": policyOf(bytes.toString()), "referrer-policy": "no-referrer" }
@@ -51,7 +54,7 @@ const answerOf = (name: string, type: string, bytes: Buffer): Answer => ({
   }
 })
 
-/** Pages run the scripts they came with, and ask this server only. */
+/** Content security policy of a page: only its own scripts run, and they may contact only this server. */
 const policyOf = (html: string): string => {
   const scripts = [...html.matchAll(/<script(?![^>]*\ssrc=)[^>]*>([^]*?)<\/script>/g)].map(
     ([, script = ""]) => `'sha256-${createHash("sha256").update(script).digest("base64")}'`
@@ -68,9 +71,9 @@ const policyOf = (html: string): string => {
   ].join("; ")
 }
 
-/** Responses read so far; the full site is 8 MB. */
+/** Responses cached after their first request, as the full site is 8 MB. */
 const kept = new Map<string, Answer>()
-/** Undefined where the site has nothing at this path. A slash at the end is a page's own, or none. */
+/** The site's response for a path; undefined if there is none. A trailing slash is ignored. */
 const answerOfSite = (path: string): Answer | undefined => {
   if (path === "/guide") return { status: 308, headers: { location: "/guide/" } }
   const address = path.replace(/\/$/, "")
@@ -132,7 +135,7 @@ the command line <code>flightcase</code>; programs by its interface below <code>
 const missing = () =>
   page(404, "Not found", `<p>There is nothing at this address. <a href="/">What this server is</a>.</p>`)
 
-/** `accept`: the request's header; without HTML in it the answer is JSON. */
+/** The response outside the API. `accept`: the request's header; without HTML in it the response is JSON. */
 export const answerOutside = (method: string, path: string, accept: string | undefined): Answer => {
   if (method === "GET" || method === "HEAD") {
     if (path === "/") return front()

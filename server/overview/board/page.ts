@@ -1,6 +1,6 @@
 /**
- * The page of a board. Its script only inserts the server's data, and says when the connection is lost. Sizes follow
- * the screen: at 1920 pixels a capital letter is legible from four metres.
+ * The page of a board. Its script inserts HTML from the server, and shows when the connection is lost. Sizes scale with
+ * the screen: at 1920 pixels, capital letters are legible from four metres.
  */
 import { boolean, integer, ref, text, timestamp } from "../../../core/kernel/fields/field.ts"
 import { addColumn, type TableMigration } from "../../../core/kernel/store/table-migration.ts"
@@ -24,7 +24,7 @@ import { roles, users, viewerOf } from "../../../core/people/users/permissions.t
 
 interface BoardAddress {
   readonly id: number
-  /** Which of its addresses: each one that is made ends those before it. */
+  /** Number of the address: creating one invalidates the earlier ones. */
   readonly address_no: number
 }
 interface MarkedAddress extends BoardAddress {
@@ -33,10 +33,10 @@ interface MarkedAddress extends BoardAddress {
 const signature = (key: string, { address_no, id, mark }: MarkedAddress): string =>
   signatureOf(key, "boards", `board ${id} ${address_no}${mark === null ? "" : ` ${mark}`}`, "base64url")
 
-/** Neither its id nor its mark is reused: the address of a removed board stays invalid. */
+/** Public URL of a board. Neither ids nor marks are reused, so that a deleted board's URL stays invalid. */
 export const boardUrl = (public_url: string, key: string, address: MarkedAddress): string =>
   `${public_url}/board/${address.id}-${address.address_no}-${signature(key, address)}`
-/** As received: its signature is verified together with the board's mark. */
+/** Address from a URL; its signature is verified later, with the board's mark. */
 export interface GivenAddress extends BoardAddress {
   readonly signature: string
 }
@@ -51,8 +51,8 @@ const isSigned = (key: string, { signature: given, ...named }: GivenAddress, mar
 // Distributes lists and rows over two columns, so that a screen shows all without scrolling. Pure.
 
 /**
- * Heights in the page's own unit (rem), as its sheet makes them: a screen is 100 / 3.6 of them high (`html` there), of
- * which its heading, its foot and its margins leave this much to a column.
+ * Room for lists in a column, in rem: a screen is 100 / 3.6 rem high (see `html` in the style sheet), less heading,
+ * foot and margins.
  */
 const column_height = 23.4
 const list_height = 2.2
@@ -61,7 +61,7 @@ const row_height = 2.3
 const heightOfAll = (rows: ReadonlyArray<number>): number =>
   rows.reduce((sum, count) => sum + list_height + count * row_height, 0)
 
-/** Rows of the lists of one column: one more for each in turn for as long as there is room. */
+/** Rows to show of each list in a column: one more for each in turn while there is room. */
 const rowsOfColumn = (counts: ReadonlyArray<number>): ReadonlyArray<number> => {
   let rows = counts.map((count) => Math.min(1, count))
   for (let has_changed = true; has_changed;) {
@@ -120,13 +120,13 @@ export const boards = table(
   "boards",
   {
     ...board_fields,
-    /** Its creator: the board shows what this user may see, as long as they may. */
+    /** Id of the creator: the board shows what this user may see, while they may see it. */
     user_id: integer({ computed: true, min: 1, max: Number.MAX_SAFE_INTEGER }),
-    /** Counted up with each new address; only the last one opens it. */
+    /** Incremented with each new address; only the last one is valid. */
     address_no: integer({ computed: true, min: 1, default: 1 }),
     /**
-     * Random for each board and signed with its address: a server set up again with the same key counts its boards from
-     * 1 again. Null for boards of earlier releases, whose addresses stay valid.
+     * Random part of the signature. A server set up again with the same key numbers its boards from 1 again. Null for
+     * boards of earlier releases, whose addresses stay valid.
      */
     mark: text({ nullable: true, computed: true, hidden: true })
   },
@@ -197,7 +197,7 @@ export type BoardTheme = "light" | "dark" | undefined
 type OrderRow = Today["going_out"]["orders"][number]
 const rowHtml = (list: OrderList, row: OrderRow, date: string): string => {
   const goes = list === "going_out" || list === "to_prepare"
-  // A wall has room for one note: a unit that cannot go takes precedence over packing progress.
+  // There is room for one note: a unit to replace takes precedence over packing progress.
   const replaced = goes || list === "short" ? replaceText(row.to_replace) : ""
   const warnings = [row.is_late && list !== "late" ? "late" : "", row.has_shortage && goes ? "short" : ""].filter(
     (word) => word !== ""
@@ -219,7 +219,7 @@ const rowHtml = (list: OrderList, row: OrderRow, date: string): string => {
 }
 interface Listed extends Pick<Today["going_out"], "count" | "more" | "orders"> {
   readonly list: OrderList
-  /** Some of the list's orders are in an earlier list. */
+  /** Whether some of the list's orders are left out, as they are in an earlier list. */
   readonly is_rest: boolean
 }
 const listHtml = ({ count, is_rest, list, more, orders }: Listed, rows: number, date: string): string => {
@@ -229,7 +229,7 @@ const listHtml = ({ count, is_rest, list, more, orders }: Listed, rows: number, 
   const shown = orders.slice(0, rows).map((row) => rowHtml(list, row, date))
   return `<section class="${list}"><h2>${title} <i>${counted}</i></h2><ul>${shown.join("")}</ul></section>`
 }
-/** Each pending order is in one list, the first that contains it. */
+/** Lists of the day; an order in several lists of pending work is shown in the first one only. */
 const listsOf = (today: Today): ReadonlyArray<Listed> => {
   const listed = new Set<number>()
   return order_list_names.map((list) => {
@@ -241,7 +241,7 @@ const listsOf = (today: Today): ReadonlyArray<Listed> => {
     return { list, count: count - orders.length + rest.length, more, orders: rest, is_rest }
   })
 }
-/** In two columns where the screen is wide enough for them, one below the other where it is not. */
+/** HTML of the lists: two columns on wide screens, otherwise one. */
 const listsHtml = (today: Today): string => {
   const lists = listsOf(today).filter(({ count }) => count > 0)
   if (lists.length === 0) return '<p class="nothing">Nothing to do.</p>'
@@ -256,10 +256,10 @@ const listsHtml = (today: Today): string => {
 const counted = (title: string, count: number | undefined): string =>
   count === undefined || count === 0 ? "" : `<p>${title} <i>${count}</i></p>`
 
-/** The board's location, and its store if that is another. */
+/** Title: the board's name, after the store's if that is different. */
 const titleOf = ({ name, today }: BoardDay): string =>
   today.store === null || today.store.name === name ? name : `${today.store.name} · ${name}`
-/** The changing parts: the heading's day and the lists. */
+/** HTML of the parts that change: the heading's day and the lists. */
 export const dayHtml = ({ name, today }: BoardDay): string => {
   const others = [
     counted("Due back at suppliers", today.sub_hire_back?.count),
@@ -279,7 +279,7 @@ const document = (title: string, theme: BoardTheme, body: string): string =>
   `<meta name="viewport" content="width=device-width,initial-scale=1"><meta name="robots" content="noindex">` +
   `<link rel="icon" href="data:,"><title>${escaped(title)}</title><style>${board_style}</style></head>${body}</html>`
 
-/** `zone`: whose clock the page shows. */
+/** The complete page. `zone`: time zone of the displayed clock. */
 export const boardPage = (day: BoardDay, zone: string, theme: BoardTheme, nonce: string): string =>
   document(
     day.name,
@@ -287,7 +287,7 @@ export const boardPage = (day: BoardDay, zone: string, theme: BoardTheme, nonce:
     `<body data-zone="${escaped(zone)}"><div id="lost" role="status" hidden></div><div id="day">${dayHtml(day)}</div>` +
       `<script nonce="${nonce}">${board_script}</script></body>`
   )
-/** Instead of a board that is none any more. */
+/** HTML that replaces a board whose address is no longer valid. */
 export const endedHtml =
   '<main><h1 class="nothing">This board has ended.' +
   "<small>Make another one with flightcase board, and open its address here.</small></h1></main>"
@@ -299,8 +299,8 @@ export const endedPage = (theme: BoardTheme): string =>
 const reading = later(() => import("../../../core/overview/today/today.ts"))
 
 /**
- * Undefined where the signature is another's, the board was removed, has another address by now, has expired, or its
- * person is deactivated or may no longer see orders.
+ * Content of a board; undefined if the signature is wrong, the board was deleted, its address was replaced or has
+ * expired, or its user is deactivated or may no longer see orders.
  */
 export const boardShown = Effect.fnUntraced(function* (
   key: string,

@@ -1,4 +1,4 @@
-/** Boards: made, listed and removed over the API, and shown at their signed addresses (rules/today 5). */
+/** Boards: created, listed and deleted over the API, and shown at signed URLs (rules/today 5). */
 import { type Cause, type Context, Effect, Latch, Queue, Result, Stream } from "effect"
 import { Sse } from "effect/encoding"
 import type { Viewer } from "../../../core/kernel/fields/rejection.ts"
@@ -35,17 +35,17 @@ import { fulfil } from "../../../core/orders/opportunities/tables/paths.ts"
 // Sends changes to boards by server-sent events.
 
 /**
- * Overdue lists depend on the clock alone, so they are sent at this interval; a screen without data for longer has lost
- * the server.
+ * Interval at which data is sent even without changes, as overdue lists depend on the clock. A screen without data for
+ * longer shows that the connection is lost.
  */
 const alive_millis = 15_000
-/** Changes recorded together are sent once. */
+/** Delay after a change, so that changes recorded together are sent once. */
 const settle_millis = 300
 const per_process_max = 200
 
 type Needs = Store | CommandRuntime | ServerContext
 interface BoardStreams {
-  /** Resources of streams while the server runs. */
+  /** Services that streams use while the server runs. */
   readonly work: Effect.Effect<never, never, Needs>
   readonly open: (board: GivenAddress) => Effect.Effect<Stream.Stream<Uint8Array>, Rejection>
 }
@@ -59,7 +59,7 @@ const makeBoardStreams = (): BoardStreams => {
   let needs: Context.Context<Needs> | undefined
   let count = 0
 
-  /** Sends the day whenever it has changed, until the board ends or the server stops. */
+  /** Sends the day's content whenever it changed, until the board ends or the server stops. */
   const sent = Effect.fnUntraced(function* (
     board: GivenAddress,
     news: Latch.Latch,
@@ -123,14 +123,14 @@ const makeBoardStreams = (): BoardStreams => {
 }
 
 const path = "/api/v1/boards"
-/** Per user: more than anybody needs. */
+/** Maximum number of boards per user. */
 const boards_max = 100
 const shared = {
   permission: "opportunities.view",
   metering_weight: 0,
   server_only: true
 } as const satisfies SharedDraft
-/** An address that opens without a login is made by people who work on orders, not by those who may only read. */
+/** Requires the permission to fulfil orders: an address that needs no login is not for users who may only read. */
 const publishing = { ...shared, permission: fulfil.permission } as const satisfies SharedDraft
 const shown = {
   id: integer(),
@@ -152,12 +152,12 @@ const out = (row: BoardRow, { key, public_url }: ServerContextShape) => ({
   url: boardUrl(public_url(), key, row),
   created_at: row.created_at
 })
-/** An address is as good as a login: it is shown to its user only. */
+/** The row with its address, which is shown to its own user only, as it works like a login. */
 const toldTo = (viewer: Viewer, row: BoardRow, server: ServerContextShape) => ({
   ...out(row, server),
   ...(row.user_id === viewer.user_id ? {} : { url: "" })
 })
-/** Users who manage users see and remove the boards of all. */
+/** Whether the viewer may see and delete a board: their own, or all if they manage users. */
 const isTheirs = (viewer: Viewer, row: Pick<BoardRow, "user_id">): boolean =>
   row.user_id === viewer.user_id || hasOnePermission(viewer, "users.edit")
 
@@ -183,7 +183,7 @@ const create = command("POST", path, {
   ability: "boards:write",
   fields: board_fields,
   creates: [boards],
-  // They wait for each other, so that none is made beyond the limit.
+  // Serialises creations, so that the limit is not exceeded.
   streams: () => ["boards"],
   facts: ({ viewer }) =>
     Effect.gen(function* () {
@@ -223,7 +223,7 @@ const create = command("POST", path, {
       return created({ board: out(row, yield* serverContext) })
     })
 })
-/** Why no such board is made; undefined where it is. A token makes none that shows more than the token does. */
+/** Rejection of a new board; undefined if allowed. A board must not show more than the token that creates it. */
 const refusalOf = (
   { count, sees_day, sees_money }: { count: number; sees_day: boolean; sees_money: boolean },
   { expires_at, shows_money }: { expires_at?: string | null; shows_money?: boolean },
@@ -238,7 +238,7 @@ const refusalOf = (
     return invalidField("name", `You have ${boards_max} boards, which is the most. Delete one: boards delete.`)
   return undefined
 }
-/** Screens are notified after the commit. */
+/** Wakes the screens after the commit. */
 const tellScreens = Effect.gen(function* () {
   const { rowsWritten } = yield* serverContext
   yield* (yield* Store).sql.afterCommit(Effect.sync(rowsWritten))
@@ -322,7 +322,7 @@ const themeIn = (query: Input["query"]): BoardTheme => {
   const given = query.find(([name]) => name === "theme")?.[1]
   return given === "light" || given === "dark" ? given : undefined
 }
-/** Content behind an address; undefined for a wrong signature and for a removed board alike. */
+/** Content at an address; undefined for wrong signatures and deleted boards alike. */
 const opened = Effect.fnUntraced(function* (token: string) {
   const { key } = yield* serverContext
   const address = boardAddressIn(token)

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { type AnyEventType, eventType } from "../../../core/kernel/events/event-type.ts"
 
-// Events of boards in the journal: who let whom see the day without a login. They never contain addresses.
+// Journal events of boards: who made a day visible without a login. They never contain addresses.
 
 const what = () =>
   Schema.Struct({
@@ -30,14 +30,14 @@ export const boardDeleted = eventType("board.deleted", {
 })
 export const boardEvents: ReadonlyArray<AnyEventType> = [boardCreated, boardReaddressed, boardDeleted]
 
-/** The one sheet of a board: light and dark by the screen, or as its address says. */
+/** Colours of the light scheme. The screen's setting selects light or dark, unless the address names one. */
 const light =
   "--ink:#10161d;--dim:#4a5563;--ground:#eef1f4;--panel:#fff;--line:#d5dbe1;" +
   "--bad:#b3140a;--out:#0a56a6;--back:#0b5d3b;--none:#7a8694"
 const dark =
   "--ink:#f3f5f7;--dim:#b4bdc7;--ground:#0b0f13;--panel:#171d24;--line:#2c3540;" +
   "--bad:#ff8b80;--out:#86c1ff;--back:#79dcae;--none:#8793a0"
-/** Heights of rows and lists are those that `columns.ts` counts with. */
+/** The style sheet. Heights of rows and lists must match those in `columnsFor`. */
 export const board_style = `:root{color-scheme:light dark;${light}}
 @media(prefers-color-scheme:dark){:root{${dark}}}
 :root[data-theme=light]{color-scheme:light;${light}}

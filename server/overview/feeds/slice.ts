@@ -1,6 +1,6 @@
 /**
- * Calendar feeds as phones and mail programs subscribe to them (rules/members-activities 7): opened by a signature
- * instead of a token, and not sent again while nothing in them changed.
+ * Calendar feeds for phones and mail programs (rules/members-activities 7): opened by a signature instead of a token,
+ * and not sent again while unchanged.
  */
 import { createHash } from "node:crypto"
 import {
@@ -31,27 +31,26 @@ import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
 
 // Signed feed addresses (rules/members-activities 7): they open without a token, so they are as secret as one.
 
-/** Owner of the calendar (everybody or one user) and its kinds; activities alone by default. */
+/** Calendar of all users or of one, and what it contains; default: activities only. */
 type FeedOf = ({ readonly scope: "all" } | { readonly scope: "user"; readonly user_id: number }) & {
   readonly kinds: ReadonlyArray<CalendarKind>
 }
 
 const bare = (of: FeedOf): string => (of.scope === "all" ? "/calendar/feed.ics" : `/calendar/feed/${of.user_id}.ics`)
-/** `/calendar/feed.ics`, `/calendar/feed/7.ics`, `/calendar/feed/7.ics?with=orders,returns`. */
+/** Path of a feed: `/calendar/feed.ics`, `/calendar/feed/7.ics`, `/calendar/feed/7.ics?with=orders,returns`. */
 const feedPath = (of: FeedOf): string => {
   const chosen = kindsText(of.kinds)
   return chosen === undefined ? bare(of) : `${bare(of)}?with=${chosen}`
 }
 
 /**
- * A signature of path and choice alone, as scheme, host and port may change between the signer and the reader. One
- * person's calendar is that person's link; of everybody's calendar each person who may have it gets a link of their
- * own.
+ * Signature over path, contents and user, as scheme, host and port may change. A user's calendar has one link; the
+ * calendar of all users has a separate link for each user who may see it.
  */
 const feedSignature = (key: string, of: FeedOf, person_id: number): string =>
   signatureOf(key, "calendar feeds", of.scope === "all" ? `${feedPath(of)} for ${person_id}` : feedPath(of))
 
-/** The query's signature, and the choice before it. Any other or repeated parameter makes the address invalid. */
+/** Signature and contents of the query; undefined if another parameter is present or one is repeated. */
 const signedQuery = (
   query: ReadonlyArray<readonly [string, string]>
 ): { readonly signature: string; readonly kinds: ReadonlyArray<CalendarKind> } | undefined => {
@@ -65,7 +64,7 @@ const signedQuery = (
 const isSignedFor = (key: string, of: FeedOf, person_id: number, signature: string): boolean =>
   isSameSignature(signature, feedSignature(key, of, person_id))
 
-/** The complete address to subscribe to. */
+/** Complete URL of a feed. */
 export const feedUrl = (public_url: string, key: string, of: FeedOf, person_id: number): string =>
   [
     public_url,
@@ -74,7 +73,7 @@ export const feedUrl = (public_url: string, key: string, of: FeedOf, person_id: 
     `signature=${feedSignature(key, of, person_id)}`
   ].join("")
 
-/** Tag for comparison: every line but the time of writing, which alone differs while nothing happens. */
+/** ETag of a calendar without its time of writing, which alone differs while nothing changes. */
 const tagOf = (text: string): string =>
   `W/"${createHash("sha256")
     .update(text.replace(/^DTSTAMP:.*\r\n/gm, ""))
@@ -96,8 +95,8 @@ const open = {
 } as const satisfies SharedDraft
 
 /**
- * The calendars a user may subscribe to now, of the chosen kinds; other links are invalid. Users who may see orders see
- * everyone's; everyone's activities are for administrators.
+ * Feeds a user may currently subscribe to; links of others are invalid. Users who may see orders see everyone's orders;
+ * everyone's activities are for administrators.
  */
 const feedsOf = Effect.fnUntraced(function* (
   user: UserRow,
@@ -111,7 +110,9 @@ const feedsOf = Effect.fnUntraced(function* (
 const mayHave = (user: UserRow, of: FeedOf) =>
   Effect.map(feedsOf(user, of.kinds), (feeds) => feeds.some((feed) => feedPath(feed) === feedPath(of)))
 
-/** User of a link: one person's calendar is theirs, everybody's that of the permitted user whose signature it has. */
+/**
+ * User of a link: of the calendar's user, or, for the calendar of all users, the permitted user whose signature it has.
+ */
 const personOf = Effect.fnUntraced(function* (
   key: string,
   of: FeedOf,
@@ -130,7 +131,7 @@ const closed = new Rejection({
   message:
     "This address of a calendar is not complete or holds no longer; ask for it again (GET /api/v1/calendar_feeds)."
 })
-/** 403 for a wrong signature before 404 for an unknown user, so that users cannot be enumerated. */
+/** Responds with 403 to a wrong signature before 404 for an unknown user, so that users cannot be enumerated. */
 const served = (
   whose: { readonly scope: "all" } | { readonly scope: "user"; readonly user_id: number },
   query: Input["query"]

@@ -1,4 +1,4 @@
-/** The host in the UIDs of calendars: that of the address a server first had, whatever address it has later. */
+/** Host in the UIDs of calendar entries: that of the server's first URL, even if it changes. */
 import { Clock, Effect } from "effect"
 import { uid_host_setting, uidHost } from "../../../core/overview/calendar/api.ts"
 import { CommandRuntime, recordEvents } from "../../../core/kernel/endpoints/endpoint.ts"
@@ -7,7 +7,7 @@ import { lockDatabase } from "../../../core/kernel/runtime/schema.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { instantOf } from "../../../core/values/time.ts"
 
-/** Records it where none was recorded. Two servers that start at once wait for each other. */
+/** Stores the host unless one is stored. Concurrent starts wait for each other. */
 export const keepUidHost = Effect.fnUntraced(function* (public_url: string) {
   if ((yield* Store.get(settings_table, uid_host_setting)) !== undefined) return
   yield* Store.transaction(

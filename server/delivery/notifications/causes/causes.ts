@@ -1,4 +1,7 @@
-/** Sources of notifications by type; login codes and test messages are mails only. */
+/**
+ * All sources of notifications, by type. Login codes and test messages are not among them, as they are sent by mail
+ * only.
+ */
 import { Effect } from "effect"
 import { isJsonObject, type JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { Store } from "../../../../core/kernel/store/store.ts"
@@ -61,7 +64,7 @@ const opportunityCancelled: Cause = {
 }
 
 const matched = "shortage.waitlist.matched"
-/** For the user who put the line on the list, and the opportunity's owner. */
+/** Notifies the user who put the line on the waiting list, and the opportunity's owner. */
 export const waitlistMatched: Cause = {
   notification_type: matched,
   on: ["shortage.waitlist.matched"],
@@ -92,7 +95,7 @@ export const waitlistMatched: Cause = {
     })
 }
 
-// Types with a single event, for all users who may see the subject.
+// Notification types with a single event, addressed to all users who may see the subject.
 
 interface Plain {
   readonly on: AnyEventType
@@ -130,7 +133,7 @@ const opportunity = { about: "opportunities", seen_with: opportunities_read.perm
 const invoice = { about: "invoices", seen_with: invoices_read.permission }
 
 const simpleCauses: ReadonlyArray<Cause> = [
-  // Copies are created by the same event.
+  // Copies are recorded by the same event, so they notify as well.
   plain("opportunity.created", { ...opportunity, on: opportunityCreated }),
   plain("document.accepted", {
     ...opportunity,

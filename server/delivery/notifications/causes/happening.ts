@@ -1,4 +1,4 @@
-/** Notification events, found from events of the journal. */
+/** Notification events, derived from events of the journal. */
 import type { NotificationChannel } from "../../../../core/office/notifications/types.ts"
 import type { StoredEvent } from "../../../../core/kernel/events/event-type.ts"
 import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
@@ -27,40 +27,40 @@ interface Subject {
   readonly type: string
   readonly id: number
 }
-/** These users, if they may see it. */
+/** Recipients by user id and member id, if they may see the subject. */
 interface Addressees {
   readonly user_ids?: ReadonlyArray<number>
-  /** Member records; those without an account get nothing. */
+  /** Member ids; members without an account receive nothing. */
   readonly member_ids?: ReadonlyArray<number | null>
 }
 
 export interface Happening {
   readonly notification_type: string
-  /** Unique id, so that it is notified once. */
+  /** Unique id, so that each event notifies a user once. */
   readonly key: string
   readonly subject: Subject | null
   readonly details: JsonObject
-  /** Permissions, separated by spaces, that recipients need: now, and on reading. */
+  /** Space-separated permissions a recipient needs, both when notified and when reading. */
   readonly seen_with: string
-  /** Null for all users who may see it. */
+  /** Recipients; null for all users who may see it. */
   readonly to: Addressees | null
-  /** This user is notified otherwise, or not at all. */
+  /** User id that is not notified, even if addressed. */
   readonly except?: number
-  /** At most these channels. */
+  /** Restricts delivery to these channels. */
   readonly only?: ReadonlyArray<NotificationChannel>
   readonly actor_id: number | null
-  /** The causing command: many of one type by one command share a row. */
+  /** Id of the causing command: many notifications of one type by one command share a row. */
   readonly command_id: string
 }
 
-/** Source of notifications of a type. */
+/** A source of notifications of one type. */
 export interface Cause {
   readonly notification_type: string
-  /** Event types. */
+  /** Event types it reads. */
   readonly on: ReadonlyArray<string>
-  /** Whether an event may matter, judged by itself; if none does, no job is queued. */
+  /** Whether an event may notify, judged without reading rows; if none may, no job is queued. */
   readonly may: (event: StoredEvent) => boolean
-  /** In a few queries for any number of events, in their order, with data upcast. */
+  /** Notification events for journal events with upcast data, in order; a few queries for any number. */
   readonly happenings: (events: ReadonlyArray<StoredEvent>) => StoreRead<ReadonlyArray<Happening>>
 }
 
@@ -81,7 +81,7 @@ const activityOf = ({ data, type }: StoredEvent): number => Number(type === join
 const isToBeDone = (row: ActivityRow): boolean =>
   !row.completed && row.status_id !== completed && row.status_id !== cancelled && row.deleted_at === null
 
-/** Owners of these activities before the first event, who know them already. */
+/** Owners of these activities before the first of the events, by activity id: they were notified before. */
 const ownersBefore = Effect.fnUntraced(function* (events: ReadonlyArray<StoredEvent>) {
   const changed = events.filter(({ type }) => type === updated)
   const before = new Map<number, number>()
@@ -168,19 +168,19 @@ const happening = (row: DocumentRow, event: StoredEvent, key: string, details: H
   command_id: event.command_id
 })
 
-/** Requests of these documents, in order. */
+/** Request events of these documents, in journal order. */
 const requestsFor = Effect.fnUntraced(function* (ids: ReadonlyArray<number>) {
   const streams = ids.map((id) => documentStream(id))
   return yield* Store.find(journal, { stream: streams, type: documentRequested.type }, { order: ["position"] })
 })
-/** Whether a request waited until the end, so its response reported the result. */
+/** Whether the requester waited for the document, so that the response reported the result. */
 const wasWaitedFor = (event: StoredEvent, requests: ReadonlyArray<StoredEvent>): boolean => {
   if (!isRequestJob(jobOf(event))) return false
   const asked = requests.findLast(({ position, stream }) => stream === event.stream && position < event.position)
   return asked === undefined || Date.parse(event.recorded_at) - Date.parse(asked.recorded_at) < request_waits_millis
 }
 
-/** Batches of these documents, if any: one command requests a whole batch. */
+/** Documents of the batch that each document belongs to, by document id; none for single documents. */
 const batchesOf = Effect.fnUntraced(function* (asked: ReadonlyArray<StoredEvent>) {
   const commands = asked.filter(({ data }) => data["drawn_by"] === "batch").map(({ command_id }) => command_id)
   if (commands.length === 0) return new Map<number, ReadonlyArray<DocumentRow>>()
@@ -225,7 +225,7 @@ export const documentGeneratedCause: Cause = {
 
 // Possible recipients: all active users with their roles' permissions. Two reads.
 
-/** Whether a user has the required permissions; checked on notifying and on reading. */
+/** Whether a user has all permissions in `seen_with`; checked on notifying and on reading. */
 export const maySee = (viewer: Viewer, seen_with: string): boolean =>
   seen_with.split(" ").every((permission) => permission === "" || hasOnePermission(viewer, permission))
 
@@ -258,7 +258,7 @@ export const peopleFor = Effect.fnUntraced(function* () {
 // Accounts: for their user, and for users who see accounts. Account mail is queued with the event, as it may hold a
 // code; these rows are for inboxes.
 
-/** Permission of the user list. */
+/** Permission to see accounts: that of the user list. */
 export const users_permission = "users.view"
 
 const account = (notification_type: string, on: string, is_told_themselves = false): Cause => ({

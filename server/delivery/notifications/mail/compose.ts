@@ -1,4 +1,4 @@
-/** Notifications of a user as a message: as text, and as HTML readable on a phone. */
+/** Composes the mail of a user's notifications, as text and as HTML for small screens. */
 import { escaped } from "../../../../core/pricing/print/escape.ts"
 import type { NotificationCategory } from "../../../../core/office/notifications/types.ts"
 import { notification_categories, notificationType } from "../../../../core/office/notifications/types.ts"
@@ -41,7 +41,7 @@ interface Part {
   readonly lines: ReadonlyArray<Line>
 }
 
-/** The time, with the date unless it is today. */
+/** Time of an instant, with the date unless it is today. */
 const momentOf = (instant: string, { now_millis, zone }: About): string => {
   const shown = (millis: number): string => new Date(wallOf(millis, zone)).toISOString()
   const at = shown(Date.parse(instant))
@@ -63,7 +63,7 @@ const others = (count: number): string => (count === 1 ? "1 more" : `${count} mo
 const subjectOf = ([first, ...rest]: ReadonlyArray<Told>): string =>
   `${first?.title ?? ""}${rest.length === 0 ? "" : `, and ${others(rest.length)}`}`.slice(0, 300)
 
-/** Hint on unsubscribing; none for types that cannot be turned off. */
+/** Last paragraph: how to turn mails off; empty for types that cannot be turned off. */
 const endingOf = (told: ReadonlyArray<Told>, { is_gathered, public_url }: About): ReadonlyArray<string> => {
   const changeable = [...new Set(told.map(({ notification_type }) => notification_type))].filter(
     (key) => notificationType(key)?.is_system !== true
@@ -116,7 +116,7 @@ const htmlOf = (subject: string, parts: ReadonlyArray<Part>, beyond: number, end
     ""
   ].join("\n")
 
-/** `told`: oldest first, at least one. */
+/** Composes the mail. `told`: the notifications, oldest first, at least one. */
 export const composeNotice = (told: ReadonlyArray<Told>, about: About): Composed => {
   const shown = told.slice(0, lines_max)
   const parts = partsOf(shown, about)

@@ -1,6 +1,6 @@
 /**
- * The durable job that mails a user their notifications. Their content and the fact of sending are recorded by the
- * transaction that queues the message: it is queued once, and not lost with a server.
+ * The durable job that mails a user their notifications. The transaction that queues the message also marks the rows as
+ * sent, so they are mailed exactly once.
  */
 import { Clock, Effect, Result, Schema } from "effect"
 import { CommandRuntime } from "../../../../core/kernel/endpoints/endpoint.ts"
@@ -21,14 +21,14 @@ import type { Told } from "./compose.ts"
 // (rules/conventions 15). A job is identified by user and first waiting row, so that there is one for all that arrives
 // meanwhile.
 
-/** Types mailed at once: access, and activation or deactivation of the account. */
+/** Types mailed without gathering: access to an account, its deactivation and reactivation. */
 const of_accounts: ReadonlySet<string> = new Set(["user.invited", "user.deactivated", "user.reactivated"])
 const isMailedAtOnce = (key: string): boolean => notificationType(key)?.is_system === true || of_accounts.has(key)
 const gathered_types = notificationTypes.map(({ key }) => key).filter((key) => !isMailedAtOnce(key))
 
-/** Window after the first row whose rows join its mail. */
+/** Seconds a mail waits after its first row, for more rows to join. */
 const first_wait_seconds = 10
-/** Largest difference between the clocks of database and server. */
+/** Assumed maximum difference between the clocks of database and server. */
 const skew_millis = 5_000
 
 const mailingData = Schema.Struct({ user_id: Schema.Int, at_once: Schema.Boolean })
@@ -39,11 +39,11 @@ const gatherMillis = Effect.flatMap(CommandRuntime, ({ settings }) =>
   Effect.map(settings, (known) => settingNumber(known, "notifications", "gather_minutes") * 60_000)
 )
 
-/** A fixed number of locks, whatever the number of users; users sharing one wait for each other. */
+/** Number of advisory locks for all users; users sharing one wait for each other. */
 const locks_count = 64
 /**
- * Serialises per user, on all servers, until the transaction ends: a writer sees whether the mail for earlier rows was
- * composed without its own. SQLite has one writer anyway.
+ * Locks these users on all servers until the transaction ends: a writer sees whether the mail for earlier rows was
+ * composed without its own. Not needed on SQLite, which has one writer.
  */
 const lockPeople = Effect.fnUntraced(function* (user_ids: ReadonlyArray<number>): Store.Reads<void> {
   const store = yield* Store
@@ -56,7 +56,7 @@ const lockPeople = Effect.fnUntraced(function* (user_ids: ReadonlyArray<number>)
   )
 })
 
-/** First row of each user that waits to be gathered. */
+/** Id of each user's first row that waits to be gathered. */
 const firstWaiting = Effect.fnUntraced(function* (
   user_ids: ReadonlyArray<number>
 ): Store.Reads<ReadonlyMap<number, number>> {
@@ -67,7 +67,7 @@ const firstWaiting = Effect.fnUntraced(function* (
   return new Map(rows.map(({ first, user_id }) => [Number(user_id), Number(first)]))
 })
 
-/** Time until this user may be mailed again; 0 or less means now. */
+/** Milliseconds until this user may be mailed again; 0 or less for now. */
 const waitMillis = (last_at: string | undefined, gather_millis: number, now: number): number =>
   last_at === undefined || gather_millis === 0 ? 0 : Date.parse(last_at) + gather_millis - skew_millis - now
 
@@ -81,7 +81,7 @@ const offer = (data: Mailing, about: string, delay_millis: number) =>
     })
   )
 
-/** In the transaction that writes these rows: queues the mail for those waiting. */
+/** Queues the mail for waiting rows, in the transaction that writes them. */
 export const offerMails = Effect.fnUntraced(function* (
   rows: ReadonlyArray<NotificationRow>
 ): CommandRuntime.Reads<void> {
@@ -96,7 +96,7 @@ export const offerMails = Effect.fnUntraced(function* (
   ])
 })
 
-/** `again` makes the offer distinct from earlier ones, whatever their outcome. */
+/** Queues mails of gathered rows. `again`: a suffix that makes the job's id differ from earlier ones. */
 const offerGathered = Effect.fnUntraced(function* (
   user_ids: ReadonlyArray<number>,
   again = ""
@@ -122,13 +122,13 @@ const offerGathered = Effect.fnUntraced(function* (
 /** Rows per message; further ones are only counted. */
 const rows_max = 1_000
 
-/** Whether mail may go there: users of closed accounts get only mail about the account. */
+/** Whether a row may be mailed to the user: closed accounts get mail about the account only. */
 const reaches = (user: User, { notification_type, subject_id, subject_type }: NotificationRow): boolean =>
   user.is_active ||
   (isMailedAtOnce(notification_type) &&
     (subject_type === null || (subject_type === users.name && subject_id === user.user_id)))
 
-/** Rows to mention: still visible to this user, enabled for mail, and unread. */
+/** Rows the mail mentions: still visible to this user, enabled for mail, and unread. */
 const toldOf = Effect.fnUntraced(function* (user: User, rows: ReadonlyArray<NotificationRow>) {
   const wanted = yield* isMailedTo(user, rows)
   const left = rows.filter(
@@ -189,7 +189,7 @@ const mailPerson = Effect.fnUntraced(function* (mailing: Mailing) {
   const last = yield* Store.get(notification_mailings, user_id)
   const wait = at_once ? 0 : waitMillis(last?.sent_at, yield* gatherMillis, now)
   if (wait > 0) {
-    // Another job was earlier: the rest is gathered.
+    // Another job has mailed this user meanwhile: the rest is gathered.
     yield* offerGathered([user_id], `.${instantOf(now)}`)
     return {}
   }
@@ -217,10 +217,10 @@ export const mailNotifications = jobKind<Mailing>({
   run: (mailing) => Effect.flatMap(Store, (store) => store.transaction(mailPerson(mailing)))
 })
 
-/** Notifications unmailed for this long stay in the inbox only. */
+/** Age at which unmailed notifications are no longer mailed; they stay in the inbox. */
 const kept_millis = 3 * 86_400_000
 
-/** Failed or dropped jobs leave waiting rows, which are requeued for a while. */
+/** Queues mail again for rows left waiting by failed or dropped jobs. */
 const offerLeft = Effect.fnUntraced(function* (due_at: string) {
   const { sql } = yield* Store
   const now = yield* Clock.currentTimeMillis

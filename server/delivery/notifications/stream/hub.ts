@@ -1,4 +1,4 @@
-/** Hands notifications to listening clients. */
+/** Streams new notifications to the listening clients of this process. */
 import { Clock, Context, Effect, Latch, Queue, Stream } from "effect"
 import { type Failure, Store } from "../../../../core/kernel/store/store.ts"
 import { readerOf, shownRows } from "../api.ts"
@@ -24,7 +24,7 @@ import type { ServerCall, ServerEndpoint } from "../../../ports/server-slice.ts"
 
 const rows_at_once = 500
 
-/** Next rows after an id, in order; of one user or all. */
+/** Next rows after an id, in id order; of one user, or of all. */
 const rowsAfter = Effect.fnUntraced(function* (
   last: number,
   user_id?: number
@@ -36,14 +36,14 @@ const rowsAfter = Effect.fnUntraced(function* (
   )
 })
 
-/** Newest id; 0 without rows. */
+/** Id of the newest row; 0 without rows. */
 const lastId: Effect.Effect<number, Failure, Store> = Effect.flatMap(Store, (store) =>
   Effect.map(store.run<{ last: number | null }>(`select max(id) as last from ${notifications.name}`), ([row]) =>
     Number(row?.last ?? 0)
   )
 )
 
-/** The rows this user may see, as bytes. */
+/** Encodes the rows this user may see as server-sent events. */
 const framesFor = Effect.fnUntraced(function* (
   user_id: number,
   rows: ReadonlyArray<NotificationRow>
@@ -54,26 +54,26 @@ const framesFor = Effect.fnUntraced(function* (
   return shown.map((one) => frameOf(one.id, one.shown))
 })
 
-// The only reader of a process: it queries once after commits, for all streams, from the last row read. Rows become
-// visible in id order, as their writers ensure.
+// The single reader of this process: it queries once after commits, for all streams, from the last row read. Rows
+// become visible in id order, as their writers ensure.
 
-/** Minimum interval of checking tokens and accounts, after commits. */
+/** Minimum interval between checks of tokens and accounts after commits. */
 const standing_millis = 1_000
-/** Maximum interval. */
+/** Maximum interval between checks of tokens and accounts. */
 const idle_millis = 15_000
-/** Pause after a query, so that the next one reads several commits. */
+/** Pause after a query, so that the next one covers several commits. */
 const pause_millis = 50
 const failed_pause_millis = 1_000
 
 type Needs = Store | CommandRuntime | ServerContext
 interface Reader {
-  /** Reads until the server stops. */
+  /** Reads new rows until the server stops. */
   readonly work: Effect.Effect<never, never, Needs>
   /** Dependencies of the reader; undefined before it starts. */
   readonly needs: () => Context.Context<Needs> | undefined
   readonly join: (who: Who) => Listener
   readonly leave: (listener: Listener) => void
-  /** Row id after which rows are new, once known. */
+  /** Id after which rows count as new; waits until it is known. */
   readonly begun: Effect.Effect<number>
 }
 
@@ -155,7 +155,7 @@ const endingWith = (
   }
 }
 
-/** One query, and the wait for the next one. */
+/** Runs one query and waits for the next. */
 const turns = (
   look: Effect.Effect<void, Failure, Needs>,
   listeners: Listeners,
@@ -171,7 +171,7 @@ const turns = (
       yield* endWhoMayNot(listeners.all(), yield* Clock.currentTimeMillis)
     }
     yield* Effect.sleep(pause_millis)
-    // A change right after a check is noticed a moment later.
+    // A change right after a check is found by the next check, within the minimum interval.
     const wait = since < standing_millis ? standing_millis - since : idle_millis
     yield* Effect.raceFirst(woken.await, Effect.sleep(wait))
   }).pipe(
@@ -185,9 +185,9 @@ const turns = (
 const keep_alive_millis = 15_000
 
 interface Hub {
-  /** Refused above the limit. Ends with the server, its token or account. */
+  /** Opens a stream; rejects above the limit of streams. Ends with the server, its token or its account. */
   readonly listen: (who: Who) => Effect.Effect<Stream.Stream<Uint8Array>, Rejection>
-  /** Reads for all listeners until the server stops. */
+  /** Reads new rows for all listeners until the server stops. */
   readonly work: Reader["work"]
 }
 
@@ -212,7 +212,7 @@ const refusalOf = (listeners: Listeners, { token_id }: Who): Rejection | undefin
 
 type Out = Queue.Enqueue<Uint8Array>
 
-/** Start of the stream: after the client's last id, or after the newest row. */
+/** Id after which a new stream sends rows: the client's last id, or the newest row's. */
 const knownTo = Effect.fnUntraced(function* ({ after }: Listener, last: number) {
   // The reader may lag behind the last commit.
   if (after === undefined) return Math.max(last, yield* lastId)
@@ -220,7 +220,7 @@ const knownTo = Effect.fnUntraced(function* ({ after }: Listener, last: number) 
   return after <= last || after <= (yield* lastId) ? after : last
 })
 
-/** Sends rows after an id from the table; returns the last id. */
+/** Sends the rows after an id from the table; returns the last id sent. */
 const caughtUp = Effect.fnUntraced(function* (
   after: number,
   listener: Listener,
@@ -241,7 +241,7 @@ const caughtUp = Effect.fnUntraced(function* (
   }
 })
 
-/** Sends to one listener, at its pace. */
+/** Sends queued rows to one listener, as fast as it reads. */
 const sent = Effect.fnUntraced(function* (
   listener: Listener,
   begun: Reader["begun"],
@@ -287,7 +287,7 @@ export const makeHub = (): Hub => {
         const stream = Stream.callback<Uint8Array>(
           (queue) =>
             Effect.gen(function* () {
-              // Rows may have arrived after the response's head.
+              // Rows may have arrived after the response head was sent.
               if (refusalOf(listeners, who) === undefined) {
                 const listener = yield* listening(who)
                 yield* Effect.raceFirst(sent(listener, reader.begun, queue), listener.ended.await).pipe(
@@ -316,15 +316,15 @@ const fields = {
   })
 }
 
-/** The last event id the client received before reconnecting. */
+/** Value of `Last-Event-ID`: the last event the client received before reconnecting. */
 const LastEventId = Context.Reference<number | undefined>("flightcase/server/LastEventId", {
   defaultValue: () => undefined
 })
-/** Endpoints get no request headers; this one needs a single header. */
+/** Passes `Last-Event-ID` to the stream's endpoint, as endpoints receive no request headers. */
 export const withLastEventId = (call: ServerCall, next: ServerEndpoint<Answer>): ServerEndpoint<Answer> => {
   if (call.endpoint.name !== stream_name) return next
   const given = call.headers["last-event-id"]
-  // Other values come from another server.
+  // Other values cannot come from this server.
   return typeof given === "string" && /^\d{1,15}$/.test(given)
     ? Effect.provideService(next, LastEventId, Number(given))
     : next

@@ -1,4 +1,4 @@
-/** Clients listening in this process: each with its queue, limited in number. */
+/** Listening clients of this process, limited in number, each with its queue. */
 import { Duration, Effect, Latch } from "effect"
 import { Sse } from "effect/encoding"
 import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
@@ -12,12 +12,12 @@ import { tokens } from "../../../access/tokens/issue.ts"
 const reconnect_millis = 3_000
 
 const encode = new TextEncoder()
-/** Opens the stream at once, even through proxies that hold back a head without a body. */
+/** First bytes of a stream: sent at once, so that proxies pass the response on. */
 export const opening = encode.encode(
   Sse.encoder.write(new Sse.Retry({ duration: Duration.millis(reconnect_millis), lastEventId: undefined })) +
     ": connected\n\n"
 )
-/** A comment, ignored by clients; a longer silence means a dead connection. */
+/** Keep-alive comment, ignored by clients; a longer silence means a dead connection. */
 export const keep_alive = encode.encode(": \n\n")
 
 export interface Frame {
@@ -33,25 +33,25 @@ export const frameOf = (id: number, shown: JsonObject): Frame => ({
 
 export const per_token_max = 10
 export const per_process_max = 1_000
-/** A listener this far behind reads the rest from the table, after its queue. */
+/** Maximum queue length; a listener further behind reads the rest from the table. */
 const waiting_max = 500
 
 export interface Who {
   readonly user_id: number
   /** Null for callers without a token, such as programs in this process. */
   readonly token_id: number | null
-  /** Last id known to the client; undefined for new rows only. */
+  /** Last id the client received; undefined for new rows only. */
   readonly after: number | undefined
 }
 export interface Listener extends Who {
   readonly waiting: Array<Frame>
-  /** The queue overflowed: nothing is queued until the rest is read from the table. */
+  /** Whether the queue overflowed: nothing is queued until the rest is read from the table. */
   is_behind: boolean
-  /** Its token or account is no longer valid: it gets nothing. */
+  /** Whether its token or account is no longer valid: it receives nothing more. */
   is_over: boolean
   /** Open while rows wait to be sent. */
   readonly news: Latch.Latch
-  /** Opened for good when the stream is to end. */
+  /** Opened for good when the stream must end. */
   readonly ended: Latch.Latch
 }
 
@@ -118,7 +118,7 @@ export const makeListeners = (): Listeners => {
   }
 }
 
-// Streams end with their token, its ability, or their account. Two queries for all.
+// Checks which streams must end because their token, its ability, or their account ended. Two queries for all.
 
 export const stream_ability = "notifications:read"
 
