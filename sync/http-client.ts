@@ -1,13 +1,12 @@
 /**
  * HTTP requests to a Flightcase server. One deadline covers a request from the first byte sent to the last received;
- * every failure to get an answer is Unreachable. It uses Node's own fetch, so that the command line starts without
- * another library.
+ * every failure to get an answer is Unreachable. Uses Node's fetch, so that the command line loads no other library.
  */
 import { Duration, Effect, Schedule } from "effect"
 import { parseJson, wire_body_depth_max } from "../core/kernel/fields/input.ts"
 import type { Json } from "../core/kernel/fields/field.ts"
 
-/** There was no answer, or it did not end in time. An answer of any status is not this error. */
+/** No answer was received completely in time. Answers of any status do not cause this error. */
 export class Unreachable extends Error {
   override readonly name = "Unreachable"
   readonly url: string
@@ -19,10 +18,10 @@ export class Unreachable extends Error {
 
 interface HttpRequest {
   readonly method: string
-  /** With its query, if it has one. */
+  /** Path, with the query if there is one. */
   readonly path: string
   readonly headers?: { readonly [name: string]: string }
-  /** Sent as JSON, unless it is a form. */
+  /** Body: a form, or a value to send as JSON. */
   readonly body?: unknown
   readonly signal?: AbortSignal
 }
@@ -32,19 +31,19 @@ export interface HttpAnswer {
   readonly bytes: Uint8Array
 }
 interface HttpClient {
-  /** Without a slash at its end. */
+  /** Base URL without a trailing slash. */
   readonly url: string
   readonly headers: { readonly [name: string]: string }
-  /** Rejects with Unreachable. */
+  /** Sends a request. Rejects with Unreachable. */
   readonly send: (request: HttpRequest) => Promise<HttpAnswer>
 }
 export interface HttpClientOptions {
   readonly url: string
-  /** "" asks without one. */
+  /** Bearer token; "" sends none. */
   readonly token: string
   readonly timeout_millis: number
   readonly headers?: { readonly [name: string]: string }
-  /** Schedule for repeating requests that a busy server refused (429, 425); without it they are not repeated. */
+  /** Schedule for repeating requests that a busy server refused (429, 425); by default they are not repeated. */
   readonly again?: Schedule.Schedule<unknown, HttpAnswer>
 }
 
@@ -80,7 +79,7 @@ export const httpClientAt = ({
 }
 const isBusy = ({ status }: HttpAnswer): boolean => status === 429 || status === 425
 
-/** Repeats a request by the schedule while its answer is `unfinished`. */
+/** Repeats a request by the schedule while `unfinished` holds for its answer. */
 export const repeated = <A>(
   ask: () => Promise<A>,
   schedule: Schedule.Schedule<unknown, A>,
@@ -89,8 +88,8 @@ export const repeated = <A>(
 
 const seconds_min = 0.2
 /**
- * Up to `times` repetitions, each after the seconds the server names in Retry-After (one when it names none), as long
- * as those are not more than `seconds_max`.
+ * Schedule of up to `times` repetitions, each after the server's Retry-After (default: 1 second); ends if that exceeds
+ * `seconds_max`.
  */
 export const afterItsWord = (times: number, seconds_max: number): Schedule.Schedule<unknown, HttpAnswer> =>
   Schedule.setInputType<HttpAnswer>()(Schedule.recurs(times)).pipe(
@@ -101,5 +100,5 @@ const secondsNamed = ({ headers }: HttpAnswer): number => Number(headers.get("re
 
 const utf8 = new TextDecoder()
 export const textOf = ({ bytes }: HttpAnswer): string => utf8.decode(bytes)
-/** The body as JSON. Throws SyntaxError, and TooDeep where it nests beyond the limit. */
+/** Parses the body as JSON. Throws a SyntaxError, or TooDeep if it nests beyond the limit. */
 export const jsonOf = (answer: HttpAnswer): Json => parseJson(textOf(answer), wire_body_depth_max)

@@ -1,6 +1,6 @@
 /**
- * Follows a user's notifications: reads the server's stream of events and reconnects whenever it breaks. Nothing is
- * missed in between, as the server receives the id of the last notification.
+ * Follows a user's notifications: reads the server's event stream and reconnects whenever it ends. Reconnecting sends
+ * the last received id, so that nothing is missed.
  */
 import { Duration, Schema } from "effect"
 import { Sse } from "effect/encoding"
@@ -15,7 +15,7 @@ export interface Notification {
   readonly body: string | null
   readonly is_own: boolean
   readonly read_at: string | null
-  /** As the server shows it. */
+  /** The notification as in the server's answers. */
   readonly shown: JsonObject
 }
 const known = Schema.decodeUnknownOption(
@@ -27,7 +27,7 @@ const known = Schema.decodeUnknownOption(
     read_at: Schema.NullOr(Schema.String)
   })
 )
-/** Undefined for what cannot be read: a server of another release may send more than this one knows. */
+/** Decodes a notification; undefined if it is unreadable, as a server of another release may send other events. */
 export const notificationOf = (text: string): Notification | undefined => {
   try {
     const shown = parseJson(text)
@@ -40,27 +40,27 @@ export const notificationOf = (text: string): Notification | undefined => {
 }
 
 interface FollowOptions {
-  /** Without a slash at its end. */
+  /** Base URL without a trailing slash. */
   readonly url: string
   readonly token: string
   readonly stop: AbortSignal
   readonly told: (notification: Notification) => void
   /** Last received id; without it only new notifications are sent. */
   readonly after?: number
-  /** From 0 to 1. */
+  /** Random number from 0 to 1. */
   readonly chance?: () => number
 }
-/** Why the stream ended; a server of another release may have none. */
+/** Why following ended; "unknown" for a server whose release has no stream. */
 export type FollowEnd =
   | { readonly why: "stopped" }
   | { readonly why: "unknown" }
   | { readonly why: "refused"; readonly status: number; readonly message: string }
 
-/** The server says every 15 seconds that it lives. */
+/** Silence after which the connection counts as lost: the server sends something every 15 seconds. */
 const silence_millis = 45_000
 const longest_wait_millis = 120_000
 
-/** Never rejects: what is broken is tried again, with longer and longer waits. */
+/** Follows the stream until it ends for good. Never rejects: failures are retried with growing waits. */
 export const followNotifications = async (options: FollowOptions): Promise<FollowEnd> => {
   const { stop } = options
   const chance = options.chance ?? Math.random
@@ -85,7 +85,7 @@ interface Place {
 }
 type Once =
   | { readonly kind: "over"; readonly end: FollowEnd }
-  /** `stood`: it was connected. */
+  /** Result of a connection. `stood`: it had been established. */
   | { readonly kind: "stood" | "failed"; readonly wait_millis: number }
 
 const followOnce = async ({ stop, token, told, url }: FollowOptions, place: Place): Promise<Once> => {
@@ -118,7 +118,7 @@ const followOnce = async ({ stop, token, told, url }: FollowOptions, place: Plac
       parser.feed(decoder.decode(part, { stream: true }))
     }
   } catch {
-    // Unreachable, disconnected, or ended by us: handled alike.
+    // Covers unreachable servers, lost connections, and an end on our side.
   } finally {
     clearTimeout(timer)
   }
@@ -129,7 +129,7 @@ const followOnce = async ({ stop, token, told, url }: FollowOptions, place: Plac
 const refusedBy = async (response: Response): Promise<Once> => {
   const { status } = response
   const text = await response.text()
-  // Something else that answers 200 at this path, such as a page of a proxy, may be gone with the next try.
+  // Other content with status 200, such as a proxy's page, may be gone on the next try.
   if (status === 404 || status === 405) return { kind: "over", end: { why: "unknown" } }
   if (status === 401 || status === 403 || status === 422)
     return { kind: "over", end: { why: "refused", status, message: messageIn(text) } }

@@ -1,6 +1,5 @@
 /**
- * Sync by hand on the device: pending commands are written to a signed file, and the server's answer to it is read from
- * another one.
+ * Offline sync on the device: writes pending commands to a signed file, and reads the server's answer from another one.
  */
 import type { Effect } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
@@ -51,7 +50,7 @@ interface BundleParts {
   readonly outbox: Outbox
   readonly replica: Replica
   readonly run: <A>(effect: Effect.Effect<A, Failure, Store | CommandRuntime>) => Promise<A>
-  /** The content of a file that waits here; undefined where it is lost. */
+  /** Content of a file that waits on this device; undefined if it is lost. */
   readonly contentOf: (sha256: string) => Uint8Array | undefined
 }
 interface ExportedBundle {
@@ -67,15 +66,15 @@ export interface ImportedBundle {
   readonly position: number
   readonly pending: number
   readonly conflicts: number
-  /** Everything in it had been applied before. */
+  /** Whether everything in the bundle had been applied before. */
   readonly known: boolean
-  /** False when the server has more events, or needs commands again: another round of bundles is due. */
+  /** False if the server has more events, or needs commands again: another exchange of bundles is needed. */
   readonly complete: boolean
 }
 
 /**
- * The pending commands as a signed file. It may be made any number of times: the server decides each command once.
- * `content_bytes_max`: for commands and files together.
+ * Exports pending commands as a signed file; safe to repeat, as the server decides each command once.
+ * `content_bytes_max`: limit for commands and files together.
  */
 export const exportBundle = async (
   { profile, outbox, replica, run, contentOf }: BundleParts,
@@ -121,7 +120,7 @@ export const exportBundle = async (
 }
 
 type Contents = Required<Pick<CommandsBody, "commands" | "files" | "lost_files">>
-/** As many of the first commands as one bundle carries, at least one, with the files they name. */
+/** The first pending commands that fit into one bundle, at least one, with the files they reference. */
 const contentsOf = (
   pending: ReadonlyArray<WireCommand>,
   contentOf: BundleParts["contentOf"],
@@ -153,7 +152,10 @@ const contentsOf = (
 
 const place = (offset: string): number => Number(offset.split("_")[0])
 
-/** Commands the server has forgotten (it was restored from a backup) become pending; the next bundle holds them. */
+/**
+ * Reopens commands that the server has lost (it was restored from a backup), so that the next bundle contains them;
+ * returns whether there were any.
+ */
 const reopenBy = (outbox: Outbox, { remembered }: EventsBody): boolean =>
   remembered !== undefined &&
   remembered.last_n < outbox.lastSettled() &&
@@ -163,7 +165,6 @@ const within = (block: LeaseRange, { entity, from, to }: LeaseRange): ReadonlyAr
     ? [{ entity, from: Math.max(from, block.from), to: Math.min(to, block.to) }]
     : []
 
-/** Applies the server's answer; repeatable, as existing data stays unchanged. */
 /** The events of a page by position. All pages are read before the first is applied: a wrong one changes nothing. */
 const eventsOf = ({ rows }: Page): ReadonlyArray<StoredEvent> => {
   try {
@@ -173,7 +174,7 @@ const eventsOf = ({ rows }: Page): ReadonlyArray<StoredEvent> => {
   }
 }
 
-/** Content of a server's bundle for this device. Throws BundleError, with advice, if it may not be applied. */
+/** Decodes a server's bundle for this device. Throws a BundleError with advice if it must not be applied. */
 const openBundle = (profile: Profile, text: string): EventsBody => {
   const sealed = readBundle(text)
   if (sealed.kind !== "events") {
@@ -227,7 +228,7 @@ export const importBundle = async (
   let known = true,
     reopened = false
   const { remembered } = body
-  // First: ids the server has leased to others are no longer used.
+  // Done first, so that ids the server has leased to others are no longer used.
   if (remembered !== undefined)
     outbox.trimLeases(
       remembered.shown,
@@ -278,10 +279,10 @@ export interface SyncStatus {
   readonly synced_at: string | null
   readonly pending: number
   readonly oldest_pending_at: string | null
-  /** Pending commands that the replica's rules refuse by now. */
+  /** Number of pending commands that the replica's rules now refuse. */
   readonly stalled: number
   readonly conflicts: number
-  /** Commands that wait for a conflict to be resolved. */
+  /** Number of commands that wait for a conflict to be resolved. */
   readonly held: number
 }
 interface PendingCommand {
@@ -292,7 +293,7 @@ interface PendingCommand {
   readonly stalled: WireError | null
 }
 interface SyncOptions {
-  /** How long to wait while another process syncs; 30,000 by default. */
+  /** Milliseconds to wait while another process syncs; default: 30,000. */
   readonly patience_millis?: number
 }
 /** A request with files on this machine. */
@@ -302,16 +303,18 @@ interface DeviceRequest extends Omit<Request, "files"> {
 export interface Device {
   readonly profile: Profile
   readonly remote: Remote
-  /** Answers from the replica as the server would. Refusals are answers, too: a status and `{message, errors}`. */
+  /**
+   * Answers a request from the replica as the server would. Refusals are answers with a status and `{message, errors}`.
+   */
   readonly ask: (request: DeviceRequest, options?: { readonly plan?: boolean }) => Promise<QueryResult>
   /**
-   * Results of these commands in sequence, each on top of the earlier ones, with the events they would produce. Nothing
-   * is recorded.
+   * Results of these commands in sequence, each decided after the earlier ones, with the events they would produce.
+   * Nothing is recorded.
    */
   readonly plan: (requests: ReadonlyArray<Request>) => Promise<ReadonlyArray<QueryResult>>
-  /** Reads the replica as the device's user, who sees no more than is on it. */
+  /** Reads the replica as the device's user. */
   readonly read: <A>(reading: (viewer: Viewer) => Effect.Effect<A, Failure, Store | CommandRuntime>) => Promise<A>
-  /** Where the content of a file waits to be sent; undefined where it does not. */
+  /** Path of a file that waits to be sent; undefined if none waits with this hash. */
   readonly waitingFile: (sha256: string) => string | undefined
   /** Hash and name of an attachment's file; undefined if the row is not on this device. */
   readonly attachment: (id: number) => Promise<{ readonly sha256: string; readonly original_name: string } | undefined>
@@ -320,46 +323,55 @@ export interface Device {
     options?: SyncOptions
   ) => Promise<SyncReport & { readonly warnings: ReadonlyArray<string> }>
   /**
-   * Pulls and sends nothing, for a decision made here. False if the server did not answer within the patience: data
-   * received by then is kept.
+   * Pulls without sending, before a decision made here. False if the server did not answer in time; data received by
+   * then is kept.
    */
   readonly fetch: (patience_millis: number) => Promise<boolean>
-  /** The replica's position in the server's shape, and when it last was up to date. */
+  /** The replica's position in the server's shape, and the time of its last complete pull. */
   readonly place: () => Promise<{
     readonly offset: string
     readonly handle: string | undefined
     readonly synced_at: string | null
   }>
-  /** The highest number pending; 0 when none is. Cheap. */
+  /** Number of the newest pending command; 0 if none is pending. Cheap. */
   readonly lastPending: () => number
-  /** Sync by hand: pending commands as a signed file, with no more content than a bundle carries, or than is given. */
+  /** Exports pending commands as a signed file, limited to `content_bytes_max` or a bundle's maximum. */
   readonly bundleOut: (content_bytes_max?: number) => Promise<ExportedBundle>
-  /** Applies the server's answer to it. */
+  /** Applies the server's answer to an exported bundle. */
   readonly bundleIn: (text: string) => Promise<ImportedBundle>
   readonly status: () => Promise<SyncStatus>
-  /** `facts` answers reads about availability better than the replica. */
+  /**
+   * Open conflicts with their resolutions. `facts` reads availability from the server if possible, else from the
+   * replica.
+   */
   readonly conflicts: (facts?: AskFacts) => Promise<ReadonlyArray<Conflict>>
-  /** Resolves a conflict, or a single held command; the history stays. With `plan` nothing is written. */
+  /** Resolves a conflict or a single held command, which stays in the history. With `plan` nothing is written. */
   readonly resolve: (
     id: string,
     how: ResolutionRequest,
     options?: { readonly plan?: boolean }
   ) => Promise<ResolutionResult>
-  /** Units that could be used instead of the one a command was refused for. */
+  /** Units that could replace the one a command was refused for. */
   readonly alternatives: (id: string) => Promise<ReadonlyArray<Alternative>>
-  /** Accepted commands that overwrote others' values, or with another outcome than shown here; new ones, or all. */
+  /**
+   * Reports of accepted commands that overwrote others' values or had another outcome than shown here: unread ones, or
+   * all.
+   */
   readonly told: (all: boolean) => ReadonlyArray<CommandReport>
-  /** The reports with their commands' subjects: person, order, customer, goods. */
+  /** Adds the command's subject to each report: person, order, customer, goods. */
   readonly named: (reports: ReadonlyArray<CommandReport>) => Promise<ReadonlyArray<NamedReport>>
-  /** Marks the reports up to this command as read. */
+  /** Marks reports up to this command number as read. */
   readonly seen: (n: number) => void
   /** Undoes commands recorded here. */
   readonly undo: DeviceUndo
   readonly pending: () => Promise<ReadonlyArray<PendingCommand>>
   readonly doctor: (repair: boolean, options?: { readonly offline?: boolean }) => Promise<ReadonlyArray<Finding>>
-  /** Acknowledged commands that the outbox has lost; nothing is recorded or synced while there are any. */
+  /**
+   * Acknowledged commands missing from the outbox; undefined if none. While there are any, nothing is recorded or
+   * synced.
+   */
   readonly missing: () => Promise<MissingCommands | undefined>
-  /** Goes on without the missing commands; says which they were. */
+  /** Continues without the missing commands and returns them. */
   readonly acceptLoss: () => Promise<MissingCommands | undefined>
   readonly close: () => Promise<void>
 }

@@ -1,6 +1,6 @@
 /**
- * A device: one profile's folder on this machine with its replica and its outbox. Any number of processes may open one
- * folder; SQLite's lock serialises writers, and one sync runs at a time.
+ * A device: the folder of a profile on this machine, with its replica and outbox. Several processes may open it;
+ * SQLite's lock serialises writers, and one sync runs at a time.
  */
 import { createHash } from "node:crypto"
 import { chmodSync, mkdirSync, readdirSync, rmSync } from "node:fs"
@@ -42,7 +42,7 @@ import { type Progress, syncOnce } from "./exchange/sync.ts"
 
 // Ids of commands.
 
-/** A UUID v7: 48 bits of milliseconds, so that ids sort by the time they were made, then chance. */
+/** A UUID v7: a 48-bit timestamp in milliseconds, so that ids sort by time, then random bits. */
 const uuidv7 = (now = Date.now()): string => {
   const bytes = Buffer.from(crypto.getRandomValues(new Uint8Array(16)).buffer)
   bytes.writeUIntBE(now, 0, 6)
@@ -67,10 +67,7 @@ interface EnrolmentOptions {
   readonly device: string
 }
 
-/**
- * Enrols this machine, stores the leases it is given and fills the replica. The next sync goes on with an unfinished
- * fill.
- */
+/** Enrols this machine, stores its leases and fills the replica. An interrupted fill is continued by the next sync. */
 export const enrolDevice = async (
   folder: string,
   enrolment: EnrolmentOptions,
@@ -86,13 +83,13 @@ export const enrolDevice = async (
   const { replica, lease, token, server } = readAnswer(enrolment.url, answer, decodeEnrolment)
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   chmodSync(folder, 0o700)
-  // Files of an enrolment that was broken off before its profile was written: their leases are another device's.
+  // Removes files of an interrupted enrolment, which wrote no profile yet: their leases belong to another device id.
   for (const name of readdirSync(folder)) if (/^(outbox|replica)\.sqlite/.test(name)) rmSync(join(folder, name))
   const outbox = openOutboxAt(outboxPath(folder))
   outbox.addLease(1, lease)
   outbox.close()
   writeProfile(folder, {
-    // The device keeps its own token, which ends with it; the token used to log in stays the user's.
+    // The device uses its own token, which ends with it; the token used to log in stays the user's.
     name: enrolment.name,
     url: enrolment.url,
     token: token?.secret ?? enrolment.token,
@@ -110,7 +107,7 @@ export const enrolDevice = async (
   return device
 }
 
-/** Opens the folder's device: cheap, no network. Work a crash interrupted is finished first. */
+/** Opens the folder's device. Cheap, without network. Completes work that a crash interrupted. */
 export const openDevice = async (
   folder: string,
   options: { readonly at?: (step: string) => void } = {}
@@ -151,7 +148,7 @@ export const openDevice = async (
   return deviceOver({ folder, profile, outbox, replica, run, run_id, dispose: () => runtime.dispose() })
 }
 
-/** Explains why the folder's replica cannot be opened. */
+/** The error to report if the folder's replica cannot be opened. */
 const openingFailure = (folder: string, error: unknown): unknown => {
   if (error instanceof DeviceFailure) return error
   if (isDamage(error)) return replicaDamaged(folder, error)
@@ -169,15 +166,15 @@ interface DeviceParts extends SessionParts {
   readonly run_id: string
   readonly dispose: () => Promise<void>
 }
-/** How long to wait while another process syncs this profile. */
+/** Default time to wait while another process syncs this profile. */
 const lock_patience_millis = 30_000
 
 type Session = ReturnType<typeof openSession>
 const missingIn = ({ outbox, run }: DeviceParts): Promise<MissingCommands | undefined> => run(missingNow(outbox))
-/** A pull reverts provisional changes, and with them the last traces of commands the outbox has lost. */
+/** Fails while the outbox has lost commands: a pull reverts provisional changes, the last traces of them. */
 const requireComplete = ({ outbox, run }: DeviceParts): Promise<void> => run(refuseWhileMissing(outbox))
 
-/** All that sends or takes in, by network or by bundle. */
+/** Operations that send or receive, over the network or by bundle. */
 const exchangeOver = (
   parts: DeviceParts,
   session: Session,
@@ -201,7 +198,7 @@ const exchangeOver = (
     bundleOut: async (content_bytes_max) => {
       await requireComplete(parts)
       const { exportBundle } = await import("./bundle.ts")
-      // Bundled commands count as sent, so no other process may withdraw commands meanwhile.
+      // Bundled commands count as sent, so the lock keeps other processes from withdrawing commands meanwhile.
       const bundled = { ...syncParts(), contentOf: (sha256: string) => contentOf(folder, sha256) }
       return whileLocked(folder, lock_patience_millis, () =>
         exportBundle(bundled, new Date().toISOString(), content_bytes_max)
@@ -288,8 +285,8 @@ const deviceOver = (parts: DeviceParts): Device => {
 }
 
 /**
- * Answers requests from the replica. A failure after the outbox has the command carries the command's number
- * (`recorded_n`): it is recorded, and asking again would record it twice.
+ * Answers requests from the replica. A failure after the command reached the outbox has its number (`recorded_n`):
+ * repeating the request would record it twice.
  */
 const askOver =
   ({ folder, outbox, profile, replica, run }: DeviceParts): Device["ask"] =>
@@ -325,7 +322,7 @@ const askOver =
     }
   }
 
-/** Conflict resolution is loaded on first use, or when something is sent. */
+/** Conflict resolution, loaded on first use or when something is sent. */
 const conflictsOf = ({ outbox, profile, replica, run }: DeviceParts): (() => Promise<Conflicts>) => {
   let loaded: Promise<Conflicts> | undefined
   return () =>
@@ -344,7 +341,7 @@ const conflictsOf = ({ outbox, profile, replica, run }: DeviceParts): (() => Pro
     ))
 }
 
-/** Nothing is sent while a command is undone. Undo is loaded on first use. */
+/** Undo, loaded on first use. Nothing is sent while a command is being undone. */
 const undoOf = ({ folder, outbox, profile, replica, run, run_id }: DeviceParts): Device["undo"] => {
   const withUndo = <A>(work: (undo: Device["undo"]) => Promise<A>): Promise<A> =>
     whileLocked(folder, lock_patience_millis, async () => {
@@ -380,7 +377,7 @@ const statusOver = async ({ outbox, replica, run }: DeviceParts, profile: Profil
   }
 }
 
-/** The device's user as the replica knows them now. Fails before the first fill. */
+/** The device's user, as stored in the replica. Fails before the first fill. */
 const viewerHere = (profile: Profile): Effect.Effect<Viewer, Failure, Store> =>
   Effect.gen(function* () {
     const user = yield* Store.get(users, profile.user_id)

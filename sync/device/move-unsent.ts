@@ -1,7 +1,6 @@
 /**
- * Moves the unsent commands of a device that may not send any more (revoked, or one of two copies) to the device that
- * replaces it: each is recorded again by the same rules, with ids of the new device. Commands the server has decided
- * are left out.
+ * Moves unsent commands of a device that can no longer send (revoked, or a copy) to its replacement: each is recorded
+ * again by the same rules with the new device's ids. Commands already decided by the server are left out.
  */
 import { existsSync } from "node:fs"
 import { catalogue } from "../../core/catalogue.ts"
@@ -15,9 +14,9 @@ import { remapBody, remapPath } from "./replica/id-remap.ts"
 
 export interface MoveResult {
   readonly moved: number
-  /** How many the server had decided already. */
+  /** Number of commands the server had already decided. */
   readonly decided: number
-  /** Commands that are refused now, with the reason: for a person to look at. */
+  /** Commands that are now refused, with their errors, for the user to handle. */
   readonly left: ReadonlyArray<{ readonly command: OutboxCommand; readonly error: WireError }>
 }
 
@@ -26,7 +25,7 @@ export const moveUnsent = async (
   from_replica_id: number,
   to: Device,
   to_folder: string,
-  /** Where the content of a file waits that these commands name. */
+  /** Path of a waiting file that these commands reference. */
   waitingPath: (sha256: string) => string = (sha256) => pathIn(to_folder, sha256)
 ): Promise<MoveResult> => {
   const decided = await decidedAmong(commands, from_replica_id, to)
@@ -91,7 +90,7 @@ const sourcesOf = (
           Object.entries(files).map(([field, file]) => [field, { ...file, path: waitingPath(file.sha256) }])
         )
       }
-/** The name of a file of the command that waits nowhere. */
+/** Name of a file of the command that is lost; undefined if all are there. */
 const lostAmong = (
   { payload: { files = {} } }: OutboxCommand,
   waitingPath: (sha256: string) => string
@@ -106,7 +105,7 @@ const decidedAmong = async (
   const answer = await to.remote.call("POST", `/api/v1/sync/replicas/${replica_id}/verdicts`, {
     ids: commands.map(({ id }) => id)
   })
-  // This server never knew the device, so it decided none of its commands.
+  // This server does not know the device, so it decided none of its commands.
   if (answer.status === 404) return new Set()
   if (answer.status >= 400)
     throw new Error(

@@ -1,5 +1,6 @@
 /**
- * Examines a device: are its files undamaged, do the tables match the journal and the server, is no command missing?
+ * Examines a device: whether its files are undamaged, its tables match the journal and the server, and no command is
+ * missing.
  */
 import { itemAt } from "../../core/values/text.ts"
 import { Effect } from "effect"
@@ -15,18 +16,18 @@ import { pull, refill, type SyncParts } from "./exchange/sync.ts"
 import { projectJournal } from "../../core/kernel/runtime/schema.ts"
 import { command_states } from "./outbox/rows.ts"
 
-// Compares a replica with the server by checksums of runs of rows, both sides at the same position of the journal.
+// Compares a replica with the server by checksums of row ranges, both at the same journal position.
 
 type ComparisonResult =
   | { readonly kind: "same"; readonly rows: number }
   | { readonly kind: "differs"; readonly tables: ReadonlyArray<string> }
-  /** The server does not answer, or is of a release without checksums. */
+  /** The server does not respond, or its release has no checksums. */
   | { readonly kind: "unknown"; readonly why: string }
 interface CompareParts extends Omit<SyncParts, "remote"> {
   readonly remote: SyncParts["remote"] & Pick<Remote, "checksums">
 }
 
-/** How often a page is read again because others wrote in between. */
+/** Maximum number of reads of a page, which is repeated if others wrote meanwhile. */
 const tries_max = 8
 
 const compareWithServer = async (parts: CompareParts): Promise<ComparisonResult> => {
@@ -50,7 +51,7 @@ const compared = async (parts: CompareParts): Promise<ComparisonResult> => {
   for (let after = ""; ;) {
     const { position, offset, handle } = await run(replica.position)
     const page = await remote.checksums(profile.replica_id, { handle: handle ?? "", offset, after })
-    // Events this device is not sent move the server's position as well; a pull brings the cursor up to it.
+    // Events that this device does not receive advance the server's position as well; a pull updates the cursor.
     if (page === "anew" || page.position !== positionOf(offset, position)) {
       if (++tries > tries_max) return { kind: "unknown", why: "others write faster than rows can be compared" }
       await pull(parts)
@@ -66,13 +67,13 @@ const compared = async (parts: CompareParts): Promise<ComparisonResult> => {
     if (page.next === null) break
     after = page.next
   }
-  // Tables the server did not name hold nothing for this device, so they must be empty.
+  // Tables not named by the server are empty for this device.
   for (const table of await run(filledTables)) if (!seen.has(table)) differing.add(table)
   return differing.size === 0 ? { kind: "same", rows } : { kind: "differs", tables: [...differing] }
 }
 const positionOf = (offset: string, position: number): number => Math.max(position, Number(offset.split("_")[0]))
 
-/** Checksums of the confirmed rows: provisional changes are reverted for them alone. */
+/** Checksums of the confirmed rows, with provisional changes reverted temporarily. */
 const ownSums = (sums: ReadonlyArray<Checksum>) =>
   Effect.flatMap(Store, (store) =>
     store.rolledBack(
@@ -80,7 +81,7 @@ const ownSums = (sums: ReadonlyArray<Checksum>) =>
         yield* revertProvisional(catalogue)
         return yield* Effect.forEach(sums, (sum) => {
           const table = catalogue.tables.find((one) => one.name === sum.table)
-          // Only a later release knows this table: it counts as alike.
+          // A table known only to a later release counts as equal.
           return table === undefined
             ? Effect.succeed(sum.digest)
             : Effect.map(rowsOf(table, sum), (rows) => rowsDigest(table, Object.keys(table.columns), rows))
@@ -123,8 +124,8 @@ interface Parts extends Omit<SyncParts, "remote"> {
 
 /**
  * Checks the files, the tables against the journal and, unless `offline`, against the server. With `repair`, projects
- * the journal again where the tables differ from it, refills the replica where they differ from the server's, and
- * decides pending commands again. The outbox is never changed.
+ * the journal again or refills the replica where they differ, and decides pending commands again. Never changes the
+ * outbox.
  */
 export const examineDevice = async (
   parts: Parts,
@@ -137,7 +138,7 @@ export const examineDevice = async (
   findings.push({ check: "replica file", ok: file === "ok", detail: file === "ok" ? "whole" : file })
   const missing = await run(missingNow(outbox))
   if (missing !== undefined) {
-    // A repair would delete what the replica still knows of those commands.
+    // A repair would delete the last traces of those commands.
     findings.push({
       check: "outbox numbers",
       ok: false,
@@ -210,7 +211,7 @@ const dump = Effect.gen(function* () {
 })
 
 /**
- * Reverts provisional changes, projects the confirmed journal into emptied tables and compares; commits only to repair.
+ * Reverts provisional changes, projects the confirmed journal into empty tables and compares; commits only if `repair`.
  */
 const tablesAgainstJournal = (repair: boolean) =>
   Effect.flatMap(Store, (store) =>
@@ -222,7 +223,7 @@ const tablesAgainstJournal = (repair: boolean) =>
         yield* projectJournal(catalogue)
         const after = yield* dump
         const differing = Object.keys(after).filter((name) => after[name] !== before[name])
-        // Pending commands are decided again on opening.
+        // Makes the next opening decide pending commands again.
         yield* writeMeta(store, "run_n", "0")
         return differing
       }),

@@ -1,4 +1,4 @@
-/** Answers of the sync endpoints: the server publishes them by these Schemas, and devices decode them with the same. */
+/** Schemas of the sync endpoints' answers, by which the server publishes and devices decode them. */
 import { Schema } from "effect"
 import type { Catalogue } from "../../core/kernel/endpoints/endpoint.ts"
 import { wholeNumber } from "../../core/kernel/tables/field-schema.ts"
@@ -9,9 +9,9 @@ import { decoderOf, leaseRange, verdict } from "./wire.ts"
 export const serverInfo = Schema.suspend(() =>
   Schema.Struct({
     schema_version: wholeNumber,
-    /** Commands of devices with an older schema are not taken. */
+    /** Minimum schema of a device whose commands are accepted. */
     client_schema_min: wholeNumber,
-    /** Ed25519, base64url; null where the server signs no bundles. */
+    /** Ed25519 public key, base64url; null if the server signs no bundles. */
     public_key: Schema.NullOr(Schema.String)
   })
 )
@@ -20,25 +20,25 @@ export const verdicts = Schema.suspend(() => Schema.Array(verdict))
 /** The answer to a device's first request of each sync (`replicas.hello`). */
 export const greeting = Schema.suspend(() =>
   Schema.Struct({
-    /** `last_n`: the highest number of a command of this device the server has decided. */
+    /** The device. `last_n`: its last command number that the server has decided. */
     replica: Schema.Struct({ id: wholeNumber, name: Schema.String, last_n: wholeNumber }),
     server: serverInfo,
     now: Schema.String.annotate({ format: "date-time" }),
     /** Whether another folder has sent commands as this device. */
     copied: Schema.Boolean,
-    /** Blocks of ids the server has leased to this device. */
+    /** Number of id blocks leased to this device. */
     leases: wholeNumber,
-    /** Whether the server takes commands of this device's release. */
+    /** Whether the server accepts commands from this device's release. */
     push: Schema.Boolean,
     signs: Schema.Boolean
   })
 )
-/** A received file: its type is detected from its content. */
+/** A received file; its type is detected from its content. */
 export const receivedFile = Schema.suspend(() =>
   Schema.Struct({ sha256: Schema.String, size_bytes: wholeNumber, mime_type: Schema.String })
 )
 export const wantedFiles = Schema.suspend(() => Schema.Array(Schema.String))
-/** Fields a device reads of the answer to its enrolment. */
+/** Fields of the enrolment's answer that a device reads. */
 const enrolment = Schema.suspend(() =>
   Schema.Struct({
     replica: Schema.Struct({
@@ -66,7 +66,7 @@ export const decodeLease = decoderOf("a lease of ids", () => Schema.Struct({ lea
 export const decodeWanted = decoderOf("the files wanted", () => Schema.Struct({ wanted: wantedFiles }))
 export const decodePlan = decoderOf("the plan of a fill", () => Schema.Struct({ snapshot: snapshotPlan }))
 const decodeRowsEnvelope = decoderOf("a page of rows", () => Schema.Struct({ page: snapshotPage }))
-/** A page of rows, its values of the types their columns have in this release. */
+/** Decodes a page of rows and checks its values against this release's columns. */
 export const decodeRows = ({ tables }: Pick<Catalogue, "tables">, body: unknown): { readonly page: SnapshotPage } => {
   const { page } = decodeRowsEnvelope(body)
   for (const section of page.sections)

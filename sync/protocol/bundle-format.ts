@@ -1,6 +1,6 @@
 /**
- * A bundle: one signed file with the content of a sync over the network. It holds no secret: anyone who carries it can
- * read it, but can neither change nor forge it.
+ * A bundle: a signed file with the content of a sync over the network. It contains no secret: its carrier can read it,
+ * but neither change nor forge it.
  */
 import { createPrivateKey, createPublicKey, hkdfSync, type KeyObject, randomBytes, sign, verify } from "node:crypto"
 import { Schema } from "effect"
@@ -13,11 +13,11 @@ import { DecodeFailure, decoderOf, type LeaseRange, leaseRange, verdict, type Wi
 // Ed25519 signatures of bundles. Device and server each keep their private key and know the other's public key, so
 // neither a carrier of bundles nor a reader of the server's database can forge one.
 
-/** Base64url of the 32 bytes an Ed25519 key is made of. */
+/** The 32 bytes of an Ed25519 private key, base64url. */
 export type Seed = string
 export type PublicKey = string
 
-// The bytes before the key's 32 in PKCS #8 and in SPKI (RFC 8410).
+// DER prefixes of a 32-byte Ed25519 key in PKCS #8 and SPKI (RFC 8410).
 const private_prefix = Buffer.from("302e020100300506032b657004220420", "hex")
 const public_prefix = Buffer.from("302a300506032b6570032100", "hex")
 
@@ -29,7 +29,7 @@ const privateKey = (seed: Seed): KeyObject =>
   })
 
 export const newSeed = (): Seed => randomBytes(32).toString("base64url")
-/** One secret gives one key for each purpose. */
+/** Derives a seed for one purpose from a secret. */
 export const seedFrom = (secret: string, purpose: string): Seed =>
   Buffer.from(hkdfSync("sha256", secret, "", purpose, 32)).toString("base64url")
 
@@ -42,7 +42,7 @@ export const publicKeyOf = (seed: Seed): PublicKey =>
 export const signed = (seed: Seed, text: string): string =>
   sign(null, Buffer.from(text), privateKey(seed)).toString("base64url")
 
-/** False, too, for malformed keys and signatures: they come from files anybody may have written. */
+/** Verifies a signature; also false for malformed keys and signatures, as files may have any content. */
 const verifies = (key: PublicKey, text: string, signature: string): boolean => {
   if (!isPublicKey(key)) return false
   try {
@@ -61,63 +61,63 @@ export const isPublicKey = (text: string): boolean => /^[A-Za-z0-9_-]{43}$/.test
 const bundle_version = 1
 export const bundle_bytes_max = 64 * 1_048_576
 export const commands_per_bundle_max = 5_000
-/** Commands and the files they name; the rest is for what stands around them. */
+/** Maximum bytes of commands and their files; the remaining bytes of a bundle are for the rest of its content. */
 export const bundle_content_bytes_max = bundle_bytes_max - 4 * 1_048_576
 
 type BundleKind = "commands" | "events"
 const signedBundle = Schema.suspend(() =>
   Schema.Struct({
-    /** The version of the format. */
+    /** Version of the bundle format. */
     flightcase_bundle: wholeNumber,
     kind: Schema.Literals(["commands", "events"]),
     made_at: Schema.String,
-    /** The author's public key. */
+    /** Public key of the author. */
     key: Schema.String,
     body: jsonObject,
-    /** Over all other keys. */
+    /** Signature over all other keys. */
     signature: Schema.String
   })
 )
 export type SignedBundle = typeof signedBundle.Type
 const decodeEnvelope = decoderOf("the bundle", () => signedBundle)
 
-/** From a device: what is pending there, and where its replica stands. */
+/** Content of a device's bundle: its pending commands and its replica's position. */
 export type CommandsBody = {
   readonly replica_id: number
   readonly device: string
-  /** The server's address as the device knows it; the machine that delivers the bundle may use another. */
+  /** The server's URL as known to the device; the bundle may be delivered to another one. */
   readonly server: string
   readonly schema_version: number
   readonly position: number
   readonly offset: string
   readonly handle: string | null
-  /** Ascending, without gaps. */
+  /** Commands in ascending order, without gaps. */
   readonly commands: ReadonlyArray<WireCommand>
-  /** More commands are pending than one bundle holds. */
+  /** Whether more commands are pending than the bundle contains. */
   readonly more: boolean
   readonly leases: ReadonlyArray<{ readonly entity: string; readonly request_no: number }>
-  /** The blocks of ids it holds, and how many it ever got: a server restored from a backup may have forgotten some. */
+  /** Id blocks of the device and how many it ever got, as a server restored from a backup may have forgotten some. */
   readonly blocks?: ReadonlyArray<Block>
   readonly blocks_asked?: number
-  /** The contents that the commands name, as base64; `lost_files`: those that are not on the device any more. */
+  /** Content of the commands' files, as base64. `lost_files`: hashes of content the device has lost. */
   readonly files?: ReadonlyArray<{ readonly sha256: string; readonly content: string }>
   readonly lost_files?: ReadonlyArray<string>
 }
 type Block = LeaseRange & { readonly request_no: number }
 const page = Schema.suspend(() =>
   Schema.Struct({
-    /** The server began a new history for this reader: the present data is replaced. */
+    /** Whether a new history replaces the reader's data. */
     anew: Schema.Boolean,
-    /** Where this page begins. */
+    /** Offset at which the page begins. */
     from: Schema.String,
     offset: Schema.String,
     handle: Schema.String,
     up_to_date: Schema.Boolean,
-    /** Read by `eventOfShapeRow`. */
+    /** Journal rows, decoded by `eventOfShapeRow`. */
     rows: Schema.Array(jsonObject)
   })
 )
-/** Rows of the journal as the shape protocol sends them. */
+/** A page of journal rows, as sent by the shape protocol. */
 export type Page = typeof page.Type
 const eventsBody = Schema.suspend(() =>
   Schema.Struct({
@@ -125,26 +125,26 @@ const eventsBody = Schema.suspend(() =>
     schema_version: wholeNumber,
     verdicts: Schema.Array(verdict),
     pages: Schema.Array(page),
-    /** False when more happened than one bundle carries: the next round brings it. */
+    /** False if there are more events than a bundle contains, so that another exchange is needed. */
     complete: Schema.Boolean,
     leases: Schema.Array(
       Schema.Struct({ entity: Schema.String, request_no: wholeNumber, ranges: Schema.Array(leaseRange) })
     ),
-    /** The server's record of the device. */
+    /** The server's record of the device: id blocks and commands. */
     remembered: Schema.optionalKey(
       Schema.Struct({
         last_n: wholeNumber,
         leases: Schema.Array(leaseRange),
-        /** Blocks the server had lost, and the parts of them it has returned to the device. */
+        /** Forgotten blocks that the device presented, and the parts of them returned to it. */
         shown: Schema.Array(leaseRange)
       })
     )
   })
 )
-/** From the server: its verdicts, and what happened since the device stood where it said. */
+/** Content of a server's bundle: verdicts, and the events since the device's position. */
 export type EventsBody = typeof eventsBody.Type
 
-/** A fault of a bundle, and advice. */
+/** A fault in a bundle, with advice. */
 export class BundleError extends Error {
   override readonly name = "BundleFault"
   readonly way_out: string
@@ -154,7 +154,7 @@ export class BundleError extends Error {
   }
 }
 
-/** A bundle's contents through a Schema; those of another release are refused before anything is done with them. */
+/** Decodes a bundle's content by a Schema; throws a BundleError for content of another release. */
 const bodyDecoder = <T>(schema: () => Schema.Codec<T, unknown>): ((body: JsonObject) => T) => {
   const decode = decoderOf("the bundle", schema)
   return (body) => {
@@ -170,7 +170,10 @@ export const unreadableBundle = ({ message }: DecodeFailure): BundleError =>
     `The bundle cannot be read (${message}). Nothing of it was applied.`,
     "The server that made it is of another release: update Flightcase here, or there, and fetch the bundle again."
   )
-/** The device and release that a server's bundle is for: decoded first, as a newer release may change the rest. */
+/**
+ * Decodes the addressed device and the release of a server's bundle. Decoded first, as newer releases may change the
+ * rest.
+ */
 export const decodeAddress = bodyDecoder(() => Schema.Struct({ replica_id: wholeNumber, schema_version: wholeNumber }))
 export const decodeEventsBody = bodyDecoder(() => eventsBody)
 const decodeObject = decoderOf("the bundle's body", () => jsonObject)
@@ -178,7 +181,7 @@ const decodeObject = decoderOf("the bundle's body", () => jsonObject)
 const signedText = ({ flightcase_bundle, kind, made_at, key, body }: Omit<SignedBundle, "signature">): string =>
   canonicalJson({ flightcase_bundle, kind, made_at, key, body })
 
-/** Characters of a long bundle after which the event loop runs other work. */
+/** Characters of a long bundle processed before other work runs. */
 const turn_chars = 262_144
 const signedTextInPieces = async ({
   flightcase_bundle,
@@ -202,7 +205,7 @@ const signedTextInPieces = async ({
 }
 
 const unsignedOf = (kind: BundleKind, body: object, seed: Seed, made_at: string): Omit<SignedBundle, "signature"> => ({
-  // As JSON holds it: keys that are undefined are left out.
+  // As in JSON, undefined keys are left out.
   flightcase_bundle: bundle_version,
   kind,
   made_at,
@@ -213,7 +216,7 @@ export const signBundle = (kind: BundleKind, body: object, seed: Seed, made_at: 
   const unsigned = unsignedOf(kind, body, seed, made_at)
   return { ...unsigned, signature: signed(seed, signedText(unsigned)) }
 }
-/** The same, in pieces between which the server answers other requests. */
+/** `signBundle` in pieces, between which the server handles other requests. */
 export const signBundleInPieces = async (
   kind: BundleKind,
   body: object,
@@ -224,7 +227,7 @@ export const signBundleInPieces = async (
   return { ...unsigned, signature: signed(seed, await signedTextInPieces(unsigned)) }
 }
 
-/** A file's text as a bundle. Its signature is not verified yet. */
+/** Parses a bundle, without verifying its signature. */
 export const readBundle = (text: string): SignedBundle => {
   let given: Json
   try {
@@ -270,10 +273,10 @@ const notABundle = (cause?: DecodeFailure): BundleError =>
     "flightcase sync bundle out FILE makes one."
   )
 
-/** Whether it was made by the holder of this key, and not changed since. */
+/** Whether the bundle was signed with this key and is unchanged. */
 export const isSignedBy = (sealed: SignedBundle, key: PublicKey): boolean =>
   sealed.key === key && verifies(key, signedText(sealed), sealed.signature)
 export const isSignedByInPieces = async (sealed: SignedBundle, key: PublicKey): Promise<boolean> =>
   sealed.key === key && verifies(key, await signedTextInPieces(sealed), sealed.signature)
-/** Whether it is unchanged since it was signed, whoever holds the key. */
+/** Whether the bundle is unchanged since it was signed, with any key. */
 export const isComplete = (sealed: SignedBundle): boolean => verifies(sealed.key, signedText(sealed), sealed.signature)

@@ -1,4 +1,4 @@
-/** Events about devices: the verdicts on their commands, which reach them through the journal. */
+/** Events about devices: verdicts on their commands, which reach them through the journal. */
 import { Schema } from "effect"
 import { type DataOf, eventType, streamOf } from "../../core/kernel/events/event-type.ts"
 import { isJsonObject, type Json, type JsonObject, sameJson } from "../../core/kernel/fields/field.ts"
@@ -12,11 +12,11 @@ const verdictError = () =>
     status: Schema.Int,
     message: Schema.String,
     errors: Schema.optionalKey(Schema.Record(Schema.String, Schema.Array(Schema.String))),
-    // The refused command this one builds on, which is why it was not decided (status 424).
+    // Id of the refused command that this one depends on, so that it was not decided (status 424).
     cause: Schema.optionalKey(Schema.String)
   })
 
-/** Belongs in the stream of the device. */
+/** Recorded in the device's stream. */
 export const commandDecided = eventType("command.decided", {
   meaning: "The server decided a command that a device had recorded: accepted, or refused with the error.",
   data: () =>
@@ -33,10 +33,11 @@ export const commandDecided = eventType("command.decided", {
 type DecidedData = DataOf<typeof commandDecided>
 export const decidedIn = (data: JsonObject): DecidedData => commandDecided.read(data)
 
-// Changes of events, row by row and column by column: read alike by a device and by its server.
+// Changes by events, row by row and column by column, computed alike on device and server.
 
 /**
- * Effect of an event on one row: `columns` are all of a new row, the changed ones of another, none of a deleted one.
+ * Effect of an event on a row. `columns`: all of a created row, the changed ones of an updated row, none of a deleted
+ * row.
  */
 export interface RowTouch {
   readonly table: Table
@@ -44,7 +45,7 @@ export interface RowTouch {
   readonly op: "insert" | "update" | "delete"
   readonly columns: AnyRow
 }
-/** `products/7`: identifies the row among those of all tables. */
+/** Identifies a row among all tables: `products/7`. */
 export const rowKey = ({ table, key }: { readonly table: Table; readonly key: Key }): string => `${table.name}/${key}`
 
 interface ToldEvent {
@@ -60,7 +61,7 @@ export const touchesOf = (
   foldStored(catalogue, event, { recorded_at, actor_id: null, position: 0 }).flatMap(
     (change: RowChange): ReadonlyArray<RowTouch> => {
       const { table } = change
-      // Rows without an id of their own are indexes of other rows; settings alone mean something to people.
+      // Rows without an id are indexes of other rows and not shown; settings are.
       if (table.key !== "id" && table !== settings_table) return []
       if (change.op === "insert")
         return [{ table, key: change.row[table.key] as Key, op: "insert", columns: change.row }]
@@ -81,14 +82,14 @@ export const isWorthShowing = (table: Table, column: string): boolean => {
     !Object.entries(table.columns).some(([name, one]) => isSearchable(one) && caseFoldedName(name) === column)
   )
 }
-/** Whether somebody edited the row: derived changes do not count. */
+/** Whether the change was made by somebody, rather than derived. */
 const isWork = ({ columns, op, table }: RowTouch): boolean =>
   op !== "update" ||
   Object.keys(columns).some((column) => isWorthShowing(table, column) && !table.follows.includes(column))
 
-/** The column of a watched path: `custom_fields.12` is one value of a document in `custom_fields`. */
+/** Column of a watched path: `custom_fields` for `custom_fields.12`, one value of the document. */
 export const columnOf = (watched: string): string => watched.split(".", 1)[0] ?? watched
-/** The value at a watched path in these columns. */
+/** Value at a watched path in these columns; null if absent. */
 export const valueAt = (columns: AnyRow, watched: string): Json => {
   const column = columnOf(watched)
   const value = (columns[column] ?? null) as Json
@@ -96,19 +97,19 @@ export const valueAt = (columns: AnyRow, watched: string): Json => {
   return isJsonObject(value) ? (value[watched.slice(column.length + 1)] ?? null) : null
 }
 
-/** A change of a row that is watched. */
+/** A change of a watched row. */
 export interface WatchedChange {
   readonly table: Table
   readonly key: Key
-  /** The changed path; undefined if the full row is watched. */
+  /** The changed path; undefined if the complete row is watched. */
   readonly watched: string | undefined
-  /** The change that caused it: of the row itself, or of one that belongs to it. */
+  /** The causing change, of the row itself or of one that belongs to it. */
   readonly by: RowTouch
 }
 /**
- * Looks at events in their order for changes of rows, by `table/key` with what is watched of each (nothing named: all
- * that people work on, be it a row that belongs to it). Events carry documents whole: which of their values an event
- * changed follows from those before it, or from what is `known` of the row.
+ * Returns a function that finds the watched change in each event of a sequence. Rows are watched by `table/key`, with
+ * their paths (none: all columns that people edit, and dependent rows). `known`: earlier values, as events contain
+ * complete documents.
  */
 export const watching = (
   catalogue: Catalogue,

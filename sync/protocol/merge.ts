@@ -11,41 +11,41 @@ import { replicaStream, type WireError } from "./wire.ts"
 
 export interface MergeState {
   readonly replica_id: number
-  /** The last confirmed event applied here. */
+  /** Position of the last confirmed event applied here. */
   readonly position: number
-  /** Commands not yet settled, ascending. */
+  /** Unsettled commands, in ascending order. */
   readonly pending: ReadonlyArray<{ readonly n: number; readonly id: string }>
-  /** Whether provisional changes lie over the confirmed ones. */
+  /** Whether there are provisional changes on top of the confirmed ones. */
   readonly provisional: boolean
 }
 interface Batch {
   readonly events: ReadonlyArray<StoredEvent>
   readonly up_to_date: boolean
 }
-/** The verdict on a command of this device. */
+/** A command of this device with its verdict. */
 export interface SettledCommand {
   readonly n: number
   readonly status: "accepted" | "rejected"
   readonly error?: WireError
 }
 export type MergeResult =
-  /** Nothing new. */
+  /** Nothing new: do nothing. */
   | { readonly kind: "stay" }
-  /** Nothing provisional is in the way: apply. */
+  /** Nothing provisional: apply the events. */
   | {
       readonly kind: "advance"
       readonly events: ReadonlyArray<StoredEvent>
       readonly settled: ReadonlyArray<SettledCommand>
       readonly redo: ReadonlyArray<number>
     }
-  /** Take back, apply, redo what is still pending. */
+  /** Revert provisional changes, apply the events, and decide pending commands again. */
   | {
       readonly kind: "rebase"
       readonly events: ReadonlyArray<StoredEvent>
       readonly settled: ReadonlyArray<SettledCommand>
       readonly redo: ReadonlyArray<number>
     }
-  /** The sender breaks the order of positions: nothing of it may be applied. */
+  /** Positions are out of order: nothing may be applied. */
   | { readonly kind: "reject"; readonly reason: string }
 
 export const merge = (state: MergeState, batch: Batch): MergeResult => {
@@ -60,7 +60,7 @@ export const merge = (state: MergeState, batch: Batch): MergeResult => {
   const events = batch.events.filter((event) => event.position > state.position)
   const settled = settledBy(events, state)
   const still = state.pending.map((command) => command.n).filter((n) => !settled.some((one) => one.n === n))
-  // Pending commands are decided again at the end of a long pull; broken off before, the next opening does it.
+  // During a long pull, commands are decided again at its end; if it is interrupted, on the next opening.
   const redo = batch.up_to_date ? still : []
   if (events.length === 0)
     return state.provisional || still.length === 0 || !batch.up_to_date
@@ -70,8 +70,8 @@ export const merge = (state: MergeState, batch: Batch): MergeResult => {
 }
 
 /**
- * A command is settled by its verdict, or by the first of its own events: a chunk may end between the two, and its
- * effects must not be decided again on top of themselves. A refused command has no event but its verdict.
+ * Commands settled by these events: by their verdict, or by the first of their own events, as a chunk may end in
+ * between and effects must not be applied twice. Refused commands have only a verdict.
  */
 const settledBy = (
   events: ReadonlyArray<StoredEvent>,

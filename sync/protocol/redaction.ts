@@ -24,25 +24,25 @@ interface VisibleEvent {
   readonly data: JsonObject
 }
 export interface Redaction {
-  /** Hidden columns and the user's roles in this release: readers with equal fingerprints see equal events. */
+  /** Hash of hidden columns and the user's roles in this release: readers with equal fingerprints see equal events. */
   readonly fingerprint: string
-  /** Data the user may see but the token's device may not, in short; empty if none. */
+  /** Hash of data that the user may see but the device's token may not; "" if none. */
   readonly token_fingerprint: string
-  /** Every row of every table is for this reader, if not every column. */
+  /** Whether the reader sees every row of every table, though perhaps not every column. */
   readonly whole: boolean
-  /** The event as this reader may see it; undefined when nothing of it is for this replica. */
+  /** The event as visible to this reader; undefined if none of it is. */
   readonly see: (
     event: VisibleEvent & Partial<ProjectionContext> & { readonly replica_id: number | null }
   ) => VisibleEvent | undefined
-  /** Columns of a table that are sent, the key among them; undefined when none of its rows is for this reader. */
+  /** Columns of a table that are sent, including the key; undefined if the reader sees none of its rows. */
   readonly columns: (table: Table) => ReadonlyArray<string> | undefined
-  /** The row as it is sent: blank where it is not for this reader; undefined when none of it is. */
+  /** The row as sent, with hidden values blank; undefined if none of it is visible. */
   readonly row: (table: Table, row: AnyRow) => AnyRow | undefined
-  /** Whether this reader sees the values of a column, in rows that are not their own. */
+  /** Whether this reader sees a column in rows other than their own. */
   readonly sees: (table: Table, column: string) => boolean
 }
 
-/** `opportunity.item_added` is about an opportunity. */
+/** Entity of an event type: `opportunity` for `opportunity.item_added`. */
 const subjectOf = (type: string): string => type.slice(0, type.indexOf("."))
 
 /** Lookups in a catalogue, computed once for all readers. */
@@ -83,7 +83,7 @@ const readerOf = (catalogue: Catalogue, viewer: Viewer) => {
     return away.length === 0 ? columns : columns.filter((name) => !away.includes(name))
   }
 
-  /** How much of one row this reader sees. A row of which not all is known says nothing of itself. */
+  /** Visible columns of a row for this reader. An incomplete row does not prove that it is visible. */
   const seenRow = (table: Table, key: Key, row: AnyRow | undefined): VisibleColumns => {
     const of = seen.get(table)
     if (
@@ -106,7 +106,7 @@ const readerOf = (catalogue: Catalogue, viewer: Viewer) => {
     (of === "whole" || of.has(column)) &&
     column in table.columns &&
     !guarded.some((one) => one.table === table && one.column === column)
-  /** Values of an update, without those of columns that are not for this reader. */
+  /** Values of an update, without columns hidden from this reader. */
   const visible = (table: Table, of: VisibleColumns, values: AnyRow): AnyRow => {
     const kept = Object.entries(values).filter(([name]) => isVisible(table, of, name))
     return kept.length === Object.keys(values).length ? values : Object.fromEntries(kept)
@@ -129,7 +129,7 @@ const readerOf = (catalogue: Catalogue, viewer: Viewer) => {
 }
 type Reader = ReturnType<typeof readerOf>
 
-/** Cuts a row change to what the reader sees. */
+/** Redacts a row change for the reader. */
 const cutFor = ({ asks, blanked, isVisible, seen, seenRow, viewer, visible }: Reader) => {
   const cut = (change: RowChange): ReadonlyArray<RowChange> => {
     const { table } = change
@@ -149,7 +149,7 @@ const cutFor = ({ asks, blanked, isVisible, seen, seenRow, viewer, visible }: Re
         return row === change.row ? [change] : [{ ...change, row }]
       }
       case "update": {
-        // A row with its own audience may appear and disappear when that changes.
+        // A row with row-level visibility appears and disappears as its visibility changes.
         if (table.visibility?.by_row !== undefined && seen.get(table) !== "whole") {
           const gone: RowChange = { op: "delete", table, key: change.key }
           return of === undefined || !isWhole(table, change.set)
@@ -164,7 +164,7 @@ const cutFor = ({ asks, blanked, isVisible, seen, seenRow, viewer, visible }: Re
       case "update_where":
       case "delete_where": {
         if (table.visibility?.by_row !== undefined && seen.get(table) !== "whole") return cutRows(change)
-        // Rows are found by what this reader holds of them.
+        // Conditions on hidden columns cannot be evaluated by the reader.
         if (!Object.keys(change.where).every((column) => isVisible(table, of, column))) return []
         if (change.op === "delete_where") return [change]
         const set = visible(table, of, change.set)
@@ -173,8 +173,8 @@ const cutFor = ({ asks, blanked, isVisible, seen, seenRow, viewer, visible }: Re
     }
   }
   /**
-   * Bulk changes of rows with row-level visibility: sent if the conditions prove it for all of them. A deletion reveals
-   * no more than single ones do.
+   * Bulk changes of tables with row-level visibility: sent if the conditions prove that all rows are visible. A
+   * deletion reveals no more than single deletions do.
    */
   const cutRows = (change: RowChange & { readonly op: "update_where" | "delete_where" }): ReadonlyArray<RowChange> => {
     if (change.op === "delete_where") return [change]
@@ -185,7 +185,7 @@ const cutFor = ({ asks, blanked, isVisible, seen, seenRow, viewer, visible }: Re
   return cut
 }
 
-/** For this person and their token: what either may not see is kept from the device. */
+/** Redaction for a user and their token: data hidden from either is not sent to the device. */
 export const redactionFor = (catalogue: Catalogue, person: Viewer, replica_id: number): Redaction => {
   const viewer = restrictToToken(catalogue, person)
   const reader = readerOf(catalogue, viewer)
@@ -193,18 +193,19 @@ export const redactionFor = (catalogue: Catalogue, person: Viewer, replica_id: n
   const { entities } = knownOf(catalogue)
   const cut = cutFor(reader)
   const whole = [...seen.values()].every((one) => one === "whole")
-  // Events may carry rows of their subject and of its parts: a guarded name is guarded in all of them.
+  // Events may contain rows of their subject and its parts, so a guarded key is removed from all of them.
   const hidden = new Map<string, Set<string>>()
   for (const { table, column } of guarded) {
     for (const subject of [table.entity, table.stream?.entity ?? table.entity])
       hidden.set(subject, (hidden.get(subject) ?? new Set()).add(column))
   }
-  /** Undefined when the event touches only what this reader sees. */
+  /** The redacted event; "nothing" if none of it is visible, undefined if all of it is. */
   const cutEvent = (event: Parameters<Redaction["see"]>[0]): VisibleEvent | "nothing" | undefined => {
     const { type, data, recorded_at = "", actor_id = null, position = 0 } = event
     const changes = foldStored(catalogue, event, { recorded_at, actor_id, position })
     const subject = entities.get(subjectOf(type))
-    // Changes outside a device's tables (tokens, say) are sent to readers of everything, and verdicts to their device.
+    // Changes outside devices' tables (such as tokens) are sent to readers who see everything, and verdicts to their
+    // device.
     if (changes.length === 0)
       return type === commandDecided.type || (subject !== undefined && seen.get(subject) === "whole")
         ? undefined
@@ -250,9 +251,7 @@ export const redactionFor = (catalogue: Catalogue, person: Viewer, replica_id: n
   }
 }
 
-/**
- * Hidden columns by table, in short: another release may show other columns, or have others, for the same permissions.
- */
+/** Hash of the hidden columns by table: another release may show or have other columns for the same permissions. */
 const shown = (
   catalogue: Catalogue,
   seen: ReadonlyMap<Table, VisibleColumns>,
@@ -261,7 +260,7 @@ const shown = (
   const parts = catalogue.tables
     .filter((table) => seen.get(table) !== "whole")
     .map((table) => [table.name, ...(seen.get(table) ?? [])])
-  // A release with more columns cannot project redacted events again.
+  // Includes all columns if some are hidden, as a release with more columns cannot project redacted events again.
   const columns = parts.length === 0 ? [] : catalogue.tables.map((table) => [table.name, ...Object.keys(table.columns)])
   const kept = guarded.map(({ table, column }) => [table.name, column])
   return createHash("sha256")
@@ -269,11 +268,13 @@ const shown = (
     .digest("hex")
     .slice(0, 16)
 }
-/** Earlier events of rows with their own audience hold changed columns only. */
+/**
+ * Whether a change has all columns of the row; earlier events of rows with row-level visibility have only changed ones.
+ */
 const isWhole = (table: Table, set: AnyRow): boolean =>
   Object.entries(table.columns).every(([name, field]) => name === table.key || field.nullable || name in set)
 
-/** The same data without these keys, at any depth. */
+/** A copy without these keys, at any depth. */
 const without = (value: Json, cut: ReadonlySet<string>): Json =>
   Array.isArray(value)
     ? value.map((one) => without(one, cut))

@@ -1,9 +1,7 @@
 /**
- * A fill from rows, as it travels. With a long journal a replica is filled from the tables' rows instead of from
- * events: page after page in the order of keys, each read at the journal's position of that moment. Each page also
- * holds the events between the page before and this one, which are applied to the rows that have arrived. So after
- * every page all rows that have arrived stand at one position: the server keeps nothing, and a fill may pause for any
- * time.
+ * Messages of a fill from rows, used instead of events if the journal is long. Pages follow the order of keys, each
+ * read at the journal's current position, with the events since the previous page for the rows already sent. So after
+ * each page all rows sent are at one position: the server stores nothing, and a fill may pause for any time.
  */
 import { Schema } from "effect"
 import { parseJson, TooDeep, wire_body_depth_max } from "../../core/kernel/fields/input.ts"
@@ -15,7 +13,7 @@ import { canonicalJson, isJsonObject } from "../../core/kernel/fields/field.ts"
 import type { Table } from "../../core/kernel/tables/table.ts"
 import { DecodeFailure, decoderOf, leaseRange, verdictStatus, wireError } from "./wire.ts"
 
-// Events as they travel: as JSON in pages of rows, and as rows of texts by Electric's shape protocol.
+// Events as sent: as JSON in pages of rows, and as text columns by Electric's shape protocol.
 
 /** An event of the journal. */
 export const storedEvent = Schema.suspend(() =>
@@ -33,14 +31,14 @@ export const storedEvent = Schema.suspend(() =>
 )
 
 const integerText = Schema.String.check(Schema.isPattern(/^-?\d{1,16}$/, { expected: "a text of an integer" }))
-/** A row of the journal as the shape protocol sends it: every value is text, or null. */
+/** A journal row as sent by the shape protocol: every value is text or null. */
 const shapeRow = Schema.suspend(() =>
   Schema.Struct({
     position: integerText,
     stream: Schema.String,
     version: integerText,
     type: Schema.String,
-    /** JSON. */
+    /** Data of the event, as JSON. */
     data: Schema.String,
     command_id: Schema.String,
     actor_id: Schema.NullOr(integerText),
@@ -63,9 +61,7 @@ const documentIn = (text: string): JsonObject => {
 }
 const integerOrNull = (text: string | null): number | null => (text === null ? null : Number(text))
 
-/**
- * The event a row of the shape protocol holds. Throws DecodeFailure, and TooDeep where its data nests beyond the limit.
- */
+/** Decodes the event in a shape row. Throws a DecodeFailure, or TooDeep if its data nests beyond the limit. */
 export const eventOfShapeRow = (row: unknown): StoredEvent => {
   const { position, version, data, actor_id, replica_id, ...texts } = decodeRow(row)
   return {
@@ -78,11 +74,11 @@ export const eventOfShapeRow = (row: unknown): StoredEvent => {
   }
 }
 
-/** The outcome of one of the device's commands, by its number. */
+/** The outcome of one of the device's commands, with number and id. */
 const decidedCommand = Schema.suspend(() =>
   Schema.Struct({ n: wholeNumber, id: Schema.String, status: verdictStatus, error: Schema.optionalKey(wireError) })
 )
-/** The same without its id, as a device keeps it. */
+/** The outcome of a command with its number, as a device stores it. */
 export const settledCommand = Schema.suspend(() =>
   Schema.Struct({ n: wholeNumber, status: verdictStatus, error: Schema.optionalKey(wireError) })
 )
@@ -95,23 +91,20 @@ export const scrub = Schema.suspend(() =>
   })
 )
 
-/** Where a fill begins. */
+/** Starting point of a fill. */
 export const snapshotPlan = Schema.suspend(() =>
   Schema.Struct({
     handle: Schema.String,
     position: wholeNumber,
     offset: Schema.String,
-    /** Rows there are to come, about. */
+    /** Approximate number of rows to follow. */
     rows: wholeNumber,
-    /** The highest number of a command of this device the server has decided. */
+    /** Number of the device's last decided command. */
     last_n: wholeNumber,
-    /** Verdicts that may still be awaited; they were recorded before `position` and will not come as events. */
+    /** Verdicts the device may still wait for: recorded before `position`, they will not come as events. */
     decided: Schema.Array(decidedCommand),
     leases: Schema.Array(leaseRange),
-    /**
-     * Personal data erased since the device last said where it stood: rows do not say so, and the device may have kept
-     * some.
-     */
+    /** Personal data erased since the device's last position, which the device may still have; rows do not show it. */
     erased: Schema.optionalKey(Schema.Array(scrub))
   })
 )
@@ -121,36 +114,36 @@ const section = Schema.suspend(() =>
   Schema.Struct({
     table: Schema.String,
     columns: Schema.Array(Schema.String),
-    /** Values in the columns' order, ascending by key. */
+    /** Values in column order; rows ascend by key. */
     rows: Schema.Array(Schema.Array(anyJson)),
-    /** Whether these are the last rows of the table. */
+    /** Whether these are the table's last rows. */
     done: Schema.Boolean
   })
 )
 export type Section = typeof section.Type
 export const snapshotPage = Schema.suspend(() =>
   Schema.Struct({
-    /** The position all rows stand at once `events` are applied to the earlier ones and `sections` are added. */
+    /** Position of all rows once `events` are applied to earlier ones and `sections` are added. */
     position: wholeNumber,
     offset: Schema.String,
     events: Schema.Array(storedEvent),
     sections: Schema.Array(section),
-    /** Where the next page begins; null when this was the last one. */
+    /** Cursor of the next page; null after the last. */
     next: Schema.NullOr(Schema.String)
   })
 )
 export type SnapshotPage = typeof snapshotPage.Type
 
-/** Checksum of a run of rows of one table. */
+/** Checksum of a range of rows in one table. */
 const checksum = Schema.suspend(() =>
   Schema.Struct({
     table: Schema.String,
-    /** The key before the first row; "" before all. */
+    /** Key before the first row; "" for the table's start. */
     after: Schema.String,
-    /** The key of the last row; null at the table's end. */
+    /** Key of the last row; null at the table's end. */
     through: Schema.NullOr(Schema.String),
     rows: wholeNumber,
-    /** SHA-256, hexadecimal. */
+    /** SHA-256 in hex. */
     digest: Schema.String
   })
 )
@@ -180,9 +173,8 @@ const holdsType = (type: FieldType, value: Json): boolean => {
   }
 }
 /**
- * Holds rows against the types of their columns, as a database of another engine would not: SQLite keeps any value in
- * any column. A choice may be one that only a newer release knows. Tables and columns of a later release are passed
- * over. Throws DecodeFailure.
+ * Checks rows against their columns' types, as SQLite stores any value in any column. Unknown choices are accepted, and
+ * tables and columns of later releases skipped. Throws a DecodeFailure.
  */
 export const checkSection = (table: Table | undefined, { columns, rows, table: name }: Section): void => {
   const fields = columns.map((column) => table?.columns[column])
@@ -198,10 +190,10 @@ export const checkSection = (table: Table | undefined, { columns, rows, table: n
   })
 }
 
-/** A journal of fewer events than this is pulled instead: that brings the whole history. */
+/** Number of events below which a journal is pulled instead, so that the device has the complete history. */
 export const snapshot_beyond_events = 5_000
 
-/** `products:120`: after the row of products with the key 120; `products:` is before their first. */
+/** Cursor after the row with a key: `products:120`; `products:` is before the first row. */
 export const cursorOf = (table: string, key: number | string | undefined): string => `${table}:${key ?? ""}`
 export const splitCursor = (cursor: string): { readonly table: string; readonly key: string } => {
   const at = cursor.indexOf(":")

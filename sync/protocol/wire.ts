@@ -1,10 +1,10 @@
-/** Messages between device and server: commands, verdicts, blocks of ids. Each is declared once, as a Schema. */
+/** Messages between device and server (commands, verdicts, id blocks), each declared once as a Schema. */
 import { Schema, SchemaIssue } from "effect"
 import { jsonObject, wholeNumber } from "../../core/kernel/tables/field-schema.ts"
 import type { Catalogue } from "../../core/kernel/endpoints/endpoint.ts"
 import { hasOwnIds } from "../../core/kernel/runtime/ids.ts"
 
-/** A file that is sent with a command: its content travels apart, and is known by its SHA-256. */
+/** A file of a command: its content is sent separately and identified by SHA-256. */
 const wireFile = Schema.suspend(() =>
   Schema.Struct({ name: Schema.String, mime_type: Schema.String, size_bytes: wholeNumber, sha256: Schema.String })
 )
@@ -17,17 +17,19 @@ export const wirePayload = Schema.suspend(() =>
     files: Schema.optionalKey(Schema.Record(Schema.String, wireFile))
   })
 )
-/** The files of a payload as requests carry them. */
+/** Files of a payload, as requests have them. */
 export const filesOfPayload = ({ files }: WireCommand["payload"]): Pick<WireCommand["payload"], "files"> =>
   files === undefined ? {} : { files }
-/** The contents that commands name, each once. */
+/** Hashes of the files that commands reference, each once. */
 export const contentsNamed = (commands: ReadonlyArray<Pick<WireCommand, "payload">>): ReadonlyArray<string> => [
   ...new Set(commands.flatMap(({ payload }) => Object.values(payload.files ?? {}).map(({ sha256 }) => sha256)))
 ]
-/** Ids a command took from the device's leases, by table, in order. */
+/** Ids that a command took from the device's leases, in order, by table. */
 export const wireIds = Schema.suspend(() => Schema.Record(Schema.String, Schema.Array(wholeNumber)))
 export const rowsSeen = Schema.suspend(() => Schema.Record(Schema.String, Schema.String))
-/** Far more than a command changes: a guard is no way to look through everything, or to lock it. */
+/**
+ * Maximum size of a guard, far above what a command changes, so that guards cannot be used to read or lock everything.
+ */
 const guarded_max = 10_000
 const guarded_columns_max = 1_000
 const guarded_name_max = 255
@@ -37,7 +39,7 @@ const guarded_name_max = 255
  */
 export const unlessChanged = Schema.suspend(() =>
   Schema.Struct({
-    /** The position up to which the device knew what had happened. */
+    /** Journal position up to which the device knew the events. */
     since: wholeNumber,
     streams: Schema.Array(Schema.String.check(Schema.isMaxLength(guarded_name_max))).check(
       Schema.isMaxLength(guarded_max)
@@ -51,32 +53,30 @@ export const unlessChanged = Schema.suspend(() =>
 export type UnlessChanged = typeof unlessChanged.Type
 const wireCommand = Schema.suspend(() =>
   Schema.Struct({
-    /** Gap-free number in this device's sequence: 1, 2, 3 … */
+    /** Number in the device's sequence, without gaps: 1, 2, 3 … */
     n: wholeNumber,
     /** UUID v7. */
     id: Schema.String,
-    /** The endpoint's name, e.g. `opportunities.create`. */
+    /** Name of the endpoint, such as `opportunities.create`. */
     name: Schema.String,
     payload: wirePayload,
     ids: wireIds,
-    /** When it was acknowledged, by the device's clock: data, never order. */
+    /** Time of its acknowledgement by the device's clock. Never used for ordering. */
     issued_at: Schema.String,
-    /**
-     * Ids of earlier commands of this device that made what it names: when one of them is refused, it is not decided.
-     */
+    /** Ids of earlier commands of this device that it depends on: if one is refused, this command is not decided. */
     needs: Schema.optionalKey(Schema.Array(Schema.String)),
     /**
-     * When others' rows that it names were made and, where known, by which command (`instant command`), by `table/id`:
-     * a server restored from a backup may have given their ids to other rows since.
+     * Creation time of others' rows it references and, if known, the creating command (`instant command`), by
+     * `table/id`: a server restored from a backup may have given the ids to other rows.
      */
     rows_seen: Schema.optionalKey(rowsSeen),
-    /** It takes another command back: not over what others did since. */
+    /** Guard of an undo: state that others must not have changed. */
     unless_changed: Schema.optionalKey(unlessChanged)
   })
 )
-/** A command as a device keeps and sends it: an endpoint's name with what its caller gave. */
+/** A command as stored and sent by a device: an endpoint's name with the caller's input. */
 export type WireCommand = typeof wireCommand.Type
-/** A command without the outbox's own columns. */
+/** A command without the outbox's additional columns. */
 export const toWireCommand = ({
   n,
   id,
@@ -103,7 +103,7 @@ export const wireError = Schema.suspend(() =>
     status: wholeNumber,
     message: Schema.String,
     errors: Schema.optionalKey(Schema.Record(Schema.String, Schema.Array(Schema.String))),
-    /** The refused command this one builds on, which is why it was not decided (status 424). */
+    /** Id of the refused command that this one depends on, so that it was not decided (status 424). */
     cause: Schema.optionalKey(Schema.String)
   })
 )
@@ -123,7 +123,7 @@ export const verdict = Schema.suspend(() =>
 )
 export type Verdict = typeof verdict.Type
 
-/** A block of ids of one table, both ends included. */
+/** A block of a table's ids; both ends are included. */
 export const leaseRange = Schema.suspend(() =>
   Schema.Struct({ entity: Schema.String, from: wholeNumber, to: wholeNumber })
 )
@@ -132,31 +132,31 @@ export type LeaseRange = typeof leaseRange.Type
 export const replicaStream = (replica_id: number): string => `replica:${replica_id}`
 
 /**
- * The verdict on a command whose id this device used for another command before. The earlier verdict stands; this
- * command is not decided, and is recorded again under a new id.
+ * Error of a command whose id this device already used for another one. The earlier verdict stands; the command is not
+ * decided, and must be recorded again under a new id.
  */
 export const idReusedError = (before: { readonly n: number; readonly accepted: boolean }): WireError => {
   const message = `Another command was sent before under this one's id (number ${before.n}, ${before.accepted ? "accepted" : "refused"}); this one was not decided. Record it again: it gets an id of its own.`
   return { status: 409, message, errors: { command_id: [message] } }
 }
-/** Whether a verdict is that one. It comes with the answer to the push alone: the journal holds the other command's. */
+/** Whether an error is `idReusedError`. Returned by the push only: the journal has the other command's verdict. */
 export const isIdReusedError = (error: WireError | undefined): error is WireError =>
   error?.status === 409 && error.errors?.["command_id"] !== undefined
 
 export const commands_per_push_max = 500
 export const dependencies_max = 500
-/** The status of a command that was not decided because what it builds on was refused (RFC 4918, 11.4). */
+/** Status of a command that was not decided because one it depends on was refused (RFC 4918, 11.4). */
 export const blocked_status = 424
 
-// Decoding at the borders: what came over the network, from a file or from a database is read through a Schema before
-// anything is done with it. Keys a Schema does not name are left out: a newer release may send or keep more.
+// Decoding of input from the network, files and databases by Schemas, before it is used. Unknown keys are dropped, as
+// newer releases may send or store more.
 
-/** A message, or a stored text, is not what its declaration says. Nothing of it was used. */
+/** A message or stored text does not match its declaration. Nothing of it was used. */
 export class DecodeFailure extends Error {
   override readonly name = "DecodeFailure"
-  /** The decoded data, e.g. `verdicts on pushed commands`. */
+  /** Description of the decoded data, such as `verdicts on pushed commands`. */
   readonly subject: string
-  /** Where in it, e.g. `verdicts.0.status`; empty where all of it is wrong. */
+  /** Path of the fault, such as `verdicts.0.status`; empty if all of it is invalid. */
   readonly field: string
   constructor(subject: string, field: string, expected: string, cause?: unknown) {
     super(`${subject}${field === "" ? "" : `, ${field}`}: ${expected}`, { cause })
@@ -172,10 +172,10 @@ const failureOf = (subject: string, error: unknown): unknown => {
   return new DecodeFailure(subject, field, first?.message ?? "not as declared", error)
 }
 
-/** A text of JSON that holds what the Schema says. */
+/** Schema of a JSON text that contains a value of the given Schema. */
 export const jsonText = <T>(schema: Schema.Codec<T>) => Schema.fromJsonString(schema)
 
-/** Reads values as a Schema declares them; throws DecodeFailure. The Schema is built when the first value is read. */
+/** A decoder by a Schema, which throws a DecodeFailure. The Schema is built when the first value is read. */
 export const decoderOf = <T>(subject: string, schema: () => Schema.Codec<T, unknown>): ((value: unknown) => T) => {
   let decode: ((value: unknown) => T) | undefined
   return (value) => {
@@ -187,7 +187,7 @@ export const decoderOf = <T>(subject: string, schema: () => Schema.Codec<T, unkn
     }
   }
 }
-/** The same for values that may be wrong: undefined where one is not as declared. */
+/** A decoder by a Schema that returns undefined for invalid values. */
 export const optionalDecoderOf = <T>(
   subject: string,
   schema: () => Schema.Codec<T, unknown>
@@ -203,8 +203,8 @@ export const optionalDecoderOf = <T>(
   }
 }
 
-// Which tables' ids are leased to devices: server and device ask for the same.
+// Tables whose ids are leased to devices, equal on server and device.
 
-/** Tables that commands which can be sent later make rows in. */
+/** Names of tables in which commands create rows that devices can record offline. */
 export const leasedTables = (catalogue: Catalogue): ReadonlyArray<string> =>
   catalogue.tables.filter(hasOwnIds).map((table) => table.name)

@@ -1,4 +1,4 @@
-/** The sync endpoints. They have tables of their own beside the journal, so they are queries, not commands. */
+/** The sync endpoints: queries rather than commands, as they use tables outside the journal. */
 import { commandDecided } from "../protocol/events.ts"
 import { Effect } from "effect"
 import { CommandRuntime, get, postQuery, type SharedDraft, type Slice } from "../../core/kernel/endpoints/endpoint.ts"
@@ -24,7 +24,7 @@ import { lease as leaseAnswer, serverInfo, verdicts as verdictsAnswer } from "..
 const reads = { ability: "sync:read", permission: null, metering_weight: 0 } as const satisfies SharedDraft
 const writes = { ability: "sync:write", permission: null, metering_weight: 0 } as const satisfies SharedDraft
 
-/** A device just enrolled, and what its user's token may do. */
+/** The enrolled device, and the abilities of its token. */
 const { deleted_at: _deleted, ...enrolled } = replicas.columns
 const enrol = postQuery("/api/v1/sync/replicas", {
   answer: {
@@ -128,7 +128,7 @@ const claims = postQuery("/api/v1/sync/leases/claim", {
     }).pipe(retryOnConflict)
 })
 
-/** The limit of one push in bytes. Each command has the limit of an ordinary request. */
+/** Maximum size of a push in bytes. Each command has the limit of an ordinary request. */
 const push_bytes_max = 64 * 1_048_576
 const push = postQuery("/api/v1/sync/commands", {
   answer: { verdicts: verdictsAnswer },

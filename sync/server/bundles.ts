@@ -1,6 +1,6 @@
 /**
- * Sync by hand: a file with the device's push is delivered, and answered with a file with its pull. The bundle's
- * signature authenticates the device; its bearer only needs a token that may sync.
+ * Offline sync: receives a bundle with a device's push and returns one with its pull. The bundle's signature
+ * authenticates the device; the caller only needs a token that may sync.
  */
 import { Clock, Effect } from "effect"
 import { CommandRuntime, postQuery } from "../../core/kernel/endpoints/endpoint.ts"
@@ -53,7 +53,7 @@ import { countLeases, lease, lease_reclaim_fields, type LeaseReclaim, reclaimLea
 import { bundleShown, shapeAnswer } from "./shape.ts"
 import * as Shown from "../../core/kernel/lists/answer-schema.ts"
 
-// Endpoints for the files of devices: which of them are needed, and uploading one.
+// Endpoints for devices' files: which are missing on the server, and uploading one.
 
 const writes = { ability: "sync:write", permission: null, metering_weight: 0 } as const
 
@@ -102,14 +102,14 @@ const wanted = postQuery("/api/v1/sync/files/wanted", {
 
 export const fileEndpoints = [send, wanted]
 
-/** The longest text of one file: base64 takes four characters for three bytes. */
+/** Maximum length of a file's text: base64 has four characters for three bytes. */
 const file_text_max = Math.ceil(upload_bytes_max / 3) * 4
-/** Files that came with the commands are stored as if the device had uploaded them. */
+/** Stores files from a bundle as if the device had uploaded them. */
 const keepFilesOf = Effect.fnUntraced(function* (user_id: number | undefined, files: Given["files"], now: string) {
   if (user_id === undefined) return
   for (const { content, sha256 } of files) yield* keepBundledFile(user_id, sha256, content, now)
 })
-/** The limit of events in one answer, in bytes; the next round of bundles brings more. */
+/** Maximum bytes of events in an answer; the next bundles bring more. */
 const event_bytes_max = 40 * 1_048_576
 
 const body_fields = {
@@ -168,7 +168,7 @@ const deliver = postQuery("/api/v1/sync/bundles", {
       const shown = yield* claimsOf(given)
       const recorded = yield* wireCommands(given.commands)
       const before = yield* Store.get(replicas, given.replica_id)
-      // The server has forgotten commands before these: the answer says so, and the device sends them again.
+      // The server has lost commands before these: the answer says so, and the device sends them again.
       const commands = (recorded[0]?.n ?? 1) > (before?.last_n ?? 0) + 1 ? [] : recorded
       yield* keepFilesOf(before?.user_id, given.files, input.now)
       const verdicts: Array<Verdict> = []
@@ -210,7 +210,7 @@ const deliver = postQuery("/api/v1/sync/bundles", {
     })
 })
 
-/** The bundle's contents, once its signature is verified, with the rights the device's user has now. */
+/** Content of a bundle after verifying its signature, with the current permissions of the device's user. */
 const opened = Effect.fnUntraced(function* (
   bundle: JsonObject,
   now: string
@@ -245,7 +245,7 @@ const opened = Effect.fnUntraced(function* (
   return { given: { handle: null, ...read.values } as Given, viewer: yield* userOf(replica.user_id, device, now) }
 })
 
-/** The device's user, limited to what the device's own token may do. Fails where either may not sync any more. */
+/** The device's user, limited to the abilities of the device's token. Fails if either may no longer sync. */
 const userOf = Effect.fnUntraced(function* (
   user_id: number,
   device: { readonly token_id: number | null },
@@ -279,7 +279,7 @@ const leasesFor = Effect.fnUntraced(function* (given: Given) {
   ).pipe(retryOnConflict)
 })
 
-/** Blocks of ids the server has forgotten, claimed again before any command is decided. */
+/** Id blocks that the server has forgotten, to be reclaimed before commands are decided. */
 const claimsOf = (given: Given) =>
   Effect.flatMap(Store, (store) =>
     store.transaction(
@@ -303,7 +303,7 @@ const rememberedOf = Effect.fnUntraced(function* (replica_id: number, shown: Rea
   return { last_n: (yield* Store.get(replicas, replica_id))?.last_n ?? 0, leases, shown }
 })
 
-/** The answers of the shape endpoint, page after page, as the device would have fetched them. */
+/** The shape endpoint's pages, as the device would have fetched them. */
 const pagesFor = Effect.fnUntraced(function* (given: Given, viewer: Viewer) {
   const { catalogue } = yield* CommandRuntime
   const pages: Array<Page> = []
@@ -322,7 +322,7 @@ const pagesFor = Effect.fnUntraced(function* (given: Given, viewer: Viewer) {
     const answer = yield* shapeAnswer(catalogue, { viewer, replica_id: given.replica_id, query })
     const headers = answer.headers ?? {}
     if (answer.status === 409) {
-      // At most once: reading from the beginning is never refused.
+      // Happens once at most, as reading from the beginning is never refused.
       at = { offset: "-1", handle: undefined }
       anew = true
       continue

@@ -1,4 +1,4 @@
-/** Commands of devices, by network or by bundle: checked in the same way, decided in the same order. */
+/** Commands of devices, from the network or bundles: validated alike and decided in order. */
 import { Effect } from "effect"
 import { body_depth_max } from "../../core/kernel/fields/input.ts"
 import type { CommandRuntime } from "../../core/kernel/endpoints/endpoint.ts"
@@ -21,14 +21,14 @@ export const command_fields = object({
   unless_changed: json<JsonObject>({ nullable: true })
 })
 
-/** The documents in a command; undefined where one is not as declared. */
+/** Decoders of a command's documents; each returns undefined for invalid data. */
 const parts = {
   payload: optionalDecoderOf("the payload", () => wirePayload),
   ids: optionalDecoderOf("the ids", () => wireIds),
   rows_seen: optionalDecoderOf("the rows seen", () => rowsSeen),
   unless_changed: optionalDecoderOf("what must not have changed", () => unlessChanged)
 }
-/** The given commands, their documents checked; 422 by `commands.N.…`. */
+/** The given commands with validated documents; fails with 422 naming `commands.N.…`. */
 export const wireCommands = (
   given: ReadonlyArray<ValueOf<typeof command_fields>>
 ): Effect.Effect<ReadonlyArray<WireCommand>, Rejection> => {
@@ -57,8 +57,8 @@ export const wireCommands = (
 }
 
 /**
- * Verdicts in order. Where a command cannot be decided, the verdicts before it are answered; the device sends the rest
- * again.
+ * Verdicts in order. If a command cannot be decided, only the verdicts before it are returned; the device sends the
+ * rest again.
  */
 export const decideInOrder = Effect.fnUntraced(function* (
   replica_id: number,
@@ -80,7 +80,7 @@ export const decideInOrder = Effect.fnUntraced(function* (
   return verdicts
 })
 
-/** The answer to a device whose commands are of a schema no longer understood. */
+/** The answer to a device whose command schema is no longer supported. */
 export const upgradeRequired = (schema_version: number, least: number) => ({
   status: 426,
   body: {

@@ -1,4 +1,4 @@
-/** Devices as the server knows them: met, listed, renamed, revoked. */
+/** Devices on the server: enrolled, listed, renamed, revoked. */
 import { Clock, Effect } from "effect"
 import type {
   Answer,
@@ -38,25 +38,23 @@ import * as Shown from "../../core/kernel/lists/answer-schema.ts"
 import { greeting, verdicts as verdictsAnswer } from "../protocol/answers.ts"
 
 /**
- * Devices of an older schema may fetch, but their commands are no longer understood: they keep them and receive a
- * message.
+ * Minimum schema of commands. Older devices may pull, but their commands are refused with a message, and they keep
+ * them.
  */
 export const client_schema_min = 1
-/**
- * From this schema on devices understand redacted events; older devices are refused unless their user sees everything.
- */
+/** Minimum schema that understands redacted events; older devices are refused unless their user sees everything. */
 const parts_schema_min = 2
 
-/** A device's record besides its row: its key, its own token, and its progress. */
+/** Data of a device in addition to its row: its public key, its own token, and its progress. */
 export const replica_devices = plainTable(
   "replica_devices",
   "replica_id",
   {
     replica_id: integer(),
-    /** Ed25519, base64url. */
+    /** Ed25519 public key, base64url. */
     public_key: text({ nullable: true, max: 64 }),
     token_id: integer({ nullable: true, max: Number.MAX_SAFE_INTEGER }),
-    /** The token it enrolled with: taken away, it takes the device's own along. */
+    /** Id of the token it enrolled with, whose revocation also revokes the device's own. */
     issued_by: integer({ nullable: true, max: Number.MAX_SAFE_INTEGER }),
     position: integer({ default: 0, max: Number.MAX_SAFE_INTEGER })
   },
@@ -102,7 +100,7 @@ type OneReplica = { readonly id: { readonly table: typeof replicas } }
 const one = { id: { table: replicas } } as const
 
 const noSuchReplica = notFound("No such replica.")
-/** A device acts for its user: only those who may do all that its user may do lay hands on it. */
+/** Requires the device to be the caller's, or the caller to have all rights of its user, for whom the device acts. */
 const mineOrManaged = Effect.fnUntraced(function* ({
   rows: { id: replica },
   viewer
@@ -118,12 +116,12 @@ const mineOrManaged = Effect.fnUntraced(function* ({
 })
 
 const keyOf = Effect.map(BundleKey, (key) => (key === undefined ? null : publicKeyOf(key.seed)))
-/** Information for a device about its server. */
+/** Server information for devices. */
 const serverView = Effect.gen(function* () {
   return { schema_version, client_schema_min, public_key: yield* keyOf }
 })
 
-/** Notes a device that enrols, and gives it a token of its own. Runs in the enrolment's transaction. */
+/** Stores an enrolling device and issues its own token, in the enrolment's transaction. */
 export const registerDevice = Effect.fnUntraced(function* (
   replica_id: number,
   name: string,
@@ -134,7 +132,7 @@ export const registerDevice = Effect.fnUntraced(function* (
   if (public_key !== undefined && !isPublicKey(public_key))
     return yield* invalidField("public_key", "The public key must be an Ed25519 key: 32 bytes in base64url.")
   const tokens = yield* DeviceTokens
-  // A device without a key keeps no secret either, and continues with its token.
+  // A device without a key could not keep a token secret either, so it continues with the one it enrolled with.
   const token =
     tokens !== undefined && public_key !== undefined
       ? yield* tokens.issue(`Device ${name}`.slice(0, 255), viewer, now)
@@ -154,7 +152,7 @@ export const registerDevice = Effect.fnUntraced(function* (
   }
 })
 
-/** The answer to a device that would ignore redacted events. */
+/** The refusal of a device that would ignore redacted events. */
 const tooOldToRead = (schema_version: number): Answer<ErrorBody> => ({
   status: 426,
   body: {
@@ -212,7 +210,7 @@ const hello = postQuery("/api/v1/sync/replicas/{id}/hello", {
       })
     })
 })
-/** Keeps what is known of a device, whether something was known before or not. */
+/** Inserts or updates the data of a device. */
 export const saveDevice = Effect.fnUntraced(function* (
   replica_id: number,
   set: { readonly public_key?: string | null; readonly position?: number }
@@ -226,8 +224,8 @@ export const saveDevice = Effect.fnUntraced(function* (
 })
 
 /**
- * Two folders that hold one device, or one put back from a backup: the server has decided a number this folder never
- * gave, or gave to another command.
+ * Whether a folder is a copy, or was restored from a backup: the server has decided a command number that this folder
+ * has not assigned, or has assigned to another command.
  */
 const isCopy = Effect.fnUntraced(function* (
   replica: RowOf<typeof replicas>,
@@ -277,8 +275,8 @@ const shownHere = (input: Input<OneReplica, {}>): Effect.Effect<Answer<One<"repl
     : Effect.fail(noSuchReplica)
 
 /**
- * Verdicts on a device's commands, available to its user even after revocation: decided commands must not be sent again
- * by another device.
+ * Verdicts on a device's commands, also available to its user after its revocation, so that another device does not
+ * send decided commands again.
  */
 const verdicts = postQuery("/api/v1/sync/replicas/{id}/verdicts", {
   answer: { verdicts: verdictsAnswer },
@@ -353,10 +351,7 @@ export const deviceEndpoints = [
   verdicts
 ]
 
-/**
- * The device that asks, as far as it can be known without the body: by the query, by its own token, or as one that its
- * person has.
- */
+/** Fails unless the calling device may sync: that of the query or its token, else a device of its user. */
 export const findCallingDevice = Effect.fnUntraced(function* ({ viewer, query }: CallerContext) {
   const own = viewer.token_id === null ? undefined : yield* Store.first(replica_devices, { token_id: viewer.token_id })
   const named = wholeNumber(valueOf(query, "replica_id")) ?? own?.replica_id
@@ -366,13 +361,13 @@ export const findCallingDevice = Effect.fnUntraced(function* ({ viewer, query }:
   if (!viewer.is_owner) yield* requireOwnReplica(device?.id ?? 0, viewer, false)
 })
 
-/** The device whose own token this was, if it was revoked. */
+/** The revoked device that had this token; undefined if there is none. */
 export const revokedDevice = Effect.fnUntraced(function* (token_id: number) {
   const device = yield* Store.first(replica_devices, { token_id })
   const replica = device === undefined ? undefined : yield* Store.get(replicas, device.replica_id)
   return replica === undefined || replica.revoked_at === null ? undefined : replica
 })
-/** Tokens devices got by enrolling with this one. */
+/** Ids of tokens that devices got by enrolling with this one. */
 export const tokensIssuedBy = Effect.fnUntraced(function* (token_id: number) {
   return (yield* Store.find(replica_devices, { issued_by: token_id })).flatMap((device) => device.token_id ?? [])
 })

@@ -1,6 +1,4 @@
-/**
- * Decides a device's commands, each in a transaction of its own, with the row that keeps it from being decided twice.
- */
+/** Decides a device's commands, each in its own transaction together with the row that prevents a second decision. */
 import { firstOf } from "../../core/values/text.ts"
 import { Clock, Effect } from "effect"
 import { isLongerThan, json_body_bytes_max } from "../../core/kernel/fields/input.ts"
@@ -26,8 +24,8 @@ import { chunked } from "../../core/kernel/store/statement.ts"
 import { users } from "../../core/people/users/permissions.ts"
 import { type Redaction, redactionFor } from "../protocol/redaction.ts"
 
-// A device takes a command back by what it knew then. What others have done since to the same rows is not taken back
-// with it (rules/undo 4): the command is refused, and names who did it where its sender may see that.
+// Guards of undos (rules/undo 4): a command is refused if others changed the same rows after the device's last known
+// position, so that their changes are not undone. The error names the author if the sender may see that.
 
 const naming = later(() => import("../../core/offline/undo/called.ts"))
 
@@ -57,11 +55,13 @@ const changedSince = Effect.fnUntraced(function* (
   }
   return undefined
 })
-/** Whether the change is visible in a reader's version of the event. */
+/** Whether the change is visible in the reader's version of the event. */
 const isTouchOf = (touch: RowTouch, { by, watched }: WatchedChange): boolean =>
   rowKey(touch) === rowKey(by) && (watched === undefined || columnOf(watched) in touch.columns)
 
-/** Later events; all events where single values of documents are watched, which depend on earlier ones. */
+/**
+ * Events of others after a position, or all if single values of documents are watched, which depend on earlier events.
+ */
 const eventsOfOthers = Effect.fnUntraced(function* (replica_id: number, { rows, since, streams }: UnlessChanged) {
   const store = yield* Store
   const all = Object.values(rows).some((values) => values.some((one) => one !== columnOf(one)))
@@ -79,7 +79,7 @@ const eventsOfOthers = Effect.fnUntraced(function* (replica_id: number, { rows, 
   return [...(events as ReadonlyArray<StoredEvent>)].sort((one, other) => one.position - other.position)
 })
 
-/** Description of the change, its author and time; undefined if the row is not visible to this reader. */
+/** Description of a change with author and time; undefined if the reader may not see the row. */
 const described = Effect.fnUntraced(function* (
   redaction: Redaction,
   { actor_id, recorded_at }: StoredEvent,
@@ -104,7 +104,7 @@ const refusal = (what: string): WireError => {
 
 export const revoked_message = "This device has been revoked; its unsent commands stay with it for review."
 
-/** The replica, if it is this viewer's and not revoked. */
+/** The replica, if it is the viewer's and not revoked; fails otherwise. */
 export const requireOwnReplica = Effect.fnUntraced(function* (replica_id: number, viewer: Viewer, lock: boolean) {
   if (lock) yield* lockReplica(replica_id)
   const replica = yield* Store.get(replicas, replica_id)
@@ -115,7 +115,7 @@ export const requireOwnReplica = Effect.fnUntraced(function* (replica_id: number
   return replica
 })
 
-/** Decides one command, or repeats the verdict it already has. `lost`: contents the device has no more. */
+/** Decides a command, or returns its earlier verdict. `lost`: hashes of content the device has lost. */
 export const decidePushed = (
   replica_id: number,
   command: WireCommand,
@@ -133,7 +133,7 @@ const decideOnce = Effect.fnUntraced(function* (
   lost: ReadonlySet<string>
 ): CommandRuntime.Reads<Verdict> {
   const replica = yield* requireOwnReplica(replica_id, viewer, true)
-  // A digest instead of the payload: personal data must not outlive an erasure here.
+  // A hash instead of the payload, as personal data must not outlive an erasure here.
   const fingerprint = isTooLong(command) ? "too long" : textDigest(canonicalJson([command.name, command.payload]))
   const known = yield* Store.get(replica_verdicts, verdictKey(replica_id, command.id))
   const other =
@@ -157,7 +157,7 @@ const decideOnce = Effect.fnUntraced(function* (
     : yield* passOver(replica, command, idReusedError(known), viewer)
 })
 
-/** Refuses a command whose id was used before. The sequence moves on past its number. */
+/** Refuses a command whose id was used before; its number counts as decided. */
 const passOver = Effect.fnUntraced(function* (
   replica: RowOf<typeof replicas>,
   command: WireCommand,
@@ -177,7 +177,7 @@ const passOver = Effect.fnUntraced(function* (
 const movedOn = (replica_id: number, n: number, now: string): RowChange =>
   update(replicas, replica_id, { last_n: n, seen_at: now })
 
-/** Records the verdict in the journal, where the device finds it even if the answer is lost; gives its position. */
+/** Records the verdict in the journal, where the device finds it even if the answer is lost; returns its position. */
 const recordVerdict = Effect.fnUntraced(function* (
   replica_id: number,
   { n, id, name }: WireCommand,
@@ -224,8 +224,9 @@ const decideNew = Effect.fnUntraced(function* (
 })
 
 /**
- * The refusal of a command that depends on a refused one: deciding it would only give a confusing error ("no such
- * opportunity"). It uses up its number like any other; `cause` is the first refused command of the chain.
+ * Rejection of a command that depends on a refused one, as deciding it would give a confusing error ("no such
+ * opportunity"). Its number counts as decided; `cause` is the first refused command of the chain. Undefined if none was
+ * refused.
  */
 const refusedNeed = Effect.fnUntraced(function* (replica_id: number, { needs = [] }: WireCommand) {
   if (needs.length === 0) return undefined
@@ -244,7 +245,7 @@ const refusedNeed = Effect.fnUntraced(function* (replica_id: number, { needs = [
   } satisfies WireError
 })
 
-/** Runs the command in a savepoint: refused, it leaves nothing but its verdict. */
+/** Decides the command in a savepoint, so that a refused one leaves only its verdict. */
 const attempt = Effect.fnUntraced(function* (
   { id: replica_id, user_id }: RowOf<typeof replicas>,
   command: WireCommand,
@@ -299,7 +300,8 @@ const attempt = Effect.fnUntraced(function* (
 })
 
 /**
- * The refusal of a command that names a row other than its person saw: after a restore the id was given to another row.
+ * Rejection of a command that references another row than its user saw: after a restore the id was given to another
+ * row. Undefined if there is none.
  */
 const otherRow = Effect.fnUntraced(function* ({
   rows_seen = {}
@@ -326,7 +328,7 @@ const otherRow = Effect.fnUntraced(function* ({
     const table = catalogue.tables.find((one) => one.name === name)
     const found = rows.get(row)
     if (table === undefined || found === undefined || found["created_at"] === made_at) continue
-    // A row whose creation was pushed again after a restore is the same one.
+    // A row whose creation was pushed again after a restore is the same row.
     const [first] =
       made_by === undefined
         ? []
@@ -342,7 +344,7 @@ const otherRow = Effect.fnUntraced(function* ({
   return undefined
 })
 
-/** An id the replica was never leased, if it claims one. */
+/** An id in the command that was not leased to the replica; undefined if there is none. */
 const foreignId = Effect.fnUntraced(function* (replica_id: number, command: WireCommand) {
   const { sql } = yield* Store
   for (const [table, ids] of Object.entries(command.ids)) {
@@ -361,14 +363,14 @@ const foreignId = Effect.fnUntraced(function* (replica_id: number, command: Wire
 })
 
 /**
- * Counted in characters, with twice a request's limit: a command a device took must not be refused for how length is
- * counted.
+ * Whether a payload exceeds twice a request's limit, in characters. Generous, as a command accepted by a device must
+ * not be refused because length is measured differently.
  */
 const isTooLong = ({ payload }: WireCommand): boolean => isLongerThan(payload, 2 * json_body_bytes_max)
 
-/** The error of a verdict, from the column that keeps it. */
+/** Decodes the stored error of a verdict. */
 export const decodeStoredError: (stored: Json) => WireError = decoderOf("the error of a verdict", () => wireError)
-/** A stored verdict as it is sent. */
+/** A verdict as sent, from its row. */
 export const verdictOf = (row: {
   readonly id: string
   readonly accepted: boolean

@@ -1,7 +1,7 @@
 /**
- * A server restored from a backup has lost the id blocks it leased since; its devices have created rows with them. A
- * device presents such a block again and receives the part that is not taken. Ids skipped on the way to a block most
- * likely belong to other such blocks: they are reserved for the devices that present those.
+ * A server restored from a backup has forgotten id blocks whose ids devices have used. A device presents such a block
+ * and receives the parts not taken by others. Ids skipped to reach a block probably belong to other devices' blocks and
+ * are reserved for those.
  */
 import { firstOf, itemAt } from "../../core/values/text.ts"
 import { Effect } from "effect"
@@ -14,11 +14,9 @@ import { id_claims, id_leases, lockReplica } from "./tables.ts"
 import { CommandRuntime } from "../../core/kernel/endpoints/endpoint.ts"
 import { integer, object, text } from "../../core/kernel/fields/field.ts"
 
-// Blocks of ids for devices, whose rows keep their ids for ever. Requests with one number give one block.
+// Blocks of ids for devices, whose rows keep their ids forever. Each request number gets one block.
 
-/**
- * Blocks of a table a device may hold before it has sent anything, and as many more as a command of its own can use up.
- */
+/** Number of blocks of a table that a device may hold before sending anything; further ones require sent commands. */
 const blocks_at_first_max = 20
 const blocks_per_command_max = 10
 
@@ -33,9 +31,9 @@ const leaseRows = (
   )
 
 /**
- * The block of a request number: drawn once and returned on every repetition, as long as the device does not request
- * more than its commands (`last_n` so far) can have used. Runs in the caller's transaction. A request and its
- * repetition may run concurrently, over the network or in bundles: the second waits for the first to commit.
+ * The block of a request number: allocated once and returned on repetition, if the device does not request more than
+ * its commands (`last_n`) can have used. Runs in the caller's transaction; a concurrent repetition waits for its
+ * commit.
  */
 export const lease = Effect.fnUntraced(function* (
   { id: replica_id, last_n }: { readonly id: number; readonly last_n: number },
@@ -60,11 +58,11 @@ export const lease = Effect.fnUntraced(function* (
   return runs.map(({ from, to }): LeaseRange => ({ entity, from, to }))
 })
 
-/** Owner of blocks without a device: skipped ids. */
+/** Replica id of blocks without a device: skipped ids. */
 const nobody = 0
-/** No server leases more blocks of a table between two backups than this; nor is a device's claim a way to more, however often it asks. */
+/** Maximum number of a table's blocks to skip per replica, in total: more than a server leases between two backups. */
 const blocks_ahead_max = 100
-/** Ids drawn for the claims of one request, of all tables together. */
+/** Maximum number of ids allocated for one request's claims, over all tables. */
 const passed_per_request_max = 200_000
 
 export type LeaseReclaim = LeaseRange & { readonly request_no: number }
@@ -75,7 +73,7 @@ export const lease_reclaim_fields = object({
   to: integer({ required: true, min: 1, max: Number.MAX_SAFE_INTEGER })
 })
 
-/** How many blocks the server remembers to have leased to a replica, initial ones included. */
+/** Number of blocks the server has leased to a replica, including the initial ones. */
 export const countLeases = Effect.fnUntraced(function* (replica_id: number) {
   const { sql } = yield* Store
   const rows = yield* sql<{ blocks: number }>`
@@ -85,8 +83,8 @@ export const countLeases = Effect.fnUntraced(function* (replica_id: number) {
 })
 
 /**
- * Parts of these blocks that belong to the replica, now or already before. Safe to repeat. Runs in the caller's
- * transaction.
+ * Parts of these blocks that now belong to the replica, including those it had before. Safe to repeat. Runs in the
+ * caller's transaction.
  */
 export const reclaimLeases = Effect.fnUntraced(function* (
   replica_id: number,
@@ -117,12 +115,12 @@ interface Range {
   readonly from: number
   readonly to: number
 }
-/** Ids kept aside; one that is in the table has its key there. */
+/** Reserved ids; `key` is set if they are stored in the table. */
 interface Spare extends Range {
   readonly key?: string
 }
 
-/** A replica's ranges of a table that may touch what is claimed, in order. */
+/** Blocks of a table leased to a replica that may overlap the claims, in order. */
 const leasedTo = Effect.fnUntraced(function* (replica_id: number, entity: string, claims: ReadonlyArray<Range>) {
   const { sql } = yield* Store
   const [first, last] = claims.reduce(
@@ -140,7 +138,7 @@ const leasedTo = Effect.fnUntraced(function* (replica_id: number, entity: string
   }))
 })
 
-/** Where those begin and end that touch a range, of ranges in order and apart from each other. */
+/** Indexes of the ranges that overlap a range: first, and last plus one. `ranges` are sorted and disjoint. */
 const touching = (ranges: ReadonlyArray<Range>, { from, to }: Range): readonly [begin: number, end: number] => {
   let begin = 0
   for (let high = ranges.length; begin < high;) {
@@ -157,7 +155,9 @@ const overlapsIn =
   (claim: Range): ReadonlyArray<LeaseRange> =>
     ranges.slice(...touching(ranges, claim)).map((range) => ({ entity: range.entity, ...common(range, claim) }))
 
-/** Draws all ids up to the furthest acceptable block, so that none is allocated to others; returns those drawn. */
+/**
+ * Allocates all ids up to the furthest acceptable claim, so that others cannot get them; returns the allocated ranges.
+ */
 const passOver = Effect.fnUntraced(function* (
   replica_id: number,
   entity: string,
@@ -180,7 +180,7 @@ const passOver = Effect.fnUntraced(function* (
   return drawn
 })
 
-/** Takes the claimed ids out of the reserved ones. */
+/** Removes the claimed ids from the reserved ones. */
 const take = Effect.fnUntraced(function* (
   replica_id: number,
   entity: string,

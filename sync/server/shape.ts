@@ -1,4 +1,4 @@
-/** The journal as one shape of Electric's protocol: its events in order, redacted to what the reader may see. */
+/** The journal as a shape of Electric's protocol: events in order, redacted for the reader. */
 import { firstOf, lastOf } from "../../core/values/text.ts"
 import { choice, integer, json, list, text, timestamp } from "../../core/kernel/fields/field.ts"
 import * as Shown from "../../core/kernel/lists/answer-schema.ts"
@@ -13,9 +13,9 @@ import { type Query, valueOf } from "../../core/kernel/lists/query.ts"
 import { invalidField, type Viewer } from "../../core/kernel/fields/rejection.ts"
 import { redactionFor } from "../protocol/redaction.ts"
 
-// Answers of the sync endpoints: the Schemas of sync/protocol, and parts that are only described.
+// Schemas of the sync endpoints' answers: those of sync/protocol, and parts that are only described.
 
-/** A signed bundle: its recipient decodes the body by its kind. */
+/** A signed bundle, whose recipient decodes the body by its kind. */
 export const bundleShown = Shown.keys({
   flightcase_bundle: integer(),
   kind: text(),
@@ -26,7 +26,7 @@ export const bundleShown = Shown.keys({
 })
 
 const control = Shown.keys({ headers: Shown.map(text()) })
-/** Messages of Electric's shape protocol: rows of the journal as texts, and what controls the reader. */
+/** Messages of Electric's shape protocol: journal rows as texts, and control messages. */
 export const messagesShown = Shown.list(
   Shown.either(
     control,
@@ -57,13 +57,13 @@ export const shape_says = {
   "Electric-Up-To-Date": "Present when there is no more for now"
 }
 
-// Where a reader stands: a handle that names what may be seen of which journal, and an offset that proves what was seen.
+// Cursors of readers: a handle identifies the journal and what the reader may see of it, an offset the last event read.
 
-/** Grants as a number that only grows: A, B, A again gives 1, 2, 3. */
+/** Version of a user's permissions, which only grows: A, B, A gives 1, 2, 3. */
 const grantVersion = Effect.fnUntraced(function* (store: StoreShape, user_id: number, fingerprint: string) {
   const known = yield* store.get(reader_grants, user_id)
   if (known?.fingerprint === fingerprint) return known.version
-  // Several devices of one user may ask for the first time at once: one of them counts.
+  // Devices of a user may do this concurrently; one insert wins.
   const rows = yield* store.sql<{ version: number }>`
     insert into reader_grants (user_id, fingerprint, version) values (${user_id}, ${fingerprint}, 1)
     on conflict (user_id) do update set version = reader_grants.version + case
@@ -72,7 +72,10 @@ const grantVersion = Effect.fnUntraced(function* (store: StoreShape, user_id: nu
   return Number(firstOf(rows).version)
 })
 
-/** `token`: what the reader's token keeps back. A token stays as it is, so it has no part in what is counted of its person. */
+/**
+ * Handle of a reader. `token`: fingerprint of data hidden by the token, not part of the user's version, as tokens
+ * do not change.
+ */
 export const handleOf = Effect.fnUntraced(function* (
   store: StoreShape,
   viewer: Viewer,
@@ -83,7 +86,7 @@ export const handleOf = Effect.fnUntraced(function* (
   const version = yield* grantVersion(store, viewer.user_id, fingerprint)
   return `${yield* epochOf(store)}-${viewer.user_id}-${replica_id}-${version}${token === "" ? "" : `-${token}`}`
 })
-/** A handle its reader has not had: what was read under the old one is of another history. */
+/** A handle the reader has not had, as data read under the old one belongs to another history. */
 export const newHandle = Effect.fnUntraced(function* (
   store: StoreShape,
   viewer: Viewer,
@@ -95,7 +98,7 @@ export const newHandle = Effect.fnUntraced(function* (
   return yield* handleOf(store, viewer, replica_id, fingerprint, token)
 })
 
-/** 1 to 999,999,999 from what never changes about an event (FNV-1a). */
+/** Checksum of an event's immutable columns, from 1 to 999,999,999 (FNV-1a). */
 const checkOf = (event: Pick<StoredEvent, "stream" | "version" | "type" | "command_id" | "recorded_at">): number => {
   let hash = 0x811c9dc5
   for (const char of `${event.stream} ${event.version} ${event.type} ${event.command_id} ${event.recorded_at}`) {
@@ -104,34 +107,36 @@ const checkOf = (event: Pick<StoredEvent, "stream" | "version" | "type" | "comma
   return 1 + (hash % 999_999_999)
 }
 
-/** `12_483920118`: up to event 12, and which event that was. A journal restored from a backup has others at its positions. */
+/**
+ * Offset after an event, with its checksum: `12_483920118`. In a journal restored from a backup the checksum differs.
+ */
 export const offsetOf = Effect.fnUntraced(function* (store: StoreShape, position: number) {
   const event = position === 0 ? undefined : yield* store.get(journal, position)
   return `${position}_${event === undefined ? 0 : checkOf(event)}`
 })
 export const offset_pattern = /^\d{1,15}_\d{1,9}$/
-/** Whether the journal still holds, at the offset's position, the event the offset was given for. */
+/** Whether the journal still has the event that the offset was issued for. */
 export const isOffsetValid = Effect.fnUntraced(function* (store: StoreShape, offset: string) {
   const [position, check] = offset.split("_").map(Number) as [number, number]
   if (position === 0) return true
   const event = yield* store.get(journal, position)
-  // Offsets of earlier releases end in 0 and hold the position alone.
+  // Offsets of earlier releases end in 0 instead of a checksum.
   return event !== undefined && (check === 0 || check === checkOf(event))
 })
 
-// Waiting for new events in the journal: each append wakes those who wait.
+// Waits for new events in the journal; each append wakes the waiting requests.
 
 interface TailShape {
-  /** Taken before looking at the journal: whatever is appended afterwards ends the wait, even before it began. */
+  /** Mark to take before reading the journal: later appends end the wait, even if they precede its start. */
   readonly mark: Effect.Effect<number>
-  /** Resolves when the journal may have grown since the mark, or when the time is over. */
+  /** Resolves when the journal may have grown since the mark, or after the timeout. */
   readonly grown: (mark: number, timeout_millis: number) => Effect.Effect<void>
 }
 export const JournalTail = Context.Reference<TailShape | undefined>("flightcase/sync/Tail", {
   defaultValue: () => undefined
 })
 
-/** A tail within one process; `wake` is called after each commit (and by LISTEN on Postgres). */
+/** A tail for one process. Call `wake` after each commit, and on notices from Postgres. */
 export const makeJournalTail = (): { readonly tail: TailShape; readonly wake: () => void } => {
   const waiting = new Set<() => void>()
   let wakes = 0
@@ -180,7 +185,7 @@ export const private_headers = {
   vary: "authorization",
   "access-control-expose-headers": "*"
 }
-/** The reader must begin again, under this handle. */
+/** The answer by which the reader must start over under a new handle. */
 export type Refetch = Answer<typeof mustRefetchShown.Type>
 export const mustRefetch = (handle: string): Refetch => ({
   status: 409,
@@ -199,7 +204,7 @@ interface ShapeReader {
 const changesReader = ({ tables }: Catalogue, { type }: StoredEvent): boolean =>
   tables.some(({ changes_reader, entity }) => changes_reader && type.startsWith(`${entity}.`))
 
-/** One answer of the shape protocol (sync.md 1): 200 with a chunk, or 409 when the reader must begin again. */
+/** An answer of the shape protocol (sync.md 1): 200 with a chunk, or 409 if the reader must start over. */
 export const shapeAnswer = Effect.fnUntraced(function* (
   catalogue: Catalogue,
   { viewer, replica_id, query, events_per_chunk = events_per_chunk_max }: ShapeReader
@@ -220,7 +225,7 @@ export const shapeAnswer = Effect.fnUntraced(function* (
   const from = offset === "-1" ? 0 : offset === "now" ? head : Number(offset.split("_")[0])
   if (offset !== "-1" && offset !== "now") {
     if (valueOf(query, "handle") !== handle) return mustRefetch(handle)
-    // A reader ahead of this journal followed the one before a restore.
+    // A reader ahead of this journal followed another one, before a restore.
     if (!(yield* isOffsetValid(store, offset)))
       return mustRefetch(
         yield* newHandle(store, viewer, replica_id, redaction.fingerprint, redaction.token_fingerprint)
@@ -229,10 +234,11 @@ export const shapeAnswer = Effect.fnUntraced(function* (
   if (live && from >= head && tail !== undefined) yield* tail.grown(mark, live_wait_millis)
   const until = yield* lastPosition(store)
   const found = (yield* eventsAfter(store, from, events_per_chunk)).filter((event) => event.position <= until)
-  // The reader's rights were loaded before the wait: events after one that may change them wait for the next request.
+  // Ends the chunk at an event that may change the reader's permissions, which were loaded before the wait; later
+  // events are sent by the next request.
   const turned = found.findIndex((event) => event.position > head && changesReader(catalogue, event))
   const events = turned < 0 ? found : found.slice(0, turned + 1)
-  // Events the reader may not see advance the offset as well; otherwise they would be requested again and again.
+  // Events hidden from the reader advance the offset too; otherwise they would be requested forever.
   const reached = turned < 0 && events.length < events_per_chunk ? until : lastOf(events).position
   const messages: Array<Messages[number]> = []
   for (const event of events) {

@@ -30,16 +30,16 @@ import { type Redaction, redactionFor } from "../protocol/redaction.ts"
 import { id_leases, replica_verdicts, replicas } from "./tables.ts"
 import { integer, type Json, text } from "../../core/kernel/fields/field.ts"
 
-// The server's end of a fill from rows (see sync/protocol/snapshot.ts): it keeps nothing between two pages.
+// The server side of a fill from rows (see sync/protocol/snapshot.ts), which stores nothing between pages.
 
 interface SnapshotReader {
   readonly viewer: Viewer
   readonly replica_id: number
-  /** As the plan gave it. */
+  /** Handle from the plan. */
   readonly handle: string
-  /** Where the rows the reader has stand. */
+  /** Offset of the rows the reader has. */
   readonly offset: string
-  /** The cursor of the page before; empty for the first. */
+  /** Cursor after the previous page; empty for the first. */
   readonly after: string
   readonly rows_per_page?: number
   readonly events_per_page?: number
@@ -48,7 +48,7 @@ const rows_per_page_max = 2_000
 const events_per_page_max = 2_000
 const plan_tries_max = 5
 
-/** Where a fill begins, and what became of the device's commands up to there. */
+/** Starting point of a fill, with verdicts on the device's commands up to there. */
 export const planAnswer = Effect.fnUntraced(function* (
   catalogue: Catalogue,
   {
@@ -70,7 +70,7 @@ export const planAnswer = Effect.fnUntraced(function* (
           )
     const replica = yield* store.get(replicas, replica_id)
     const leases = yield* store.find(id_leases, { replica_id })
-    // Verdicts are recorded together with their events: with the head unchanged, the two belong together.
+    // Verdicts are recorded together with their events: if the journal has not grown, both match.
     if (left > 1 && (yield* lastPosition(store)) !== position) continue
     const plan: SnapshotPlan = {
       handle,
@@ -106,7 +106,7 @@ const erasedAfter = Effect.fnUntraced(function* ({ scrubs }: Catalogue, position
     ...(kept === undefined ? {} : { kept })
   }))
 })
-/** More commands than a device can have waiting for a verdict. */
+/** Maximum number of verdicts to send; more than a device can be waiting for. */
 const decided_max = 10_000
 
 const countRows = Effect.fnUntraced(function* (store: StoreShape, catalogue: Catalogue, redaction: Redaction) {
@@ -117,7 +117,7 @@ const countRows = Effect.fnUntraced(function* (store: StoreShape, catalogue: Cat
   return Number(row?.total ?? 0)
 })
 
-/** The next rows with what happened to the earlier ones since; or 409 where the reader must begin again. */
+/** The next rows, and events since the last page for earlier rows; 409 if the reader must start over. */
 export const rowsAnswer = Effect.fnUntraced(function* (
   catalogue: Catalogue,
   reader: SnapshotReader
@@ -130,7 +130,7 @@ export const rowsAnswer = Effect.fnUntraced(function* (
   const head = yield* lastPosition(store)
   const seen = yield* eventsAfter(store, from, Math.min(head - from, events_max))
   if (head - from > seen.length) {
-    // Too much has happened to send it with rows: those stay where they are.
+    // Too many events to send with rows: this page has only events.
     const position = lastOf(seen).position
     return pageAnswer({
       position,
@@ -162,7 +162,7 @@ const visible = (events: SnapshotPage["events"], redaction: Redaction): Snapshot
     return told === undefined ? [] : [{ ...event, ...told }]
   })
 
-/** Checksums of the next rows, run by run: for a device to compare with its own. */
+/** Checksums of the next row ranges, for comparison on the device. */
 const checksumsAnswer = Effect.fnUntraced(function* (
   catalogue: Catalogue,
   reader: SnapshotReader
@@ -191,7 +191,7 @@ const checksumsAnswer = Effect.fnUntraced(function* (
 })
 const unknownPlace = invalidField("after", "The place must be one this server gave.")
 
-/** The reader's redaction and cursor, or the answer that sends them back to the start. */
+/** The reader's redaction and cursor, or the answer that makes it start over. */
 const placeOf = Effect.fnUntraced(function* (
   store: StoreShape,
   catalogue: Catalogue,
@@ -213,7 +213,7 @@ const placeOf = Effect.fnUntraced(function* (
 })
 
 /**
- * Rows of as many tables as fit a page, all of one position: where the journal moved on between two tables, the page
+ * Rows of as many tables as fit into a page, all at one position: if the journal grows between two tables, the page
  * ends.
  */
 const sectionsAfter = Effect.fnUntraced(function* (
@@ -258,7 +258,7 @@ const keyOf = (table: Table, text: string): Effect.Effect<Key, Rejection> =>
       ? Effect.succeed(Number(text))
       : Effect.fail(unknownPlace)
 
-/** Rows and the position they stand at, seen at one moment: one statement. */
+/** Rows and the position they are at, consistent as they are read by one statement. */
 const rowsAfter = Effect.fnUntraced(function* (store: StoreShape, table: Table, key: Key | undefined, limit: number) {
   const { sql } = store
   const where = key === undefined ? sql.literal("") : sql`where ${sql(table.key)} > ${key}`

@@ -1,4 +1,4 @@
-/** The server's tables about devices, outside the journal. */
+/** The server's tables for devices, outside the journal. */
 import { Context, Effect } from "effect"
 import { CommandRuntime, type Failure, type UploadedFile } from "../../core/kernel/endpoints/endpoint.ts"
 import { Store } from "../../core/kernel/store/store.ts"
@@ -13,21 +13,21 @@ import { invalidField, Rejection, type Viewer } from "../../core/kernel/fields/r
 import { instantOf } from "../../core/values/time.ts"
 import type { WireCommand, WireError } from "../protocol/wire.ts"
 
-// Services the host provides to sync: tokens of devices, their files, and the key that signs bundles.
+// Services that the host provides for sync: device tokens, device files, and the key that signs bundles.
 
 export interface DeviceTokensShape {
-  /** A token of the device's own, with no more abilities than the caller's; its secret is given this once. */
+  /** Issues a token of the device's own, with at most the caller's abilities. The secret is returned only here. */
   readonly issue: (
     name: string,
     viewer: Viewer,
     now: string
   ) => Effect.Effect<{ readonly id: number; readonly secret: string }, Failure, Store | CommandRuntime>
-  /** The token's abilities; undefined when it is not valid any more. */
+  /** Abilities of a token; undefined if it is no longer valid. */
   readonly abilitiesOf: (
     token_id: number,
     now: string
   ) => Effect.Effect<ReadonlyArray<string> | undefined, Failure, Store>
-  /** Ends it, for good. */
+  /** Revokes the token for good. */
   readonly end: (token_id: number, viewer: Viewer, now: string) => Effect.Effect<void, Failure, Store | CommandRuntime>
 }
 export const DeviceTokens = Context.Reference<DeviceTokensShape | undefined>("flightcase/sync/DeviceTokens", {
@@ -39,9 +39,9 @@ interface FileContent {
   readonly size_bytes: number
   readonly mime_type: string
 }
-/** Where contents of files are kept on the server. */
+/** Storage of file content on the server. */
 export interface DeviceFilesShape {
-  /** Which of these contents are here. */
+  /** Hashes among these whose content is stored. */
   readonly present: (sha256: ReadonlyArray<string>) => Effect.Effect<ReadonlySet<string>, Failure, Store>
   readonly keep: (content: Uint8Array) => Effect.Effect<FileContent, Failure, Store>
 }
@@ -49,7 +49,7 @@ export const DeviceFiles = Context.Reference<DeviceFilesShape | undefined>("flig
   defaultValue: () => undefined
 })
 
-/** Signs the server's bundles. */
+/** Key that signs the server's bundles. */
 export const BundleKey = Context.Reference<{ readonly seed: Seed } | undefined>("flightcase/sync/BundleKey", {
   defaultValue: () => undefined
 })
@@ -68,15 +68,15 @@ export const replicas = table(
 )
 
 /**
- * Until the end of the transaction no other command is decided or leased for this replica. SQLite has one writer
- * anyway.
+ * Locks a replica until the transaction ends, so that its commands and leases are processed one at a time. Not needed
+ * on SQLite.
  */
 export const lockReplica = Effect.fnUntraced(function* (replica_id: number) {
   const store = yield* Store
   if (store.dialect === "pg") yield* store.run("select id from replicas where id = $1 for update", [replica_id])
 })
 
-/** Blocks of ids a replica may use; a request repeated gets the same block again. */
+/** Id blocks leased to replicas; a repeated request gets the same block. */
 export const id_leases = plainTable(
   "id_leases",
   "key",
@@ -92,8 +92,8 @@ export const id_leases = plainTable(
 )
 
 /**
- * Verdicts, stored so that a command sent twice is decided once. A device chooses its commands' ids, and carriers of
- * its bundles can read them: an id identifies a command only together with its device.
+ * Verdicts, stored so that a repeated command is decided once. Devices choose command ids, which carriers of bundles
+ * can read: an id identifies a command only together with its device.
  */
 export const replica_verdicts = plainTable(
   "replica_verdicts",
@@ -113,7 +113,7 @@ export const replica_verdicts = plainTable(
 )
 export const verdictKey = (replica_id: number, command_id: string): string => `${replica_id}:${command_id}`
 
-/** Ids of a table skipped because a replica presented blocks beyond them. */
+/** Number of a table's ids skipped for a replica that presented blocks beyond them. */
 export const id_claims = plainTable("id_claims", "key", {
   key: text(),
   replica_id: integer(),
@@ -121,7 +121,7 @@ export const id_claims = plainTable("id_claims", "key", {
   passed: integer({ max: Number.MAX_SAFE_INTEGER })
 })
 
-/** Until schema 2 verdicts were kept here, by the command's id alone. The table stays and is not read again. */
+/** Table of verdicts until schema 2, by command id alone; kept but no longer read. */
 const verdicts_before_devices = "replica_commands"
 export const verdicts_by_device: TableMigration = {
   id: 1,
@@ -137,8 +137,8 @@ export const verdicts_by_device: TableMigration = {
 }
 
 /**
- * Files uploaded ahead of their commands, by uploader: knowing a file's SHA-256 is not having the file. Deleted after a
- * while; a device then uploads the file again.
+ * Files uploaded before their commands, by uploader, as knowing a file's SHA-256 must not give access to it. Deleted
+ * after a while; a device then uploads the file again.
  */
 const received_files = plainTable(
   "received_files",
@@ -154,7 +154,7 @@ const received_files = plainTable(
   { indexes: [["received_at"]] }
 )
 
-/** Last visibility of each user; the version only grows, so handles are never reused (sync.md 1.6). */
+/** Last permissions of each user; the version only grows, so that handles are never reused (sync.md 1.6). */
 export const reader_grants = plainTable("reader_grants", "user_id", {
   user_id: integer(),
   fingerprint: text(),
@@ -163,13 +163,13 @@ export const reader_grants = plainTable("reader_grants", "user_id", {
 
 export const sync_tables = [replicas, id_leases, id_claims, replica_verdicts, received_files, reader_grants]
 
-// Personal data that the server keeps for sync outside the journal: erased together with what the journal holds.
+// Erases personal data that sync stores outside the journal, together with the journal's.
 
 export const textDigest = (text: string): string => createHash("sha256").update(text).digest("hex")
 const digest_length = textDigest("").length
 
 const user_streams = streamOf(users.entity, "")
-/** Devices are named by their users: those of an erased user get the placeholder of the user's name. */
+/** Replaces names of an erased user's devices, which the user chose, by the placeholder for the user's name. */
 const withoutNames = (scrubs: Scrubs, event: StoredEvent): ReadonlyArray<RowChange> =>
   scrubsOf(scrubs, [event]).flatMap(({ streams, placeholders: { name } }) =>
     typeof name !== "string"
@@ -180,7 +180,7 @@ const withoutNames = (scrubs: Scrubs, event: StoredEvent): ReadonlyArray<RowChan
           .map((user_id) => updateWhere(replicas, { user_id }, { name, updated_at: event.recorded_at }))
   )
 
-/** Runs in the transaction of the erasure. */
+/** Erases data of devices, in the transaction of the erasure. */
 export const eraseFromDevices = (
   events: ReadonlyArray<StoredEvent>
 ): Effect.Effect<void, Failure, Store | CommandRuntime> =>
@@ -188,7 +188,7 @@ export const eraseFromDevices = (
     const { scrubs } = (yield* CommandRuntime).catalogue
     if (scrubsOf(scrubs, events).length === 0) return
     const store = yield* Store
-    // Earlier releases kept the text of a command where its digest is kept today.
+    // Earlier releases stored the payload where its hash is now.
     const texts = yield* store.run<{ key: string; fingerprint: string }>(
       `select "key", fingerprint from replica_verdicts where length(fingerprint) <> ${digest_length}`
     )
@@ -196,7 +196,7 @@ export const eraseFromDevices = (
       ...events.flatMap((event) => withoutNames(scrubs, event)),
       ...texts.map(({ key, fingerprint }) => update(replica_verdicts, key, { fingerprint: textDigest(fingerprint) }))
     ])
-    // The table those releases kept them in is read no more, but not dropped either.
+    // The table of verdicts of those releases is no longer read, but still exists.
     const [before] = yield* store.run<{ name: string | null }>(
       store.dialect === "pg" ? "select to_regclass($1)::text as name" : "select name from sqlite_master where name = ?",
       [verdicts_before_devices]
@@ -204,25 +204,24 @@ export const eraseFromDevices = (
     if (before?.name != null) yield* store.run(`update ${verdicts_before_devices} set fingerprint = ''`)
   })
 
-// Files that devices send ahead of the commands that name them. A command may only name content that its own person has
-// sent: knowing a SHA-256, from a list or from somebody else's device, opens no file.
+// Files sent before the commands that reference them. A command may reference only content sent by its user: knowing a
+// SHA-256, from a list or another device, gives no access.
 
 const hour_millis = 3_600_000
 /**
- * How long what was sent counts as sent. Content that nothing names is removed a day after it came, so that a command
- * decided within this time finds it.
+ * Hours for which received content may be referenced. Shorter than the day after which unreferenced content is deleted.
  */
 const counts_hours = 20
 const forgotten_after_hours = 48
 export const files_asked_max = 500
 
-/** Contents that a device has recorded commands for and has itself no more: those commands are refused. */
+/** Hashes of content that a device has lost although commands reference it; those commands are refused. */
 export const lost_files_field = list(text({ max: 64 }), { default: [], max_items: files_asked_max })
 
 const before = (now: string, hours: number): string => instantOf(Date.parse(now) - hours * hour_millis)
 const keyOf = (user_id: number, sha256: string): string => `${user_id}:${sha256}`
 
-/** Those of these contents that this person sent and that are still here. */
+/** Hashes among these whose content this user sent and that is still stored. */
 export const receivedFrom = Effect.fnUntraced(function* (user_id: number, sha256: ReadonlyArray<string>, now: string) {
   const files = yield* DeviceFiles
   if (files === undefined || sha256.length === 0) return new Map<string, FileContent>()
@@ -235,7 +234,7 @@ export const receivedFrom = Effect.fnUntraced(function* (user_id: number, sha256
   return new Map<string, FileContent>(counting.filter((row) => present.has(row.sha256)).map((row) => [row.sha256, row]))
 })
 
-/** The files of a command as its request carries them: what they are is said by the content that came. */
+/** Files of a command as in a request, with types detected from the received content. */
 export const receivedFiles = Effect.fnUntraced(function* (
   user_id: number,
   { files }: WireCommand["payload"],
@@ -256,20 +255,20 @@ export const receivedFiles = Effect.fnUntraced(function* (
   }
   return { files: received }
 })
-/** No verdict: the command waits on its device until the file has arrived. */
+/** Fails without a verdict: the command waits on its device until the file has arrived. */
 const missingFile = (sha256: string): Rejection =>
   new Rejection({
     kind: "conflict",
     message: "The content of a file has not arrived; send it first.",
     errors: { files: [sha256] }
   })
-/** The verdict on a command whose file is lost on its device. */
+/** Error of a command whose file is lost on its device. */
 export const lostFile = (field: string, { name }: { readonly name: string }): WireError => {
   const message = `The file ${name} is not on the device any more, or not as it was; attach it again.`
   return { status: 422, message, errors: { [field]: [message] } }
 }
 
-/** Notes who sent it. */
+/** Records who sent a file. */
 export const noteReceived = Effect.fnUntraced(function* (
   user_id: number,
   { mime_type, sha256, size_bytes }: FileContent,
@@ -283,7 +282,7 @@ export const noteReceived = Effect.fnUntraced(function* (
     on conflict (key) do update set received_at = excluded.received_at`
 })
 
-/** Keeps a file that came in a bundle. */
+/** Stores a file from a bundle. */
 export const keepBundledFile = Effect.fnUntraced(function* (
   user_id: number,
   sha256: string,

@@ -17,24 +17,27 @@ import { isBusy, sqliteError } from "./error.ts"
 import { iterate, makeStatements, prepare, type Row } from "./statement.ts"
 
 interface SqliteOptions {
-  /** A file, made if it is not there (unless `readOnly`), or ":memory:". */
+  /** Path of the file, created if missing (unless `readOnly`), or ":memory:". */
   readonly path: string
   readonly readOnly?: boolean
-  /** "full", the default, is on disk when a commit answers; "normal" may lose the last commits in a power cut. */
+  /**
+   * Durability of commits. "full" (default): on disk before the commit returns; "normal": a power cut may lose the last
+   * commits.
+   */
   readonly synchronous?: "full" | "normal"
-  /** How long to wait for another process's lock before failing with a LockTimeoutError; 30,000 by default. */
+  /** Milliseconds to wait for another process's lock before failing with a LockTimeoutError; default: 30,000. */
   readonly busy_timeout_ms?: number
 }
 
 /**
- * Durability of a commit; by default that of `synchronous`. With "normal" a power cut may lose the last commits, but
- * only complete ones and in order: the next "full" commit flushes them with its own.
+ * Durability of a commit; default: `synchronous`. With "normal" a power cut may lose the last commits, but only
+ * complete ones and in order: the next "full" commit flushes them too.
  */
 export const Durability = Context.Reference<"full" | "normal" | undefined>("flightcase/sync/Durability", {
   defaultValue: () => undefined
 })
 
-/** `user_version` of files in which freed pages have always been overwritten, or since the file was rewritten. */
+/** `user_version` of files in which freed pages have always been overwritten, or since they were rewritten. */
 export const erasing_version = 1
 
 type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
@@ -53,21 +56,24 @@ const openFile = (options: SqliteOptions): Effect.Effect<DatabaseSync, SqlError,
         new DatabaseSync(options.path, {
           readOnly: options.readOnly ?? false,
           enableForeignKeyConstraints: true,
-          // Blocks the event loop, so only for as long as a commit takes; `patiently` waits longer without blocking.
+          // SQLite's own waiting blocks the event loop, so it is short; `patiently` waits longer without blocking.
           timeout: 5
         })
     ),
     (db) => Effect.sync(() => db.close())
   )
 
-/** Freed pages are written over: what is erased or taken away is gone from the file. A file begun so says it. */
+/**
+ * Makes SQLite overwrite freed pages, so that deleted data is gone from the file; new files are marked with
+ * `erasing_version`.
+ */
 const overwriteFreed = (db: DatabaseSync): Effect.Effect<void, SqlError> =>
   attempt("open", () => {
     db.exec("pragma secure_delete = on")
     if (db.prepare("pragma page_count").get()?.["page_count"] === 0) db.exec(`pragma user_version = ${erasing_version}`)
   })
 
-/** Runs statements on the database; `before` runs ahead of each but a stream's. */
+/** Runs statements on the database; `before` runs ahead of each, except streams. */
 const connectionOver = (
   db: DatabaseSync,
   statements: ReturnType<typeof makeStatements>,
@@ -142,13 +148,13 @@ export const make = Effect.fnUntraced(function* (
   const patiently = makePatiently(options.busy_timeout_ms ?? 30_000)
   const usual = options.synchronous ?? "full"
   let synchronous: "full" | "normal" | undefined
-  /** Only outside a transaction; SQLite refuses it within. */
+  /** Sets the durability of commits. Only outside transactions, as SQLite refuses it within. */
   const waitFor = (wanted: "full" | "normal"): void => {
     if (synchronous === wanted || options.readOnly === true) return
     db.exec(`pragma synchronous = ${wanted}`)
     synchronous = wanted
   }
-  /** A statement outside a transaction waits as long as is usual, whatever the transaction before it waited for. */
+  /** Resets the durability for a statement outside a transaction, as an earlier transaction may have changed it. */
   const asUsual = (): void => {
     if (!db.isTransaction) waitFor(usual)
   }
@@ -166,12 +172,12 @@ export const make = Effect.fnUntraced(function* (
     semaphore: Semaphore.makeUnsafe(1),
     isTransaction: () => db.isTransaction
   })
-  // A writer that finds the file locked gives the connection back before it waits, or readers would wait with it.
+  // A writer that finds the file locked returns the connection before it waits, so that readers are not blocked.
   const borrower: Borrower = (use) => patiently(acquirers.borrower(use))
   const client = yield* clientOver({ ...acquirers, borrower })
 
-  // As the client's own, except that a transaction has begun once it has the connection: it gives the connection back
-  // while it waits for another process's lock, and the wait can be interrupted.
+  // Like the client's own, except that the transaction begins once it has the connection, which it returns while
+  // waiting for another process's lock. The wait can be interrupted.
   const beginning = options.readOnly === true ? "BEGIN" : "BEGIN IMMEDIATE"
   const control = (sql: string) => Effect.asVoid(connection.execute(sql, [], undefined))
   const whenOpen = (sql: string) => Effect.suspend(() => (db.isTransaction ? control(sql) : Effect.void))
@@ -205,7 +211,7 @@ export const make = Effect.fnUntraced(function* (
 const attempt = <A>(operation: string, f: () => A): Effect.Effect<A, SqlError> =>
   Effect.try({ try: f, catch: (cause) => sqliteError(cause, operation) })
 
-/** The next rows, leaving the generator open (its own `take` would close it). */
+/** Takes the next rows and leaves the generator open (its own `take` would close it). */
 const take = (rows: Generator<Row>, count: number): Array<Row> => {
   const taken: Array<Row> = []
   while (taken.length < count) {
@@ -216,13 +222,13 @@ const take = (rows: Generator<Row>, count: number): Array<Row> => {
   return taken
 }
 
-/** Runs the effect again and again while another process holds the lock. Within `restore` the wait can be interrupted. */
+/** Repeats an effect while another process holds the lock. Within `restore` the wait can be interrupted. */
 type Patiently = <A, E, R>(
   effect: Effect.Effect<A, E | SqlError, R>,
   restore?: Restore
 ) => Effect.Effect<A, E | SqlError, R>
 
-/** Gives up after `busy_timeout_ms`. Not for what runs inside a transaction, which only its owner can run again as a whole. */
+/** Fails after `busy_timeout_ms`. Not for statements in a transaction, which only its owner can repeat as a whole. */
 const makePatiently =
   (busy_timeout_ms: number): Patiently =>
   (effect, restore = identity) =>
@@ -238,7 +244,9 @@ const makePatiently =
     })
 const isLocked = (error: unknown): error is SqlError => error instanceof SqlError && isBusy(error.reason.cause)
 
-/** A short wait of random length, so that two waiting processes do not keep meeting. Real time, whatever the clock. */
+/**
+ * Waits for a short random time, so that two waiting processes do not stay in step. Real time, even with a test clock.
+ */
 const pause = (tries: number): Effect.Effect<void> =>
   Effect.callback((resume) => {
     const timer = setTimeout(() => resume(Effect.void), Math.random() * Math.min(50, 5 * (tries + 1)))

@@ -13,7 +13,7 @@ const primaryCode = (cause: unknown): number => (isFailure(cause) ? cause.errcod
 const BUSY = 5
 const LOCKED = 6
 const CANNOT_OPEN = 14
-// Two processes starting WAL on one file at the same moment: passes by itself, like BUSY.
+// Two processes started WAL on a file at the same moment: temporary, like BUSY.
 const LOCKING_PROTOCOL = 15
 const CONSTRAINT = 19
 const NOT_A_DATABASE = 26
@@ -23,13 +23,12 @@ const CONSTRAINT_TRIGGER = 1811
 const CONSTRAINT_UNIQUE = 2067
 const CONSTRAINT_ROWID = 2579
 
-/** Another process holds the file's lock; the statement did nothing and may simply be run again. */
+/** Whether another process holds the file's lock; the statement did nothing and may be repeated. */
 export const isBusy = (cause: unknown): boolean => [BUSY, LOCKING_PROTOCOL].includes(primaryCode(cause))
 
 /**
- * The name in SQLite's message: `UNIQUE constraint failed: item.code` and `NOT NULL constraint failed: item.code` name
- * columns, `CHECK constraint failed: item_days` and `UNIQUE constraint failed: index 'item_name'` name the constraint,
- * a trigger's `raise(abort, 'asset_claim_overlap')` is the name itself. A foreign key says none.
+ * The constraint's name in SQLite's message: columns (`UNIQUE constraint failed: item.code`), an index or check (`CHECK
+ * constraint failed: item_days`), or a trigger's text (`raise(abort, 'asset_claim_overlap')`). Foreign keys give none.
  */
 const constraintName = ({ errcode, message }: SqliteFailure): string | undefined => {
   if (errcode === CONSTRAINT_TRIGGER) return message
@@ -38,8 +37,8 @@ const constraintName = ({ errcode, message }: SqliteFailure): string | undefined
 }
 
 /**
- * Classifies what `node:sqlite` threw. A constraint's name is `reason.constraint` for a `UniqueViolation` and, as with
- * `pg`, the `constraint` property of `reason.cause` for every other constraint.
+ * Classifies an error of `node:sqlite`. A constraint's name is `reason.constraint` for a `UniqueViolation`, else, as
+ * with `pg`, `constraint` of `reason.cause`.
  */
 export const sqliteError = (cause: unknown, operation: string): SqlError.SqlError => {
   const fields = { cause, operation, message: cause instanceof Error ? cause.message : String(cause) }

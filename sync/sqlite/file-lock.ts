@@ -6,7 +6,7 @@ export interface FileLock {
   readonly release: () => void
 }
 
-/** Undefined when another process has it, and still has it after `patience_ms`, which blocks. */
+/** Takes the lock, blocking for at most `patience_ms`; undefined if another process still holds it. */
 export const takeLock = (folder: string, name: string, patience_ms = 0): FileLock | undefined => {
   const lock = new DatabaseSync(join(folder, name), { timeout: patience_ms })
   try {

@@ -12,14 +12,14 @@ export interface RawResult {
 interface Statements {
   readonly rows: (sql: string, params: ReadonlyArray<unknown>) => Array<Row>
   readonly values: (sql: string, params: ReadonlyArray<unknown>) => Array<Values>
-  /** The only one to take several statements in one text, if they have no parameters; it then counts no rows. */
+  /** Accepts several statements in one text, if they have no parameters; rows are then not counted. */
   readonly raw: (sql: string, params: ReadonlyArray<unknown>) => RawResult
 }
 
 type Values = Array<unknown>
 type Kind = "plain" | "boolean" | "json"
 
-/** A compiled statement, and how the columns it answers with are decoded: by the type their table declares. */
+/** A compiled statement with decoders for its columns, by the types their tables declare. */
 interface Prepared {
   readonly statement: StatementSync
   readonly names: ReadonlyArray<string>
@@ -42,7 +42,7 @@ export const makeStatements = (db: DatabaseSync): Statements => {
     cache.set(sql, fresh)
     return fresh
   }
-  // Statements remember declared types: forgotten after DDL, and again when a transaction takes DDL back.
+  // Statements cache declared types: cleared after DDL, and when a transaction with DDL is rolled back.
   const run = <A>(sql: string, f: (prepared: Prepared) => A): A => {
     const statement = prepared(sql)
     const result = f(statement)
@@ -100,22 +100,22 @@ export const prepare = (db: DatabaseSync, sql: string): Prepared => {
   }
 }
 
-/** True when the text goes on after the compiled statement with more than blanks and comments. */
+/** Whether the text continues after the compiled statement with more than blanks and comments. */
 const hasMore = (sql: string, statement: StatementSync): boolean =>
   sql.slice(statement.sourceSQL.length).replace(/--.*|\/\*[\s\S]*?\*\/|[\s;]/g, "") !== ""
 
-/** Runs a statement and answers every row as an array of decoded values. */
+/** Runs a statement; returns each row as an array of decoded values. */
 const runForValues = (prepared: Prepared, params: ReadonlyArray<unknown>): Array<Values> => {
   const rows = read(prepared, params.map(bind))
   if (prepared.readsBigints || !prepared.isPlain) for (const row of rows) decodeInPlace(row, prepared.kinds)
   return rows
 }
 
-/** Runs a statement and answers every row as an object. */
+/** Runs a statement; returns each row as an object. */
 const runForRows = (prepared: Prepared, params: ReadonlyArray<unknown>): Array<Row> =>
   runForValues(prepared, params).map((values) => asRow(prepared, values))
 
-/** The rows of a query one by one; the statement must be the caller's own, as it is busy meanwhile. */
+/** Yields a query's rows one by one. The statement must not be shared, as it is busy meanwhile. */
 export function* iterate(prepared: Prepared, params: ReadonlyArray<unknown>): Generator<Row> {
   prepared.statement.setReadBigInts(true)
   const rows: Iterable<unknown> = prepared.statement.iterate(...params.map(bind))
@@ -156,15 +156,15 @@ const decodeInPlace = (values: Values, kinds: ReadonlyArray<Kind>): void => {
 const decode = (value: SQLOutputValue, kind: Kind): unknown => {
   if (value === null) return null
   if (kind === "boolean") return value !== 0 && value !== 0n
-  // A `jsonb` column has numeric affinity: a document that is a bare number is stored, and comes back, as one.
+  // A `jsonb` column has numeric affinity, so a document that is just a number is stored and returned as one.
   if (kind === "json") return typeof value === "string" ? JSON.parse(value) : Number(value)
   if (typeof value !== "bigint") return value
   return value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER ? Number(value) : value
 }
 
 /**
- * A value as SQLite takes it. The driver reads a leading object as named parameters, binds a Date or NaN as NULL and
- * a whole number as a float ('a' || 5 would be 'a5.0'): the first two are refused, the last is bound as an integer.
+ * Converts a parameter for SQLite. The driver reads a leading object as named parameters and binds Dates and NaN as
+ * NULL: both are rejected. It binds integers as floats ('a' || 5 would be 'a5.0'), so they are bound as bigints.
  */
 const bind = (value: unknown): SQLInputValue => {
   switch (typeof value) {

@@ -1,9 +1,9 @@
-/** News from the server for a decision taken here: nothing is sent, and a server that is far is not waited for. */
+/** Pulls news from the server before a decision made here. Sends nothing, and gives up early on a slow server. */
 import type { Profile } from "../outbox/folder.ts"
 import { remoteAt, RemoteError, Unreachable } from "./remote.ts"
 import { pull, type SyncParts } from "./sync.ts"
 
-/** The next sync reports the server's faults. */
+/** Pulls for at most the given time; returns whether it completed. Faults of the server are left to the next sync. */
 export const fetchNews = async (
   parts: SyncParts,
   { token, url }: Pick<Profile, "token" | "url">,
@@ -11,7 +11,7 @@ export const fetchNews = async (
 ): Promise<boolean> => {
   const remote = remoteAt(url, token, { call: patience_millis, news: patience_millis, pull: patience_millis })
   try {
-    // One call says whether it is there; following its journal would be tried several times.
+    // A single call checks that the server is reachable, as following the journal would retry several times.
     const { status } = await remote.call("GET", "/api/v1/system/health")
     if (status >= 500) return false
     await pull({ ...parts, remote })

@@ -1,7 +1,7 @@
 /**
- * Files waiting for their commands: in the device's folder, by the SHA-256 of their content, on disk before the command
- * that names them is acknowledged. They are removed once the command's verdict was pulled; those of a refused command
- * stay until its conflict is resolved. Others' attachments are not stored.
+ * Files waiting for their commands, in the device's folder by SHA-256, on disk before the command is acknowledged.
+ * Removed once the verdict is pulled; those of refused commands once the conflict is resolved. Others' attachments are
+ * not stored.
  */
 import { createHash, randomUUID } from "node:crypto"
 import {
@@ -27,7 +27,7 @@ import type { Outbox } from "../outbox/outbox.ts"
 import type { Remote } from "./remote.ts"
 import type { WaitingFiles } from "./sync.ts"
 
-/** A local file to send with a request; its type is as the caller detected it. */
+/** A local file to send with a request, with its type as detected by the caller. */
 interface SourceFile extends UploadedFile {
   readonly path: string
 }
@@ -41,7 +41,7 @@ interface KeptFiles {
 const filesFolder = (folder: string): string => join(folder, "files")
 export const waitingPath = (folder: string, sha256: string): string => join(filesFolder(folder), sha256)
 export const isWaiting = (folder: string, sha256: string): boolean => existsSync(waitingPath(folder, sha256))
-/** Content of a waiting file, as recorded; undefined if it is lost. */
+/** Content of a waiting file; undefined if it is lost. */
 export const contentOf = (folder: string, sha256: string): Uint8Array | undefined => {
   if (!isWaiting(folder, sha256)) return undefined
   const content = readFileSync(waitingPath(folder, sha256))
@@ -58,7 +58,7 @@ const opened = <A>(path: string, flags: string, work: (file: number) => A): A =>
 }
 
 const part_bytes = 65_536
-/** Copies at most the limit and one more byte, which shows that the file is too long. */
+/** Copies a file up to one byte beyond the limit, which shows that it is too long. */
 const copy = (from: number, to: number): Pick<UploadedFile, "sha256" | "size_bytes"> => {
   const hash = createHash("sha256")
   const buffer = new Uint8Array(part_bytes)
@@ -74,7 +74,7 @@ const copy = (from: number, to: number): Pick<UploadedFile, "sha256" | "size_byt
   return { sha256: hash.digest("hex"), size_bytes }
 }
 
-/** Keeps a copy of a file. When it answers, the copy is on disk; where it throws, nothing is left of it. */
+/** Copies a file into the device's folder, durably. If it throws, nothing is left. */
 const keepOne = (folder: string, field: string, { name, mime_type, path }: SourceFile): UploadedFile => {
   const into = filesFolder(folder)
   if (!existsSync(into)) {
@@ -87,9 +87,9 @@ const keepOne = (folder: string, field: string, { name, mime_type, path }: Sourc
     if (content.size_bytes > upload_bytes_max) throw tooLarge(field, name)
     const kept = waitingPath(folder, content.sha256)
     renameSync(part, kept)
-    // Refreshes the time if the same file was stored before: an unreferenced file must not look old.
+    // Updates the time of a file stored before, so that it is not removed as an old unreferenced file.
     utimesSync(kept, new Date(), new Date())
-    // A name is on disk once its folder is.
+    // The folder is flushed too, so that the file's name is on disk.
     opened(into, "r", fsyncSync)
     return { name, mime_type, ...content }
   } finally {
@@ -104,13 +104,13 @@ const tooLarge = (field: string, name: string): Rejection =>
 const no_room: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT", "EROFS"])
 const noRoom = (code: string): string =>
   `There is no room on this device for the file (${code}). Nothing was recorded; make room and attach it again.`
-/** A full disk is reported as the machine's fault; other faults as they are. */
+/** Converts a full disk to a rejection; other errors are returned unchanged. */
 const asRefusal = (error: unknown): unknown =>
   error instanceof Error && "code" in error && no_room.has(String(error.code))
     ? new Rejection({ kind: "unavailable", message: noRoom(String(error.code)) })
     : error
 
-/** Keeps copies of all files of a request, or none. Throws Rejection where one is too large, or there is no room. */
+/** Copies all files of a request, or none. Throws a Rejection if one is too large or the disk is full. */
 export const keepFiles = (folder: string, sources: SourceFiles): KeptFiles => {
   try {
     return Object.fromEntries(Object.entries(sources).map(([field, source]) => [field, keepOne(folder, field, source)]))
@@ -119,8 +119,8 @@ export const keepFiles = (folder: string, sources: SourceFiles): KeptFiles => {
   }
 }
 /**
- * After the command was recorded: another process, whose refused command had the same content, may have removed it
- * meanwhile.
+ * Copies files again after their command was recorded: another process may have removed equal content of a refused
+ * command meanwhile.
  */
 export const keepAgain = (folder: string, sources: SourceFiles, kept: KeptFiles): void => {
   for (const [field, source] of Object.entries(sources)) {
@@ -129,10 +129,10 @@ export const keepAgain = (folder: string, sources: SourceFiles, kept: KeptFiles)
   }
 }
 
-/** A younger unreferenced file may belong to a command that is about to be recorded. */
+/** Minimum age of unreferenced files to remove: a younger one may belong to a command about to be recorded. */
 const orphaned_after_millis = 3_600_000
 /**
- * Removes files that no unsettled command names: those of settled commands and of requests sent at once, and old
+ * Removes files that no unsettled command references: those of settled commands, of requests sent directly, and old
  * leftovers of crashes.
  */
 export const pruneFiles = (
@@ -159,7 +159,7 @@ interface FilesParts {
   readonly remote: Pick<Remote, "sendFile" | "wantedFiles">
   readonly replica_id: number
 }
-/** A device's files, as its syncs use them. */
+/** Operations of a sync on the device's waiting files. */
 export const waitingFiles = ({ folder, outbox, remote, replica_id }: FilesParts): WaitingFiles => ({
   send: async (named, progress) => {
     const wanted = await remote.wantedFiles(replica_id, named)

@@ -1,6 +1,6 @@
 /**
- * The first request of each sync: the device sends its position and its pending commands' numbers; the answer names
- * obstacles before anything is sent.
+ * The first request of each sync: sends the device's position and pending command numbers; the answer reports obstacles
+ * before anything is sent.
  */
 import { schema_version } from "../../../core/kernel/runtime/schema.ts"
 import type { PublicKey } from "../../protocol/bundle-format.ts"
@@ -12,18 +12,18 @@ import { decodeGreeting } from "../../protocol/answers.ts"
 import { readAnswer, type Remote } from "./remote.ts"
 
 /**
- * Beyond this difference of clocks people are warned: the server's order holds, but times recorded here will look
- * wrong.
+ * Clock difference in seconds above which users are warned: the server's order is not affected, but times recorded here
+ * will look wrong.
  */
 export const skew_warning_seconds = 300
 
 interface HandshakeResult {
-  /** Warnings for people; sync goes on. */
+  /** Warnings for the user; the sync continues. */
   readonly warnings: ReadonlyArray<string>
-  /** The server's clock against this one's; positive when this one is behind. */
+  /** Difference of the server's clock to this one in seconds; positive if this one is slow, null if unknown. */
   readonly skew_seconds: number | null
   readonly server_key: PublicKey | undefined
-  /** The device's name at the server, which may have changed it. */
+  /** The device's name at the server, which may have been changed there. */
   readonly device: string | undefined
   /** The server's record of the device's id blocks and commands. */
   readonly server_memory: ServerMemory | undefined
@@ -34,10 +34,13 @@ interface HandshakeParts {
   readonly remote: Pick<Remote, "call">
   readonly position: number
   readonly public_key: PublicKey | undefined
-  /** Milliseconds since 1970. */
+  /** Current time in milliseconds since 1970. */
   readonly clock?: () => number
 }
-/** Throws RemoteError where the server refuses this device, DeviceFailure where another folder sends as this device. */
+/**
+ * Performs the handshake. Throws a RemoteError if the server refuses the device, a DeviceFailure if another folder
+ * sends as this device.
+ */
 export const handshake = async ({
   profile,
   outbox,
@@ -61,7 +64,7 @@ export const handshake = async ({
   const skew_seconds = skewOf(answer.headers.get("date"), asked_at, clock())
   const warnings =
     skew_seconds !== null && Math.abs(skew_seconds) > skew_warning_seconds ? [skewText(skew_seconds)] : []
-  // A server that does not know the path is not greeted.
+  // A server without this endpoint is of a release that has no handshake.
   if (answer.status === 404)
     return { warnings, skew_seconds, server_key: undefined, device: undefined, server_memory: undefined }
   const { replica, server, copied, push, leases } = readAnswer(profile.url, answer, decodeGreeting)
@@ -96,8 +99,8 @@ export const copiedFailure = (profile: Profile, cause?: unknown): DeviceFailure 
   )
 
 /**
- * How far this machine's clock is behind the server's, in seconds. The Date header has whole seconds, and the answer
- * was written at some time between the request (`asked_at`) and its arrival (`heard_at`), both in milliseconds.
+ * Seconds by which this machine's clock is slow. The Date header has whole seconds and was written between the request
+ * (`asked_at`) and the response (`heard_at`), in milliseconds. Null if the header is missing.
  */
 export const skewOf = (date: string | null, asked_at: number, heard_at: number): number | null => {
   const server_time = date === null ? Number.NaN : Date.parse(date)

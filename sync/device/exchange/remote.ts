@@ -1,4 +1,4 @@
-/** A device's requests to its server: pushing commands, leasing ids, filling, following the journal's shape. */
+/** A device's requests to its server: push commands, lease ids, fill, and follow the journal's shape. */
 import type { ChangeMessage, Message, Row } from "@electric-sql/client"
 import { catalogue } from "../../../core/catalogue.ts"
 import { TooDeep } from "../../../core/kernel/fields/input.ts"
@@ -37,7 +37,7 @@ export interface Remote {
     path: string,
     body?: unknown
   ) => Promise<{ readonly status: number; readonly body: unknown; readonly headers: Headers }>
-  /** `lost_files`: contents that are not on the device any more. */
+  /** Sends commands; returns their verdicts. `lost_files`: hashes of content that the device has lost. */
   readonly push: (
     replica_id: number,
     commands: ReadonlyArray<WireCommand>,
@@ -45,47 +45,50 @@ export interface Remote {
   ) => Promise<ReadonlyArray<Verdict>>
   readonly lease: (replica_id: number, entity: string, request_no: number) => Promise<ReadonlyArray<LeaseRange>>
   /**
-   * All events after a position, in order, chunk by chunk; each is applied before the next is read. `refetch` is called
-   * when the server begins a new history: what follows then starts from nothing; with "stop" nothing follows.
+   * Pulls all events after a position in order, chunk by chunk, each applied before the next is read. `refetch` is
+   * called when the server starts a new history, which then follows from the beginning; returning "stop" ends the pull.
    */
   readonly pull: (
     replica_id: number,
     from: { readonly offset: string; readonly handle: string | undefined },
     take: { readonly chunk: (pulled: PulledEvents) => Promise<void>; readonly refetch: () => Promise<void | "stop"> }
   ) => Promise<void>
-  /** Start a snapshot for filling a device; undefined where the server knows none. */
+  /** Plans a fill from rows; undefined if the server does not support it. */
   readonly plan: (replica_id: number, pending_from: number) => Promise<SnapshotPlan | undefined>
-  /** The next rows; "anew" if the server has started a new history. */
+  /** Next page of rows; "anew" if the server started a new history. */
   readonly rows: (replica_id: number, place: PageCursor) => Promise<SnapshotPage | "anew">
   readonly checksums: (replica_id: number, place: PageCursor) => Promise<ChecksumPage | "anew">
-  /** Which of these contents the server does not have from this device's person. */
+  /** Hashes among these whose content the server has not received from this device's user. */
   readonly wantedFiles: (replica_id: number, sha256: ReadonlyArray<string>) => Promise<ReadonlyArray<string>>
-  /** Sends the content of a file; again, where it was cut off. */
+  /** Sends the content of a file; retried if interrupted. */
   readonly sendFile: (replica_id: number, sha256: string, path: string) => Promise<void>
 }
 interface PageCursor {
   readonly handle: string
   readonly offset: string
   readonly after: string
-  /** Rows of a page; the server's own measure without it. */
+  /** Maximum rows per page; the server's default if absent. */
   readonly limit?: number
 }
 
-/** How long a device waits, in milliseconds. */
+/** Timeouts of a device's requests, in milliseconds. */
 export interface Timeouts {
-  /** For the answer to one call. */
+  /** Until the answer to a call. */
   readonly call: number
-  /** For a file to be sent. */
+  /** Until a file is sent. */
   readonly file?: number
-  /** For the next new event during a pull. */
+  /** Until the next new event during a pull. */
   readonly news: number
-  /** For the end of a pull. Events that came by then are kept, and the next sync goes on from there. */
+  /** Until the end of a pull. Events received by then are kept, and the next sync continues from there. */
   readonly pull: number
 }
-/** For a file to be sent, over a slow line. */
+/** Default timeout for sending a file, for slow connections. */
 const file_millis = 15 * 60_000
 const usual_patience: Timeouts = { call: 60_000, news: 60_000, pull: 15 * 60_000 }
-/** New histories during one pull. Rights change, or a backup is restored, less often than this. */
+/**
+ * Maximum number of new histories during one pull. More indicates a fault, as permissions rarely change and backups are
+ * rarely restored.
+ */
 const refetches_max = 5
 
 export const remoteAt = (url: string, token: string, patience = usual_patience): Remote => {
@@ -114,7 +117,7 @@ export const remoteAt = (url: string, token: string, patience = usual_patience):
     if (answer.status === 409) return "anew"
     if (answer.status >= 400) throw refused(base, answer)
     const { page } = readAnswer(base, answer, decode)
-    // A page may hold only events about rows sent before; then its offset is another.
+    // A page may contain only events about rows sent before, in which case just its offset differs.
     if (page.next === after && (page.offset ?? offset) === offset)
       throw endless(base, "the same rows come again and again")
     return page
@@ -158,12 +161,15 @@ export const remoteAt = (url: string, token: string, patience = usual_patience):
   }
 }
 
-/** A status of 500 and more counts as unreachable: a proxy may answer for a server that is down. */
+/**
+ * The error for a failed request. Statuses from 500 count as unreachable, as a proxy may answer for a server that is
+ * down.
+ */
 const refused = (base: string, { status, body }: { readonly status: number; readonly body: unknown }): Error =>
   status >= 500
     ? new Unreachable(base, new Error(`it answered ${status}`))
     : new RemoteError(status, errorBody(body, status))
-/** An answer that is no JSON is not the server's. A refusal's text is shown all the same. */
+/** Parses an answer. One that is not JSON is not the server's and is rejected; a refusal's text is kept. */
 const parsed = (base: string, answer: HttpAnswer): unknown => {
   try {
     return answer.bytes.length === 0 ? undefined : jsonOf(answer)
@@ -181,8 +187,8 @@ const notOurs = (base: string, cause: unknown): RemoteError => {
   })
 }
 /**
- * Decodes an answer of the server at this address. Throws RemoteError: the server's refusal, or 502 if a successful
- * answer does not match its declaration.
+ * Decodes a server's answer. Throws a RemoteError: the server's refusal, or 502 if a successful answer does not match
+ * the Schema.
  */
 export const readAnswer = <T>(
   base: string,
@@ -203,7 +209,7 @@ const endless = (base: string, why: string, cause: unknown = new Error(why)): Un
     `The server at ${base} answers without coming to an end: ${why}. ` +
       `What came is kept; flightcase sync goes on from there.`
   )
-/** The server's words for a refusal; its number where there are none, as from a proxy in front of it. */
+/** Body of a refusal; just its status if it has no message, such as from a proxy. */
 const errorBody = (body: unknown, status: number): RemoteError["body"] => {
   try {
     return decodeRefusal(body)
@@ -213,11 +219,12 @@ const errorBody = (body: unknown, status: number): RemoteError["body"] => {
   }
 }
 
-/** Reader of the journal's shape. Loaded with the first pull, so that offline commands start without it. */
+/** Loads the shape reader with the first pull, so that offline commands start without it. */
 export const loadShapeReader = () => import("@electric-sql/client")
 
 /**
- * One pull through Electric's client. Its callback must not throw: a failure stops the stream and is thrown from here.
+ * Runs a pull through Electric's client. Callbacks must not throw, so failures stop the stream and are thrown from
+ * here.
  */
 const follow = async (
   {
@@ -246,7 +253,7 @@ const follow = async (
     subscribe: false,
     signal: stop.signal,
     ...(resumes ? { offset: from.offset as `${number}_${number}`, handle: from.handle! } : {}),
-    // Every value stays text: rows are decoded by `eventOfShapeRow`.
+    // Keeps all values as text; `eventOfShapeRow` decodes rows.
     parser: { int8: (value: string) => value, jsonb: (value: string) => value },
     backoffOptions: { initialDelay: 200, maxDelay: 2_000, multiplier: 2, maxRetries: 3 },
     onError: (error) => fail(failureOf(base, error))
@@ -290,8 +297,8 @@ const follow = async (
 }
 
 /**
- * Fails a pull that makes no progress: nothing new for `patience.news`, or no end after `patience.pull` (milliseconds).
- * The time spent here on applying events does not count.
+ * Watches over a pull: calls `fail` if no news arrive within `patience.news`, or it does not end within
+ * `patience.pull`. Time spent here on applying events does not count.
  */
 const limits = (base: string, patience: Timeouts, fail: (error: Unreachable) => void) => {
   let highest = 0,
@@ -306,7 +313,7 @@ const limits = (base: string, patience: Timeouts, fail: (error: Unreachable) => 
     patience.pull
   )
   return {
-    /** A chunk arrived and is being applied; its events go up to this position, if it has any. */
+    /** Call when a chunk has arrived. `position`: its last event's, if it has any. */
     arrived: (position = 0): void => {
       clearTimeout(idle)
       left = position > highest ? patience.news : Math.max(0, left - (performance.now() - since))
@@ -330,7 +337,7 @@ const limits = (base: string, patience: Timeouts, fail: (error: Unreachable) => 
   }
 }
 
-/** Electric's client gives up after too many identical answers, with random waits between them. */
+/** Whether Electric's client gave up after too many identical answers, between which it waits randomly. */
 const isLoop = (error: unknown): boolean => error instanceof Error && error.message.includes("fast retry loop")
 
 const failureOf = (base: string, error: unknown): unknown => {

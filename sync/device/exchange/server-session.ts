@@ -1,4 +1,4 @@
-/** A device and its server: the start of a sync, and the effect of the server's refusals on the device's folder. */
+/** A device's session with its server: starts a sync, and applies refusals of the device to its folder. */
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { sqliteCodeIn } from "../outbox/device-failure.ts"
@@ -23,16 +23,16 @@ import { reclaimForgottenLeases } from "./sync.ts"
 import { type Remote, remoteAt, RemoteError } from "./remote.ts"
 import type { Replica } from "../replica/replica.ts"
 
-// One sync of a profile at a time, whichever process starts it.
+// Runs one sync per profile at a time, across processes.
 
-/** Another process syncs this profile now. */
+/** Error if another process is syncing this profile. */
 export class SyncBusy extends Error {
   override readonly name = "SyncBusy"
 }
 
 /**
- * Takes the lock, which ends with this process at the latest; the answer releases it. Throws SyncBusy where another one
- * holds it.
+ * Takes the sync lock and returns the function that releases it; it ends with the process at the latest. Throws
+ * SyncBusy if another process holds it.
  */
 const lockSync = (folder: string, patience_millis: number): (() => void) => {
   const lock = new DatabaseSync(join(folder, "sync.lock"), { timeout: patience_millis })
@@ -63,13 +63,13 @@ export interface SessionParts {
 }
 interface ServerSession {
   readonly remote: Remote
-  /** The present profile, including the server's information. */
+  /** The current profile, with the server's information. */
   readonly profile: () => Profile
-  /** The handshake of a sync; gives warnings for people. Throws RemoteError, Unreachable and DeviceFailure. */
+  /** Performs the handshake and returns warnings for the user. Throws RemoteError, Unreachable and DeviceFailure. */
   readonly begin: () => Promise<ReadonlyArray<string>>
   /**
-   * The failure to report for an error of a sync. A device that was revoked loses its replica, as does that of a
-   * deactivated user; a folder that is a copy sends no more.
+   * The failure to report for an error during a sync. Deletes the replica if the device is revoked or its user
+   * deactivated; marks a copied folder, which then sends nothing more.
    */
   readonly failureHere: (error: unknown) => unknown
 }
@@ -111,7 +111,7 @@ export const openSession = ({ folder, outbox, replica, run, ...parts }: SessionP
       if (!(error instanceof RemoteError)) return isDamage(error) ? replicaDamaged(folder, error) : error
       if (isEndOfDevice(error)) {
         deleteReplica(folder, profile, new Date().toISOString())
-        // Those of unsent commands stay with them, as the outbox does.
+        // Files of unsent commands stay, as the outbox does.
         pruneFiles(folder, outbox)
         return revokedFailure(profile, outbox.pending().length)
       }
@@ -121,6 +121,6 @@ export const openSession = ({ folder, outbox, replica, run, ...parts }: SessionP
     }
   }
 }
-/** The device was revoked, or its user deactivated: it may not keep the data it has. */
+/** Whether the device was revoked or its user deactivated, so that it must delete its data. */
 const isEndOfDevice = ({ status, body }: RemoteError): boolean =>
   status === 403 && (body.errors?.["replica"]?.includes("revoked") === true || body.message === deactivated_message)

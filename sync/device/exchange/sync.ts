@@ -1,4 +1,6 @@
-/** One sync: push pending commands, pull until nothing is newer, lease ids for later. Each part may fail alone. */
+/**
+ * One sync: pushes pending commands, pulls until up to date, and leases ids for later. Each part may fail separately.
+ */
 import { itemAt } from "../../../core/values/text.ts"
 import type { Effect } from "effect"
 import { catalogue } from "../../../core/catalogue.ts"
@@ -14,14 +16,14 @@ import { readAnswer, type Remote, RemoteError, Unreachable } from "./remote.ts"
 import type { Replica } from "../replica/replica.ts"
 import { decodeLease } from "../../protocol/answers.ts"
 
-/** The files that wait on this device for the commands that name them. */
+/** Files on this device that wait for the commands referencing them. */
 export interface WaitingFiles {
   /** Uploads those of these contents that the server lacks; returns those lost here. */
   readonly send: (sha256: ReadonlyArray<string>, progress?: Progress) => Promise<ReadonlyArray<string>>
-  /** Removes files that no command needs any more. */
+  /** Removes files that no command needs. */
   readonly prune: () => void
 }
-/** `fill` counts rows, `pull` events, `files` files. */
+/** Progress callback. `fill` counts rows, `pull` events, `files` files. */
 export type Progress = (done: {
   readonly phase: "files" | "push" | "fill" | "pull" | "lease"
   readonly done: number
@@ -41,28 +43,31 @@ export interface SyncParts {
   readonly outbox: Outbox
   readonly replica: Replica
   readonly remote: Pick<Remote, "push" | "pull" | "lease" | "plan" | "rows">
-  /** Files of its commands; none without them. */
+  /** Files of commands; absent if there are none. */
   readonly files?: WaitingFiles
   readonly run: <A>(effect: Effect.Effect<A, Failure, Store | CommandRuntime>) => Promise<A>
   readonly progress?: Progress
-  /** A new history longer than this comes as rows. */
+  /** Number of events above which a new history is fetched as rows. */
   readonly snapshot_beyond?: number
 }
 const commands_per_push = 100
 const bytes_per_push = 1_048_576
-/** New histories in a row. Rights change, or a backup is restored, less often than this. */
+/**
+ * Maximum number of new histories in a row. More indicates a fault, as permissions rarely change and backups are rarely
+ * restored.
+ */
 const beginnings_max = 5
 
 export const syncOnce = async (parts: SyncParts): Promise<SyncReport> => {
   const { outbox, replica, run } = parts
   const before = outbox.counts()
-  // Pulling does not wait for the queue: a push that fails still lets news in, and is raised afterwards.
+  // Pulls even if the push fails; the push's error is thrown afterwards.
   const pushed = await attempt(() => push(parts))
   if (pushed.error instanceof Unreachable) throw pushed.error
   const pulled = await pull(parts)
   let pulled_events = pulled.events
   if (pulled.reopened) {
-    // A restored server has forgotten commands: they are pushed again, and their verdicts pulled.
+    // A restored server has lost commands: they are pushed again, and their verdicts pulled.
     await push(parts)
     pulled_events += (await pull(parts)).events
   } else if (pushed.error !== undefined) throw pushed.error
@@ -103,7 +108,7 @@ const push = async ({ profile, outbox, replica, remote, run, files, progress }: 
     const answered = new Set(verdicts.map(({ id }) => id))
     outbox.numbersTold(next.flatMap(({ id, n, name }) => (name === withdrawn_name && answered.has(id) ? [n] : [])))
     sent += verdicts.length
-    // Withdrawn numbers are sent as well, and do not count as commands.
+    // Withdrawn numbers are sent too, but are no commands.
     commands += next.filter(({ id, name }) => name !== withdrawn_name && answered.has(id)).length
     progress?.({ phase: "push", done: sent, total: pending.length })
   }
@@ -111,8 +116,8 @@ const push = async ({ profile, outbox, replica, remote, run, files, progress }: 
 }
 
 /**
- * The commands of one push, beginning with number `from` of the list: at least one. The server would take more at a
- * time, but answers only once it has read all.
+ * Commands to push next, from index `from` of the list, at least one. Limited, as the server answers only after reading
+ * all.
  */
 const nextOf = (pending: ReadonlyArray<WireCommand>, from: number): ReadonlyArray<WireCommand> => {
   let to = from
@@ -122,7 +127,10 @@ const nextOf = (pending: ReadonlyArray<WireCommand>, from: number): ReadonlyArra
   }
   return pending.slice(from, to)
 }
-/** Verdicts that will not come by the journal: under these ids it holds the verdicts on other commands. */
+/**
+ * Verdicts on commands with reused ids: they are not in the journal, which has the other command's verdict under the
+ * id.
+ */
 export const verdictsOfReusedIds = (
   verdicts: ReadonlyArray<Verdict>,
   sent: ReadonlyArray<WireCommand>
@@ -133,8 +141,8 @@ export const verdictsOfReusedIds = (
   })
 
 /**
- * Pulls events and applies them. Verdicts on sent commands arrive through the journal, so a lost response does no harm.
- * A new device, or one whose history differs from the server's, is filled first.
+ * Pulls and applies events. Verdicts arrive through the journal, so that a lost push response does no harm. A new
+ * device, or one with another history than the server's, is filled first.
  */
 export const pull = async (parts: SyncParts): Promise<{ readonly events: number; readonly reopened: boolean }> => {
   const { profile, remote, replica, run, progress } = parts
@@ -172,8 +180,8 @@ export const pull = async (parts: SyncParts): Promise<{ readonly events: number;
 }
 
 /**
- * A new history: from rows when it is long, else event by event, which brings all of it along. A server that has
- * decided fewer commands than this device knows verdicts of was restored from a backup.
+ * Starts a new history: from rows if it is long, otherwise from all events. If the server has decided fewer commands
+ * than this device knows verdicts of, it was restored from a backup.
  */
 const begin = async ({
   profile,
@@ -192,15 +200,13 @@ const begin = async ({
   return { from_rows, reopened }
 }
 
-/** Refills the replica, whatever it holds. The outbox stays, and pending commands are decided again on top. */
+/** Refills the replica, even if it is intact. The outbox stays, and pending commands are decided again. */
 export const refill = async (parts: SyncParts): Promise<void> => {
   await begin(parts)
   await pull(parts)
 }
 
-/**
- * Goes on with a fill, whenever it began. The next page is fetched while one is stored. False when it must begin again.
- */
+/** Continues a fill, prefetching the next page while storing one. False if the fill must start over. */
 const fill = async ({ profile, remote, replica, run, progress }: SyncParts): Promise<boolean> => {
   let filling = await run(replica.fill.now)
   let coming: ReturnType<Remote["rows"]> | undefined
@@ -218,7 +224,7 @@ const fill = async ({ profile, remote, replica, run, progress }: SyncParts): Pro
       page.next === null
         ? undefined
         : remote.rows(profile.replica_id, { handle: asked.handle, offset: page.offset, after: page.next })
-    // Awaited in the next round; until then a rejection must not count as unhandled.
+    // Awaited in the next iteration; until then a rejection must not count as unhandled.
     coming?.catch(() => undefined)
     filling = await run(replica.fill.lay(asked, page))
     if (filling === undefined) progress?.({ phase: "fill", done: total, total })
@@ -227,8 +233,8 @@ const fill = async ({ profile, remote, replica, run, progress }: SyncParts): Pro
 }
 
 /**
- * Leases another block for tables with less than half a block left. The request's number keeps a repetition from giving
- * two.
+ * Leases another block for each table with less than half a block left. The request number keeps repetitions from
+ * leasing two.
  */
 const topUpLeases = async ({ profile, outbox, remote, progress }: SyncParts): Promise<void> => {
   const short = leasedTables(catalogue).filter(
@@ -241,23 +247,25 @@ const topUpLeases = async ({ profile, outbox, remote, progress }: SyncParts): Pr
     progress?.({ phase: "lease", done: done + 1, total: short.length })
   }
 }
-/** A server of an older release leases no ids of tables it does not know: the device gets them once it is updated. */
+/** A server of an older release does not know newer tables and leases no ids for them. */
 const noneIfUnknown = (error: unknown): undefined => {
   if (error instanceof RemoteError && error.status === 422 && error.body.errors?.["entity"] !== undefined) return
   throw error
 }
 
-// Reclaims leased blocks of ids that a server restored from a backup has forgotten, before anything is sent.
+// Reclaims leased id blocks that a restored server has forgotten, before anything is sent.
 
 const claims_per_request = 500
 
-/** How many blocks of a device the server remembers, and up to which number it has decided. */
+/** The server's record of a device: number of its id blocks, and its last decided command. */
 export interface ServerMemory {
   readonly blocks: number
   readonly last_n: number
 }
 
-/** The part of the blocks that the server confirms stays leased; ids that others have by now are not used any more. */
+/**
+ * Keeps only those parts of the device's blocks that the server confirms; ids now leased to others are no longer used.
+ */
 export const reclaimForgottenLeases = async (
   replica_id: number,
   { blocks: known, last_n }: ServerMemory,
@@ -267,7 +275,8 @@ export const reclaimForgottenLeases = async (
   const leases = outbox.leases()
   const here = leases.blocks_asked
   const position = `${known}/${here}`
-  // A server that forgot verdicts this device knows was restored since, perhaps to the same backup as before.
+  // If the server has lost verdicts that this device knows, it was restored since, perhaps to the same backup as
+  // before.
   if (known >= here || (outbox.get("claimed") === position && last_n >= outbox.lastSettled())) return
   for (let at = 0; at < leases.blocks.length; at += claims_per_request) {
     const blocks = leases.blocks.slice(at, at + claims_per_request)

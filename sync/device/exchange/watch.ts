@@ -1,6 +1,6 @@
 /**
- * Follows the server until stopped: sends when the outbox grows, fetches when the server has news, waits while there is
- * no network. It only decides when to sync; each sync is the same as any command's.
+ * Syncs until stopped: when the outbox grows, when the server has news, and after the network returns. Each sync is an
+ * ordinary one.
  */
 import { httpClientAt, Unreachable } from "../../http-client.ts"
 import type { SyncReport } from "./sync.ts"
@@ -40,37 +40,37 @@ export type WatchEvent =
 
 interface WatchParts {
   readonly sync: () => Promise<WatchOutcome>
-  /** Resolves when the server may have something new; rejects when it cannot be reached. */
+  /** Resolves when the server may have news; rejects if it is unreachable. */
   readonly news: (signal: AbortSignal) => Promise<void>
-  /** The highest pending number; 0 if none. Called often. */
+  /** Number of the newest pending command; 0 if none. Called often. */
   readonly lastPending: () => number
   /**
-   * Calls `look` when the outbox may have grown, where the system supports it; the outbox is polled as well. Returns a
+   * Calls `look` when the outbox may have grown, if the system supports it (the outbox is polled as well); returns the
    * function that stops it.
    */
   readonly recorded?: (look: () => void) => () => void
   readonly conflicts: () => Promise<ReadonlyArray<WatchRefusal>>
   readonly tell: (event: WatchEvent) => void
   readonly stop: AbortSignal
-  /** This program has been replaced on disk. */
+  /** Whether this program was replaced on disk. */
   readonly upgraded: () => boolean
-  /** Milliseconds since 1970, stopped or not while the machine sleeps. */
+  /** Current time in milliseconds since 1970. */
   readonly clock?: () => number
-  /** From 0 to 1. */
+  /** Random number from 0 to 1. */
   readonly chance?: () => number
   readonly tick_millis?: number
 }
 
 const backoff_first_millis = 1_000
 const backoff_max_millis = 60_000
-/** A tick that comes this much too late was slept through. */
+/** Delay of a tick above which the machine is assumed to have slept. */
 const slept_millis = 10_000
 const busy_wait_millis = 500
 const idle_pause_millis = 1_000
 
 type Woken = "news" | "outbox" | "woke" | "time" | "stop" | "upgraded" | "unreachable"
 
-/** Full jitter: anything up to the doubled wait, so that many devices do not come back at one moment. */
+/** Backoff with full jitter: a random wait up to the doubled one, so that devices do not return at the same time. */
 export const backoffMillis = (tries: number, chance: () => number): number =>
   Math.round(chance() * Math.min(backoff_max_millis, backoff_first_millis * 2 ** Math.min(tries, 16)))
 
@@ -115,7 +115,7 @@ export const watch = async (parts: WatchParts): Promise<"stopped" | "upgraded"> 
       for (const warning of report.warnings) warn(warning)
       await tellConflicts()
       woken = await untilSomething(parts, { seen, news: true })
-      // A wake-up without news for this reader must be followed by a pause.
+      // Pauses after a wake-up without news for this reader.
       if (woken === "news" && accepted + rejected + pulled_events === 0)
         await untilSomething(parts, { seen, wait_millis: idle_pause_millis })
     } catch (error) {
@@ -125,7 +125,7 @@ export const watch = async (parts: WatchParts): Promise<"stopped" | "upgraded"> 
       }
       const passing = passingText(error)
       if (passing === undefined) {
-        // Too old to send: news still arrives, and recorded commands stay.
+        // The program is too old to send: it still pulls, and recorded commands stay.
         if (statusOf(error) !== 426) throw error
         warn((error as Error).message)
         await tellConflicts()
@@ -138,12 +138,12 @@ export const watch = async (parts: WatchParts): Promise<"stopped" | "upgraded"> 
         if (woken === "woke") tries = 1
       }
     }
-    // The next sync detects an unreachable server, and waits longer each time.
+    // The next sync detects the unreachable server, and waits longer each time.
     if (woken === "unreachable") continue
   }
 }
 
-/** Temporary faults: the server is unreachable, or says it is unavailable. */
+/** Message of a temporary fault (the server is unreachable or unavailable); undefined for other errors. */
 const passingText = (error: unknown): string | undefined => {
   if (error instanceof Unreachable || isNamed(error, "Unreachable")) return error.message
   const status = statusOf(error)
@@ -156,9 +156,9 @@ const statusOf = (error: unknown): number | undefined =>
   isNamed(error, "RemoteError") && "status" in error && typeof error.status === "number" ? error.status : undefined
 
 interface Until {
-  /** Commands pending up to here are known; a higher one ends the wait. */
+  /** Newest pending command already seen; a newer one ends the wait. */
   readonly seen?: number
-  /** Also listens to the server. */
+  /** Whether to listen to the server as well. */
   readonly news?: boolean
   readonly wait_millis?: number
 }
@@ -214,10 +214,10 @@ interface TailCursor {
   readonly offset: string
   readonly handle: string | undefined
 }
-/** A little more than the server holds a request open. */
+/** Timeout of a live request, a little longer than the server holds it open. */
 const live_timeout_millis = 45_000
 
-/** Polls the shape live until it has data past this offset; the following sync fetches it. */
+/** Long-polls the shape until it has data after this offset, which the following sync fetches. */
 export const waitForNews = async (
   { url, token, replica_id, offset, handle }: TailCursor,
   signal: AbortSignal
@@ -236,7 +236,7 @@ export const waitForNews = async (
     const response = await client.send({ method: "GET", path: `/api/v1/sync/shape?${query.toString()}`, signal })
     if (response.status >= 500 || response.status === 429)
       throw new Unreachable(client.url, new Error(`answered ${response.status}`))
-    // Any other answer than "nothing new" is left to the sync: news, another history, an invalid token.
+    // All answers but "nothing new" end the wait: news, a new history, an invalid token.
     if (response.status !== 200 || positionIn(response.headers.get("electric-offset")) !== positionIn(offset)) return
     cursor = response.headers.get("electric-cursor") ?? ""
   }

@@ -1,4 +1,4 @@
-/** Commands and their states: from acknowledgement to the journal's verdict, and how people resolve refused ones. */
+/** Commands and their states, from acknowledgement to the verdict and, if refused, its resolution. */
 import { firstOf } from "../../../core/values/text.ts"
 import { contentsNamed, dependencies_max, type Verdict, type WireCommand, type WireError } from "../../protocol/wire.ts"
 import type { CommandContext, CommandState, OutboxCommand, ResolutionRecorded } from "./rows.ts"
@@ -8,21 +8,21 @@ import { checksumOf, type OutboxTables } from "./tables.ts"
 
 export interface OutboxCommands {
   /**
-   * Appends a command and marks its ids as used, in one durable transaction; gives it its number and the earlier
+   * Appends a command and marks its ids as used, in one durable transaction; returns it with its number and the earlier
    * commands it depends on.
    */
   readonly append: (command: Omit<WireCommand, "n" | "needs">, about?: CommandContext) => WireCommand
-  /** Stores the ids of a command that needed more when it was decided again. */
+  /** Stores additional ids that a command needed when it was decided again. */
   readonly extendIds: (n: number, ids: WireCommand["ids"]) => void
   /** Commands not yet settled, in order. */
   readonly pending: () => ReadonlyArray<OutboxCommand>
-  /** The highest number not settled; 0 when nothing is pending. */
+  /** Number of the newest pending command; 0 if none. */
   readonly lastPending: () => number
-  /** The highest number with a known verdict; 0 before the first. */
+  /** Number of the newest command with a verdict; 0 if none. */
   readonly lastSettled: () => number
-  /** The highest number ever given here; 0 before the first. */
+  /** Highest number ever assigned; 0 before the first. */
   readonly lastN: () => number
-  /** Every command there ever was, in order. */
+  /** All commands ever recorded, in order. */
   readonly all: () => ReadonlyArray<OutboxCommand>
   readonly byState: (state: CommandState) => ReadonlyArray<OutboxCommand>
   readonly find: (id: string) => OutboxCommand | undefined
@@ -31,8 +31,8 @@ export interface OutboxCommands {
   /** Held commands that wait for this one, in order. */
   readonly heldBy: (id: string) => ReadonlyArray<OutboxCommand>
   /**
-   * Stores the journal's verdicts; the same verdict again changes nothing. A command that was not decided is held by
-   * its cause. So is one refused for the state of its row when an earlier command on that row was refused, too.
+   * Stores verdicts from the journal; safe to repeat. An undecided command is held by its cause; so is one refused for
+   * its row's state after an earlier command on that row was refused.
    */
   readonly settle: (
     verdicts: ReadonlyArray<{
@@ -43,11 +43,11 @@ export interface OutboxCommands {
   ) => void
   /** Marks a refused or held command as resolved. It stays in the history. */
   readonly resolve: (id: string, how: ResolutionRecorded | "dropped") => void
-  /** Makes a held command wait for another one; `unhold`: for none any more, as it is a conflict of its own. */
+  /** Makes a held command wait for another one; `unhold` makes it a conflict of its own. */
   readonly holdFor: (id: string, cause: string) => void
   readonly unhold: (id: string, error: WireError) => void
   readonly counts: () => { readonly [state: string]: number }
-  /** Contents of files that commands name: those of pending and refused commands, and those of all others. */
+  /** Hashes of files that commands reference: those of pending and refused commands, and those of all others. */
   readonly filesNamed: () => { readonly unsettled: ReadonlySet<string>; readonly settled: ReadonlySet<string> }
 }
 
@@ -56,7 +56,7 @@ const undoable_commands_max = 500
 
 /** Not yet sent, or waiting for a decision by the user. */
 const unsettled_states: ReadonlySet<CommandState> = new Set(["pending", "rejected", "held"])
-/** State by state, each by the index, so that the complete history is not read for every command. */
+/** Reads state by state through the index, as reading all commands each time would be slow. */
 const highest_settled = `select max(n) from (${command_states
   .filter((state) => state !== "pending")
   .map((state) => `select max(n) as n from commands where state = '${state}'`)
@@ -65,21 +65,27 @@ const highest_settled = `select max(n) from (${command_states
 const isAboutState = (error: WireError | undefined): boolean =>
   error?.status === 404 || Object.keys(error?.errors ?? {}).some((field) => field === "state" || field === "status")
 
-/** How commands relate: which replace one, and what those that resolve another take over from it. */
+/** Relations between commands: which replace one, and what a resolution takes over from the command it resolves. */
 const relationsOf = ({ all, kept }: OutboxTables) => {
   const find = (id: string): OutboxCommand | undefined =>
     all(`select ${columns} from commands where id = ?`, id).map(kept)[0]
   const successorsOf = (id: string): ReadonlyArray<OutboxCommand> =>
     all(`select ${columns} from commands where replaces = ? order by n`, id).map(kept)
-  /** A held command keeps its guard; retrying a conflict means that the user has seen the other change. */
+  /**
+   * Guard of a command that resolves another. A held command keeps its guard; on retrying a conflict the user has seen
+   * the other change.
+   */
   const guardOf = ({ replaces, unless_changed }: CommandContext) =>
     replaces?.how === "released" ? find(replaces.id)?.unless_changed : unless_changed
-  /** The commands that replace it now; itself, if it was not resolved by another. */
+  /** Ids of the commands that now replace a command; its own id if none does. */
   const todayOf = (id: string): ReadonlyArray<string> => {
     const later = successorsOf(id)
     return later.length === 0 ? [id] : later.flatMap((one) => todayOf(one.id))
   }
-  /** A command that resolves the conflict of an undo undoes the same commands, or what these were recorded again as. */
+  /**
+   * Ids of the commands that a command undoes. One that resolves the conflict of an undo undoes the same commands, or
+   * their replacements.
+   */
   const undoesOf = ({ replaces, undoes }: CommandContext): ReadonlyArray<string> => {
     const taken_back = undoes ?? (replaces === undefined ? [] : (find(replaces.id)?.undoes ?? []))
     return [...new Set(taken_back.flatMap(todayOf))]
@@ -88,14 +94,14 @@ const relationsOf = ({ all, kept }: OutboxTables) => {
 }
 
 const resolvingOver = ({ prepared }: OutboxTables) => {
-  // A command is dropped or replaced only once; only held commands are released.
+  // The condition lets a command be dropped or replaced only once, and releases only held ones.
   const resolveOne = prepared(
     "update commands set state = ? where id = ? and (state = 'held' or (state = 'rejected' and ? <> 'released'))"
   )
   return (id: string, how: ResolutionRecorded | "dropped") => resolveOne.run(how, id, how)
 }
 
-/** A command, its dependencies and the ids it uses are stored in one transaction. */
+/** Stores a command, its dependencies and the ids it uses in one transaction. */
 const recordingOver = (
   tables: OutboxTables,
   { takeIds }: Pick<Leasing, "takeIds">,

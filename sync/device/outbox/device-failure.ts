@@ -1,4 +1,4 @@
-/** Failures of a device itself, and how SQLite reports a damaged file. */
+/** Failures of the device itself, and detection of damaged SQLite files. */
 type DeviceFailureKind =
   | "profile damaged"
   | "outbox missing"
@@ -8,12 +8,12 @@ type DeviceFailureKind =
   | "revoked"
   | "copied"
   | "newer schema"
-/** Something is wrong with this device itself. */
+/** A failure of this device, such as a damaged file, with advice. */
 export class DeviceFailure extends Error {
   override readonly name = "DeviceFault"
   readonly kind: DeviceFailureKind
   readonly way_out: string
-  /** The status of the server's answer, where the server reported it. */
+  /** Status of the server's answer, if the server reported the failure; else undefined. */
   readonly status: number | undefined
   constructor(kind: DeviceFailureKind, message: string, way_out: string, cause?: unknown) {
     super(message, { cause })
@@ -23,7 +23,7 @@ export class DeviceFailure extends Error {
   }
 }
 
-/** A document in the replica has a form that no release wrote. */
+/** Error for a document in the replica whose form no release wrote. */
 export class ReplicaTextFailure extends Error {
   override readonly name = "ReplicaTextFailure"
   constructor(cause: Error) {
@@ -32,7 +32,7 @@ export class ReplicaTextFailure extends Error {
 }
 
 const names_of_row_failures: ReadonlySet<string> = new Set(["Altered", "DecodeFailure", "ReplicaTextFailure"])
-/** The damaged row, if known; SQLite's own messages do not help users. */
+/** Text naming the damaged row if known, as SQLite's own messages do not help users. */
 export const whatIsWrong = (cause: unknown): string =>
   cause instanceof Error && names_of_row_failures.has(cause.name) ? ` (${cause.message}.)` : ""
 
@@ -44,15 +44,13 @@ export const outboxDamaged = (path: string, cause?: unknown): DeviceFailure =>
     cause
   )
 
-/**
- * Whether SQLite found a file damaged (SQLITE_CORRUPT and SQLITE_NOTADB), or a document in it is not as it was written.
- */
+/** Whether the error means a damaged file (SQLITE_CORRUPT, SQLITE_NOTADB), or a damaged document in it. */
 export const isDamage = (error: unknown): boolean => {
   if (error instanceof ReplicaTextFailure) return true
   const code = sqliteCodeIn(error)
   return code === 11 || code === 26
 }
-/** SQLite's primary result code, from the error or the first of its causes that has one. */
+/** SQLite's primary result code of the error or its first cause that has one; undefined if none. */
 export const sqliteCodeIn = (error: unknown): number | undefined => {
   for (let at: unknown = error, depth = 0; at instanceof Error && depth < 8; depth++) {
     if ("errcode" in at && typeof at.errcode === "number") return at.errcode & 255

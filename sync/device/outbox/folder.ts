@@ -1,6 +1,6 @@
 /**
  * A device's folder: its profile, its replica, which can be refilled at any time, and its outbox, which cannot. Faults
- * are reported as a DeviceFailure with advice.
+ * throw a DeviceFailure with advice.
  */
 import {
   closeSync,
@@ -22,13 +22,13 @@ import { openOutboxAt, type Outbox } from "./outbox.ts"
 
 export { DeviceFailure, isDamage } from "./device-failure.ts"
 
-/** `profile.json`. Additional keys of later releases are kept when the file is rewritten. */
+/** Content of `profile.json`. Unknown keys of later releases are kept when it is rewritten. */
 const profileSchema = () =>
   Schema.StructWithRest(
     Schema.Struct({
       name: Schema.String,
       url: Schema.String,
-      /** The address the server calls its own, which feeds and links name. */
+      /** The server's public URL, for feeds and links. */
       public_url: Schema.optionalKey(Schema.String),
       token: Schema.String,
       replica_id: wholeNumber,
@@ -36,17 +36,16 @@ const profileSchema = () =>
       user_id: wholeNumber,
       abilities: Schema.Array(Schema.String),
       /**
-       * The device's secret, with which it signs bundles (`Seed`); absent until its first sync with a server that has a
-       * key.
+       * Secret with which the device signs bundles (`Seed`); absent until its first sync with a server that has a key.
        */
       key: Schema.optionalKey(Schema.String),
-      /** SHA-256, in hex, of the token used to log in; the device's own is another. */
+      /** SHA-256, in hex, of the token used to log in, which is not the device's own. */
       logged_in_with: Schema.optionalKey(Schema.String),
-      /** The server's public key, for its bundles (`PublicKey`). */
+      /** The server's public key for verifying its bundles (`PublicKey`). */
       server_key: Schema.optionalKey(Schema.String),
-      /** Set once the server said that another folder sends as this device: this one sends nothing any more. */
+      /** Time at which the server reported another folder with this device id; this folder then sends nothing more. */
       copied_at: Schema.optionalKey(Schema.String),
-      /** Set once the server said that this device is revoked: the replica was deleted, the outbox was not. */
+      /** Time at which the server reported the revocation; the replica was deleted, the outbox was not. */
       revoked_at: Schema.optionalKey(Schema.String)
     }),
     [Schema.Record(Schema.String, Schema.Unknown)]
@@ -54,7 +53,7 @@ const profileSchema = () =>
 export type Profile = ReturnType<typeof profileSchema>["Type"]
 const decodeProfile = decoderOf("the profile", profileSchema)
 
-/** There is no device in this folder yet. */
+/** Error if the folder has no device yet. */
 class NoProfile extends Error {
   override readonly name = "NoProfile"
   constructor(folder: string) {
@@ -84,7 +83,7 @@ const profileDamaged = (folder: string, cause: unknown): DeviceFailure =>
     cause
   )
 
-/** Written to another file, which is then renamed: a crash leaves the old profile or the new one. */
+/** Writes the profile by renaming a temporary file: after a crash it is the old or the new one. */
 export const writeProfile = (folder: string, profile: Profile): void => {
   const beside = `${profilePath(folder)}.${process.pid}`
   writeFileSync(beside, `${JSON.stringify(profile, null, 2)}\n`, { mode: 0o600, flush: true })
@@ -92,7 +91,7 @@ export const writeProfile = (folder: string, profile: Profile): void => {
 }
 
 const sqlite_header = "SQLite format 3\0"
-/** State of a file before SQLite opens it, as SQLite would silently create a database in an empty file. */
+/** State of a file, checked before SQLite opens it, as SQLite would create a database in an empty file. */
 const stateOf = (path: string): "missing" | "empty" | "foreign" | "database" => {
   if (!existsSync(path)) return "missing"
   if (statSync(path).size === 0) return "empty"
@@ -106,7 +105,9 @@ const stateOf = (path: string): "missing" | "empty" | "foreign" | "database" => 
   return head.toString("latin1") === sqlite_header ? "database" : "foreign"
 }
 
-/** Opens an existing outbox. A missing one is never replaced by a new one: commands may be lost with it. */
+/**
+ * Opens the existing outbox. Throws if it is missing, instead of creating a new one, as commands may be lost with it.
+ */
 export const openOutboxOf = (folder: string): Outbox => {
   const path = outboxPath(folder)
   const state = stateOf(path)
@@ -132,11 +133,11 @@ export const replicaDamaged = (folder: string, cause?: unknown): DeviceFailure =
     "flightcase doctor --repair sets it aside and fills a new one from the server.",
     cause
   )
-/** Whether the replica is a database, or missing, so that it can be filled. */
+/** Whether the replica can be opened or filled: it is a database, empty or missing. */
 export const isReplicaIntact = (folder: string): boolean => stateOf(replicaPath(folder)) !== "foreign"
 
 const replica_files = ["", "-wal", "-shm", "-journal"]
-/** Renames the replica's files, so that they can be looked into; gives the new path. */
+/** Renames the replica's files for later inspection; returns the new path. */
 export const moveReplicaAside = (folder: string, stamp: string): string => {
   const aside = `${replicaPath(folder)}.damaged-${stamp}`
   for (const suffix of replica_files)

@@ -1,6 +1,6 @@
 /**
- * Leases: id blocks of a device, how far each is used up, and the ids lost when a server was restored from a backup
- * without their block.
+ * Leases: the device's id blocks, their use, and ids lost because a server restored from a backup has forgotten their
+ * block.
  */
 import { dependencies_max, type LeaseRange, type WireCommand } from "../../protocol/wire.ts"
 import type { CommandReference } from "./references.ts"
@@ -8,41 +8,37 @@ import { columns, type CommandContext, decodeLeaseRow, decodeRowsSeen, type Outb
 import type { OutboxTables } from "./tables.ts"
 
 export interface OutboxLeases {
-  /** Ids left per table. */
+  /** Number of unused ids of a table. */
   readonly idsLeft: (table: string) => number
-  /** The next ids of a table, without using them up: `append` does that for the ids of its command. */
+  /** The next unused ids of a table, without taking them: `append` takes those of its command. */
   readonly peekIds: (table: string, skip: number, count: number) => ReadonlyArray<number>
   readonly addLease: (request_no: number, ranges: ReadonlyArray<LeaseRange>) => void
-  /** All blocks, used up or not, and how many were requested. */
+  /** All blocks, used up or not, and the number of requested ones. */
   readonly leases: () => {
     readonly blocks: ReadonlyArray<LeaseRange & { readonly request_no: number }>
     readonly blocks_asked: number
   }
-  /** Reduces these blocks to those the server granted; the rest is lost. */
+  /** Reduces these blocks to the granted ranges; the remaining ids are lost. */
   readonly trimLeases: (blocks: ReadonlyArray<LeaseRange>, granted: ReadonlyArray<LeaseRange>) => void
-  /** A command's ids that are still leased to this device; none of a table where one of that table's is not. */
+  /** Ids of a command that are still leased; of a table with a lost id, none. */
   readonly leasedAmong: (command: Pick<OutboxCommand, "n">, ids: WireCommand["ids"]) => WireCommand["ids"]
-  /**
-   * Whether the id was leased when the command was recorded, and is not any more: a row that has it now is another one.
-   */
+  /** Whether an id leased when the command was recorded was lost since, so that it now identifies another row. */
   readonly isLost: (command: Pick<OutboxCommand, "n">, row: CommandReference) => boolean
-  /** The number of the next request for a block of a table; the same until the lease has arrived. */
+  /** Number of the next block request of a table; unchanged until the lease arrives. */
   readonly leaseRequestNo: (table: string) => number
 }
-/** Operations on leases for other parts of the outbox, in their own transactions. */
+/** Lease operations for other parts of the outbox, within the caller's transaction. */
 export interface Leasing {
   readonly leases: OutboxLeases
-  /** Marks ids a command used as used up. */
+  /** Marks the ids of a command as used. */
   readonly takeIds: (ids: WireCommand["ids"]) => void
-  /** Whether an id is in a block of this device, used or not. */
+  /** Whether an id is in a block of this device, used or unused. */
   readonly isLeased: (table: string, id: number) => boolean
-  /**
-   * Marks the ids of a block that are in none of these ranges as lost: for commands of up to now they name other rows.
-   */
+  /** Marks ids of a block outside these ranges as lost: for commands recorded so far they now identify other rows. */
   readonly lose: (block: LeaseRange, ranges: ReadonlyArray<LeaseRange>) => void
 }
 
-/** Lost ids are stored with the last command's number: later commands mean another row by the same id. */
+/** Stores lost ids with the last command's number: commands recorded later mean the other row. */
 const losingOver = ({ prepared, lastN }: OutboxTables): Leasing["lose"] => {
   const keepLost = prepared("insert into lost_ids (entity, first, last, up_to_n) values (?, ?, ?, ?)")
   return (block, ranges) => {
@@ -59,7 +55,7 @@ const losingOver = ({ prepared, lastN }: OutboxTables): Leasing["lose"] => {
   }
 }
 
-/** The blocks themselves: added as they are granted, reduced to what a server restored from a backup still grants. */
+/** The blocks: added when granted, reduced to what a restored server still grants. */
 const blocksOver = (
   { all, numberOf, prepared, reading, transaction }: OutboxTables,
   lose: Leasing["lose"]
@@ -168,36 +164,38 @@ export const openLeases = (tables: OutboxTables): Leasing => {
   return { leases, takeIds, isLeased, lose }
 }
 
-// Dependencies between commands: the rows a command made and the streams it touched, and so which earlier commands a
-// later one depends on or follows.
+// Dependencies between commands, derived from the rows they create and the streams they change.
 
 const rowRef = (row: string): string => `row:${row}`
 const streamRef = (stream: string): string => `stream:${stream}`
 
 export interface OutboxDependencies {
-  /** Stores which rows a command makes, by the ids it took. */
+  /** Stores the rows that a command creates, by the ids it took. */
   readonly saveCreatedRows: (n: number, ids: WireCommand["ids"]) => void
-  /** The pending commands that make the rows a command names. */
+  /** Ids of pending commands that create rows which a command references. */
   readonly earlierCreators: (n: number, named: ReadonlyArray<string>) => ReadonlyArray<string>
-  /** Stores the streams it touched and the rows it makes; gives the pending commands that make the rows it names. */
+  /**
+   * Stores the streams a command changes and the rows it creates; returns the ids of pending commands that create rows
+   * it references.
+   */
   readonly trackDependencies: (n: number, ids: WireCommand["ids"], about: CommandContext) => ReadonlyArray<string>
-  /** Forgets an accepted command: later ones depend on it no more. */
+  /** Deletes the dependencies on an accepted command. */
   readonly untrackDependencies: (n: number) => void
   /**
-   * The refused command that a command follows: earlier, on the same stream, and not settled when this one was
-   * recorded.
+   * Id of the refused command that a command follows: an earlier one on the same stream, not settled when this one was
+   * recorded; undefined if none.
    */
   readonly followed: (n: number) => string | undefined
   /**
-   * When the rows it names were made, without rows of the device's own: those are named by the commands that made them.
-   * A released command keeps what was seen when it was first recorded.
+   * Creation times of the rows a command references, except rows of this device, which are covered by `needs`. A
+   * released command keeps those seen when it was first recorded.
    */
   readonly seenOf: (about: CommandContext) => { readonly [row: string]: string }
-  /** Commands that make a row (`table/id`), in order; accepted ones only after a reopening. */
+  /** Commands that create a row (`table/id`), in order; accepted ones only after a reopening. */
   readonly creatorsOf: (row: string) => ReadonlyArray<OutboxCommand>
 }
 
-/** It reads and writes inside its caller's transaction. */
+/** Dependencies over the outbox's tables. Runs within the caller's transaction. */
 export const openDependencies = (
   { all, kept, prepared, reading }: OutboxTables,
   { leases: { isLost }, isLeased }: Leasing
@@ -213,7 +211,7 @@ export const openDependencies = (
     for (const row of named) {
       const [table = "", id] = row.split("/")
       const lost = isLost({ n }, { table, id: Number(id) })
-      // Once the id is lost, it names another row.
+      // A lost id identifies another row, so its creator is no dependency.
       for (const maker of all(making, rowRef(row), n))
         if (lost || !isLost({ n: Number(maker["n"]) }, { table, id: Number(id) }))
           makers.set(Number(maker["n"]), String(maker["id"]))

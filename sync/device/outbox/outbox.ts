@@ -1,7 +1,7 @@
 /**
- * The outbox: acknowledged commands that are not settled yet, with the leases their ids come from. It is the only data
- * a device cannot get back from the server. So it has a file of its own (WAL, synchronous=FULL), and a command is
- * acknowledged only after its transaction has reached the disk.
+ * The outbox: acknowledged commands and the leases of their ids, the only data a device cannot get back from the
+ * server. So it has its own file (WAL, synchronous=FULL), and a command is acknowledged only once its transaction is on
+ * disk.
  */
 import type { JsonObject } from "../../../core/kernel/fields/field.ts"
 import { dependencies_max, type LeaseRange, type WireCommand } from "../../protocol/wire.ts"
@@ -21,28 +21,28 @@ import { DatabaseSync } from "node:sqlite"
 import { openCommandStore, type OutboxCommands } from "./commands.ts"
 import { type Leasing, openDependencies, openLeases, type OutboxDependencies, type OutboxLeases } from "./leases.ts"
 
-// Reopening: the server was restored from a backup, so commands it has settled since are sent again. Numbers of
-// commands dropped or replaced meanwhile are sent without content, to keep the sequence without gaps.
+// Reopening: after the server was restored from a backup, commands settled since are sent again. Numbers of commands
+// dropped or replaced meanwhile are sent without content, so that the sequence has no gaps.
 
-/** The name under which a number without content is sent: no server knows such a command, so that it is refused. */
+/** Command name for numbers without content: no server knows it, so the command is refused. */
 export const withdrawn_name = "withdrawn"
 
 interface OutboxReopening {
   /**
-   * The restored server has lost all commands after a number: those settled become pending again, and ids of blocks it
-   * does not know are no longer used. Returns how many commands that are. The commands that create the rows a command
-   * names (`named`) may be refused this time, so dependencies are computed again.
+   * Makes the settled commands that the restored server has lost pending again, stops using ids of blocks it does not
+   * know, and returns their number. Creators of referenced rows (`named`) may be refused this time, so dependencies are
+   * computed again.
    */
   readonly reopen: (
     last_n: number,
     leases: ReadonlyArray<LeaseRange>,
     named?: (command: OutboxCommand) => ReadonlyArray<string>
   ) => number
-  /** Commands to send, in order: pending ones; after a reopening also withdrawn numbers, without content. */
+  /** Commands to send, in order: pending ones, and after a reopening also withdrawn numbers without content. */
   readonly toSend: () => ReadonlyArray<WireCommand>
 }
 
-/** A reopening is one transaction. */
+/** Reopening, in one transaction. */
 const openReopening = (
   { all, kept, prepared, reading, transaction }: OutboxTables,
   { lose }: Pick<Leasing, "lose">,
@@ -109,20 +109,20 @@ const openReopening = (
 // Data stored with a command: its effects here when it was recorded, and its outcome as reported to the user.
 
 interface OutboxOutcomes {
-  /** A command's effects here; undefined once the server's outcome was compared with them. */
+  /** Effects of a command as recorded here; undefined once compared with the server's outcome. */
   readonly recordedOf: (n: number) => RecordedEffects | undefined
-  /** Stores the outcomes of commands. A stored outcome stays. */
+  /** Stores outcomes of commands; an outcome already stored is kept. */
   readonly saveOutcomes: (accounts: ReadonlyArray<{ readonly n: number; readonly account: JsonObject }>) => void
-  /** Accepted commands with something to report (`account.merged`, `account.differences`); unread ones, or all. */
+  /** Accepted commands with something to report (`account.merged`, `account.differences`): unread ones, or all. */
   readonly told: (all: boolean) => ReadonlyArray<OutboxCommand>
   /**
-   * Redacts effects and outcomes to what their person may see, and payloads of settled commands. False while another
-   * process reads the file: what was removed is still on the disk.
+   * Redacts effects, outcomes and payloads of settled commands to what the user may see. False while another process
+   * reads the file, as removed data is then still on disk.
    */
   readonly redact: (how: {
     readonly recorded: (recorded: RecordedEffects) => RecordedEffects
     readonly account: (account: JsonObject) => CommandOutcome
-    /** Undefined: all of it stays. */
+    /** Redacts the payload of a settled command; if absent, payloads are kept. */
     readonly sent?: ((command: OutboxCommand) => WireCommand["payload"]) | undefined
   }) => boolean
   /** Marks the reports about commands up to this number as read. */
@@ -132,7 +132,7 @@ interface OutboxOutcomes {
 const redactedDone = (redact: (recorded: RecordedEffects) => RecordedEffects, done: DoneEffects): string =>
   JSON.stringify({ ...redact({ events: done.events, rows: done.rows }), made: done.made } satisfies DoneEffects)
 
-/** Never changes a command's state. */
+/** Outcomes of commands; never changes a command's state. */
 const openOutcomes = ({ all, kept, prepared, reading, sign, transaction }: OutboxTables): OutboxOutcomes => ({
   recordedOf: (n) => {
     const [row] = all("select outcome from commands where n = ? and outcome is not null", n)
@@ -197,27 +197,27 @@ const openOutcomes = ({ all, kept, prepared, reading, sign, transaction }: Outbo
 // or in a bundle, may have been decided there: it is compensated instead.
 
 interface OutboxWithdrawal {
-  /** Remembers, on the disk, that commands up to this number leave the device now. */
+  /** Records durably that commands up to this number are about to leave the device. */
   readonly offer: (n: number) => void
-  /** The highest number that ever left the device; 0 before the first. */
+  /** Highest number that ever left the device; 0 if none. */
   readonly offered: () => number
   /**
-   * Takes pending commands back that were never offered, all or none: false where one of them is not so any more. The
-   * replica is due to be put right (`isRebaseDue`) until `rebased`. `run`: the run of the program that does it.
+   * Withdraws pending commands that were never offered, all or none; false if one no longer qualifies. `isRebaseDue` is
+   * then set until `rebased`. `run`: the program run that withdraws them.
    */
   readonly withdraw: (ids: ReadonlyArray<string>, run?: string) => boolean
-  /** Records that undoing these found nothing left to undo. */
+  /** Records that undoing these commands found nothing left to undo. */
   readonly foundNothingLeft: (ids: ReadonlyArray<string>) => void
   readonly isRebaseDue: () => boolean
   readonly rebased: () => void
-  /** The server has these numbers without content now: they are sent no more. */
+  /** Records that the server has these numbers without content, so that they are not sent again. */
   readonly numbersTold: (ns: ReadonlyArray<number>) => void
-  /** Undo data of a command; undefined for old commands, or those of an earlier release. */
+  /** Undo data of a command; undefined for old commands and those of an earlier release. */
   readonly doneOf: (n: number) => DoneEffects | undefined
   /** The newest commands, newest first. */
   readonly latest: (limit: number) => ReadonlyArray<OutboxCommand>
   readonly byIdOrNumber: (given: string) => OutboxCommand | undefined
-  /** Commands recorded to take this one back, in order. */
+  /** Commands recorded to undo this one, in order. */
   readonly undoersOf: (id: string) => ReadonlyArray<OutboxCommand>
 }
 
@@ -296,21 +296,21 @@ export interface Outbox
     Pick<OutboxDependencies, "creatorsOf">,
     OutboxReopening,
     OutboxWithdrawal {
-  /** Until its result is called, all writes here are stored together or not at all. */
+  /** Begins a transaction for all writes here, until its result commits or rolls back. */
   readonly begin: OutboxTables["begin"]
   readonly get: (key: string) => string | undefined
   readonly set: (key: string, value: string) => void
   readonly close: () => void
 }
 
-/** The file at this path, made where there is none. */
+/** Opens the outbox at this path; creates it if missing. */
 export const openOutboxAt = (path: string): Outbox => {
   const db = new DatabaseSync(path, { timeout: 10_000 })
   db.exec("pragma journal_mode = wal; pragma synchronous = full; pragma secure_delete = on")
   return openOutbox(db)
 }
 
-/** Over an open database; tests keep one in memory across simulated crashes. */
+/** An outbox over an open database; tests keep one in memory across simulated crashes. */
 export const openOutbox = (db: DatabaseSync): Outbox => {
   const tables = openTables(db)
   const leasing = openLeases(tables)

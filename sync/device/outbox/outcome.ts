@@ -1,7 +1,6 @@
 /**
- * Outcome of a command, as stored with it in the outbox: rows by table and key, people by id, values as in answers.
- * Sentences are written when it is shown (`describe-event.ts`), so that values its reader may no longer see can be
- * removed by kind.
+ * Outcome of a command, as stored in the outbox: rows by table and key, people by id, values as in answers. Sentences
+ * are written on display (`describe-event.ts`), so that values the reader may no longer see can be removed by kind.
  */
 import type { Catalogue } from "../../../core/kernel/endpoints/endpoint.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/field.ts"
@@ -9,15 +8,14 @@ import { type Key, type Table, wordsOf } from "../../../core/kernel/tables/table
 import { Option, Schema } from "effect"
 import { storedJson } from "../../../core/kernel/tables/field-schema.ts"
 
-// Outcomes kept by release 0.1, which were sentences: `what: "stock level 7 MH-1"`, `who: "Ann"`, and for something
-// held `to: "2 by opportunity 8 Gala from … to …"`. They are taken apart here once, when they are read, and nowhere
-// else.
+// Converts outcomes stored by release 0.1, which were sentences: `what: "stock level 7 MH-1"`, `who: "Ann"`, and for
+// holdings `to: "2 by opportunity 8 Gala from … to …"`.
 
-/** The outcome in today's form. What names no row of a known table is left out: nothing says who may see it. */
+/** The outcome in the current format, without rows of unknown tables, for which visibility cannot be checked. */
 const structuredOutcome = (catalogue: Catalogue, outcome: JsonObject): JsonObject => {
   const entries = Object.values(outcome).flatMap((part) => (Array.isArray(part) ? part : []))
   if (!entries.some((entry) => isJsonObject(entry) && "what" in entry)) return outcome
-  // The longest name first: `product group 3` is no product.
+  // Longest name first, as `product group 3` is not a product.
   const tables = catalogue.tables.toSorted((one, other) => other.entity.length - one.entity.length)
   return Object.fromEntries(
     Object.entries(outcome).map(([part, list]) => [
@@ -65,43 +63,44 @@ const holdingIn = (tables: ReadonlyArray<Table>, text: Json | undefined): JsonOb
     : { quantity: quantity === undefined ? null : Number(quantity), by, from, to }
 }
 
-/** A row and its name when the outcome was computed; null if it had no name, or its reader may not see it. */
+/** A row with its name when the outcome was computed; `name` is null if it had none or the reader may not see it. */
 export interface RowLabel {
   readonly table: string
   readonly key: Key
   readonly name: string | null
-  /** That of a numbered document, where it has one. */
+  /** The document's number; null or absent if it has none. */
   readonly number?: string | null
 }
 /**
- * `id` is null in outcomes of releases before 0.2, which kept the name alone; `name` where there was no such user here.
+ * A user. `id` is null in outcomes of releases before 0.2, which stored only the name; `name` is null if the user was
+ * unknown here.
  */
 export interface Actor {
   readonly id: number | null
   readonly name: string | null
 }
-/** The holder, and the period; `quantity` is null for a single unit. */
+/** Holder and period of a reservation; `quantity` is null for a single unit. */
 export interface Holding {
   readonly quantity: number | null
   readonly by: RowLabel
   readonly from: string
   readonly to: string
 }
-/** Something another device or the server did between a command's recording and its refusal. */
+/** A change by another device or the server, between a command's recording and its refusal. */
 export interface ConcurrentChange {
-  /** Null: the server itself. */
+  /** Author of the change; null for the server. */
   readonly actor: Actor | null
   readonly when: string
   readonly row: RowLabel
   readonly event: string
-  /** Null: the event itself matters, or `holding` does. */
+  /** Changed field; null if the event as a whole matters, or `holding` is set. */
   readonly field: string | null
   readonly from: Json
   readonly to: Json
-  /** The row was reserved for somebody. */
+  /** Reservation of the row by somebody else. */
   readonly holding?: Holding
 }
-/** A field that somebody else set as well before the command was decided: the later writer's value wins. */
+/** A field that somebody else also set before the command was decided, whose value the command overwrote. */
 export interface OverwrittenValue {
   readonly row: RowLabel
   readonly field: string
@@ -111,10 +110,13 @@ export interface OverwrittenValue {
   readonly actor: Actor | null
   readonly when: string
 }
-/** Difference between the confirmed outcome and the one shown on this device. */
+/** A difference between the confirmed outcome and the one shown on this device. */
 export interface ValueDifference {
   readonly row: RowLabel
-  /** Null: the row was created or deleted on one side alone; `here` and `there` then name the operation. */
+  /**
+   * Field that differs; null if the row was created or deleted on one side only, and `here` and `there` name the
+   * operation.
+   */
   readonly field: string | null
   readonly here: Json
   readonly there: Json
@@ -125,7 +127,7 @@ export interface CommandOutcome {
   readonly differences?: ReadonlyArray<ValueDifference>
 }
 
-/** Built when the first outcome is read: most commands of the command line read none. */
+/** Built when the first outcome is read, as most commands of the command line read none. */
 const outcomeSchema = (): Schema.Codec<CommandOutcome, unknown> => {
   const row = Schema.Struct({
     table: Schema.String,
@@ -174,7 +176,7 @@ const outcomeSchema = (): Schema.Codec<CommandOutcome, unknown> => {
 }
 let decode: ((outcome: unknown) => Option.Option<CommandOutcome>) | undefined
 
-/** An outcome as stored by this release or an earlier one. Unreadable parts are dropped, as they explain nothing. */
+/** Decodes a stored outcome, also of an earlier release. Unreadable parts are dropped, as outcomes only explain. */
 export const readOutcome = (catalogue: Catalogue, outcome: JsonObject | null): CommandOutcome => {
   if (outcome === null) return {}
   decode ??= Schema.decodeUnknownOption(outcomeSchema())

@@ -1,6 +1,6 @@
 /**
- * Redacts the outbox's own data (rows as a user saw them, outcomes of commands) to what the replica shows: values whose
- * permission was lost and erased people are removed. Text typed by users stays until it is sent.
+ * Redacts data stored in the outbox (rows as a user saw them, outcomes of commands) like the replica: removes values
+ * whose permission was lost, and erased people. Text typed by the user stays until it is sent.
  */
 import { Effect } from "effect"
 import type { Catalogue, Params } from "../../../core/kernel/endpoints/endpoint.ts"
@@ -19,12 +19,12 @@ import { decodeErased, readMeta } from "./replica-tables.ts"
 import type { Outbox } from "./outbox.ts"
 import type { OutboxCommand, RecordedEffects } from "./rows.ts"
 
-/** Personal data taken out of the journal so far, and the names users have since. */
+/** Personal data erased from the journal so far, and current names of users. */
 interface Erasures {
   readonly scrubs: ReadonlyArray<Scrub>
   readonly user_names: ReadonlySet<string>
 }
-/** Erasures in this journal, and those from before the rows this device was filled with. */
+/** Erasures in this journal and in the part before a fill, which came with the fill. */
 export const loadErasures = Effect.fnUntraced(function* ({ scrubs }: Pick<Catalogue, "scrubs">) {
   const store = yield* Store
   const events = yield* store.find(journal, { type: Object.keys(scrubs) })
@@ -40,11 +40,11 @@ const no_erasures: Erasures = { scrubs: [], user_names: new Set() }
 type Replacements = Pick<Scrub, "placeholders" | "kept">
 const nothing: Replacements = { placeholders: {} }
 
-/** Replacements for erased people's data. */
+/** Replacements for the data of erased people. */
 interface ErasedData {
   readonly ofStream: (stream: string) => Replacements
   readonly ofRow: (table: Table, key: Key) => Replacements
-  /** Present name of an erased user; undefined if none matches. */
+  /** Current name of an erased user; undefined if none matches. */
   readonly nameOf: (actor: Actor) => string | undefined
 }
 const erasedDataOf = ({ scrubs, user_names }: Erasures, tables: ReadonlyMap<string, Table>): ErasedData => {
@@ -60,7 +60,7 @@ const erasedDataOf = ({ scrubs, user_names }: Erasures, tables: ReadonlyMap<stri
   )
   return {
     ofStream: (stream) => by_stream.get(stream) ?? nothing,
-    // A row kept in the stream of another does not say by its key whose it is: any erasure of that entity counts.
+    // The key of a row in another row's stream does not show whose it is, so any erasure of that entity counts.
     ofRow: (table, key) =>
       (table.in_streams_of_references
         ? table.references
@@ -71,13 +71,13 @@ const erasedDataOf = ({ scrubs, user_names }: Erasures, tables: ReadonlyMap<stri
       nothing,
     nameOf: ({ id, name }) => {
       if (id !== null) return names_of_users.get(streamOf(users.entity, id))
-      // Release 0.1 kept the name alone: a name that no user has any more may be that of an erased one.
+      // Release 0.1 stored only the name: one that no user has any more may be that of an erased user.
       return name === null || user_names.has(name) ? undefined : [...names_of_users.values()][0]
     }
   }
 }
 
-/** Which columns of one row a reader sees; undefined when none. */
+/** Returns a predicate for the visible columns of a row; undefined if none is visible. */
 type ColumnsSeen = (table: Table, key: Key) => ((column: string) => boolean) | undefined
 const columnsSeenBy =
   (redaction: Redaction, erased: ErasedData): ColumnsSeen =>
@@ -92,7 +92,7 @@ const columnsSeenBy =
       (redaction.sees(table, column) || columns?.includes(column) === true)
   }
 
-/** Takes out of an outcome the rows, columns and names its reader may not see. */
+/** Removes rows, columns and names from an outcome that the reader may not see. */
 const redactOutcome = (
   tables: ReadonlyMap<string, Table>,
   columnsSeen: ColumnsSeen,
@@ -151,8 +151,7 @@ const redactRecorded =
         const table = tables.get(row.slice(0, row.lastIndexOf("/")))
         const visible = table === undefined ? undefined : redaction.row(table, values)
         if (table === undefined || visible === undefined) return []
-        // Rows that are the reader's own, or seen in full, stay as they are; of others no placeholder takes a value's
-        // place.
+        // Rows of the reader and fully visible rows stay unchanged; others omit hidden columns, without placeholders.
         const columns = visible === values ? redaction.columns(table) : undefined
         const left = Object.entries(values).filter(
           ([name]) => redaction.sees(table, name) || columns?.includes(name) === true
@@ -162,7 +161,7 @@ const redactRecorded =
     )
   })
 
-/** The streams of the rows a command made or names in its path. */
+/** Streams of the rows that a command creates or references in its path. */
 const streamsOf = (
   catalogue: Catalogue,
   tables: ReadonlyMap<string, Table>,
@@ -174,7 +173,7 @@ const streamsOf = (
   ),
   ...writtenStreams(catalogue, name, payload)
 ]
-/** The streams that a command says it writes, by its path and body. */
+/** Streams that a command declares to write, by its path and body. */
 const writtenStreams = (
   catalogue: Catalogue,
   name: string,
@@ -199,7 +198,7 @@ export const redactionOfOutbox = (
       streams.reduce((left, stream) => scrubbed(left, erased.ofStream(stream)), given)
     const left = scrub(body)
     if (files === undefined) return left === body ? command.payload : { ...command.payload, body: left }
-    // A file name may contain a person's name.
+    // A file name may contain personal data.
     const named = Object.entries(files).map(([field, file]): [string, WireFile] => [
       field,
       { ...file, name: String(scrub({ original_name: file.name })["original_name"]) }

@@ -1,4 +1,4 @@
-/** Which rows a command names: those in its path, and those its body refers to as its fields declare. */
+/** Rows that a command references: in its path, and in its body by the declared fields. */
 import { Effect } from "effect"
 import type { Catalogue, Endpoint, Params } from "../../../core/kernel/endpoints/endpoint.ts"
 import type { Field, Fields, Json, JsonObject } from "../../../core/kernel/fields/field.ts"
@@ -13,7 +13,7 @@ import type { WireCommand } from "../../protocol/wire.ts"
 export interface CommandReference {
   readonly table: string
   readonly id: number
-  /** Where in the body it is named, dotted: `lines.0.item_id`; undefined for rows of the path. */
+  /** Path of the reference in the body, such as `lines.0.item_id`; undefined for rows of the request path. */
   readonly field?: string
 }
 export const rowReference = ({ table, id }: Pick<CommandReference, "table" | "id">): string => `${table}/${id}`
@@ -30,7 +30,7 @@ export const referencesOfCommand = (
   )
   return [...ofPath, ...referred(endpoint.fields as Fields, body, "")]
 }
-/** The references of a command as the outbox keeps it; none of a command this release does not know. */
+/** Rows that an outbox command references, as `table/id`; none if this release does not know the command. */
 export const referencesOfBody =
   (catalogue: Catalogue) =>
   ({ name, payload }: Pick<WireCommand, "name" | "payload">): ReadonlyArray<string> => {
@@ -39,8 +39,8 @@ export const referencesOfBody =
   }
 
 /**
- * The table of the row whose id a field's values are; undefined where they are no ids. `beside`: the object it stands
- * in.
+ * Table whose ids a field contains; undefined if it contains none. `beside`: the object around the field, which may
+ * name the table.
  */
 export const tableNamed = ({ type }: Field, beside: JsonObject): string | undefined =>
   type.kind === "ref" ? type.table : type.kind === "integer" ? tableNamedBy(type, beside) : undefined
@@ -68,8 +68,8 @@ const inField = (
 }
 
 /**
- * When each of the rows was created and, where the journal here goes back so far, by which command (`rows_seen` of the
- * wire). Rows stored in a parent's stream are skipped: the parent stands for them.
+ * Creation time of each row and, if in the local journal, the creating command (`rows_seen` of the wire). Rows in a
+ * parent's stream are skipped, as the parent covers them.
  */
 export const rowPreconditions = Effect.fnUntraced(function* (
   catalogue: Catalogue,
@@ -97,7 +97,7 @@ export const rowPreconditions = Effect.fnUntraced(function* (
   return preconditions
 })
 
-/** The rows of a command's path as they are in the replica, by `table/id`. */
+/** The replica's rows in a command's path, by `table/id`. */
 export const rowsOfPath = Effect.fnUntraced(function* (endpoint: Endpoint, params: WireCommand["payload"]["params"]) {
   const rows: { [row: string]: JsonObject } = {}
   for (const [name, { table }] of Object.entries(endpoint.params as Params)) {

@@ -1,7 +1,7 @@
 /**
- * Commands that were acknowledged here and are not in the outbox any more: its write-ahead log was lost, or an older
- * copy of it was put in its place. The replica keeps the highest number it ever ran, so that this is noticed. Nothing
- * is recorded or synced until a person has decided: a pull would delete what the replica still knows of those commands.
+ * Detects acknowledged commands missing from the outbox, whose log was lost or which was replaced by an older copy, by
+ * the highest number the replica ever ran. Nothing is recorded or synced until the user decides, as a pull would delete
+ * their last traces.
  */
 import { firstOf } from "../../../core/values/text.ts"
 import { Effect, Schema } from "effect"
@@ -17,16 +17,17 @@ import { type NewEvent, projectEvent, type StoredEvent } from "../../../core/ker
 import { type EventMetadata, journal, versionsOf } from "../../../core/kernel/events/journal.ts"
 import type { Outbox } from "./outbox.ts"
 
-// Tables only a replica has: its cursor, images of rows to revert provisional changes, and what awaits the outbox.
+// Tables that only a replica has: its cursor, images of rows for reverting provisional changes, and data to move to the
+// outbox.
 
-/** Positions of provisional events begin here: behind every confirmed event. */
+/** First position of provisional events: above all confirmed ones. */
 export const provisional_base = 2 ** 50
 
 const statements = [
   `create table if not exists replica_meta (key text primary key, value text not null)`,
   // Images of rows before provisional changes; reverted newest first.
   `create table if not exists undo (seq integer primary key, table_name text not null, row_key text not null, before text)`,
-  // Pending commands that no longer hold here: likely to be refused.
+  // Pending commands that the rules now refuse here, and that the server will probably refuse.
   `create table if not exists stalled (n integer primary key, error text not null)`,
   // Verdicts found in the journal; passed on to the outbox after the commit, and again on opening.
   `create table if not exists verdicts (n integer primary key, status text not null, error text)`,
@@ -37,16 +38,16 @@ const statements = [
 ]
 const names = statements.flatMap((statement) => /exists (\w+)/.exec(statement)?.[1] ?? [])
 export const ensureLocalTables = Effect.gen(function* () {
-  // Only when one is missing: creating tables, even existing ones, makes SQLite compile every statement again.
+  // Only if one is missing, as DDL makes SQLite compile all statements again.
   const there = yield* Store.run<{ tables: number }>(
     `select count(*) as tables from sqlite_master where type = 'table' and name in (${names.map((name) => `'${name}'`).join(", ")})`
   )
   if (firstOf(there).tables < names.length) for (const statement of statements) yield* Store.run(statement)
 })
 
-/** Asks for the write-ahead log to be emptied after the commit: it still holds the data from before. */
+/** Requests that the write-ahead log be emptied after the commit, as it still contains earlier data. */
 export const purgeLater = (store: StoreShape) => writeMeta(store, "purge", "yes")
-/** Redacts the outbox and empties the log if requested. While another process reads, it is postponed. */
+/** Redacts the outbox and empties the log if requested; postponed while another process reads. */
 export const purge = Effect.fnUntraced(function* (redactOutbox: Effect.Effect<boolean, Failure, Store>) {
   const store = yield* Store
   if ((yield* readMeta(store, "purge")) !== "yes") return
@@ -68,9 +69,9 @@ export const writeMeta = (store: StoreShape, key: string, value: string) =>
     )
   )
 
-// Documents in the replica's own tables (`local-tables.ts`), stored as JSON and read through Schemas. Unknown keys of
-// other releases are dropped. Invalid text throws ReplicaTextFailure: the replica counts as damaged and is refilled.
-// Explanatory data is dropped instead.
+// Documents in the replica's own tables, stored as JSON and decoded by Schemas. Unknown keys of other releases are
+// dropped. Invalid text throws a ReplicaTextFailure, so that the replica is refilled; invalid explanatory data is
+// dropped.
 
 const textDecoderOf = <T>(subject: string, schema: () => Schema.Codec<T>): ((text: string) => T) => {
   const decode = decoderOf(subject, () => jsonText(schema()))
@@ -87,13 +88,15 @@ const fillState = Schema.suspend(() =>
   Schema.Struct({
     generation: wholeNumber,
     handle: Schema.String,
-    /** The position in the journal that the staged rows are at. */
+    /** Journal position of the staged rows. */
     position: wholeNumber,
     offset: Schema.String,
     after: Schema.String,
-    /** Tables that have all their rows. */
+    /** Tables whose rows are all staged. */
     done: Schema.Array(Schema.String),
-    /** The position the fill began at: events up to it are in the rows, the journal here begins after it. */
+    /**
+     * Position at which the fill began: earlier events are contained in the rows; the local journal begins after it.
+     */
     from: wholeNumber,
     rows: wholeNumber,
     rows_total: wholeNumber,
@@ -101,28 +104,28 @@ const fillState = Schema.suspend(() =>
     erased: Schema.optionalKey(Schema.Array(scrub))
   })
 )
-/** How far a fill has come; kept with the rows (`filling` of `replica_meta`). */
+/** Progress of a fill; stored with the rows (`filling` of `replica_meta`). */
 export type FillState = typeof fillState.Type
 export const decodeFillState = textDecoderOf("how far a fill has come", () => fillState)
-/** Personal data that was erased before the rows of a fill (`erased` of `replica_meta`). */
+/** Personal data erased before the rows of a fill were read (`erased` of `replica_meta`). */
 export const decodeErased = textDecoderOf("what was erased before a fill", () => Schema.Array(scrub))
-/** An event that waits for the rest of its history (`incoming`). */
+/** Decodes a staged event, which waits for the rest of its history (`incoming`). */
 export const decodeIncoming = textDecoderOf("an event that was fetched", () => storedEvent)
-/** The error of a verdict, or of a command that no longer holds here (`verdicts`, `stalled`). */
+/** Decodes the error of a verdict, or of a command that the rules now refuse here (`verdicts`, `stalled`). */
 export const decodeError = textDecoderOf("the error of a command", () => wireError)
-/** Images of rows before provisional changes (`undo`). */
+/** Decodes the key of a row changed provisionally (`undo`). */
 export const decodeKey: (text: string) => Key = textDecoderOf("the key of a changed row", () =>
   Schema.Union([Schema.Finite, Schema.String])
 )
 export const decodeImage: (text: string) => JsonObject = textDecoderOf("a row before its change", () => jsonObject)
 
 const outcome = optionalDecoderOf("the outcome of a command", () => jsonText(jsonObject))
-/** Outcome of a command (`accounts`): explanatory only, so an unreadable one is empty. */
+/** Decodes an outcome (`accounts`); an unreadable one is empty, as it only explains. */
 export const decodeOutcome = (text: string): JsonObject => outcome(text) ?? {}
 
-// Provisional changes: recorded with images of the rows they change, so that they can be reverted exactly.
+// Provisional changes: recorded with images of the changed rows, so that they can be reverted exactly.
 
-/** Projects events into the tables, and keeps images of the rows as they were. */
+/** Projects events and stores images of the rows before the change. */
 export const projectProvisionally = Effect.fnUntraced(function* (
   catalogue: Catalogue,
   events: ReadonlyArray<NewEvent>,
@@ -142,7 +145,7 @@ export const projectProvisionally = Effect.fnUntraced(function* (
     yield* store.apply([change])
   }
 })
-/** Appends projected events to the journal, behind the confirmed ones. */
+/** Appends projected events to the journal, after the confirmed ones. */
 export const recordProvisionally = Effect.fnUntraced(function* (
   events: ReadonlyArray<NewEvent>,
   recording: EventMetadata
@@ -193,17 +196,17 @@ export const revertProvisional = Effect.fnUntraced(function* (catalogue: Catalog
   yield* store.run("delete from journal where position >= ?", [provisional_base])
 })
 
-/** The numbers the outbox has lost. */
+/** A range of command numbers, both ends included. */
 export interface MissingCommands {
   readonly from: number
   readonly to: number
 }
 
-/** The highest number ever run here; earlier releases kept only the last one run (`run_n`). */
+/** SQL expression for the highest number ever run here; earlier releases stored only the last one (`run_n`). */
 export const highestKnown =
   "select max(cast(value as integer)) as n from replica_meta where key in ('acknowledged_n', 'run_n')"
 
-/** Keeps that the command was run here: from now on it is noticed when the outbox loses it. */
+/** Records that a command was run here, so that its loss from the outbox is detected. */
 export const saveLastRun = Effect.fnUntraced(function* (n: number) {
   const store = yield* Store
   yield* writeMeta(store, "run_n", String(n))
@@ -213,7 +216,10 @@ export const saveLastRun = Effect.fnUntraced(function* (n: number) {
   )
 })
 
-/** Reads the replica before the outbox: a command recorded in between is in the outbox first. */
+/**
+ * Missing commands; undefined if none. Reads the replica before the outbox, as commands recorded meanwhile are in the
+ * outbox first.
+ */
 export const missingNow = Effect.fnUntraced(function* (outbox: Pick<Outbox, "lastN">) {
   const [row] = yield* Store.run<{ n: number | null }>(highestKnown)
   return missingBetween(row?.n ?? 0, outbox.lastN())
@@ -221,15 +227,12 @@ export const missingNow = Effect.fnUntraced(function* (outbox: Pick<Outbox, "las
 export const missingBetween = (known: number, last: number): MissingCommands | undefined =>
   known > last ? { from: last + 1, to: known } : undefined
 
-/** Dies with a `DeviceFailure` where the outbox has lost commands. */
+/** Dies with a DeviceFailure if the outbox has lost commands. */
 export const refuseWhileMissing = Effect.fnUntraced(function* (outbox: Pick<Outbox, "lastN">) {
   const missing = yield* missingNow(outbox)
   if (missing !== undefined) return yield* Effect.die(missingFailure(missing))
 })
-/**
- * Goes on without the lost commands: their changes are reverted, and the next number follows the last one in the
- * outbox.
- */
+/** Continues without the lost commands: reverts their changes, and numbers continue after the outbox's last. */
 export const acceptMissing = Effect.fnUntraced(function* (catalogue: Catalogue, outbox: Pick<Outbox, "lastN">) {
   const store = yield* Store
   yield* store.transaction(

@@ -1,6 +1,6 @@
 /**
- * Rows of the outbox as stored. Numbers and texts are SQLite's; documents are JSON, read through the Schemas of the
- * protocol. An invalid row throws DecodeFailure, and the outbox counts as damaged.
+ * Decodes rows of the outbox. Documents are JSON, decoded by the protocol's Schemas. An invalid row throws a
+ * DecodeFailure, and the outbox counts as damaged.
  */
 import type { JsonObject } from "../../../core/kernel/fields/field.ts"
 import type { UnlessChanged, WireCommand, WireError } from "../../protocol/wire.ts"
@@ -17,12 +17,12 @@ import {
 import { Schema } from "effect"
 import { jsonObject, wholeNumber } from "../../../core/kernel/tables/field-schema.ts"
 
-// A command in the outbox: its state, and what is stored about it beside what is sent.
+// A command in the outbox: its state, and the data stored with it in addition to what is sent.
 
 /**
- * Pending, then accepted, rejected (a conflict) or held (undecided, because a command it depends on was refused). The
- * user drops a conflict or has it recorded again by one of the other resolutions; held commands are then recorded
- * again, too (released). The user withdraws a command before it is sent (withdrawn).
+ * How a command was resolved. Pending commands become accepted, rejected (a conflict) or held (undecided, as a command
+ * it depends on was refused). Conflicts are dropped or recorded again by a resolution, which releases held commands
+ * too. Unsent commands can be withdrawn.
  */
 export type ResolutionRecorded = "retried" | "amended" | "substituted" | "split" | "released"
 export type CommandState = "pending" | "accepted" | "rejected" | "held" | "dropped" | "withdrawn" | ResolutionRecorded
@@ -44,37 +44,35 @@ export interface OutboxCommand extends WireCommand {
   readonly state: CommandState
   readonly error: WireError | null
   readonly needs: ReadonlyArray<string>
-  /** The position of the last confirmed event in the replica when it was recorded. */
+  /** Position of the replica's last confirmed event when it was recorded. */
   readonly base: number | null
-  /** The conflict it was recorded to resolve. */
+  /** Id of the conflict it was recorded to resolve. */
   readonly replaces: string | null
-  /** The refused command it waits for, while it is held. */
+  /** Id of the refused command it waits for, while held. */
   readonly cause: string | null
-  /** The run of the command line that recorded it; null for one of an earlier release. */
+  /** Program run that recorded it; null for commands of earlier releases. */
   readonly run: string | null
-  /** The commands it takes back. */
+  /** Ids of the commands it undoes. */
   readonly undoes: ReadonlyArray<string>
-  /** The run of the command line that withdrew it, where one did. */
+  /** Program run that withdrew it; null if not withdrawn. */
   readonly withdrawn_by: string | null
-  /** Undone when nothing was left to undo. */
+  /** Whether an undo found nothing left to undo. */
   readonly nothing_left: boolean
-  /** Its outcome and others' concurrent changes, computed when its verdict was pulled. */
+  /** Its outcome and concurrent changes by others, computed when its verdict was pulled. */
   readonly account: JsonObject | null
 }
-/** The parts of an event that say what happened. */
+/** Stream, type and data of an event. */
 export interface EventSummary {
   readonly stream: string
   readonly type: string
   readonly data: JsonObject
 }
-/**
- * The events a command made here when it was recorded, and the rows its path names as they were then, by `table/id`.
- */
+/** Events of a command here when it was recorded, and the rows of its path as of then, by `table/id`. */
 export interface RecordedEffects {
   readonly events: ReadonlyArray<EventSummary>
   readonly rows: { readonly [row: string]: JsonObject }
 }
-/** Undo data of a command: the rows it changed as they were before, by `table/key`, and those it created. */
+/** Undo data of a command: the changed rows before it, by `table/key`, and the created ones. */
 export interface DoneEffects extends RecordedEffects {
   readonly made: ReadonlyArray<string>
 }
@@ -82,9 +80,9 @@ export interface DoneEffects extends RecordedEffects {
 export interface CommandContext {
   readonly base?: number
   readonly recorded?: RecordedEffects
-  /** Rows it names, as `table/id`: where an earlier pending command made one, it depends on that command. */
+  /** Referenced rows, as `table/id`: the command depends on earlier pending commands that create them. */
   readonly named?: ReadonlyArray<string>
-  /** When rows it names were made, by `table/id`. */
+  /** Creation times of referenced rows, by `table/id`. */
   readonly rows_seen?: { readonly [row: string]: string }
   readonly run?: string
   readonly done?: DoneEffects
@@ -92,7 +90,7 @@ export interface CommandContext {
   readonly unless_changed?: UnlessChanged
   /** Earlier commands it depends on, besides those that created the rows it names. */
   readonly needs?: ReadonlyArray<string>
-  /** The conflict it resolves, and how: stored in the same transaction. */
+  /** Conflict it resolves, and how; stored in the same transaction. */
   readonly replaces?: { readonly id: string; readonly how: ResolutionRecorded }
 }
 
@@ -100,7 +98,7 @@ const jsonTextOrNull = <T>(schema: Schema.Codec<T>) => Schema.NullOr(jsonText(sc
 const integerOrNull = Schema.NullOr(wholeNumber)
 const textOrNull = Schema.NullOr(Schema.String)
 
-/** Columns read of a command; `decodeCommandRow` decodes them. */
+/** Columns read for a command; `decodeCommandRow` decodes them. */
 export const columns =
   "n, id, name, payload, ids, issued_at, state, error, needs, base, replaces, cause, account, rows_seen, run, undoes, " +
   "unless_changed, withdrawn_by, nothing_left, checksum"
@@ -127,13 +125,13 @@ const commandRow = () =>
     nothing_left: wholeNumber
   })
 const decodeRow = decoderOf("a command", commandRow)
-/** Columns needed of a command in a damaged file: its sent content and its state. */
+/** Columns needed from a command in a damaged file: its sent content and its state. */
 export const decodeSalvagedRow = optionalDecoderOf("a command", () => {
   const { n, id, name, payload, ids, issued_at, state } = commandRow().fields
   return Schema.Struct({ n, id, name, issued_at, state, payload, ids })
 })
 export const decodeErrorText = optionalDecoderOf("the error of a command", () => jsonText(wireError))
-/** A command of a row with `columns`. */
+/** Decodes a row with `columns`. */
 export const decodeCommandRow = (row: { readonly [column: string]: unknown }): OutboxCommand => {
   const { nothing_left, rows_seen, unless_changed, ...command } = decodeRow(row)
   return {
@@ -144,7 +142,7 @@ export const decodeCommandRow = (row: { readonly [column: string]: unknown }): O
   }
 }
 
-/** Effects of a command when it was recorded (column `outcome`): its events, and the rows of its path by `table/id`. */
+/** Decodes a command's effects when it was recorded (column `outcome`). */
 export const decodeRecordedEffects: (text: unknown) => RecordedEffects = decoderOf(
   "the recorded effects of a command",
   () =>
@@ -155,7 +153,7 @@ export const decodeRecordedEffects: (text: unknown) => RecordedEffects = decoder
       })
     )
 )
-/** Undo data of a command (column `done`). */
+/** Decodes a command's undo data (column `done`). */
 export const decodeDoneEffects: (text: unknown) => DoneEffects = decoderOf("what a command changed", () =>
   jsonText(
     Schema.Struct({
@@ -165,19 +163,19 @@ export const decodeDoneEffects: (text: unknown) => DoneEffects = decoderOf("what
     })
   )
 )
-/** Outcome of a command (column `account`). */
+/** Decodes a command's outcome (column `account`). */
 export const decodeOutcome = decoderOf("the outcome of a command", () => jsonText(jsonObject))
 export const decodeRowsSeen = decoderOf("the rows a command names", () => jsonText(rowsSeen))
 
-/** A block of ids, its first and last, and the next one to give; `last + 1` once all are given. */
+/** Decodes a block of ids: first, last, and the next to use, `last + 1` once all are used. */
 export const decodeLeaseRow = decoderOf("a lease of ids", () =>
   Schema.Struct({ entity: Schema.String, first: wholeNumber, last: wholeNumber, next: wholeNumber })
 )
-/** The number of the next block request of a table. */
+/** Decodes the number of a table's next block request. */
 export const decodeLeaseRequestRow = decoderOf("a request for ids", () =>
   Schema.Struct({ entity: Schema.String, request_no: wholeNumber })
 )
-/** The value of a key of `meta`. */
+/** Decodes a value of `meta`. */
 export const decodeMetaRow = decoderOf("a value of the outbox", () => Schema.Struct({ value: Schema.String }))
-/** Numbers given up before a reopening (`withdrawn` of `meta`), to be sent emptied. */
+/** Decodes numbers withdrawn before a reopening (`withdrawn` of `meta`), to be sent without content. */
 export const decodeWithdrawn = decoderOf("the numbers given up", () => jsonText(Schema.Array(wholeNumber)))

@@ -1,7 +1,4 @@
-/**
- * The outbox's tables, and how its parts read and write them: statements are prepared once, and a transaction is stored
- * as a whole or not at all.
- */
+/** The outbox's tables and access to them, with statements prepared once and transactions. */
 import { firstOf } from "../../../core/values/text.ts"
 import { createHash } from "node:crypto"
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from "node:sqlite"
@@ -10,9 +7,9 @@ import { DeviceFailure, isDamage, outboxDamaged } from "./device-failure.ts"
 import type { CommandState, OutboxCommand } from "./rows.ts"
 import { columns, decodeCommandRow, decodeLeaseRequestRow, decodeLeaseRow } from "./rows.ts"
 
-// A command's checksum: a row that is not what was acknowledged is reported as damaged.
+// Checksums of commands, by which damaged rows are detected.
 
-/** The columns a checksum covers, as the outbox holds them. */
+/** Columns covered by a checksum, as stored. */
 interface ChecksummedParts {
   readonly n: unknown
   readonly id: unknown
@@ -26,7 +23,7 @@ export const checksumOf = ({ n, id, name, payload, ids, issued_at }: Checksummed
   createHash("sha256")
     .update(JSON.stringify([Number(n), id, name, payload, ids, issued_at]))
     .digest("hex")
-/** Rows without a checksum, of releases before it was added, count as intact. */
+/** Whether a row matches its checksum. Rows without one, of earlier releases, count as intact. */
 export const isIntact = (row: ChecksummedParts & { readonly checksum: unknown }): boolean =>
   row.checksum === null || row.checksum === undefined || row.checksum === checksumOf(row)
 
@@ -43,7 +40,7 @@ create table if not exists leases (entity text not null, first integer not null,
 create table if not exists lost_ids (entity text not null, first integer not null, last integer not null, up_to_n integer not null);
 create table if not exists lease_requests (entity text primary key, request_no integer not null);
 `
-/** Columns of later releases, with their values for earlier commands. */
+/** Columns added by later releases, with their values for earlier commands. */
 const added_columns = [
   "needs text not null default '[]'",
   "base integer",
@@ -62,14 +59,14 @@ const added_columns = [
   "withdrawn_by text",
   "nothing_left integer not null default 0"
 ]
-/** The states of commands the server may still have to decide: no other copy of them exists. */
+/** States of commands that the server may still have to decide, so that no other copy of them exists. */
 const unsettled: ReadonlySet<unknown> = new Set(["pending", "rejected", "held"] satisfies ReadonlyArray<CommandState>)
-/** A row, or the file, differs from what was written. */
+/** A row or the file differs from what was written. */
 class Altered extends Error {
   override readonly name = "Altered"
 }
 type Row = Record<string, SQLOutputValue>
-/** The command of a row with `columns`. Unsettled ones must match their checksum. */
+/** Decodes a row with `columns`. Unsettled commands must match their checksum. */
 const commandOf = (row: Row): OutboxCommand => {
   const name = `command ${String(row["n"])}`
   if (unsettled.has(row["state"]) && !isIntact(checksummed(row))) throw new Altered(`${name} is not as it was written`)
@@ -89,33 +86,33 @@ const checksummed = ({ n, id, name, payload, ids, issued_at, checksum }: Row) =>
   checksum
 })
 
-/** Ends what was begun. */
+/** A transaction in progress, with the functions that end it. */
 interface OpenTransaction {
   readonly commit: () => void
   readonly rollback: () => void
 }
 export interface OutboxTables {
-  /** The number `n` of the one row that a query answers with. */
+  /** The number `n` in the single row of a query's result. */
   readonly numberOf: (sql: string, ...values: ReadonlyArray<string | number>) => number
   readonly all: (sql: string, ...values: ReadonlyArray<string | number>) => ReadonlyArray<Row>
-  /** A command of a row with `columns`. */
+  /** Decodes a row with `columns`. */
   readonly kept: (row: Row) => OutboxCommand
-  /** Decodes rows or values (see `rows.ts`): an invalid one means that the outbox is damaged. */
+  /** Runs a decoder (see `rows.ts`) and reports invalid data as damage of the outbox. */
   readonly reading: <A>(read: () => A) => A
-  /** Stores the checksum of a command that was changed on purpose. */
+  /** Updates the checksum of a command after an intended change. */
   readonly sign: (n: number) => void
   readonly prepared: (sql: string) => {
     readonly run: (...values: ReadonlyArray<SQLInputValue>) => ReturnType<StatementSync["run"]>
   }
-  /** When it returns, what it wrote is on the disk; when it throws, nothing of it was stored. */
+  /** Runs a transaction: once it returns, its writes are on disk; if it throws, nothing is stored. */
   readonly transaction: <A>(body: () => A) => A
-  /** Begins a transaction that others join until it ends: all of them are stored, or none. */
+  /** Begins a transaction that `transaction` calls join until it ends. */
   readonly begin: () => OpenTransaction
-  /** The highest number ever given here; 0 before the first. */
+  /** Highest number ever assigned; 0 before the first. */
   readonly lastN: () => number
 }
 
-/** Pages up to which an outbox is checked whenever it is opened; a larger one is checked by the doctor alone. */
+/** Maximum number of pages for a check on each opening; larger outboxes are checked by `doctor` only. */
 const checked_pages_max = 2_048
 const checked_commands_max = 500
 
@@ -150,7 +147,10 @@ const checkOnOpening = (db: DatabaseSync): void => {
   for (const row of db.prepare("select * from leases").all()) decodeLeaseRow(row)
   for (const row of db.prepare("select * from lease_requests").all()) decodeLeaseRequestRow(row)
 }
-/** Which commands take a command back, by what they take back; kept by the file itself, whichever release writes. */
+/**
+ * Creates an index of commands by the commands they undo, maintained by triggers, so that writes of any release update
+ * it.
+ */
 const openUndoings = (db: DatabaseSync): void => {
   if (db.prepare("select 1 from sqlite_master where name = 'undoings_kept'").get() !== undefined) return
   db.exec(`

@@ -1,4 +1,4 @@
-/** Commands that are not sent, or were refused, read from the outbox alone, whatever else is wrong with the device. */
+/** Reads unsent and refused commands from the outbox alone, whatever else is wrong with the device. */
 import { existsSync, readFileSync } from "node:fs"
 import { DatabaseSync } from "node:sqlite"
 import { isIntact } from "./tables.ts"
@@ -7,9 +7,8 @@ import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/f
 import { isDamage, openOutboxOf, outboxPath, readProfile, replicaPath } from "./folder.ts"
 import { highestKnown, missingBetween, type MissingCommands, provisional_base } from "./replica-tables.ts"
 
-// Rows read out of a SQLite file page by page, without its trees (https://www.sqlite.org/fileformat2.html): where a
-// page that leads to others is damaged, those others can still be read. Committed pages of the write-ahead log take the
-// place of the file's.
+// Reads rows from an SQLite file page by page, without its trees (https://www.sqlite.org/fileformat2.html), so that a
+// damaged inner page does not hide others. Committed pages of the write-ahead log replace those of the file.
 
 type Cell = number | bigint | string | Uint8Array | null
 interface RawRow {
@@ -24,7 +23,7 @@ const file_header = 100,
   frame_header = 24
 const columns_max = 64
 
-/** Every row of every table that a leaf page still holds. */
+/** All rows in intact leaf pages, of all tables. */
 export const rowsInPages = (file: Uint8Array, wal: Uint8Array | undefined): ReadonlyArray<RawRow> => {
   const db = view(file)
   const told = file.length >= file_header ? db.getUint16(16) : 0
@@ -46,7 +45,7 @@ export const rowsInPages = (file: Uint8Array, wal: Uint8Array | undefined): Read
 }
 const view = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
-/** The newest committed version of each page; frames of an earlier use of the log have other salts. */
+/** The newest committed version of each page. Frames of an earlier use of the log have other salts. */
 const committedPages = (wal: Uint8Array, size: number): Map<number, Uint8Array> => {
   const pages = new Map<number, Uint8Array>()
   if (wal.length < wal_header) return pages
@@ -74,7 +73,7 @@ const rowsOf = (page: Uint8Array, start: number, pages: Pages): ReadonlyArray<Ra
   const cells = Math.min(bytes.getUint16(start + 3), Math.floor((page.length - start - 8) / 2))
   const rows: Array<RawRow> = []
   for (let at = 0; at < cells; at++) {
-    // One bad cell takes no other along.
+    // A damaged cell does not prevent reading the others.
     try {
       rows.push(rowAt(page, bytes.getUint16(start + 8 + at * 2), pages))
     } catch (error) {
@@ -84,7 +83,7 @@ const rowsOf = (page: Uint8Array, start: number, pages: Pages): ReadonlyArray<Ra
   return rows
 }
 
-/** 1 to 9 bytes, seven bits each, all eight of the ninth. */
+/** Decodes a varint: 1 to 9 bytes with seven bits each, the ninth with eight. */
 const varint = (bytes: Uint8Array, at: number): readonly [value: number, next: number] => {
   let value = 0n
   for (let step = 0; step < 9; step++) {
@@ -158,27 +157,27 @@ const wholeIn = (bytes: Uint8Array): number =>
     )
   )
 
-// Readable content of a damaged outbox: row by row through SQLite, and page by page where that fails. One bad row does
-// not prevent reading others.
+// Reads a damaged outbox: row by row through SQLite, and page by page if that fails. One bad row does not prevent
+// reading others.
 
 type SalvagedCommand = Pick<
   OutboxCommand,
   "n" | "id" | "name" | "issued_at" | "state" | "payload" | "ids" | "error"
 > & {
-  /** It could be read, but its checksum does not hold. */
+  /** Set if the command was readable but does not match its checksum. */
   readonly altered?: true
 }
 interface Salvage {
   readonly commands: ReadonlyMap<number, SalvagedCommand>
-  /** The highest number there is a trace of. */
+  /** Highest command number found in any form. */
   readonly last: number
 }
 
-/** Columns as the first release made them, and the last that was added. */
+/** Columns of the first release, and the last one added. */
 const first_columns = ["n", "id", "name", "payload", "ids", "issued_at", "state", "error"] as const
 const checksum_at = 17
 
-/** Undefined where nothing of any command is to be found. */
+/** Salvages commands; undefined if no trace of any is found. */
 const salvage = (path: string): Salvage | undefined => {
   const commands = new Map<number, SalvagedCommand>()
   const last = byTrees(path, commands)
@@ -214,7 +213,7 @@ const byTrees = (path: string, commands: Map<number, SalvagedCommand>): number |
     db.close()
   }
 }
-/** From the table, or from an index that is still whole. */
+/** Highest number in the table, or in an intact index. */
 const highestIn = (db: DatabaseSync): number | undefined => {
   for (const sql of [
     "select max(n) as n from commands",
@@ -242,7 +241,7 @@ const byPages = (path: string): ReadonlyArray<SalvagedCommand> => {
   })
 }
 
-/** A command, if that is what the row holds. An error that cannot be read is left out. */
+/** Decodes a command; undefined if the row is none. An unreadable error is left out. */
 const savedFrom = (row: { readonly [column: string]: unknown }): SalvagedCommand | undefined => {
   const command = decodeSalvagedRow(row)
   if (command === undefined) return undefined
@@ -254,12 +253,12 @@ const savedFrom = (row: { readonly [column: string]: unknown }): SalvagedCommand
 
 export interface UnsentReport {
   readonly commands: ReadonlyArray<SalvagedCommand>
-  /** How many commands of a damaged outbox could not be read, and which. */
+  /** Number of commands of a damaged outbox that could not be read, and their number ranges. */
   readonly unreadable: number
   readonly unreadable_numbers: ReadonlyArray<MissingCommands>
-  /** Acknowledged here, and not in the outbox any more. */
+  /** Acknowledged commands missing from the outbox; null if none. */
   readonly lost: MissingCommands | null
-  /** The effects of commands missing from the outbox, as far as the replica still has them. */
+  /** Effects of missing commands, as far as the replica still has them. */
   readonly traces: ReadonlyArray<CommandTrace>
   readonly profile: { readonly device: string; readonly replica_id: number; readonly server: string }
 }
@@ -288,7 +287,7 @@ export const readUnsent = (folder: string): UnsentReport => {
   }
 }
 
-/** The outbox's commands; of a damaged one those that can still be read. */
+/** Commands of the outbox; of a damaged one, those that are readable. */
 const commandsIn = (
   folder: string
 ): { readonly commands: ReadonlyMap<number, SalvagedCommand>; readonly last: number } => {
@@ -314,12 +313,12 @@ const commandsIn = (
   } catch (error) {
     if (!isDamage(error) && !(error instanceof Error && "kind" in error && error.kind === "outbox damaged")) throw error
     const saved = salvage(outboxPath(folder))
-    // Without a trace of any command, report the damage itself.
+    // Without a trace of any command, the damage itself is reported.
     if (saved === undefined) throw error
     return saved
   }
 }
-/** Numbers begin with one and have no gaps. */
+/** Missing number ranges. Numbers begin with 1 and have no gaps. */
 const gapsIn = (commands: ReadonlyMap<number, unknown>, last: number): ReadonlyArray<MissingCommands> => {
   const gaps: Array<MissingCommands> = []
   let before = 0
@@ -330,7 +329,7 @@ const gapsIn = (commands: ReadonlyMap<number, unknown>, last: number): ReadonlyA
   return gaps
 }
 
-/** Reads from the replica; `otherwise` where it cannot be read. */
+/** Reads from the replica; returns `otherwise` if it is unreadable. */
 const inReplica = <A>(folder: string, otherwise: A, read: (db: DatabaseSync) => A): A => {
   if (!existsSync(replicaPath(folder))) return otherwise
   let db: DatabaseSync | undefined

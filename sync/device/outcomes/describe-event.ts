@@ -1,4 +1,4 @@
-/** Changes of events, in the terms of stored outcomes. */
+/** Describes changes by events in the form of stored outcomes. */
 import { Effect } from "effect"
 import type { Catalogue } from "../../../core/kernel/endpoints/endpoint.ts"
 import { type StoredEvent } from "../../../core/kernel/events/event-type.ts"
@@ -23,14 +23,14 @@ export interface DescriptionContext {
   readonly catalogue: Catalogue
   readonly base_currency: string
   readonly replica_id: number
-  /** The company's, for rows of no store. */
+  /** The company's time zone, for rows without a store. */
   readonly timezone: string | null
 }
 
 export const isByOtherDevice = ({ replica_id }: DescriptionContext, event: StoredEvent): boolean =>
   event.replica_id !== replica_id
 
-/** A column's value as in answers; `around` is the row, or the known part of it. */
+/** A column's value as in answers. `around`: the row, or its known columns. */
 export const describeValue = (
   { base_currency }: DescriptionContext,
   table: Table,
@@ -42,9 +42,7 @@ export const describeValue = (
   return field === undefined || value === undefined ? null : fieldOut(field, value, around, base_currency)
 }
 
-/**
- * The row by what it is called now or, once it is deleted, was called in the first of `earlier` versions that is known.
- */
+/** Label of a row: its current name or, if it was deleted, the name in the first known of the `earlier` versions. */
 export const rowLabel = Effect.fnUntraced(function* (
   { catalogue }: DescriptionContext,
   { table, key }: Pick<RowTouch, "table" | "key">,
@@ -78,26 +76,24 @@ export const actorOf = Effect.fnUntraced(function* ({ actor_id }: StoredEvent) {
 export const isSameValue = (one: unknown, other: unknown): boolean =>
   sameJson((one ?? null) as Json, (other ?? null) as Json)
 
-// Outcomes of commands as people read them: rows, people and times in words.
+// Outcomes of commands for display, with rows, people and times in words.
 
 /**
- * Change by somebody else between a command's recording and its refusal. Values are as in answers, here and below;
- * codes as their labels.
+ * A change by somebody else between a command's recording and its refusal. Values are as in answers, codes as their
+ * labels.
  */
 export interface Change {
   readonly who: string | null
   readonly when: string
-  /** The row in words: `product Moving head`. */
+  /** Name of the row: `product Moving head`. */
   readonly what: string
   readonly event: string
-  /**
-   * Null: the event as a whole is what matters. `held_by`: `to` says for whom the row was taken, and from when to when.
-   */
+  /** Changed field; null if the event as a whole matters. For `held_by`, `to` describes holder and period. */
   readonly field: string | null
   readonly from: Json
   readonly to: Json
 }
-/** A field that somebody else set as well: the later writer's value stands, the other is kept here. */
+/** A field that somebody else also set: the later value won, and the overwritten one is stored here. */
 export interface OverwrittenField {
   readonly what: string
   readonly field: string
@@ -107,7 +103,7 @@ export interface OverwrittenField {
   readonly who: string | null
   readonly when: string
 }
-/** Where the confirmed outcome is not what was shown here. */
+/** A difference between the confirmed outcome and the one shown here. */
 export interface Difference {
   readonly what: string
   readonly field: string | null
@@ -116,7 +112,7 @@ export interface Difference {
 }
 
 const rowText = (catalogue: Catalogue, row: RowLabel): string => rowWords(catalogue.table(row.table), row)
-/** A code by its label: `Dispatched` for the 2 of a unit's status. */
+/** Label of a code: `Dispatched` for the unit status 2; other values unchanged. */
 const labelled = (catalogue: Catalogue, { table }: RowLabel, field: string | null, value: Json): Json => {
   const type = field === null ? undefined : catalogue.table(table).columns[field]?.type
   if (type === undefined || (type.kind !== "code" && type.kind !== "choice")) return value

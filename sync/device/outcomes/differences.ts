@@ -24,7 +24,7 @@ import {
 } from "./describe-event.ts"
 import type { OverwrittenValue, ValueDifference } from "../outbox/outcome.ts"
 
-/** One row after several events: the columns they set, as the last of them leaves each. */
+/** Columns of a row after several events; the last event to set a column counts. */
 interface RowResult {
   readonly touch: RowTouch
   readonly columns: { [column: string]: unknown }
@@ -38,7 +38,7 @@ const resultsOf = (
   const rows = new Map<string, RowResult>()
   for (const event of events) {
     for (const touch of touchesOf(context, event, event.recorded_at)) {
-      // A row's occupancy follows from other rows, whose differences are reported.
+      // A row's occupancy is derived from other rows, whose differences are reported.
       if (touch.table.occupancy !== undefined) continue
       const result: RowResult = rows.get(rowKey(touch)) ?? { touch, columns: {}, op: touch.op }
       if (touch.op === "delete") result.op = "delete"
@@ -53,8 +53,8 @@ const resultsOf = (
 }
 
 /**
- * Fields a command set although somebody else had set them to something else after its recording: the server decided it
- * later, so its value stands. `own`: the command's confirmed events.
+ * Fields that the command overwrote although somebody else had set them after its recording: the server decided it
+ * later. `own`: the command's confirmed events.
  */
 export const overwrittenFields = Effect.fnUntraced(function* (
   context: DescriptionContext,
@@ -85,7 +85,7 @@ export const overwrittenFields = Effect.fnUntraced(function* (
         else if (!isSameValue(theirs, was)) {
           const around = { ...seen, ...touch.columns, ...result.columns }
           const described = (value: unknown): Json =>
-            // Custom fields are kept as answers give them.
+            // Custom fields are stored as in answers.
             field.includes(".") ? ((value ?? null) as Json) : describeValue(context, touch.table, field, value, around)
           overwritten.set(place, {
             row: yield* rowLabel(context, touch),
@@ -106,7 +106,7 @@ interface FieldSet {
   readonly field: string
   readonly valueIn: (row: AnyRow) => unknown
 }
-/** The fields of the body among these columns; of custom fields each for itself: `custom_fields.colour`. */
+/** Fields of the body among these columns; custom fields one by one: `custom_fields.colour`. */
 const fieldsSet = (columns: AnyRow, body: JsonObject): ReadonlyArray<FieldSet> =>
   Object.keys(columns)
     .filter((column) => column in body)
@@ -120,9 +120,7 @@ const fieldsSet = (columns: AnyRow, body: JsonObject): ReadonlyArray<FieldSet> =
     })
 
 const differences_max = 50
-/**
- * Fields that came out otherwise than they were shown here when the command was recorded. `own`: its confirmed events.
- */
+/** Fields with another value than shown here when the command was recorded. `own`: its confirmed events. */
 export const findDifferences = Effect.fnUntraced(function* (
   context: DescriptionContext,
   command: OutboxCommand,
@@ -137,7 +135,8 @@ export const findDifferences = Effect.fnUntraced(function* (
       })
 })
 /**
- * The same where the command's confirmed events are not here: it was decided before the rows a device was filled with.
+ * Like `findDifferences`, for a command whose confirmed events are not here, as it was decided before the rows of a
+ * fill.
  */
 export const findDifferencesInRows = Effect.fnUntraced(function* (
   context: DescriptionContext,
@@ -170,7 +169,7 @@ const comparison = Effect.fnUntraced(function* (
     else {
       const now: AnyRow | undefined = yield* Store.get(touch.table, touch.key)
       const rows = { mine: mine?.columns, theirs: confirmed === undefined ? undefined : theirs?.columns, now }
-      // Where nothing was confirmed here and the row is not here either, there is nothing to compare with.
+      // If the command has no confirmed events here and the row does not exist, there is nothing to compare.
       if (confirmed === undefined && now === undefined) continue
       const of = { ...rows, seen: recorded.rows[key] }
       const clocks: Clocks = {
@@ -183,19 +182,19 @@ const comparison = Effect.fnUntraced(function* (
   }
   return found.slice(0, differences_max)
 })
-/** Whether the row was created, or deleted, on one side and not on the other. */
+/** Whether the row was created or deleted on one side only. */
 const isMadeOrDeletedOnce = (mine: RowResult | undefined, theirs: RowResult | undefined): boolean =>
   (["insert", "delete"] as const).some((op) => (mine?.op === op) !== (theirs?.op === op))
 
-/** When a command was recorded here and when the server decided it, and where its rows are. */
+/** Times of a command's recording here and its decision at the server, and the time zone of its rows. */
 interface Clocks {
   readonly here: string
   readonly there: string
   readonly zone: string
 }
 /**
- * Whether a column differs only because the server decided later: it is "now" both there and here, or the same number
- * of days later. If its day matters, only on the same day.
+ * Whether a column differs only because the server decided later: it was "now" here or, in a column of days, has moved
+ * by just that time within the same day.
  */
 const isClockAlone = (table: Table, column: string, shown: unknown, final: unknown, clocks: Clocks): boolean => {
   if (!table.days.includes(column)) return shown === clocks.here
@@ -207,7 +206,8 @@ const isClockAlone = (table: Table, column: string, shown: unknown, final: unkno
 }
 
 /**
- * A document with the command's own times replaced, such as "out of service since now", to compare it apart from them.
+ * A document with the command's own timestamps (such as "out of service since now") replaced, so that the rest can be
+ * compared.
  */
 const withNow = (value: unknown, own: ReadonlyArray<string>): unknown => {
   const inside = (one: unknown): unknown => (typeof one === "string" && own.includes(one) ? "now" : withNow(one, own))
@@ -219,20 +219,20 @@ const withNow = (value: unknown, own: ReadonlyArray<string>): unknown => {
 }
 
 /**
- * Entries of a list that the command itself changed: differences in other entries are reported with the earlier
- * commands.
+ * Entries of a list that the command itself changed; differences in others are reported with the commands that changed
+ * those.
  */
 const own = (value: unknown, before: unknown, shown: unknown): unknown => {
   if (!Array.isArray(value) || !Array.isArray(before) || !Array.isArray(shown)) return value
   return value.length === shown.length ? value.filter((_one, at) => !isSameValue(shown[at], before[at])) : value
 }
 
-/** Document numbers, assigned by the server only: the first assignment is no difference. */
+/** Document numbers, which only the server assigns: their first assignment is no difference. */
 const server_numbers: ReadonlySet<string> = new Set(["number", "document_number"])
 
 /**
- * Columns of one row: `mine` as the command set them here, `theirs` as its confirmed events did (undefined where those
- * are not here), `seen` the row when the command was recorded, `now` the row today.
+ * Differing columns of a row. `mine`: as the command set them here; `theirs`: as its confirmed events did, if those are
+ * here; `seen`: the row when it was recorded; `now`: the current row.
  */
 const columnDifferences = (
   context: DescriptionContext,

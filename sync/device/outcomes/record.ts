@@ -1,8 +1,7 @@
 /**
- * Works out what became of this device's commands when their verdicts are pulled, while tables and journal hold only
- * what is confirmed: for a refused command what others changed since it was recorded; for an accepted one whose values
- * it overwrote, and where its outcome differs from what was shown here. The replica's table `accounts` keeps the
- * outcomes until they are moved to the outbox.
+ * Records outcomes of this device's commands when verdicts are pulled, while tables and journal contain only confirmed
+ * data: changes by others that relate to a refusal; values that an accepted command overwrote, and differences from
+ * what was shown. Stored in `accounts` until moved to the outbox.
  */
 import { Effect } from "effect"
 import { type Catalogue, CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
@@ -32,19 +31,21 @@ import { decodeOutcome, provisional_base } from "../outbox/replica-tables.ts"
 import type { Outbox } from "../outbox/outbox.ts"
 import { findDifferences, findDifferencesInRows, overwrittenFields } from "./differences.ts"
 
-// Which changes of others, between a command's recording on this device and its refusal, have to do with the refusal.
+// Finds changes by others, between a command's recording on this device and its refusal, that relate to the refusal.
 
-/** How many events are read, and how many changes are kept: the latest of each. */
+/** Maximum number of events read, and of changes kept: the latest. */
 const events_max = 10_000
 const changes_max = 20
 
-/** `is_relevant`: it has to do with the refusal, and not just with the same row. */
+/** A change of a row. `is_relevant`: it relates to the refusal, and not just to the same row. */
 interface FoundChange {
   readonly is_relevant: boolean
   readonly change: ConcurrentChange
 }
 
-/** Changes before the position `until`. Those related to the refusal; if there are none, all of the same rows. */
+/**
+ * Changes before position `until`: those related to the refusal, or, if there are none, all changes of the same rows.
+ */
 const concurrentChanges = Effect.fnUntraced(function* (
   context: DescriptionContext,
   command: OutboxCommand,
@@ -63,7 +64,7 @@ const concurrentChanges = Effect.fnUntraced(function* (
     .reverse()
   const scope = yield* scopeOf(context, command, recorded, error)
   const found: Array<FoundChange> = []
-  // The value each column had before the next event that changes it.
+  // Value of each column before the next event that changes it.
   const values = new Map<string, unknown>()
   for (const event of events) {
     for (const touch of touchesOf(context, event, event.recorded_at)) {
@@ -75,8 +76,7 @@ const concurrentChanges = Effect.fnUntraced(function* (
 })
 
 /**
- * The changes that one event makes to one row, as far as they concern the command. `seen`: the row when it was
- * recorded.
+ * Changes of one row by one event, as far as they concern the command. `seen`: the row when the command was recorded.
  */
 const changesOf = Effect.fnUntraced(function* (
   context: DescriptionContext,
@@ -120,20 +120,20 @@ const changesOf = Effect.fnUntraced(function* (
   return found
 })
 
-/** Events with a before-snapshot (`was`) contain the earlier values. */
+/** Value of a column before an event, from its before-snapshot (`was`); undefined if it has none. */
 const valueBefore = (event: StoredEvent, column: string): Json | undefined => {
   const was = event.data["was"]
   return isJsonObject(was) ? was[column] : undefined
 }
 
-/** Subject of a refused command. */
+/** Rows and columns that a refused command is about. */
 interface Scope {
   readonly streams: ReadonlySet<string>
-  /** Rows it names (`products/7`): those of its path, and those of its body it was refused for. */
+  /** Rows it references (`products/7`): those in its path, and those in its body that it was refused for. */
   readonly rows: ReadonlySet<string>
-  /** Whether it sets this column, or was refused for it. */
+  /** Whether the command sets this column or was refused for it. */
   readonly isAbout: (table: Table, column: string) => boolean
-  /** Whether a row that is not the command's got the very value in this column that the command was refused for. */
+  /** Whether another row got the same value in this column that the command was refused for. */
   readonly isSameWish: (touch: RowTouch, column: string) => boolean
   /** Whether this row holds what the command was refused. */
   readonly isTakenBy: (occupancy: Occupancy, row: AnyRow) => boolean
@@ -178,8 +178,8 @@ const scopeOf = Effect.fnUntraced(function* (
 })
 
 /**
- * Judges rows of tables with an occupancy: is it the very thing a command named, or of a kind it could not have enough
- * of?
+ * Returns a predicate for rows of tables with an occupancy: whether they hold the unit a command referenced, or some of
+ * a kind it could not get enough of.
  */
 const takenFrom = Effect.fnUntraced(function* (
   tables: ReadonlyArray<Table>,
@@ -218,7 +218,7 @@ const tableOf = ({ columns }: Table, column: string): string | undefined => {
   return type?.kind === "ref" ? type.table : undefined
 }
 
-/** The holding of a row in a table with an occupancy: what, for whom and until when; undefined if nothing is held. */
+/** Holding of a row in a table with an occupancy: quantity, holder and period; undefined if nothing is held. */
 const holdingOf = Effect.fnUntraced(function* (
   context: DescriptionContext,
   table: Table,
@@ -253,7 +253,7 @@ interface Parts {
   readonly outbox: Outbox
   readonly replica_id: number
 }
-/** Outcomes of the commands that these confirmed events decide. */
+/** Records outcomes of the commands that these confirmed events decide. */
 export const recordOutcomes = Effect.fnUntraced(function* (parts: Parts, events: ReadonlyArray<StoredEvent>) {
   const { outbox, replica_id } = parts
   const verdicts = events.filter(
@@ -300,15 +300,13 @@ const contextOf = Effect.fnUntraced(function* ({ catalogue, replica_id }: Parts)
 })
 const confirmedEventsOf = (store: StoreShape, replica_id: number, command_id: string) =>
   Effect.map(
-    // Another device may have used the id as well.
+    // Another device may have used the same command id.
     store.find(journal, { command_id, replica_id }, { order: ["position"] }),
     (events): ReadonlyArray<StoredEvent> =>
       events.filter((event) => event.position < provisional_base && event.type !== commandDecided.type)
   )
 
-/**
- * Outcomes of accepted commands whose verdict came with the rows of a fill: the events before those rows are not here.
- */
+/** Records outcomes of accepted commands whose verdicts came with a fill: the events before its rows are not here. */
 export const recordOutcomesOfRows = Effect.fnUntraced(function* (
   parts: Parts,
   settled: ReadonlyArray<{ readonly n: number; readonly status: string }>

@@ -1,7 +1,7 @@
 /**
- * Filling a replica from rows (see sync/protocol/snapshot.ts). Rows are staged in tables beside those in use, page by
- * page, each page in one transaction with the cursor it leads to; complete, the staged tables replace the others in one
- * step. Until then the device goes on with the tables it had.
+ * Fills a replica from rows (see sync/protocol/snapshot.ts). Rows are staged in separate tables, each page in one
+ * transaction with its cursor; once complete, the staged tables replace those in use, which serve the device until
+ * then.
  */
 import { itemAt } from "../../../core/values/text.ts"
 import { isWithheldIn, journal, scrubEarlierEvents } from "../../../core/kernel/events/journal.ts"
@@ -21,7 +21,7 @@ export const currentFill = (store: StoreShape) =>
   Effect.map(readMeta(store, "filling"), (text) => (text === undefined ? undefined : decodeFillState(text)))
 const keep = (store: StoreShape, filling: FillState) => writeMeta(store, "filling", JSON.stringify(filling))
 
-/** The tables rows are staged in: those of the catalogue under other names, without triggers, which the swap adds. */
+/** Staging tables by catalogue and number of the fill: copies under other names, without triggers. */
 const asides = new WeakMap<Catalogue, Map<number, ReadonlyMap<Table, Table>>>()
 const asideOf = (catalogue: Catalogue, generation: number): ReadonlyMap<Table, Table> => {
   let known = asides.get(catalogue)
@@ -42,7 +42,7 @@ const asideOf = (catalogue: Catalogue, generation: number): ReadonlyMap<Table, T
   return aside
 }
 
-/** Drops remains of an earlier fill. Runs in the caller's transaction. */
+/** Drops the tables of an earlier fill, in the caller's transaction. */
 export const dropFill = Effect.gen(function* () {
   const rows = yield* Store.run<{ name: string }>(
     "select name from sqlite_master where type = 'table' and name glob 'fill[0-9]*_*'"
@@ -51,7 +51,7 @@ export const dropFill = Effect.gen(function* () {
   yield* Store.run("delete from replica_meta where key = 'filling'")
 })
 
-/** Creates the staging tables and keeps where the fill begins, with the verdicts recorded before that. */
+/** Creates the staging tables and stores the fill's starting point, with the verdicts recorded before it. */
 export const beginFill = Effect.fnUntraced(function* (catalogue: Catalogue, plan: SnapshotPlan) {
   const store = yield* Store
   yield* store.transaction(
@@ -80,16 +80,15 @@ export const beginFill = Effect.fnUntraced(function* (catalogue: Catalogue, plan
 
 export interface StagedPage {
   readonly replica_id: number
-  /** Commands not yet settled. */
+  /** Unsettled commands. */
   readonly pending: ReadonlyArray<{ readonly n: number; readonly id: string }>
-  /** The cursor the page was requested with. */
+  /** Cursor the page was requested with. */
   readonly requested: Pick<FillState, "handle" | "offset" | "after">
   readonly page: SnapshotPage
 }
 /**
- * Stages one page: its events change the rows staged so far, then its rows are added. Inserts of rows that later pages
- * bring are left out: those pages bring them in their state of then. Runs in the caller's transaction; undefined where
- * another process began a new fill, or staged this page.
+ * Stages a page in the caller's transaction: applies its events to the rows staged so far, then adds its rows. Inserts
+ * of rows on later pages are skipped. Undefined if another process restarted the fill or staged this page.
  */
 export const stagePage = Effect.fnUntraced(function* (
   catalogue: Catalogue,
@@ -120,7 +119,7 @@ export const stagePage = Effect.fnUntraced(function* (
   const done = [...filling.done]
   for (const section of page.sections) {
     const table = catalogue.tables.find((one) => one.name === section.table)
-    // A server of a later release has tables this one does not know.
+    // A server of a later release may have tables that this one does not know.
     if (table !== undefined) {
       const columns = section.columns.map((name) => (table.columns[name] === undefined ? undefined : name))
       yield* store.apply(section.rows.map((values) => insert(aside.get(table)!, rowOf(columns, values))))
@@ -157,7 +156,7 @@ const rowOf = (
   for (let at = 0; at < columns.length; at++) if (columns[at] !== undefined) row[columns[at]!] = values[at]
   return row
 }
-/** Whether the pages so far reach the row of that key. */
+/** Whether the pages so far include the position of this key. */
 const isThere = ({ done, after }: FillState, table: Table, key: Key): boolean => {
   if (done.includes(table.name)) return true
   const place = splitCursor(after)
@@ -167,10 +166,10 @@ const isThere = ({ done, after }: FillState, table: Table, key: Key): boolean =>
     (typeof key === "number" ? key <= Number(place.key) : compareBytes(key, place.key) <= 0)
   )
 }
-/** The order of text in both engines. */
+/** Compares text keys as both databases sort them. */
 const compareBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b))
 
-/** Up to this many rows are copied. Renaming takes long even for none: SQLite reads the whole schema again. */
+/** Maximum number of rows to copy. Renaming is slow even for empty tables, as SQLite reads the whole schema again. */
 const copied_rows_max = 2_000
 
 const isAtMost = (store: StoreShape, table: Table, rows_max: number) =>
@@ -180,14 +179,14 @@ const isAtMost = (store: StoreShape, table: Table, rows_max: number) =>
     ),
     (counted) => itemAt(counted, 0).rows <= rows_max
   )
-/** The definition of each table, from its name on: what comes before is SQLite's own. */
+/** SQL definition of each table from its name on, by table name. */
 const tableDefinitions = (store: StoreShape) =>
   Effect.map(
     store.run<{ name: string; sql: string }>("select name, sql from sqlite_master where type = 'table'"),
     (rows) => new Map(rows.map(({ name, sql }) => [name, sql.slice("create table ".length)]))
   )
 
-/** Replaces the rows in use by the staged ones. Triggers keep the search index. */
+/** Replaces the rows in use by the staged ones. Triggers update the search index. */
 const copyStagedRows = Effect.fnUntraced(function* (store: StoreShape, table: Table, staged: Table) {
   yield* store.run(`delete from ${quote(table.name)}`)
   yield* store.run(`insert into ${quote(table.name)} select * from ${quote(staged.name)}`)
@@ -201,7 +200,7 @@ const renameStagedTable = Effect.fnUntraced(function* (store: StoreShape, table:
   for (const statement of searchIndexAnew(table)) yield* store.run(statement)
 })
 
-/** Puts the staged rows in place of those in use. Runs in the caller's transaction. */
+/** Replaces the tables in use by the staged ones, in the caller's transaction. */
 export const swapTables = Effect.fnUntraced(function* (catalogue: Catalogue, filling: FillState) {
   const store = yield* Store
   const definitions = yield* tableDefinitions(store)
@@ -219,7 +218,7 @@ export const swapTables = Effect.fnUntraced(function* (catalogue: Catalogue, fil
   yield* writeMeta(store, "anew", "no")
   yield* writeMeta(store, "run_n", "0")
   yield* writeMeta(store, "erased", JSON.stringify(filling.erased ?? []))
-  // People who were erased while pages came.
+  // Applies erasures that happened while pages arrived.
   const scrubbing = yield* store.find(journal, { type: Object.keys(catalogue.scrubs) })
   yield* scrubEarlierEvents(
     store,

@@ -1,14 +1,14 @@
-/** Commands that name rows by ids those rows do not have any more: the same commands with the ids of today. */
+/** Commands whose referenced rows have other ids now: the same commands with the current ids. */
 import type { Endpoint, Params } from "../../../core/kernel/endpoints/endpoint.ts"
 import { type Field, type Fields, isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/field.ts"
 import { wholeNumber } from "../../../core/kernel/fields/input.ts"
 import type { OutboxCommand } from "../outbox/rows.ts"
 import { tableNamed } from "../outbox/references.ts"
 
-/** Old id → new id, by table. */
+/** Current id by old id, by table. */
 export type IdMap = ReadonlyMap<string, ReadonlyMap<number, number>>
 
-/** The parameters of a command's path, by name, with the ids of today. */
+/** Path parameters of a command with the current ids. */
 export const remapParams = (
   endpoint: Endpoint,
   { payload }: Pick<OutboxCommand, "payload">,
@@ -20,13 +20,13 @@ export const remapParams = (
       return [name, String(ids.get(table ?? "")?.get(Number(given)) ?? given)]
     })
   )
-/** The path of a command with the ids of today. */
+/** Path of a command with the current ids. */
 export const remapPath = (endpoint: Endpoint, command: Pick<OutboxCommand, "payload">, ids: IdMap): string => {
   const params = remapParams(endpoint, command, ids)
   return endpoint.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ""))
 }
 
-/** A body with the ids of today in the fields that are declared to name rows. */
+/** A body with the current ids in its reference fields. */
 export const remapBody = (fields: Fields, body: JsonObject, ids: IdMap): JsonObject =>
   Object.fromEntries(Object.entries(body).map(([key, value]) => [key, remapValue(fields[key], value, ids, body)]))
 const remapValue = (field: Field | undefined, value: Json, ids: IdMap, beside: JsonObject): Json => {

@@ -1,7 +1,7 @@
 /**
- * A server restored from a backup may have given ids that this device had leased to rows of others. A command recorded
- * before means by such an id the row that this device was to create: it gets the id that row has now; where there is no
- * such row, the reference is lost and a person has to decide.
+ * Lost ids: a server restored from a backup may have given ids leased to this device to other rows. In commands
+ * recorded before, such an id means the row this device was to create: it is replaced by that row's current id, or the
+ * user must decide if there is none.
  */
 import { catalogue } from "../../../core/catalogue.ts"
 import type { Request } from "../../../core/kernel/endpoints/endpoint.ts"
@@ -15,10 +15,7 @@ import type { QueryResult } from "./replica.ts"
 import { wordsOf } from "../../../core/kernel/tables/table.ts"
 
 const refusal = (message: string, more: JsonObject = {}): QueryResult => ({ status: 422, body: { message, ...more } })
-/**
- * The request that records the command again with this body and the ids of today; a refusal where a row it names is
- * lost.
- */
+/** The request that records the command again with this body and current ids; a refusal if a referenced row is lost. */
 export const commandRequest = (outbox: Outbox, command: OutboxCommand, body: JsonObject): Request | QueryResult => {
   const endpoint = catalogue.endpoint(command.name)
   if (endpoint === undefined) return refusal(`This release knows no command ${command.name}.`)
@@ -37,7 +34,7 @@ export const commandRequest = (outbox: Outbox, command: OutboxCommand, body: Jso
   }
 }
 export const isRefusal = (request: Request | QueryResult): request is QueryResult => "status" in request
-/** The command's parameters and this body, with the ids of today. */
+/** The command's parameters and this body, with current ids. */
 export const payloadOf = (outbox: Outbox, command: OutboxCommand, body: JsonObject): WireCommand["payload"] => {
   const endpoint = catalogue.endpoint(command.name)
   const files = filesOfPayload(command.payload)
@@ -50,9 +47,8 @@ export const payloadOf = (outbox: Outbox, command: OutboxCommand, body: JsonObje
   }
 }
 /**
- * The rows with lost ids that the command names: `renamed` has those that exist under another id now, `lost` the
- * others. A reference at a place where the recorded command had none was chosen by its person today, and counts as it
- * is.
+ * Rows with lost ids that the command references: `renamed` exist under another id, `lost` do not. References that
+ * differ from the recorded ones were chosen by the user later and stay.
  */
 export const rowsOf = (
   outbox: Outbox,
@@ -76,11 +72,10 @@ export const rowsOf = (
   }
   return { renamed, lost }
 }
-/** A row and the field that names it, whichever entry of a list that is in. */
+/** A row and its referencing field, without the index of a list entry. */
 const placeOf = (row: CommandReference): string => `${(row.field ?? "").replace(/\.\d+/g, "")} ${rowReference(row)}`
 /**
- * The id now of a row the command was to create: its successor's id at the same place of the list; undefined where it
- * has none.
+ * Current id of a row the command was to create: that of its successor at the same index; undefined if there is none.
  */
 const idToday = (outbox: Outbox, creator: OutboxCommand, { table, id }: CommandReference): number | undefined => {
   if (!outbox.isLost(creator, { table, id })) return id

@@ -30,13 +30,13 @@ import { replicaStream } from "../../protocol/wire.ts"
 import { recordOutcomes, recordOutcomesOfRows } from "../outcomes/record.ts"
 import { type PulledEvents, redecide, type ReplicaParts, unsettled } from "./replica-parts.ts"
 
-// Migration from the tables of another release. With the complete journal here they are projected from it again. A
-// replica filled from rows lacks the events for that: columns of the same name and type are copied, and the next sync
-// refills it. The same applies if the journal holds redacted events, which show only what the earlier release allowed.
+// Migrates the tables of another release. A complete journal is projected again. A replica filled from rows lacks the
+// earlier events: columns of equal name and type are copied, and the next sync refills it; likewise if the journal has
+// events redacted for an earlier release.
 
 /**
- * Provisional changes are dropped, as images of rows have the old columns; pending commands are decided again
- * afterwards.
+ * Recreates the tables. Drops provisional changes, whose images have the old columns; pending commands are decided
+ * again afterwards.
  */
 export const migrateTables = Effect.fnUntraced(function* (catalogue: Catalogue) {
   const store = yield* Store
@@ -60,14 +60,14 @@ export const migrateTables = Effect.fnUntraced(function* (catalogue: Catalogue) 
       yield* eraseAgain(store, catalogue)
       if (!filled_from_rows && !has_redacted_events) return
       if (filled_from_rows) for (const table of catalogue.tables) yield* copyRows(store, table)
-      // Only the server knows the values of other columns.
+      // The next sync refills the replica, as only the server knows the values of new columns.
       yield* writeMeta(store, "offset", "-1")
       yield* store.run("delete from replica_meta where key = 'handle'")
     })
   )
 })
 
-/** Applies erasures again: this release may erase more of a person than the one that applied them did. */
+/** Applies erasures again, as this release may erase more than the one that applied them. */
 const eraseAgain = Effect.fnUntraced(function* (store: StoreShape, { scrubs, tables }: Catalogue) {
   const erasing = (yield* store.find(
     journal,
@@ -97,7 +97,7 @@ const setAside = Effect.fnUntraced(function* (store: StoreShape, table: Table) {
 })
 
 const copyRows = Effect.fnUntraced(function* (store: StoreShape, table: Table) {
-  // These rows were projected from a journal that begins in the middle.
+  // These rows came from a journal that begins in the middle.
   yield* store.run(`delete from ${quote(table.name)}`)
   if (!(yield* isThere(store, asideName(table)))) return
   const before = new Map(
@@ -121,7 +121,7 @@ const copyRows = Effect.fnUntraced(function* (store: StoreShape, table: Table) {
   )
   yield* store.run(`drop table ${quote(asideName(table))}`)
 })
-/** The value of a column that no earlier release had. */
+/** Value of a column that is new in this release. */
 const emptyOf = (field: Field): unknown => {
   if (field.default !== undefined && field.default !== null) return encodeValue(field, field.default, "sqlite")
   if (field.nullable) return null
@@ -129,7 +129,7 @@ const emptyOf = (field: Field): unknown => {
   return columnType(field, "sqlite") === "text" ? "" : 0
 }
 
-/** `settled`: commands that got a verdict. */
+/** Result of applying events. `settled`: commands that got a verdict. */
 interface Applied {
   readonly applied: number
   readonly settled: number
@@ -139,7 +139,7 @@ const projectEvents = Effect.fnUntraced(function* (catalogue: Catalogue, events:
   const store = yield* Store
   yield* store.apply(events.flatMap((event) => foldStored(catalogue, event, event)))
   yield* store.apply(events.map((row) => ({ op: "insert" as const, table: journal, row: { ...row } })))
-  // A person erased on the server is erased here.
+  // Applies erasures on the server to earlier events here.
   yield* scrubEarlierEvents(store, catalogue.scrubs, events, isWithheldIn(catalogue.tables))
   if (scrubsOf(catalogue.scrubs, events).length > 0) yield* purgeLater(store)
 })
@@ -163,7 +163,7 @@ const saveCursor = Effect.fnUntraced(function* (
   if (pulled.up_to_date) yield* writeMeta(store, "synced_at", instantOf(yield* Clock.currentTimeMillis))
 })
 
-/** Events that follow those the replica has. */
+/** Applies events that follow those in the replica. */
 export const applyHere = Effect.fnUntraced(function* (
   parts: ReplicaParts,
   pulled: PulledEvents
@@ -191,9 +191,7 @@ export const applyHere = Effect.fnUntraced(function* (
   return { applied: events.length, settled: verdict.settled.length }
 })
 
-/**
- * Events of a new history: staged page by page in `incoming`; complete, they replace all that was there, in one step.
- */
+/** Stages events of a new history page by page in `incoming`; once complete, they replace everything in one step. */
 export const applyStaged = Effect.fnUntraced(function* (
   parts: ReplicaParts,
   pulled: PulledEvents
@@ -226,7 +224,7 @@ export const applyStaged = Effect.fnUntraced(function* (
   at("applied")
   return { applied: pulled.events.length, settled: settled.length }
 })
-/** Projects the staged events; gives the position of the last, and the commands they settle. */
+/** Projects the staged events; returns the last position and the settled commands. */
 const projectIncoming = Effect.fnUntraced(function* ({ catalogue, outbox, replica_id }: ReplicaParts) {
   const pending = yield* unsettled(outbox)
   let position = 0
@@ -246,7 +244,7 @@ const projectIncoming = Effect.fnUntraced(function* ({ catalogue, outbox, replic
   }
 })
 
-/** A page of rows of a fill: staged, or with the last page put in place of the tables in use, which gives undefined. */
+/** Stages a page of a fill; with the last page, replaces the tables in use and returns undefined. */
 export const applyPage = Effect.fnUntraced(function* (
   parts: ReplicaParts,
   requested: StagedPage["requested"],

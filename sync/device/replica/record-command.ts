@@ -1,6 +1,6 @@
 /**
- * Recording a command on a device: decided by the same rules as on the server, and written to the outbox before it is
- * answered.
+ * Records commands on a device: decided by the same rules as on the server, and written to the outbox before the
+ * answer.
  */
 import { Clock, Effect } from "effect"
 import { Store } from "../../../core/kernel/store/store.ts"
@@ -23,18 +23,21 @@ import type { CommandContext } from "../outbox/rows.ts"
 import { type QueryResult, relaxedDurability, type ReplicaParts, type Rerecording, runDue } from "./replica-parts.ts"
 import { referencesOfCommand, rowPreconditions, rowReference, rowsOfPath } from "../outbox/references.ts"
 
-// The rows a command changed on the replica, before the change, for undoing it later.
+// Undo data: the rows a command changed on the replica, as of before.
 
-/** A command that changed more rows than this cannot be undone by what the device remembers. */
+/** Maximum number of changed rows to store; a command that changed more cannot be undone on the device. */
 const rows_max = 2_000
 
-/** The number of the newest image of a row before a provisional change. */
+/** Sequence number of the newest row image; 0 if there are none. */
 const lastImage = Effect.gen(function* () {
   const [last] = yield* Store.run<{ seq: number | null }>("select max(seq) as seq from undo")
   return last?.seq ?? 0
 })
 
-/** The rows changed since an image: those that were there as they were, and those that were made, by `table/key`. */
+/**
+ * Rows changed after an image, by `table/key`: earlier values of existing ones, and the created ones; undefined if
+ * there are too many.
+ */
 const changedRows = Effect.fnUntraced(function* (after_seq: number) {
   const images = yield* Store.run<{ table_name: string; row_key: string; before: string | null }>(
     `select table_name, row_key, before from undo where seq > ? order by seq limit ${rows_max + 1}`,
@@ -52,11 +55,11 @@ const changedRows = Effect.fnUntraced(function* (after_seq: number) {
   return { rows, made: [...made] }
 })
 
-// An update is recorded as the fields its person changed, not as the whole object that a form or a script sends back:
-// so two people who edit different fields of one row never overwrite each other's values. A field sent with the value
-// it has here was not changed. Where an endpoint wants it, it is recorded with what its person saw.
+// An update is recorded with only the fields the user changed, not the complete object that a form or script sends, so
+// that users editing different fields of a row do not overwrite each other. With `seen` fields it also records what the
+// user saw.
 
-/** The call with only the fields that differ from the replica's row; the same object where none is to be left out. */
+/** The call with only the fields that differ from the replica's row; the same call if none or all differ. */
 const toPatch = Effect.fnUntraced(function* (catalogue: Catalogue, call: EndpointCall, now: string) {
   const { endpoint, request } = call
   const body = request.body
@@ -70,7 +73,7 @@ const toPatch = Effect.fnUntraced(function* (catalogue: Catalogue, call: Endpoin
     : { ...call, request: { ...request, body: kept } }
 })
 
-/** The call with what its person saw of the row its path ends with, where its endpoint wants to know (`seen`). */
+/** The call with the values the user saw in the row of its path, for the fields the endpoint lists in `seen`. */
 const withSeen = Effect.fnUntraced(function* (call: EndpointCall) {
   const { endpoint, params, request } = call
   const body = isJsonObject(request.body) ? request.body : {}
@@ -112,7 +115,7 @@ const changedFields = Effect.fnUntraced(function* (
   )
   for (const group of endpoint.together)
     if (group.some((field) => changed.has(field))) for (const field of group) changed.add(field)
-  // An amount is sent with its currency: without it, it would be read in another one.
+  // An amount is sent with its currency, as it would otherwise be read in another one.
   for (const field of changed) {
     const currency = currencyOf(fields[field])
     if (currency !== undefined) changed.add(currency)
@@ -125,7 +128,7 @@ const changedFields = Effect.fnUntraced(function* (
     (field) => field === "custom_fields" || param.table.columns[field] === undefined
   )
   if (resource === undefined || elsewhere.length === 0) return kept
-  // Fields that are no column of the same name are compared with what an answer shows.
+  // Fields without a column of the same name are compared with the rendered row.
   const [view = {}] = yield* render(
     resource,
     [row as never],
@@ -144,7 +147,7 @@ const changedFields = Effect.fnUntraced(function* (
   }
   return kept
 })
-/** The custom fields that differ; undefined where none does. */
+/** The custom fields that differ; undefined if none does. */
 const ownValues = (shown: Json | undefined, sent: Json): Json | undefined => {
   if (!isJsonObject(sent)) return sent
   const changed = Object.entries(sent).filter(
@@ -153,7 +156,7 @@ const ownValues = (shown: Json | undefined, sent: Json): Json | undefined => {
   return changed.length === 0 ? undefined : Object.fromEntries(changed)
 }
 
-/** Whether the value is that of the column of the same name. */
+/** Whether the value equals the column of the same name. */
 const isUnchanged = (table: Table, row: AnyRow, field: string, value: Json | undefined): boolean =>
   field !== "custom_fields" &&
   value !== undefined &&
@@ -162,7 +165,7 @@ const isUnchanged = (table: Table, row: AnyRow, field: string, value: Json | und
 const currencyOf = (field: Field | undefined): string | undefined =>
   field?.type.kind === "money" ? field.type.currency : undefined
 
-/** Keys of settings that differ, or are not known here (secrets); undefined where the body holds none. */
+/** Settings that differ or are unknown here (secrets); undefined if none does. */
 const changedSettings = (settings: Settings, group: string, body: JsonObject): JsonObject | undefined => {
   const sent = body["settings"]
   if (!isJsonObject(sent)) return undefined
@@ -177,7 +180,7 @@ const changedSettings = (settings: Settings, group: string, body: JsonObject): J
 
 const eventsOf = ({ events }: Outcome) => events.map(({ stream, type, data }) => ({ stream, type, data }))
 
-/** Decides an update by the fields its person changed; where that is refused or changes nothing, as it was sent. */
+/** Decides an update with only the changed fields; if that is refused or changes nothing, with the complete body. */
 const decidePatch = Effect.fnUntraced(function* (
   { catalogue, decide }: ReplicaParts,
   sent: EndpointCall,
@@ -198,7 +201,10 @@ const decidePatch = Effect.fnUntraced(function* (
     : { decided: call, outcome: yield* decide(call, id, recorded, continues) }
 })
 
-/** With `plan` nothing is recorded: the answer holds the events it would have made. `again`: it resolves a conflict. */
+/**
+ * Decides and records a command. With `plan` nothing is recorded, and the answer has the events. `again`: how to record
+ * a command that replaces others.
+ */
 export const recordCommand = (
   parts: ReplicaParts,
   call: EndpointCall,
@@ -209,11 +215,11 @@ export const recordCommand = (
     relaxedDurability(store.rolledBack(recordInside(parts, call, plan, again), () => !plan))
   )
 
-/** A command that may name rows which those before it in a series made: their ids, by the place of the command. */
+/** A call, or a function that builds it from the ids created by earlier calls of the series. */
 export type CallAfter = (made: ReadonlyArray<WireCommand["ids"]>) => EndpointCall | Rejection
 /**
- * Results of several commands in sequence, each decided on top of the earlier ones; a refusal changes nothing for the
- * next. Nothing is recorded.
+ * Results of several commands, each decided after the earlier ones; a refused one changes nothing for the next. Nothing
+ * is recorded.
  */
 export const planSeries = (
   parts: ReplicaParts,
@@ -268,7 +274,7 @@ const recordInside = Effect.fnUntraced(function* (
   const { decided, outcome } = yield* decidePatch(parts, call, id, again ?? {})
   if (plan) return { ...outcome.answer, events: eventsOf(outcome) }
   const [first] = outcome.events
-  // A write that changes nothing needs no verdict.
+  // A write without events needs no verdict.
   if (first === undefined) return outcome.answer
   at("decided")
   const { files } = call.request

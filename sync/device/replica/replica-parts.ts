@@ -1,4 +1,4 @@
-/** A replica's dependencies, its operations, and types its parts share. */
+/** The replica's dependencies and operations, and types shared by its parts. */
 import { Effect, Layer } from "effect"
 import { Store } from "../../../core/kernel/store/store.ts"
 import type { FillState } from "../outbox/replica-tables.ts"
@@ -26,9 +26,9 @@ interface ReplicaPosition {
   readonly offset: string
   readonly handle: string | undefined
   readonly synced_at: string | null
-  /** The journal here begins after this position: the replica was filled from rows there. 0 where all of it is here. */
+  /** Position of the fill, after which the local journal begins; 0 if the journal is complete. */
   readonly journal_from: number
-  /** Whether a new history of the server's is being staged here. */
+  /** Whether a new history from the server is being staged. */
   readonly anew: boolean
 }
 export const readReplicaPosition = Effect.gen(function* () {
@@ -48,51 +48,51 @@ export interface ReplicaOptions {
   readonly outbox: Outbox
   readonly replica_id: number
   readonly commandId: () => string
-  /** The person at this device, as the replica knows them now. */
+  /** The device's user, as stored in the replica. */
   readonly viewer: Effect.Effect<Viewer, Failure, Store>
-  /** The server's public address. */
+  /** Returns the server's public URL. */
   readonly public_url?: () => string
-  /** Name of the recording program run: its commands are undone together. */
+  /** Name of the program run that records: its commands are undone together. */
   readonly run?: string
-  /** Called between steps that a crash may separate; tests throw here. */
+  /** Called between steps that a crash may separate; for tests, which throw here. */
   readonly at?: (step: string) => void
 }
 export interface ReplicaParts extends ReplicaOptions {
   readonly at: (step: string) => void
   /**
-   * Decides a command with these ids first, as of when it was recorded, in a savepoint; its events are in the tables
-   * when it holds.
+   * Decides a command in a savepoint, with these ids first and as of its recording; if accepted, its events are
+   * projected.
    */
   readonly decide: (
     call: EndpointCall,
     id: string,
     recorded: Pick<CommandMetadata, "ids" | "issued_at">,
-    /** It follows another one that is not recorded: the ids that one used are not used again. */
+    /** Whether it follows an unrecorded command, whose ids must not be used again. */
     continues?: boolean
   ) => Effect.Effect<Outcome, Failure, Store | CommandRuntime>
 }
 export interface QueryResult extends Answer {
   readonly command?: { readonly n: number; readonly id: string }
   readonly events?: ReadonlyArray<{ readonly stream: string; readonly type: string; readonly data: JsonObject }>
-  /** For a plan: its effect, to follow "would". */
+  /** Description of a planned effect, to follow "would". */
   readonly wish?: string
 }
 /** How to record a command that replaces others. */
 export interface Rerecording {
-  /** Ids it uses first: those of the replaced command, so that dependent commands stay valid. */
+  /** Ids to use first: those of the replaced command, so that dependent commands stay valid. */
   readonly ids: WireCommand["ids"]
-  /** When the command it replaces was recorded: that is when it happened. */
+  /** Recording time of the replaced command, which stays the time of the event. */
   readonly issued_at?: string
-  /** The conflict it resolves, and how. */
+  /** Conflict it resolves, and how. */
   readonly replaces?: { readonly id: string; readonly how: ResolutionRecorded }
-  /** The commands it takes back. */
+  /** Ids of the commands it undoes. */
   readonly undoes?: ReadonlyArray<string>
-  /** Earlier commands without which it is not decided. */
+  /** Ids of earlier commands it depends on. */
   readonly needs?: ReadonlyArray<string>
-  /** State that others must not have changed when it arrives. */
+  /** State that must be unchanged when it reaches the server. */
   readonly unless_changed?: Omit<UnlessChanged, "since">
 }
-/** It may name rows that requests before it in the same plan make: their ids, by the place of the request. */
+/** A request, or a function that builds it from the ids created by earlier requests of the plan. */
 export type PlannedRequest = Request | ((made: ReadonlyArray<WireCommand["ids"]>) => Request)
 export interface PulledEvents {
   readonly events: ReadonlyArray<StoredEvent>
@@ -105,37 +105,37 @@ export type LocalEffect<A> = Effect.Effect<A, Failure, Store | CommandRuntime>
 export interface Replica {
   readonly runtime: Layer.Layer<CommandRuntime>
   /**
-   * Completes what a crash or an update left undone: schema, commands acknowledged and not run, verdicts not in the
-   * outbox.
+   * Completes what a crash or update left undone: schema migration, commands acknowledged but not run, verdicts not yet
+   * in the outbox.
    */
   readonly open: LocalEffect<void>
   readonly ask: (request: Request, plan: boolean, again?: Rerecording) => LocalEffect<QueryResult>
   /**
-   * All that is recorded and withdrawn within it is kept, here and in the outbox, or none of it: where it fails or is
-   * not `ok`, and where the machine stops before its end.
+   * Runs work whose records and withdrawals, here and in the outbox, are kept together or not at all: not if it fails,
+   * is not `ok`, or the machine stops.
    */
   readonly together: <A extends { readonly ok: boolean }>(work: LocalEffect<A>) => LocalEffect<A>
-  /** What these commands would come to one after the other; nothing is recorded. `ids`: those each uses first. */
+  /**
+   * Results of these commands, each decided after the earlier ones; nothing is recorded. `ids`: those each uses first.
+   */
   readonly plan: (
     requests: ReadonlyArray<PlannedRequest>,
     ids?: ReadonlyArray<WireCommand["ids"]>
   ) => LocalEffect<ReadonlyArray<QueryResult>>
-  /** Applies what was pulled, in one transaction. */
+  /** Applies pulled events in one transaction. */
   readonly apply: (pulled: PulledEvents) => LocalEffect<{ readonly applied: number; readonly settled: number }>
   /**
-   * Takes verdicts that come with an answer and not by the journal: refused commands are reverted, pending ones decided
-   * again.
+   * Applies verdicts that came with an answer instead of the journal: refused commands are reverted, pending ones
+   * decided again.
    */
   readonly settle: (settled: ReadonlyArray<SettledCommand>) => LocalEffect<void>
-  /** The server began a new history: its data is stored separately and replaces the old one when complete. */
+  /** Starts a new history from the server, staged separately until complete. */
   readonly restart: LocalEffect<void>
-  /** Reverts all provisional changes and decides pending commands again, after commands were withdrawn. */
+  /** Reverts all provisional changes and decides pending commands again, after a withdrawal. */
   readonly rebase: LocalEffect<void>
-  /** The pending commands, by number, that would no longer hold here without these; nothing is changed. */
+  /** Numbers of pending commands that the rules would refuse without these; nothing is changed. */
   readonly stalledWithout: (ids: ReadonlyArray<string>) => LocalEffect<ReadonlyArray<number>>
-  /**
-   * Filling from rows, beside what there is; `lay` gives how far it has come, and undefined once the rows are in place.
-   */
+  /** Fills from rows in separate tables. `lay` returns the progress; undefined once the rows are in use. */
   readonly fill: {
     readonly now: LocalEffect<FillState | undefined>
     readonly begin: (plan: SnapshotPlan) => LocalEffect<void>
@@ -143,19 +143,19 @@ export interface Replica {
     readonly drop: LocalEffect<void>
   }
   readonly position: LocalEffect<ReplicaPosition>
-  /** Pending commands that no longer hold here, and why. */
+  /** Pending commands that the rules now refuse here, with their errors. */
   readonly stalled: LocalEffect<ReadonlyArray<{ readonly n: number; readonly error: WireError }>>
 }
 
 /**
- * For a transaction the replica may lose in a power cut: the outbox has the command on disk before, and it is run again
- * on opening. Not for transactions that settle commands, which the outbox forgets afterwards.
+ * For transactions that may be lost in a power cut, as the command is durable in the outbox and runs again on opening.
+ * Not for transactions that settle commands, which the outbox then forgets.
  */
 export const relaxedDurability = Effect.provideService(Durability, "normal")
 
 // How commands are decided on a replica: with ids from the outbox's leases, without document numbers, provisionally.
 
-/** Raised when the leased ids of a table are used up. */
+/** Rejection if a table's leased ids are used up. */
 const outOfIds = (table: string): Rejection =>
   new Rejection({
     kind: "unavailable",
@@ -169,7 +169,7 @@ export const localRuntime = ({
   public_url,
   replica_id
 }: ReplicaOptions): { readonly runtime: Layer.Layer<CommandRuntime>; readonly decide: ReplicaParts["decide"] } => {
-  /** Ids used by the command being decided, by table; recording the command takes them from the lease. */
+  /** Ids used by the command being decided, by table; recording it takes them from the lease. */
   const used = new Map<string, number>()
   const runtime = Layer.succeed(
     CommandRuntime,
@@ -212,16 +212,14 @@ export const localRuntime = ({
 
 // Pending commands on a replica: decided again after a pull, after a crash, or when another process recorded them.
 
-/** Pending commands without a verdict in the journal, in order. */
+/** Commands without a verdict in the local journal, in order. */
 export const unsettled = Effect.fnUntraced(function* (outbox: Outbox) {
   const rows = yield* Store.run<{ n: number }>("select n from verdicts")
   const settled = new Set(rows.map((row) => row.n))
   return outbox.pending().filter((command) => !settled.has(command.n))
 })
 
-/**
- * Decides a recorded command by the rules of today; where it no longer holds it is listed as stalled, with the reason.
- */
+/** Decides a recorded command by the current rules; if refused, it is listed as stalled with the error. */
 const redecideOne = Effect.fnUntraced(function* (parts: ReplicaParts, command: OutboxCommand, viewer: Viewer) {
   const endpoint = parts.catalogue.endpoint(command.name)
   const { body, params } = command.payload
@@ -242,7 +240,7 @@ const redecideOne = Effect.fnUntraced(function* (parts: ReplicaParts, command: O
   if (refused !== undefined)
     yield* Store.run("insert or replace into stalled (n, error) values (?, ?)", [command.n, JSON.stringify(refused)])
 })
-/** The refusal, where it is refused. */
+/** Decides a recorded command; returns its rejection, or undefined if accepted. */
 const runAgain = ({ decide, outbox }: ReplicaParts, call: EndpointCall, command: OutboxCommand) =>
   Effect.gen(function* () {
     const { ids } = yield* decide(call, command.id, command)
@@ -260,7 +258,7 @@ const runAgain = ({ decide, outbox }: ReplicaParts, call: EndpointCall, command:
 export const redecide = Effect.fnUntraced(function* (parts: ReplicaParts, due: ReadonlyArray<OutboxCommand>) {
   const last = due.at(-1)
   if (last === undefined) return
-  // An unfilled replica has no users: due commands wait.
+  // An unfilled replica has no users: due commands wait until it is filled.
   const viewer = yield* parts.viewer.pipe(
     Effect.catch((failure) => (failure instanceof Rejection ? Effect.succeed(undefined) : Effect.fail(failure)))
   )
@@ -272,10 +270,7 @@ export const redecide = Effect.fnUntraced(function* (parts: ReplicaParts, due: R
 const lastRun = Effect.gen(function* () {
   return Number((yield* readMeta(yield* Store, "run_n")) ?? 0)
 })
-/**
- * Whether another process recorded commands, or a crash came before they were run here. Cheap, however many are
- * pending.
- */
+/** Whether commands in the outbox have not run here, because another process recorded them or of a crash. Cheap. */
 export const hasDueCommands = Effect.fnUntraced(function* (outbox: Outbox) {
   return outbox.lastPending() > (yield* lastRun)
 })

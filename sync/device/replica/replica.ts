@@ -1,7 +1,7 @@
 /**
- * The replica: the same tables and rules as the server's, with this device's unsent commands decided provisionally on
- * top. Each step is one transaction of the replica's file; the outbox is written inside it, before it commits, so a
- * command is either in neither file, or in the outbox and run here now or on the next opening.
+ * The replica: the server's tables and rules, with this device's unsent commands decided provisionally on top. Each
+ * step is one transaction, in which the outbox is written before the commit: a command is in neither file, or in the
+ * outbox and run here now or on the next opening.
  */
 import { Effect } from "effect"
 import {
@@ -66,9 +66,9 @@ import {
 import { applyHere, applyPage, applyStaged, migrateTables, saveVerdicts } from "./pull.ts"
 import { type CallAfter, planSeries, recordCommand } from "./record-command.ts"
 
-// A replica that was filled from rows lacks the events before them: reads that need those are refused.
+// Refuses reads that need events from before a fill.
 
-/** Refuses a read that needs the whole journal where the replica has only a part of it. */
+/** Refuses a read that needs the complete journal if the replica has only a part of it. */
 const requireHistory = Effect.fnUntraced(function* (
   endpoint: Endpoint,
   request: Request,
@@ -89,7 +89,7 @@ const requireHistory = Effect.fnUntraced(function* (
       "select min(version) as version from journal where stream = ?",
       [stream]
     )
-    // Its stream begins after the fill, so all of its events are here.
+    // The stream begins after the fill, so that all its events are here.
     if (first?.version === 1) return
   }
   return yield* new Rejection({
@@ -99,7 +99,7 @@ const requireHistory = Effect.fnUntraced(function* (
   })
 })
 
-// Bodies the server would refuse for their size are not recorded either: they could never be sent.
+// Refuses bodies over the server's size limit, as they could never be sent.
 
 const requestLimitRejection = (body: Request["body"]): Rejection | undefined => {
   if (body === undefined) return undefined
@@ -113,7 +113,7 @@ const requestLimitRejection = (body: Request["body"]): Rejection | undefined => 
     : undefined
 }
 
-// Refuses reads that include rows shown by reference alone (`shown_by_reference`): devices are not sent those rows.
+// Refuses reads that include rows visible only by reference (`shown_by_reference`), as devices do not receive those.
 
 const requireReferencedRows = Effect.fnUntraced(function* (
   catalogue: Catalogue,
@@ -121,7 +121,7 @@ const requireReferencedRows = Effect.fnUntraced(function* (
   { query }: Pick<Request, "query">,
   viewer: Viewer
 ): Effect.fn.Return<void, Rejection> {
-  // A missing permission is reported first, where the read itself is carried out.
+  // A missing permission is reported first, by the read itself.
   if ((yield* Effect.result(checkPermission(endpoint, viewer)))._tag === "Failure") return
   const includes = catalogue.resources.find(({ plural }) => plural === resourceOf(endpoint))?.includes ?? {}
   const missing = includesOf(query).find((name) => {
@@ -150,7 +150,10 @@ export type {
   Rerecording
 } from "./replica-parts.ts"
 
-/** The outbox is on the disk before the replica commits: a stop between the two is made up for on the next opening. */
+/**
+ * Runs work in one transaction of both files. The outbox commits first; a crash in between is repaired on the next
+ * opening.
+ */
 const together = <A extends { readonly ok: boolean }>({ outbox }: ReplicaParts, work: LocalEffect<A>): LocalEffect<A> =>
   Effect.flatMap(Store, (store) =>
     relaxedDurability(
@@ -165,7 +168,7 @@ const together = <A extends { readonly ok: boolean }>({ outbox }: ReplicaParts, 
     )
   )
 
-/** Passes verdicts and outcomes on to the outbox; safe to repeat. */
+/** Moves verdicts and outcomes to the outbox; safe to repeat. */
 const settleOutbox = Effect.fnUntraced(function* ({ at, outbox }: ReplicaParts) {
   const rows = yield* Store.run<{ n: number; status: "accepted" | "rejected"; error: string | null }>(
     "select n, status, error from verdicts"
@@ -180,8 +183,8 @@ const settleOutbox = Effect.fnUntraced(function* ({ at, outbox }: ReplicaParts) 
 })
 
 /**
- * Removes data from the outbox that its user may no longer see. Without a user (an unfilled replica) nothing is shown
- * anyway.
+ * Removes data from the outbox that its user may no longer see. Without a user (in an unfilled replica) nothing is
+ * displayed anyway.
  */
 const redactOutbox = ({ catalogue, outbox, replica_id, viewer }: ReplicaParts) =>
   viewer.pipe(
@@ -215,7 +218,7 @@ const ask = Effect.fnUntraced(function* (
   const viewer = yield* parts.viewer
   if (found.endpoint.server_only) return yield* onlyTheServer(found.endpoint)
   if (found.endpoint.kind === "query") {
-    // After a pull that broke off half-way, one's own writes wait to be decided again: every reader must find them.
+    // After an interrupted pull, own writes wait to be decided again; reads must include them.
     if (yield* hasDueCommands(outbox)) yield* relaxedDurability(Store.transaction(runDue(parts)))
     yield* requireHistory(found.endpoint, request, found.params)
     yield* requireReferencedRows(catalogue, found.endpoint, request, viewer)
@@ -274,7 +277,7 @@ const settle = Effect.fnUntraced(function* (parts: ReplicaParts, settled: Readon
   yield* settleOutbox(parts)
 })
 
-/** The outbox forgets that it is due once the replica has it: a crash between the two repeats it. */
+/** Reverts and decides again, then clears the outbox flag: a crash in between repeats it. */
 const rebase = Effect.fnUntraced(function* (parts: ReplicaParts) {
   if (!parts.outbox.isRebaseDue()) return
   const store = yield* Store
@@ -363,9 +366,9 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
   }
 }
 
-// Refusals of the rules as the answers that the server would give.
+// Converts refusals to the answers the server would give.
 
-/** A refusal is an answer like any other; only failures of the machine stay failures. */
+/** Converts a rejection to an answer; other failures stay failures. */
 export const asAnswer = <R>(effect: Effect.Effect<QueryResult, Failure, R>): Effect.Effect<QueryResult, Failure, R> =>
   Effect.catch(effect, (failure): Effect.Effect<QueryResult, Failure, R> =>
     failure instanceof Rejection ? Effect.succeed(refusalAnswer(failure)) : Effect.fail(failure)

@@ -1,4 +1,4 @@
-/** Commands waiting for a refused one (state `held`): their causes, and whether they can be recorded again. */
+/** Commands held by a refused one: their causes, and whether they can be recorded again. */
 import { catalogue } from "../../../core/catalogue.ts"
 import { blocked_status, type WireError } from "../../protocol/wire.ts"
 import { referencesOfCommand, rowReference } from "../outbox/references.ts"
@@ -8,7 +8,7 @@ import { readOutcome } from "../outbox/outcome.ts"
 import type { Difference, OverwrittenField } from "../outcomes/describe-event.ts"
 import { differenceInWords, overwrittenInWords } from "../outcomes/describe-event.ts"
 
-/** The command in words. */
+/** Summary of a command's endpoint; its name if this release does not know it. */
 export const summaryOf = (name: string): string => catalogue.endpoint(name)?.summary ?? name
 
 interface Blocking<Kind> {
@@ -18,7 +18,7 @@ interface Blocking<Kind> {
   readonly name: string
 }
 type CommandStatus = { readonly kind: "valid" } | Blocking<"refused"> | Blocking<"dropped">
-/** State of a command or of its replacement; of several parts one valid part suffices. */
+/** Status of a command or its replacement; if it was split, one valid part suffices. */
 const statusOf = (outbox: Outbox, id: string): CommandStatus => {
   const command = outbox.find(id)
   if (command === undefined || command.state === "pending" || command.state === "accepted") return { kind: "valid" }
@@ -33,14 +33,14 @@ const statusOf = (outbox: Outbox, id: string): CommandStatus => {
     successors[0] ?? { kind: "valid" }
   )
 }
-/** The commands a held one waits for. */
+/** Ids of the commands that a held one waits for. */
 const awaitedBy = ({ cause, needs }: OutboxCommand): ReadonlyArray<string> => [
   ...new Set([...needs, ...(cause === null ? [] : [cause])])
 ]
 
 /**
- * Next step of a held command: record it again; wait for another refused command (undefined: the present one); or, if
- * its cause was dropped, become a conflict with an error of its own.
+ * Next step of a held command: record it again; wait for another refused command (undefined: the current one); or, if
+ * its cause was dropped, become a conflict.
  */
 type NextStep =
   | { readonly kind: "record" }
@@ -54,7 +54,7 @@ export const nextStepOf = (outbox: Outbox, held: OutboxCommand): NextStep => {
   if (refused === undefined) return { kind: "record" }
   return { kind: "wait", cause: refused.id === held.cause ? undefined : refused.id }
 }
-/** Its own reason where it has one, else that there is nothing left to build on. */
+/** Error of a held command that becomes a conflict: its own if it has one, else that its cause was dropped. */
 const ownError = ({ error }: OutboxCommand, { n, name }: Blocking<"dropped">): WireError =>
   error !== null && error.status !== blocked_status && error.cause === undefined
     ? error
@@ -63,7 +63,7 @@ const ownError = ({ error }: OutboxCommand, { n, name }: Blocking<"dropped">): W
         message: `It builds on command ${n} (${summaryOf(name).toLowerCase()}), which was dropped.`
       }
 
-/** The pending rest of a split command, where the held command names a row that the rest is to create. */
+/** Id of the pending rest of a split command that is to create a row the held command references; undefined if none. */
 export const pendingRestFor = (outbox: Outbox, held: OutboxCommand): string | undefined => {
   const endpoint = catalogue.endpoint(held.name)
   const named = new Set(endpoint === undefined ? [] : referencesOfCommand(endpoint, held.payload).map(rowReference))
@@ -79,7 +79,7 @@ export const pendingRestFor = (outbox: Outbox, held: OutboxCommand): string | un
   return awaitedBy(held).flatMap(pendingAfter).find(createsNamed)?.id
 }
 
-/** Held commands that build on this one, directly or by way of others, in order. */
+/** Held commands that depend on a command, directly or indirectly, in order. */
 export const dependentsOf = (outbox: Outbox, id: string): ReadonlyArray<OutboxCommand> => {
   const ids = new Set([id])
   return outbox.byState("held").filter((held) => {
@@ -89,9 +89,9 @@ export const dependentsOf = (outbox: Outbox, id: string): ReadonlyArray<OutboxCo
   })
 }
 
-// Commands that were accepted, and changed more than was shown here when they were recorded.
+// Reports of accepted commands that changed more than was shown here when they were recorded.
 
-/** An accepted command that overwrote others' values, or with another outcome than shown here. */
+/** Report of an accepted command that overwrote others' values or had another outcome than shown here. */
 export interface CommandReport {
   readonly id: string
   readonly n: number
@@ -114,10 +114,10 @@ const reportOf = ({ id, n, name, issued_at, account }: OutboxCommand): CommandRe
   }
 }
 
-/** Unseen reports, or all of them. */
+/** Unread reports, or all. */
 export const toldReports = (outbox: Outbox, all: boolean): ReadonlyArray<CommandReport> =>
   outbox
     .told(all)
     .map(reportOf)
-    // One that was refused once, and accepted by a server put back from a backup, has only what changed then.
+    // A command accepted again by a restored server has only the later changes.
     .filter(({ merged, differences }) => merged.length + differences.length > 0)

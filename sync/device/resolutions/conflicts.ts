@@ -1,8 +1,7 @@
 /**
- * Conflicts: refused commands, the changes others made since they were recorded, and their resolutions. Every
- * resolution but dropping records a command again with the old ids, so that dependent commands stay valid; those held
- * with it follow at once. No command is lost: each is accepted, refused, held or pending, and a resolved conflict names
- * its successor.
+ * Conflicts: refused commands, changes by others since they were recorded, and their resolutions. Every resolution but
+ * dropping records a command again with the old ids, so that dependent commands stay valid, and then the held ones. A
+ * resolved conflict names its successor.
  */
 import { catalogue } from "../../../core/catalogue.ts"
 import type { Effect } from "effect"
@@ -38,21 +37,21 @@ interface BlockedCommand {
 export interface Conflict {
   readonly id: string
   readonly n: number
-  /** The endpoint's name. */
+  /** Name of the endpoint. */
   readonly name: string
-  /** The command in words. */
+  /** Summary of the command's endpoint. */
   readonly summary: string
   /** The user's intent in a sentence: whose order, which goods, how many, when. */
   readonly intent: string
   readonly about: About
   readonly payload: WireCommand["payload"]
   readonly issued_at: string
-  /** The API's own error. */
+  /** Error of the refusal, as returned by the API. */
   readonly error: WireError
   /** Changes by others between its recording and its refusal. */
   readonly changes: ReadonlyArray<Change>
   readonly ways_out: ReadonlyArray<Resolution>
-  /** Commands that build on it and wait for it. */
+  /** Commands that depend on it and wait for it. */
   readonly held: ReadonlyArray<BlockedCommand>
 }
 /** A report with its command's subject. */
@@ -72,12 +71,12 @@ export type ResolutionRequest =
   /** Bill the remainder of an opportunity that another invoice bills. */
   | { readonly bill_left: true }
   | { readonly amend: JsonObject }
-  /** Another row in place of the refused one: the one with this id, or the first that can be had. */
+  /** Replace the refused row: by the one with this id, or by the first available one. */
   | { readonly substitute: number | true }
   | { readonly split: true }
   | { readonly drop: true; readonly with_dependants?: boolean }
 export interface ResolutionResult extends QueryResult {
-  /** Held commands recorded again with it, by number. */
+  /** Numbers of held commands recorded again with it. */
   readonly released?: ReadonlyArray<number>
 }
 
@@ -86,14 +85,14 @@ interface ConflictParts extends RecorderParts {
   readonly runDue: () => Promise<void>
   readonly base: () => Promise<number>
   readonly commandId: () => string
-  /** The present instant. */
+  /** Returns the current instant. */
   readonly now: () => string
   /** Reads the replica's rows. */
   readonly read: <A>(reading: Effect.Effect<A, Failure, Store>) => Promise<A>
-  /** The device's user. */
+  /** Id of the device's user. */
   readonly user_id: () => number
 }
-/** With more conflicts than this the resolutions are not tried out: all that are possible in principle are listed. */
+/** Number of conflicts above which resolutions are listed without checking that they would be accepted. */
 const tried_max = 25
 
 export const conflictsOver = (parts: ConflictParts) => {
@@ -102,7 +101,7 @@ export const conflictsOver = (parts: ConflictParts) => {
   const intentOfCommand = (command: OutboxCommand) =>
     parts.read(intentOf(refusedOf(outbox, command), parts.user_id(), parts.now()))
   return {
-    /** `facts` answers reads about stock from the server if it is reachable. */
+    /** Open conflicts. `facts` answers reads of stock; by default from the replica. */
     list: async (facts: AskFacts = (request) => parts.ask(request, false)): Promise<ReadonlyArray<Conflict>> => {
       const found: Array<Conflict> = []
       const refused = outbox.byState("rejected")
@@ -143,7 +142,7 @@ export const conflictsOver = (parts: ConflictParts) => {
           ? plannedDrop(outbox, command, with_dependants)
           : resolveAnew(parts, planningOver(parts), command, how)
       if ("drop" in how) return drop(outbox, recorder, command, with_dependants)
-      // A resolution of several commands is planned first: if one is refused, none is recorded.
+      // A resolution by several commands is planned first: if one is refused, none is recorded.
       if ("reduce_to" in how || "dates" in how || "bill_left" in how) {
         const planned = await resolveAnew(parts, planningOver(parts), command, how)
         if (planned.status >= 400) return planned
@@ -219,7 +218,7 @@ const resolveAnew = async (
   const answer = await ("amend" in how
     ? recorder.record(command, how.amend, "amended", idsForAmended(command, how.amend))
     : recorder.record(command, command.payload.body, "retried"))
-  // The data is already as the command intended: no new command is needed.
+  // The data is already as the command intended, so nothing is recorded.
   if (answer.status < 400 && answer.command === undefined)
     recorder.settle(command, "amend" in how ? "amended" : "retried")
   return answer
@@ -239,10 +238,10 @@ const split = async (parts: ConflictParts, recorder: Recorder, command: OutboxCo
   if (part === undefined || endpoint === undefined)
     return refusal("Nothing of it can be had by itself as things stand here.")
   const answer = await recorder.record(command, part.body, "split", part.ids)
-  // If only planned, the rest is not recorded either.
+  // When planning, the rest is not recorded either.
   if (answer.status >= 400 || answer.command === undefined) return answer
   const payload = payloadOf(outbox, command, part.rest)
-  // The rest goes to the outbox without being decided here, where it would be refused: the server decides it.
+  // The rest is added to the outbox without being decided here, where it would be refused; the server decides it.
   outbox.append(
     {
       id: parts.commandId(),
@@ -286,7 +285,7 @@ const answerOfDrop = (
   const dependants = dependents.map((one) => ({ id: one.id, n: one.n, name: one.name, state: stateOf(one) }))
   return { status: 200, body: { conflict: { id: command.id, state: "dropped", dependants } } }
 }
-/** Effect of dropping it: commands that name it directly are refused, and those that depend on them wait. */
+/** Result of planning a drop: commands that reference it directly are refused, and those that depend on them wait. */
 const plannedDrop = (outbox: Outbox, command: OutboxCommand, with_dependants: boolean): ResolutionResult => ({
   ...answerOfDrop(command, dependentsOf(outbox, command.id), ({ cause, needs }) =>
     with_dependants ? "dropped" : cause === command.id || needs.includes(command.id) ? "rejected" : "held"
@@ -294,7 +293,7 @@ const plannedDrop = (outbox: Outbox, command: OutboxCommand, with_dependants: bo
   events: []
 })
 
-/** Gives a command up. Held commands that build on it are dropped too, or become conflicts of their own. */
+/** Drops a command. Held commands that depend on it are dropped too, or become conflicts. */
 const drop = async (
   outbox: Outbox,
   recorder: Recorder,
@@ -309,8 +308,8 @@ const drop = async (
 }
 
 /**
- * Records held commands again, in order, whose cause was resolved, and returns their numbers; invalid ones become
- * conflicts. Safe to repeat.
+ * Records held commands with a resolved cause again, in order; refused ones become conflicts. Returns the recorded
+ * numbers. Safe to repeat.
  */
 const releaseHeld = async (outbox: Outbox, recorder: Recorder): Promise<ReadonlyArray<number>> => {
   const released: Array<number> = []
@@ -321,7 +320,7 @@ const releaseHeld = async (outbox: Outbox, recorder: Recorder): Promise<Readonly
       if (next.cause !== undefined) outbox.holdFor(held.id, next.cause)
     } else {
       const answer = await recorder.record(held, held.payload.body, "released")
-      // A row it names may be one that the pending rest of a split command creates: it waits for that.
+      // A command that references a row which the pending rest of a split command creates waits for the rest.
       const rest = answer.status >= 400 ? pendingRestFor(outbox, held) : undefined
       if (rest !== undefined) outbox.holdFor(held.id, rest)
       else if (answer.status >= 400) outbox.unhold(held.id, errorOf(answer))
@@ -339,9 +338,7 @@ const errorOf = ({ status, body }: QueryResult): WireError => ({
   ...(isJsonObject(body) ? body : {})
 })
 
-/**
- * The ids an amended command keeps. Where a list made a row for each entry, an entry that is still there keeps its row.
- */
+/** Ids that an amended command keeps: a list entry that still exists keeps the row created for it. */
 const idsForAmended = (command: OutboxCommand, body: JsonObject): WireCommand["ids"] => {
   const lists = Object.entries(command.payload.body).filter((entry): entry is [string, ReadonlyArray<Json>] =>
     Array.isArray(entry[1])

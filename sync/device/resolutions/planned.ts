@@ -1,4 +1,4 @@
-/** Effect of a planned write, in the words used for conflicts. */
+/** Describes the effect of a planned write, in the words used for conflicts. */
 import { Effect } from "effect"
 import { catalogue } from "../../../core/catalogue.ts"
 import { wishOfCommand } from "../../../core/offline/conflicts/intent.ts"
@@ -9,7 +9,7 @@ import { match } from "../../../core/kernel/runtime/engine.ts"
 import type { Store } from "../../../core/kernel/store/store.ts"
 import { referencesOfCommand } from "../outbox/references.ts"
 
-/** Undefined if there is no such endpoint. `now`: an instant. */
+/** Description of a request's effect; undefined if the endpoint does not exist. `now`: an instant. */
 export const wishOfRequest = (
   request: Request,
   user_id: number,

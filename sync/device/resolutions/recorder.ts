@@ -1,4 +1,4 @@
-/** How commands are recorded that resolve a conflict; or, for a plan, only tried out. */
+/** Records commands that resolve a conflict or, for a plan, only decides them. */
 import { Effect } from "effect"
 import { catalogue } from "../../../core/catalogue.ts"
 import type { Alternative, Alternatives, AskEndpoint, Request } from "../../../core/kernel/endpoints/endpoint.ts"
@@ -10,16 +10,14 @@ import type { WireCommand } from "../../protocol/wire.ts"
 import { commandRequest, isRefusal } from "../replica/lost-rows.ts"
 import type { Outbox } from "../outbox/outbox.ts"
 
-// Other rows that may take the place of one that a command was refused for, as its endpoint declares (`alternatives`).
+// Finds rows that can replace one a command was refused for, as its endpoint declares (`alternatives`).
 
-/**
- * A row that the body names and that the command was refused for, with what its endpoint declares about alternatives.
- */
+/** A row referenced in the body that the command was refused for, with the endpoint's declaration of alternatives. */
 interface ReplaceableReference {
   readonly row: CommandReference & { readonly field: string }
   readonly alternatives: Alternatives
 }
-/** The first such row; undefined where the command was refused for none that can be replaced. */
+/** The first such row; undefined if the command was not refused for a replaceable one. */
 export const replaceableReference = (command: OutboxCommand): ReplaceableReference | undefined => {
   const endpoint = catalogue.endpoint(command.name)
   const alternatives = endpoint?.alternatives
@@ -45,7 +43,7 @@ const withValue = (value: Json | undefined, path: ReadonlyArray<string>, id: num
   return isJsonObject(value) ? { ...value, [step]: withValue(value[step], rest, id) } : (value ?? null)
 }
 
-/** Possible replacements of the row, except those the command names already. `ask` answers reads. */
+/** Possible replacements of the row, without those the command already references. `ask` answers reads. */
 export const findAlternatives = async (
   command: OutboxCommand,
   ask: (request: Request) => Promise<QueryResult>
@@ -72,7 +70,7 @@ export const findAlternatives = async (
 export interface RecorderParts {
   readonly outbox: Outbox
   readonly ask: (request: Request, plan: boolean, again?: Rerecording) => Promise<QueryResult>
-  /** Results of these in sequence, with these ids; nothing is recorded. */
+  /** Results of these requests in sequence, with these ids; nothing is recorded. */
   readonly plan: (
     requests: ReadonlyArray<Request>,
     ids: ReadonlyArray<WireCommand["ids"]>
@@ -86,11 +84,11 @@ export interface Recorder {
     how: ResolutionRecorded,
     ids?: WireCommand["ids"]
   ) => Promise<QueryResult>
-  /** A read, or a separate command that precedes the one recorded again. */
+  /** Answers a read, or records a separate command before the one recorded again. */
   readonly ask: (request: Request) => Promise<QueryResult>
-  /** Marks a command as resolved for which nothing is recorded. */
+  /** Marks a command as resolved without recording another one. */
   readonly settle: (command: OutboxCommand, how: "dropped" | "retried" | "amended") => void
-  /** Whether it would be accepted here with this body; records nothing. */
+  /** Whether the command would be accepted here with this body; records nothing. */
   readonly fits: (command: OutboxCommand, body: JsonObject) => Promise<boolean>
 }
 
@@ -126,7 +124,10 @@ export const recorderOver = (parts: RecorderParts): Recorder => {
   }
 }
 
-/** Records nothing: each write is tried out after those before it, and its answer has the events of them all. */
+/**
+ * A recorder for plans: each write is decided after the earlier ones but not recorded, and its answer has the events of
+ * all.
+ */
 export const planningOver = (parts: RecorderParts): Recorder => {
   const { outbox } = parts
   const planned: Array<{ readonly request: Request; readonly ids: WireCommand["ids"] }> = []

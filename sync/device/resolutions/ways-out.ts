@@ -1,4 +1,4 @@
-/** The ways out of a conflict: each is a command that can be typed as it is shown. */
+/** Resolutions offered for a conflict, each as a command line to enter. */
 import { catalogue } from "../../../core/catalogue.ts"
 import type { Json, JsonObject } from "../../../core/kernel/fields/field.ts"
 import type { WireCommand } from "../../protocol/wire.ts"
@@ -10,7 +10,7 @@ import type { About, Refused } from "../../../core/offline/conflicts/short-lines
 import { type AskFacts, tradeWays } from "../../../core/offline/conflicts/ways.ts"
 import { referencesOfCommand } from "../outbox/references.ts"
 
-// Splits a refused command in two: the part that holds now, and the rest, by the field its endpoint declares
+// Splits a refused command into a part that is now accepted and the rest, by the field its endpoint declares
 // (`split_by`).
 
 interface SplitCommand {
@@ -18,15 +18,15 @@ interface SplitCommand {
   readonly rest: JsonObject
   readonly ids: WireCommand["ids"]
   readonly rest_ids: WireCommand["ids"]
-  /** The part split off, in words. */
+  /** Description of the part that is split off. */
   readonly says: string
 }
-/** Whether a command with this body would hold here now. */
+/** Returns whether a command with this body would be accepted here now. */
 type Fits = (body: JsonObject) => Promise<boolean>
-/** Longer lists are not tried entry by entry. */
+/** Longer lists are not split, as each entry is tried separately. */
 const entries_max = 200
 
-/** Undefined where the command was not refused for the field it can be split by, or no part of it holds. */
+/** Splits a command; undefined if it was not refused for its `split_by` field, or no part would be accepted. */
 export const splitCommand = async (command: OutboxCommand, fits: Fits): Promise<SplitCommand | undefined> => {
   const field = catalogue.endpoint(command.name)?.split_by
   const refused = Object.keys(command.error?.errors ?? {})
@@ -41,7 +41,7 @@ export const splitCommand = async (command: OutboxCommand, fits: Fits): Promise<
 const saysOf = (some: number, all: number): string =>
   `record the ${some} of ${all} that can be had now; the rest is asked for again`
 
-/** Entries are added one by one: those with which the command holds form the part. */
+/** Splits a list: entries are added one by one, and those with which the command is accepted form the part. */
 const splitList = async (
   command: OutboxCommand,
   field: string,
@@ -55,7 +55,7 @@ const splitList = async (
   for (const place of entries.keys()) if (await fits(bodyWith([...fitting, place]))) fitting.push(place)
   if (fitting.length === 0 || fitting.length === entries.length) return undefined
   const others = [...entries.keys()].filter((place) => !fitting.includes(place))
-  // A row created for a list entry stays with its entry; other ids are allocated again.
+  // Ids of rows created for list entries stay with their entries; other ids are assigned again.
   const idsOf = (places: ReadonlyArray<number>): WireCommand["ids"] =>
     Object.fromEntries(
       Object.entries(command.ids)
@@ -71,7 +71,7 @@ const splitList = async (
   }
 }
 
-/** The largest quantity that holds, found by halving. */
+/** Splits a quantity: finds the largest accepted one by bisection. */
 const splitQuantity = async (
   command: OutboxCommand,
   field: string,
@@ -113,19 +113,19 @@ type ResolutionKind =
   | "drop"
 export interface Resolution {
   readonly way: ResolutionKind
-  /** The command line to enter. */
+  /** Command line that applies the resolution. */
   readonly command: string
   readonly says: string
-  /** `reduce`: how many are free; null where several lines are reduced, each to what is free. */
+  /** For `reduce`: the available quantity; null if several lines are reduced, each to its own. */
   readonly quantity?: number | null
-  /** `substitute`: the alternatives. */
+  /** For `substitute`: the available alternatives. */
   readonly units?: ReadonlyArray<Alternative>
-  /** `dates`: the next window in which all of it is free. */
+  /** For `dates`: start of the next window in which everything is available. */
   readonly starts_at?: string
   readonly ends_at?: string
 }
 export type { AskFacts }
-/** The command in the form used for its sentences and resolutions. */
+/** The refused command in the form that sentences and resolutions use. */
 export const refusedOf = (outbox: Outbox, { error, n, name, payload }: OutboxCommand): Refused => {
   const endpoint = catalogue.endpoint(name)
   return {
@@ -147,7 +147,7 @@ interface WaysParts {
   readonly alternatives: (command: OutboxCommand) => Promise<ReadonlyArray<Alternative>>
 }
 
-/** Resolutions to choose from; with `try_out` only those that would be accepted here now. */
+/** Resolutions to offer; with `try_out` only those that would be accepted here now. */
 export const waysOut = async (
   parts: WaysParts,
   command: OutboxCommand,
@@ -183,7 +183,7 @@ export const waysOut = async (
   return ways
 }
 
-/** Resolutions found from present availability. */
+/** Resolutions found by searching the current availability. */
 const searched = async (
   parts: WaysParts,
   command: OutboxCommand,
@@ -226,7 +226,7 @@ const searched = async (
   ]
 }
 
-/** Another number if the chosen one was taken meanwhile. */
+/** Another number, if the chosen one was taken meanwhile. */
 const numbersFree = async (
   { fits }: WaysParts,
   command: OutboxCommand,
@@ -252,7 +252,7 @@ const numbersFree = async (
   return []
 }
 
-/** As a shell takes it for one word. */
+/** Quotes a text as one word of a shell command. */
 const word = (text: string): string => (/^[\w.,:=/+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)
 const listed = (names: ReadonlyArray<string>): string =>
   names.length <= 4 ? names.join(", ") : `${names.slice(0, 4).join(", ")} and more`

@@ -1,4 +1,4 @@
-/** Facts for a compensation: a recorded command, and the rows it changed, before and now. */
+/** Facts for compensating a command: its events, and the rows it changed, before and now. */
 import { Effect } from "effect"
 import { type Catalogue, CommandRuntime, type Endpoint, type Params } from "../../../core/kernel/endpoints/endpoint.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/field.ts"
@@ -25,7 +25,7 @@ const keyOf = (table: Table, key: string): string | number => {
   return table.key === "id" && Number.isInteger(id) ? id : key
 }
 
-/** The command's events: those of the journal, which the server may have decided otherwise, or those it had here. */
+/** Events of a command: those in the journal, where the server may have decided otherwise, else those recorded here. */
 export const eventsOf = Effect.fnUntraced(function* (command: OutboxCommand, done: DoneEffects, replica_id: number) {
   const stored = yield* Store.find(journal, { command_id: command.id, replica_id }, { order: ["position"] })
   const events = stored.filter(({ type }) => type !== commandDecided.type)
@@ -70,8 +70,8 @@ export const doneOf = Effect.fnUntraced(function* (
 })
 
 /**
- * Columns that were set after the command was recorded here and before it was decided at the server, by row: others
- * were there first, and what they set is what it changed.
+ * Columns, by row, that others set after the command was recorded here and before the server decided it: the command's
+ * previous value is theirs.
  */
 const changedBeforeIt = Effect.fnUntraced(function* (
   context: UndoContext,
@@ -106,7 +106,7 @@ const shownRow = Effect.fnUntraced(function* (context: UndoContext, table: Table
   return { ...baseView(table, row as AnyRow, view), ...shown }
 })
 
-/** Names of its rows, those of its path and those they refer to. */
+/** Names of the rows it changed, of those in its path, and of those they reference. */
 const namesOf = Effect.fnUntraced(function* (
   catalogue: Catalogue,
   endpoint: Endpoint,

@@ -1,4 +1,4 @@
-/** Obstacles to an undo: values set since, and rows changed by others. Names who and when. */
+/** Obstacles to an undo: values set since, and rows changed by others, with author and time. */
 import { Clock, Effect } from "effect"
 import { type JsonObject, sameJson } from "../../../core/kernel/fields/field.ts"
 import { journal } from "../../../core/kernel/events/journal.ts"
@@ -21,17 +21,17 @@ import { refusedOf } from "../resolutions/ways-out.ts"
 
 export type UndoGuard = Omit<UnlessChanged, "since">
 
-/** Somebody's later change, and where it conflicts. */
+/** A later change by somebody, and the row and field it conflicts in. */
 export interface Later {
   readonly what: string
   readonly field: string | null
   readonly who: string | null
   readonly when: string | null
-  /** The command of this device that did it; null where it came from elsewhere. */
+  /** Number of the device's command that made the change; null if it came from elsewhere. */
   readonly n: number | null
 }
 
-/** A command that left the device, and what it did. */
+/** A command that left the device, and its effects. */
 interface DoneCommand {
   readonly context: UndoContext
   readonly command: OutboxCommand
@@ -39,8 +39,8 @@ interface DoneCommand {
   readonly done: Done
 }
 /**
- * The first later change that an undo would take back with its own. `with_it`: commands that are undone before it in
- * the same go.
+ * The first later change that an undo would revert as well; undefined if none. `with_it`: ids of commands undone
+ * together with it.
  */
 export const laterChange = Effect.fnUntraced(function* (
   { command, context, done, effects }: DoneCommand,
@@ -67,8 +67,8 @@ export const laterChange = Effect.fnUntraced(function* (
   return undefined
 })
 /**
- * The latest change that somebody made since to what the command changed, itself or what is undone in the same go left
- * out: it is why the rules do not take the command back any more.
+ * The latest change by another command to rows that the command changed, which explains why the rules refuse the undo;
+ * undefined if none. Commands in `with_it` do not count.
  */
 export const latestChange = Effect.fnUntraced(function* (
   { command, context, done, effects }: DoneCommand,
@@ -85,7 +85,7 @@ export const latestChange = Effect.fnUntraced(function* (
   }
   return undefined
 })
-/** The same for the server: state that others must not have changed when the command arrives. */
+/** State that others must not have changed when the undo reaches the server; undefined if nothing is guarded. */
 export const guardOf = Effect.fnUntraced(function* (
   context: UndoContext,
   command: OutboxCommand,
@@ -95,17 +95,17 @@ export const guardOf = Effect.fnUntraced(function* (
   if (expects.length === 0 && untouched.length === 0) return undefined
   const rows: { [row: string]: ReadonlyArray<string> } = {}
   for (const { column, key, table } of expects) rows[`${table}/${key}`] = [...(rows[`${table}/${key}`] ?? []), column]
-  // No column named: all that people work on.
+  // An empty list guards all columns that people edit.
   for (const { key, table } of untouched) rows[`${table}/${key}`] = []
   const streams = (yield* eventsOf(command, effects, context.replica_id)).map(({ stream }) => stream)
   return { streams: [...new Set(streams)], rows }
 })
-/** Columns of a row as the command left them: unset columns are as before. */
+/** Columns of a row as the command left them; those it did not set have their earlier values. */
 const leftBy = ({ rows }: Done, { key, table }: Pick<Expected, "key" | "table">): JsonObject => {
   const row = rows.find((one) => one.table === table && one.key === key)
   return { ...row?.before, ...row?.set }
 }
-/** A row that is gone holds nothing any more: the rules say what that means. */
+/** Whether a value is as the command left it. True for a deleted row, about which the rules decide. */
 const holds = (done: Done, expected: Expected): boolean => {
   const { column, key, table } = expected
   const now = done.rows.find((one) => one.table === table && one.key === key)?.now
@@ -122,7 +122,7 @@ export const eventsAfter = Effect.fnUntraced(function* (
     ({ type }) => type !== commandDecided.type
   ) as ReadonlyArray<StoredEvent>
   const own = events.findLast(({ command_id }) => command_id === command.id)
-  // Where its own events came as rows of a fill, all that is in the journal here is later.
+  // If its own events came as rows of a fill, all events in the local journal are later.
   return events.filter(({ position }) => own === undefined || position > own.position)
 })
 export const described = Effect.fnUntraced(function* (
@@ -142,12 +142,12 @@ export const described = Effect.fnUntraced(function* (
   } satisfies Later
 })
 
-// Undo's dependencies, its results, and types its parts share.
+// Dependencies of undo, its results, and types shared by its parts.
 
 interface Named {
   readonly id: string
   readonly n: number
-  /** The endpoint's name. */
+  /** Name of the endpoint. */
   readonly name: string
   readonly summary: string
   readonly issued_at: string
@@ -155,8 +155,8 @@ interface Named {
 /** Effect of undoing one command. */
 export interface UndoStep extends Named {
   /**
-   * `withdraw`: it was not sent; `compensate`: commands follow it; `nothing`: its effects are gone already; `refused`:
-   * somebody changed it since, or the rules refuse what would follow; `cannot`: nothing takes such a command back.
+   * `withdraw`: not sent yet; `compensate`: by further commands; `nothing`: without remaining effects; `refused`:
+   * changed by somebody since, or the rules refuse the compensation; `cannot`: commands of this kind cannot be undone.
    */
   readonly way: "withdraw" | "compensate" | "nothing" | "refused" | "cannot"
   readonly says: string
@@ -165,12 +165,12 @@ export interface UndoStep extends Named {
   readonly later: Later | null
   /** The rules' refusal of the compensating commands; null if they were not refused. */
   readonly refusal: { readonly status: number; readonly message: string; readonly errors: JsonObject } | null
-  /** State that must be unchanged when the requests arrive at the server. */
+  /** State that must be unchanged when the requests reach the server; null if none. */
   readonly guard: UndoGuard | null
 }
 export interface UndoPlan {
   readonly steps: ReadonlyArray<UndoStep>
-  /** Unsent commands that do not hold without those to be withdrawn. */
+  /** Unsent commands that the rules would refuse without the withdrawn ones. */
   readonly dependants: ReadonlyArray<Named>
 }
 export type UndoFailure =
@@ -185,11 +185,11 @@ export type UndoResult =
 export interface UndoListed extends UndoStep {
   readonly run: string | null
 }
-/** `given`: a command's number or id; undefined for what the last run of the program recorded. */
+/** Undo of recorded commands. `given`: a command's number or id; by default what the last program run recorded. */
 export interface DeviceUndo {
   readonly list: (limit: number) => Promise<ReadonlyArray<UndoListed>>
   readonly plan: (given: string | undefined) => Promise<UndoResult>
-  /** `agreed`: the plan a person has seen; nothing is done where undoing would do anything else by now. */
+  /** Undoes commands. `agreed`: the plan the user confirmed; nothing is done if the current plan differs. */
   readonly undo: (given: string | undefined, with_dependants: boolean, agreed?: UndoPlan) => Promise<UndoResult>
   /** Redoes undone commands. */
   readonly redo: (given: string | undefined) => Promise<UndoResult>
@@ -202,21 +202,21 @@ export interface UndoParts {
   readonly replica: Replica
   readonly viewer: Effect.Effect<Viewer, Failure, Store>
   readonly run: <A>(effect: Effect.Effect<A, Failure, Store | CommandRuntime>) => Promise<A>
-  /** Names this run of the program. */
+  /** Identifies this run of the program. */
   readonly run_id?: string
 }
 
 export const named = async ({ outbox, run }: UndoParts, command: OutboxCommand): Promise<Named> => {
   const { id, ids, issued_at, n, name } = command
   const refused = refusedOf(outbox, command)
-  // Rows it created are part of its subject.
+  // Includes the rows it created.
   const made = Object.entries(ids).flatMap(([table, of]) => of.map((one) => ({ table, id: one })))
   const about = { ...refused, named: [...refused.named, ...made] }
   const summary = await run(Effect.flatMap(Clock.currentTimeMillis, (now) => deedOf(about, instantOf(now))))
   return { id, n, name, summary, issued_at }
 }
 export const failed = (failure: UndoFailure): UndoResult => ({ ok: false, failure })
-/** Defaults of a step. */
+/** Default values of a step. */
 export const plain = { instead: null, requests: [], later: null, refusal: null, guard: null } as const
 
 export const insteadOf = ({ n }: Later): string =>
@@ -227,7 +227,7 @@ export const laterText = ({ field, n, what, when, who }: Later): string => {
   return sentence(`${what}${field === null ? "" : `: ${field.replaceAll("_", " ")}`} was changed since by ${by}${at}`)
 }
 
-/** Does all of it, or none where it fails. */
+/** Runs an undo in one transaction, which is rolled back if it fails. */
 export const allOrNone = async ({ replica, run }: UndoParts, work: LocalEffect<UndoResult>): Promise<UndoResult> => {
   const result = await run(replica.together(work))
   await run(replica.rebase)

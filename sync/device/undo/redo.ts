@@ -17,26 +17,26 @@ import { doneOf, eventsOf, type UndoContext, undoContext } from "./facts.ts"
 import type { Later, UndoGuard, UndoParts, UndoResult, UndoStep } from "./guards.ts"
 import { allOrNone, described, eventsAfter, failed, insteadOf, laterText, named, plain } from "./guards.ts"
 
-// Which recorded commands can be undone, which were, and which belong together.
+// Finds recorded commands that can be undone, were undone, or belong together.
 
 /** States of commands that took effect, or are about to. */
 const in_effect: ReadonlySet<CommandState> = new Set(["pending", "accepted"])
 export const isInEffect = ({ state }: OutboxCommand): boolean => in_effect.has(state)
 
-/** Whether it undoes another command; a later redo of it does not count. */
+/** Whether it undoes another command, disregarding later redos. */
 const isCompensation = (outbox: Outbox, { undoes }: OutboxCommand): boolean => {
   const first = undoes[0] === undefined ? undefined : outbox.find(undoes[0])
   return first !== undefined && first.state !== "withdrawn" && !isCompensation(outbox, first)
 }
-/** The commands that take it back and are in effect. */
+/** Commands that undo it and are in effect. */
 const undoersOf = (outbox: Outbox, { id }: OutboxCommand): ReadonlyArray<OutboxCommand> =>
   outbox.undoersOf(id).filter(isInEffect)
-/** The refused command that was to undo it: a conflict for the user (`sync resolve`). */
+/** The refused command that was to undo it, which is a conflict for the user (`sync resolve`); undefined if none. */
 export const refusedUndoerOf = (outbox: Outbox, { id }: OutboxCommand): OutboxCommand | undefined =>
   outbox.undoersOf(id).find(({ state }) => state === "rejected" || state === "held")
 export const isUndone = (outbox: Outbox, command: OutboxCommand): boolean =>
   command.state === "withdrawn" || undoersOf(outbox, command).length > 0
-/** The command's latest redo, even if undone since: the next redo applies to it. */
+/** The command's latest redo, even if undone since, to which the next redo applies; undefined if none. */
 const redoOf = (outbox: Outbox, command: OutboxCommand): OutboxCommand | undefined => {
   if (command.state === "withdrawn") return latestRedo(outbox.undoersOf(command.id))
   const redos = undoersOf(outbox, command).map(({ id }) => latestRedo(outbox.undoersOf(id)))
@@ -44,31 +44,31 @@ const redoOf = (outbox: Outbox, command: OutboxCommand): OutboxCommand | undefin
 }
 const latestRedo = (all: ReadonlyArray<OutboxCommand>): OutboxCommand | undefined =>
   all.findLast((one) => isInEffect(one) || one.state === "withdrawn")
-/** The command itself, or its redo. */
+/** The command's latest redo, else the command itself. */
 const redoneAs = (outbox: Outbox, command: OutboxCommand): OutboxCommand => {
   const redo = redoOf(outbox, command)
   return redo === undefined ? command : redoneAs(outbox, redo)
 }
-/** Undone, and redone after that. */
+/** Whether it was undone and then redone. */
 const isRedone = (outbox: Outbox, command: OutboxCommand): boolean => redoOf(outbox, command) !== undefined
-/** Commands undone and redone since long ago, each with its current replacement. */
+/** Commands that were undone and then redone, each with its current replacement. */
 const redone = (outbox: Outbox): ReadonlyArray<readonly [first: OutboxCommand, today: OutboxCommand]> =>
   outbox
     .latest(searched_max)
     .filter((one) => !isCompensation(outbox, one) && isUndone(outbox, one) && isRedone(outbox, one))
     .map((one) => [one, redoneAs(outbox, one)] as const)
 
-/** The refused command that was to redo it. */
+/** The refused command that was to redo it; undefined if none. */
 const refusedRedoOf = (outbox: Outbox, command: OutboxCommand): OutboxCommand | undefined =>
   (command.state === "withdrawn" ? [command] : undoersOf(outbox, command)).flatMap(
     (one) => refusedUndoerOf(outbox, one) ?? []
   )[0]
 
-/** Limit of a search into the past. */
+/** Maximum number of commands to search. */
 const searched_max = 2_000
 /**
- * Commands that can be undone next, newest first: those in effect that are neither undone nor undo others. A command
- * without remaining effects is undone only by number.
+ * Commands that can be undone next, newest first: those in effect that are neither undone nor undo others. Commands
+ * without remaining effects are undone by number only.
  */
 export const undoable = (outbox: Outbox, limit = searched_max): ReadonlyArray<OutboxCommand> =>
   outbox
@@ -76,7 +76,7 @@ export const undoable = (outbox: Outbox, limit = searched_max): ReadonlyArray<Ou
     .filter((one) => isInEffect(one) && !one.nothing_left)
     .filter((one) => !isUndone(outbox, one) && !isCompensation(outbox, one))
     .slice(0, limit)
-/** The program run that undid it; run names sort by time. Empty if unknown. */
+/** Program run that undid it; "" if unknown. Names of runs sort by time. */
 const undoneBy = (outbox: Outbox, command: OutboxCommand): string =>
   (command.state === "withdrawn" ? command.withdrawn_by : undoersOf(outbox, command).at(-1)?.run) ?? ""
 /** Commands undone and not redone, last undone first. */
@@ -95,7 +95,7 @@ const lastUndone = (outbox: Outbox): ReadonlyArray<OutboxCommand> => {
   return by === "" ? lastRun(all) : all.filter((one) => undoneBy(outbox, one) === by)
 }
 
-/** The newest of these with the others that the same run of the program recorded. */
+/** The newest of these commands, with the others recorded by the same program run. */
 export const lastRun = (commands: ReadonlyArray<OutboxCommand>): ReadonlyArray<OutboxCommand> => {
   const [newest] = commands
   return newest === undefined ? [] : newest.run === null ? [newest] : commands.filter(({ run }) => run === newest.run)
@@ -150,7 +150,7 @@ const recordedAgain = Effect.fnUntraced(function* (
   }
   return { ok: true, plan: { steps, dependants: [] }, recorded }
 })
-/** A withdrawn command may have been a redo or undo itself: recorded again, it undoes the same commands again. */
+/** How to redo a command. A withdrawn command that was itself an undo or redo undoes the same commands again. */
 const recordedFor = (outbox: Outbox, one: OutboxCommand, guard: UndoGuard | undefined): Rerecording => {
   const withdrawn = one.state === "withdrawn"
   return {
@@ -170,7 +170,7 @@ const keepPairs = (ids: Ids, first: OutboxCommand, today: OutboxCommand): void =
     if (again.length === made.length) for (const [at, id] of made.entries()) keepId(ids, table, id, again[at])
   }
 }
-/** Ids of recreated rows by their first ids: redoing a command recreates its rows, and so does undoing a deletion. */
+/** Current ids of recreated rows by their original ids: redoing a command and undoing a deletion recreate rows. */
 const idsOfToday = ({ catalogue, outbox }: UndoParts): Ids => {
   const ids: Ids = new Map()
   for (const [first, today] of redone(outbox)) keepPairs(ids, first, today)
@@ -184,7 +184,7 @@ const idsOfToday = ({ catalogue, outbox }: UndoParts): Ids => {
   }
   return ids
 }
-/** Terminates, as ids are unique. */
+/** Follows ids to the latest one. Terminates, as ids are unique. */
 const lastOf = (ids: ReadonlyMap<number, number>, id: number): number => {
   const next = ids.get(id)
   return next === undefined ? id : lastOf(ids, next)
@@ -203,15 +203,15 @@ const withIds = ({ catalogue }: UndoParts, command: OutboxCommand, ids: Ids): Ou
   }
 }
 
-/** A value that would be written over, and what it must be. */
+/** A value that a redo would overwrite, and the value it must have. */
 interface Overwritten {
   readonly row: ChangedRow
   readonly column: string
   readonly left: Json
 }
 /**
- * Values set since the undo that a redo would overwrite, and what must still hold when it arrives. `with_it`: commands
- * recorded again in the same run.
+ * Later change of a value that a redo would overwrite, and the state that must be unchanged when it reaches the server.
+ * `with_it`: ids of commands redone together.
  */
 const overwritten = Effect.fnUntraced(function* (
   parts: UndoParts,
@@ -252,7 +252,7 @@ const overwritten = Effect.fnUntraced(function* (
   return streams.size === 0 ? {} : { guard: { streams: [...streams], rows } }
 })
 const calledIn = ({ called }: Done, { row }: Overwritten): string => called(row.table, row.key)
-/** The event that set the value since, unless it was undoing or redoing that did. */
+/** The event that set a value since, unless it was itself an undo or redo. */
 const setSince = (
   context: UndoContext,
   outbox: Outbox,

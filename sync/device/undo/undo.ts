@@ -1,6 +1,6 @@
 /**
- * Undo on a device. What was not sent yet is withdrawn from the outbox, and the replica is as it was before it. What
- * left the device is taken back by compensating commands, which the server decides like any other (rules/undo 2).
+ * Undo on a device. Unsent commands are withdrawn from the outbox, and the replica is reverted. Sent ones are undone by
+ * compensating commands, which the server decides like any other (rules/undo 2).
  */
 import { Clock, Effect } from "effect"
 import type {
@@ -24,12 +24,12 @@ import type { DeviceUndo, Later, UndoFailure, UndoListed, UndoParts, UndoPlan, U
 import { allOrNone, failed, guardOf, insteadOf, laterChange, laterText, latestChange, named, plain } from "./guards.ts"
 import { isInEffect, isUndone, isUnsent, lastRun, redo, refusedUndoerOf, undoable } from "./redo.ts"
 
-// Undoing is tried out before it is promised: the commands that would follow are decided on the replica and nothing is
-// kept, so that a plan says what the rules refuse, and who changed what meanwhile.
+// Plans are tried out first: the compensating commands are decided on the replica and rolled back, so that a plan
+// reports what the rules refuse, and what others changed meanwhile.
 
 type Ids = WireCommand["ids"] | undefined
 
-/** Builds a request of a compensation once the ids created by earlier ones are known. */
+/** Builds a compensating request, with the ids that earlier ones created. */
 const requestOf = (
   catalogue: Catalogue,
   { body = {}, name, params }: UndoRequest,
@@ -50,8 +50,8 @@ const requestOf = (
 }
 
 /**
- * The command before that one is not decided without: what may be left out is left out together, and holds up nothing
- * else.
+ * The earlier command that a request depends on. Required requests depend on required ones only; optional ones also on
+ * each other.
  */
 export const neededBy = <C>(
   { otherwise }: UndoRequest,
@@ -59,7 +59,7 @@ export const neededBy = <C>(
 ): C | undefined =>
   recorded.findLast(({ request }) => otherwise !== undefined || request.otherwise === undefined)?.command
 
-/** Why one of several compensations, carried out in this order, is refused: the first of them, by its place. */
+/** The first refusal among several compensations tried in order, and its index. */
 interface TriedRefusal {
   readonly place: number
   readonly answer: QueryResult
@@ -72,7 +72,7 @@ const firstRefusal = Effect.fnUntraced(function* (
   let count = 0
   const places: Array<number> = []
   const requests = compensations.flatMap((all, place) => {
-    // The refusal of an optional request does not refuse the others.
+    // The refusal of an optional request does not affect the others.
     const needed = all.flatMap((one, at) => (one.otherwise === undefined ? [at] : []))
     const from = count
     count += needed.length
@@ -104,7 +104,7 @@ const firstRefusal = Effect.fnUntraced(function* (
 
 export type { DeviceUndo, UndoFailure, UndoListed, UndoParts, UndoPlan, UndoResult, UndoStep } from "./guards.ts"
 
-/** The selected commands, newest first, or why there are none. */
+/** Selects the commands to undo, newest first, or the reason why there are none. */
 const chosen = async (
   parts: UndoParts,
   given: string | undefined
@@ -116,7 +116,7 @@ const chosen = async (
   }
   const command = outbox.byIdOrNumber(given)
   if (command === undefined) return { kind: "unknown" }
-  // If part of an undo was refused, the rest is in effect: it is resolved as a conflict.
+  // A partly refused undo: the rest is in effect, and the refusal is resolved as a conflict.
   if (isInEffect(command) && refusedUndoerOf(outbox, command) !== undefined) return [command]
   if (isUndone(outbox, command)) return { kind: "undone", command: await named(parts, command) }
   if (command.state === "rejected" || command.state === "held")
@@ -136,7 +136,7 @@ export const undoOver = (parts: UndoParts): DeviceUndo => {
     plan: planned,
     list: async (limit) => {
       const listed: Array<UndoListed> = []
-      // Each on its own, as it would be undone.
+      // Each command is planned separately, as it would be undone.
       for (const step of await stepsOf(parts, undoable(outbox, limit)))
         for (const one of await triedOut(parts, [step], new Set()))
           listed.push({ ...one, run: outbox.find(one.id)?.run ?? null })
@@ -150,7 +150,7 @@ export const undoOver = (parts: UndoParts): DeviceUndo => {
   }
 }
 
-/** The plan of today for the very commands of an earlier one, whatever was recorded since. */
+/** Plans the commands of an earlier plan again, regardless of commands recorded since. */
 const plannedAgain = async (parts: UndoParts, agreed: UndoPlan): Promise<UndoResult> => {
   const commands = agreed.steps.flatMap(({ id }) => parts.outbox.find(id) ?? [])
   const isLeft = (one: OutboxCommand): boolean =>
@@ -159,7 +159,7 @@ const plannedAgain = async (parts: UndoParts, agreed: UndoPlan): Promise<UndoRes
     ? { ok: true, plan: await planOf(parts, commands), recorded: [] }
     : failed({ kind: "changed", plan: agreed })
 }
-/** Whether two plans do the same. */
+/** Whether two plans have the same effects. */
 const isSame = (one: UndoPlan, other: UndoPlan): boolean => {
   const [first, second] = [one, other].map(({ dependants, steps }) =>
     JSON.stringify([dependants.map(({ id }) => id), steps.map(({ id, requests, way }) => [id, way, requests])])
@@ -175,7 +175,7 @@ const planOf = async (parts: UndoParts, commands: ReadonlyArray<OutboxCommand>):
   const dependants = await Promise.all(building.map((one) => named(parts, one)))
   return { steps, dependants }
 }
-/** `with_it`: commands that are undone in one go. */
+/** Plans each command. `with_it`: ids of commands undone together. */
 const stepsOf = async (
   parts: UndoParts,
   commands: ReadonlyArray<OutboxCommand>,
@@ -202,7 +202,10 @@ const inConflict = (about: Omit<UndoStep, "way" | "says">, { n }: OutboxCommand)
   instead: `settle that: flightcase sync resolve ${n}`
 })
 
-/** The same steps, of which the first that the rules refuse says so; nothing is tried where one is refused anyway. */
+/**
+ * The steps after trying them out: the first one that the rules refuse is marked. Nothing is tried if a step is refused
+ * anyway.
+ */
 const triedOut = async (
   parts: UndoParts,
   steps: ReadonlyArray<UndoStep>,
@@ -232,7 +235,7 @@ const refusedStep = (step: UndoStep, { body, status }: QueryResult, later: Later
     refusal: { status, message: text, errors: isJsonObject(errors) ? errors : {} }
   }
 }
-/** Undoes a command that has left the device. */
+/** Plans the undo of a command that has left the device. */
 const compensating = Effect.fnUntraced(function* (
   parts: UndoParts,
   command: OutboxCommand,
@@ -254,7 +257,7 @@ const compensating = Effect.fnUntraced(function* (
   const guard = (yield* guardOf(context, command, effects, undoing)) ?? null
   return { ...stepOf(about, undoing), guard }
 })
-/** The command's effects, if remembered here; otherwise undefined. */
+/** The command's undo data; undefined if it is no longer stored. */
 const doneHere = Effect.fnUntraced(function* (
   { catalogue, outbox, replica_id, viewer }: UndoParts,
   command: OutboxCommand
@@ -303,14 +306,14 @@ const carriedOut = Effect.fnUntraced(function* (parts: UndoParts, plan: UndoPlan
   parts.outbox.foundNothingLeft(plan.steps.filter(({ way }) => way === "nothing").map(({ id }) => id))
   return { ok: true, plan: { ...plan, steps }, recorded: recorded.map(({ n }) => n) }
 })
-/** Result of a step: the refusal that ended it, or a message if a part was left out. */
+/** Result of a step: the refusal that ended it, or a message if an optional part was left out. */
 interface Compensated {
   readonly answer?: QueryResult
   readonly left?: string
 }
 /**
- * Records the requests of a step, each building on the one before: the server decides none after a refused one, but
- * for parts that may be left out. A refusal ends it, unless the step says what it is without that part.
+ * Records the requests of a step, each depending on earlier ones, so that the server decides none after a refused
+ * required one. A refusal ends the step, unless the refused part is optional.
  */
 const compensate = Effect.fnUntraced(function* (
   { catalogue, outbox, replica }: UndoParts,
