@@ -37,12 +37,12 @@ export const addDerivedCommands = (program: Command, verbs: ReadonlyArray<Verb>)
 /** In help, lists a noun's everyday verbs first, and those that only follow the API after them. */
 const setApart = (noun: Command, by_hand: ReadonlySet<Command>): void => {
   if (noun.commands.length <= 20 || !noun.commands.some((one) => by_hand.has(one))) return
-  for (const one of noun.commands) if (!by_hand.has(one)) one.helpGroup("Every other operation of the API:")
+  for (const one of noun.commands) if (!by_hand.has(one)) one.helpGroup("Other operations:")
 }
 /** Descriptions of groups whose names are not clear. */
 const purposes: { readonly [word: string]: string } = {
-  "jobs": "Background jobs of the server, such as mail: status, retry of failed ones, removal",
-  "inbound-sources": "Sources allowed to send webhooks to this server, such as Stripe, and what they sent"
+  "jobs": "Background jobs, such as mail: status, retry, removal",
+  "inbound-sources": "Sources of webhooks, such as Stripe, and what they sent"
 }
 /** Describes groups of commands by their verbs. */
 const describeGroups = (command: Command): void => {

@@ -202,7 +202,7 @@ export const commands: { readonly [word: string]: CommandEntry } = {
   backup: {
     usage_line: [
       "backup create FOLDER | list|verify|restore|prune",
-      "the server's database and files in one file, while it runs; verify --restore tries it"
+      "the server's data in one file, while it runs; verify --restore tries it"
     ],
     load: () => import("../commands/operations/backup.ts")
   },

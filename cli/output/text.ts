@@ -144,7 +144,7 @@ export const styled = (colour: boolean, ink: TextStyle, text: string): string =>
   colour ? `${styleMark(codes[ink])}${text}${styleMark(0)}` : text
 
 /** Message that commands, by number, are pending on this device. */
-export const recordedText = (commands: ReadonlyArray<number>): string =>
-  commands.length === 1
-    ? `Recorded here as command ${commands.join()}, pending; flightcase sync sends it.`
-    : `Recorded here as commands ${commands.join(", ")}, pending; flightcase sync sends them.`
+export const recordedText = (commands: ReadonlyArray<number>): string => {
+  const [plural, them] = commands.length === 1 ? ["", "it"] : ["s", "them"]
+  return `Recorded here as command${plural} ${commands.join(", ")}, pending; flightcase sync sends ${them}.`
+}

@@ -111,7 +111,7 @@ const scanning = command("POST", `${path}/{id}/scans`, {
       required: true,
       min_items: 1,
       max_items: 1_000,
-      describe: "As the scanner gives them; CABLE*7 is seven of a counted product"
+      describe: "As scanned; CABLE*7 is seven of a counted product"
     }),
     counted_at: timestamp({ nullable: true, describe: "Default: now" }),
     take_back: boolean({ default: false, describe: "Take these scans back instead" })
@@ -202,10 +202,7 @@ export const stocktakesSlice: Slice = {
   react: [goodsMoved],
   settings: {
     stocktakes: {
-      second_person: boolean({
-        default: false,
-        describe: "Its only counter, and who started it, may not close it"
-      })
+      second_person: boolean({ default: false, describe: "Its only counter, and who started it, may not close it" })
     }
   },
   includes: {

@@ -143,7 +143,7 @@ export const totals_shown = {
   counted: integer(),
   found: integer(),
   missing: integer(),
-  surplus: integer({ describe: "Counted goods beyond the records" }),
+  surplus: integer(),
   unexpected: integer(),
   elsewhere: integer(),
   out: integer(),
@@ -157,8 +157,8 @@ export const taken_shown = {
     { nullable: true, describe: "Pieces by outcome, and their value" }
   ),
   stocktake_lines: Shown.objects(
-    { ...line_fields, unit_cost: Shown.optional(money({ describe: "Purchase price of one" })) },
-    { describe: "Differences first; in lists only if included" }
+    { ...line_fields, unit_cost: Shown.optional(money()) },
+    { describe: "Differences first" }
   )
 }
 /** Last sighting of a unit: place, time and user. */
@@ -170,7 +170,7 @@ export const last_seen_shown = Shown.keys(
     opportunity_id: integer({ nullable: true }),
     container_id: integer({ nullable: true }),
     stocktake_id: integer({ nullable: true }),
-    by_user_id: integer({ nullable: true, describe: "Null if not known" })
+    by_user_id: integer({ nullable: true })
   },
   { nullable: true }
 )
