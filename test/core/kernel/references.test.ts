@@ -63,11 +63,11 @@ describe("references", () => {
       )
       .map(named)
     // Users are deactivated and their rows stay; what a surcharge came to, the line it was taken from and where stock ever was are
-    // history, and so is what an invoice, a document or an order to a supplier says.
+    // history, and so is what an invoice, a document, an order to a supplier or a count says.
     expect(
       kept.filter(
         (name) =>
-          !/user|owned_by|created_by|uploaded_by|recorded_by|waitlisted_by|surcharge|origin_item_id|received_by|^(stock_places|invoice|credit_note|purchase_order|documents)/.test(
+          !/user|owned_by|created_by|uploaded_by|recorded_by|waitlisted_by|surcharge|origin_item_id|received_by|^(stock_places|stocktake|invoice|credit_note|purchase_order|documents)/.test(
             name
           )
       )
