@@ -27,7 +27,7 @@ const importProducts = command("POST", "/api/v1/products/import", {
 const importRateDefinitions = command("POST", "/api/v1/rate_definitions/import", {
   answer: verdictsShown,
   name: "rate_definitions.import",
-  summary: "Import rate definitions, also by another system's engine names; returns a verdict per row",
+  summary: "Import rate definitions by name, preset or another system's engine; a verdict per row",
   ability: "rates:write",
   permission: "rates.create",
   fields: importFields,

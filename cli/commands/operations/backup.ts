@@ -96,9 +96,7 @@ const restore = (context: CommandContext, [file = ""]: ReadonlyArray<string>, fl
 export const declare = (program: Command): void => {
   const backup = program
     .command("backup")
-    .description(
-      "Backups of the server, at its own machine while it runs: one file each, with the database and its files"
-    )
+    .description("Create, verify and restore backups at the server's machine: one file each, with database and files")
   const data = () => new Option("--data <folder>", "the server's data folder (default: FLIGHTCASE_DATA)")
   const passphrase = () =>
     new Option("--passphrase-file <file>", "file with its passphrase (default: FLIGHTCASE_BACKUP_PASSPHRASE)")

@@ -33,7 +33,7 @@ const orderOfWhere = Shown.keys(
   { nullable: true }
 )
 const whereShown = Shown.keys({
-  text: text({ describe: "Same in words, on the store's clock" }),
+  text: text({ describe: "Place in words, times in the store's time zone" }),
   place: choice(unit_places),
   store_id: integer({ nullable: true }),
   store_name: nullableText(),
@@ -79,7 +79,7 @@ export const searchShown = {
     status: choice(container_statuses),
     store_name: nullableText(),
     where: Shown.keys({
-      text: text({ describe: "Same in words, on the store's clock" }),
+      text: text({ describe: "Place in words, times in the store's time zone" }),
       is_out: boolean(),
       inside: Shown.keys(
         { id: integer(), name: text() },

@@ -202,7 +202,7 @@ export const stocktakesSlice: Slice = {
   react: [goodsMoved],
   settings: {
     stocktakes: {
-      second_person: boolean({ default: false, describe: "Its only counter, and who started it, may not close it" })
+      second_person: boolean({ default: false, describe: "Not closed by who started it, nor by its only counter" })
     }
   },
   includes: {

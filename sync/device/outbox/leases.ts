@@ -191,7 +191,7 @@ export interface OutboxDependencies {
    * released command keeps those seen when it was first recorded.
    */
   readonly seenOf: (about: CommandContext) => { readonly [row: string]: string }
-  /** Commands that create a row (`table/id`), in order; accepted ones only after a reopening. */
+  /** Commands that create a row (`table/id`), in order; accepted ones only once `reopen` made them pending again. */
   readonly creatorsOf: (row: string) => ReadonlyArray<OutboxCommand>
 }
 

@@ -309,7 +309,7 @@ export const declare = (program: Command): void => {
 const declarePlans = (availability: Command): void => {
   const listed = (command: Command): Command =>
     command
-      .argument("<product[*n]...>", "products by id, SKU or barcode, each followed by * and a quantity")
+      .argument("<product[*n]...>", "products by id, SKU or barcode, with a quantity if not 1: AURA*12")
       .option("--store <store>", "id or name (default: the default store)")
   withAction(
     listed(availability.command("what-if").description("Check what an unordered list would do to stock"))
@@ -321,7 +321,7 @@ const declarePlans = (availability: Command): void => {
     listed(availability.command("fit").description("Find the first window in which a whole list is available"))
       .option("--from <time>", "earliest start")
       .option("--until <time>", "latest end; a date includes the whole day")
-      .option("--days <n>", "duration in days of the store")
+      .option("--days <n>", "duration in calendar days of the store's time zone")
       .option("--minutes <n>", "duration in minutes")
       .addOption(
         new Option(

@@ -14,7 +14,7 @@ import { tellOrdersToReplace, withoutOut } from "../shared/to-replace.ts"
 
 const days_ahead = 30
 
-/** Explains an empty list of days if only drafts and provisional quotations are short, as days count promised goods. */
+/** Explains an empty `--days` list if only drafts or provisional quotations are short: those claim no stock. */
 const tellUnclaimed = async (context: CommandContext, span: Query): Promise<void> => {
   const count = totalOf(await context.read("/api/v1/shortages", [...span, ["per_page", "1"]]))
   if (count === 0) return

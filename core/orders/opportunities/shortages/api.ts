@@ -125,7 +125,7 @@ export const shortageShown = {
     name: text({ describe: "Subject of the opportunity" }),
     state_name: text({ nullable: true }),
     member: Shown.keys({ id: integer(), name: text() }, { nullable: true }),
-    to_replace: integer({ describe: "Number of allocated units out of service; listed by its own shortages" })
+    to_replace: integer({ describe: "Allocated units out of service; /opportunities/{id}/shortages lists them" })
   }),
   product_id: integer(),
   product_name: text({ nullable: true }),

@@ -146,7 +146,7 @@ export const activityAssigned: Cause = {
     })
 }
 
-// Documents rendered without a waiting request, for the requesting user.
+// Notifies the requesting user of rendered documents and finished batches that no request waited for.
 
 const generated = "document.generated"
 export const documents_with_costs = `${read.permission} costs.view`

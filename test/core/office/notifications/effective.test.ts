@@ -71,10 +71,10 @@ describe("the effective channels of a user", () => {
     })
 })
 
-describe("a member's list", () => {
+describe("a member's list of notification preferences", () => {
   const shown = (key: string, setting: TypeSetting | undefined, preference: TypePreference | undefined) =>
     shownPreferences(7, rulesOf(key, setting, preference)).find((one) => one.notification_type === key)!
-  it("shows the effective channels, and for a muted type those once unmuted", () => {
+  it("shows the effective channels, and for a muted type the channels it would have if unmuted", () => {
     for (const type of notificationTypes)
       for (const setting of settings)
         for (const preference of preferences) {

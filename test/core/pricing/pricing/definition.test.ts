@@ -39,7 +39,7 @@ describe("the strategy config of a rate definition", () => {
     [{ leeway_minutes: -1, rental_days_per_week: 0 }, "rental_days_per_week leeway_minutes"],
     [{ first_day_cutoff: "" }, "accepted"],
     [{ leeway_minutes: 10_000_000 }, "accepted"]
-  ])("%j is answered with %s", (submitted, expected) => {
+  ])("%j gives %s", (submitted, expected) => {
     expect(config(submitted)).toBe(inConfig(expected))
   })
 
@@ -47,7 +47,7 @@ describe("the strategy config of a rate definition", () => {
     [{ fixed_charge: -1 }, "fixed_charge"],
     [{ fixed_charge: 1.5 }, "fixed_charge"],
     [{ fixed_period_units: -1 }, "fixed_period_units"]
-  ])("%j of a hybrid strategy is answered with %s", (submitted, expected) => {
+  ])("%j of a hybrid strategy gives %s", (submitted, expected) => {
     expect(block(submitted)).toBe(inConfig(expected))
   })
 
@@ -94,7 +94,7 @@ describe("modifier configs", () => {
     ["1e2", "modifier_configs.multiplier.tiers.0.multiplier"],
     ["", "modifier_configs.multiplier.tiers.0.multiplier"],
     [null, "modifier_configs.multiplier.tiers.0.multiplier"]
-  ])("a multiplier of %j is answered with %s", (multiplier, expected) => {
+  ])("a multiplier of %j gives %s", (multiplier, expected) => {
     expect(errorKeys(tier(multiplier))).toBe(expected)
   })
 
@@ -108,14 +108,14 @@ describe("modifier configs", () => {
     [{ from: 1, factor: -0.1 }, "modifier_configs.factor.ranges.0.factor"],
     [{ from: 1, factor: "" }, "modifier_configs.factor.ranges.0.factor"],
     ["row", "modifier_configs.factor.ranges.0.from modifier_configs.factor.ranges.0.factor"]
-  ])("a range of %j is answered with %s", (range, expected) => {
+  ])("a range of %j gives %s", (range, expected) => {
     expect(errorKeys(factor(range))).toBe(expected)
   })
 
   it.each<[string, JsonObject, string]>([
     ["factor", { ranges: [] }, "modifier_configs.factor.ranges"],
     ["multiplier", { tiers: [{ multiplier: "1" }, {}] }, "modifier_configs.multiplier.tiers.1.multiplier"]
-  ])("a %s of %j is answered with %s", (name, submitted, expected) => {
+  ])("a %s of %j is rejected at %s", (name, submitted, expected) => {
     expect(
       errorKeys(composeMethod({ ...daily, enabled_modifiers: [name], modifier_configs: { [name]: submitted } }))
     ).toBe(expected)
@@ -173,7 +173,7 @@ describe("the strategy of a rate definition", () => {
     [null, "daily", [], "calculation_strategy"],
     ["period", 1, [], "base_period"]
   ])(
-    "%j with period %j and modifiers %j is answered with %s",
+    "%j with period %j and modifiers %j gives %s",
     (calculation_strategy, base_period, enabled_modifiers, expected) => {
       expect(errorKeys(composeMethod({ calculation_strategy, base_period, enabled_modifiers }))).toBe(expected)
     }
