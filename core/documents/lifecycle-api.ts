@@ -215,7 +215,7 @@ const about = {
   documentable_type: choice(documentable_types, {
     required: true,
     any_case: true,
-    describe: "Source: its type and id; takes opportunity and purchase_order as well"
+    describe: "Type of the source, such as Opportunity or purchase_order"
   })
 }
 const store_id = () =>

@@ -106,7 +106,7 @@ export const creditFields = {
   amount: money({
     currency: "currency_code",
     nullable: true,
-    describe: "Amount with tax, spread over the rows. Default, without items: all that is left"
+    describe: "Amount to credit, with tax, spread over the rows; default without items: the rest"
   }),
   reason: longText({ nullable: true, max: 1_000 }),
   notes: longText({ nullable: true, max: 5_000 }),

@@ -195,11 +195,11 @@ export const meta = Schema.suspend(() =>
     view: Schema.optionalKey(view_shown.annotate({ description: "Applied saved view" }))
   })
 ).annotate({ identifier: "Meta", description: "Total rows, rows per page and current page" })
-const ignored_key = optional(list(text(), { describe: "Ignored parts of the request" }))
+const ignored_key = optional(list(text(), { describe: "Ignored query parameters" }))
 export const ignored_alone = optional(
   Schema.suspend(() => Schema.Struct({ ignored: Schema.Array(Schema.String) })).annotate({
     identifier: "Ignored",
-    description: "Ignored parts of the request; absent if none"
+    description: "Ignored query parameters; absent if none"
   })
 )
 const isOptional = (shown: Shown | OptionalKey<unknown>): shown is OptionalKey<unknown> => optionals.has(shown)

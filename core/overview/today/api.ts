@@ -21,7 +21,7 @@ const orderShown = {
   member_name: nullableText(),
   store_id: integer({ nullable: true }),
   store_name: nullableText(),
-  timezone: text({ describe: "Time zone of its day" }),
+  timezone: text({ describe: "Time zone of the day" }),
   state_name: text(),
   status_name: text(),
   at: timestamp({

@@ -235,8 +235,8 @@ const endpoints = [
       name: text({ required: true }),
       email: text({ required: true, format: "email" }),
       roles: list(text(), { default: [] }),
-      active: boolean({ default: false, describe: "Let them log in at once, without accepting an invitation" }),
-      send_invitation: boolean({ default: true, describe: "Mail them a login code" })
+      active: boolean({ default: false, describe: "Activate the user at once, without an invitation" }),
+      send_invitation: boolean({ default: true, describe: "Mail the user a login code" })
     },
     creates: [members, users],
     streams: () => [grants],

@@ -174,7 +174,7 @@ export const rateEngineSlice: Slice = {
         })
       },
       name: "rate_engine.presets",
-      summary: "List the shipped presets",
+      summary: "List the built-in presets",
       ...engineAccess,
       run: () => Effect.succeed(ok({ presets: presets }))
     }),

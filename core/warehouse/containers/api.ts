@@ -188,7 +188,7 @@ const creates = [
   command("POST", base, {
     answer: containerShown,
     name: "containers.create",
-    summary: "Create a container, with or without a case of its own",
+    summary: "Create a container, optionally in a serialised case",
     ...write_access("create"),
     fields: {
       name: containers.columns.name,

@@ -130,12 +130,12 @@ export const line_fields = {
   container_id: integer({ nullable: true }),
   location: text({ nullable: true }),
   is_counted: boolean({ describe: "False where nothing was scanned" }),
-  expected: integer({ describe: "By the records, when it was counted" }),
+  expected: integer({ describe: "Quantity on record when counted" }),
   counted: integer(),
   counted_at: timestamp({ nullable: true }),
   counted_by_user_id: integer({ nullable: true }),
-  way_out: text({ nullable: true, describe: "What to do about it" }),
-  on_close: Shown.oneOf(["nothing", "missing", "found", "difference"], { describe: "What closing records of it" })
+  way_out: text({ nullable: true, describe: "Action to take" }),
+  on_close: Shown.oneOf(["nothing", "missing", "found", "difference"], { describe: "Effect of closing" })
 }
 /** Number of pieces by outcome. */
 export const totals_shown = {

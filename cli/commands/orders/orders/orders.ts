@@ -58,7 +58,7 @@ const declareInvoice = (orders: Command): void => {
     .argument("<order>", "id or number")
     .addOption(new Option("--type <type>", "default: standard").choices(["standard", "deposit", "proforma"]))
     .option("--percent <percent>", "percentage of the whole order")
-    .option("--amount <amount>", "amount of the order, before tax")
+    .option("--amount <amount>", "amount to bill, before tax")
     .addOption(
       repeatable(
         "--line <line[=quantity]>",

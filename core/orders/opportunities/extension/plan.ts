@@ -37,11 +37,11 @@ export const dateFields = {
 export const seenFields = {
   was_starts_at: timestamp({
     nullable: true,
-    describe: "Start of the hire before, as you saw it; lines that began then move, too"
+    describe: "Start of the hire as you last saw it; lines that begin then move, too"
   }),
   was_ends_at: timestamp({
     nullable: true,
-    describe: "End of the hire before, as you saw it; lines that ended then move, too"
+    describe: "End of the hire as you last saw it; lines that end then move, too"
   })
 }
 type Seen = Partial<ValuesOf<typeof seenFields>>
