@@ -210,7 +210,7 @@ describe.each(share(engines))("a server under load on %s", (engine) => {
 })
 
 describe("two servers on one Postgres under load", () => {
-  it("show the calls of both, and admit no more than a limit", async () => {
+  it("both report the usage of both, and together enforce a token's rate limit", async () => {
     const env = await environmentOf("pg")
     const one = await started(env)
     // They share their folder of files.

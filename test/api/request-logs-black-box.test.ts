@@ -112,7 +112,7 @@ describe.each(engines)("the request log on %s (rules/conventions 16)", (engine) 
       const { row } = await logged(token, "GET", "/products")
       expect(row).toMatchObject({ status_code: 403, personal_access_token_id: token.id, user_id })
     })
-    it("422 for invalid JSON have the received bytes", async () => {
+    it("422 for invalid JSON record the number of bytes received", async () => {
       const { row } = await logged(await house.token(), "POST", "/products", undefined, { bytes: '{"name":' })
       expect([row.status_code, row.request_bytes]).toEqual([422, 8])
     })

@@ -83,7 +83,7 @@ describe.each(releases)("data left by release %s", (release) => {
   })
   afterAll(cleanUp)
 
-  it("opens as a server that holds every row it held", async () => {
+  it("keeps every row when this release's server opens it", async () => {
     server = await startServerThere()
     const rows = readTables(kept),
       now = asKnownTo(rows, await tablesAt("--url", server.url, "--token", about.token))

@@ -180,7 +180,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/server/people/access.test.ts",
-        test: "of administrators cannot be caused through a token with fewer abilities"
+        test: "to administrators cannot be triggered with a token of fewer abilities"
       }
     ]
   },

@@ -87,7 +87,7 @@ describe("the log", () => {
     silent.log.flush()
     expect(silent.written).toEqual([])
   })
-  it("prints words on a terminal, and escapes all input", () => {
+  it("prints plain text on a terminal, with control characters replaced by ?", () => {
     const { log, written } = logTo({ human: true })
     log.at("info", "request", { path: "/a\u001b[31m\u0007b\r\u009b\u202e\u2066", status: 200, user_id: null })
     log.at("error", "request failed", { error: new Error("why") })

@@ -78,7 +78,7 @@ export const notificationResource = resource({
     title: text({ max: 2_000 }),
     body: text({ max: 2_000, nullable: true }),
     actor_name: text({ nullable: true }),
-    url: text({ nullable: true, max: 2_000, describe: "API path of its subject" })
+    url: text({ nullable: true, max: 2_000, describe: "API URL of the subject; null if not available" })
   },
   load: (rows, { settings }) =>
     Effect.gen(function* () {

@@ -147,7 +147,7 @@ describe("data of stored events", () => {
 })
 
 describe("an event type", () => {
-  it("records in the declared or given stream, and fails without one", () => {
+  it("records in the given stream, and fails if neither a stream nor an id is given", () => {
     const moved = eventType("lamp.moved", {
       meaning: "A lamp was moved.",
       project: "changes_no_table",

@@ -30,7 +30,7 @@ describe("the date goods are due back", () => {
     expect(dueBackAt({ ...order, po_type: "purchase" }, [item])).toBeNull()
     expect(dueBackAt({ ...order, deleted_at: order.ends_at }, [item])).toBeNull()
   })
-  it("is notified the day before by the store's clock, once for each end", () => {
+  it("triggers one reminder per end date, the day before on the store's clock", () => {
     const at = (text: string, zone = "UTC", days = 1, more = {}): boolean =>
       isReminderDue({ ...order, ...more }, order.ends_at, { days, now_millis: Date.parse(`2026-06-${text}Z`), zone })
     expect([at("23T23:59:59"), at("24T00:00:00")]).toEqual([false, true])

@@ -88,7 +88,7 @@ describe.each(engines)("devices of users with few permissions, server on %s", (e
       expect([holdsPrice(device, ""), device.holds(subject, "")]).toEqual([[], []])
       expect(device.outbox.recordedOf(1)?.rows[`products/${product}`]).toHaveProperty("name")
     })
-    it("never hold colleagues' addresses, prices of orders or others' views hidden from their user", async () => {
+    it("drop colleagues' addresses, customers and prices when the permission is withdrawn, and never hold others' views", async () => {
       await create("/users", { name: "Kim", email: "kim.secret@example.com", roles: [], active: true })
       await create("/custom_views", { name: "Troublesome customers", entity_type: "members", columns: ["name"] })
       await server.customer({ name: "Quillon Industries", description: "Pays late" })

@@ -19,7 +19,7 @@ export const withWatch = (sync: Command): Command =>
     .option("--install-unit", "write a systemd user unit that runs sync --watch")
     .option("--uninstall-unit", "remove the systemd user unit")
     .option("--print", "with --install-unit: print the unit instead of writing it")
-    .addOption(new Option("--quiet", "one sync without a word, unless another is at it").hideHelp())
+    .addOption(new Option("--quiet", "sync once without output; does nothing while another sync is running").hideHelp())
 
 /** Runs the watching variant of `sync`, by flags, and returns its exit code; undefined without such flags. */
 export const watching = async (

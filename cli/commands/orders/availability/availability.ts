@@ -312,7 +312,11 @@ const declarePlans = (availability: Command): void => {
       .argument("<product[*n]...>", "products by id, SKU or barcode, with a quantity if not 1: AURA*12")
       .option("--store <store>", "id or name (default: the default store)")
   withAction(
-    listed(availability.command("what-if").description("Check what an unordered list would do to stock"))
+    listed(
+      availability
+        .command("what-if")
+        .description("Check how a list of products would affect availability, without ordering it")
+    )
       .option("--from <time>", "start: a date, or a time on the store's clock")
       .option("--to <time>", "end"),
     whatIf

@@ -22,7 +22,7 @@ export const declare = (program: Command): void => {
       .option("--since <date>", "a day or a time, on the store's clock (default: now)")
       .option("--order <order>", "order it came back from, by id or number")
       .addOption(repeatable("--photo <file>", "photo to attach to the unit; repeatable"))
-      .option("--charge <amount>", "amount to charge the customer on that order; replacement: the cost of a new one")
+      .option("--charge <amount>", "amount to charge on --order, or the word replacement for the cost of a new one")
   const back = "expected return, a date or time; the unit counts as available after it"
   withAction(
     leaving("quarantine", "Out of use until somebody looks at it").option("--back <date>", back),

@@ -32,7 +32,7 @@ import type * as Shown from "../../../kernel/lists/answer-schema.ts"
 const storeField = ref("stores", { required: true })
 
 const whenFields = {
-  date: timestamp({ nullable: true, describe: "Single moment: a day of the store, or an instant" }),
+  date: timestamp({ nullable: true, describe: "Single moment: a date on the store's clock, or an instant" }),
   from: timestamp({ nullable: true, describe: "Start of a range; requires to" }),
   to: timestamp({ nullable: true, describe: "End of the range, exclusive" }),
   as_of: timestamp({

@@ -188,7 +188,10 @@ const batches: ReadonlyArray<Endpoint> = [
       received_by: ref("users", { nullable: true }),
       return_store_id: ref("stores", { nullable: true }),
       finalise: boolean({ default: false }),
-      condition: code(condition_labels, { nullable: true, describe: "Condition of all units; checks them in, too" }),
+      condition: code(condition_labels, {
+        nullable: true,
+        describe: "Condition of all units; if given, they are finalised as well"
+      }),
       damage_notes: longText({ nullable: true }),
       returned_at: when(),
       asset_ids

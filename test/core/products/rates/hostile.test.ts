@@ -158,7 +158,7 @@ describe("the work of calculating a price", () => {
     expect(long).toBe(small)
     expect(large).toBe(small * 100)
   })
-  it("creates no more lines, nor explained steps, than there are tiers", () => {
+  it("creates one line per tier, and explains them in a bounded number of steps", () => {
     const list = Array.from({ length: 50 }, (_, at) => ({ multiplier: String(at) }))
     const asked = request(list, "9999-12-31T00:00:00Z")
     expect(Result.getOrThrow(calculateRateMinor(asked)).lines).toHaveLength(50)

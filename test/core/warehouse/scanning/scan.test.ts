@@ -297,7 +297,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     expect((await s.scan(gig, "in", b!.asset_number, { condition: 2 })).body.meta).toBeUndefined()
   })
 
-  it("finds a supplier's piece received a second time by its serial number", async () => {
+  it("finds a unit by its serial number after it is hired from a supplier again", async () => {
     w.app.setClock(`${day(1)}T06:00:00.000Z`)
     const product = await w.serialised()
     const { id: supplier_id } = await w.create("/members", { name: "Lender", membership_type: "organisation" })

@@ -255,7 +255,7 @@ describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
     ).toEqual(["bills@ann.example", "office@northlight.example"])
     for (const { read } of mine()) expect(read.subject).toContain("was accepted")
   })
-  it("verifies a file against its record, and rejects any other", async () => {
+  it("is identified by the checksum of its PDF or certificate, and not by that of an altered file", async () => {
     const { document_id, token } = await offered()
     await house.sent(token, yes)
     await expect.poll(async () => (await house.acceptances(document_id))[0].download_url, poll).not.toBeNull()

@@ -266,7 +266,7 @@ describe.each(engines)("documents and their layouts on %s", (engine: Engine) => 
     expect([text.includes("Kept"), text.includes("xxxx")]).toEqual([true, false])
     await drop(made.id)
   })
-  it("L18 applies to an invoice's own PDF as well", async () => {
+  it("L18: a layout's texts also appear in an invoice's own PDF", async () => {
     const made = await layout({ document_type: "invoice", intro: "Invoice of {{ invoice.total }}", terms: "Net 30" })
     const { id } = await house.issued(member_id)
     const { bytes } = await serving.ask(`/api/v1/invoices/${id}/pdf`)

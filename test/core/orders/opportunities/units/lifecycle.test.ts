@@ -76,7 +76,7 @@ describe("a unit on an order", () => {
       .when(moved(withoutDemands, [1], preparing(at)))
       .thenEvents(unitEvent("asset_prepared", { status: 1, prepared_at: at }, { status: 0, prepared_at: null })))
 
-  it("loses its preparation time when it is only allocated again", () =>
+  it("loses its preparation time when its preparation is reverted", () =>
     given(order(), line(), lamp(1), prepared)
       .when(moved(withoutDemands, [1], unpreparing))
       .thenEvents(
