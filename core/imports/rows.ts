@@ -306,9 +306,5 @@ export const memberImportFields = {
     max_items: 20_000,
     describe: "Dry runs: numbers and external ids of members created by the file's earlier requests"
   }),
-  promised_names: list(text(), {
-    default: [],
-    max_items: 20_000,
-    describe: "Dry runs: names of members that the file creates"
-  })
+  promised_names: list(text(), { default: [], max_items: 20_000, describe: "Dry runs: names of members to be created" })
 }

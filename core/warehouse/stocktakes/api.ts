@@ -210,7 +210,7 @@ export const stocktakesSlice: Slice = {
       last_seen: {
         kind: "worked_out",
         shown: last_seen_shown,
-        of: (rows) => Effect.flatMap(reading, ({ showLastSeen }) => showLastSeen(rows))
+        of: (rows, context) => Effect.flatMap(reading, ({ showLastSeen }) => showLastSeen(rows, context))
       }
     }
   },
