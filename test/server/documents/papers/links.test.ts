@@ -168,13 +168,13 @@ describe.each(engines)("public links on %s", (engine) => {
   it("admit a reader for an hour by a cookie for this one page", async () => {
     const now = Date.now()
     house.setClock(now)
-    const token = await house.shared(document_id, { pin: "1234" })
-    const right = await house.sent(token, { pin: "1234" })
+    const token = await house.shared(document_id, { pin: "sesame77" })
+    const right = await house.sent(token, { pin: "sesame77" })
     const set = right.headers["set-cookie"] ?? ""
     expect(set).toMatch(
       new RegExp(`^document_pass=\\d+\\.[\\w-]{43}; Path=/d/${token}; Max-Age=3600; HttpOnly; SameSite=Lax; Secure$`)
     )
-    expect(right.text).not.toContain("1234")
+    expect(right.text).not.toContain("sesame77")
     const headers = { cookie: `other=1; ${cookieOf(right)}` }
     expect((await house.read(token, "?format=pdf", { headers })).status).toBe(200)
     expect((await house.read(token, "", { headers: { cookie: `${cookieOf(right)}x` } })).status).toBe(403)
