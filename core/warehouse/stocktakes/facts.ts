@@ -15,7 +15,6 @@ import {
   finalised,
   on_hire
 } from "../../orders/opportunities/tables/lines.ts"
-import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
 import { container_items, type ContainerRow, containers, live_statuses } from "../../products/packing.ts"
 import { product_groups } from "../../products/products/api.ts"
 import { products } from "../../products/products/schema.ts"
@@ -198,11 +197,6 @@ export const loadCount = Effect.fnUntraced(function* (
   const ledger = yield* loadLedger(take.started_at)
   const seen = yield* loadSeen(take.started_at, touched)
   for (const one of ledger) if (Number(one.quantity_move) > 0) seen.set(one.stock_level_id, "came into stock")
-  const orders = yield* Store.pickMany(
-    opportunities,
-    ["id", "number"],
-    [...out, ...packed.values()].flatMap(({ opportunity_id }) => opportunity_id ?? [])
-  )
   const product_ids = [...levels, ...scans].flatMap(({ product_id }) => product_id ?? [])
   const named = yield* Store.pickMany(products, product_columns, product_ids)
   const moves = yield* Store.find(stocktake_moves, { stocktake_id: take.id })
@@ -216,7 +210,6 @@ export const loadCount = Effect.fnUntraced(function* (
     bulk_out: yield* loadBulkOut(take.store_id),
     moves: Map.groupBy(moves, (one) => one.product_id),
     lost: Map.groupBy(lost, (one) => one.stock_level_id),
-    orders: new Map(orders.map((one) => [one.id, one])),
     stores: new Map((yield* Store.find(stores, {})).map((one) => [one.id, one.name]))
   }
 })

@@ -6,7 +6,6 @@ import type { KeysShown } from "../../kernel/lists/answer-schema.ts"
 import { type ProductRow, serialised } from "../../products/products/schema.ts"
 import type { StockLevelRow } from "../../products/stock/schema.ts"
 import { stateWords } from "../../products/stock/schema.ts"
-import { numberText } from "../../values/text.ts"
 import { labelOf } from "../containers/events.ts"
 import { unitCode } from "../scanning/read-code.ts"
 import type {
@@ -69,17 +68,14 @@ export interface CountFacts {
     number,
     ReadonlyArray<{ readonly quantity: number; readonly starts_at: string; readonly ended_at: string | null }>
   >
-  readonly orders: ReadonlyMap<number, { readonly id: number; readonly number: string | null }>
   readonly stores: ReadonlyMap<number, string>
 }
 
 const serialisedCategory = 50
 const codeOf = (level: CountedLevel): string =>
   level.asset_number ?? level.barcode ?? level.serial_number ?? unitCode(level.id)
-const orderOf = ({ orders }: CountFacts, id: number | null): string => {
-  const order = id === null ? undefined : orders.get(id)
-  return order === undefined ? "an order" : `order ${numberText(order.number, order.id)}`
-}
+/** By id: users who see stock alone do not see numbers of orders. */
+const orderOf = (id: number | null): string => (id === null ? "an order" : `order ${id}`)
 
 interface Judged {
   readonly status: LineStatus
@@ -125,7 +121,7 @@ const judgeCounted = (level: CountedLevel, at: string, through: number | null, f
       status: "out",
       expected: 0,
       opportunity_id: out.opportunity_id,
-      way_out: `It is out on ${orderOf(facts, out.opportunity_id)}: check it in: flightcase scan in, then ${code}`
+      way_out: `It is out on ${orderOf(out.opportunity_id)}: check it in: flightcase scan in, then ${code}`
     }
   if (level.is_gone)
     return level.service_state === "sold"
@@ -172,7 +168,7 @@ const judgeUncounted = (level: CountedLevel, facts: CountFacts): Judged | undefi
       status: "out",
       expected: 0,
       opportunity_id,
-      way_out: `It is out on ${orderOf(facts, opportunity_id)}: nothing is to be done until it comes back.`
+      way_out: `It is out on ${orderOf(opportunity_id)}: nothing is to be done until it comes back.`
     }
   const seen = facts.seen.get(level.id)
   if (seen !== undefined || level.created_at > take.started_at)

@@ -130,7 +130,7 @@ const facts = (more: Partial<CountFacts>): CountFacts => ({
   ...{ take, now: decided_at, levels: [], groups: undefined, scans: [] },
   products: new Map([product(3, "Lamp", 2), product(4, "Cable", 1)]),
   ...{ out: new Map(), seen: new Map(), packed: new Map(), bulk_out: new Map(), moves: new Map(), ledger: new Map() },
-  ...{ lost: new Map(), orders: new Map(), stores: new Map([[1, "Main"]]) },
+  ...{ lost: new Map(), stores: new Map([[1, "Main"]]) },
   ...more
 })
 const at = (hour: number): string => `2026-06-10T${String(hour).padStart(2, "0")}:00:00.000Z`

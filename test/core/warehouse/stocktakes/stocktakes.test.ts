@@ -123,7 +123,7 @@ describe.each(engines)("a stocktake on %s", (engine) => {
     expect(await lineOf(id, "code", out!.code)).toMatchObject({
       status: "out",
       opportunity_id: gig.id,
-      way_out: expect.stringContaining("flightcase scan in")
+      way_out: expect.stringContaining(`It is out on order ${gig.id}: check it in: flightcase scan in`)
     })
     expect(await lineOf(id, "code", ill!.code)).toMatchObject({
       status: "quarantined",
