@@ -127,6 +127,8 @@ const fewRights = () => {
     const { opportunity } = await did("/opportunities", { ...order, ...time })
     await did(`/opportunities/${opportunity.id}/items`, { name: "Heads", item_id: 1, quantity: 500 })
     await did(`/opportunities/${opportunity.id}/convert_to_quotation`, {})
+    const { stocktake } = await did("/stocktakes", { store_id: 1 })
+    await did(`/stocktakes/${stocktake.id}/scans`, { codes: ["unit:1", "unit:2", "NOBODY-KNOWS-1"] })
     for (const [name, rows] of Object.entries(await server.tables()))
       ids.set(
         name,
