@@ -30,6 +30,7 @@ const benches: { readonly [name: string]: () => Promise<() => Promise<void>> } =
   print: async () => (await import("./print.ts")).print,
   metering: async () => (await import("./metering.ts")).metering,
   "request-logs": async () => (await import("./request-logs.ts")).requestLogs,
+  stocktake: async () => (await import("./stocktake.ts")).stocktake,
   documents: async () => (await import("./documents.ts")).documents,
   memory: async () => (await import("./memory.ts")).memory
 }
