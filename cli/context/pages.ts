@@ -1,9 +1,37 @@
-/** Reads all pages of a list. */
+/** Queries of lists from flags, and all pages of a list. */
+import { type Query, splitPredicate } from "../../core/kernel/lists/query.ts"
+import { usageError } from "../base/exit-codes.ts"
+import { type Flags, listFlag, textFlag } from "./program.ts"
 import type { Json, JsonObject } from "../../core/kernel/fields/field.ts"
-import type { Query } from "../../core/kernel/lists/query.ts"
 import { unpagedMeta } from "../../core/kernel/endpoints/resource.ts"
 import { metaIn, type RowOfList, rowsOr } from "../base/answers.ts"
 import type { CommandContext } from "./context.ts"
+
+/** Parses a query parameter: `name_cont=x` is a filter, others are passed on (`page=2`, `product_ids[]=3`). */
+export const queryPart = (text: string): readonly [string, string] => {
+  const at = text.indexOf("=")
+  const name = at < 0 ? text : text.slice(0, at)
+  const value = at < 0 ? "" : text.slice(at + 1)
+  if (name === "") throw usageError(`-q ${JSON.stringify(text)} has no name: write -q name=value.`)
+  return [!name.includes("[") && splitPredicate(name) !== undefined ? `q[${name}]` : name, value]
+}
+/** Query from the flags of a list. */
+export const listQuery = (flags: Flags): Query => [
+  ...listFlag(flags, "q").map(queryPart),
+  ...(
+    [
+      ["sort", "sort"],
+      ["page", "page"],
+      ["per_page", "perPage"],
+      ["include", "include"],
+      ["view_id", "view"],
+      ["archived", "archived"]
+    ] as const
+  ).flatMap(([name, flag]): Query => {
+    const text = textFlag(flags, flag)
+    return text === undefined ? [] : [[name, text]]
+  })
+]
 
 const page_size = 100
 

@@ -35,11 +35,11 @@ export const commands: { readonly [word: string]: CommandEntry } = {
   },
   today: {
     usage_line: ["today [--store S] [--date DAY] [--watch]", "the day: out, back, late, short, unpaid; offline too"],
-    load: () => import("../commands/overview/today/today.ts")
+    load: () => import("../commands/overview/today.ts")
   },
   find: {
     usage_line: ["find WORDS|CODE", "find members, orders, products and units by name or code; offline too"],
-    load: () => import("../commands/overview/find/find.ts")
+    load: () => import("../commands/overview/find.ts")
   },
   board: {
     usage_line: [
@@ -59,7 +59,7 @@ export const commands: { readonly [word: string]: CommandEntry } = {
   },
   shortages: {
     usage_line: ["shortages [--days|wait|leave|waiting]", "shortages by line or day; the waiting list"],
-    load: () => import("../commands/orders/shortages/shortages.ts"),
+    load: () => import("../commands/orders/shortages.ts"),
     noun: "shortages"
   },
   quote: {
@@ -73,17 +73,17 @@ export const commands: { readonly [word: string]: CommandEntry } = {
   },
   invoices: {
     usage_line: ["invoices show|pay|refund|credit|…", "invoices and payments by id or number"],
-    load: () => import("../commands/billing/invoices/invoices.ts"),
+    load: () => import("../commands/billing/invoices.ts"),
     noun: "invoices"
   },
   documents: {
     usage_line: ["documents generate|get|share|verify|…", "documents as PDF; verify: which document a file is"],
-    load: () => import("../commands/documents/documents/documents.ts"),
+    load: () => import("../commands/documents/documents.ts"),
     noun: "documents"
   },
   "purchase-orders": {
     usage_line: ["purchase-orders list|show|create|send|…", "purchase orders by id or number"],
-    load: () => import("../commands/purchasing/purchase-orders/purchase-orders.ts"),
+    load: () => import("../commands/purchasing/purchase-orders.ts"),
     noun: "purchase-orders"
   },
   containers: {
@@ -122,11 +122,11 @@ export const commands: { readonly [word: string]: CommandEntry } = {
       "attach TARGET FILE… [--category C]",
       "attach files to member:12, order:9, unit:BARCODE …; offline too"
     ],
-    load: () => import("../commands/documents/attach/attach.ts")
+    load: () => import("../commands/documents/attach.ts")
   },
   attachments: {
     usage_line: ["attachments list|show|get|delete", "attached files"],
-    load: () => import("../commands/documents/attachments/attachments.ts"),
+    load: () => import("../commands/documents/attachments.ts"),
     noun: "attachments"
   },
   calendar: {
@@ -165,7 +165,7 @@ export const commands: { readonly [word: string]: CommandEntry } = {
   },
   users: {
     usage_line: ["users invite|reset-password|list|…", "staff accounts; invite mails a login code"],
-    load: () => import("../commands/people/users/users.ts"),
+    load: () => import("../commands/people/users.ts"),
     noun: "users"
   },
   webhooks: {
@@ -181,19 +181,19 @@ export const commands: { readonly [word: string]: CommandEntry } = {
       "inbox [read|unread|show] [--all] [--watch]",
       "your notifications; --watch: as they arrive; offline as last listed"
     ],
-    load: () => import("../commands/delivery/inbox/inbox.ts")
+    load: () => import("../commands/delivery/inbox.ts")
   },
   notifications: {
     usage_line: [
       "notifications preferences|settings|set TYPE…",
       "notification types and channels: --email, --no-broadcast, --muted …"
     ],
-    load: () => import("../commands/delivery/notifications/notifications.ts"),
+    load: () => import("../commands/delivery/notifications.ts"),
     noun: "notifications"
   },
   usage: {
     usage_line: ["usage [export|logs] [--by token|day|…]", "API usage as a table or file; logs: single calls"],
-    load: () => import("../commands/operations/usage/usage.ts")
+    load: () => import("../commands/operations/usage.ts")
   },
   serve: {
     usage_line: ["serve", "run the server; --help lists its settings"],

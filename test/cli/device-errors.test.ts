@@ -4,7 +4,7 @@ import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } 
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { beforeEach, describe, expect, it } from "vitest"
-import { unitFor } from "../../cli/commands/offline/sync/systemd-unit.ts"
+import { unitFor } from "../../cli/commands/offline/sync/watch.ts"
 import { placeOfEachTest } from "./place.ts"
 import { owner_token, run as runApart } from "./session.ts"
 

@@ -8,7 +8,7 @@ import { usageError } from "../../base/exit-codes.ts"
 import { jsonArgument } from "../../base/input.ts"
 import { notePending, printAnswer } from "../../context/print.ts"
 import { listFlag, repeatable, textFlag, withAction } from "../../context/program.ts"
-import { queryPart } from "../../context/query.ts"
+import { queryPart } from "../../context/pages.ts"
 
 const methods = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 

@@ -6,7 +6,7 @@ import { requireAsset, scanCodes, ScanQuestion, type ScanResult } from "../../co
 import type { ApiRequest, CommandContext } from "../../context/context.ts"
 import { noteWarnings } from "../../context/print.ts"
 import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"
-import { attachPhotos } from "../documents/attach/attach.ts"
+import { attachPhotos } from "../documents/attach.ts"
 import { type Flags, listFlag, repeatable, textFlag, withAction } from "../../context/program.ts"
 import { type Command, Option } from "commander"
 import { linesOf } from "../../base/input.ts"

@@ -14,7 +14,7 @@ import { productColumns } from "../../../core/imports/part-rows.ts"
 import { separatorIn } from "../../../cli/commands/imports/import/source.ts"
 import { oneLine, padded, widthOf, truncateToWidth } from "../../../cli/output/text.ts"
 import { tableText, column } from "../../../cli/output/table.ts"
-import { queryPart } from "../../../cli/context/query.ts"
+import { queryPart } from "../../../cli/context/pages.ts"
 import { words } from "../../words.ts"
 
 const endpoints = await allEndpoints()

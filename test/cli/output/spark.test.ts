@@ -1,6 +1,6 @@
 /** Figures as blocks of text. */
 import { describe, expect, it } from "vitest"
-import { gathered, shareBar, sparkline } from "../../../cli/commands/operations/usage/show.ts"
+import { gathered, shareBar, sparkline } from "../../../cli/commands/operations/usage.ts"
 
 describe("a line of blocks", () => {
   it("draws a full block for the maximum, lower ones for less, and a dot for zero", () => {

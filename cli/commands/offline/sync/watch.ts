@@ -1,17 +1,26 @@
 /** `sync --watch`: the replica follows the server until stopped. `sync --quiet`: one sync in the background. */
-import { existsSync, statSync, watch as watchFiles } from "node:fs"
+import { existsSync, mkdirSync, rmSync, statSync, watch as watchFiles, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { type Command, Option } from "commander"
 import { takeLock } from "../../../../sync/sqlite/file-lock.ts"
 import type { Device } from "../../../../sync/device/device.ts"
 import type { WatchEvent } from "../../../../sync/device/exchange/watch.ts"
-import type { Attempt } from "../../../context/background.ts"
-import { background_lock, ownCommand, readAttempt, saveAttempt, watch_lock } from "../../../context/background.ts"
+import {
+  type Attempt,
+  background_lock,
+  ownCommand,
+  readAttempt,
+  saveAttempt,
+  watch_lock
+} from "../../../context/background.ts"
 import { objectBody, plainJson } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes, refusePlan, usageError } from "../../../base/exit-codes.ts"
 import { oneLine, secondText, sentenceText, styled } from "../../../output/text.ts"
 import { stopOnSignals } from "../../../base/stop-signals.ts"
+import { homedir } from "node:os"
+import { join } from "node:path"
+import { type Environment, homeFolder } from "../../../base/server-choice.ts"
 
 export const withWatch = (sync: Command): Command =>
   sync
@@ -36,7 +45,6 @@ export const watching = async (
 }
 
 const unit = async (context: CommandContext, flags: { readonly [name: string]: unknown }): Promise<number> => {
-  const { installUnit, removeUnit, unitFor } = await import("./systemd-unit.ts")
   const systemd_unit = unitFor(context.profile(), context.env, ownCommand())
   if (flags.uninstallUnit === true) {
     context.note(
@@ -229,4 +237,65 @@ const quietly = async (context: CommandContext): Promise<number> => {
   } finally {
     lock.release()
   }
+}
+
+interface Unit {
+  readonly name: string
+  readonly path: string
+  readonly text: string
+}
+
+export const unitFor = (profile: string, env: Environment, command: ReadonlyArray<string>): Unit => {
+  const config = env["XDG_CONFIG_HOME"]
+  const name = profile === "default" ? "flightcase-sync.service" : `flightcase-sync-${profile}.service`
+  return {
+    name,
+    path: join(
+      config !== undefined && config !== "" ? config : join(env["HOME"] ?? homedir(), ".config"),
+      "systemd",
+      "user",
+      name
+    ),
+    text: `[Unit]
+Description=Flightcase: keep the profile ${profile} in sync
+StartLimitIntervalSec=0
+
+[Service]
+Type=exec
+ExecStart=${[...command, "sync", "--watch", "--no-input", "--profile", profile].map(quoted).join(" ")}
+Environment=${quoted(`FLIGHTCASE_HOME=${homeFolder(env)}`)}
+Restart=on-failure
+RestartSec=5
+# A new release in the program's place ends it with ${exit_codes.replaced}; a token that opens nothing, or no login, is for a person.
+RestartForceExitStatus=${exit_codes.replaced}
+RestartPreventExitStatus=${exit_codes.usage} ${exit_codes.not_allowed}
+TimeoutStopSec=30
+UMask=0077
+NoNewPrivileges=yes
+
+[Install]
+WantedBy=default.target
+`
+  }
+}
+/** Escapes a word for systemd: quotes, backslashes, and its own special characters. */
+const quoted = (word: string): string => {
+  const plain = word
+    .replaceAll("\\", "\\\\")
+    .replaceAll('"', '\\"')
+    .replaceAll("%", "%%")
+    .replaceAll("$", "$$$$")
+    .replaceAll("\n", "\\n")
+  return /^[A-Za-z0-9_@+=:,./%$-]+$/.test(plain) ? plain : `"${plain}"`
+}
+
+const installUnit = ({ path, text }: Unit): void => {
+  mkdirSync(join(path, ".."), { recursive: true, mode: 0o700 })
+  writeFileSync(path, text, { mode: 0o644, flush: true })
+}
+/** Removes the unit; returns whether it existed. */
+const removeUnit = ({ path }: Unit): boolean => {
+  const there = existsSync(path)
+  rmSync(path, { force: true })
+  return there
 }

@@ -9,7 +9,7 @@ import { columnsNamed, tableText } from "../../../output/table.ts"
 import { formatIn, readMoment } from "../../../base/parse-time.ts"
 import { type CommandAction, textFlag } from "../../../context/program.ts"
 import { storeOf } from "../../../context/resolve-id.ts"
-import { itemsOf, lineMeant } from "./lines.ts"
+import { itemsOf, lineMeant } from "../shared/parts.ts"
 import { opportunityPath } from "../shared/show.ts"
 
 const moment_flags = [

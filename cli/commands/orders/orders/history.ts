@@ -19,9 +19,8 @@ import { storeOf } from "../../../context/resolve-id.ts"
 import { bodyText } from "../../../context/print.ts"
 import { columnsNamed, labelOf, tableText } from "../../../output/table.ts"
 import { cellText } from "../../../output/text.ts"
-import { wholeList } from "../../../context/pages.ts"
+import { listQuery, wholeList } from "../../../context/pages.ts"
 import type { Flags } from "../../../context/program.ts"
-import { listQuery } from "../../../context/query.ts"
 import { formatIn } from "../../../base/parse-time.ts"
 
 /** Prints a line per change; on a terminal only the first of an action shows time, person and action. */

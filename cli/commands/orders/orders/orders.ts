@@ -1,7 +1,7 @@
 /** `orders`: ordered opportunities, by id or number; the verbs of `opportunities` are added. */
 import { type Command, Option } from "commander"
 import { repeatable, withAction } from "../../../context/program.ts"
-import { declareReprice, listOpportunities, withListFlags } from "./list.ts"
+import { declareReprice, listOpportunities, withListFlags } from "../shared/list.ts"
 import { declareShow, opportunityPath } from "../shared/show.ts"
 
 export const declare = (program: Command): void => {
@@ -30,7 +30,7 @@ export const declare = (program: Command): void => {
     .description("Show an order's shortages by day, and its lines on the waiting list")
     .argument("<order>", "id or number")
   withAction(shortages, async (context, [order = ""]) =>
-    (await import("../shortages/of-order.ts")).showShortages(context, order)
+    (await import("../shortages.ts")).showShortages(context, order)
   )
   const print = orders
     .command("print")

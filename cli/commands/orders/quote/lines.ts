@@ -7,9 +7,8 @@ import { notePending, noteWarnings, printAnswer } from "../../../context/print.t
 import { readMoment } from "../../../base/parse-time.ts"
 import { type CommandAction, type Flags, textFlag } from "../../../context/program.ts"
 import { resolveId, storeOf } from "../../../context/resolve-id.ts"
-import { itemsOf, lineMeant } from "../orders/lines.ts"
+import { itemsOf, kindAndPrice, lineMeant, notePriceOf, present } from "../shared/parts.ts"
 import { opportunityPath, showOpportunity } from "../shared/show.ts"
-import { kindAndPrice, notePriceOf, present } from "../shared/parts.ts"
 
 const read = async (context: CommandContext, path: string): Promise<Row<"opportunity">> =>
   rowIn(await context.read(path, [["include", "items"]]), "opportunity")

@@ -1,6 +1,9 @@
-/** `orders show` and `quote show`: an opportunity with its lines, costs and totals. */
+/**
+ * `orders show` and `quote show`: an opportunity with its lines, costs and totals, and notes of allocated units that will
+ * be out of service.
+ */
 import type { Command } from "commander"
-import { rowIn } from "../../../base/answers.ts"
+import { type Row, rowIn, type RowOfList, rowsIn } from "../../../base/answers.ts"
 import type { Query } from "../../../../core/kernel/lists/query.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { withAction } from "../../../context/program.ts"
@@ -8,6 +11,8 @@ import { resolveId } from "../../../context/resolve-id.ts"
 import { noteWarnings } from "../../../context/print.ts"
 import { orderText } from "../../../output/order.ts"
 import { explanationText } from "../../../output/explanation.ts"
+import { isJsonObject, type JsonObject } from "../../../../core/kernel/fields/field.ts"
+import { numberText } from "../../../../core/values/text.ts"
 
 export const opportunityPath = async (context: CommandContext, named: string): Promise<string> =>
   `/api/v1/opportunities/${await resolveId(context, "opportunities", named)}`
@@ -40,6 +45,38 @@ export const showOpportunity = async (context: CommandContext, path: string, ask
   context.print(orderText(context.terminal, opportunity))
   if (body.explanation !== undefined) context.print(`\n${explanationText(body.explanation, context.terminal)}`)
   noteWarnings(context, body)
-  const { noteToReplace } = await import("./to-replace.ts")
   await noteToReplace(context, path, opportunity)
+}
+
+/** Notes each unit of a response in a line. */
+export const tellToReplace = (context: CommandContext, body: JsonObject): void => {
+  for (const { says } of rowsIn(body, "to_replace")) context.note(`! ${String(says)}`)
+}
+/** Notes units of the orders in a list of shortages, once per order. */
+export const tellOrdersToReplace = (context: CommandContext, rows: ReadonlyArray<RowOfList<"shortages">>): void => {
+  const orders = new Map(rows.map(({ opportunity }) => [opportunity.id, opportunity]))
+  for (const { id, number, to_replace } of orders.values()) {
+    const named = `Order ${numberText(number, id)}`
+    const are = to_replace === 1 ? "allocated unit is" : "allocated units are"
+    if (to_replace > 0)
+      context.note(`! ${named}: ${to_replace} ${are} out of service; orders shortages ${id} names them.`)
+  }
+}
+/** Rows without fully dispatched lines, which are noted in one sentence. */
+export const withoutOut = (
+  context: CommandContext,
+  rows: ReadonlyArray<RowOfList<"shortages">>
+): ReadonlyArray<RowOfList<"shortages">> => {
+  const left = rows.filter(({ is_out }) => !is_out)
+  const out = rows.length - left.length
+  const are = out === 1 ? "line that is overbooked is" : "lines that are overbooked are"
+  if (out > 0) context.note(`${out} ${are} out already and not shown; --json has all.`)
+  return left
+}
+/** Notes units of one order, for users who may see shortages. */
+const noteToReplace = async (context: CommandContext, path: string, order: Row<"opportunity">): Promise<void> => {
+  const units = (order.items ?? []).flatMap((line) => line.assets ?? [])
+  if (units.length === 0) return
+  const answer = await context.request({ method: "GET", path: `${path}/shortages` })
+  if (answer.status === 200 && isJsonObject(answer.body)) tellToReplace(context, answer.body)
 }

@@ -10,6 +10,7 @@ import { type Flags, repeatable, textFlag, withAction } from "../../../context/p
 import { example, type House, houseFrom, houseOfFlags, plainHouse, withFlags } from "./house.ts"
 import { type Present, presentAt, proposedBy, usualTax, withoutClassText } from "./present.ts"
 import type { SetupStep } from "./steps.ts"
+import { writeFileSync } from "node:fs"
 
 const next_commands: ReadonlyArray<readonly [command: string, says: string]> = [
   ["flightcase import products FILE", "the price list, from CSV or JSON"],
@@ -89,7 +90,7 @@ const setup = async (context: CommandContext, flags: Flags): Promise<void> => {
     })
   }
 }
-const kept = async (house: House): Promise<string> => (await import("./answers.ts")).keepAnswers(house)
+const kept = async (house: House): Promise<string> => keepAnswers(house)
 
 const setUp = async (context: CommandContext, house: House, present: Present, asks_first = false): Promise<void> => {
   const [{ refuseWrong }, { stepsFor }] = await Promise.all([import("./rules.ts"), import("./steps.ts")])
@@ -222,4 +223,26 @@ const told = (context: CommandContext, steps: ReadonlyArray<SetupStep>, as: "pla
   const due = steps.filter(({ is_set }) => !is_set).length
   context.note(due === 0 ? "All of it was set already." : `${due} of ${steps.length} set.`)
   context.note(`Next:\n${next_commands.map(([command, says]) => `  ${command}    ${says}`).join("\n")}`)
+}
+
+const names_max = 100
+/** Writes answers to the current folder, without secrets; returns advice on how to continue. */
+export const keepAnswers = (house: House): string => {
+  const { smtp_url, ...mail } = house.mail ?? {}
+  const content = `${JSON.stringify({ ...house, mail }, null, 2)}\n`
+  const secret = smtp_url === undefined ? "" : " --smtp URL"
+  for (let number = 1; number <= names_max; number++) {
+    const file = `flightcase-setup${number === 1 ? "" : `-${number}`}.json`
+    try {
+      writeFileSync(file, content, { flag: "wx", mode: 0o600 })
+    } catch (cause) {
+      if (cause instanceof Error && "code" in cause && cause.code === "EEXIST") continue
+      return `Your answers could not be written down (${cause instanceof Error ? cause.message : String(cause)}).`
+    }
+    return (
+      `Your answers are in ${file}: mend it, then flightcase setup --file ${file}${secret}.` +
+      (secret === "" ? "" : " The mail server's address is not in it.")
+    )
+  }
+  return "Your answers could not be written down."
 }

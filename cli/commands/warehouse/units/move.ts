@@ -10,7 +10,7 @@ import { oneLine } from "../../../output/text.ts"
 import { formatIn, readMoment } from "../../../base/parse-time.ts"
 import { type Flags, listFlag, textFlag } from "../../../context/program.ts"
 import { resolveStore } from "../../../context/resolve-id.ts"
-import { attachPhotos } from "../../documents/attach/attach.ts"
+import { attachPhotos } from "../../documents/attach.ts"
 import { opportunityPath } from "../../orders/shared/show.ts"
 
 type Move = "quarantine" | "repair" | "release" | "lost" | "sold"

@@ -2,7 +2,7 @@
 import { readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { expect, it } from "vitest"
-import { keepAnswers } from "../../../../../cli/commands/setup/setup/answers.ts"
+import { keepAnswers } from "../../../../../cli/commands/setup/setup/setup.ts"
 import { presentAt } from "../../../../../cli/commands/setup/setup/present.ts"
 import { askedHouse, type Questions } from "../../../../../cli/commands/setup/setup/wizard.ts"
 import { openContext } from "../../../../../cli/context/context.ts"

@@ -1,18 +1,127 @@
-/** `usage`: prints usage as a table by one dimension, below a summary of days. */
+/** `usage`: API calls and their weight by token, endpoint, resource, day or status; always from the server. */
+import type { Command } from "commander"
+import { type Flags, listFlag, repeatable, textFlag, withAction } from "../../context/program.ts"
+import type { Json, JsonObject } from "../../../core/kernel/fields/field.ts"
+import type { Query } from "../../../core/kernel/lists/query.ts"
+import { decodeAnswer, decoderOf, objectBody, rowIn, rowsIn } from "../../base/answers.ts"
+import type { CommandContext } from "../../context/context.ts"
+import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"
+import { parseDay, typedMoment } from "../../base/parse-time.ts"
 import { Schema } from "effect"
-import type { Query } from "../../../../core/kernel/lists/query.ts"
-import { daysThrough } from "../../../output/days.ts"
-import { decodeAnswer, decoderOf } from "../../../base/answers.ts"
-import type { CommandContext } from "../../../context/context.ts"
-import { type Column, tableText } from "../../../output/table.ts"
-import { styled, type Terminal } from "../../../output/text.ts"
-import { type Flags, listFlag, textFlag } from "../../../context/program.ts"
-import { askServer, atServer, tokenId, usageQuery } from "./asked.ts"
-import { usageError } from "../../../base/exit-codes.ts"
-import { printAnswer } from "../../../context/print.ts"
-import { wholeList } from "../../../context/pages.ts"
-import { typedMoment } from "../../../base/parse-time.ts"
-import { listQuery, queryPart } from "../../../context/query.ts"
+import { daysThrough } from "../../output/days.ts"
+import { type Column, tableText } from "../../output/table.ts"
+import { styled, type Terminal } from "../../output/text.ts"
+import { printAnswer, progressOf } from "../../context/print.ts"
+import { listQuery, queryPart, wholeList } from "../../context/pages.ts"
+import { setTimeout } from "node:timers/promises"
+import { signedFile, writeAs } from "../../context/signed-file.ts"
+
+/** Adds the flags that select calls, for tables and files. */
+const withWindow = (command: Command): Command =>
+  command
+    .option("--window <window>", "24h, 7d, 30d or custom (default: 7d; custom where --from or --to is given)")
+    .option("--from <date>", "first day, UTC")
+    .option("--to <date>", "last day, UTC (default: today)")
+    .option("--channel <channel>", "api, webhook_sent or webhook_received (default: all)")
+    .option("--by <dimension>", "token, endpoint, resource, day or status (default: endpoint)")
+    .option("--token <token>", "only this token, by id or name")
+
+export const declare = (program: Command): void => {
+  const usage = withWindow(
+    program.command("usage").description("API usage by token, endpoint, resource, day or status")
+  )
+  withAction(usage, async (context, _args, flags) => showUsage(context, flags))
+  withAction(
+    withWindow(usage.command("export").description("Export usage as a CSV file")).option(
+      "-o, --output <file>",
+      "output file (default: its own name, in this folder); - for standard output"
+    ),
+    async (context, _args, flags) => exportUsage(context, flags)
+  )
+  withAction(
+    usage
+      .command("logs")
+      .description("List single calls, newest first")
+      .option("--route <name>", "only this endpoint, such as members.list")
+      .option("--status <code>", "only this response status, such as 422")
+      .option("--token <token>", "only this token, by id or name")
+      .option("--channel <channel>", "api, webhook_sent or webhook_received")
+      .option("--from <time>", "since this day or time, UTC")
+      .option("--to <time>", "until this time, or the end of this day, UTC")
+      .addOption(repeatable("-q, --q <name=value>", "additional filter; repeatable"))
+      .option("--sort <field>", "created_at (newest first), -created_at, status_code or route_name")
+      .option("--page <number>")
+      .option("--per-page <number>", "rows per page, at most 100")
+      .option("--all", "fetch all pages"),
+    async (context, _args, flags) => showLogs(context, flags)
+  )
+}
+
+/** Body of the server's response. Exit 7 offline, as devices hold no usage. */
+const askServer = async (context: CommandContext, path: string, query: Query): Promise<Json | undefined> => {
+  atServer(context)
+  const answer = await context.requestAtServer({ method: "GET", path, query })
+  // In other commands --token is the caller's token.
+  if (answer.status === 401)
+    throw new CliError(exit_codes.not_allowed, "The server does not know who asks.", {
+      way_out: "Log in again, or set FLIGHTCASE_TOKEN: --token of usage says whose calls are shown."
+    })
+  if (answer.status >= 400) throw (await import("../../base/response-errors.ts")).responseError(answer)
+  return answer.body
+}
+const atServer = ({ offline }: CommandContext): void => {
+  if (offline)
+    throw new CliError(
+      exit_codes.network,
+      "What was asked is counted on the server, and --offline forbids to ask it.",
+      { way_out: "Leave out --offline when there is a network." }
+    )
+}
+
+/** Query from the flags; a window with days is "custom" and by default ends on the current day. */
+const usageQuery = async (context: CommandContext, flags: Flags): Promise<Query> => {
+  atServer(context)
+  const [from, to] = [dayOf(flags, "from"), dayOf(flags, "to")]
+  const window = textFlag(flags, "window") ?? (from === undefined && to === undefined ? undefined : "custom")
+  if (window !== undefined && window !== "custom" && (from ?? to) !== undefined)
+    throw usageError(`--from and --to make a window of their own, and --window ${window} is another.`)
+  if (window === "custom" && from === undefined) throw usageError("A custom window begins with a day: give --from.")
+  const given: ReadonlyArray<readonly [name: string, value: string | undefined]> = [
+    ["window", window],
+    ["from", from],
+    ["to", window === "custom" ? (to ?? new Date().toISOString().slice(0, 10)) : undefined],
+    ["channel", textFlag(flags, "channel")],
+    ["dimension", textFlag(flags, "by")],
+    ["token_id", await tokenId(context, textFlag(flags, "token"))]
+  ]
+  return given.flatMap(([name, value]): Query => (value === undefined ? [] : [[name, value]]))
+}
+const dayOf = (flags: Flags, name: "from" | "to"): string | undefined => {
+  const text = textFlag(flags, name)
+  return text === undefined ? undefined : parseDay(text, `--${name}`)
+}
+
+/** Id of a token given by id or name; undefined if none is given. */
+const tokenId = async (context: CommandContext, text: string | undefined): Promise<string | undefined> => {
+  if (text === undefined || /^\d+$/.test(text)) return text
+  const found: Array<string> = []
+  for (let page = 1, more = true; more; page++) {
+    const body = await askServer(context, "/api/v1/tokens", [
+      ["per_page", "100"],
+      ["page", String(page)]
+    ])
+    const rows = rowsIn(body, "tokens")
+    found.push(...rows.filter(({ name }) => name === text).map(({ id }) => String(id)))
+    more = rows.length === 100
+  }
+  const [id] = found
+  if (found.length === 1) return id
+  throw found.length === 0
+    ? new CliError(exit_codes.not_found, `There is no token named ${JSON.stringify(text)}.`, {
+        way_out: "flightcase tokens list shows them."
+      })
+    : usageError(`${JSON.stringify(text)} is the name of several tokens: ids ${found.join(", ")}.`, "Give the id.")
+}
 
 // Numbers as block characters: a line for a series, a bar for a share.
 
@@ -56,7 +165,7 @@ const usage = decoderOf(() =>
 type Usage = ReturnType<typeof usage>
 type Row = Usage["usage"][number]
 
-export const showUsage = async (context: CommandContext, flags: Flags): Promise<void> => {
+const showUsage = async (context: CommandContext, flags: Flags): Promise<void> => {
   const query = await usageQuery(context, flags)
   const by_day = query.filter(([name]) => name !== "dimension")
   // Days are printed above the table only on a terminal. They are requested first: this request counts, too, and no day
@@ -172,9 +281,9 @@ const logs_path = "/api/v1/request_logs"
 /** Milliseconds up to the end of a second, as windows include a day's last one. */
 const last_millis = 999
 
-export const showLogs = async (context: CommandContext, flags: Flags): Promise<void> => {
+const showLogs = async (context: CommandContext, flags: Flags): Promise<void> => {
   atServer(context)
-  const { refuseUnknownParts } = await import("../../../base/ignored.ts")
+  const { refuseUnknownParts } = await import("../../base/ignored.ts")
   await refuseUnknownParts(listFlag(flags, "q").map(queryPart), "request_logs", [])
   const filters: ReadonlyArray<readonly [filter: string, value: string | undefined]> = [
     ["route_name_eq", textFlag(flags, "route")],
@@ -204,4 +313,38 @@ const timeOf = (flags: Flags, name: "from" | "to"): string | undefined => {
   if (text === undefined) return undefined
   const { at, day } = typedMoment(text, "UTC", `--${name}`)
   return new Date(Date.parse(at) + (name === "to" && day !== undefined ? last_millis : 0)).toISOString()
+}
+
+const exportUsage = async (context: CommandContext, flags: Flags): Promise<void> => {
+  const given = textFlag(flags, "output")
+  const query = await usageQuery(context, flags)
+  const job_id = String(objectBody(await askServer(context, "/api/v1/usage/export", query)).job_id)
+  const { download_url } = await doneJob(context, job_id)
+  if (typeof download_url !== "string")
+    throw new CliError(exit_codes.failed, "The file is not kept any more.", { way_out: "Ask for it again." })
+  const { content, name } = await signedFile(context, download_url)
+  if (given === "-") return context.printContent(content)
+  const file = await writeAs(name ?? "usage.csv", content, given)
+  if (context.options.json === true) return context.printJson({ usage_export: { job_id, file, bytes: content.length } })
+  context.note(`Wrote ${file}, ${content.length} bytes.`)
+}
+
+/** Waits for the job and returns it once done. */
+const doneJob = async (context: CommandContext, job_id: string): Promise<JsonObject> => {
+  const progress = progressOf(context)
+  try {
+    for (let wait = 100; ; wait = Math.min(2_000, wait * 2)) {
+      const job = rowIn(await askServer(context, `/api/v1/system/jobs/${encodeURIComponent(job_id)}`, []), "job")
+      const { error, status } = job
+      if (status === "done") return job
+      if (status === "failed")
+        throw new CliError(exit_codes.failed, `The export failed: ${String(error ?? "no reason is known")}`, {
+          way_out: "Try it again with a shorter window."
+        })
+      progress.at("Exporting", Math.round((job.progress ?? 0) * 100), 100)
+      await setTimeout(wait)
+    }
+  } finally {
+    progress.end()
+  }
 }

@@ -1,15 +1,48 @@
-/** `inbox`: the list, from the server or as last fetched; with --watch also new ones. */
+/** `inbox`: the user's notifications, listed, marked as read, and shown as they arrive. */
+import type { Command } from "commander"
+import { type CommandAction, type Flags, textFlag, withAction } from "../../context/program.ts"
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Schema } from "effect"
-import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
-import { anyRow, decoderOf, objectBody, plainJson, rowsIn, totalOf } from "../../../base/answers.ts"
-import type { Query } from "../../../../core/kernel/lists/query.ts"
-import { notificationType, notificationTypes } from "../../../../core/office/notifications/types.ts"
-import type { CommandContext } from "../../../context/context.ts"
-import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"
-import { type Column, column, columnsNamed, tableText } from "../../../output/table.ts"
-import { type Flags, textFlag } from "../../../context/program.ts"
+import type { JsonObject } from "../../../core/kernel/fields/field.ts"
+import { anyRow, decoderOf, objectBody, plainJson, rowIn, rowsIn, totalOf } from "../../base/answers.ts"
+import type { Query } from "../../../core/kernel/lists/query.ts"
+import { notificationType, notificationTypes } from "../../../core/office/notifications/types.ts"
+import type { CommandContext } from "../../context/context.ts"
+import { CliError, exit_codes, usageError } from "../../base/exit-codes.ts"
+import { type Column, column, columnsNamed, tableText } from "../../output/table.ts"
+import { printRecord } from "../../context/print.ts"
+import { isTold, tellNotification } from "../offline/sync/notifications.ts"
+import { stopOnSignals } from "../../base/stop-signals.ts"
+
+export const declare = (program: Command): void => {
+  const inbox = program
+    .command("inbox")
+    // `inbox read` has its own --all.
+    .enablePositionalOptions()
+    .description("Your notifications; offline, as last listed")
+    .option("--all", "include read notifications")
+    .option("--type <type>", "only this type, such as invoice.overdue")
+    .option("--limit <n>", "number to show, newest first (default: 20)")
+    .option("--watch", "print notifications as they arrive, until stopped")
+  withAction(inbox, async (context, _args, flags) => showInbox(context, flags))
+  withAction(
+    inbox
+      .command("read")
+      .description("Mark as read")
+      .argument("[ids...]", "ids from the list")
+      .option("--all", "all notifications"),
+    async (context, ids, flags) => markRead(context, ids, flags)
+  )
+  withAction(
+    inbox.command("unread").description("Mark as unread again").argument("<ids...>", "ids from the list"),
+    async (context, ids, flags) => markUnread(context, ids, flags)
+  )
+  withAction(
+    inbox.command("show").description("Show a notification in full").argument("<id>", "id from the list"),
+    async (context, [id = ""]) => showOne(context, id)
+  )
+}
 
 /** Units for `ageText` in milliseconds, largest first. */
 const units = [
@@ -42,7 +75,7 @@ const decode = decoderOf<KeptInbox>(() => Schema.Struct({ at: Schema.String, not
 const pathIn = (folder: string): string => join(folder, "inbox.json")
 
 /** The kept list; undefined if there is none, or its file is unreadable. */
-export const readKept = (folder: string): KeptInbox | undefined => {
+const readKept = (folder: string): KeptInbox | undefined => {
   try {
     return decode(JSON.parse(readFileSync(pathIn(folder), "utf8")))
   } catch {
@@ -50,7 +83,7 @@ export const readKept = (folder: string): KeptInbox | undefined => {
   }
 }
 /** Keeps the list; does nothing without a profile. Losing the file does no harm. */
-export const keep = (folder: string, kept: KeptInbox): void => {
+const keep = (folder: string, kept: KeptInbox): void => {
   if (!existsSync(folder)) return
   try {
     const beside = `${pathIn(folder)}.${process.pid}`
@@ -86,8 +119,8 @@ const typeOf = (flags: Flags): string | undefined => {
   return type
 }
 
-export const showInbox = async (context: CommandContext, flags: Flags): Promise<number | void> => {
-  if (flags.watch === true) return (await import("./watch.ts")).watchInbox(context, typeOf(flags))
+const showInbox = async (context: CommandContext, flags: Flags): Promise<number | void> => {
+  if (flags.watch === true) return watchInbox(context, typeOf(flags))
   const wanted = wantedBy(flags)
   const answered = await answerOf(context, wanted)
   if (answered === undefined) return showKept(context, wanted)
@@ -110,7 +143,7 @@ export const showInbox = async (context: CommandContext, flags: Flags): Promise<
 
 /** Maximum kept rows: those of all lists so far in their latest version, newest first. */
 const kept_max = 200
-export const merged = (
+const merged = (
   fresh: ReadonlyArray<JsonObject>,
   before: ReadonlyArray<JsonObject> = []
 ): ReadonlyArray<JsonObject> => {
@@ -134,7 +167,7 @@ const answerOf = async (context: CommandContext, { all, limit, type }: Wanted) =
   }
   try {
     const answer = await context.requestAtServer({ method: "GET", path: "/api/v1/notifications", query })
-    if (answer.status >= 400) throw (await import("../../../base/response-errors.ts")).responseError(answer)
+    if (answer.status >= 400) throw (await import("../../base/response-errors.ts")).responseError(answer)
     return { body: objectBody(answer.body), kept_at: new Date().toISOString() }
   } catch (error) {
     if (!(error instanceof CliError) || error.code !== exit_codes.network) throw error
@@ -178,4 +211,103 @@ const plain_columns = columnsNamed("id, created_at, read_at, notification_type, 
 const print = (context: CommandContext, rows: ReadonlyArray<JsonObject>, { all }: Wanted, now: number): void => {
   if (rows.length === 0) return context.note(all ? "Nothing is in the inbox." : "Nothing is unread.")
   context.print(tableText(context.terminal.is_tty ? columnsAt(now) : plain_columns, rows, context.terminal))
+}
+
+const notifications_path = "/api/v1/notifications"
+const idOf = (given: string): number => {
+  const id = Number(given)
+  if (!Number.isInteger(id) || id < 1) throw usageError(`${JSON.stringify(given)} is no number of the inbox.`)
+  return id
+}
+const needsServer = (context: CommandContext): void => {
+  if (context.offline)
+    throw new CliError(exit_codes.network, "Marks are kept on the server, and --offline forbids to ask it.", {
+      way_out: "Leave out --offline when there is a network."
+    })
+}
+const asked = async (context: CommandContext, method: string, at: string) => {
+  const answer = await context.requestAtServer({ method, path: at, ...(method === "POST" ? { body: {} } : {}) })
+  const [, id] = /\/(\d+)(\/|$)/.exec(at) ?? []
+  if (answer.status === 404 && id !== undefined)
+    throw new CliError(exit_codes.not_found, `There is no ${id} in your inbox.`, {
+      way_out: "flightcase inbox --all lists what there is."
+    })
+  if (answer.status >= 400) throw (await import("../../base/response-errors.ts")).responseError(answer)
+  return answer
+}
+
+const markRead: CommandAction = async (context, given, flags) => {
+  const all = flags.all === true
+  if (all === given.length > 0) throw usageError("Say which: their numbers, or --all.")
+  const ids = [...new Set(given.map(idOf))]
+  needsServer(context)
+  const folder = context.folder()
+  if (all) {
+    const { body } = await asked(context, "POST", `${notifications_path}/read_all`)
+    const at = new Date().toISOString()
+    const kept = readKept(folder)
+    if (kept !== undefined)
+      keep(folder, {
+        ...kept,
+        notifications: kept.notifications.map((row) => (row.read_at === null ? { ...row, read_at: at } : row))
+      })
+    if (context.options.json === true) return context.printJson(body ?? null)
+    return context.note("Everything is marked as read.")
+  }
+  await markEach(context, ids, "read")
+}
+
+const markUnread: CommandAction = async (context, given) => {
+  const ids = [...new Set(given.map(idOf))]
+  needsServer(context)
+  await markEach(context, ids, "unread")
+}
+
+const markEach = async (
+  context: CommandContext,
+  ids: ReadonlyArray<number>,
+  mark: "read" | "unread"
+): Promise<void> => {
+  const folder = context.folder()
+  const rows = []
+  for (const id of ids) {
+    const row = rowIn((await asked(context, "POST", `${notifications_path}/${id}/${mark}`)).body, "notification")
+    rows.push(row)
+    const kept = readKept(folder)
+    if (kept !== undefined) keep(folder, { ...kept, notifications: merged([row], kept.notifications) })
+  }
+  if (context.options.json === true) return context.printJson({ notifications: rows })
+  context.note(ids.length === 1 ? `Marked as ${mark}.` : `Marked ${ids.length} as ${mark}.`)
+}
+
+const showOne = async (context: CommandContext, given: string): Promise<void> => {
+  const id = idOf(given)
+  needsServer(context)
+  const row = rowIn((await asked(context, "GET", `${notifications_path}/${id}`)).body, "notification")
+  if (context.options.json === true) return context.printJson({ notification: row })
+  printRecord(context, row)
+}
+
+const watchInbox = async (context: CommandContext, type: string | undefined): Promise<number> => {
+  const { token, url } = await context.server()
+  const { followNotifications } = await import("../../../sync/notification-stream.ts")
+  const { code, stop } = stopOnSignals()
+  const ended = await followNotifications({
+    url,
+    token,
+    stop: stop.signal,
+    told: (notification) => {
+      const is_wanted = type === undefined || notification.shown.notification_type === type
+      if (is_wanted && isTold(notification)) tellNotification(context, notification)
+    }
+  })
+  if (ended.why === "stopped") return code()
+  if (ended.why === "unknown")
+    throw new CliError(exit_codes.not_found, "This server does not tell what happens as it comes.", {
+      way_out: "Update it; flightcase inbox lists what it told."
+    })
+  throw new CliError(
+    exit_codes.not_allowed,
+    ended.message === "" ? "The server refuses it to this token." : ended.message
+  )
 }

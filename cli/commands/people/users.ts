@@ -1,13 +1,36 @@
-/** Invites users and sends login codes, and prints recipients and expiry. */
+/** `users`: inviting users and sending login codes; the verbs of the API's noun are added. */
+import type { Command } from "commander"
+import { type Flags, repeatable, withAction } from "../../context/program.ts"
 import { Schema } from "effect"
-import type { Query } from "../../../../core/kernel/lists/query.ts"
-import { decodeAnswer, decoderOf, rowIn, rowsIn } from "../../../base/answers.ts"
-import type { CommandContext } from "../../../context/context.ts"
-import { CliError, exit_codes } from "../../../base/exit-codes.ts"
-import { printAnswer } from "../../../context/print.ts"
-import { minuteText } from "../../../output/text.ts"
-import type { Flags } from "../../../context/program.ts"
-import { looksLikeId } from "../../../context/resolve-id.ts"
+import type { Query } from "../../../core/kernel/lists/query.ts"
+import { decodeAnswer, decoderOf, rowIn, rowsIn } from "../../base/answers.ts"
+import type { CommandContext } from "../../context/context.ts"
+import { CliError, exit_codes } from "../../base/exit-codes.ts"
+import { printAnswer } from "../../context/print.ts"
+import { minuteText } from "../../output/text.ts"
+import { looksLikeId } from "../../context/resolve-id.ts"
+
+export const declare = (program: Command): void => {
+  const users = program.command("users").description("Staff accounts and their logins")
+  withAction(
+    users
+      .command("invite")
+      .description("Create a user's account and mail them a login code")
+      .argument("<email>")
+      .requiredOption("--name <name>", "what they are called")
+      .addOption(repeatable("--role <role>", "role, by name or id; repeatable"))
+      .option("--no-send", "create the account without sending mail"),
+    async (context, [email = ""], flags) => inviteUser(context, email, flags)
+  )
+  withAction(
+    users
+      .command("reset-password")
+      .description("Mail a user a new login code")
+      .argument("<user>", "id, e-mail address or name")
+      .option("--end-sessions", "revoke their tokens and those of their devices"),
+    async (context, [named = ""], flags) => resetAccess(context, named, flags)
+  )
+}
 
 const invited = decoderOf(() =>
   Schema.Struct({
@@ -21,7 +44,7 @@ const reset = decoderOf(() =>
 )
 
 /** Invites a user: through the server if reachable, so that the mail is sent at once, else with the next sync. */
-export const inviteUser = async (context: CommandContext, email: string, flags: Flags): Promise<void> => {
+const inviteUser = async (context: CommandContext, email: string, flags: Flags): Promise<void> => {
   const { name, role = [], send } = flags
   const body = {
     name: String(name),
@@ -30,7 +53,7 @@ export const inviteUser = async (context: CommandContext, email: string, flags: 
     send_invitation: send !== false
   }
   const answer = await context.requestAtServer({ method: "POST", path: "/api/v1/users", body })
-  if (answer.status >= 400) throw (await import("../../../base/response-errors.ts")).responseError(answer)
+  if (answer.status >= 400) throw (await import("../../base/response-errors.ts")).responseError(answer)
   if (context.options.json === true || answer.events !== undefined) return printAnswer(context, answer)
   const { invitation_code: code, invitation_sent, user } = decodeAnswer(invited, answer.body)
   context.print(`${user.id}\n`)
@@ -49,14 +72,14 @@ export const codeText = async (context: CommandContext, name: string, code: stri
   `No mail server is set: pass this on to ${name}; it opens the account once, within seven days:\n` +
   `  flightcase login ${(await context.server()).url} --code ${code}`
 
-export const resetAccess = async (context: CommandContext, named: string, flags: Flags): Promise<void> => {
+const resetAccess = async (context: CommandContext, named: string, flags: Flags): Promise<void> => {
   const id = await userNamed(context, named)
   const answer = await context.requestAtServer({
     method: "POST",
     path: `/api/v1/users/${id}/reset_password`,
     body: { end_sessions: flags.endSessions === true }
   })
-  if (answer.status >= 400) throw (await import("../../../base/response-errors.ts")).responseError(answer)
+  if (answer.status >= 400) throw (await import("../../base/response-errors.ts")).responseError(answer)
   if (context.options.json === true) return printAnswer(context, answer)
   const { expires_at, sent_to } = decodeAnswer(reset, answer.body)
   const { is_tty, zoneOf } = context.terminal
@@ -70,7 +93,7 @@ const userNamed = async (context: CommandContext, text: string): Promise<number>
   for (const column of ["email", "name"]) {
     const query: Query = [[`q[${column}_eq]`, text]]
     const answer = await context.requestAtServer({ method: "GET", path: "/api/v1/users", query })
-    if (answer.status >= 400) throw (await import("../../../base/response-errors.ts")).responseError(answer)
+    if (answer.status >= 400) throw (await import("../../base/response-errors.ts")).responseError(answer)
     const [found, ...others] = rowsIn(answer.body, "users")
     if (others.length > 0)
       throw new CliError(exit_codes.usage, `${JSON.stringify(text)} is the ${column} of several.`, {

@@ -1,13 +1,30 @@
-/** Prints search results as a table per kind; exit 3 without any. */
-import { search_kinds, type SearchKind } from "../../../../core/overview/search/kinds.ts"
-import { clockText, numberText } from "../../../../core/values/text.ts"
-import { dayOf } from "../../../../core/values/time.ts"
-import { type Row, rowIn } from "../../../base/answers.ts"
-import type { CommandContext } from "../../../context/context.ts"
-import { exit_codes, usageError } from "../../../base/exit-codes.ts"
-import { type Column, column, columnsNamed, tableText } from "../../../output/table.ts"
-import { styled } from "../../../output/text.ts"
-import { type CommandAction, type Flags, textFlag } from "../../../context/program.ts"
+/**
+ * `find`: searches members, orders, products, documents and units by words or code, with their location, and prints a
+ * table per kind; exit 3 without any.
+ */
+import type { Command } from "commander"
+import { type CommandAction, type Flags, textFlag, withAction } from "../../context/program.ts"
+import { search_kinds, type SearchKind } from "../../../core/overview/search/kinds.ts"
+import { clockText, numberText } from "../../../core/values/text.ts"
+import { dayOf } from "../../../core/values/time.ts"
+import { type Row, rowIn } from "../../base/answers.ts"
+import type { CommandContext } from "../../context/context.ts"
+import { exit_codes, usageError } from "../../base/exit-codes.ts"
+import { type Column, column, columnsNamed, tableText } from "../../output/table.ts"
+import { styled } from "../../output/text.ts"
+
+export const declare = (program: Command): void => {
+  const find = program
+    .command("find")
+    .description("Find members, orders, products, documents and units, with their location, by words or code")
+    .argument("<words...>", "words in any order, a code, a number, a telephone number or an address")
+    .option(
+      "--only <kinds>",
+      "only these kinds: units, orders, members, products, containers, invoices, purchase_orders"
+    )
+    .option("--limit <n>", "results per kind (default: 20)")
+  withAction(find, async (context, words, flags) => showFound(context, words, flags))
+}
 
 const found_kinds = Object.keys(search_kinds) as ReadonlyArray<SearchKind>
 const number: Column<{ readonly id: number; readonly number: string | null }> = {
@@ -59,7 +76,7 @@ const kindsIn = (flags: Flags): ReadonlyArray<SearchKind> | undefined => {
   })
 }
 
-export const showFound: CommandAction = async (context, words, flags) => {
+const showFound: CommandAction = async (context, words, flags) => {
   const limit = textFlag(flags, "limit")
   const body = await context.read("/api/v1/search", [
     ["q", words.join(" ")],

@@ -1,0 +1,57 @@
+/** `purchase-orders`: showing an order and adding lines; the verbs of the API's noun are added. */
+import type { Command } from "commander"
+import { type CommandAction, textFlag, withAction } from "../../context/program.ts"
+import type { JsonObject } from "../../../core/kernel/fields/field.ts"
+import { rowIn, rowsOr } from "../../base/answers.ts"
+import { printAnswer } from "../../context/print.ts"
+import { resolveId } from "../../context/resolve-id.ts"
+import { parts, printBrief, showPurchaseOrder } from "../../briefs/purchase-orders.ts"
+
+export const declare = (program: Command): void => {
+  const orders = program
+    .command("purchase-orders")
+    .description("Purchase orders by id or number, and what is outstanding")
+  withAction(
+    orders
+      .command("show")
+      .description("Show a purchase order with ordered, received and outstanding quantities")
+      .argument("<purchase-order>", "id or number")
+      .option("--include <a,b>", "related records to include, with --json"),
+    async (context, [named = ""], flags) => showPurchaseOrder(context, named, flags)
+  )
+  withAction(
+    orders
+      .command("add")
+      .description("Add a line to a draft: a product, or with --name any other item")
+      .argument("<purchase-order>", "id or number")
+      .argument("[product]", "id, sku or barcode")
+      .option("--quantity <number>", "how many (default: 1)")
+      .option("--cost <amount>", "cost of one piece over the whole hire (default: the product's)")
+      .option("--discount <percent>", "supplier's discount")
+      .option("--name <text>", "name of the line (default: the product's)")
+      .option("--description <text>", "text below the name"),
+    async (context, args, flags) => addOrderLine(context, args, flags)
+  )
+}
+
+const addOrderLine: CommandAction = async (context, [named = "", product], flags) => {
+  const path = `/api/v1/purchase_orders/${await resolveId(context, "purchase_orders", named)}`
+  const { items } = rowIn(await context.read(path, [["include", "items"]]), "purchase_order")
+  const given: { readonly [field: string]: string | number | undefined } = {
+    product_id: product === undefined ? undefined : await resolveId(context, "products", product),
+    name: textFlag(flags, "name"),
+    description: textFlag(flags, "description"),
+    quantity: textFlag(flags, "quantity"),
+    unit_cost: textFlag(flags, "cost"),
+    discount_percent: textFlag(flags, "discount")
+  }
+  const line: JsonObject = Object.fromEntries(
+    Object.entries(given).flatMap(([field, value]) => (value === undefined ? [] : [[field, value]]))
+  )
+  const kept = rowsOr(items).map(({ id }): JsonObject => ({ id: id ?? null }))
+  const query = [["include", parts.join(",")]] as const
+  const body = { items: [...kept, line] }
+  const answer = await context.ask({ method: "PUT", path, query, body })
+  if (context.options.json === true || context.options.plan === true) return printAnswer(context, answer)
+  printBrief(context, answer)
+}
