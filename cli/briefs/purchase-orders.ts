@@ -1,6 +1,6 @@
 /**
- * A purchase order with its lines and their outstanding quantities: `purchase-orders show`, and after a command with the
- * usual next command; `--json` prints all of it.
+ * A purchase order with its lines and their outstanding quantities: `purchase-orders show`, and after a command with
+ * the usual next command; `--json` prints all of it.
  */
 import type { QueryResult } from "../../sync/device/device.ts"
 import { metaIn, type Row, rowIn } from "../base/answers.ts"

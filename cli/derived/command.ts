@@ -4,10 +4,19 @@ import { catalogue } from "../../core/catalogue.ts"
 import { document_types } from "../../core/documents/schema.ts"
 import { type Endpoint, resourceOf } from "../../core/kernel/endpoints/endpoint.ts"
 import { withAction, repeatable } from "../context/program.ts"
-import { describeFlag, type Flag, flagsOf, placeholder, valuesFor } from "./flags.ts"
+import {
+  argumentName,
+  describeFlag,
+  type Flag,
+  flagsOf,
+  isList,
+  placeholder,
+  valuesFor,
+  type Verb,
+  verb_aliases
+} from "./names.ts"
 import { withValues } from "../output/program.ts"
 import { runDerivedCommand } from "./run.ts"
-import { argumentName, isList, type Verb, verb_aliases } from "./names.ts"
 
 /** Adds verbs and their nouns to the program; returns names of boolean flags. */
 export const addDerivedCommands = (program: Command, verbs: ReadonlyArray<Verb>): ReadonlySet<string> => {

@@ -1,5 +1,12 @@
-/** Names of commands by endpoint: `POST /products/{product}/rates` is `products rates create PRODUCT`. */
+/** Nouns, verbs and flags of derived commands. */
 import { type Endpoint, operationOf, paramNames, resourceOf } from "../../core/kernel/endpoints/endpoint.ts"
+import { parseJson } from "../../core/kernel/fields/input.ts"
+import type { Field, Fields, FieldType, Json } from "../../core/kernel/fields/field.ts"
+import { scaleOf } from "../../core/values/currency.ts"
+import { usageError } from "../base/exit-codes.ts"
+import type { valuesOf } from "../output/program.ts"
+
+// Names of commands by endpoint: `POST /products/{product}/rates` is `products rates create PRODUCT`.
 
 export interface Verb {
   /** Words of the command, noun first: `products rates create`. */
@@ -88,4 +95,187 @@ export const argumentName = (endpoint: Endpoint, param: string): string => {
   const table = endpoint.params[param]?.table
   if (param !== "id") return kebab(param)
   return table === undefined || paramNames(endpoint.path).length > 1 ? "id" : kebab(table.entity)
+}
+
+// Flags for fields: their names, and parsing of their values.
+
+export interface Flag {
+  /** Name of the flag: `--product-group-id`. */
+  readonly flag: string
+  readonly name: string
+  readonly field: Field
+}
+export const flagsOf = (fields: Fields, mode: "create" | "update"): ReadonlyArray<Flag> =>
+  Object.entries(fields)
+    .filter(([, field]) => !field.computed && !(mode === "update" && field.create_only))
+    .map(([name, field]) => ({ flag: `--${kebab(name)}`, name, field }))
+
+/** Placeholder of the value in usage: `<text>`, `<amount>`, `[true|false]`. */
+export const placeholder = (field: Field): string => {
+  const type = field.type
+  switch (type.kind) {
+    case "boolean":
+      return "[true|false]"
+    case "integer":
+      return "<number>"
+    case "decimal":
+      return "<decimal>"
+    case "money":
+      return "<amount>"
+    case "date":
+      return "<date>"
+    case "timestamp":
+      return "<time>"
+    case "choice":
+      return `<${short(Object.keys(type.labels))}>`
+    case "code":
+      return `<${short(Object.values(type.labels).map(typedForm))}>`
+    case "ref":
+      return "<id>"
+    case "json":
+    case "object":
+      return "<json>"
+    case "list":
+      return inCommas(type) ? "<a,b,…>" : "<json>"
+    default:
+      return "<text>"
+  }
+}
+const short = (words: ReadonlyArray<string>): string =>
+  words.length <= 4 ? words.join("|") : `${words.slice(0, 3).join("|")}|…`
+/** Values of a field that completion offers. */
+export const valuesFor = ({ type }: Field): ReturnType<typeof valuesOf> => {
+  const one = type.kind === "list" ? type.of.type : type
+  switch (one.kind) {
+    case "ref":
+      return { table: one.table }
+    case "choice":
+      return { words: Object.keys(one.labels) }
+    case "code":
+      return { words: Object.values(one.labels).map(typedForm) }
+    default:
+      return {}
+  }
+}
+/** A label as typed: `on-hire` for `On Hire`. */
+const typedForm = (label: string): string =>
+  label
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .replace(/-$/, "")
+const inCommas = (type: FieldType & { kind: "list" }): boolean =>
+  !["object", "json", "list"].includes(type.of.type.kind)
+
+/** Description of a flag. `is_update`: no flag is required, as absent ones keep the stored values. */
+export const describeFlag = ({ field }: Flag, is_update = false): string =>
+  [
+    field.describe,
+    field.type.kind === "choice" || field.type.kind === "code"
+      ? `one of ${Object.entries(field.type.labels)
+          .map(([key, label]) => (field.type.kind === "code" ? `${key} ${label}` : key))
+          .join(", ")}`
+      : undefined,
+    field.required && !is_update ? "required" : undefined,
+    field.default === undefined || field.default === null || typeof field.default === "object" || field.default === ""
+      ? undefined
+      : `default ${String(field.default)}`
+  ]
+    .filter((part) => part !== undefined)
+    .join("; ")
+
+/** Lookups for parsing flags: ids by name, the store's zone, the currency. */
+export interface FlagContext {
+  readonly idOf: (table: string, text: string, flag: string) => Promise<Json>
+  readonly moment: (text: string, flag: string) => Promise<string>
+  /** Currency of amounts without their own. */
+  readonly currency: (field: string | undefined) => Promise<string>
+}
+
+/** Parses a flag's value. An empty text stays empty, which clears the field. */
+export const readFlag = async ({ flag, field }: Flag, text: string, reading: FlagContext): Promise<Json> => {
+  const type = field.type
+  if (text === "") return type.kind === "list" ? [] : ""
+  switch (type.kind) {
+    case "boolean":
+      return truth(text, flag)
+    case "integer":
+      return whole(text)
+    case "money":
+      return type.minor_only ? minorUnits(text, await reading.currency(type.currency), flag) : text
+    case "timestamp":
+      return reading.moment(text, flag)
+    case "ref":
+      return reading.idOf(type.table, text, flag)
+    case "code":
+      return codeOf(type.labels, text)
+    case "choice":
+      return (
+        Object.entries(type.labels).find(
+          ([key, label]) => key === text || typedForm(key) === typedForm(text) || typedForm(label) === typedForm(text)
+        )?.[0] ?? text
+      )
+    case "json":
+    case "object":
+      return documentOf(text, flag, type.kind === "json" && type.form === "any")
+    case "list": {
+      if (text.trimStart().startsWith("[") || !inCommas(type)) return documentOf(text, flag, false)
+      const parts = text
+        .split(",")
+        .map((part) => part.trim())
+        .filter((part) => part !== "")
+      const values: Array<Json> = []
+      for (const part of parts) values.push(await readFlag({ flag, name: "", field: type.of }, part, reading))
+      return values
+    }
+    default:
+      return text
+  }
+}
+
+const truth = (text: string, flag: string): boolean => {
+  if (/^(true|yes|y|on|1)$/i.test(text)) return true
+  if (/^(false|no|n|off|0)$/i.test(text)) return false
+  throw usageError(`${flag}: say true or false, not ${JSON.stringify(text)}.`)
+}
+/** A number if the text is an integer; other texts are sent unchanged, for the API to reject. */
+const whole = (text: string): Json => (/^-?\d{1,15}$/.test(text) ? Number(text) : text)
+const codeOf = (labels: { readonly [code: number]: string }, text: string): Json => {
+  const found = Object.entries(labels).find(([, label]) => typedForm(label) === typedForm(text))
+  return found === undefined ? whole(text) : Number(found[0])
+}
+/** Minor units of an amount, for the few fields that only accept these: 1250 for "12.50". */
+const minorUnits = (text: string, currency: string, flag: string): Json => {
+  const scale = scaleOf(currency)
+  const match = /^(-?)(\d+)(?:\.(\d+))?$/.exec(text.trim())
+  if (match === null || (match[3] ?? "").length > scale)
+    throw usageError(`${flag}: ${JSON.stringify(text)} is no amount in ${currency}.`)
+  return Number(`${match[1]}${match[2]}${(match[3] ?? "").padEnd(scale, "0")}`)
+}
+const documentOf = (text: string, flag: string, lenient: boolean): Json => {
+  try {
+    return parseJson(text)
+  } catch (cause) {
+    if (lenient) return text
+    throw usageError(`${flag}: ${cause instanceof Error ? cause.message : "no JSON"}.`)
+  }
+}
+
+/**
+ * Rewrites `--is-active` and `--no-is-active` to `--is-active=true` and `=false`, so that the next word is never taken
+ * as the value unless it is true or false.
+ */
+export const normalizeFlags = (argv: ReadonlyArray<string>, booleans: ReadonlySet<string>): Array<string> => {
+  const out: Array<string> = []
+  for (let at = 0; at < argv.length; at++) {
+    const word = argv[at] ?? ""
+    if (word === "--") return [...out, ...argv.slice(at)]
+    const next = argv[at + 1]
+    if (booleans.has(word)) {
+      const has_value = next !== undefined && /^(true|false|yes|no)$/i.test(next)
+      out.push(`${word}=${has_value ? next : "true"}`)
+      if (has_value) at++
+    } else if (word.startsWith("--no-") && booleans.has(`--${word.slice(5)}`)) out.push(`--${word.slice(5)}=false`)
+    else out.push(word)
+  }
+  return out
 }

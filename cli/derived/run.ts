@@ -24,8 +24,7 @@ import { labelOf } from "../output/table.ts"
 import { listQuery, queryPart, wholeList } from "../context/pages.ts"
 import { type Flags, listFlag, textFlag } from "../context/program.ts"
 import { readMoment } from "../base/parse-time.ts"
-import { type Flag, type FlagContext, readFlag } from "./flags.ts"
-import { isList, type Verb } from "./names.ts"
+import { type Flag, type FlagContext, isList, readFlag, type Verb } from "./names.ts"
 import { dayOf } from "../../core/values/time.ts"
 
 // Adds readable columns to products and members: prices, availability, contact details.

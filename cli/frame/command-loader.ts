@@ -43,8 +43,7 @@ const addNoun = async (
   argv: ReadonlyArray<string>
 ): Promise<Array<string>> => {
   const { addDerivedCommands } = await import("../derived/command.ts")
-  const { normalizeFlags } = await import("../derived/flags.ts")
-  const { kebab } = await import("../derived/names.ts")
+  const { kebab, normalizeFlags } = await import("../derived/names.ts")
   const { noun, verbs } = await verbsFor(by_hand?.noun ?? word, word, argv)
   if (verbs.length === 0 && by_hand === undefined) throw await unknownCommand(word)
   if (by_hand !== undefined) {

@@ -8,8 +8,12 @@ import type { FieldErrors } from "../kernel/fields/rejection.ts"
 import { foldCase } from "../kernel/tables/table.ts"
 import { presetSlugOfSourceEngine } from "../pricing/pricing/definition.ts"
 import { rateTransactionTypes } from "../pricing/pricing/modifiers.ts"
-import { productRateErrors } from "../products/rates/product-rates.ts"
-import { product_rates, type ProductRateRow, type RateDefinitionRow } from "../products/rates/schema.ts"
+import {
+  product_rates,
+  productRateErrors,
+  type ProductRateRow,
+  type RateDefinitionRow
+} from "../products/rates/product-rates.ts"
 import type { StoreRow } from "../setup/stores.ts"
 
 /**

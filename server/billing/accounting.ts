@@ -2,16 +2,17 @@
 import { boolean, choice, integer, list, text, timestamp } from "../../core/kernel/fields/field.ts"
 import { insert, plainTable } from "../../core/kernel/tables/table.ts"
 import { Effect, Result, Schema } from "effect"
-import type { Posted, PostedKind } from "../../core/billing/accounting/postings.ts"
 import {
   accountsOf,
+  type Posted,
   posted_kinds,
   postedCreditNote,
   postedInvoice,
+  type PostedKind,
   postedPayment,
-  postedVoid
+  postedVoid,
+  shownPosted
 } from "../../core/billing/accounting/postings.ts"
-import { shownPosted } from "../../core/billing/accounting/shown.ts"
 import { read, write } from "../../core/billing/state/fields.ts"
 import type { InvoiceRow } from "../../core/billing/state/tables.ts"
 import { credit_note_items, credit_notes, invoice_items, invoices, payments } from "../../core/billing/state/tables.ts"

@@ -218,7 +218,7 @@ const restored = Effect.fnUntraced(function* ({ params, request: { query } }: Se
   if (!isSignedFor(key, uuid, query, yield* Clock.currentTimeMillis)) return
   const [row] = yield* Store.find(documents, { uuid }, { limit: 1 })
   if (row === undefined || row.sha256 === null || (yield* blobs.has(row.sha256))) return
-  const { pdfThere } = yield* Effect.promise(() => import("./papers/snapshot.ts"))
+  const { pdfThere } = yield* Effect.promise(() => import("./papers/drawing.ts"))
   yield* pdfThere(row)
 })
 /**

@@ -1,3 +1,5 @@
+/** The SQLite client over `node:sqlite`, and what its errors mean. */
+import * as SqlError from "effect/sql/SqlError"
 import { DatabaseSync } from "node:sqlite"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -10,11 +12,69 @@ import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import * as SqlClient from "effect/sql/SqlClient"
 import type { Borrower, Connection } from "effect/sql/SqlConnection"
-import { SqlError } from "effect/sql/SqlError"
 import * as Statement from "effect/sql/Statement"
 import * as Stream from "effect/Stream"
-import { isBusy, sqliteError } from "./error.ts"
 import { iterate, makeStatements, prepare, type Row } from "./statement.ts"
+
+/** Error thrown by `node:sqlite`: `errcode` is SQLite's extended result code, its low byte the primary one. */
+interface SqliteFailure extends Error {
+  readonly errcode: number
+}
+
+const isFailure = (cause: unknown): cause is SqliteFailure =>
+  cause instanceof Error && "errcode" in cause && typeof cause.errcode === "number"
+
+const primaryCode = (cause: unknown): number => (isFailure(cause) ? cause.errcode & 255 : -1)
+
+const BUSY = 5
+const LOCKED = 6
+const CANNOT_OPEN = 14
+// Two processes started WAL on a file at the same moment: temporary, like BUSY.
+const LOCKING_PROTOCOL = 15
+const CONSTRAINT = 19
+const NOT_A_DATABASE = 26
+
+const CONSTRAINT_PRIMARY_KEY = 1555
+const CONSTRAINT_TRIGGER = 1811
+const CONSTRAINT_UNIQUE = 2067
+const CONSTRAINT_ROWID = 2579
+
+/** Whether another process holds the file's lock; the statement did nothing and may be repeated. */
+export const isBusy = (cause: unknown): boolean => [BUSY, LOCKING_PROTOCOL].includes(primaryCode(cause))
+
+/**
+ * The constraint's name in SQLite's message: columns (`UNIQUE constraint failed: item.code`), an index or check (`CHECK
+ * constraint failed: item_days`), or a trigger's text (`raise(abort, 'asset_claim_overlap')`). Foreign keys give none.
+ */
+const constraintName = ({ errcode, message }: SqliteFailure): string | undefined => {
+  if (errcode === CONSTRAINT_TRIGGER) return message
+  const named = /constraint failed: (?:index '(.*)'|(.*))$/s.exec(message)
+  return named?.[1] ?? named?.[2]
+}
+
+/**
+ * Classifies an error of `node:sqlite`. A constraint's name is `reason.constraint` for a `UniqueViolation`, else, as
+ * with `pg`, `constraint` of `reason.cause`.
+ */
+export const sqliteError = (cause: unknown, operation: string): SqlError.SqlError => {
+  const fields = { cause, operation, message: cause instanceof Error ? cause.message : String(cause) }
+  return new SqlError.SqlError({ reason: reasonOf(cause, fields) })
+}
+
+const reasonOf = (cause: unknown, fields: { cause: unknown; operation: string; message: string }) => {
+  if (!isFailure(cause)) return new SqlError.UnknownError(fields)
+  const code = primaryCode(cause)
+  if (code === CONSTRAINT) {
+    const constraint = constraintName(cause)
+    if (constraint !== undefined) Object.assign(cause, { constraint })
+    return [CONSTRAINT_UNIQUE, CONSTRAINT_PRIMARY_KEY, CONSTRAINT_ROWID].includes(cause.errcode)
+      ? new SqlError.UniqueViolation({ ...fields, constraint: constraint ?? "unknown" })
+      : new SqlError.ConstraintError(fields)
+  }
+  if (code === BUSY || code === LOCKED || code === LOCKING_PROTOCOL) return new SqlError.LockTimeoutError(fields)
+  if (code === CANNOT_OPEN || code === NOT_A_DATABASE) return new SqlError.ConnectionError(fields)
+  return cause.errcode === 1 ? new SqlError.SqlSyntaxError(fields) : new SqlError.UnknownError(fields)
+}
 
 interface SqliteOptions {
   /** Path of the file, created if missing (unless `readOnly`), or ":memory:". */
@@ -45,10 +105,10 @@ type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, 
 const STREAM_CHUNK_ROWS = 256
 
 /** `SqlClient` over one `node:sqlite` database, closed with the layer's scope. */
-export const layer = (options: SqliteOptions): Layer.Layer<SqlClient.SqlClient, SqlError> =>
+export const layer = (options: SqliteOptions): Layer.Layer<SqlClient.SqlClient, SqlError.SqlError> =>
   Layer.effect(SqlClient.SqlClient)(make(options))
 
-const openFile = (options: SqliteOptions): Effect.Effect<DatabaseSync, SqlError, Scope.Scope> =>
+const openFile = (options: SqliteOptions): Effect.Effect<DatabaseSync, SqlError.SqlError, Scope.Scope> =>
   Effect.acquireRelease(
     attempt(
       "open",
@@ -67,7 +127,7 @@ const openFile = (options: SqliteOptions): Effect.Effect<DatabaseSync, SqlError,
  * Makes SQLite overwrite freed pages, so that deleted data is gone from the file; new files are marked with
  * `erasing_version`.
  */
-const overwriteFreed = (db: DatabaseSync): Effect.Effect<void, SqlError> =>
+const overwriteFreed = (db: DatabaseSync): Effect.Effect<void, SqlError.SqlError> =>
   attempt("open", () => {
     db.exec("pragma secure_delete = on")
     if (db.prepare("pragma page_count").get()?.["page_count"] === 0) db.exec(`pragma user_version = ${erasing_version}`)
@@ -143,7 +203,7 @@ const clientOver = (
  */
 export const make = Effect.fnUntraced(function* (
   options: SqliteOptions
-): Effect.fn.Return<SqlClient.SqlClient, SqlError, Scope.Scope> {
+): Effect.fn.Return<SqlClient.SqlClient, SqlError.SqlError, Scope.Scope> {
   const db = yield* openFile(options)
   const patiently = makePatiently(options.busy_timeout_ms ?? 30_000)
   const usual = options.synchronous ?? "full"
@@ -208,7 +268,7 @@ export const make = Effect.fnUntraced(function* (
   return Object.assign(client, { withTransaction })
 })
 
-const attempt = <A>(operation: string, f: () => A): Effect.Effect<A, SqlError> =>
+const attempt = <A>(operation: string, f: () => A): Effect.Effect<A, SqlError.SqlError> =>
   Effect.try({ try: f, catch: (cause) => sqliteError(cause, operation) })
 
 /** Takes the next rows and leaves the generator open (its own `take` would close it). */
@@ -224,9 +284,9 @@ const take = (rows: Generator<Row>, count: number): Array<Row> => {
 
 /** Repeats an effect while another process holds the lock. Within `restore` the wait can be interrupted. */
 type Patiently = <A, E, R>(
-  effect: Effect.Effect<A, E | SqlError, R>,
+  effect: Effect.Effect<A, E | SqlError.SqlError, R>,
   restore?: Restore
-) => Effect.Effect<A, E | SqlError, R>
+) => Effect.Effect<A, E | SqlError.SqlError, R>
 
 /** Fails after `busy_timeout_ms`. Not for statements in a transaction, which only its owner can repeat as a whole. */
 const makePatiently =
@@ -242,7 +302,8 @@ const makePatiently =
         )
       return go(0)
     })
-const isLocked = (error: unknown): error is SqlError => error instanceof SqlError && isBusy(error.reason.cause)
+const isLocked = (error: unknown): error is SqlError.SqlError =>
+  error instanceof SqlError.SqlError && isBusy(error.reason.cause)
 
 /**
  * Waits for a short random time, so that two waiting processes do not stay in step. Real time, even with a test clock.

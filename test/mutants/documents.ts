@@ -23,7 +23,7 @@ export const document_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a lost PDF is replaced by a different one",
-    file: "server/documents/papers/snapshot.ts",
+    file: "server/documents/papers/drawing.ts",
     within: "documentPdf",
     find: "!== sha256",
     replace: '=== ""',

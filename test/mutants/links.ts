@@ -1,7 +1,7 @@
 /** Faults of public links: what lets somebody read or accept who must not, or more than once. */
 import type { Mutant } from "./mutant.ts"
 
-const opened = "server/documents/links/opened.ts"
+const opened = "server/documents/links/public-links.ts"
 const tries = "server/documents/links/accept.ts"
 const links = "test/server/documents/papers/links.test.ts"
 const acceptance = "test/server/documents/papers/acceptance.test.ts"

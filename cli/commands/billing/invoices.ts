@@ -1,4 +1,6 @@
-/** `invoices`: showing an invoice, recording payments and refunds, and crediting; the verbs of the API's noun are added. */
+/**
+ * `invoices`: showing an invoice, recording payments and refunds, and crediting; the verbs of the API's noun are added.
+ */
 import type { Command } from "commander"
 import { type Flags, listFlag, repeatable, textFlag, withAction } from "../../context/program.ts"
 import type { Json, JsonObject } from "../../../core/kernel/fields/field.ts"

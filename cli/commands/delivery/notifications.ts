@@ -1,6 +1,6 @@
 /**
- * `notifications`: types of notifications and their channels, as tables with a row per type and a column per channel. The
- * verbs of the API's noun are added.
+ * `notifications`: types of notifications and their channels, as tables with a row per type and a column per channel.
+ * The verbs of the API's noun are added.
  */
 import { Argument, type Command } from "commander"
 import { notificationTypes } from "../../../core/office/notifications/types.ts"
@@ -127,7 +127,13 @@ const flag = (title: string, key: string, words: readonly [yes: string, no: stri
 /** Minimum width of a terminal for names of types; narrower ones only get the keys, which users copy. */
 const columns_with_names = 98
 const tables = {
-  notification_preferences: [type, name, ...channel_columns, flag("MUTED", "is_muted", ["muted", ""]), column("source", "BY")],
+  notification_preferences: [
+    type,
+    name,
+    ...channel_columns,
+    flag("MUTED", "is_muted", ["muted", ""]),
+    column("source", "BY")
+  ],
   notification_settings: [type, name, ...channel_columns, flag("ENABLED", "is_enabled", ["on", "off"])]
 }
 type List = keyof typeof tables

@@ -1,6 +1,6 @@
 /**
- * `today`: prints dispatches, returns, overdue and short orders, preparations, unpaid invoices and suppliers' deliveries as
- * tables or JSON; with `--watch` again at every change, until stopped.
+ * `today`: prints dispatches, returns, overdue and short orders, preparations, unpaid invoices and suppliers'
+ * deliveries as tables or JSON; with `--watch` again at every change, until stopped.
  */
 import type { Command } from "commander"
 import { type Flags, textFlag, withAction } from "../../context/program.ts"

@@ -1,7 +1,7 @@
 /** Postings as import files of accounting programs. */
 import { dateText } from "../../pricing/print/format.ts"
 import { csvRow } from "../../values/csv.ts"
-import type { PostedDocument } from "./shown.ts"
+import type { PostedDocument } from "./postings.ts"
 
 export const export_formats = ["csv", "xero", "quickbooks"] as const
 export type ExportFormat = (typeof export_formats)[number]

@@ -6,6 +6,8 @@ import type { JsonObject } from "../../kernel/fields/field.ts"
 import { type Settings, settingText } from "../../kernel/events/settings.ts"
 import type { CreditNoteItemRow, CreditNoteRow, InvoiceItemRow, InvoiceRow, PaymentRow } from "../state/tables.ts"
 import { dayOf } from "../../values/time.ts"
+import { Schema } from "effect"
+import { formatMoney } from "../../values/money.ts"
 
 export const posted_kinds = {
   invoices: "Invoices",
@@ -231,3 +233,67 @@ export const isToBeTold = (invoice: Due, zone: string, now_millis: number): bool
   invoice.deleted_at === null &&
   invoice.due_at !== null &&
   dayOf(Date.parse(invoice.due_at), zone) < dayOf(now_millis, zone)
+
+// Posted documents as the API and exports return them.
+
+const line = Schema.Struct({
+  description: Schema.String,
+  account: Schema.String,
+  tax_code: Schema.String,
+  net: Schema.String,
+  tax: Schema.String
+})
+const posting_shown = Schema.Struct({
+  account: Schema.String,
+  tax_code: Schema.String,
+  debit: Schema.String,
+  credit: Schema.String
+})
+export const postedDocument = Schema.Struct({
+  /** `invoices/42`. */
+  key: Schema.String,
+  kind: Schema.Literals(["invoices", "voids", "credit_notes", "payments"]),
+  id: Schema.Int,
+  number: Schema.String,
+  date: Schema.String,
+  due_date: Schema.NullOr(Schema.String),
+  member_name: Schema.String,
+  member_email: Schema.NullOr(Schema.String),
+  reference: Schema.NullOr(Schema.String),
+  invoice_number: Schema.NullOr(Schema.String),
+  currency: Schema.String,
+  exchange_rate: Schema.String,
+  total: Schema.String,
+  lines: Schema.Array(line),
+  postings: Schema.Array(posting_shown)
+})
+export type PostedDocument = typeof postedDocument.Type
+
+const keyOf = ({ id, kind }: Pick<Posted, "kind" | "id">): string => `${kind}/${id}`
+
+/** API representation of a posted document, with days in the company's time zone. */
+export const shownPosted = (
+  posted: Posted,
+  member: { readonly name: string; readonly email: string | null },
+  zone: string
+): PostedDocument => {
+  const money = (minor: number): string => formatMoney(minor, posted.currency_code)
+  const day = (instant: string): string => dayOf(Date.parse(instant), zone)
+  return {
+    key: keyOf(posted),
+    kind: posted.kind,
+    id: posted.id,
+    number: posted.number,
+    date: day(posted.at),
+    due_date: posted.due_at === null ? null : day(posted.due_at),
+    member_name: member.name,
+    member_email: member.email,
+    reference: posted.reference,
+    invoice_number: posted.invoice_number,
+    currency: posted.currency_code,
+    exchange_rate: posted.exchange_rate.replace(/(\.\d{8})\d+$/, "$1"),
+    total: money(posted.total),
+    lines: posted.lines.map((one) => ({ ...one, net: money(one.net), tax: money(one.tax) })),
+    postings: posted.postings.map((one) => ({ ...one, debit: money(one.debit), credit: money(one.credit) }))
+  }
+}

@@ -1,6 +1,5 @@
 /** Creating, updating, deleting, issuing and voiding invoices (rules/billing 1.1, 1.3). */
-import { changedColumns } from "../../kernel/events/row-events.ts"
-import { itemsMoved } from "../../kernel/events/record-events.ts"
+import { changedColumns, itemsMoved } from "../../kernel/events/record-events.ts"
 import { Result } from "effect"
 import { type CustomFieldFacts, customFieldsFrom } from "../../kernel/lists/custom-field.ts"
 import type { DecideContext, Decided, Input } from "../../kernel/endpoints/endpoint.ts"

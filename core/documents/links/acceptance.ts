@@ -1,11 +1,14 @@
-/** Rules of accepting a quotation at its public link (rules/billing 3.1). */
-import type { Block, PrintDocument } from "../../pricing/print/blocks.ts"
+/** Accepting a quotation at its public link: the rules, the drawn signature and the certificate (rules/billing 3.1). */
+import { type Block, plain, type PrintDocument } from "../../pricing/print/blocks.ts"
 import { isClosed, order, quotation, statuses } from "../../orders/opportunities/tables/statuses.ts"
 import type { OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
 import { dayOf } from "../../values/time.ts"
-import type { DocumentRow } from "../schema.ts"
+import type { DocumentAcceptanceRow, DocumentRow } from "../schema.ts"
 import { acceptance_effects, type AcceptanceEffect } from "./api.ts"
 import type { Settings } from "../../kernel/events/settings.ts"
+import * as Base64 from "effect/encoding/Base64"
+import { momentText } from "../../pricing/print/format.ts"
+import { type LinkWords, linkWords } from "./words.ts"
 
 // The offer of a quotation as text: facts, tables and totals without wording. Two documents of an opportunity make the
 // same offer exactly if these texts are equal, whatever logo, terms or greeting.
@@ -91,3 +94,109 @@ export const whatFollows = (
     ...(effect === "order" ? [ordered] : [])
   ]
 }
+
+// The page added to an accepted quotation: who, when, from where, and for which text and PDF.
+
+interface Certified {
+  readonly snapshot: PrintDocument
+  readonly document: DocumentRow
+  readonly acceptance: DocumentAcceptanceRow
+  /** When the link was created. */
+  readonly link: { readonly id: number; readonly created_at: string } | null
+  readonly zone: string
+}
+
+/** A client-supplied text, cut to 300 characters to fit the page. */
+const short = (text: string | null): string => (text ?? "–").slice(0, 300)
+/** A hash in groups, for line breaks and comparison by eye. */
+const hash = (sha256: string): string => sha256.replace(/(.{8})(?=.)/g, "$1 ")
+
+/** A time to the second, in UTC and the store's zone: `2026-06-18 12:00:03 UTC`. */
+const exact = (instant: string, { snapshot: { language }, zone }: Certified): string =>
+  `${momentText(instant, zone, language)} (${zone}) · ${instant}`
+
+const happened = (of: Certified, words: LinkWords): Block => {
+  const { acceptance, document, link } = of
+  const rows = [
+    [document.generated_at, words.cert_generated],
+    [link?.created_at ?? null, words.cert_shared],
+    [acceptance.accepted_at, words.cert_accepted]
+  ] as const
+  return {
+    kind: "table",
+    caption: words.cert_events,
+    columns: [
+      { title: words.cert_when, share: 3 },
+      { title: words.cert_what, share: 2 }
+    ],
+    rows: rows.flatMap(([at, what]) =>
+      at === null ? [] : [{ kind: "row", cells: [{ runs: plain(exact(at, of)) }, { runs: plain(what) }] } as const]
+    )
+  }
+}
+const certificateBlocks = (of: Certified): ReadonlyArray<Block> => {
+  const { acceptance, document, link, snapshot } = of
+  const words = linkWords(snapshot.language)
+  const rows = [
+    { label: words.cert_document, value: snapshot.title },
+    { label: words.cert_name, value: acceptance.name },
+    ...(acceptance.email === null ? [] : [{ label: words.cert_email, value: acceptance.email }]),
+    { label: words.cert_time, value: exact(acceptance.accepted_at, of) },
+    { label: words.cert_address, value: short(acceptance.ip_address) },
+    { label: words.cert_program, value: short(acceptance.user_agent) },
+    { label: words.cert_text, value: hash(acceptance.text_sha256) },
+    { label: words.cert_pdf, value: hash(acceptance.pdf_sha256) },
+    ...(link === null
+      ? []
+      : [{ label: words.cert_link, value: `${document.document_number ?? document.id} · ${link.id}` }])
+  ]
+  const svg = acceptance.signature_svg
+  return [
+    { kind: "page_break" },
+    { kind: "heading", level: 1, text: words.cert_title },
+    { kind: "paragraph", runs: plain(words.cert_lead) },
+    { kind: "key_values", rows },
+    ...(acceptance.note === null
+      ? []
+      : [{ kind: "paragraph", small: true, runs: plain(`${words.cert_note}: ${acceptance.note}`) } as const]),
+    happened(of, words),
+    {
+      kind: "signature",
+      label: words.cert_signature,
+      name: acceptance.name,
+      date: momentText(acceptance.accepted_at, of.zone, snapshot.language),
+      ...(svg === null ? {} : { drawn: { mime_type: "image/svg+xml", base64: base64Of(signatureSvg(svg)) } as const })
+    }
+  ]
+}
+
+const base64Of = (text: string): string => Base64.encode(text)
+
+/** The accepted document, followed by its certificate. */
+export const certified = (of: Certified): PrintDocument => ({
+  ...of.snapshot,
+  title: of.snapshot.title,
+  dated_at: of.acceptance.accepted_at,
+  blocks: [...of.snapshot.blocks, ...certificateBlocks(of)]
+})
+
+// A signature drawn on a page: strokes, as pairs of integers on a board. Other data from the browser is dropped, so
+// that drawing it later draws lines and runs nothing.
+
+export const board = { width: 600, height: 180 } as const
+const signature_chars_max = 100_000
+
+/** Validates the strokes of a drawing, `M12 30L13 31L15 35M…` within the board; undefined if invalid. */
+export const strokesIn = (given: string): string | undefined => {
+  if (given.length > signature_chars_max || !/^(M\d{1,3} \d{1,3}(L\d{1,3} \d{1,3})*)+$/.test(given)) return undefined
+  const inside = [...given.matchAll(/(\d+) (\d+)/g)].every(
+    ([, x, y]) => Number(x) <= board.width && Number(y) <= board.height
+  )
+  return inside ? given : undefined
+}
+const pen = 'fill="none" stroke="#1c2430" stroke-width="3" stroke-linecap="round" stroke-linejoin="round"'
+const { height, width } = board
+/** The strokes as an SVG image. */
+const signatureSvg = (strokes: string): string =>
+  `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">` +
+  `<path d="${strokes}" ${pen}/></svg>`

@@ -5,7 +5,7 @@
 import { type Block, isRightToLeft, type PrintDocument } from "../../pricing/print/blocks.ts"
 import { escaped } from "../../pricing/print/escape.ts"
 import { type HtmlOptions, htmlPart, htmlSheet } from "../../pricing/print/html.ts"
-import { board } from "./signature.ts"
+import { board } from "./acceptance.ts"
 import { type LinkWords, linkWords } from "./words.ts"
 import { withValues } from "../../values/text.ts"
 

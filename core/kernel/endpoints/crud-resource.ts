@@ -24,11 +24,11 @@ import type { One, Resource, Status } from "./resource.ts"
 import { created, listOf, noContent, ok, renderById, renderOne, viewContext } from "./resource.ts"
 import * as Shown from "../lists/answer-schema.ts"
 import type { Defaults } from "../tables/field-schema.ts"
-import { createdEvent, deletedEvent, type OnDelete, rowEvents, updatedEvent } from "../events/row-events.ts"
+import { createdEvent, deletedEvent, type OnDelete, rowEvents, updatedEvent } from "../events/record-events.ts"
 import { Store } from "../store/store.ts"
 import { type AnyRow, articleOf, type RowOf, type Stamped, type Table, wordsOf } from "../tables/table.ts"
 
-export * from "../events/row-events.ts"
+export * from "../events/record-events.ts"
 
 export interface Access {
   readonly read: string | ReadonlyArray<string> | null

@@ -16,7 +16,7 @@ import { products } from "../../products/products/schema.ts"
 import { stock_levels } from "../../products/stock/schema.ts"
 import { Schema } from "effect"
 import { eventType, streamOf } from "../../kernel/events/event-type.ts"
-import { rowMade } from "../../kernel/events/row-events.ts"
+import { rowMade } from "../../kernel/events/record-events.ts"
 
 interface Rights {
   /** Abilities that allow access; one of them suffices. */

@@ -38,7 +38,6 @@ export const uidHost = (address: string): string => {
 }
 
 const feeds = later(() => import("./feed.ts"))
-const orders = later(() => import("./orders.ts"))
 
 /** The requested feed and its reader. */
 interface FeedAsked {
@@ -112,7 +111,7 @@ const ordersSince = Effect.fnUntraced(function* (
   reader: Viewer,
   company_zone: string
 ): Store.Reads<ReadonlyArray<FeedEntry>> {
-  const { orderEntries } = yield* orders
+  const { orderEntries } = yield* feeds
   const rows = yield* Store.select(
     opportunities,
     (sql) => sql`where deleted_at is null and state = ${sql.literal(String(order))}

@@ -1,6 +1,5 @@
 /** Creating, updating, deleting, sending and cancelling purchase orders (rules/billing 2.1, 2.3). */
-import { changedColumns } from "../../kernel/events/row-events.ts"
-import { itemsMoved } from "../../kernel/events/record-events.ts"
+import { changedColumns, itemsMoved } from "../../kernel/events/record-events.ts"
 import { Result } from "effect"
 import { exactSums, requireEnabled } from "../../billing/state/amounts.ts"
 import { nextDocumentNumber } from "../../billing/state/events.ts"

@@ -6,17 +6,27 @@ import * as MultipartParser from "effect/http/MultipartParser"
 import { parseJson } from "../../../core/kernel/fields/input.ts"
 import { isJsonObject } from "../../../core/kernel/fields/field.ts"
 import { mediaType } from "../../http/body.ts"
-import { document_link_tries, form_bytes_max, headerOf, type PublicCallShape } from "./public-links.ts"
+import {
+  document_link_tries,
+  form_bytes_max,
+  headerOf,
+  type Opened,
+  openLink,
+  type PublicCallShape,
+  type Text,
+  zoneFor
+} from "./public-links.ts"
 import { randomUUID } from "node:crypto"
 import { Clock, Effect } from "effect"
 import { decideInSavepoint, lockStreams, retryOnConflict } from "../../../core/kernel/runtime/engine.ts"
 import { insert, remove } from "../../../core/kernel/tables/table.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { instantOf } from "../../../core/values/time.ts"
-import type { Following, NotAccepted } from "../../../core/documents/links/acceptance.ts"
 import {
   acceptanceEffect,
+  type Following,
   isAcceptable,
+  type NotAccepted,
   offerText,
   whatFollows,
   whyNotAccepted
@@ -36,7 +46,6 @@ import type { Settings } from "../../../core/kernel/events/settings.ts"
 import { opportunities, type OpportunityRow } from "../../../core/orders/opportunities/tables/opportunities.ts"
 import { itemAt, printableLine } from "../../../core/values/text.ts"
 import { preparation } from "../papers/filled.ts"
-import { type Opened, openLink, type Text, zoneFor } from "./opened.ts"
 
 // Parses a small form without files: urlencoded, multipart or JSON. The first value of a repeated field counts.
 

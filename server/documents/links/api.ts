@@ -49,7 +49,7 @@ export const mailDocument = jobKind<DocumentMail>({
   names_people: true,
   run: (mail) =>
     Effect.flatMap(
-      Effect.promise(() => import("./email.ts")),
+      Effect.promise(() => import("./mailing.ts")),
       ({ sendDocument }) => sendDocument(mail)
     )
 })
@@ -164,7 +164,7 @@ export const drawCertificate = jobKind({
   at_a_time: 1,
   run: ({ acceptance_id }) =>
     Effect.flatMap(
-      Effect.promise(() => import("./certificate.ts")),
+      Effect.promise(() => import("./mailing.ts")),
       ({ certify }) => certify(acceptance_id)
     )
 })

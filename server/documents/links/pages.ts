@@ -1,10 +1,9 @@
 /** Pages at `/d/{token}`: a document for anyone with its link, and its acceptance (rules/billing 3). */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto"
 import { Clock, Effect, Result } from "effect"
-import { isAcceptable, isPastValidity } from "../../../core/documents/links/acceptance.ts"
+import { isAcceptable, isPastValidity, strokesIn } from "../../../core/documents/links/acceptance.ts"
 import type { Page, Sent, Shown } from "../../../core/documents/links/page.ts"
 import { documentPage, expiredPage, gonePage, pinPage, triesPage } from "../../../core/documents/links/page.ts"
-import { strokesIn } from "../../../core/documents/links/signature.ts"
 import { languageFor, linkWords } from "../../../core/documents/links/words.ts"
 import { type DocumentAcceptanceRow, type DocumentRow, linkAddress } from "../../../core/documents/schema.ts"
 import { type Answer, CommandRuntime, type Input } from "../../../core/kernel/endpoints/endpoint.ts"
@@ -20,8 +19,19 @@ import { networkOf } from "../../http/http-message.ts"
 import { filesUnavailable } from "../../files/keep.ts"
 import { RawRequest, serverContext } from "../../ports/server-context.ts"
 import { accept, acceptanceOf, forgetTry, type Form, readSmallForm, reserveTry } from "./accept.ts"
-import { type Opened, openLink, picturesFor, textOf, zoneFor } from "./opened.ts"
-import { customerOf, document_link_pins, headerOf, isPin, PublicCall, type PublicCallShape } from "./public-links.ts"
+import {
+  customerOf,
+  document_link_pins,
+  headerOf,
+  isPin,
+  type Opened,
+  openLink,
+  picturesFor,
+  PublicCall,
+  type PublicCallShape,
+  textOf,
+  zoneFor
+} from "./public-links.ts"
 
 // Cookie set after the right PIN: signed, valid for an hour, sent to this URL only. A changed PIN invalidates it.
 
@@ -219,7 +229,7 @@ const formatOf = (query: Input["query"], call: PublicCallShape): string => {
 const thereOrTold = (document: Opened["document"]) =>
   Effect.catchCause(
     Effect.flatMap(
-      Effect.promise(() => import("../papers/snapshot.ts")),
+      Effect.promise(() => import("../papers/drawing.ts")),
       ({ pdfThere }) => pdfThere(document)
     ),
     (cause) => Effect.logWarning("the PDF of a document is missing, and cannot be drawn again", cause)

@@ -1,8 +1,26 @@
 /** `orders`: ordered opportunities, by id or number; the verbs of `opportunities` are added. */
 import { type Command, Option } from "commander"
-import { repeatable, withAction } from "../../../context/program.ts"
+import { type CommandAction, type Flags, listFlag, repeatable, textFlag, withAction } from "../../../context/program.ts"
 import { declareReprice, listOpportunities, withListFlags } from "../shared/list.ts"
-import { declareShow, opportunityPath } from "../shared/show.ts"
+import { declareShow, opportunityPath, showOpportunity } from "../shared/show.ts"
+import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
+import {
+  draft,
+  isClosed,
+  order as order_state,
+  order,
+  quotation,
+  statuses,
+  statusLabelOf,
+  type StatusName
+} from "../../../../core/orders/opportunities/tables/statuses.ts"
+import { type OrderLine, type Row, rowIn } from "../../../base/answers.ts"
+import type { CommandContext } from "../../../context/context.ts"
+import { CliError, exit_codes, missingFlagError, usageError } from "../../../base/exit-codes.ts"
+import { order_parts } from "../../../output/order.ts"
+import { notePending, printAnswer } from "../../../context/print.ts"
+import { brief_includes, printBrief } from "../../../briefs/invoices.ts"
+import { itemsOf, lineMeant, present } from "../shared/parts.ts"
 
 export const declare = (program: Command): void => {
   const orders = program.command("orders").description("Orders by id or number, with all verbs of opportunities")
@@ -67,7 +85,7 @@ const declareInvoice = (orders: Command): void => {
     )
     .option("--no-deposits", "do not deduct issued deposits")
     .option("--yes", "bill even if it is still a quotation")
-  withAction(invoice, async (context, args, flags) => (await import("./invoice.ts")).invoiceOrder(context, args, flags))
+  withAction(invoice, async (context, args, flags) => invoiceOrder(context, args, flags))
 }
 
 /** Declares verbs that move an order to other dates or another status. */
@@ -95,14 +113,173 @@ const declareMoves = (orders: Command): void => {
     .option("--to <status>", "draft, quotation, order, or a status such as complete, cancelled, lost")
     .option("--status <status>", "same as --to; also takes the API's number")
     .option("--reason <text>", "reason, recorded with the order")
-  withAction(status, async (context, args, flags) =>
-    (await import("./status.ts")).changeOrderStatus(context, args, flags)
-  )
+  withAction(status, async (context, args, flags) => changeOrderStatus(context, args, flags))
   const cancel = orders
     .command("cancel")
     .description("Cancel an order and release its stock")
     .argument("<order>", "id or number")
     .option("--reason <text>", "reason, recorded with the order")
     .option("--yes", "skip the confirmation")
-  withAction(cancel, async (context, args, flags) => (await import("./status.ts")).cancelOrder(context, args, flags))
+  withAction(cancel, async (context, args, flags) => cancelOrder(context, args, flags))
+}
+
+// `orders change-status` and `orders cancel`: change the status by name.
+
+interface Step {
+  readonly operation: string
+  readonly body: JsonObject
+}
+const status_names = Object.keys(statuses) as ReadonlyArray<StatusName>
+const shownWord = (name: string): string => name.replaceAll("_", "-")
+const state_words = ["draft", "quotation", "order"] as const
+/** Values of `--to`, for its help. */
+const status_words = [...state_words, ...status_names.filter((word) => word !== "open").map(shownWord)]
+
+const labelOf = (status: { readonly state: number; readonly status: number }): string =>
+  statusLabelOf(status)?.toLowerCase() ?? `status ${status.status}`
+
+/** Command that changes the state: from order to quotation or back. */
+const toState = (word: (typeof state_words)[number], { state, status }: { state: number; status: number }): Step => {
+  const reasoned = (operation: string): Step => ({ operation, body: {} })
+  const is_closed = isClosed({ state, status })
+  if (word === "draft") return reasoned("revert_to_draft")
+  if (word === "quotation")
+    return reasoned(
+      state === draft ? "convert_to_quotation" : state === order_state ? "revert_to_quotation" : "reinstate"
+    )
+  if (state !== order_state) return reasoned("convert_to_order")
+  return reasoned(is_closed && status === statuses.complete.status ? "reopen" : "reinstate")
+}
+
+/** Command that changes the current status to the target. Exit 2 if the target belongs to another state. */
+const stepTo = (word: string, header: { readonly state: number; readonly status: number }): Step => {
+  const { state } = header
+  const number = /^\d+$/.test(word) ? Number(word) : undefined
+  if (number !== undefined) return { operation: "change_status", body: { status: number } }
+  const key = word
+    .trim()
+    .toLowerCase()
+    .replaceAll(/[\s-]+/g, "_")
+  const state_word = state_words.find((one) => one === key)
+  if (state_word !== undefined) return toState(state_word, header)
+  const name = status_names.find((one) => one === key)
+  if (name === undefined)
+    throw usageError(`--to: ${JSON.stringify(word)} is no status.`, `One of ${status_words.join(", ")}.`)
+  const wanted = statuses[name]
+  if (wanted.state !== state) {
+    const fitting = status_names.filter((one) => statuses[one].state === state).map(shownWord)
+    const kind = state === draft ? "a draft" : state === quotation ? "a quotation" : "an order"
+    throw usageError(`${shownWord(name)} is no status of ${kind}.`, `It can be ${fitting.join(", ")}.`)
+  }
+  // Reopening a closed opportunity is a command of its own, and gives the first status of its state.
+  if (isClosed(header) && wanted.status === 0)
+    return {
+      operation: state === order_state && header.status === statuses.complete.status ? "reopen" : "reinstate",
+      body: {}
+    }
+  return { operation: "change_status", body: { status: wanted.status } }
+}
+
+const move = async (context: CommandContext, path: string, step: Step, reason: string | undefined): Promise<void> => {
+  const body = reason === undefined ? step.body : { ...step.body, reason }
+  const answer = await context.ask({
+    method: "POST",
+    path: `${path}/${step.operation}`,
+    query: [["include", order_parts]],
+    body
+  })
+  if (context.options.plan === true) return printAnswer(context, answer)
+  await showOpportunity(context, path)
+  notePending(context, answer)
+}
+
+const changeOrderStatus: CommandAction = async (context, [named = ""], flags) => {
+  const path = await opportunityPath(context, named)
+  const header = rowIn(await context.read(path), "opportunity")
+  const word = textFlag(flags, "to") ?? textFlag(flags, "status") ?? (await askForWord(context, header.state))
+  await move(context, path, stepTo(word, header), textFlag(flags, "reason"))
+}
+const askForWord = async (context: CommandContext, state: number): Promise<string> => {
+  if (!context.interactive) throw missingFlagError("--to", "the status")
+  const { choose } = await import("../../../output/prompt.ts")
+  return choose(
+    "Status",
+    status_names
+      .filter((name) => statuses[name].state === state)
+      .map((name) => ({ name: statuses[name].label, value: name }))
+  )
+}
+
+/** Cancels an order, or sets a quotation to lost or dead. */
+const cancelOrder: CommandAction = async (context, [named = ""], flags) => {
+  const path = await opportunityPath(context, named)
+  const header = rowIn(await context.read(path), "opportunity")
+  if (header.state !== order_state)
+    throw new CliError(exit_codes.invalid, `${header.subject} is no order, so that nothing is cancelled.`, {
+      way_out: "orders change-status ORDER --to lost (or dead) closes a quotation; opportunities delete drops a draft."
+    })
+  if (context.interactive && flags.yes !== true && context.options.plan !== true) {
+    const { confirm } = await import("../../../output/prompt.ts")
+    const question = `Cancel ${header.number ?? header.id} ${header.subject} (${labelOf(header)})?`
+    if (!(await confirm(question))) throw usageError("Nothing was changed.")
+  }
+  await move(context, path, stepTo("cancelled", header), textFlag(flags, "reason"))
+}
+
+// `orders invoice`: creates a draft for the unbilled rest of an order, or part of it.
+
+const invoiceOrder: CommandAction = async (context, [named = ""], flags) => {
+  const lines = listFlag(flags, "line")
+  const [percent, amount] = [textFlag(flags, "percent"), textFlag(flags, "amount")]
+  if ([percent, amount, lines[0]].filter((one) => one !== undefined).length > 1)
+    throw usageError("--percent, --amount and --line do not go together.", "Make a draft of each.")
+  const path = await opportunityPath(context, named)
+  const opportunity = rowIn(await context.read(path, [["include", "items"]]), "opportunity")
+  const type = textFlag(flags, "type")
+  if (type === undefined || type === "standard") await requireOrder(context, opportunity, named, flags)
+  const items = itemsOf(opportunity)
+  const asked: Array<JsonObject> = []
+  for (const line of lines) asked.push(await lineAsked(context, items, line))
+  const answer = await context.ask({
+    method: "POST",
+    path: `${path}/invoices`,
+    query: context.options.json === true ? [] : brief_includes,
+    body: present({
+      type,
+      percent,
+      amount,
+      lines: asked.length === 0 ? undefined : asked,
+      deduct_deposits: flags.deposits === false ? false : undefined
+    })
+  })
+  if (context.options.plan === true || context.options.json === true) return printAnswer(context, answer)
+  printBrief(context, answer)
+}
+/** Orders are billed without confirmation; quotations only by deposits and proformas. */
+const requireOrder = async (
+  context: CommandContext,
+  { state, state_label }: Row<"opportunity">,
+  named: string,
+  flags: Flags
+): Promise<void> => {
+  if (state === order || flags.yes === true) return
+  const said = `It is a ${state_label.toLowerCase()}, and no order yet.`
+  const typed = named.includes("#") ? `'${named}'` : named
+  const way_out =
+    `flightcase quote convert ${typed} makes it one; --type deposit or proforma bills before, ` +
+    "and --yes bills it as it is."
+  if (!context.interactive) throw usageError(said, way_out)
+  context.note(`! ${said}`)
+  const { confirm } = await import("../../../output/prompt.ts")
+  if (!(await confirm("Bill it all the same?"))) throw usageError("Nothing was changed.", way_out)
+}
+/** A line to bill: `Lamp` for its unbilled rest, `12=2` for a quantity. */
+const lineAsked = async (
+  context: CommandContext,
+  items: ReadonlyArray<OrderLine>,
+  line: string
+): Promise<JsonObject> => {
+  const [, named = line, quantity] = /^(.*)=(\d+(?:\.\d+)?)$/.exec(line) ?? []
+  const { id } = await lineMeant(context, items, named)
+  return present({ opportunity_item_id: id, quantity })
 }

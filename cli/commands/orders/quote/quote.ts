@@ -313,26 +313,7 @@ const declareChanges = (quote: Command): void => {
     .option("--to <time>", "end of the copy (default: as long as the original)")
     .option("--subject <text>", "subject of the copy (default: the original's with a suffix)")
     .option("--draft", "keep it a draft")
-  withAction(duplicate, async (context, args, flags) => duplicateQuote(context, args, flags))
-}
-
-const duplicateQuote: CommandAction = async (context, [named = ""], flags) => {
-  const path = await opportunityPath(context, named)
-  const { zone } = await storeOf(context, rowIn(await context.read(path), "opportunity"))
-  const moment = (flag: string, begins?: string): string | undefined => {
-    const text = textFlag(flags, flag)
-    return text === undefined ? undefined : readMoment(context, text, zone, `--${flag}`, begins)
-  }
-  const starts_at = moment("from")
-  const body = present({ subject: textFlag(flags, "subject"), starts_at, ends_at: moment("to", starts_at) })
-  const made = await context.ask({ method: "POST", path: `${path}/clone`, body })
-  if (context.options.plan === true) return printAnswer(context, made)
-  const copy = `/api/v1/opportunities/${rowIn(made.body, "opportunity").id}`
-  const quoted =
-    flags.draft === true
-      ? undefined
-      : await context.ask({ method: "POST", path: `${copy}/convert_to_quotation`, body: {} })
-  await showOpportunity(context, copy)
-  noteWarnings(context, quoted?.body)
-  notePending(context, made)
+  withAction(duplicate, async (context, args, flags) =>
+    (await import("../shared/renew.ts")).duplicateQuote(context, args, flags)
+  )
 }

@@ -1,14 +1,11 @@
-/** `list` and `reprice` of orders and quotes: lists opportunities in certain states; updates prices, taxes and terms. */
+/** `list` and `reprice` of orders and quotes; `list` shows opportunities in certain states. */
 import { type Command, Option } from "commander"
-import { type CommandAction, type Flags, listFlag, repeatable, textFlag, withAction } from "../../../context/program.ts"
+import { type Flags, listFlag, repeatable, withAction } from "../../../context/program.ts"
 import type { Query } from "../../../../core/kernel/lists/query.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { includesOf } from "../../../output/columns.ts"
-import { notePending, noteWarnings, printAnswer } from "../../../context/print.ts"
+import { printAnswer } from "../../../context/print.ts"
 import { listQuery, queryPart, wholeList } from "../../../context/pages.ts"
-import { rowsIn } from "../../../base/answers.ts"
-import { columnsNamed, tableText } from "../../../output/table.ts"
-import { opportunityPath } from "./show.ts"
 
 // Verb `reprice` of `quote` and `orders`.
 
@@ -18,7 +15,7 @@ export const declareReprice = (parent: Command, noun: "order" | "quote"): void =
     .description("Update prices, taxes and terms; --plan only shows what would change")
     .argument(`<${noun}>`, "id or number")
     .addOption(new Option("--only <what>", "tax: update tax rates only, on a locked order too").choices(["tax"]))
-  withAction(reprice, async (context, args, flags) => repriceQuote(context, args, flags))
+  withAction(reprice, async (context, args, flags) => (await import("./renew.ts")).repriceQuote(context, args, flags))
 }
 
 /** Adds the flags of a list of opportunities. */
@@ -52,23 +49,4 @@ export const listOpportunities = async (context: CommandContext, flags: Flags, o
     status: 200,
     body: flags.all === true ? await wholeList(context, path, query) : await context.read(path, query)
   })
-}
-
-const repriceQuote: CommandAction = async (context, [named = ""], flags) => {
-  const path = await opportunityPath(context, named)
-  const only = textFlag(flags, "only")
-  const answer = await context.ask({
-    method: "POST",
-    path: `${path}/reprice`,
-    body: only === undefined ? {} : { only }
-  })
-  if (context.options.json === true) context.printJson(answer.body ?? null)
-  else {
-    const changes = rowsIn(answer.body, "changes")
-    if (changes.length === 0) context.note("Prices, taxes and terms are those of today.")
-    else context.print(tableText(columnsNamed("name=LINE, figure=FIGURE, from=FROM, to=TO"), changes, context.terminal))
-    noteWarnings(context, answer.body)
-  }
-  if (context.options.plan === true) context.note("Planned only; nothing was written.")
-  notePending(context, answer)
 }

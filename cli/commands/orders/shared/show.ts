@@ -1,6 +1,6 @@
 /**
- * `orders show` and `quote show`: an opportunity with its lines, costs and totals, and notes of allocated units that will
- * be out of service.
+ * `orders show` and `quote show`: an opportunity with its lines, costs and totals, and notes of allocated units that
+ * will be out of service.
  */
 import type { Command } from "commander"
 import { type Row, rowIn, type RowOfList, rowsIn } from "../../../base/answers.ts"

@@ -14,7 +14,7 @@ import { stores } from "../../../setup/stores.ts"
 import type { Period } from "../../../values/period.ts"
 import type { AvailabilitySnapshot, Horizon, StockLevel } from "../rules/snapshot.ts"
 import { defaultHorizon, snapshotOf, withProducts } from "../rules/snapshot.ts"
-import type { Demand, ReleasePoint } from "../rules/demand.ts"
+import type { Demand, ReleasePoint, Resolution } from "../rules/demand.ts"
 import {
   boundInstant,
   composedProducts,
@@ -26,7 +26,6 @@ import {
 import { kitDepthIn } from "../../../products/kits/schema.ts"
 import { default_span_days } from "../../../setup/settings/groups.ts"
 import type { DemandDateSource } from "../rules/line-demands.ts"
-import type { Resolution } from "../rules/slots.ts"
 
 // The settings group `availability` (rules/rulings 15): slots, horizon, dates, release point, spans.
 

@@ -4,8 +4,7 @@ import { dayOfMoment, type LocalDay, localDays, type LocalMoment, meets, type Pe
 import { dayOf } from "../../../values/time.ts"
 import { type AvailabilitySnapshot, compositionOf } from "./snapshot.ts"
 import { breakdownAt, freeUnits, type FreeUnitsCache, KitNestedTooDeep, timelineOf } from "./kits.ts"
-import { mergedBounds, slotBounds } from "./slots.ts"
-import { type ActiveDemand, type Buffers, noBuffers } from "./demand.ts"
+import { type ActiveDemand, type Buffers, mergedBounds, noBuffers, slotBounds } from "./demand.ts"
 
 /**
  * The days of a span that are inside the horizon, and the bounds of their slots; the same for all products of a store.

@@ -9,7 +9,7 @@ import { type AvailabilitySnapshot, isTracked } from "./snapshot.ts"
 import { freeUnits, type FreeUnitsCache } from "./kits.ts"
 import { requestedUnits } from "./line.ts"
 import { plannedDemands } from "./planned.ts"
-import { countBelow, slotBounds } from "./slots.ts"
+import { countBelow, slotBounds } from "./demand.ts"
 
 /** Allowed starts of a window: with a slot, with a day of the store, or any time. */
 type FitAlign = "slot" | "day" | "none"

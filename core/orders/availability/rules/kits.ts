@@ -1,8 +1,7 @@
 /** Availability of composed products: the number their parts allow, slot by slot (rules/availability 7.3). */
 import type { AvailabilitySnapshot, PackedContainer, PackedItem, StockedProduct, StockPeriod } from "./snapshot.ts"
 import { compositionOf, wholeUnits } from "./snapshot.ts"
-import type { ActiveDemand } from "./demand.ts"
-import { slotsTouched } from "./slots.ts"
+import { type ActiveDemand, slotsTouched } from "./demand.ts"
 import { millisOf } from "../../../values/time.ts"
 import { openEndMillis } from "../../../values/period.ts"
 import type { KitPart } from "../../../products/kits/schema.ts"

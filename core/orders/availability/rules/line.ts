@@ -3,7 +3,7 @@ import { dayOf, instantOf, millisOf } from "../../../values/time.ts"
 import { clipped, inOrder, openEndMillis, type Period } from "../../../values/period.ts"
 import { type AvailabilitySnapshot, compositionOf, isTracked, wholeUnits, withoutSource } from "./snapshot.ts"
 import { breakdownWithWaitingAt, freeUnits, timelineOf } from "./kits.ts"
-import { type Resolution, slotBounds, slotCeiling } from "./slots.ts"
+import { type Resolution, slotBounds, slotCeiling } from "./demand.ts"
 
 // Availability over a span, slot by slot (rules/availability 6.2).
 

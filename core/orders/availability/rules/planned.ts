@@ -2,11 +2,10 @@
 import { instantOf, millisOf } from "../../../values/time.ts"
 import { inOrder, type Period } from "../../../values/period.ts"
 import { type AvailabilitySnapshot, withDemands } from "./snapshot.ts"
-import type { Demand } from "./demand.ts"
+import { type Demand, slotBounds } from "./demand.ts"
 import { freeUnits } from "./kits.ts"
 import { type AvailabilitySlot, lineAvailability, type RangeAvailability, rangeAvailability } from "./line.ts"
 import { type DemandSettings, demandsOfLine } from "./line-demands.ts"
-import { slotBounds } from "./slots.ts"
 
 /** A planned line; instants in milliseconds. */
 export interface PlannedLine extends Period {

@@ -2,10 +2,9 @@
 import { itemAt } from "../../../values/text.ts"
 import { instantOf } from "../../../values/time.ts"
 import { type AvailabilitySnapshot, compositionOf } from "./snapshot.ts"
-import { type ActiveDemand, type OpportunityName, type Phase, sourceName } from "./demand.ts"
+import { type ActiveDemand, type OpportunityName, type Phase, slotBounds, slotsTouched, sourceName } from "./demand.ts"
 import { breakdownWithWaitingAt, casesAt, type CaseState, freeUnits, kitsFrom, poolParts, timelineOf } from "./kits.ts"
 import { type PointAvailability, pointAvailability } from "./days.ts"
-import { slotBounds, slotsTouched } from "./slots.ts"
 
 interface DemandReason {
   readonly claim_id: number

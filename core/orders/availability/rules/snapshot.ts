@@ -2,9 +2,8 @@
 import { type OutOfService, outOfServicePeriod } from "../../../products/stock/schema.ts"
 import { openEndMillis, type Period } from "../../../values/period.ts"
 import { instantOf, millisOf, zoneOf } from "../../../values/time.ts"
-import { type ActiveDemand, activeDemand, type Buffers, type Demand } from "./demand.ts"
+import { type ActiveDemand, activeDemand, type Buffers, type Demand, type Resolution } from "./demand.ts"
 import { type CaseProduct, defaultKitDepth } from "../../../products/kits/schema.ts"
-import type { Resolution } from "./slots.ts"
 
 // Quantity of a product that a store owns over time (rules/availability 3).
 

@@ -1,5 +1,5 @@
 /** Rules for creating an opportunity and changing its header (rules/opportunities 3 to 5). */
-import { changedColumns } from "../../../kernel/events/row-events.ts"
+import { changedColumns } from "../../../kernel/events/record-events.ts"
 import { Result } from "effect"
 import { type CustomFieldFacts, readCustomFields } from "../../../kernel/lists/custom-field.ts"
 import type { DecideContext, Decided, Input } from "../../../kernel/endpoints/endpoint.ts"

@@ -2,7 +2,7 @@
  * Recalculates an opportunity after a change: changed lines are priced; discount rules, surcharges, totals and tax are
  * computed for the whole; demands are updated. Events contain results, never differences.
  */
-import { changedColumns } from "../../../kernel/events/row-events.ts"
+import { changedColumns } from "../../../kernel/events/record-events.ts"
 import { Result } from "effect"
 import type { LineShortage } from "../../availability/rules/line.ts"
 import type { DemandRow, NewDemand } from "../../demands/schema.ts"

@@ -6,10 +6,10 @@ import {
   postedCreditNote,
   postedInvoice,
   postedPayment,
-  postedVoid
+  postedVoid,
+  shownPosted
 } from "../../../../core/billing/accounting/postings.ts"
 import { exportFiles } from "../../../../core/billing/accounting/csv.ts"
-import { shownPosted } from "../../../../core/billing/accounting/shown.ts"
 import type { PaymentRow } from "../../../../core/billing/state/tables.ts"
 import { creditNoteSample, invoiceSample } from "../paper/samples.ts"
 

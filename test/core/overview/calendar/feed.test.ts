@@ -1,7 +1,7 @@
 import fc from "fast-check"
 import ICAL from "ical.js"
 import { describe, expect, it } from "vitest"
-import { type FeedActivity, type FeedFacts, calendarFeed, feedStart } from "../../../../core/overview/calendar/feed.ts"
+import { calendarFeed, type FeedActivity, type FeedFacts, feedStart } from "../../../../core/overview/calendar/feed.ts"
 import { feedHeaders, feedName } from "../../../../core/overview/calendar/kinds.ts"
 import { uidHost } from "../../../../core/overview/calendar/api.ts"
 import { anyCharacters } from "../../../any-characters.ts"

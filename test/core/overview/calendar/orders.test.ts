@@ -1,8 +1,7 @@
 import ICAL from "ical.js"
 import { describe, expect, it } from "vitest"
-import { calendarFeed } from "../../../../core/overview/calendar/feed.ts"
+import { calendarFeed, orderEntries, type OrderNames } from "../../../../core/overview/calendar/feed.ts"
 import { chosenKinds, kindsIn, kindsText } from "../../../../core/overview/calendar/kinds.ts"
-import { orderEntries, type OrderNames } from "../../../../core/overview/calendar/orders.ts"
 import { initialRow } from "../../../../core/kernel/endpoints/crud-resource.ts"
 import { opportunities, type OpportunityRow } from "../../../../core/orders/opportunities/tables/opportunities.ts"
 

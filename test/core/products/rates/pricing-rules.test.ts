@@ -1,7 +1,10 @@
 import { describe, expect, it } from "vitest"
 import { applyDiscountRules } from "../../../../core/pricing/pricing/discounts.ts"
-import { discountFacts } from "../../../../core/products/rates/discount-rules.ts"
-import { defaultSurchargeGroupIds, surchargeFacts } from "../../../../core/products/rates/surcharge-groups.ts"
+import {
+  defaultSurchargeGroupIds,
+  discountFacts,
+  surchargeFacts
+} from "../../../../core/products/rates/discounts-surcharges.ts"
 import { engines, viewerWith } from "../../../app.ts"
 import { appHouse, itFoldsAgain, refused } from "../../../app-house.ts"
 import { words } from "../../../words.ts"

@@ -2,7 +2,7 @@
 import { drawJobId } from "../../../../core/documents/lifecycle-api.ts"
 import { Effect } from "effect"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { documentPdf, drawnAgain } from "../../../../server/documents/papers/snapshot.ts"
+import { documentPdf, drawnAgain } from "../../../../server/documents/papers/drawing.ts"
 import { collectFiles } from "../../../../server/files/collect.ts"
 import { ServerContext } from "../../../../server/ports/server-context.ts"
 import { engines } from "../../../app.ts"

@@ -324,7 +324,7 @@ describe.each(engines)("documents on %s", (engine) => {
     const before = await house.fetched(made.download_url)
     await house.did(200, "PUT", `/opportunities/${ball}`, { subject: "Changed" })
     await house.did(204, "DELETE", `/opportunities/${ball}`)
-    const { drawnAgain } = await import("../../../../server/documents/papers/snapshot.ts")
+    const { drawnAgain } = await import("../../../../server/documents/papers/drawing.ts")
     expect(sha256(await house.run(drawnAgain(made.id)))).toBe(sha256(before.bytes))
   })
   it("a rebuild draws nothing, and restores the same rows", async () => {

@@ -11,10 +11,10 @@ import {
   type Buffers,
   type Demand,
   holdsStock,
-  noBuffers
+  noBuffers,
+  type Resolution
 } from "../../../../../core/orders/availability/rules/demand.ts"
 import type { KitPart } from "../../../../../core/products/kits/schema.ts"
-import type { Resolution } from "../../../../../core/orders/availability/rules/slots.ts"
 import { openEnd } from "../../../../../core/values/time.ts"
 import { type LocalMoment, momentOf } from "../../../../../core/values/period.ts"
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest"
 import {
   type Resolution,
-  TooManySlots,
   slotBounds,
-  slotsTouched
-} from "../../../../../core/orders/availability/rules/slots.ts"
+  slotsTouched,
+  TooManySlots
+} from "../../../../../core/orders/availability/rules/demand.ts"
 
 const iso = (instant: number): string => new Date(instant).toISOString().slice(0, 16)
 const ms = (text: string): number => Date.parse(text.length === 10 ? `${text}T00:00Z` : text)
