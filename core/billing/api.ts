@@ -215,7 +215,7 @@ const codes = (describe: string) => json<JsonObject>({ default: {}, describe })
 
 const billingSettings = {
   invoicing: {
-    account_holder: text({ ...optional, max: 70, describe: "Default: the company's name" }),
+    account_holder: text({ ...optional, max: 70, describe: "Account holder; default: the company's name" }),
     bank_name: text({ ...optional }),
     iban: text({
       ...optional,
@@ -238,7 +238,7 @@ const billingSettings = {
       max: 255,
       describe: "Subject of invoice mail, with fields such as {{ invoice.number }}"
     }),
-    mail_text: longText({ ...optional, max: 5_000, describe: "Text of invoice mail, with the same fields" })
+    mail_text: longText({ ...optional, max: 5_000, describe: "Text of invoice mail, with fields as in the subject" })
   },
   accounting: {
     receivables_account: text({ default: "1100", max: 50, required: true }),

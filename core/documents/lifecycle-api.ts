@@ -177,9 +177,7 @@ export const documentResource = resource({
     download_url: text({
       nullable: true,
       max: 2_000,
-      describe:
-        "Signed URL of the PDF, valid for an hour without a token; null if there is no PDF, on a device, or " +
-        "without documents.view (for purchase orders costs.view)"
+      describe: "Signed URL of the PDF, valid for an hour without a token; null if unavailable"
     }),
     public_link: publicLinkShown
   },

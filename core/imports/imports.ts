@@ -27,7 +27,7 @@ const importProducts = command("POST", "/api/v1/products/import", {
 const importRateDefinitions = command("POST", "/api/v1/rate_definitions/import", {
   answer: verdictsShown,
   name: "rate_definitions.import",
-  summary: "Import rate definitions by name, preset or another system's engine; a verdict per row",
+  summary: "Import rate definitions; returns a verdict per row",
   ability: "rates:write",
   permission: "rates.create",
   fields: importFields,
@@ -43,7 +43,7 @@ const importRateDefinitions = command("POST", "/api/v1/rate_definitions/import",
 const importMembers = command("POST", "/api/v1/members/import", {
   answer: verdictsShown,
   name: "members.import",
-  summary: "Import members with addresses, e-mails, phones, links and contacts; returns a verdict per row",
+  summary: "Import members with contact details; returns a verdict per row",
   ability: "members:write",
   permission: "members.create",
   fields: memberImportFields,

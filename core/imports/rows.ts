@@ -81,12 +81,12 @@ export const importFields = {
   promised_skus: list(text(), {
     default: [],
     max_items: 20_000,
-    describe: "Dry runs: SKUs created by the file's earlier requests"
+    describe: "Dry runs: SKUs that the file's earlier requests create"
   }),
   promised_stores: list(text(), {
     default: [],
     max_items: 100,
-    describe: "Dry runs: names of stores created by the file's earlier requests"
+    describe: "Dry runs: stores that the file's earlier requests create, by name"
   })
 }
 
@@ -304,7 +304,11 @@ export const memberImportFields = {
   promised_numbers: list(text(), {
     default: [],
     max_items: 20_000,
-    describe: "Dry runs: numbers and external ids of members created by the file's earlier requests"
+    describe: "Dry runs: members that earlier requests create, by number or external id"
   }),
-  promised_names: list(text(), { default: [], max_items: 20_000, describe: "Dry runs: names of members to be created" })
+  promised_names: list(text(), {
+    default: [],
+    max_items: 20_000,
+    describe: "Dry runs: names of members that the file creates"
+  })
 }

@@ -32,11 +32,11 @@ const itemFields = {
   product_id: ref("products", { nullable: true }),
   opportunity_item_id: ref("opportunity_items", {
     nullable: true,
-    describe: "Line it is for, of the purchase order's opportunity"
+    describe: "Line of the order's opportunity that the goods are for"
   }),
-  name: text({ nullable: true, describe: "Required without a product" }),
+  name: text({ nullable: true, describe: "Line's name; required without a product" }),
   description: longText({ nullable: true }),
-  quantity: decimal({ scale: 2, min: "0.01", max: "1000000000", nullable: true, describe: "Default: 1" }),
+  quantity: decimal({ scale: 2, min: "0.01", max: "1000000000", nullable: true, describe: "Quantity; default: 1" }),
   unit_cost: json({
     form: "any",
     nullable: true,
@@ -45,9 +45,9 @@ const itemFields = {
   discount_percent: decimal({ scale: 2, min: "0", max: "100", nullable: true }),
   tax_class_id: ref("product_tax_classes", {
     nullable: true,
-    describe: "Default: the product's for purchases, else the general default"
+    describe: "Tax class; default: the product's for purchases"
   }),
-  cost_group_id: ref("cost_groups", { nullable: true, describe: "Default: the product's" }),
+  cost_group_id: ref("cost_groups", { nullable: true, describe: "Cost group; default: the product's" }),
   starts_at: timestamp({ nullable: true, describe: "Default: the order's" }),
   ends_at: timestamp({ nullable: true, describe: "Default: the order's" }),
   sort_order: integer({ min: 0, max: 999_999, nullable: true })
@@ -69,10 +69,10 @@ const shared = {
   items: items()
 }
 const currency = () => text({ format: "currency", max: 3, nullable: true })
-const po_type = "The goods stay ours after a purchase, and go back after a sub-hire"
+const po_type = "Purchased goods are kept; sub-hired goods are returned"
 export const createFields = {
   supplier_id: ref("members", { required: true }),
-  store_id: ref("stores", { nullable: true, describe: "Default: the default store" }),
+  store_id: ref("stores", { nullable: true, describe: "Store; default: the default store" }),
   po_type: choice(purchase_order_types, { default: "sub_hire", any_case: true, describe: po_type }),
   currency: currency(),
   currency_code: currency(),
@@ -93,9 +93,9 @@ export const sendFields = {
   email: text({
     format: "email",
     nullable: true,
-    describe: "Default: the supplier's billing address, else their primary one; if none, no mail is sent"
+    describe: "Recipient; default: the supplier's address; if none, no mail is sent"
   }),
-  message: longText({ nullable: true, max: 5_000, describe: "Default: the text in the settings" })
+  message: longText({ nullable: true, max: 5_000, describe: "Text; default: as in the settings" })
 }
 export const cancelFields = { reason: longText({ nullable: true, max: 1_000 }) }
 
@@ -147,7 +147,7 @@ export const receiveFields = {
     }),
     { required: true, min_items: 1, max_items: 1_000 }
   ),
-  received_at: timestamp({ nullable: true, describe: "Default: now; not in the future" }),
+  received_at: timestamp({ nullable: true, describe: "Date; default: now; not in the future" }),
   ...about
 }
 export type ReceiveValues = Partial<ValuesOf<typeof receiveFields>>
@@ -162,7 +162,7 @@ export const returnFields = {
         min: "0.01",
         max: most,
         nullable: true,
-        describe: "Default: all received and not yet returned"
+        describe: "Quantity; default: all received and not yet returned"
       }),
       serial_numbers: list(text({ max: 255 }), {
         nullable: true,
@@ -183,7 +183,7 @@ export const returnFields = {
       describe: "Lines to return; default: all received and not yet returned"
     }
   ),
-  returned_at: timestamp({ nullable: true, describe: "Default: now; not in the future" }),
+  returned_at: timestamp({ nullable: true, describe: "Date; default: now; not in the future" }),
   ...about
 }
 export type ReturnValues = Partial<ValuesOf<typeof returnFields>>
@@ -214,9 +214,9 @@ export const resolveFields = {
   resolution: choice(resolutions, {
     required: true,
     any_case: true,
-    describe: "subhire: hire what is short; purchase: buy it; waitlist: put it on the waiting list"
+    describe: "Sub-hire or buy the short quantity, or put the lines on the waiting list"
   }),
-  supplier_id: ref("members", { nullable: true, describe: "Required for a new order" }),
+  supplier_id: ref("members", { nullable: true, describe: "Supplier; required for a new order" }),
   purchase_order_id: ref("purchase_orders", { nullable: true, describe: "Draft purchase order to add the lines to" }),
   lines: list(
     object({
@@ -226,18 +226,15 @@ export const resolveFields = {
         min: "0.01",
         max: "1000000000",
         nullable: true,
-        describe: "Default: the quantity that is short and not on order"
+        describe: "Quantity; default: all that is short and not on order"
       }),
-      unit_cost: json<Json>({ form: "any", nullable: true, describe: "Default: the product's" })
+      unit_cost: json<Json>({ form: "any", nullable: true, describe: "Cost per piece; default: the product's" })
     }),
-    { nullable: true, min_items: 1, max_items: 1_000, describe: "Default: all short lines" }
+    { nullable: true, min_items: 1, max_items: 1_000, describe: "Lines; default: all that are short" }
   ),
   currency: text({ format: "currency", max: 3, nullable: true }),
   expected_at: timestamp({ nullable: true }),
-  sub_rental: boolean({
-    default: false,
-    describe: "Change fully sub-hired lines to sub-rentals (transaction type 3), totalled separately"
-  }),
+  sub_rental: boolean({ default: false, describe: "Change fully sub-hired lines to sub-rentals, totalled separately" }),
   note: waitingNote
 }
 export type ResolveValues = Partial<ValuesOf<typeof resolveFields>>

@@ -33,7 +33,7 @@ const fields = {
   mail_sender_name: text({
     nullable: true,
     on_null: "clear",
-    describe: "Sender name of this store's mail; default: the mail settings'"
+    describe: "Sender name of this store's mail; default: as in the mail settings"
   }),
   mail_sender_address: text({ nullable: true, on_null: "clear", format: "email" }),
   mail_reply_to: text({ nullable: true, on_null: "clear", format: "email" }),
@@ -41,7 +41,7 @@ const fields = {
     nullable: true,
     on_null: "clear",
     format: "email",
-    describe: "Address for a blind copy of this store's mail, such as an accounting program's"
+    describe: "Address for a blind copy of this store's mail"
   }),
   tag_list: tags(),
   custom_fields: json<JsonObject>({ default: {} })

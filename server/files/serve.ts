@@ -78,7 +78,7 @@ export const file_headers = {
   "Accept-Ranges": "bytes: ranges may be requested",
   "Content-Range": "Returned range, if one was requested",
   "Content-Security-Policy": "Prevents browsers from running scripts in the file",
-  "Cross-Origin-Resource-Policy": "Prevents other sites from embedding it",
+  "Cross-Origin-Resource-Policy": "Prevents other sites from embedding the file",
   "Cache-Control": "Its reader may keep it for as long as the address holds"
 }
 

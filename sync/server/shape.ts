@@ -46,15 +46,15 @@ export const mustRefetchShown = Shown.list(control)
 
 export const private_says = {
   Vary: "Responses differ by caller",
-  "Access-Control-Expose-Headers": "Lets pages read every header"
+  "Access-Control-Expose-Headers": "Allows browser scripts to read every header"
 }
 export const shape_says = {
   ...private_says,
   "Electric-Handle": "Id of the shape, as visible to the caller",
   "Electric-Offset": "Offset of the last message in this response",
-  "Electric-Cursor": "Separates cached responses while following live",
+  "Electric-Cursor": "Value to send back as cursor, so that live responses are not taken from a cache",
   "Electric-Schema": "Columns of the journal's rows",
-  "Electric-Up-To-Date": "Present when there is no more for now"
+  "Electric-Up-To-Date": "Present when the client is up to date"
 }
 
 // Cursors of readers: a handle identifies the journal and what the reader may see of it, an offset the last event read.

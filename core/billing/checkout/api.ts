@@ -99,25 +99,22 @@ const checkingOut = later(() => import("./decide.ts"))
 const create = command("POST", "/api/v1/opportunities/{id}/invoices", {
   answer: invoiceShown,
   name: "opportunities.invoice",
-  summary: "Draft an invoice for an opportunity's unbilled remainder, at its tax rates",
+  summary: "Draft an invoice for all or part of an opportunity's unbilled remainder",
   success_status: 201,
   ability: write,
   permission: "invoices.create",
   params: { id: { table: opportunities } },
   fields: {
     type: choice(invoice_types, { default: "standard", any_case: true }),
-    deduct_deposits: boolean({
-      default: true,
-      describe: "Deduct issued deposits, as rows that can be removed from the draft"
-    }),
+    deduct_deposits: boolean({ default: true, describe: "Deduct issued deposits, in rows that can be removed" }),
     percent: decimal({
       scale: 2,
       min: "0.01",
       max: "100",
       nullable: true,
-      describe: "Percentage of the opportunity, one row per tax; not with amount or lines"
+      describe: "Percentage to bill, one row per tax; not with amount or lines"
     }),
-    amount: json({ form: "any", nullable: true, describe: 'Amount of the opportunity before tax: "500.00"' }),
+    amount: json({ form: "any", nullable: true, describe: 'Amount to bill, before tax: "500.00"' }),
     lines: list(
       object({
         opportunity_item_id: integer({ required: true, names: "opportunity_items" }),
@@ -126,7 +123,7 @@ const create = command("POST", "/api/v1/opportunities/{id}/invoices", {
           min: "0.01",
           max: "1000000000",
           nullable: true,
-          describe: "Default: all that is unbilled"
+          describe: "Quantity to bill; default: all unbilled"
         })
       }),
       { nullable: true, max_items: items_max, describe: "Lines to bill, with quantities" }

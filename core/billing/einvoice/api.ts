@@ -22,9 +22,9 @@ export const eInvoiceSettings = {
     }),
     untaxed_category: choice(
       { exempt: "Exempt", outside: "Not subject to VAT" },
-      { default: "exempt", describe: "VAT category of rows whose tax class has no rule" }
+      { default: "exempt", describe: "VAT category of rows without a tax rule" }
     ),
-    untaxed_reason: longText({ ...optional, max: 500, describe: "Reason why such rows bear no VAT, for the buyer" })
+    untaxed_reason: longText({ ...optional, max: 500, describe: "Reason stated for rows without a tax rule" })
   }
 } satisfies SettingGroups
 

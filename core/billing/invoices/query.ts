@@ -135,7 +135,7 @@ const create = command("POST", path, {
 const update = command("PUT", `${path}/{id}`, {
   answer: invoiceShown,
   name: "invoices.update",
-  summary: "Update a draft; omitted fields keep their values. Issued invoices take custom fields only",
+  summary: "Update a draft, or an issued invoice's custom fields; omitted fields keep their values",
   ability: write,
   permission: "invoices.edit",
   params: one,

@@ -27,9 +27,9 @@ const itemFields = {
     describe: "Id of a row of this invoice; omit it to add a row"
   }),
   product_id: ref("products", { nullable: true }),
-  name: text({ nullable: true, describe: "Required without a product" }),
+  name: text({ nullable: true, describe: "Row's name; required without a product" }),
   description: longText({ nullable: true }),
-  quantity: decimal({ scale: 2, min: "0.01", max: "1000000000", nullable: true, describe: "Default: 1" }),
+  quantity: decimal({ scale: 2, min: "0.01", max: "1000000000", nullable: true, describe: "Quantity; default: 1" }),
   unit_price: json({
     form: "any",
     nullable: true,
@@ -38,7 +38,7 @@ const itemFields = {
   discount_percent: decimal({ scale: 2, min: "0", max: "100", nullable: true }),
   tax_class_id: ref("product_tax_classes", {
     nullable: true,
-    describe: "Default: the product's, else the general default"
+    describe: "Tax class; default: the product's, else the general one"
   }),
   revenue_group_id: ref("revenue_groups", { nullable: true }),
   starts_at: timestamp({ nullable: true }),
@@ -56,7 +56,7 @@ const shared = {
   reference: text(cleared),
   notes: longText({ ...cleared, max: 5_000 }),
   payment_terms_days: integer({ min: 0, max: 365, nullable: true }),
-  due_at: timestamp({ ...cleared, describe: "Overrides the payment terms" }),
+  due_at: timestamp({ ...cleared, describe: "Due date, instead of the payment terms" }),
   custom_fields: json<JsonObject>({ default: {} })
 }
 const currency = () => text({ format: "currency", max: 3, nullable: true })
@@ -79,8 +79,8 @@ export const updateFields = {
 }
 export type UpdateValues = Partial<ValuesOf<typeof updateFields>>
 export const issueFields = {
-  issued_at: timestamp({ nullable: true, describe: "Default: now; not in the future" }),
-  due_at: timestamp({ nullable: true, describe: "Default: the draft's, else by the payment terms" }),
+  issued_at: timestamp({ nullable: true, describe: "Issue date; default: now; not in the future" }),
+  due_at: timestamp({ nullable: true, describe: "Due date; default: the draft's or the payment terms" }),
   allow_overbilling: boolean({
     default: false,
     describe: "Allow a standard invoice above the opportunity's unbilled remainder"
@@ -110,7 +110,7 @@ export const creditFields = {
   }),
   reason: longText({ nullable: true, max: 1_000 }),
   notes: longText({ nullable: true, max: 5_000 }),
-  issued_at: timestamp({ nullable: true, describe: "Default: now" })
+  issued_at: timestamp({ nullable: true, describe: "Issue date; default: now" })
 }
 
 // Fields of payments and refunds (rules/billing 1.4).
@@ -141,7 +141,7 @@ export const refundFields = {
   payment_id: integer({
     nullable: true,
     names: "payments",
-    describe: "Payment to refund, wholly or in part; must belong to this invoice"
+    describe: "Payment of this invoice to refund, wholly or in part"
   })
 }
 

@@ -75,13 +75,13 @@ const recordOf = Effect.fnUntraced(function* (sha256: string) {
 const verify = postQuery(`${path}/verify`, {
   ...read,
   answer: {
-    known: boolean({ describe: "Whether the file is exactly the one this company created" }),
+    known: boolean({ describe: "Whether an identical file was created here" }),
     part: choice(parts, { nullable: true, describe: "File of the document that matches" }),
     document: Shown.row(() => documentResource, { nullable: true }),
     acceptances: Shown.rows(() => acceptanceResource)
   },
   name: "documents.check_file",
-  summary: "Identify a file's document by its SHA-256, and who accepted it; unknown if altered",
+  summary: "Identify the document and acceptances of an unaltered file by its SHA-256",
   fields: { sha256: text({ required: true, max: 64, describe: "SHA-256 of the file: 64 hexadecimal digits" }) },
   run: (input) =>
     Effect.gen(function* () {

@@ -265,7 +265,7 @@ const fieldsOfRow = (resource: ShownResource, composed: Composed): Fields => {
 }
 type Embedded = Exclude<ShownResource["includes"][string], { readonly kind: "always" | "keys" }>
 const includedKey = (name: string, include: Embedded, composed: Composed) => {
-  const schema = includeSchema(include, composed).annotate({ description: `With include=${name}` })
+  const schema = includeSchema(include, composed).annotate({ description: `Returned with include=${name}` })
   return include.kind === "worked_out" ? Schema.optionalKey(schema) : schema
 }
 const includeSchema = (include: Embedded, composed: Composed): Schema.Codec<unknown> => {

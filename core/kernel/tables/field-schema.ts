@@ -28,7 +28,7 @@ const timestampText = textOf(
 )
 const dateText = textOf((text) => /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text)), "date")
 /** No currency has more than four decimals. */
-const moneyText = textLike(/^-?\d+(\.\d{1,4})?$/).annotate({ description: "Major units at the currency's scale" })
+const moneyText = textLike(/^-?\d+(\.\d{1,4})?$/).annotate({ description: "Amount in the currency's major units" })
 
 export const anyJson: Schema.Codec<Json> = Schema.suspend((): Schema.Codec<Json> =>
   Schema.Union([

@@ -190,7 +190,7 @@ const create = command("POST", "/api/v1/attachments", {
   answer: { attachment: Shown.row(() => attachmentResource) },
   error_answers: { 404: null },
   name: "attachments.create",
-  summary: "Attach a file to a member, product, opportunity, activity, container or unit",
+  summary: "Attach a file to a record, such as a product or an invoice",
   ...writing,
   fields: attachmentFields,
   uploads: true,

@@ -115,7 +115,7 @@ export const attachmentFields = {
     required: true,
     any_case: true,
     create_only: true,
-    describe: "Record it is attached to"
+    describe: "Type of the record it is attached to"
   }),
   attachable_id: integer({
     required: true,

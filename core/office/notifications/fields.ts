@@ -20,7 +20,7 @@ const notification_type = choice(Object.fromEntries(notificationTypes.map(({ key
 })
 const channel_switches = object(
   { database: boolean(), email: boolean(), broadcast: boolean() },
-  { describe: "Channels of the type; omitted ones keep their value, null inherits the next level" }
+  { describe: "Channels to switch; null inherits the next level's value" }
 )
 export const preferenceFields = {
   preferences: list(
@@ -37,7 +37,7 @@ export const settingFields = {
     object({
       notification_type,
       channels: channel_switches,
-      is_enabled: boolean({ describe: "False disables the type for everyone" })
+      is_enabled: boolean({ describe: "False turns the type off for everyone" })
     }),
     { required: true, max_items: entries_max, describe: "Types to change; others keep their values" }
   )
@@ -119,9 +119,7 @@ const channelProblem = (channel: string, type: NotificationType | undefined): st
 // API representation of settings and preferences: every type is listed, even without a stored row.
 
 const channel = Shown.oneOf(Object.keys(notification_channels) as ReadonlyArray<NotificationChannel>)
-const channels = Shown.map(boolean(), {
-  describe: "Whether each channel of the type is on; all are off if the company disabled the type"
-})
+const channels = Shown.map(boolean(), { describe: "Whether each channel is on; all are off for a disabled type" })
 const of_type = {
   notification_type: text(),
   name: text(),
@@ -135,7 +133,7 @@ export const preferences_shown = Shown.objects({
   channels,
   is_muted: boolean(),
   is_system: boolean(),
-  source: Shown.oneOf(sources, { describe: "Source of the channels: the type's, the company's or the person's" })
+  source: Shown.oneOf(sources, { describe: "Level that sets the channels: type, company or person" })
 })
 export const settings_shown = Shown.objects({
   ...of_type,

@@ -223,7 +223,7 @@ const availability = get(`${path}/{id}/availability`, {
       store_id: integer(),
       requested_quantity: integer({ describe: "Quantity the line still needs" }),
       available_for_item: integer({ describe: "Quantity available to the line; negative if others overbook it" }),
-      shortage_quantity: integer({ describe: "Store's total shortage with this line: its severity" }),
+      shortage_quantity: integer({ describe: "Store's total shortage, this line included" }),
       shortfall: integer({ describe: "Quantity of the line that is unavailable" }),
       has_shortage: boolean(),
       from: timestamp(),

@@ -26,7 +26,11 @@ import { calendar_access, chosenKinds, feedHeaders, feedName, requireKinds, with
 /** Recorded at a server's first start with an address, so that UIDs stay when the address changes. */
 const calendarSettings = {
   calendar: {
-    uid_host: text({ nullable: true, max: 253, describe: "Host in calendar UIDs; default: the first address's" })
+    uid_host: text({
+      nullable: true,
+      max: 253,
+      describe: "Host in calendar UIDs; default: that of the server's first URL"
+    })
   }
 } satisfies SettingGroups
 export const uid_host_setting = "calendar.uid_host"

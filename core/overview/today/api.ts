@@ -24,15 +24,12 @@ const orderShown = {
   timezone: text({ describe: "Time zone of the day" }),
   state_name: text(),
   status_name: text(),
-  at: timestamp({
-    nullable: true,
-    describe: "Time it leaves or is due back, by the planned phases or else the hire dates"
-  }),
+  at: timestamp({ nullable: true, describe: "Planned departure or return, by the phases or else the hire dates" }),
   starts_at: timestamp({ nullable: true }),
   ends_at: timestamp({ nullable: true }),
   is_late: boolean({ describe: "Whether dispatch or return is overdue" }),
   has_shortage: boolean(),
-  to_replace: integer({ describe: "Number of allocated units that are out of service then and need replacing" }),
+  to_replace: integer({ describe: "Number of allocated units out of service, to be replaced" }),
   ...pieces_shown
 }
 const more = boolean({ describe: "Whether there are more than returned" })
@@ -52,7 +49,7 @@ const dueShown = Shown.keys(
       pieces: Shown.number()
     })
   },
-  { nullable: true, describe: "Null without permission to list purchase orders" }
+  { nullable: true, describe: "Sub-hires due; null without permission to list purchase orders" }
 )
 export const todayShown = {
   date: text({ describe: "Day on the store's clock; for all stores, on the company's" }),
@@ -80,7 +77,7 @@ export const todayShown = {
         outstanding: text()
       })
     },
-    { nullable: true, describe: "Null without permission to list invoices" }
+    { nullable: true, describe: "Unpaid invoices; null without permission to list them" }
   ),
   sub_hire_back: dueShown,
   sub_hire_in: dueShown
@@ -93,8 +90,8 @@ const today = get("/api/v1/today", {
   ability: "opportunities:read",
   permission: "opportunities.view",
   fields: {
-    store_id: ref("stores", { nullable: true, describe: "Default: all stores" }),
-    date: date({ nullable: true, describe: "Default: today on the store's clock" })
+    store_id: ref("stores", { nullable: true, describe: "Store; default: all stores" }),
+    date: date({ nullable: true, describe: "Day; default: today on the store's clock" })
   },
   run: Effect.fnUntraced(function* (input) {
     const date = input.values.date ?? undefined

@@ -58,7 +58,7 @@ export const memberFields = {
   price_category_id: integer({ nullable: true, min: 1 }),
   discount_category_id: integer({ nullable: true, min: 1 }),
   invoice_term_id: ref("list_values", { nullable: true, on_delete: "clear" }),
-  invoice_term_length: integer({ default: 0, min: 0, max: 36_500, describe: "Days" }),
+  invoice_term_length: integer({ default: 0, min: 0, max: 36_500, describe: "Days until an invoice is due" }),
   title: text({ nullable: true, max: 50 }),
   department: text({ nullable: true }),
   custom_fields: json<JsonObject>({ default: {} })

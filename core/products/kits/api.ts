@@ -176,7 +176,7 @@ const containerTemplateEndpoints = [
   get(path, {
     answer: templateShown,
     name: "container_templates.show",
-    summary: "Show a product's settings as a case",
+    summary: "Show a product's container template",
     ability: "kits:read",
     permission: "kits.view",
     params,
@@ -185,7 +185,7 @@ const containerTemplateEndpoints = [
   command("PUT", path, {
     answer: templateShown,
     name: "container_templates.update",
-    summary: "Update a product's settings as a case; omitted fields keep their values",
+    summary: "Update a product's container template; omitted fields keep their values",
     ability: "kits:write",
     permission: "kits.manage",
     params,

@@ -89,7 +89,7 @@ export const breakdownShown = {
     rate_definition_id: integer({ nullable: true }),
     product_rate_id: integer({ nullable: true })
   }),
-  explanation: Shown.optional(Shown.objects(stepShown, { describe: "With explain=1" }))
+  explanation: Shown.optional(Shown.objects(stepShown, { describe: "Explanation of each figure, with explain=1" }))
 }
 
 const calculate = postQuery("/api/v1/products/{product}/calculate_rate", {
@@ -102,11 +102,11 @@ const calculate = postQuery("/api/v1/products/{product}/calculate_rate", {
   params: { product: { table: products } },
   fields: {
     quantity: integer({ required: true, min: 1 }),
-    start: timestamp({ required: true, describe: "Start, whose UTC offset applies to times of day" }),
+    start: timestamp({ required: true, describe: "Start; its UTC offset applies to times of day" }),
     end: timestamp({ required: true }),
     transaction_type: choice(rateTransactionTypes, {
       nullable: true,
-      describe: "Default: the product's type, else rental"
+      describe: "Transaction type; default: the product's, else rental"
     }),
     store_id: ref("stores", { nullable: true })
   },
@@ -181,10 +181,12 @@ export const rateEngineSlice: Slice = {
     get("/api/v1/rate_engine/schema", {
       answer: { sections: Shown.objects({ key: text(), label: text(), fields: Shown.list(formField) }) },
       name: "rate_engine.schema",
-      summary: "Describe the fields of a strategy with its modifiers",
+      summary: "Describe the options of a strategy and its modifiers",
       ...engineAccess,
       fields: {
-        strategy: text({ describe: `Required: one of ${strategies.map(({ identifier }) => identifier).join(", ")}` }),
+        strategy: text({
+          describe: `Strategy (required): one of ${strategies.map(({ identifier }) => identifier).join(", ")}`
+        }),
         modifiers: list(text())
       },
       run: ({ body }) =>

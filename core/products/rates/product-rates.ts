@@ -70,7 +70,7 @@ export const rateDefinitionFields = {
     default: {},
     describe: "Options of the strategy, as listed by GET /rate_engine/schema"
   }),
-  modifier_configs: json({ form: "any", default: {}, describe: "Object with one entry per enabled modifier" })
+  modifier_configs: json({ form: "any", default: {}, describe: "Options by name of each enabled modifier" })
 }
 export const rate_definitions = table(
   "rate_definitions",

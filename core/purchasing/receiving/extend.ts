@@ -36,7 +36,7 @@ const extendFields = {
     nullable: true,
     min_items: 1,
     max_items: 1_000,
-    describe: "Lines to move that end at another time; default: all that end with the order"
+    describe: "Ids of lines to move; default: all that end with the order"
   }),
   reason: longText({ nullable: true, max: 1_000 })
 }

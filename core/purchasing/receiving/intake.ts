@@ -248,7 +248,7 @@ export const procurementSettings = {
       default: 1,
       min: 0,
       max: 365,
-      describe: "Days before sub-hired goods are due back to send a reminder; 0: on the day itself"
+      describe: "Days before sub-hired goods are due back to send a reminder"
     })
   }
 } satisfies SettingGroups

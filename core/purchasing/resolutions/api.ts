@@ -45,8 +45,8 @@ const orderShown = {
   status: choice(purchase_order_statuses),
   supplier_id: integer(),
   currency_code: text(),
-  subtotal: net("Before tax, in the order's currency"),
-  base_subtotal: net("Before tax, in the base currency at the order's rate")
+  subtotal: net("Cost before tax, in the order's currency"),
+  base_subtotal: net("Cost before tax, in the base currency at the order's rate")
 }
 
 /** Net total of an order in the base currency, by its stored rate. */
@@ -61,15 +61,15 @@ const supplyCosts = get("/api/v1/opportunities/{id}/supply_costs", {
   answer: {
     supply_costs: Shown.keys({
       opportunity_id: integer(),
-      currency_code: text({ describe: "Base currency" }),
-      sub_hire_cost_total: net("Before tax, in the base currency"),
-      purchase_cost_total: net("Before tax, in the base currency"),
-      cost_total: net("Both"),
+      currency_code: text({ describe: "Base currency's code" }),
+      sub_hire_cost_total: net("Cost before tax, in the base currency"),
+      purchase_cost_total: net("Cost before tax, in the base currency"),
+      cost_total: net("Sub-hire and purchase costs together"),
       purchase_orders: Shown.objects(orderShown)
     })
   },
   name: "opportunities.supply_costs",
-  summary: "Show the total cost of its purchase orders, except cancelled ones",
+  summary: "Show the cost of an opportunity's purchase orders, without cancelled ones",
   ability: "purchase_orders:read",
   permission: "costs.view",
   params: { id: { table: opportunities } },

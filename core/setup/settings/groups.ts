@@ -93,7 +93,12 @@ export const settingGroups = {
       max: span_days_ceiling,
       describe: "Longest range of a calendar, chart, shortage list or plan, in days"
     }),
-    overdue_check_interval: integer({ default: 60, min: 1, max: 1440, describe: "Interval in minutes" })
+    overdue_check_interval: integer({
+      default: 60,
+      min: 1,
+      max: 1440,
+      describe: "No effect: overdue returns are recognised at once"
+    })
   },
   scheduling: {
     day_starts_at: text({ default: "09:00", format: "time", max: 5, required: true }),
@@ -101,7 +106,7 @@ export const settingGroups = {
     default_hire_days: integer({ default: 1, min: 1, max: 3650 })
   },
   mail: {
-    sender_name: text({ nullable: true, on_null: "clear", describe: "Default: the company's name" }),
+    sender_name: text({ nullable: true, on_null: "clear", describe: "Sender; default: the company's name" }),
     sender_address: text({
       nullable: true,
       on_null: "clear",
@@ -134,7 +139,7 @@ export const settingGroups = {
       default: 60,
       min: 0,
       max: 1_440,
-      describe: "Least minutes between notification mails to one person; 0 sends each at once"
+      describe: "Minimum minutes between notification mails to a person; 0: no delay"
     }),
     retention_days: integer({ default: 90, min: 1, max: 3_650, describe: "Inbox retention in days" })
   },
@@ -167,12 +172,11 @@ export const settingGroups = {
 
 export type NumberedKind = "opportunity" | "invoice" | "proforma" | "credit_note" | "purchase_order" | "document"
 
-const prefix = () =>
-  text({ default: "", max: 40, describe: "Prefix of the number; {store} in it becomes the store's id" })
+const prefix = () => text({ default: "", max: 40, describe: "Prefix of the number; {store} becomes the store's id" })
 const digits_default = 10
 const digits = () =>
-  integer({ default: digits_default, min: 1, max: 20, describe: "Digits of a number, zero-padded: 4 gives 0044" })
-const per_store = () => boolean({ default: false, describe: "Number each store separately instead of all together" })
+  integer({ default: digits_default, min: 1, max: 20, describe: "Minimum digits, zero-padded: 4 gives 0044" })
+const per_store = () => boolean({ default: false, describe: "Number each store separately" })
 export const numbering_group = "numbering"
 export const numberingSettings = {
   [numbering_group]: {
@@ -182,7 +186,7 @@ export const numberingSettings = {
       on_null: "clear",
       min: 1,
       max: 20,
-      describe: "Digits of a number; null uses opportunities.number_pad"
+      describe: "Minimum digits; null uses opportunities.number_pad"
     }),
     "invoice.prefix": prefix(),
     "invoice.digits": digits(),

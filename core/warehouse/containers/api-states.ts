@@ -288,7 +288,7 @@ const repacking = command("POST", `${one}/repack`, {
   answer: containerItemShown,
   success_status: 201,
   name: "containers.repack",
-  summary: "Confirm or pack one unit of a container being repacked; start with repack start",
+  summary: "Confirm or pack one unit of a container being repacked",
   ...write_access("repack"),
   params: oneContainer,
   fields: {

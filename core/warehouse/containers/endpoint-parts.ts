@@ -167,12 +167,12 @@ const own = {
     position: text({ nullable: true }),
     packed_at: timestamp(),
     packed_by_user_id: integer({ nullable: true }),
-    returned_at: timestamp({ nullable: true, describe: "Time of its return while the container is still out" })
+    returned_at: timestamp({ nullable: true, describe: "Time the item returned, if the container is still out" })
   })
 }
 type Manifest = Shown.KeysShown<typeof own> & { readonly containers: ReadonlyArray<Manifest> }
 export const manifestShown: Shown.Part<Manifest> = Shown.named("ContainerManifest", () =>
-  Shown.keys({ ...own, containers: Shown.list(manifestShown, { describe: "Items packed inside it" }) })
+  Shown.keys({ ...own, containers: Shown.list(manifestShown, { describe: "Containers packed inside it" }) })
 )
 export const verificationShown = Shown.keys({
   expected: list(integer()),

@@ -22,7 +22,7 @@ const named = {
   code: text({ nullable: true, max: 500 }),
   stock_level_id: ref("stock_levels", { nullable: true }),
   quantity: integer({ nullable: true, min: 1, max: 999_999 }),
-  scanned_at: timestamp({ nullable: true, describe: "Default: now; not in the future, within the last year" })
+  scanned_at: timestamp({ nullable: true, describe: "Scan time; default: now; within the last year" })
 }
 const coming_back = {
   finalise: boolean({ default: false }),

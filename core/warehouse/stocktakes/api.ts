@@ -88,12 +88,15 @@ const verdict_fields = {
   kind: Shown.oneOf(["unit", "case", "bulk", "unknown"]),
   outcome: Shown.oneOf(["counted", "counted_before", "taken_back", "not_counted"]),
   name: text({ nullable: true }),
-  quantity: integer({ describe: "Pieces that the scan added, or took back" }),
+  quantity: integer({ describe: "Quantity added, or removed, by the scan" }),
   note: text({ nullable: true })
 }
 const scanned_fields = {
   ...verdict_fields,
-  status: choice(line_statuses, { nullable: true, describe: "Status of the line; of a case, the first that differs" }),
+  status: choice(line_statuses, {
+    nullable: true,
+    describe: "Status of the line; for a case, of the first item that differs"
+  }),
   way_out: text({ nullable: true })
 }
 const decidedVerdict = { ...verdict_fields, level_ids: list(integer()), product_id: integer({ nullable: true }) }
@@ -102,7 +105,7 @@ export const scansShown = { scans: Shown.objects(scanned_fields) }
 const scanning = command("POST", `${path}/{id}/scans`, {
   answer: scansShown,
   name: "stocktakes.scan",
-  summary: "Count scanned codes, or take them back",
+  summary: "Count scanned codes, or remove them from the count",
   ...count_access,
   success_status: 200,
   params: one,
@@ -111,10 +114,10 @@ const scanning = command("POST", `${path}/{id}/scans`, {
       required: true,
       min_items: 1,
       max_items: 1_000,
-      describe: "As scanned; CABLE*7 is seven of a counted product"
+      describe: "Scanned codes; CABLE*7 is seven of a bulk product"
     }),
-    counted_at: timestamp({ nullable: true, describe: "Default: now" }),
-    take_back: boolean({ default: false, describe: "Take these scans back instead" })
+    counted_at: timestamp({ nullable: true, describe: "Time of the count; default: now" }),
+    take_back: boolean({ default: false, describe: "Remove these scans from the count instead" })
   },
   facts: (input) =>
     Effect.flatMap(resolving, ({ loadScan }) =>
@@ -167,7 +170,7 @@ const writes: ReadonlyArray<Endpoint> = [
     fields: {
       missing_as: choice(missing_records, {
         default: "lost",
-        describe: "Record missing units as lost, or write them off"
+        describe: "Whether missing units become lost or are written off"
       })
     },
     creates: [service_records, stock_transactions],
@@ -202,7 +205,10 @@ export const stocktakesSlice: Slice = {
   react: [goodsMoved],
   settings: {
     stocktakes: {
-      second_person: boolean({ default: false, describe: "Not closed by who started it, nor by its only counter" })
+      second_person: boolean({
+        default: false,
+        describe: "Only someone who neither started it nor counted everything may close it"
+      })
     }
   },
   includes: {

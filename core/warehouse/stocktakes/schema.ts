@@ -47,7 +47,7 @@ export const stocktakes = table(
     product_group_id: ref("product_groups", {
       nullable: true,
       on_delete: "keep",
-      describe: "Count this group alone, with groups in it; default: all"
+      describe: "Group to count, with its subgroups; default: all"
     }),
     notes: longText({ nullable: true }),
     status: choice(stocktake_statuses, { computed: true, default: "open" }),
@@ -129,13 +129,13 @@ export const line_fields = {
   opportunity_id: integer({ nullable: true }),
   container_id: integer({ nullable: true }),
   location: text({ nullable: true }),
-  is_counted: boolean({ describe: "False where nothing was scanned" }),
+  is_counted: boolean({ describe: "Whether anything was scanned" }),
   expected: integer({ describe: "Quantity on record when counted" }),
   counted: integer(),
   counted_at: timestamp({ nullable: true }),
   counted_by_user_id: integer({ nullable: true }),
   way_out: text({ nullable: true, describe: "Action to take" }),
-  on_close: Shown.oneOf(["nothing", "missing", "found", "difference"], { describe: "Effect of closing" })
+  on_close: Shown.oneOf(["nothing", "missing", "found", "difference"], { describe: "Effect of closing the stocktake" })
 }
 /** Number of pieces by outcome. */
 export const totals_shown = {
@@ -154,11 +154,11 @@ export const totals_shown = {
 export const taken_shown = {
   totals: Shown.keys(
     { ...totals_shown, expected_value: Shown.optional(money()), missing_value: Shown.optional(money()) },
-    { nullable: true, describe: "Pieces by outcome, and their value" }
+    { nullable: true, describe: "Quantities by outcome, and their value" }
   ),
   stocktake_lines: Shown.objects(
     { ...line_fields, unit_cost: Shown.optional(money()) },
-    { describe: "Differences first" }
+    { describe: "Lines, with differences first" }
   )
 }
 /** Last sighting of a unit: place, time and user. */

@@ -90,7 +90,7 @@ const charge = command("POST", "/api/v1/service_records/{id}/charge", {
   fields: {
     amount: money({
       nullable: true,
-      describe: "Charge for each, in the opportunity's currency; default for lost units: the replacement charge"
+      describe: "Charge per unit, in the opportunity's currency; default for lost units: the replacement charge"
     }),
     opportunity_id: ref("opportunities", { nullable: true, describe: "Opportunity to charge, if the record has none" }),
     description: text({ nullable: true })
@@ -211,7 +211,7 @@ const outFields = {
   expected_back_at: timestamp({
     nullable: true,
     on_null: "clear",
-    describe: "Expected return; from then on it counts as available"
+    describe: "Expected return; counts as available from then on"
   }),
   opportunity_id: ref("opportunities", { nullable: true, describe: "Opportunity on which it was damaged or lost" })
 }

@@ -179,9 +179,9 @@ const readAll = command("POST", `${path}/read_all`, {
       nullable: true,
       min: 1,
       max: Number.MAX_SAFE_INTEGER,
-      describe: "Only this id and older ones, such as the newest one displayed"
+      describe: "Newest notification to mark, by id; older ones are marked, too"
     }),
-    notification_type: text({ nullable: true, max: 60, describe: "Only this type" })
+    notification_type: text({ nullable: true, max: 60, describe: "Only notifications of this type" })
   },
   facts: () => Effect.succeed(undefined),
   decide: () => Result.succeed({ events: [], result: { id: 0 } }),

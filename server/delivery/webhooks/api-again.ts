@@ -13,7 +13,7 @@ import { eventsOfTypes, page_events, wants } from "./fan-out.ts"
 import { type DeliveryRow, webhook_deliveries, webhook_logs, type WebhookRow, webhooks } from "./schema.ts"
 
 const accepted = <const B>(more: B) => ({ status: 202, body: { message: "Accepted", ...more } })
-const acceptedShown = { message: text(), event_id: text({ describe: "Header webhook-id of the delivery" }) }
+const acceptedShown = { message: text(), event_id: text({ describe: "Value of the delivery's webhook-id header" }) }
 
 /** Queues these rows; they are sent after the commit. */
 const queued = Effect.fnUntraced(function* (api: WebhookApi, rows: ReadonlyArray<DeliveryRow>) {

@@ -107,8 +107,8 @@ export const webhook_logs = plainTable(
     /** Key of its row in `webhook_deliveries`. */
     delivery: text({ hidden: true }),
     event: text({ search: true }),
-    event_id: text({ search: true, describe: "Header webhook-id, the same for every attempt and replay" }),
-    response_code: integer({ nullable: true, describe: "Receiver's status; null without a response" }),
+    event_id: text({ search: true, describe: "Value of the webhook-id header, the same for every attempt and replay" }),
+    response_code: integer({ nullable: true, describe: "HTTP status of the receiver's response; null without one" }),
     error: text({
       nullable: true,
       max: 30,

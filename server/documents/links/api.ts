@@ -61,9 +61,9 @@ const mail_fields = {
   to: addresses(),
   cc: addresses(),
   subject: text({ nullable: true, max: 255 }),
-  message: longText({ nullable: true, max: 5_000, describe: "Default: the text in the layout" }),
+  message: longText({ nullable: true, max: 5_000, describe: "Text of the mail; default: the text in the layout" }),
   attach_pdf: boolean({ default: true, describe: "Whether to attach the PDF" }),
-  share: boolean({ default: true, describe: "Whether the text includes the public link, which is created if missing" })
+  share: boolean({ default: true, describe: "Whether to include the public link, created if missing" })
 }
 
 type Errors = { [field: string]: ReadonlyArray<string> }

@@ -67,7 +67,7 @@ export const request_logs = plainTable(
     method: text({ max: 20 }),
     uri: text({
       max: 500,
-      describe: "Path without query, its pattern if it contains a key; for sent webhooks the receiver's host"
+      describe: "Path without query, or its pattern if it contains a secret; for sent webhooks the receiver's host"
     }),
     route_name: text({ nullable: true, max: 200, folded: true }),
     resource: text({ nullable: true, max: 100 }),
@@ -75,19 +75,19 @@ export const request_logs = plainTable(
     personal_access_token_id: integer({ ...whole, nullable: true }),
     user_id: integer({ ...whole, nullable: true }),
     ability: text({ nullable: true, max: 100 }),
-    status_code: integer({ nullable: true, describe: "Null for webhooks without a response" }),
+    status_code: integer({ nullable: true, describe: "HTTP status; null for webhooks without a response" }),
     duration_ms: integer(whole),
     request_bytes: integer(whole),
     response_bytes: integer(whole),
     price_weight: integer(),
-    weighted_units: integer({ describe: "Units counted: the weight, or 0 for 429 and for 500 and above" }),
+    weighted_units: integer({ describe: "Units charged: the weight of the call; 0 for statuses 429 and 5xx" }),
     ip_address: text({
       nullable: true,
       max: 64,
       describe: "IP address, as far as the setting metering.ip_addresses allows"
     }),
     user_agent: text({ nullable: true, max: 500 }),
-    created_at: timestamp({ describe: "Time of arrival" })
+    created_at: timestamp({ describe: "Time the call arrived" })
   },
   {
     entity: "request_log",

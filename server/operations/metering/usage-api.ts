@@ -264,7 +264,7 @@ const fields = {
   window: choice(windows, { default: "7d" }),
   from: date({ nullable: true, describe: "First day, UTC, with window=custom" }),
   to: date({ nullable: true, describe: "Last day, UTC, inclusive, with window=custom" }),
-  channel: choice(metering_channels, { nullable: true, describe: "Default: all channels" }),
+  channel: choice(metering_channels, { nullable: true, describe: "Channel of the calls; default: all" }),
   dimension: choice(dimensions, { default: "endpoint" }),
   token_id: integer({ nullable: true, min: 1, max: Number.MAX_SAFE_INTEGER, describe: "Only calls of this token" })
 }
@@ -302,7 +302,7 @@ export const usageEndpoint = (meter: Meter) =>
     ...access,
     answer: {
       usage: Shown.objects({
-        key: text({ describe: "none for calls without a token, route, resource or status" }),
+        key: text({ describe: "Value of the dimension; none for calls without one" }),
         label: text({ nullable: true }),
         ...counted
       }),

@@ -196,7 +196,7 @@ const unwell = Shown.keys({
   timestamp: timestamp(),
   database: databases,
   journal_position: integer({ nullable: true }),
-  reason: text({ describe: "Fault of the database: why it cannot write, or that it does not respond" })
+  reason: text({ describe: "Database fault: why it cannot write, or that it does not respond" })
 })
 const well = {
   health: Shown.keys({

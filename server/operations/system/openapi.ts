@@ -22,7 +22,7 @@ const by_field = Schema.Record(Schema.String, texts)
 export const errorSchemas = {
   Message: Schema.Struct({ message: Schema.String, errors: Schema.optionalKey(by_field) }).annotate({
     identifier: "Message",
-    description: "Reason in words"
+    description: "Reason, as a sentence"
   }),
   Invalid: Schema.Struct({
     message: Schema.String,
@@ -57,8 +57,8 @@ const shownSchema = (fields: Fields, answers: JsonSchemas): JsonObject => ({
 const settingsSchemas = (groups: SettingGroups, answers: JsonSchemas): { readonly [name: string]: JsonObject } =>
   Object.fromEntries(
     Object.entries(groups).flatMap(([group, fields]) => {
-      const shown = { ...shownSchema(fields, answers), description: `Settings of the group ${words(group)}` }
-      const change = { ...bodySchema(fields, "update"), description: `Changed settings of the group ${words(group)}` }
+      const shown = { ...shownSchema(fields, answers), description: `Settings in the group ${words(group)}` }
+      const change = { ...bodySchema(fields, "update"), description: `Settings to change in the group ${words(group)}` }
       return [
         [nameOf(group), { ...shown, examples: [exampleOf(shown, answers.components)] }],
         [`${nameOf(group)}Change`, { ...change, examples: [exampleOf(change, answers.components)] }]

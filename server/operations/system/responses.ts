@@ -15,10 +15,7 @@ const integer: JsonObject = { type: "integer" }
 const string: JsonObject = { type: "string" }
 /** Headers that responses may have, other than general HTTP ones (Content-Type, Content-Length and the like). */
 const known_headers: { readonly [name: string]: { readonly description: string; readonly schema: JsonObject } } = {
-  "Cache-Control": {
-    description: "Responses are private: no-store unless the operation says otherwise",
-    schema: string
-  },
+  "Cache-Control": { description: "no-store, unless the operation allows caching", schema: string },
   "Idempotent-Erased": {
     description: "true when the stored response was erased with personal data and rendered again",
     schema: { type: "string", enum: ["true"] }
@@ -30,7 +27,7 @@ const known_headers: { readonly [name: string]: { readonly description: string; 
   "Link": { description: "Links to the next and last page, if there are several (RFC 8288)", schema: string },
   "Retry-After": { description: "Seconds to wait before retrying", schema: integer },
   "WWW-Authenticate": { description: "How to authenticate", schema: string },
-  "X-Content-Type-Options": { description: "nosniff", schema: string },
+  "X-Content-Type-Options": { description: "nosniff: browsers must not guess the content type", schema: string },
   "X-Quota-Limit": { description: "Units per UTC calendar month for this token, if it has a quota", schema: integer },
   "X-Quota-Remaining": { description: "Units left after this response", schema: integer },
   "X-Quota-Reset": { description: "Start of the next month, in seconds since 1970", schema: integer },
@@ -139,7 +136,7 @@ const success = (endpoint: Endpoint, answers: JsonSchemas): JsonObject => {
       ...(endpoint.answer_headers["ETag"] === undefined ? {} : { "304": known })
     }
   }
-  if (status === "204") return { "204": { description: "Done", headers } }
+  if (status === "204") return { "204": { description: "Success, with an empty body", headers } }
   const whole = endpoint.answer === undefined ? {} : answers.of(endpoint.answer)
   const held = endpoint.answer_headers["ETag"] === undefined ? {} : { "304": { description: "Not modified", headers } }
   const content = json(whole, answers.components)
@@ -151,13 +148,15 @@ const contents_of_type: { readonly [type: string]: string } = {
   "text/event-stream": "A stream of events",
   "application/pdf": "The PDF"
 }
-/** Description of a successful response: "The opportunity", "A page of products". */
+/** Description of a successful response: "The opportunity", "A page of products", "Object with payment, invoice". */
 const contentsOf = ({ answer, produces }: Endpoint): string => {
   if (produces !== undefined) return contents_of_type[produces] ?? "The file"
   const kind = answer === undefined ? undefined : kindOf(answer)
   if (kind?.kind === "page") return `A page of ${words(kind.resource().plural)}`
-  const names = kind?.kind === "keys" ? Object.keys(kind.keys).filter((name) => name !== "meta") : []
-  return names.length === 0 ? "Result of the operation" : `The ${names.map(words).join(", ")}`
+  const names = kind?.kind === "keys" ? Object.keys(kind.keys).filter((name) => !/^_?meta$/.test(name)) : []
+  const [first, ...more] = names
+  if (first === undefined) return "Result of the operation"
+  return more.length === 0 ? `The ${words(first)}` : `Object with ${names.join(", ")}`
 }
 
 /** Whether the endpoint returns a list, to which saved views apply. */
@@ -192,7 +191,7 @@ const refusals = (endpoint: Endpoint, answers: JsonSchemas): JsonObject => {
       return [
         status,
         {
-          description: usual?.["description"] ?? "Refused",
+          description: usual?.["description"] ?? "Accepted; a job does the work",
           headers: { ...(usual?.["headers"] as JsonObject | undefined), ...headers },
           content: json(answers.of(other), answers.components)
         }

@@ -51,7 +51,7 @@ const shapeIn = (type: FieldType): JsonObject => {
     case "decimal":
       return {
         anyOf: [{ type: "number" }, { type: "string" }],
-        description: `Decimal, ${type.scale} places${type.min === undefined ? "" : `, from ${type.min}`}${type.max === undefined ? "" : `, to ${type.max}`}`
+        description: `Decimal with a scale of ${type.scale}${type.min === undefined ? "" : `, at least ${type.min}`}${type.max === undefined ? "" : `, at most ${type.max}`}`
       }
     case "date":
       return { type: "string", format: "date" }
@@ -227,7 +227,7 @@ const listParameters = (subject: ShownResource): ReadonlyArray<JsonObject> => [
   query(
     "view_id",
     { type: "integer", minimum: 1 },
-    "Custom view to apply: its filters, sort and page size, unless given here, and its columns: " +
+    "Custom view whose filters, sort and page size apply unless given here; " +
       "rows contain only the id and the view's columns"
   ),
   {

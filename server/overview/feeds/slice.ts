@@ -192,7 +192,7 @@ export const feedsSlice: ServerSlice = {
         calendar_feeds: Shown.objects({
           scope: choice({ all: "Everybody's", user: "One user's" }),
           user_id: integer({ nullable: true }),
-          with: list(text(), { describe: "Kinds of entries" }),
+          with: list(text(), { describe: "Kinds of entries in the feed" }),
           name: text(),
           url: text()
         }),

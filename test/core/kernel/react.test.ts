@@ -165,7 +165,7 @@ describe("includes declared by another slice", () => {
     expect(lampsOf(plain)?.includes).not.toHaveProperty("shelf")
     expect(adding.composed(lampsOf(plain)!)).toBe(lampsOf(adding))
     expect(plain.composed(lampsOf(plain)!)).toBe(lampsOf(plain))
-    expect(shown(adding)).toContain("With include=shelf")
+    expect(shown(adding)).toContain("Returned with include=shelf")
     expect(shown(plain)).not.toContain("include=shelf")
   })
   it("are rejected for an unknown list and for a name used twice", () => {

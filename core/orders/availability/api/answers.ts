@@ -8,7 +8,7 @@ const product_name = text({ nullable: true })
 const counts = {
   total_stock: integer(),
   total_demanded: integer(),
-  available: integer({ describe: "Negative for a shortage" })
+  available: integer({ describe: "Quantity available; negative if short" })
 }
 const demand_breakdown = Shown.map(integer(), { describe: "Quantities by kind of demand" })
 const as_of = Shown.optional(timestamp({ describe: "As-of time: computed from events recorded by then" }))
@@ -84,7 +84,7 @@ export const ganttShown = {
     days: Shown.optional(
       Shown.objects(
         { date: date(), available: integer() },
-        { describe: "With include_kits: availability by day, limited by the components" }
+        { describe: "With include_kits: daily availability, limited by components" }
       )
     ),
     parts: Shown.optional(

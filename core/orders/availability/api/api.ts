@@ -37,9 +37,7 @@ const whenFields = {
   to: timestamp({ nullable: true, describe: "End of the range, exclusive" }),
   as_of: timestamp({
     nullable: true,
-    describe:
-      "As-of time: computed from events recorded by then. " +
-      "Reads the product's history again, so it is slower the longer that is"
+    describe: "As-of time: computed from events recorded by then; slower for a long history"
   })
 }
 

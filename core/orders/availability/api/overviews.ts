@@ -84,7 +84,7 @@ const weight = 5
 const spanFields = { from: timestamp({ required: true }), to: timestamp({ required: true }) }
 const include_kits = boolean({
   default: false,
-  describe: "Include kits and other composed products, limited in each slot by their components"
+  describe: "Include kits and other composed products, limited by their components"
 })
 const windowOf = (span: Span, zone: string): Period =>
   withMargin({ from: span.from.at, to: endOfMoment(span.to, zone) })

@@ -44,17 +44,15 @@ const whatIf = postQuery("/api/v1/availability/what_if", {
   metering_weight: weight,
   summary: "Check planned lines: availability per product and slot, shortfall per line; records nothing",
   fields: {
-    store_id: ref("stores", { nullable: true, describe: "Store of lines without one" }),
+    store_id: ref("stores", { nullable: true, describe: "Default store of the lines" }),
     lines: list(
       object({
         product_id: ref("products", { required: true }),
         quantity,
-        starts_at: timestamp({ required: true, describe: "Start: a day of the store, or an instant" }),
+        starts_at: timestamp({ required: true, describe: "Start: a date on the store's clock, or an instant" }),
         ends_at: timestamp({
           required: true,
-          describe:
-            "End, exclusive, after starts_at; all lines must fit into the days of the setting " +
-            "availability.span_max_days"
+          describe: "End, exclusive; all lines must fit into availability.span_max_days days"
         }),
         store_id: ref("stores", { nullable: true })
       }),
@@ -174,8 +172,7 @@ const fit = postQuery("/api/v1/availability/earliest_fit", {
   name: "availability.earliest_fit",
   ...access,
   metering_weight: weight,
-  summary:
-    "Find the first window in which a whole list is free at a store; " + "if there is none, the limiting product",
+  summary: "Find the first window in which all products are free at a store, or the product that prevents it",
   fields: {
     store_id: ref("stores", { required: true }),
     lines: list(object({ product_id: ref("products", { required: true }), quantity }), {
@@ -183,10 +180,10 @@ const fit = postQuery("/api/v1/availability/earliest_fit", {
       min_items: 1,
       max_items: planned_lines_max
     }),
-    from: timestamp({ required: true, describe: "Earliest start: a day of the store, or an instant" }),
+    from: timestamp({ required: true, describe: "Earliest start: a date on the store's clock, or an instant" }),
     until: timestamp({
       required: true,
-      describe: "Latest end; a plain date includes the whole day. At most " + "availability.span_max_days after from"
+      describe: "Latest end; a date includes the whole day; at most availability.span_max_days after from"
     }),
     duration_minutes: integer({
       min: 1,

@@ -263,7 +263,7 @@ const shortageShown = {
       starts_at: timestamp(),
       ends_at: timestamp()
     },
-    { describe: "Other orders with the product in the added time" }
+    { describe: "Orders that claim the product in the added time" }
   )
 }
 const hire = {

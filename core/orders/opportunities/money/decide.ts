@@ -202,7 +202,7 @@ const dealPrice: ReadonlyArray<Endpoint> = [
 
 const repriced_fields = {
   opportunity_item_id: integer({ nullable: true }),
-  name: text({ describe: "Name of the line or surcharge; empty for the whole" }),
+  name: text({ describe: "Name of the line or surcharge; empty for totals" }),
   figure: text({ describe: "Figure: unit price, tax rate, net, surcharge, tax or total with tax" }),
   from: text(),
   to: text()

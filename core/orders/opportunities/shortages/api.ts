@@ -130,19 +130,19 @@ export const shortageShown = {
   product_id: integer(),
   product_name: text({ nullable: true }),
   store_id: integer(),
-  date: date({ describe: "First day, in the store's time, with less than the quantity needed" }),
-  last_date: date({ describe: "Last day with less than the quantity needed" }),
+  date: date({ describe: "First day on which the line is short, in the store's time" }),
+  last_date: date({ describe: "Last day on which the line is short" }),
   requested_quantity: integer({ describe: "Quantity the line still needs" }),
   available: integer({ describe: "Lowest availability without the line; negative if other orders are overbooked" }),
   available_quantity: integer({ describe: "Lowest availability without the line, at least 0" }),
   shortfall: integer({ describe: "Quantity of the line that is unavailable" }),
-  severity: integer({ describe: "Store's total shortage on the worst day with this line; at least shortfall" }),
+  severity: integer({ describe: "Store's total shortage on the worst day, this line included" }),
   remaining_shortfall: integer({ describe: "Shortfall that is not on order" }),
   on_order_quantity: number_of_pieces,
   tracking_type: choice(tracking_types),
   starts_at: timestamp(),
   ends_at: timestamp(),
-  is_critical: boolean({ describe: "Whether it belongs to an order" }),
+  is_critical: boolean({ describe: "Whether the line belongs to an order" }),
   is_out: boolean({ describe: "True if the whole line is dispatched, so the shortage affects other orders" })
 }
 
@@ -231,10 +231,7 @@ const spanOf = Effect.fnUntraced(function* (input: Input<{}, typeof listFields>)
   return { from: instantOf(span.from.at), to: instantOf(endOfMoment(span.to, zone)) }
 })
 const listFields = {
-  from: timestamp({
-    nullable: true,
-    describe: "First day, inclusive; requires to; selects lines that overlap these days"
-  }),
+  from: timestamp({ nullable: true, describe: "First day; requires to; selects lines that overlap these days" }),
   to: timestamp({ nullable: true }),
   store_id: ref("stores", { nullable: true }),
   product_id: ref("products", { nullable: true, live: false }),
@@ -287,7 +284,7 @@ const listOfAll = get("/api/v1/shortages", {
 const acknowledge = command("POST", `${path}/{id}/shortages/acknowledge`, {
   answer: { acknowledgement: Shown.row(() => acknowledgementResource) },
   name: "opportunities.acknowledge_shortages",
-  summary: "Acknowledge the shortages",
+  summary: "Acknowledge an opportunity's shortages",
   ability: "opportunities:write",
   permission: "shortages.resolve",
   params: one,

@@ -56,7 +56,7 @@ const chargedPeriods = (row: ItemRow): string | null => {
 /** Progress of an opportunity: pieces requested, prepared or further, out now, and returned. */
 export const pieces_shown = {
   wanted: Shown.number({ describe: "Pieces requested; a kit counts as one" }),
-  packed: Shown.number({ describe: "Pieces prepared, or further along" }),
+  packed: Shown.number({ describe: "Pieces prepared or dispatched" }),
   out: Shown.number({ describe: "Pieces out now" }),
   back: Shown.number({ describe: "Pieces returned" })
 }
@@ -90,7 +90,7 @@ export const itemResource = resource({
     depth: integer(),
     charge_period_label: text({ nullable: true }),
     transaction_type_label: text({ nullable: true }),
-    charged_periods: text({ nullable: true, describe: "Factor of the unit price besides the quantity" })
+    charged_periods: text({ nullable: true, describe: "Multiplier of the unit price besides the quantity" })
   },
   order: ["path", "id"],
   includes: { assets: { kind: "many", via: "opportunity_item_id", resource: () => assignmentResource } },
@@ -271,9 +271,7 @@ export const opportunityShown = {
   meta: Shown.keys({
     can_edit: boolean(),
     can_destroy: boolean(),
-    warnings: Shown.optional(
-      list(text(), { describe: "Warnings about the opportunity and the change, such as untaxed lines; absent if none" })
-    )
+    warnings: Shown.optional(list(text(), { describe: "Warnings, such as untaxed lines; absent if none" }))
   })
 }
 type OpportunityAnswer = Answer<Shown.KeysShown<typeof opportunityShown>>

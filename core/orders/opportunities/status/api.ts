@@ -49,8 +49,10 @@ const moves = [
   move("reopen", "Reopen a complete order", reopen, { stock: true }),
   move("revert_to_quotation", "Revert an order to a quotation", revertToQuotation, { stock: true }),
   move("revert_to_draft", "Revert a provisional quotation to a draft", revertToDraft, { stock: true }),
-  move("lock_locks", "Lock exchange rate and tax", lockRates, { permission: "opportunities.unlock_rates" }),
-  move("unlock_locks", "Release the locks on exchange rate and tax", unlockRates, {
+  move("lock_locks", "Lock an opportunity's exchange rate and taxes", lockRates, {
+    permission: "opportunities.unlock_rates"
+  }),
+  move("unlock_locks", "Unlock an opportunity's exchange rate and taxes", unlockRates, {
     permission: "opportunities.unlock_rates"
   })
 ]

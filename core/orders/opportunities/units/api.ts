@@ -258,7 +258,7 @@ const allocateOne = command("POST", `${path}/{id}/items/{item}/assets`, {
 const moveOne = command("PATCH", `${path}/{id}/items/{item}/assets/{asset}`, {
   answer: unitShown,
   name: "opportunities.move_asset",
-  summary: "Move one unit to its next status",
+  summary: "Prepare, dispatch, return, substitute or revert one unit",
   ...fulfil,
   params: asset,
   mode: "create",

@@ -214,7 +214,7 @@ export const bulkEndpoints: ReadonlyArray<Endpoint> = [
   command("PATCH", `${path}/{id}/items/{item}/fulfilment`, {
     answer: { item: Shown.row(() => itemResource), ...dispatchMetaShown },
     name: "opportunities.fulfil_item",
-    summary: "Dispatch, return or adjust a bulk line, or revert a count",
+    summary: "Dispatch, return or adjust a quantity of a bulk line, or revert that",
     ...fulfil,
     params: item,
     mode: "create",

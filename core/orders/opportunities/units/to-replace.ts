@@ -29,7 +29,7 @@ const shown = {
   name: text(),
   state: choice(out_of_service_labels),
   expected_back_at: timestamp({ nullable: true }),
-  free: Shown.objects({ id: integer(), name: text() }, { describe: "Free units of the product in that time, by id" }),
+  free: Shown.objects({ id: integer(), name: text() }, { describe: "Free units of the product, as replacements" }),
   says: text({ describe: "Explanation as a sentence" })
 }
 export const toReplaceShown = Shown.objects(shown, {

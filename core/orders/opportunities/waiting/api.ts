@@ -109,7 +109,7 @@ export const waitingShown = Shown.objects({
   opportunity_item_id: integer(),
   product_id: integer(),
   store_id: integer(),
-  quantity: integer({ describe: "Quantity short when it began to wait" }),
+  quantity: integer({ describe: "Quantity short when added to the waiting list" }),
   requested_quantity: integer({ describe: "Quantity requested; the line is notified when all of it is available" }),
   free_quantity: integer({ describe: "Quantity available now for this line" }),
   position: integer({ describe: "Position in the queue for the product and dates; 1 is notified first" }),
@@ -187,7 +187,7 @@ export const waitResource = resource({
 const index = get("/api/v1/shortage_waits", {
   answer: Shown.page(() => waitResource),
   name: "shortage_waits.list",
-  summary: "List waiting lines, and notified quotations that keep their position",
+  summary: "List waiting lines, and notified ones of open opportunities",
   ability: "opportunities:read",
   permission: "shortages.view",
   run: (input) => Effect.map(listOf(waitResource, input.query, viewContext(input)), ok)
@@ -205,7 +205,7 @@ const leave = command("POST", `${path}/{id}/shortages/leave`, {
       nullable: true,
       min_items: 1,
       max_items: 1_000,
-      describe: "Default: all of the opportunity's"
+      describe: "Lines; default: all of the opportunity's"
     })
   },
   facts: ({ rows }) => Store.find(shortage_waits, { opportunity_id: rows.id.id }, { order: ["id"] }),
