@@ -51,7 +51,7 @@ const setApart = (noun: Command, by_hand: ReadonlySet<Command>): void => {
 /** Descriptions of groups whose names are not clear. */
 const purposes: { readonly [word: string]: string } = {
   "jobs": "Background jobs, such as mail: status, retry, removal",
-  "inbound-sources": "Sources of webhooks, such as Stripe, and what they sent"
+  "inbound-sources": "Sources of inbound webhooks, such as Stripe, and their deliveries"
 }
 /** Describes groups of commands by their verbs. */
 const describeGroups = (command: Command): void => {

@@ -37,11 +37,11 @@ export const declare = (program: Command): void => {
       .option("--at <time>", "date paid or refunded, or a time on the store's clock (default: now)")
       .option("--notes <text>")
   withAction(
-    moved("pay", "Record a payment", "how much (default: what is outstanding)"),
+    moved("pay", "Record a payment", "amount paid (default: what is outstanding)"),
     async (context, [named = ""], flags) => recordMoney(context, "pay", named, flags)
   )
   withAction(
-    moved("refund", "Record money given back", "how much (default: what the customer is owed)").option(
+    moved("refund", "Record a refund", "amount refunded (default: what the customer is owed)").option(
       "--reason <text>"
     ),
     async (context, [named = ""], flags) => recordMoney(context, "refund", named, flags)

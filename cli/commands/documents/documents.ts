@@ -40,7 +40,7 @@ export const declare = (program: Command): void => {
     documents
       .command("batch")
       .description("Create documents for up to 100 orders or invoices, in one job")
-      .requiredOption("--type <type>", "as for generate")
+      .requiredOption("--type <type>", "type of document, as for generate")
       .addOption(repeatable("--order <order>", "source order; repeatable"))
       .addOption(repeatable("--invoice <invoice>", "source invoice; repeatable"))
       .addOption(repeatable("--credit-note <note>", "source credit note; repeatable"))

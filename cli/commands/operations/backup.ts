@@ -99,24 +99,24 @@ export const declare = (program: Command): void => {
     .description("Create, verify and restore backups at the server's machine: one file each, with database and files")
   const data = () => new Option("--data <folder>", "the server's data folder (default: FLIGHTCASE_DATA)")
   const passphrase = () =>
-    new Option("--passphrase-file <file>", "file with its passphrase (default: FLIGHTCASE_BACKUP_PASSPHRASE)")
+    new Option("--passphrase-file <file>", "file with the passphrase (default: FLIGHTCASE_BACKUP_PASSPHRASE)")
   withAction(
     backup
       .command("create")
       .description("Write a backup into a folder")
-      .argument("<folder>", "made where it is missing")
+      .argument("<folder>", "folder; created if missing")
       .addOption(data())
       .addOption(passphrase()),
     create
   )
   withAction(
-    backup.command("list").description("The backups of a folder, newest first").argument("<folder>"),
+    backup.command("list").description("List the backups in a folder, newest first").argument("<folder>"),
     (context, [folder = ""]) => atTheMachine(context, ({ backupsIn }) => printAll(context, backupsIn(folder)))
   )
   withAction(
     backup
       .command("verify")
-      .description("Read all of a backup and check it; exit 1 if a part is damaged")
+      .description("Read a whole backup and check it; exit 1 if a part is damaged")
       .argument("<file>")
       .option("--restore", "also restore it into a temporary folder and check its journal")
       .addOption(passphrase()),

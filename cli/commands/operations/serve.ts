@@ -20,7 +20,7 @@ export const declare = (program: Command): void => {
     .description("Run the server, on Postgres or, if no database is configured, on SQLite. SIGTERM and SIGINT stop it.")
     .option(
       "--check",
-      "check the configuration: settings, folder, room, addresses, database, mail, files; start nothing"
+      "check settings, folder, disk space, addresses, database, mail and files, without starting the server"
     )
     .addHelpText("after", `${at_the_machine}\nEnvironment variables:\n${variablesText()}`)
   withAction(serve, run)

@@ -74,7 +74,7 @@ export const declare = (program: Command): void => {
     .description("Put a short line on the waiting list, or all of an order")
     .argument("<order>", "id or number")
     .argument("[line]", "id or name of the line")
-    .option("--note <text>", "note to show when goods come free")
+    .option("--note <text>", "note for the waiting list, shown when goods become available")
   withAction(wait, async (context, args, flags) => waitFor(context, args, flags))
   const leave = command
     .command("leave")

@@ -9,7 +9,7 @@ import { printAnswer } from "../../context/print.ts"
 import { oneLine } from "../../output/text.ts"
 import { type Flags, textFlag, withAction } from "../../context/program.ts"
 
-const with_text = "what it holds: activities, orders, dispatch, returns, with commas between (default: activities)"
+const with_text = "kinds of entries, separated by commas: activities, orders, dispatch, returns (default: activities)"
 const chosen = (flags: Flags): ReadonlyArray<readonly [string, string]> => {
   const kinds = textFlag(flags, "with")
   return kinds === undefined ? [] : [["with", kinds]]
@@ -20,7 +20,7 @@ export const declare = (program: Command): void => {
   const out = calendar
     .command("export")
     .description("Export activities, orders, dispatches or returns from a year ago on as iCalendar")
-    .option("--user <id>", "only what this user owns")
+    .option("--user <id>", "only entries that this user owns")
     .option("--with <kinds>", with_text)
     .option("-o, --output <file>", "output file (default: standard output)")
   withAction(out, async (context, _args, flags) => {

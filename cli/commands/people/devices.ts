@@ -109,7 +109,7 @@ const revokeDevice: CommandAction = async (context, [given = ""], flags) => {
 export const declare = (program: Command): void => {
   const devices = program
     .command("devices")
-    .description("Devices, each with a replica: yours, or everyone's if you manage users")
+    .description("Devices with replicas: yours, or everyone's if you manage users")
   withAction(
     devices.command("list", { isDefault: true }).description("List devices: name, owner, last seen, sync position"),
     listDevices

@@ -17,7 +17,7 @@ export const declare = (program: Command): void => {
       .command("invite")
       .description("Create a user's account and mail them a login code")
       .argument("<email>")
-      .requiredOption("--name <name>", "what they are called")
+      .requiredOption("--name <name>", "name of the user")
       .addOption(repeatable("--role <role>", "role, by name or id; repeatable"))
       .option("--no-send", "create the account without sending mail"),
     async (context, [email = ""], flags) => inviteUser(context, email, flags)

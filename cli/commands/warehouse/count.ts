@@ -252,42 +252,42 @@ export const declare = (program: Command): void => {
     count
       .command(name)
       .description(description)
-      .argument("[stocktake]", "id (default: the one that is open)")
-      .option("--store <store>", "the one that is open at this store")
+      .argument("[stocktake]", "stocktake id (default: the open one)")
+      .option("--store <store>", "use this store's open stocktake")
   withAction(
     count
       .command("start")
       .description("Start counting a store, or one product group there")
       .option("--store <store>", "id or name (default: the default store)")
-      .option("--group <group>", "product group, by id or name, with the groups in it")
+      .option("--group <group>", "product group with its subgroups, by id or name")
       .option("--notes <text>"),
     (context, _args, flags) => start(context, flags)
   )
   withAction(
     count
       .command("scan")
-      .description("Count units, sealed cases and counted goods (CABLE*7) by code, as often as needed")
+      .description("Count units, sealed cases and bulk products (CABLE*7) by code; repeat as needed")
       .argument("[code...]", "codes (default: one a line from standard input)")
       .option("--file <file>", "read codes from this file")
-      .option("--remove", "take these scans back")
-      .option("--count <id>", "stocktake (default: the one that is open)")
-      .option("--store <store>", "the one that is open at this store"),
+      .option("--remove", "remove these scans from the count")
+      .option("--count <id>", "stocktake id (default: the open one)")
+      .option("--store <store>", "use this store's open stocktake"),
     scan
   )
   withAction(
-    verb("show", "Show what differs, with what to do about it")
-      .option("--all", "every line")
-      .option("--csv", "as CSV")
-      .option("--html <file>", "as a page to print: the sheet to count by, or once closed the protocol"),
+    verb("show", "Show the differences, each with the action to take")
+      .option("--all", "show every line, not only differences")
+      .option("--csv", "print the lines as CSV")
+      .option("--html <file>", "write a page to print: a count sheet or, once closed, the report"),
     (context, [named], flags) => show(context, named, flags)
   )
   withAction(
-    verb("close", "Record the result in stock: missing and found units, differences of counted goods").addOption(
-      new Option("--missing <how>", "record missing units as").choices(["lost", "written-off"])
+    verb("close", "Close the count and record missing units, found units and bulk differences").addOption(
+      new Option("--missing <how>", "how to record missing units").choices(["lost", "written-off"])
     ),
     (context, [named], flags) => close(context, named, flags)
   )
-  withAction(verb("cancel", "Give the count up; stock stays as it is"), (context, [named], flags) =>
+  withAction(verb("cancel", "Cancel the count; stock stays as it is"), (context, [named], flags) =>
     cancel(context, named, flags)
   )
 }

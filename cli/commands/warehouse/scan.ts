@@ -164,9 +164,12 @@ export const declare = (program: Command): void => {
       .argument("[order]", "id or number (default: the order that has it)")
       .option("--file <file>", "read codes from this file")
       .option("--finalise", "finalise at once, as checked and in good condition")
-      .addOption(new Option("--damaged", "came back damaged: each unit goes to quarantine").conflicts("finalise"))
+      .addOption(new Option("--damaged", "check in as damaged; each unit goes to quarantine").conflicts("finalise"))
       .addOption(
-        new Option("--missing", "did not come back: each unit is recorded as lost").conflicts(["finalise", "damaged"])
+        new Option("--missing", "record as not returned; each unit is recorded as lost").conflicts([
+          "finalise",
+          "damaged"
+        ])
       )
       .option("--note <text>", "description of the damage, with --damaged or --missing")
       .addOption(repeatable("--photo <file>", "photo of the damage, attached to each unit checked in; repeatable")),

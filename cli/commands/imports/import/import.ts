@@ -32,7 +32,7 @@ export const declare = (program: Command): void => {
     .addOption(
       repeatable(
         "--map <column=Column,…>",
-        "column from a column of the file, or a template: name={Manufacturer} {Model}"
+        "fill a column from a column of the file, or from a template: name={Manufacturer} {Model}"
       )
     )
     .option("--map-file <file>", "read --map from a file: one column=Column per line, or JSON")

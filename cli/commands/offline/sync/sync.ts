@@ -288,7 +288,7 @@ export const declare = (program: Command): void => {
       .option("--dates <from..until>", "record it again with these dates")
       .option("--waitlist", "put the short lines on the waiting list instead")
       .option("--quarantine", "record the damage a refused check-in reports, and drop the check-in")
-      .option("--bill-left", "draft an invoice for the order's unbilled rest instead")
+      .option("--bill-left", "draft an invoice for the order's unbilled remainder instead")
       .option("--substitute [asset]", "use the named unit instead, or the first available")
       .option("--split", "record what is available now, and request the rest again")
       .option("--drop", "drop the command")

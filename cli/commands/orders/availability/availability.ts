@@ -17,13 +17,13 @@ import { withOrderNumbers } from "../../../context/order-numbers.ts"
 
 // Flags for time and store of the `availability` verbs.
 
-const as_of_text = "what was believed at this earlier time"
+const as_of_text = "compute from events recorded by this time"
 /** Query parameter of `--as-of`, if given. */
 const pastOf = (flags: Flags, store: ResolvedStore): ReadonlyArray<readonly [string, string]> =>
   typeof flags.asOf === "string" ? [["as_of", plainOr(flags.asOf, store, "--as-of")]] : []
 const kitsOf = (flags: Flags): ReadonlyArray<readonly [string, string]> =>
   flags.kits === true ? [["include_kits", "1"]] : []
-const page_text = "a page to look at and to print; - for standard output"
+const page_text = "write a page to view or print; - for standard output"
 /** Adds flags for a window and a store. */
 const windowed = (command: Command): Command =>
   command
@@ -327,12 +327,7 @@ const declarePlans = (availability: Command): void => {
       .option("--until <time>", "latest end; a date includes the whole day")
       .option("--days <n>", "duration in calendar days of the store's time zone")
       .option("--minutes <n>", "duration in minutes")
-      .addOption(
-        new Option(
-          "--align <where>",
-          "possible start times: with a slot, a day of the store, or at any moment"
-        ).choices(["slot", "day", "none"])
-      ),
+      .addOption(new Option("--align <where>", "times at which the window may begin").choices(["slot", "day", "none"])),
     fit
   )
 }

@@ -52,7 +52,7 @@ export const declare = (program: Command): void => {
   )
   const print = orders
     .command("print")
-    .description("Print an order's pick list, delivery note, return note or the like, from the replica")
+    .description("Print a pick list, delivery note or other document of an order, from the replica")
     .argument("<order>", "id or number")
     .addOption(
       new Option("--type <type>", "type of document")
@@ -72,9 +72,11 @@ export const declare = (program: Command): void => {
 const declareInvoice = (orders: Command): void => {
   const invoice = orders
     .command("invoice")
-    .description("Draft an invoice for an order's unbilled rest, or for a part of it")
+    .description("Draft an invoice for an order's unbilled remainder, or for a part of it")
     .argument("<order>", "id or number")
-    .addOption(new Option("--type <type>", "default: standard").choices(["standard", "deposit", "proforma"]))
+    .addOption(
+      new Option("--type <type>", "type of invoice (default: standard)").choices(["standard", "deposit", "proforma"])
+    )
     .option("--percent <percent>", "percentage of the whole order")
     .option("--amount <amount>", "amount to bill, before tax")
     .addOption(

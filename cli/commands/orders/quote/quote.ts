@@ -246,8 +246,8 @@ export const declare = (program: Command): void => {
         .description("Add a line")
         .argument("<quote>", "id or number")
         .argument("<product>", "id, sku or barcode")
-        .option("--quantity <n>", "how many", "1"),
-      "a price by hand instead of the rate's: for one, per day of a hire"
+        .option("--quantity <n>", "quantity", "1"),
+      "manual price of one, per day of a hire, instead of the rate's"
     )
       .option("--discount <percent>")
       .option("--from <time>", "start of the line")
@@ -266,7 +266,7 @@ export const declare = (program: Command): void => {
       .description("Convert a draft to a quotation, or a quotation to an order")
       .argument("<quote>", "id or number")
       .option("--to <state>", "quotation or order", "order")
-      .option("--notes <text>", "note kept if the order is short")
+      .option("--notes <text>", "note recorded with the order's shortages, if it has any")
       .option("--yes", "skip the confirmation of warnings"),
     convert
   )
@@ -283,8 +283,8 @@ const declareChanges = (quote: Command): void => {
       .description("Change a line: quantity, price, discount, dates; without a line, the quote's own fields")
       .argument("<quote>", "id or number")
       .argument("[line]", "line, by id, product or name")
-      .option("--quantity <n>", "how many"),
-    "a price by hand for one, per day of a hire; rate for the rate's again"
+      .option("--quantity <n>", "quantity"),
+    "manual price of one, per day of a hire; rate: the rate's price again"
   )
     .option("--discount <percent>", "discount of the line; none removes it")
     .option("--from <time>", "start of the line")

@@ -34,7 +34,7 @@ export const withKindAndPrice = (command: Command, price: string): Command =>
     .option("--service", "service line")
     .option("--rental", "rental line (default: by the product's type)")
     .option("--price <amount>", price)
-    .option("--unit-total <amount>", "manual price of one for the whole hire, whatever its days")
+    .option("--unit-total <amount>", "manual price of one for the whole hire, regardless of its days")
     .option("--line-total <amount>", "manual price of the whole line")
     .option("--free", "free of charge")
 

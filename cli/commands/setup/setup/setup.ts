@@ -27,7 +27,7 @@ export const declare = (program: Command): void => {
           "terminal; settings that exist are kept, so it can be run again."
       )
       .option("--file <file>", "setup as JSON; - reads standard input")
-      .option("--example", 'print such a file; a logo beside it is named as "logo": "logo.png"')
+      .option("--example", 'print an example of the file; "logo" names an image in the same folder')
       .option("--name <text>", "company name")
       .option("--street <text>")
       .option("--city <text>")
@@ -41,15 +41,15 @@ export const declare = (program: Command): void => {
       .addOption(
         repeatable(
           "--tax <name=rate>",
-          "such as VAT=20; the first of a new server is the usual tax, others get a tax class"
+          "tax, such as VAT=20; on a new server the first is the default, others get a tax class"
         )
       )
-      .option("--assign-tax-classes", "give the default tax class to customers and products without one")
-      .addOption(repeatable("--store <name>", "store; the first renames the one a new server has"))
-      .addOption(repeatable("--person <person>", 'person, such as "Ann Reed <ann@example.com>: Sales"'))
+      .option("--assign-tax-classes", "give the default tax class to existing customers and products without one")
+      .addOption(repeatable("--store <name>", "store to create; on a new server the first renames the existing one"))
+      .addOption(repeatable("--person <person>", 'person to invite, such as "Ann Reed <ann@example.com>: Sales"'))
       .option("--logo <file>", "PNG or JPEG, for documents")
       .addOption(repeatable("--prefix <kind=text>", "prefix of document numbers, such as invoice=INV-"))
-      .option("--short-numbers", "number documents like Q-0001; initially the default if there are no documents")
+      .option("--short-numbers", "number documents like Q-0001; the default for a server without documents")
       .option("--mail-from <address>", "sender address of mail")
       .option("--smtp <url>", "mail server, smtp://user:password@host:587"),
     (context, _args, flags) => setup(context, flags)

@@ -25,27 +25,27 @@ export const declare = (program: Command): void => {
       .option("--charge <amount>", "amount to charge on --order, or the word replacement for the cost of a new one")
   const back = "expected return, a date or time; the unit counts as available after it"
   withAction(
-    leaving("quarantine", "Out of use until somebody looks at it").option("--back <date>", back),
+    leaving("quarantine", "Take a unit out of use until it is inspected").option("--back <date>", back),
     async (...given) => (await import("./move.ts")).moveUnits("quarantine", ...given)
   )
   withAction(
-    leaving("repair", "Being repaired; repeat it to change the expected day")
+    leaving("repair", "Send a unit for repair; repeat to change the expected day")
       .option("--back <date>", back)
       .option("--cost <amount>", "repair cost"),
     async (...given) => (await import("./move.ts")).moveUnits("repair", ...given)
   )
-  withAction(move("release", "Back in service").option("--cost <amount>", "repair cost"), async (...given) =>
+  withAction(move("release", "Return a unit to service").option("--cost <amount>", "repair cost"), async (...given) =>
     (await import("./move.ts")).moveUnits("release", ...given)
   )
   withAction(
-    leaving("lost", "Mark as lost; stays on the books until it is written off").option(
+    leaving("lost", "Record a unit as lost; it stays on the books until written off").option(
       "--write-off",
-      "write it off stock, too"
+      "also write it off in stock"
     ),
     async (...given) => (await import("./move.ts")).moveUnits("lost", ...given)
   )
   withAction(
-    move("sold", "Mark as sold, and remove from stock")
+    move("sold", "Record a unit as sold, and remove it from stock")
       .option("--reason <text>", "short reason")
       .option("--since <date>", "a day or a time, on the store's clock (default: now)"),
     async (...given) => (await import("./move.ts")).moveUnits("sold", ...given)
