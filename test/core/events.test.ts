@@ -60,7 +60,7 @@ describe("a declared event", () => {
   it("has a meaning of one sentence", () => {
     for (const { meaning, type } of kinds) expect(meaning, type).toMatch(/^[A-Z][^\n]{8,160}\.$/)
   })
-  it("is declared once", () => {
+  it("is rejected if another event has its type", () => {
     const twice = { name: "twice", events: [kinds[0]!, kinds[0]!] }
     expect(() => catalogueOf([twice])).toThrow(`two events share a type: ${kinds[0]!.type}`)
   })

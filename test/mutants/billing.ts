@@ -55,7 +55,7 @@ export const billing_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: credits_test,
-        test: "is rejected for a deduction alone, and above the invoice's total with its deductions"
+        test: "is rejected for deduction rows alone, and for more than the invoice's total after deductions"
       },
       histories
     ]

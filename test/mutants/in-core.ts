@@ -413,7 +413,7 @@ export const rule_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/core/orders/opportunities/units/allocation.test.ts",
-        test: "lets a unit of a kit be out with one order at a time, although only its parts are reserved",
+        test: "dispatches a kit's unit with one order at a time, although only its parts are reserved",
         engine: "sqlite"
       }
     ]

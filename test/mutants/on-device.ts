@@ -13,7 +13,7 @@ const damage_test = "test/sync/device/outbox/damage.test.ts"
 const merge_test = "test/sync/protocol/merge.test.ts"
 const fill_test = "test/sync/device/replica/fill.test.ts"
 const broken_test = "test/sync/broken-off.test.ts"
-const judged = "pulled events are planned"
+const judged = "the plan for pulled events"
 
 export const outbox_mutants: ReadonlyArray<Mutant> = [
   {
@@ -319,7 +319,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/core/kernel/store/store.test.ts",
-        test: "have images of their state before a change",
+        test: "are reported as they were before a change",
         engine: "sqlite"
       }
     ]

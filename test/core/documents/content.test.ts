@@ -75,7 +75,7 @@ describe.each([
 })
 
 describe("a document", () => {
-  it.each([1, 40, 1_000])("of %i lines is readable after storage", (lines) => {
+  it.each([1, 40, 1_000])("of %i lines can be read back from stored JSON", (lines) => {
     for (const document of [
       quoted({ ...plain, lines }),
       purchaseDocument(purchaseSample({ lines, currency: "KWD" }), sampleOptions("de"))
@@ -140,7 +140,7 @@ describe("template fields", () => {
           .filter((one) => one.type === "currency")
       ).toEqual([])
   })
-  it("without a document type are those that every type has", () => {
+  it("without a document type exclude those of single types", () => {
     expect(pathsOfType(null)).toContain("store.name")
     expect(pathsOfType(null)).not.toContain("opportunity.subject")
   })

@@ -363,7 +363,7 @@ describe.each(engines)("importing products on %s", (engine) => {
       expect((await one(radio)).status).toBe("unchanged")
       expect(await head()).toBe(before)
     })
-    it("take missing numbers from a row, and stay at their store", async () => {
+    it("get missing serial numbers from a row, and stay at their store", async () => {
       const { id, status, warnings } = await one({
         sku: "R-1",
         stock: { Depot: [{ asset_number: "RA-2", serial_number: "SN2" }] }

@@ -88,7 +88,7 @@ describe("data that matches its Schema exactly", () => {
     ["checked text", "on"],
     ["columns and key", { id: 1, name: "a" }],
     ["row", { id: 1, name: "a" }]
-  ])("is recognised without decoding: %s %j", (name, value) => expect(isExactly(schemas[name]!)(value)).toBe(true))
+  ])("is accepted without decoding: %s %j", (name, value) => expect(isExactly(schemas[name]!)(value)).toBe(true))
   it.each([
     ["integer", 1.5],
     ["integer", 2 ** 60],
@@ -103,7 +103,7 @@ describe("data that matches its Schema exactly", () => {
     // These are left to the decoder.
     ["tuple", [1, "a"]],
     ["transformed", "7"]
-  ])("is not assumed without decoding: %s %j", (name, value) => expect(isExactly(schemas[name]!)(value)).toBe(false))
+  ])("is not accepted without decoding: %s %j", (name, value) => expect(isExactly(schemas[name]!)(value)).toBe(false))
 })
 
 describe("data of stored events", () => {

@@ -91,7 +91,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
     })
   })
 
-  it("a preset is found by its slug under the short name", async () => {
+  it("a rate preset is found by its slug under the field's short name, preset", async () => {
     expect(
       (await get("/rate_definitions?q[preset_eq]=fixed-rate")).rate_definitions.map(
         (one: { preset_slug: string }) => one.preset_slug

@@ -44,7 +44,7 @@ describe("a moment", () => {
     expect(parseMoment(text)).toBeUndefined()
   })
 
-  it("keeps its own offset for days and times of day", () => {
+  it("has its day and time of day in its own offset", () => {
     const moment = parseMoment("2026-07-01T00:30:59+02:00")
     if (moment === undefined) throw new Error("not read")
     expect(plainDateOf(moment)).toBe("2026-07-01")

@@ -73,7 +73,7 @@ describe("money in a body", () => {
   })
 })
 
-describe("written money", () => {
+describe("money as text", () => {
   it.each<[number | bigint, string, string]>([
     [0, "GBP", "0.00"],
     [5, "GBP", "0.05"],
@@ -82,7 +82,7 @@ describe("written money", () => {
     [0, "JPY", "0"],
     [5, "KWD", "0.005"],
     [123_456_789_012_345_678_901n, "GBP", "1234567890123456789.01"]
-  ])("is, for %s minor units of %s, %s", (minor, currency, text) => {
+  ])("of %s minor units of %s is %s", (minor, currency, text) => {
     expect(formatMoney(minor, currency)).toBe(text)
   })
 })

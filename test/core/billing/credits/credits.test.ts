@@ -107,7 +107,7 @@ describe("a full credit note", () => {
         }
       })
   })
-  it("has no number until one is assigned", () => {
+  it("has no number if none was assigned when it was issued", () => {
     const history = after(of120(), (facts) => issueCreditNote(creditFactsIn(facts), {}, facts.context))
     if (history._tag === "Failure") throw history.failure
     expect(after([...of120(), ...history.success.events], (facts) => notesIn(facts)[0]?.number)).toBeNull()
@@ -125,7 +125,7 @@ describe("a full credit note", () => {
       .when(credit({}))
       .thenRefused({ invoice: ["Invoice 0000000001 is credited already; nothing is left to credit."] })
   })
-  it("covers what earlier credit notes left", () => {
+  it("credits only the amount that earlier credit notes left", () => {
     const history = credited(of120(), { items: [{ invoice_item_id: 11, quantity: "1.00" }] }, {})
     expect(rowsOf(history)).toEqual([
       [11, "1.00", -2_500, -2_500, -500, -3_000],
@@ -192,7 +192,7 @@ describe("a credit note for chosen rows", () => {
       })
     expect(endOf(credited(history, { items: [{ invoice_item_id: 11, quantity: "1.00" }] })).amount_credited).toBe(9_001)
   })
-  it("is rejected for a deduction alone, and above the invoice's total with its deductions", () => {
+  it("is rejected for deduction rows alone, and for more than the invoice's total after deductions", () => {
     const { rows } = issued([
       { quantity: "1.00", amount: 10_000 },
       { name: "Deposit", quantity: "1.00", amount: -4_000 }

@@ -133,7 +133,7 @@ describe("issuing a draft", () => {
       .when(issue())
       .thenEvents(issuedWith({ status: "paid", amount_outstanding: 0, paid_at: decided_at }, { amount_outstanding: 0 }))
   })
-  describe("above what is left of its opportunity", () => {
+  describe("above the opportunity's unbilled remainder", () => {
     const [item] = issued(sold).items
     const earlier = { invoice: header({ id: 2, number: "0000000006" }), item: item!, quantity: 100, tax: 0 }
     const beside = (net: number): Partial<IssueFacts> => ({
@@ -149,7 +149,7 @@ describe("issuing a draft", () => {
           ]
         })
     })
-    it("is allowed by allow_overbilling, which the event records only where it mattered", () => {
+    it("is allowed by allow_overbilling, which the event records only if it was needed", () => {
       const also = { also: { allow_overbilling: true } }
       const event = issuedWith({})
       given(...draft())

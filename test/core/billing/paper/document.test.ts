@@ -26,7 +26,7 @@ describe("an invoice document", () => {
     ["KWD to an Arabic name", { ...plain, currency: "KWD", buyer: "شركة الأضواء للفعاليات" }],
     ["1,000 lines", { ...plain, lines: 1_000, with_discount: true, with_deposit: true }],
     ["no lines", { ...plain, lines: 0 }]
-  ])("is readable after storage: %s", (_what, sample) => {
+  ])("can be read back from stored JSON: %s", (_what, sample) => {
     for (const document of [invoiceDocument(invoiceSample(sample)), creditNoteDocument(creditNoteSample(sample))])
       expect(Result.isSuccess(readDocument(JSON.parse(JSON.stringify(document))))).toBe(true)
   })
@@ -39,7 +39,7 @@ describe("an invoice document", () => {
     expect(textOf({ ...plain, currency: "KWD" })).toContain("at the rate of 0.9123.")
     expect(textOf(plain)).not.toContain("at the rate")
   })
-  it("shows paid and outstanding amounts, and a bank code for the rest", () => {
+  it("shows paid and outstanding amounts, and a bank code for the outstanding one", () => {
     const { invoice } = invoiceSample(plain)
     const left = invoice.total - 1_000
     const open = { status: "partially_paid", amount_paid: 1_000, amount_outstanding: left } as const

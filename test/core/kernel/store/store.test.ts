@@ -91,7 +91,7 @@ describe.each(both_engines)("rows on %s", (engine) => {
   ])("keep every value of a column of kind %s", async (name, values) => {
     expect(await column(name, ...values)).toEqual(values)
   })
-  it("are rolled back after work whose result is returned, or committed on request", async () => {
+  it("are rolled back or committed as the work's result decides, and the result is returned", async () => {
     const work = (id: number) =>
       withStore((store) => store.rolledBack(Effect.as(store.apply([cell({ id })]), id), (result) => result === 2))
     expect([await work(1), await work(2), (await found()).map((row) => row["id"])]).toEqual([1, 2, [2]])
@@ -128,7 +128,7 @@ describe.each(both_engines)("rows on %s", (engine) => {
     expect((await found([name])).map((row) => row["id"])).toEqual(upwards)
     expect((await found([`-${name}`])).map((row) => row["id"])).toEqual(downwards)
   })
-  it("change in the order given, over many keys and conditions", async () => {
+  it("are inserted, updated and deleted in the given order, by key or condition", async () => {
     const many = Array.from({ length: 300 }, (_, at) => cell({ id: at + 1, amount: at }))
     await apply(
       ...many,
@@ -152,7 +152,7 @@ describe.each(both_engines)("rows on %s", (engine) => {
       { id: 2 }
     ])
   })
-  it("have images of their state before a change", async () => {
+  it("are reported as they were before a change", async () => {
     await apply(cell({ id: 1, amount: 1 }), cell({ id: 2, amount: 1 }), cell({ id: 3 }))
     const images = (change: RowChange) =>
       withStore((store) =>

@@ -225,7 +225,7 @@ describe("undoing moves of units and quantities", () => {
       ["opportunities.fulfil_item", place, { action: "revert_dispatch", quantity: "3.00" }]
     ])
   })
-  it("expects a unit's status and place as the command left them", () => {
+  it("requires a unit's status and case to be as the command left them", () => {
     const row = { table: "asset_assignments", key: 8 }
     const prepared = changed("asset_assignments", 8, { before: unit(0), set: { status: 1 }, now: unit(1) })
     expect(scanned([prepared])).toMatchObject({ expects: [{ ...row, column: "status" }] })
@@ -244,7 +244,7 @@ describe("undoing moves of units and quantities", () => {
     ])
     expect(scanned([substituted])).toMatchObject({ expects: [{ column: "status" }, { column: "stock_level_id" }] })
   })
-  it("describes a return scan, which names no order", () => {
+  it("describes the undo of a return scan, although the scan names no order", () => {
     const row = changed("asset_assignments", 8, { before: unit(2), set: { status: 3 }, now: unit(3) })
     const undoing = takenBack("scans.check_in", { params: {}, rows: [row] })
     expect(undoing).toMatchObject({ kind: "requests", says: expect.stringMatching(/^\w.* as before\.$/) })
@@ -344,7 +344,7 @@ describe("undoing an extension", () => {
     ])
     expect(extended({ ends_at: "2026-09-03T09:00:00.000Z" })).toMatchObject({ kind: "cannot" })
   })
-  it("skips lines removed since, and expects the remaining dates unchanged", () => {
+  it("skips lines removed since, and requires the other lines' dates to be unchanged", () => {
     const removed = { ...gone("opportunity_items", 11, { ends_at: old }), set: { ends_at: later } }
     const undoing = extended({ ends_at: old }, removed)
     expect(asked(undoing)).toEqual([["opportunities.extend", { id: "3" }, { ends_at: old, lines: [10] }]])

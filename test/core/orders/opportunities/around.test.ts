@@ -235,7 +235,7 @@ describe.each(engines)("details of opportunities on %s", (engine) => {
       new_values: { description: "Lorry", amount: 2500, is_optional: true }
     })
   })
-  it("offer actions by status (scenarios 47, 49, 51)", async () => {
+  it("list available actions with whether the status allows each (scenarios 47, 49, 51)", async () => {
     const draft = await w.opportunity()
     const shape = await w.show(`/opportunities/${draft.id}/available_actions`)
     expect(shape.map((one: { key: string }) => one.key)).toEqual(

@@ -226,7 +226,7 @@ describe("the name of a feed", () => {
     })
   })
 
-  it('takes the host of its UIDs from the configured address, or uses "flightcase" without one', () => {
+  it('has UIDs with the host of the configured address, or "flightcase" without a valid one', () => {
     expect([uidHost("https://hire.example:8443/app"), uidHost("not an address"), uidHost("")]).toEqual([
       "hire.example",
       "flightcase",

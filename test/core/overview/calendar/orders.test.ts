@@ -155,8 +155,8 @@ describe("an order in a calendar", () => {
   })
 })
 
-describe("content of a calendar", () => {
-  it("defaults to activities, and is chosen by unique names in a fixed order", () => {
+describe("the kinds of entries in a calendar", () => {
+  it("are activities by default, and have one fixed order as text", () => {
     expect(chosenKinds(undefined)).toEqual(["activities"])
     expect(chosenKinds([])).toEqual(["activities"])
     expect(chosenKinds(["returns", "orders", "returns"])).toEqual(["orders", "returns"])

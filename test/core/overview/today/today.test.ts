@@ -76,7 +76,7 @@ describe.each(engines)("the day's work, on %s", (engine) => {
     expect(await pieces()).toEqual({ wanted: 1, packed: 1, out: 0, back: 1 })
     expect(await w.show(`/opportunities/${made.id}`)).not.toHaveProperty("pieces")
   })
-  it("lists overdue dispatches, and loading before the hire starts", async () => {
+  it("lists overdue dispatches, and orders loaded today for a later hire", async () => {
     await order("forgotten", "2026-06-17T08:00:00Z", "2026-06-25T12:00:00Z")
     await order("over", "2026-06-15T08:00:00Z", "2026-06-16T12:00:00Z")
     await order("loads today", "2026-06-19T08:00:00Z", "2026-06-25T12:00:00Z", {
@@ -86,7 +86,7 @@ describe.each(engines)("the day's work, on %s", (engine) => {
     expect(subjects(going_out)).toEqual(["forgotten", "loads today", "tonight"])
     expect(going_out.orders.map(({ is_late }: { is_late: boolean }) => is_late)).toEqual([true, false, false])
   })
-  it("lists returns due on a later day, without earlier ones", async () => {
+  it("lists for a later day the returns due on it, and none due earlier", async () => {
     const before = await order("due on the 21st", "2026-06-16T08:00:00Z", "2026-06-21T16:00:00Z")
     const on = await order("due on the 22nd", "2026-06-16T08:00:00Z", "2026-06-22T16:00:00Z")
     for (const one of [before, on]) await bookOut(one, 12)

@@ -142,7 +142,7 @@ describe.each(engines)("users and roles on %s", (engine) => {
     expect(await errors({ name: "x", email: "sam@example.COM" })).toEqual(["email"])
     expect((await w.get("/members?q[name_eq]=x")).body.meta.total).toBe(0)
   })
-  it("get only roles lower than those of the granting user", async () => {
+  it("are granted only roles lower than those of the granting user", async () => {
     const admin = await viewerFor("Admin")
     expect((await invite({ roles: ["Operations Manager"] }, admin)).status).toBe(201)
     expect((await invite({ roles: ["Admin"] }, admin)).body.errors).toHaveProperty("roles")
@@ -170,7 +170,7 @@ describe.each(engines)("users and roles on %s", (engine) => {
     expect((await w.put(`/users/${editor.user_id}`, { name: "Myself" }, powers)).status).toBe(200)
     await refused(w.put(`/users/${user.id}`, { email: renamed.body.user.email, name: "" }), "name")
   })
-  it("are deactivated by deletion and can be reactivated, but not delete themselves", async () => {
+  it("are deactivated by deletion and can be reactivated, and cannot delete themselves", async () => {
     const { user } = (await invite()).body
     const path = `/users/${user.id}`
     expect((await w.remove(path)).status).toBe(204)
@@ -205,7 +205,7 @@ describe.each(engines)("users and roles on %s", (engine) => {
       abilities: new Set(["members:read"])
     })
   })
-  it("begin with an owner who is a user and a member", () => {
+  it("begin with an owner, who has a member record", () => {
     const [member, user] = ownerEvents(
       { name: "Olu", email: "olu@example.com" },
       { user_id: 1, member_id: 1 },

@@ -59,7 +59,7 @@ describe("calculate_rate", () => {
     [{ store_id: 8 }, "store_id"],
     [{ store_id: "x" }, "store_id"],
     [{ quantity: null, start: "", end: null, store_id: 8 }, "quantity start end store_id"]
-  ])("answers %j with %s", (over, expected) => {
+  ])("accepts %j or names its invalid fields: %s", (over, expected) => {
     expect(errorKeys(over)).toBe(expected)
   })
 

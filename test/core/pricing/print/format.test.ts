@@ -46,7 +46,7 @@ describe("a number", () => {
   ])("of %s as a quantity in %s is written %s", (amount, language, text) => {
     expect(shown(quantityText(amount, language))).toBe(text)
   })
-  it("is followed by a percent sign", () => {
+  it("as a percentage has a percent sign", () => {
     expect([percentText("19.00", "de"), percentText("7.50", "en")].map(shown)).toEqual(["19_%", "7.5%"])
   })
 })

@@ -105,7 +105,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
       await w.show(`/availability?product_id=${product_id}&store_id=${S}&from=2026-${from}&to=2026-${to}`)
     const point = async (product_id: number, date: string) =>
       await w.show(`/availability?product_id=${product_id}&store_id=${S}&date=2026-${date}`)
-    it("has stock at one moment as its parts allow, and none over days (case G11)", async () => {
+    it("is limited by its parts; a range of days also reports it, with no stock of its own (case G11)", async () => {
       const [A, B, K] = [await w.bulk(S, 5), await w.bulk(S, 8), await made()]
       await add(K, A.id)
       await add(K, B.id, { quantity: 2 })

@@ -124,7 +124,7 @@ describe.each(engines)("product rates on %s", (engine) => {
       words("rate_definition_id transaction_type price currency")
     )
   })
-  it("compare a new end with the stored start", async () => {
+  it("reject a new end before the stored start", async () => {
     const product = await newProduct()
     const { product_rate: one } = await put(product, { valid_from: "2026-05-01", valid_to: "2026-05-01" })
     const path = `${product}/rates/${one.id}`

@@ -31,7 +31,7 @@ describe.each(engines)("auto numbers on %s", (engine) => {
     return (await w.must("POST", `/${path}`, { ...body, ...more }))[key]
   }
 
-  it("are tested for every module that has custom fields", () => {
+  it("have a test for every module that has custom fields", () => {
     const shown = new Set(catalogue.resources.flatMap((one) => one.custom_module ?? []))
     expect([...shown].toSorted()).toEqual(Object.keys(makers).toSorted())
   })
@@ -103,7 +103,7 @@ describe.each(engines)("auto numbers on %s", (engine) => {
       ["8", ["5"]]
     ])
   })
-  it("are new on a clone", async () => {
+  it("continue on a clone, which does not copy its original's", async () => {
     const source = await make("Opportunity")
     const clone = await w.create(`/opportunities/${source.id}/clone`)
     expect([source.custom_fields.serial, clone.custom_fields.serial]).toEqual(["3", "4"])

@@ -81,7 +81,7 @@ describe.each(engines)("reference data on %s", (engine) => {
       expect((await list("members?q[name_eq]=M1")).members[0].sale_tax_class_id).toBe(null)
       await w.put("/settings/tax", { settings: { assign_default_classes: false } })
     })
-    it("warns of a class without a rule for the other side's classes, with a remedy", async () => {
+    it("warns of a new class without a tax rule, with the command that adds one", async () => {
       for (const [path, customers, products] of [
         ["organisation_tax_classes", "ID", "1"],
         ["product_tax_classes", "1", "ID"]

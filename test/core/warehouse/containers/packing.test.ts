@@ -24,12 +24,12 @@ describe.each(engines)("packing on %s", (engine) => {
       expect(full).toMatchObject({ product: { id: kit.product }, store: { id: w.S } })
       expect((await w.box(kit.id)).items).toMatchObject([{ serialised_item_id: unit }])
     })
-    it("are strict if the product has a template, at the store of the case", async () => {
+    it("take the store of their case, and strict scanning if its product has a template", async () => {
       const { product } = await w.gear()
       const kit = await w.container("kit", { template: { slots: [{ product_id: product }] } })
       expect(await w.box(kit.id)).toMatchObject({ scan_mode: "strict", store_id: w.S, items: [] })
     })
-    it("require a serialised unit of a case product at the store", async () => {
+    it("require as housing a serialised unit of a case product at their store", async () => {
       const { product, unit } = await w.gear()
       const [other, elsewhere] = [await w.caseProduct(), await w.store()]
       const make = async (body: object) => errorKeys(await w.post("/containers", { name: "C", ...body }))

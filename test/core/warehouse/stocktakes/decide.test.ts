@@ -222,7 +222,7 @@ describe("closing", () => {
       }
     })
   })
-  it("can be replaced by cancelling, which is rejected a second time", () => {
+  it("is not needed after cancelling, which is rejected a second time", () => {
     const { given } = decider(stocktakeEvents)
     const cancelled = {
       stream: "stocktake:7",

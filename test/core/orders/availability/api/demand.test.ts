@@ -123,7 +123,7 @@ describe.each(engines)("demands of opportunities on %s", (engine) => {
     await w.create(`/opportunities/${id}/restore`)
     expect(await free(P.id, "2026-04-10")).toBe(3)
   })
-  it("of a kit line are those of its parts, and the line is measured by the kit", async () => {
+  it("of a kit line are on its parts, while the line's availability is the kit's", async () => {
     const [A, K] = [await w.bulk(S, 7), await w.product()]
     await w.create(`/products/${K}/components`, { component_product_id: A.id, quantity: 2 })
     await order("2026-04-10", "2026-04-12", A.id, 2)
@@ -157,7 +157,7 @@ describe.each(engines)("demands of opportunities on %s", (engine) => {
     await status(id, 2)
     expect((await w.show(`/opportunities/${id}`)).has_shortage).toBe(false)
   })
-  it("of sibling lines count against a line of an order, not of a draft or quotation", async () => {
+  it("of an opportunity's other lines reduce a line's availability on an order only", async () => {
     const P = await w.bulk(S, 5)
     const { id, item } = await draft("2026-04-10", "2026-04-12", P.id, 3)
     const { opportunity } = await w.must("POST", `/opportunities/${id}/items`, {

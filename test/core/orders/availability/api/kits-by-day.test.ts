@@ -17,7 +17,7 @@ describe.each(engines)("kits in calendars and charts on %s", (engine) => {
     return K
   }
 
-  it("appear on request, with the lowest that their parts allow each day", async () => {
+  it("appear on request, with the lowest quantity that their parts allow each day", async () => {
     const T = await w.store()
     const [A, B] = [await w.bulk(T, 6), await w.bulk(T, 9)]
     const K = await kitOf([A.id, 2], [B.id, 3])
@@ -60,7 +60,7 @@ describe.each(engines)("kits in calendars and charts on %s", (engine) => {
     ])
     expect(figures(await calendar(elsewhere, "&include_kits=1"))).toEqual([])
   })
-  it("count cases for a container product, and have no figure without pool parts", async () => {
+  it("count cases for a container product, and are omitted without pool parts", async () => {
     const T = await w.store()
     const [H, A] = [await w.units(T, 2), await w.bulk(T, 5)]
     await w.put(`/products/${H.id}/container_template`, { is_containerable: true, availability_mode: "hybrid" })

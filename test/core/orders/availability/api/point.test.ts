@@ -74,7 +74,7 @@ describe("availability on a day", () => {
     expect(found).toMatchObject({ total_stock, total_demanded, available })
   })
 
-  it("names unregistered sources in the breakdown, and omits those without demands", () => {
+  it("lists sources of any name in the breakdown, and omits those without demands", () => {
     const given = snapshot({
       stock: [bulk(10)],
       demands: [demand(2, "07-01", "07-04", { source_type: "quarantine" }), demand(3, "07-08", "07-09")]

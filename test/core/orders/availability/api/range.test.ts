@@ -69,7 +69,7 @@ describe("availability over a range", () => {
     ["awaits its check from the day of its return (case B11)", null, [0, 1, 1, 1]],
     ["awaited its check until it was made", "08-03T09:00", [0, 1, 1, 0]],
     ["was checked on its return", "08-02T10:00", [0, 0, 0, 0]]
-  ])("has a returned unit free that %s", (_, checked, waiting) => {
+  ])("counts a returned unit as free, and reports whether it %s", (_, checked, waiting) => {
     const back = demand(1, "08-01", "08-02T10:00", {
       asset_id: 3,
       phase: "closed",

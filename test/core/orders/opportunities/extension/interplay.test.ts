@@ -118,13 +118,16 @@ describe.each(engines)("extensions on %s", (engine) => {
     ["25 hours in autumn", "2026-10-24T07:00:00Z", "2026-10-25T08:00:00Z", "2026-10-26T08:00:00.000Z", "20.00"],
     ["23 hours in spring", "2027-03-27T08:00:00Z", "2027-03-28T07:00:00Z", "2027-03-29T07:00:00.000Z", "10.00"],
     ["24 hours", "2026-11-03T08:00:00Z", "2026-11-04T08:00:00Z", "2026-11-05T08:00:00.000Z", "20.00"]
-  ])("charge elapsed days where a day of the store has %s", async (what, starts_at, ends_at, longer, charge_total) => {
-    const store = await w.create("/stores", { name: `Berlin ${what}`, timezone: "Europe/Berlin" })
-    const order = await ordered(
-      { name: "Lamp", quantity: 1, unit_price: "10.00" },
-      { starts_at, ends_at, store_id: store.id }
-    )
-    const { after, before } = (await extend(order.path, { ends_at: longer })).body.extension
-    expect([before.charge_total, after.charge_total]).toEqual(["10.00", charge_total])
-  })
+  ])(
+    "charge elapsed days of 24 hours even if a day of the store has %s",
+    async (what, starts_at, ends_at, longer, charge_total) => {
+      const store = await w.create("/stores", { name: `Berlin ${what}`, timezone: "Europe/Berlin" })
+      const order = await ordered(
+        { name: "Lamp", quantity: 1, unit_price: "10.00" },
+        { starts_at, ends_at, store_id: store.id }
+      )
+      const { after, before } = (await extend(order.path, { ends_at: longer })).body.extension
+      expect([before.charge_total, after.charge_total]).toEqual(["10.00", charge_total])
+    }
+  )
 })

@@ -33,7 +33,7 @@ describe.each(engines)("lines of opportunities on %s", (engine) => {
     expect((await w.amend(path, { unit_price: "10.00" })).items[0].total).toBe("40.00")
     expect((await w.amend(path, { unit_price: null })).items[0].total).toBe("50.00")
   })
-  it("are stored net if prices include tax", async () => {
+  it("have net totals if prices include tax", async () => {
     const product = await w.product({ tax_class_id: 1 })
     const opportunity = await w.deal(
       { member_id: customer, prices_include_tax: true },

@@ -168,7 +168,7 @@ describe("an order", () => {
     type: `opportunity.${type}`,
     data: { id: opportunity_id, ...data, also: { reason: "The unit has been deleted." } }
   })
-  it("drops allocated units deleted while it was closed, and finalises returned ones", () =>
+  it("drops deleted allocated units and finalises returned ones when it is reinstated", () =>
     given(order(6), service, lamp(3), unit(1), unit(2, { status: 4 }), unit(3))
       .when(asked(reinstate))
       .thenEvents(
@@ -250,7 +250,7 @@ describe("locks", () => {
       .when(unlock)
       .thenEvents(changed("locks_released", unlocked, { ...unlocked, tax_locked: true }, { reason: "rates fell" }))
   })
-  it("cannot be set twice or with a deal price, nor released if none is set", () => {
+  it("cannot be set twice or with a deal price, or released if they are not set", () => {
     given(order(0, { ...unlocked, tax_locked: true }))
       .when(lock)
       .thenRefused({ state: ["Exchange rate and tax are locked already."] })

@@ -15,7 +15,7 @@ describe.each(engines)("allocating units on %s", (engine) => {
   const demandsOf = (opportunity: { id: number }) =>
     w.app.run(Effect.flatMap(Store, (store) => store.find(demands, { opportunity_id: opportunity.id })))
 
-  it("lets a unit of a kit be out with one order at a time, although only its parts are reserved", async () => {
+  it("dispatches a kit's unit with one order at a time, although only its parts are reserved", async () => {
     const [kit, part] = [await w.serialised(), await w.product()]
     const unit = await w.labelled(kit)
     const dates = (day: string) => ({ starts_at: `2031-06-${day}T09:00:00Z`, ends_at: `2031-06-${day}T17:00:00Z` })

@@ -50,7 +50,7 @@ describe.each(engines)("dispatch and return on %s", (engine) => {
     expect((await quick(id, "prepare", { asset_ids: [asset_ids[0], asset_ids[0]] })).status).toBe(422)
     expect((await quick(id, "prepare", {})).status).toBe(422)
   })
-  it("take an order to returned, checked and complete", async () => {
+  it("make an order Returned, Checked and Complete as its units come back", async () => {
     const { id, asset_ids, at, assets } = await orderWith(2)
     expect((await quick(id, "book_out", { asset_ids })).body.opportunity.availability_phase).toBe("on_hire")
     expect((await quick(id, "check_in", { asset_ids })).body.opportunity.status).toBe(3)
@@ -68,7 +68,7 @@ describe.each(engines)("dispatch and return on %s", (engine) => {
     })
     expect((await w.post(`/opportunities/${id}/change_status`, { status: 5 })).status).toBe(200)
   })
-  it("deallocate, substitute and pack a unit only where allowed", async () => {
+  it("substitute, pack and deallocate a unit, unless the unit is taken or already dispatched", async () => {
     const { id, ids, asset_ids, at } = await orderWith(2, 3)
     const act = (body: object) => w.patch(`${at}/assets/${asset_ids[0]}`, body)
     await refused(act({ action: "substitute" }), "stock_level_id")
