@@ -84,7 +84,7 @@ describe("a backup", () => {
     await again.kill("SIGTERM")
   })
 
-  it("is verified, restored on trial, listed, and named by a plan to prune", async () => {
+  it("is verified, restored on trial, listed, and selected for deletion by a plan", async () => {
     expect(await flightcase({}, "verify", file)).toMatchObject({ code: 0 })
     expect(await flightcase({}, "verify", file, "--restore")).toMatchObject({ code: 0 })
     expect(await flightcase(env, "create", join(folder, "backups"))).toMatchObject({ code: 0 })
@@ -121,7 +121,7 @@ describe("a backup", () => {
     expect(refused).toMatchObject({ code: 1, err: expect.stringContaining("is not empty") })
   })
 
-  it("that is sealed opens with its passphrase only", async () => {
+  it("that is encrypted opens with its passphrase only", async () => {
     const sealed_folder = join(folder, "sealed")
     const secret = { FLIGHTCASE_BACKUP_PASSPHRASE: "correct horse battery" }
     expect(await flightcase({ ...env, ...secret }, "create", sealed_folder)).toMatchObject({ code: 0 })

@@ -19,7 +19,7 @@ const checked = async (environment: Environment): Promise<{ readonly [check: str
 const key = "a-key-of-more-than-twenty-characters"
 
 describe("serve --check", () => {
-  it("finds nothing wrong with an empty environment, and creates no folder", async () => {
+  it("passes every check in an empty environment, and creates no folder", async () => {
     const found = await checked({})
     expect(Object.values(found).filter((detail) => detail.startsWith("bad"))).toEqual([])
     expect(found).toMatchObject({ database: `${join(folder, "flightcase.sqlite")}, to be made` })
@@ -48,7 +48,7 @@ describe("serve --check", () => {
     ["public address", { FLIGHTCASE_URL: "https://hire.example" }, /FLIGHTCASE_TRUST_PROXY is 0/],
     ["mail", { FLIGHTCASE_SMTP_URL: "smtp://127.0.0.1:1?tls=off" }, /^127\.0\.0\.1 port 1 cannot be reached/],
     ["files", { FLIGHTCASE_BLOBS: "s3://bucket" }, /^AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY must be set/]
-  ] as const)("finds fault with the %s of %o", async (check, environment, reason) => {
+  ] as const)("reports a failed check of %s with %o", async (check, environment, reason) => {
     const found = await checked(environment)
     expect(found[check]).toMatch(/^bad: /)
     expect(found[check]?.slice(5)).toMatch(reason)

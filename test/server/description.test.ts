@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { serve, type Serving } from "./serving.ts"
 import { words } from "../words.ts"
 
-describe("the server's descriptions of itself", () => {
+describe("the server's OpenAPI description, health and metrics", () => {
   let server: Serving
   beforeAll(async () => {
     server = await serve()

@@ -169,7 +169,7 @@ describe.each(engines)("every endpoint on %s", (engine) => {
   })
   afterAll(() => server.close())
 
-  it("is one of more than fifty", () => {
+  it("belongs to a catalogue of more than fifty", () => {
     expect(endpoints.length).toBeGreaterThan(50)
   })
   it("answers 401 without a token, unless it is public", async () => {

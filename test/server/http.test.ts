@@ -93,7 +93,7 @@ describe("over a socket", () => {
     expect((await asked({ origin: "https://other.example" })).headers["access-control-allow-origin"]).toBeUndefined()
     expect((await allow([])).status).toBe(200)
   })
-  it("a JSON answer is written together with its headers", async () => {
+  it("a JSON response and its headers are sent in a single write", async () => {
     const writes: Array<string> = []
     const watch = (message: unknown): void => {
       const { socket } = message as { readonly socket: Socket }

@@ -60,7 +60,7 @@ describe("the log", () => {
       `Error: no\n    at f (${new URL("../server/app.ts", url).href}:5:1)\n    at g (${url}x.js:1:2)`
     )
   })
-  it("batches other lines in order, and loses none", () => {
+  it("writes a thousand lines and a warning in order, and loses none", () => {
     const { log, written } = logTo()
     for (let number = 0; number < 1_000; number++) log.at("info", "request", { number })
     log.at("warn", "last")
@@ -75,7 +75,7 @@ describe("the log", () => {
     ])
     expect(written.length).toBeLessThan(100)
   })
-  it("writes nothing below its level", () => {
+  it("writes nothing below the configured level", () => {
     const { log, written } = logTo({ least: "warn" })
     log.at("debug", "a")
     log.at("info", "b")

@@ -51,7 +51,7 @@ describe.each(both_engines)("rows cached between requests on %s", (engine) => {
     await server.ask(`/api/v1/product_groups/${product_group_id}`, { method: "DELETE" })
     expect((await shown()).product_group_name).toBeNull()
   })
-  it("are read again after a commit, and otherwise after a second", async () => {
+  it("are read again after any commit of this server, and otherwise after a second", async () => {
     const id = await group("Truss")
     server.setClock(noon)
     expect(await server.run(namesOf(id))).toEqual(["Truss", "Truss"])
@@ -64,7 +64,7 @@ describe.each(both_engines)("rows cached between requests on %s", (engine) => {
     await group("Anything")
     expect(await server.run(namesOf(id))).toEqual(["Changed again", "Changed again"])
   })
-  it("show a transaction its own changes, and other readers nothing that is rolled back", async () => {
+  it("show uncommitted changes only to the transaction that made them", async () => {
     const id = await group("Hoists")
     server.setClock(noon)
     expect(await server.run(namesOf(id))).toEqual(["Hoists", "Hoists"])

@@ -146,7 +146,7 @@ describe.each(engines)("an invoice by e-mail on %s", (engine) => {
     expect((await billing.must(`invoices/${id}`)).invoice.emailed_at).toBeNull()
     expect(await jobs()).toEqual(before)
   })
-  it("goes to 99 recipients plus the blind copy of the settings", async () => {
+  it("goes to up to 99 recipients plus the blind copy of the settings", async () => {
     const many = (count: number, at: string) => Array.from({ length: count }, (_, n) => `n${n}@${at}.example`)
     await billing.must("settings/mail", { settings: { always_bcc: "books@own.example" } }, "PUT")
     const { id } = await billing.issued(await billing.member("A"))

@@ -162,7 +162,7 @@ describe.each(both_engines)("payments received by webhook on %s", (engine: Engin
       expect(await fields({ amount: "10.00", payment_id: other.payment_id })).toEqual([201])
     })
   })
-  it("of zero complete without recording a payment", async () => {
+  it("with an amount of zero are accepted without recording a payment", async () => {
     const { id, number } = await billing.issued(member_id)
     const session = { id: "cs_free", payment_intent: null, client_reference_id: number, currency: "eur" }
     const told = await stripe("checkout.session.completed", {

@@ -25,7 +25,7 @@ describe("a process's reservation of a minute's limit", () => {
     [1, 1, 100, 1],
     [0, 1, 100, 0],
     [-3, 1, 100, 0]
-  ])("with %i left, needing %i after %i, is %i", (remaining, needed, used, given) => {
+  ])("from %i left, with %i needed and %i used before, is %i", (remaining, needed, used, given) => {
     expect(grantOf(remaining, needed, used)).toBe(given)
   })
 })
@@ -109,7 +109,7 @@ describe("a rate limit shared by processes", () => {
 
 describe("a rate limit under any order of requests and database answers", () => {
   it.each(Array.from({ length: 60 }, (_, seed) => seed + 1))(
-    "is not exceeded, and almost fully used (%i)",
+    "is never exceeded, and is almost fully used: seed %i",
     async (seed) => {
       const chance = chanceFrom(seed)
       const steps = makeSteps(chance)

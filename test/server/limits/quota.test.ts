@@ -25,7 +25,7 @@ describe("a process's reservation of a month's quota", () => {
     [0, 0, 0, 0],
     [-20, -25, 0, -2],
     [-20, -1, 0, undefined]
-  ])("with %i left, needing %i after %i, is %s", (remaining, needed, used, given) => {
+  ])("from %i left, with %i needed and %i used before, is %s", (remaining, needed, used, given) => {
     expect(unitsGranted(remaining, needed, used)).toBe(given)
   })
 })

@@ -146,7 +146,7 @@ describe.each(engines)("inbound webhooks on %s", (engine: Engine) => {
     expect(payments.filter(({ payment_id }) => payment_id === "crowd")).toHaveLength(1)
   })
 
-  it("are identified by the sender's id of the message or event", async () => {
+  it("sent twice under one message or event id are handled once", async () => {
     const at = Date.now()
     const shop = sourceOf("shop").secret
     for (const body of [payment("shop-1"), payment("shop-2")])

@@ -7,7 +7,7 @@ import { failedAttempt, lineOf, shownError, waitSeconds } from "../../../../serv
 const kind = { attempts_max: 3, waits_seconds: [10, 60] }
 
 describe("the wait after a failed attempt", () => {
-  it("follows the kind's waits, repeats the last one, and adds up to a tenth", () => {
+  it("follows the kind's list of waits, repeats the last one, and adds up to a tenth", () => {
     fc.assert(
       fc.property(fc.string(), fc.integer({ min: 1, max: 30 }), (job_id, attempt) => {
         const base = attempt === 1 ? 10 : 60
@@ -48,7 +48,7 @@ describe("a failed attempt", () => {
       })
     )
   })
-  it("shows an error of the queue itself without a stack", () => {
+  it("is shown without a stack, also if the queue itself failed", () => {
     expect(shownError(null)).toBeNull()
     expect(shownError("Lock expired after final attempt")).toBe("The server ended during the last attempt.")
     expect(shownError("TypeError: x is not a function\n    at run (/srv/a.ts:1:2)\n    at next (/srv/b.ts:3:4)")).toBe(

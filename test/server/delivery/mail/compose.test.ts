@@ -50,7 +50,7 @@ describe("a message", () => {
   ])("is refused for an invalid %s", async (field, more) => {
     expect(Object.keys((await errorsOf(more)) as object)).toEqual([field])
   })
-  it("takes 25 MB of attachments, at most 1 MB of them outside stored files", async () => {
+  it("accepts 25 MB of attachments, at most 1 MB of which are not stored files", async () => {
     const file = { name: "a.pdf", mime_type: "application/pdf", sha256: "0".repeat(64) }
     const of = (size_bytes: number) => ({ ...file, size_bytes })
     expect(await errorsOf({ attachments: [of(12_000_000), of(13_000_000)] })).toBeUndefined()

@@ -43,13 +43,13 @@ describe.each(engines)("the notifications on %s", (engine) => {
   const titles = async (person: Person | undefined, type: string, subject_id?: number) =>
     (await of(person, type, subject_id)).map(({ title }) => title)
 
-  it("of a copied opportunity are those of a created one", async () => {
+  it("include a copied opportunity as a created one", async () => {
     const job = await yard.job()
     const { id, number } = await yard.made(`/opportunities/${job.id}/clone`)
     expect(await titles(seller, "opportunity.created", id)).toEqual([`Opportunity ${number} for Payer was made`])
     expect(await of(keeper, "opportunity.created")).toEqual([])
   })
-  it("cover a lost quotation and a cancelled order, but no order that goes on hire", async () => {
+  it("include a lost quotation and a cancelled order, but no order that goes on hire", async () => {
     const type = "opportunity.cancelled"
     const lost = await yard.job()
     await yard.made(`/opportunities/${lost.id}/convert_to_quotation`)
@@ -69,7 +69,7 @@ describe.each(engines)("the notifications on %s", (engine) => {
     })
     expect(await of(outsider, type)).toEqual([])
   })
-  it("cover an invoice that is issued, paid or overdue", async () => {
+  it("include an invoice that is issued, paid or overdue", async () => {
     const bill = await yard.issued()
     expect(await titles(seller, "invoice.issued", bill.id)).toEqual([`Invoice ${bill.number} for Payer was issued`])
     await yard.made(`/invoices/${bill.id}/payments`, { amount: "50.00", method: "cash" })
@@ -83,7 +83,7 @@ describe.each(engines)("the notifications on %s", (engine) => {
     expect(mailed.filter(({ mail_state }) => mail_state !== "none").length).toBeGreaterThan(0)
     expect(await of(keeper, "invoice.issued")).toEqual([])
   })
-  it("cover received goods of a purchase order, without costs", async () => {
+  it("include received goods of a purchase order, without costs", async () => {
     const order = await yard.received()
     const [told] = await of(keeper, "purchase_order.received", order.id)
     expect(told.title).toBe(`Goods of purchase order ${order.number} from Big Cranes Ltd came in`)
@@ -107,7 +107,7 @@ describe.each(engines)("the notifications on %s", (engine) => {
       .toEqual(["2 documents are ready"])
     expect(await of(undefined, "document.generated")).toEqual([])
   })
-  it("cover a document that took longer than its request, and none that the request returned", async () => {
+  it("include a document that was rendered after its request ended, and none that the request returned", async () => {
     const { id } = await yard.issued()
     const body = { document_type: "invoice", documentable_type: "Invoice", documentable_id: id }
     const { document } = await house.did(201, "POST", "/documents/generate", body, seller.token)
@@ -130,7 +130,7 @@ describe.each(engines)("the notifications on %s", (engine) => {
     ])
     expect(told.body).toMatch(/^Invoice \S+ for Payer$/)
   })
-  it("cover a quotation accepted by its customer, under its opportunity", async () => {
+  it("include a quotation accepted by its customer, under its opportunity", async () => {
     const job = await yard.job()
     await yard.made(`/opportunities/${job.id}/convert_to_quotation`)
     const about = { document_type: "quotation", documentable_type: "Opportunity", documentable_id: job.id }
@@ -170,7 +170,7 @@ describe.each(engines)("the notifications on %s", (engine) => {
     // The user who listed it may no longer see opportunities.
     expect(await of(keeper, "shortage.waitlist.matched")).toEqual([])
   })
-  it("cover activities assigned to new participants, except completed, cancelled and muted ones", async () => {
+  it("include activities assigned to new participants, except completed, cancelled and muted ones", async () => {
     const type = "activity.assigned"
     const base = { subject: "Call the venue", starts_at: "2026-07-01T09:00:00Z", owned_by: keeper.user_id }
     const { id } = await yard.made("/activities", { ...base, participants: [{ member_id: manager.member_id }] })

@@ -83,7 +83,7 @@ describe.each(engines)("the inbox on %s", (engine) => {
     expect([deleted.title, deleted.url]).toEqual([told.title, null])
   })
 
-  it("holds what the company's and the user's preferences allow", async () => {
+  it("contains only types that the company's and the user's preferences allow", async () => {
     const setting = (json: object) =>
       server.did(200, "PUT", "/notification_settings", {
         settings: [{ notification_type: "opportunity.created", ...json }]
@@ -116,7 +116,7 @@ describe.each(engines)("the inbox on %s", (engine) => {
     expect(own).toEqual([])
   })
 
-  it("holds each notification once, however often and concurrently the job runs", async () => {
+  it("contains each notification once, however often and concurrently the job runs", async () => {
     await made("A")
     await made("B")
     await server.told()
@@ -180,7 +180,7 @@ describe.each(engines)("the inbox on %s", (engine) => {
     expect(await telling()).toBeLessThanOrEqual(few + (engine === "pg" ? 0 : 3))
   })
 
-  it("shows the seven events of one command as one row", async () => {
+  it("groups seven events of one command into one row", async () => {
     for (let at = 0; at < 7; at++) await made(`A${at}`)
     await server.told()
     // As one command would have recorded them.

@@ -35,7 +35,7 @@ describe("the wait before the next delivery", () => {
   ])("after %i attempts and Retry-After %s is %s seconds", (attempts, asked, wait) =>
     expect(after(attempts, asked)).toBe(wait)
   )
-  it("is longer by up to a random tenth", () => expect(after(1, null, 1)).toBeCloseTo(66))
+  it("is extended by a random part of up to a tenth", () => expect(after(1, null, 1)).toBeCloseTo(66))
 })
 
 describe.each(engines)("deliveries on %s", (engine) => {

@@ -302,7 +302,7 @@ describe.each(engines)("documents on %s", (engine) => {
     expect(document.public_link).toBeNull()
     expect(await house.sql(`select id from document_links where document_id = ${id}`)).toEqual([])
   })
-  it("each permission opens its own operations only", async () => {
+  it("each permission allows its own operations only", async () => {
     const sees = await house.somebody("documents.view")
     const makes = await house.somebody("documents.create")
     const { id } = await house.made("quotation", job)

@@ -329,7 +329,7 @@ describe.each(engines)("public links on %s", (engine) => {
     }
     expect((await house.read(token)).status).toBe(200)
   })
-  it("return the same PDF if its content is lost", async () => {
+  it("return the same PDF, drawn again, if its stored content is lost", async () => {
     const token = await house.shared(document_id)
     const before = await house.read(token, "?format=pdf")
     await house.run(Effect.flatMap(ServerContext, ({ blobs }) => blobs.remove(sha256(before.bytes))))

@@ -55,7 +55,7 @@ it.each([
   expect(shownAddress(address, "none")).toBeNull()
 })
 
-it("keeps a limited number of rows in memory, and isolates a row the database rejects", () => {
+it("metering keeps a limited number of rows in memory, and isolates a row the database rejects", () => {
   const buffer = makeBuffer(4, 6)
   const rows = Array.from({ length: 8 }, (_, at): Metered => ({ ...call, channel: "api", request_id: String(at) }))
   expect(rows.map(buffer.add)).toEqual([true, true, true, true, true, true, false, false])

@@ -20,7 +20,7 @@ const passing = (code: string) => `create or replace function no_logs() returns 
 const trigger = "create trigger no_logs before insert on request_logs for each statement execute function no_logs()"
 
 it.each(["53200", "55000", "28P01"])(
-  "loses no call while Postgres fails for some seconds with %s",
+  "metering loses no call while Postgres fails for some seconds with %s",
   { timeout: 60_000 },
   async (code) => {
     const server = await serve("pg")
@@ -39,7 +39,7 @@ it.each(["53200", "55000", "28P01"])(
   }
 )
 
-it("loses no call while SQLite's disk is full for some seconds", { timeout: 60_000 }, async () => {
+it("metering loses no call while SQLite's disk is full for some seconds", { timeout: 60_000 }, async () => {
   const server = await serve("sqlite")
   try {
     await expect(askMany(server, 1, "before")).resolves.toEqual([200])
@@ -58,7 +58,7 @@ it("loses no call while SQLite's disk is full for some seconds", { timeout: 60_0
   }
 })
 
-it("isolates the row that Postgres rejects, and writes the others", { timeout: 60_000 }, async () => {
+it("metering isolates the row that Postgres rejects, and writes the others", { timeout: 60_000 }, async () => {
   const server = await serve("pg")
   try {
     await sql(server, "alter table request_logs add constraint no_poison check (user_agent <> 'poison')")

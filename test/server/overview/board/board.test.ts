@@ -182,7 +182,7 @@ describe.each(engines)("a board on %s", (engine) => {
     await house.did(200, "PUT", `/users/${warehouse.user_id}`, { roles: [] })
     expect((await house.ask(at(board.url))).status).toBe(403)
   })
-  it("is refused beyond a hundred", async () => {
+  it("is refused to a user who has a hundred", async () => {
     const sales = await colleague(["Sales"])
     for (let n = 0; n < 100; n++) expect((await sales.asks("POST", "/boards", { name: `Board ${n}` })).status).toBe(201)
     const refused = await sales.asks("POST", "/boards", { name: "One more" })
