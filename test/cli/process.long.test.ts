@@ -14,7 +14,7 @@ const csv = (rows: number): string =>
   ["sku,name", ...Array.from({ length: rows }, (_, at) => `K-${at + 1},Cable ${at + 1}`)].join("\n")
 
 describe("the command line as a process", () => {
-  it("ends with 0 when its reader closes the pipe", async () => {
+  it("exits with 0 when its reader closes the pipe", async () => {
     writeFileSync(join(place.folder, "many.csv"), csv(300))
     expect((await run(place, ["import", "products", "many.csv"])).code).toBe(0)
     const child = spawn(process.execPath, [cli_program, "products", "list", "--all", "--json"], {
@@ -29,7 +29,7 @@ describe("the command line as a process", () => {
     expect({ code, err }).toEqual({ code: 0, err: "" })
   })
 
-  it("ends with 130 when it is interrupted", async () => {
+  it("exits with 130 when it is interrupted", async () => {
     const child = spawn(process.execPath, [cli_program, "pack", "1"], {
       env: { ...place.env, FLIGHTCASE_URL: place.url }
     })
@@ -108,7 +108,7 @@ describe("an import", () => {
     }
   })
 
-  it("ends with 7 if the server is unreachable, and can be repeated", async () => {
+  it("exits with 7 if the server is unreachable, and can be repeated", async () => {
     const own = await openPlace()
     try {
       writeFileSync(join(own.folder, "list.csv"), csv(5))

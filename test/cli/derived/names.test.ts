@@ -151,7 +151,7 @@ describe("columns", () => {
       )
     ).toEqual({ name: "Robe, Spiider", sku: "k", rate: [{ price: "10", preset: "daily-rate" }] })
   })
-  it("of stock hold the units' numbers, or a count", () => {
+  it("of stock contain unit numbers, or a count", () => {
     expect(mapped([], ["stock.Main"], { "stock.Main": "A-1; A-2" })).toEqual({ "stock.Main": ["A-1", "A-2"] })
     expect(mapped([], ["stock.Main"], { "stock.Main": "1,200" })).toEqual({ "stock.Main": "1,200" })
   })
@@ -186,7 +186,7 @@ describe("tables", () => {
 })
 
 describe("the sample price list", () => {
-  it("equals its script's output", () => {
+  it("equals the output of its script", () => {
     const folder = mkdtempSync(join(tmpdir(), "flightcase-list-"))
     const fixtures = new URL("../../fixtures/", import.meta.url).pathname
     try {

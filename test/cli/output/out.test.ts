@@ -257,12 +257,12 @@ describe("data cannot control the terminal", () => {
     900_000
   )
 
-  it("in any handwritten command, as each is in the list of tested ones", () => {
+  it("in any handwritten command: every one is among those tested", () => {
     const words = new Set([...derived, ...by_hand()].map(([word]) => word))
     expect(Object.keys(commands).filter((word) => !words.has(word))).toEqual([])
   })
 
-  it("with text that looks like our colour codes", () => {
+  it("with text that contains colour codes", () => {
     const ours = styled(true, "red", "red \u001b[32mgreen\u001b[0m \u202e")
     expect(escapeForTerminal(`${ours} \u001b[1mbold`)).toBe(
       "\u001b[31mred \ufffd[32mgreen\ufffd[0m \ufffd\u001b[0m \ufffd[1mbold"

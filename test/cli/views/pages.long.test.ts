@@ -83,7 +83,7 @@ describe("pages of the command line", () => {
   })
 })
 
-describe("labels of the command line", () => {
+describe("labels and manifests of the command line", () => {
   it("scan back to their own units with pack", async () => {
     const sheet = pageOf("labels-code128")
     const labels = classed(sheet, "label").map((one) => {
@@ -142,7 +142,7 @@ describe("labels of the command line", () => {
     const now_in_use = { container_id: await temporary(), code: "BOX-9" }
     expect((await place.json("containers manifest BOX-9")).manifest).toMatchObject(now_in_use)
   })
-  it("show a sealed case with its compliance, on a terminal, in a pipe and as data", async () => {
+  it("show the content of a sealed case, and whether it is complete, on a terminal and as JSON", async () => {
     await place.house.create("/containers/2/seal")
     expect((await place.json("containers manifest CASE-0008")).manifest).toMatchObject({
       status: "sealed",

@@ -73,7 +73,7 @@ Head       4   4   0  -2
   it("removes escape sequences from names", () => {
     expect(gridText([{ ...products[0]!, product_name: "\u001b[2Jgone" }], terminal(80))).not.toMatch(escapes)
   })
-  it("says that nothing is kept if there are no products", () => {
+  it("prints a message if there are no products", () => {
     expect(gridText([], terminal(80))).toMatch(/^Nothing is kept/)
     expect(gridText([], terminal(80, { is_tty: false }))).toBe("")
   })
@@ -115,7 +115,7 @@ short          !
       chartText(chart("2027-03-27T00:00:00.000Z", "2027-03-29T23:00:00.000Z", [one]), "Europe/London", terminal(80))
     ).toContain(" ··█· reserved")
   })
-  it("say that the product has no claims if there are none", () => {
+  it("are replaced by a message if the product has none", () => {
     expect(chartText(chart("2027-03-27T00:00:00.000Z", "2027-03-29T00:00:00.000Z", []), "UTC", terminal(80))).toContain(
       "Nobody claims it in this window."
     )

@@ -141,7 +141,7 @@ describe("the calendar as a page", () => {
       "1000 products over 380 days are 380000 cells; a page holds 60000."
     )
   })
-  it("says that nothing is kept at the store if there are no products", () => {
+  it("shows a message if the store has no products", () => {
     const text = calendarPage([], scene)
     expect(faultsOf(text)).toEqual([])
     expect(textOf(all(readPage(text), "main")[0]!)).toContain("Nothing is kept at this store")

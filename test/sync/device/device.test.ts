@@ -67,7 +67,7 @@ describe.each(engines)("a device, server on %s", (engine) => {
     expect(await server.show("/product_groups")).toHaveLength(20)
     await server.sameOn(first)
   })
-  it("has tampered rows found and repaired by the doctor", async () => {
+  it("has its altered rows found and repaired by the doctor", async () => {
     const device = await server.enrol()
     const db = new DatabaseSync(join(device.folder, "replica.sqlite"))
     db.exec("update stores set name = 'Tampered'")

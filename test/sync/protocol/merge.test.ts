@@ -74,7 +74,7 @@ const told = (verdict: MergeResult): string => {
   ].join(" | ")
 }
 
-describe("pulled events are planned", () => {
+describe("the plan for pulled events", () => {
   it.each<[string, MergeState, string, boolean, string]>([
     ["nothing new, nothing pending", given(6, [], false), "", true, "stay"],
     ["nothing new, pending commands already applied", given(6, [3], true), "", true, "stay"],
@@ -141,10 +141,10 @@ describe("pulled events are planned", () => {
       true,
       "reject: event 2 came after event 3"
     ]
-  ])("as $4 for: $0", (_name, state, pulled, up_to_date, expected) => {
+  ])("is $4 for: $0", (_name, state, pulled, up_to_date, expected) => {
     expect(told(merge(state, { events: events(pulled), up_to_date }))).toBe(expected)
   })
-  it("with the server's error for a refusal, and none for an accepted command", () => {
+  it("has the server's error for a refused command, and none for an accepted one", () => {
     const verdict = merge(given(6, [3, 4], true), {
       events: events("e7 = c3 rejected, e8 = c4 accepted"),
       up_to_date: true
@@ -157,7 +157,7 @@ describe("pulled events are planned", () => {
     })
     expect(verdict.kind === "rebase" && "error" in verdict.settled[1]!).toBe(false)
   })
-  it("with the same result however a pull is split into chunks and repeated", () => {
+  it("leads to the same result however a pull is split into chunks and repeated", () => {
     const aLog = fc.array(fc.constantFrom("plain", "hidden", "accept", "reject", "theirs"), { maxLength: 25 })
     fc.assert(
       fc.property(aLog, fc.array(fc.nat({ max: 5 }), { minLength: 1, maxLength: 30 }), (kinds, sizes) => {

@@ -156,7 +156,7 @@ describe("commands", () => {
       now
     ])
   })
-  it("not decided because of a refused one are held instead of conflicting", () => {
+  it("that the server left undecided because of a refused one are held, and are no conflicts", () => {
     const outbox = holding("a", "b")
     outbox.settle([
       { n: 2, status: "rejected", error: { status: 424, message: "Not decided.", cause: "a" } },

@@ -276,7 +276,7 @@ describe.each(engines)("commands of a device that meet others' changes, server o
     expect(here).not.toBe(there)
     expect(of("charge_total").length).toBe(1)
   })
-  it("report another invoice date after midnight, and no difference of seconds", async () => {
+  it("report an invoice dated another day because it was sent after midnight, but no difference of seconds", async () => {
     const member_id = await server.customer()
     const store_id = await server.store({ timezone: "Europe/Paris" })
     const draft = async (): Promise<string> => {
