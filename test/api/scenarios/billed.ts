@@ -85,23 +85,27 @@ export const billedScenarios = (): ReadonlyArray<Scenario> => [
     const shown = (await s.get(`${invoices}/${final.id}`)).body.invoice
     expect([shown.billed_total, shown.left_to_bill_total]).toEqual(["300.00", "0.00"])
   }),
-  scenario(84, "a part by percent or amount is split by tax class, and never exceeds what is left", async (s) => {
-    const deal = await taxedDeal(s)
-    const half = await s.billed(deal.id, { percent: "50" })
-    expect(amounts(half)).toEqual(["150.00", "30.00", "180.00"])
-    await issuing(s, half.id)
-    const some = await s.billed(deal.id, { amount: "100.00" })
-    expect(amounts(some)).toEqual(["100.00", "20.00", "120.00"])
-    await issuing(s, some.id)
-    refusedOn(await s.checkout(deal.id, { percent: "20" }), "percent")
-    refusedOn(await s.checkout(deal.id, { amount: "50.01" }), "amount")
-    refusedOn(await s.checkout(deal.id, { amount: "10.00", percent: "1" }), "percent")
-    const rest = await s.billed(deal.id)
-    expect(amounts(rest)).toEqual(["50.00", "10.00", "60.00"])
-    await issuing(s, rest.id)
-    refusedOn(await s.checkout(deal.id), "items")
-  }),
-  scenario(85, "a part by lines takes a quantity of each, then the rest of it", async (s) => {
+  scenario(
+    84,
+    "a part invoice by percent or amount is split by tax class, and never exceeds what is left",
+    async (s) => {
+      const deal = await taxedDeal(s)
+      const half = await s.billed(deal.id, { percent: "50" })
+      expect(amounts(half)).toEqual(["150.00", "30.00", "180.00"])
+      await issuing(s, half.id)
+      const some = await s.billed(deal.id, { amount: "100.00" })
+      expect(amounts(some)).toEqual(["100.00", "20.00", "120.00"])
+      await issuing(s, some.id)
+      refusedOn(await s.checkout(deal.id, { percent: "20" }), "percent")
+      refusedOn(await s.checkout(deal.id, { amount: "50.01" }), "amount")
+      refusedOn(await s.checkout(deal.id, { amount: "10.00", percent: "1" }), "percent")
+      const rest = await s.billed(deal.id)
+      expect(amounts(rest)).toEqual(["50.00", "10.00", "60.00"])
+      await issuing(s, rest.id)
+      refusedOn(await s.checkout(deal.id), "items")
+    }
+  ),
+  scenario(85, "a part invoice by lines bills a quantity of each, and a later one the rest", async (s) => {
     const deal = await taxedDeal(s)
     const [lamp, desk] = deal.items
     const one = await s.billed(deal.id, { lines: [{ opportunity_item_id: lamp.id, quantity: "1" }] })

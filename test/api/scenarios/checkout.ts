@@ -186,7 +186,7 @@ export const checkoutScenarios = (): ReadonlyArray<Scenario> => [
     expect(final.total).toBe("0.00")
     expect((await s.issue(final.id)).body.invoice.status).toBe("paid")
   }),
-  scenario(71, "a part of zero or more than everything is refused", async (s) => {
+  scenario(71, "a part invoice of zero or above the remainder is refused", async (s) => {
     const deal = await s.deal()
     refusedOn(await s.checkout(deal.id, { type: "deposit", percent: "0" }), "percent")
     refusedOn(await s.checkout(deal.id, { type: "deposit", percent: "100.01" }), "percent")

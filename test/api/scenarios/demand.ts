@@ -61,7 +61,7 @@ export const demandScenarios = (): ReadonlyArray<Scenario> => [
       ["reserved", 2]
     ])
   }),
-  scenario("F7", "claims allocated units by themselves", async (s) => {
+  scenario("F7", "claims each allocated unit separately", async (s) => {
     const S = await s.store(),
       { id: P, units } = await s.units(S, 2)
     await s.allocate(await s.claim(S, P, 2, "08-01", "08-03"), ...units)

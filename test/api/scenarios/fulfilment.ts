@@ -177,7 +177,7 @@ export const fulfilmentScenarios = (): ReadonlyArray<Scenario> => [
       expect(entry.new_values).toEqual({ policy_at_time: "block", permission_used: true, shortage_count: 1 })
     })
   }),
-  scenario(117, "the store's dispatch policies apply", async (s) => {
+  scenario(117, "a short dispatch is refused, warned of or allowed by the store's policy", async (s) => {
     const blocked = await shortOrder(s, { shortage_dispatch_policy: "block" })
     const refused = await blocked.dispatch()
     expect([refused.status, refused.body.errors.code]).toEqual([422, ["dispatch_block"]])

@@ -106,7 +106,7 @@ export const overviewScenarios = (): ReadonlyArray<Scenario> => [
       }
     ])
   }),
-  scenario("D19", "sweeps the named store only", async (s) => {
+  scenario("D19", "lists shortages of the named store only", async (s) => {
     const S = await s.store(),
       T = await s.store(),
       P = await s.bulk(S, 1)
@@ -125,7 +125,7 @@ export const overviewScenarios = (): ReadonlyArray<Scenario> => [
       [T, -9]
     ])
   }),
-  scenario("D21", "needs a range for the sweep", async (s) =>
+  scenario("D21", "requires a range to list shortages", async (s) =>
     refusedOn(await s.get(`${v1}/availability/shortages`), "from", "to")
   ),
 

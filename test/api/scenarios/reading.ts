@@ -169,7 +169,7 @@ export const readingScenarios = (): ReadonlyArray<Scenario> => [
     }
   }),
 
-  scenario("C2", "a range equals the answers for each moment", async (s) => {
+  scenario("C2", "a range has the same figures as its moments requested one by one", async (s) => {
     const S = await s.store(),
       P = await s.bulk(S, 7)
     await s.claim(S, P, 2, "08-10", "08-12")

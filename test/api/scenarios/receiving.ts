@@ -517,7 +517,7 @@ const returns: ReadonlyArray<Scenario> = [
     })
     expect(await s.total(other, after)).toBe(1)
   }),
-  scenario("x3", "extends a hire while it lasts, and no purchase", async (s) => {
+  scenario("x3", "extends a sub-hire until it is returned or cancelled, and no draft or purchase", async (s) => {
     const product_id = await s.product()
     const { id, items } = await s.sent({}, { product_id, quantity: "1" })
     const extend = (order: number, more: object = {}) =>
@@ -546,7 +546,7 @@ const returns: ReadonlyArray<Scenario> = [
       returned_at: null
     })
   }),
-  scenario("g12", "counts goods returned early until then", async (s) => {
+  scenario("g12", "counts goods returned early until they were returned", async (s) => {
     const product_id = await s.product()
     const { id, items } = await s.sent({ starts_at: "2026-06-15T00:00:00Z" }, { product_id, quantity: "2" })
     await s.receive(id, [{ item_id: items[0].id, quantity: "2" }], { received_at: "2026-06-15T08:00:00Z" })
