@@ -21,7 +21,7 @@ export const limit_mutants: ReadonlyArray<Mutant> = [
     within: "grantOf",
     find: "Math.min(remaining, Math.max(needed, Math.min(used, Math.floor(remaining / part_of_remaining))))",
     replace: "Math.max(needed, Math.min(used, Math.floor(remaining / part_of_remaining)))",
-    killed_by: [{ file: minute_test, test: "is not exceeded, and almost fully used" }]
+    killed_by: [{ file: minute_test, test: "is never exceeded, and is almost fully used" }]
   },
   {
     name: "a process reserves more requests than it used before",
@@ -29,7 +29,7 @@ export const limit_mutants: ReadonlyArray<Mutant> = [
     within: "grantOf",
     find: "Math.min(used, Math.floor(remaining / part_of_remaining))",
     replace: "Math.floor(remaining / 2)",
-    killed_by: [{ file: minute_test, test: "is not exceeded, and almost fully used" }]
+    killed_by: [{ file: minute_test, test: "is never exceeded, and is almost fully used" }]
   },
   {
     name: "requests reserved under a higher limit are still let in",
