@@ -217,18 +217,14 @@ const billingSettings = {
   invoicing: {
     account_holder: text({ ...optional, max: 70, describe: "Account holder; default: the company's name" }),
     bank_name: text({ ...optional }),
-    iban: text({
-      ...optional,
-      max: 42,
-      describe: "Printed on invoices; in EUR, with a payment QR code for banking apps"
-    }),
+    iban: text({ ...optional, max: 42, describe: "IBAN on invoices; in EUR, with a payment QR code for banking apps" }),
     bic: text({ ...optional, max: 11 }),
     payment_link: text({
       ...optional,
       max: 1000,
       describe: "Payment URL with {number}, {amount} and {currency}: https://pay.example/?ref={number}"
     }),
-    terms: longText({ ...optional, max: 5_000, describe: "Printed below the sums of every invoice" }),
+    terms: longText({ ...optional, max: 5_000, describe: "Terms below the totals of every invoice" }),
     footer: longText({ ...optional, max: 500, describe: "Footer of each page, line by line" }),
     logo_attachment_id: integer({ ...optional, min: 1, describe: "Id of the logo's attachment: PNG, JPEG or SVG" }),
     accent: text({ ...optional, max: 7, describe: "Colour of headings and rules, such as #1f4e79" }),

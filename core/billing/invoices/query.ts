@@ -146,7 +146,7 @@ const update = command("PUT", `${path}/{id}`, {
 })
 const remove = command("DELETE", `${path}/{id}`, {
   name: "invoices.delete",
-  summary: "Delete a draft",
+  summary: "Delete a draft invoice",
   ability: write,
   permission: "invoices.delete",
   params: one,

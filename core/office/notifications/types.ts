@@ -8,7 +8,7 @@ import { Store } from "../../kernel/store/store.ts"
 export const notification_channels = {
   database: "The inbox",
   email: "E-mail",
-  broadcast: "At once, to programs that listen"
+  broadcast: "At once, to connected programs"
 } as const
 export type NotificationChannel = keyof typeof notification_channels
 

@@ -203,7 +203,7 @@ const show = get(`${path}/{id}`, {
 const assets = get(`${path}/{id}/assets`, {
   answer: Shown.page(() => assignmentResource),
   name: "opportunities.assets",
-  summary: "List the units allocated to all lines",
+  summary: "List an opportunity's allocated units",
   ...read,
   params: one,
   run: (input) =>

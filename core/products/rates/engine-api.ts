@@ -156,7 +156,7 @@ export const rateEngineSlice: Slice = {
     get("/api/v1/rate_engine/modifiers", {
       answer: { modifiers: Shown.objects({ identifier: choice(modifierLabels), label: text(), priority: integer() }) },
       name: "rate_engine.modifiers",
-      summary: "List the modifiers",
+      summary: "List the rate modifiers",
       ...engineAccess,
       run: () => Effect.succeed(ok({ modifiers: modifiers }))
     }),
@@ -174,7 +174,7 @@ export const rateEngineSlice: Slice = {
         })
       },
       name: "rate_engine.presets",
-      summary: "List the built-in presets",
+      summary: "List the built-in rate presets",
       ...engineAccess,
       run: () => Effect.succeed(ok({ presets: presets }))
     }),

@@ -246,7 +246,7 @@ const create = command("POST", path, {
 const update = command("PUT", `${path}/{id}`, {
   answer: purchaseOrderShown,
   name: "purchase_orders.update",
-  summary: "Update a draft; omitted fields keep their values, items replace all lines",
+  summary: "Update a draft purchase order; omitted fields keep their values, items replace all lines",
   ability: write,
   permission: "purchase_orders.edit",
   params: one,
@@ -257,7 +257,7 @@ const update = command("PUT", `${path}/{id}`, {
 })
 const remove = command("DELETE", `${path}/{id}`, {
   name: "purchase_orders.delete",
-  summary: "Delete a draft",
+  summary: "Delete a draft purchase order",
   ability: write,
   permission: "purchase_orders.delete",
   params: one,

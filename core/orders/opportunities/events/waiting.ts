@@ -9,12 +9,12 @@ import { shortage_waits, type WaitRow } from "../tables/lines.ts"
 
 /** Reasons for a line to leave the list without notification. */
 const leave_reasons = {
-  asked: "Somebody took it off the list",
-  changed: "It was changed, and is not short as it is now",
-  removed: "The line is gone",
-  closed: "The opportunity is over",
-  past: "The time it was wanted for is over",
-  booked: "It was told, and its opportunity holds stock now"
+  asked: "A user took it off the list",
+  changed: "It changed, and is no longer short",
+  removed: "The line was removed",
+  closed: "The opportunity was closed",
+  past: "Its dates passed",
+  booked: "It was notified, and its opportunity reserves stock"
 } as const
 export type LeaveReason = keyof typeof leave_reasons
 
