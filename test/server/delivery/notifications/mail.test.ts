@@ -189,7 +189,7 @@ describe("a mailed notification", () => {
       "To get no such e-mail any more:\nflightcase notifications set invoice.overdue --no-email\n"
     )
   })
-  it("names only its sender if its type cannot be turned off", () => {
+  it("names the sending server, without advice on turning it off, if its type has no switch", () => {
     const { text } = composeNotice([told("Test message", { notification_type: "system.test_email" })], {
       ...about,
       is_gathered: false

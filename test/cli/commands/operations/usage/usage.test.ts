@@ -144,7 +144,7 @@ const shown = async (words: ReadonlyArray<string>, env?: { readonly [name: strin
 const askedOfUsage = (): ReadonlyArray<string> => asked.filter((path) => path.startsWith("/api/v1/usage"))
 
 describe("the table of usage", () => {
-  it("has only rows in a pipe, from one request", async () => {
+  it("has no heading in a pipe, and takes one request", async () => {
     expect(await shown(["usage"])).toBe(
       "availability.calendar\tGET /api/v1/availability/calendar\t150\t750\n" +
         "members.list\tGET /api/v1/members\t1200\t1200\nusage.index\tGET /api/v1/usage\t50\t0\n"
