@@ -111,6 +111,7 @@ interface Lists {
   readonly tax_rates: TableRow<typeof import("../../core/setup/reference-data/tax.ts").tax_rates>
   readonly tax_rules: TableRow<typeof import("../../core/setup/reference-data/tax.ts").tax_rules>
   readonly activity: import("../../core/people/activity-log.ts").AuditEntry
+  readonly labels: import("../../core/warehouse/labels/schema.ts").LabelShown
   readonly scans: ValueShown<(typeof import("../../core/warehouse/stocktakes/api.ts").scansShown)["scans"]>[number]
   readonly settings: { readonly group: string; readonly settings: JsonObject }
   readonly shortages: KeysShown<typeof import("../../core/orders/opportunities/shortages/api.ts").shortageShown>

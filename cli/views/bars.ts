@@ -2,7 +2,7 @@
 import { openEnd } from "../../core/values/time.ts"
 import { widthOf } from "../output/text.ts"
 import { momentText } from "../output/days.ts"
-import { html, isolated, type Markup, nothing } from "./frame.ts"
+import { html, isolated, type Markup, nothing } from "../../server/print/markup.ts"
 
 // Lanes of the chart: one per unit; overlapping quantities are in rows below each other.
 

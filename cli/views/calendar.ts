@@ -2,7 +2,8 @@
 import { dayOf } from "../../core/values/time.ts"
 import { usageError } from "../base/exit-codes.ts"
 import { dayText, isWeekend, monthOf, runsOf, dateRangeText, weekdayOf } from "../output/days.ts"
-import { heading, html, isolated, type Markup, nothing, pageText, palette, type Scene, words } from "./frame.ts"
+import { html, isolated, type Markup, nothing, pageText, words } from "../../server/print/markup.ts"
+import { heading, palette, type Scene } from "./frame.ts"
 
 export interface CalendarDay {
   readonly date: string

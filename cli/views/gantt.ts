@@ -1,5 +1,6 @@
 /** The chart of one product's demands as a page: a lane per unit, a bar per demand, and a table of the same. */
-import { heading, html, isolated, type Markup, nothing, pageText, palette, type Scene, words } from "./frame.ts"
+import { html, isolated, type Markup, nothing, pageText, words } from "../../server/print/markup.ts"
+import { heading, palette, type Scene } from "./frame.ts"
 import { dayOf, startOfDay } from "../../core/values/time.ts"
 import { usageError } from "../base/exit-codes.ts"
 import type { Axis, Demand, DemandOfBar, Group, Unit } from "./bars.ts"

@@ -35,6 +35,7 @@ import { journal } from "../../core/kernel/events/journal.ts"
 import { renderOne, viewContext } from "../../core/kernel/endpoints/resource.ts"
 import { instantOf } from "../../core/values/time.ts"
 import { answeredLater } from "../access/idempotency/slice.ts"
+import { labelSheet } from "./labels.ts"
 import { certificateFollows, drawCertificate, isPublicPage, linkEndpoints, mailDocument } from "./links/api.ts"
 import { document_link_pins, document_link_tries, PublicCall } from "./links/public-links.ts"
 
@@ -317,7 +318,7 @@ const waitForDocument = (call: ServerCall, next: ServerEndpoint<Answer>): Server
 
 export const documentsServerSlice: ServerSlice = {
   name: "documents_server",
-  endpoints: [...linkEndpoints],
+  endpoints: [...linkEndpoints, labelSheet],
   server_tables: [document_link_pins, document_link_tries],
   around: (call, next) =>
     isPublicPage(call.endpoint)

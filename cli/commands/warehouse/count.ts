@@ -12,8 +12,8 @@ import { type Flags, textFlag, withAction } from "../../context/program.ts"
 import { resolveId, resolveStore } from "../../context/resolve-id.ts"
 import { columnsNamed, tableText } from "../../output/table.ts"
 import { oneLine, styled } from "../../output/text.ts"
-import type { Markup } from "../../views/frame.ts"
-import { checkOutputPath, heading, html, pageText, palette, words as typed, writeView } from "../../views/frame.ts"
+import { html, type Markup, pageText, words as typed } from "../../../server/print/markup.ts"
+import { checkOutputPath, heading, palette, writeView } from "../../views/frame.ts"
 
 const path = "/api/v1/stocktakes"
 type Take = Row<"stocktake">

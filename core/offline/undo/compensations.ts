@@ -93,6 +93,16 @@ const transferredBack: Compensation = (done) => {
   )
 }
 
+const nestedBefore: Compensation = (done) => {
+  const row = rowOfParam(done, "container")
+  const before = row?.before?.["parent_container_id"] ?? null
+  return requests(
+    [{ name: "containers.nest", params: done.params, body: { parent_container_id: before } }],
+    `${subjectOf(done)} is ${before === null ? "out of" : "in"} the other case again`,
+    { expects: asSet(row, "parent_container_id") }
+  )
+}
+
 /** Sealing may set a note, which opening the seal keeps. */
 const unsealed: Compensation = (done) => {
   const row = rowOfParam(done, "container")
@@ -120,6 +130,7 @@ const containers: { readonly [name: string]: Compensation } = {
   "containers.pack": packed,
   "containers.unpack": unpacked,
   "containers.transfer": transferredBack,
+  "containers.nest": nestedBefore,
   "containers.seal": unsealed,
   "containers.unseal": opposite("containers.seal", "is sealed again", "status"),
   "containers.dissolve": never("A dissolved case has lost its content", "make it and pack it anew: flightcase pack"),

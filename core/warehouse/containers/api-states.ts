@@ -214,10 +214,15 @@ const dissolving = command("POST", `${one}/dissolve`, {
         values.transfer_to_container_id == null
           ? undefined
           : yield* Store.get(containers, values.transfer_to_container_id)
-      return { from, to: to === undefined ? undefined : yield* loadTarget(to), units: yield* contents(from, now) }
+      return {
+        from,
+        to: to === undefined ? undefined : yield* loadTarget(to),
+        units: yield* contents(from, now),
+        boxes: yield* Store.find(containers, { parent_container_id: from.container.id, serialised_item_id: null })
+      }
     }),
-  decide: ({ from, to, units }, { values }, context) =>
-    dissolveContainer(from, units, to, values.reason || "manual", context),
+  decide: ({ boxes, from, to, units }, { values }, context) =>
+    dissolveContainer(from, units, to, values.reason || "manual", context, boxes),
   result: dissolvedResult,
   respond: ({ id, warnings }, input) =>
     Effect.map(renderContainer(input, id, ok), (answer) => withMore(answer, { meta: { warnings } }))

@@ -17,7 +17,7 @@ import { condition_labels } from "../../orders/opportunities/tables/lines.ts"
 import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
 import { stock_levels } from "../../products/stock/schema.ts"
 import { openEnd } from "../../values/time.ts"
-import { loadTarget, loadUnits } from "./facts.ts"
+import { loadSubtree, loadTarget, loadUnits } from "./facts.ts"
 import {
   dispatchContainer,
   dispatchedResult,
@@ -49,7 +49,7 @@ import { stateEndpoints } from "./api-states.ts"
 import { containerEvents } from "./events.ts"
 import { changeContainer, createContainer, createTemporaryContainer } from "./lifecycle.ts"
 import { containerReactions } from "./reactions.ts"
-import { packUnit, transferred, transferUnit, unpackUnit } from "./pack.ts"
+import { nestContainer, packUnit, transferred, transferUnit, unpackUnit } from "./pack.ts"
 
 // Endpoints for dispatching containers to orders, returning them and checking them in (rules/availability 8.6).
 
@@ -316,6 +316,30 @@ const moves = [
     facts: oneMove,
     decide: ({ target, unit }, _input, context) => unpackUnit(unit, target, context),
     respond: (result, input) => itemShown(input, result, ok)
+  }),
+  command("POST", `${base}/{container}/nest`, {
+    answer: containerShown,
+    name: "containers.nest",
+    summary: "Put a container that is no unit into another one, or take it out",
+    ...write_access("pack"),
+    success_status: 200,
+    params: oneContainer,
+    fields: { parent_container_id: ref("containers", { nullable: true, describe: "Null takes it out" }) },
+    check: (_values, body) =>
+      "parent_container_id" in body ? {} : { parent_container_id: ["The parent container id field is required."] },
+    streams: streamsOfMovement(undefined, "parent_container_id"),
+    facts: ({ rows: { container }, values }) =>
+      Effect.gen(function* () {
+        const into =
+          values.parent_container_id == null ? undefined : yield* Store.get(containers, values.parent_container_id)
+        return {
+          of: yield* loadTarget(container),
+          subtree: yield* loadSubtree(container),
+          into: into === undefined ? undefined : yield* loadTarget(into)
+        }
+      }),
+    decide: ({ into, of, subtree }) => nestContainer(of, subtree, into),
+    respond: (result, input) => renderContainer(input, result.id, ok)
   }),
   command("POST", `${base}/{container}/transfer`, {
     answer: { container_items: Shown.rows(() => containerItemResource) },

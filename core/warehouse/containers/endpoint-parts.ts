@@ -42,6 +42,7 @@ export const containerResource = resource({
     "product_id",
     "store_id",
     "opportunity_id",
+    "parent_container_id",
     "created_at",
     "updated_at"
   ],

@@ -29,7 +29,9 @@ export const containerSealed = stateEvent("container.sealed", "A container was s
 export const containerUnsealed = stateEvent("container.unsealed", "A sealed container was opened again.")
 export const containerDissolved = stateEvent(
   "container.dissolved",
-  "A container was dissolved: its content was unpacked."
+  "A container was dissolved: its content was unpacked.",
+  // Nested units are unpacked by events of their own.
+  ({ id }) => [updateWhere(containers, { parent_container_id: id }, { parent_container_id: null })]
 )
 export const containerDispatched = stateEvent("container.dispatched", "A container left with an order.", ({ id }) => [
   setPackedItems(id, { verified_at: null, returned_from_opportunity_id: null })

@@ -192,6 +192,10 @@ const nestedIn = Effect.fnUntraced(function* (
   )
 })
 
+/** A container followed by all nested in it, level by level. */
+export const loadSubtree = (container: ContainerRow) =>
+  Effect.map(nestedIn([container]), (nested) => subtreeOf(container, nested))
+
 const subtreeOf = (
   root: ContainerRow,
   all: ReadonlyArray<ContainerRow>

@@ -155,7 +155,8 @@ export const sealContainer = (
       "container",
       `The container is ${container.status}; only open ones can be sealed. ${toBeOpen(container)}`
     )
-  if (items.length === 0) return reject("container", "The container is empty; pack something first.")
+  if (items.length === 0 && nested.length === 0)
+    return reject("container", "The container is empty; pack something first.")
   const open = nested.find((one) => one.status === "open")
   if (open !== undefined)
     return reject("container", `The container ${open.name} inside it is still open; seal that one first.`)
@@ -243,7 +244,8 @@ export const dissolveContainer = (
   units: ReadonlyArray<Unit>,
   to: ContainerFacts | undefined,
   reason: string,
-  context: DecideContext
+  context: DecideContext,
+  boxes: ReadonlyArray<ContainerRow> = []
 ): Decided<typeof dissolvedResult.Type> => {
   const {
     chain: [, parent],
@@ -264,7 +266,10 @@ export const dissolveContainer = (
         repack_started_at: null
       })
     ],
-    result: { id: container.id, warnings: dissolveWarnings(units, to, parent) }
+    result: {
+      id: container.id,
+      warnings: dissolveWarnings(units, to, container.serialised_item_id === null ? undefined : parent, boxes)
+    }
   }))
 }
 
@@ -290,7 +295,8 @@ const emptyingEvents = (
 const dissolveWarnings = (
   units: ReadonlyArray<Unit>,
   to: ContainerFacts | undefined,
-  parent: ContainerRow | undefined
+  parent: ContainerRow | undefined,
+  boxes: ReadonlyArray<ContainerRow>
 ): ReadonlyArray<string> => [
   ...units.flatMap(({ child }) =>
     child === undefined
@@ -300,6 +306,7 @@ const dissolveWarnings = (
             `${to === undefined ? "stands on its own now" : `is now in ${to.container.name}`}.`
         ]
   ),
+  ...boxes.map(({ id, name }) => `The container ${name} (${id}) was packed in it and stands on its own now.`),
   ...(parent === undefined ? [] : [`Its case is still packed in ${parent.name} (${parent.id}).`])
 ]
 

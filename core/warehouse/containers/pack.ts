@@ -48,7 +48,7 @@ const opening: { readonly [S in ContainerStatus]: (id: number) => string } = {
  */
 const reasonNotPackable = (unit: Unit, target: ContainerFacts, moving = false): string | undefined => {
   const { child, conflicts, level, membership, product, subtree } = unit
-  const { chain, container, nesting_max } = target
+  const { container } = target
   if (product?.stock_method !== serialised) return "Only serialised units can be packed."
   if (container.store_id !== null && level.store_id !== container.store_id)
     return "The unit is at another store than the container."
@@ -71,12 +71,7 @@ const reasonNotPackable = (unit: Unit, target: ContainerFacts, moving = false): 
     return `The unit is committed ${where} from ${holder.starts_at}.`
   }
   if (container.serialised_item_id === level.id) return "A case cannot be packed into itself."
-  if (child === undefined) return undefined
-  if (subtree.flat().some((one) => chain.some((above) => above.id === one.id)))
-    return "The unit is a case this container is packed in; cases cannot contain each other."
-  return chain.length + subtree.length > nesting_max
-    ? `Containers here can be nested ${nesting_max} level${nesting_max === 1 ? "" : "s"} deep at most.`
-    : undefined
+  return child === undefined ? undefined : reasonNotNestable(level, subtree, target)
 }
 
 /** Whether `adding` units would exceed `max_items` of a strict container's template. */
@@ -184,6 +179,48 @@ export const unpackUnit = (unit: Unit | undefined, target: ContainerFacts, conte
   })
 }
 const notPackedHere = (field: string): Rejection => invalidField(field, "The unit is not packed in this container.")
+
+/**
+ * Puts a container that is no unit into another one, or takes it out (`into` undefined). 422: `container` if it is a
+ * unit, out, or in a closed one; `parent_container_id` if that one cannot hold it.
+ */
+export const nestContainer = (
+  { chain, container }: ContainerFacts,
+  subtree: ReadonlyArray<ReadonlyArray<ContainerRow>>,
+  into: ContainerFacts | undefined
+): Decided => {
+  const [, parent] = chain
+  if (container.serialised_item_id !== null)
+    return reject("container", `${container.name} is a unit; pack and unpack it by the unit's code.`)
+  if (container.status === "dispatched" || container.status === "dissolved")
+    return reject("container", `${container.name} is ${container.status}; only containers at hand can be packed.`)
+  if (parent !== undefined && parent.id === into?.container.id)
+    return reject("parent_container_id", `${container.name} is already packed in this container.`)
+  if (parent !== undefined && into !== undefined)
+    return reject("parent_container_id", `${container.name} is already packed in ${parent.name}; take it out first.`)
+  if (parent !== undefined && parent.status !== "open")
+    return reject("container", `${container.name} is inside ${parent.name}, which is ${parent.status}.`)
+  const closed = into === undefined ? undefined : requireOpenContainer(into, "parent_container_id")
+  if (closed !== undefined) return Result.fail(closed)
+  const reason = into === undefined ? undefined : reasonNotNestable(container, subtree, into)
+  return reason === undefined
+    ? Result.succeed({ events: [nestedUnder(container, into?.container.id ?? null)], result: { id: container.id } })
+    : reject("parent_container_id", reason)
+}
+/** First reason containers cannot lie in the target; undefined if they can. */
+const reasonNotNestable = (
+  { store_id }: Pick<ContainerRow, "store_id">,
+  subtree: ReadonlyArray<ReadonlyArray<ContainerRow>>,
+  { chain, container, nesting_max }: ContainerFacts
+): string | undefined => {
+  if (container.store_id !== null && store_id !== container.store_id)
+    return "The case is at another store than the container."
+  if (subtree.flat().some((one) => chain.some((above) => above.id === one.id)))
+    return "The unit is a case this container is packed in; cases cannot contain each other."
+  return chain.length + subtree.length > nesting_max
+    ? `Containers here can be nested ${nesting_max} level${nesting_max === 1 ? "" : "s"} deep at most.`
+    : undefined
+}
 
 /** Ids of packing rows that a transfer ended, then of those it created. */
 export const transferred = Shown.keys({ ids: list(integer()) })

@@ -190,6 +190,7 @@ const by_hand = (): ReadonlyArray<ReadonlyArray<string>> => [
   ["completion", "bash"],
   ["backup", "list", `no ${odd_text}`],
   ["backup", "verify", `no ${odd_text}`],
+  ["units", "label", `no ${odd_text}`],
   ["count", "show", `no ${odd_text}`],
   ["serve", "--help"],
   [odd_text],

@@ -1,7 +1,8 @@
 import { toBuffer } from "bwip-js/node"
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { type Label, labelSheets, sheets, symbolOf, symbolOptions } from "../../../cli/views/sheet.ts"
+import { type Label, labelSheets, sheets, symbolOf } from "../../../server/print/sheet.ts"
+import { symbolOptions } from "../../../server/print/symbol-options.ts"
 import { decoded, pixelsOfPng, pixelsOfSvg } from "../../browser/decode.ts"
 import { all, classed, faultsOf, readPage, textOf } from "../../browser/page.ts"
 
@@ -108,13 +109,13 @@ describe("a sheet of labels", () => {
       [0, 24]
     ])
     await expect(labelSheets("Labels", labels, { kind: "qr", sheet: sheets["3x8"]!, skip: 24 })).rejects.toMatchObject({
-      code: 2
+      field: "skip"
     })
   })
   it("refuses a code too long for any label", async () => {
     await expect(
       labelSheets("Labels", [label("\u00dc".repeat(200))], { kind: "qr", sheet: sheets["3x8"]!, skip: 0 })
-    ).rejects.toMatchObject({ code: 2 })
+    ).rejects.toMatchObject({ field: "code" })
   })
   it.each(Object.entries(sheets))("fits on A4: %s", (_name, { columns, gap_mm, height_mm, rows, width_mm }) => {
     expect(columns * width_mm + (columns - 1) * gap_mm).toBeLessThan(210)

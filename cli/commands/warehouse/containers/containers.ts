@@ -25,14 +25,15 @@ const showManifest: CommandAction = async (context, [named = ""], flags) => {
     if (flags[flag] !== undefined && kind === undefined)
       throw usageError(`--${flag} is about labels: give --labels code128 or --labels qr.`)
   const labels =
-    kind === undefined
-      ? undefined
-      : await (await import("./draw-manifest.ts")).labelsAsked(String(kind), flags.sheet, flags.skip)
+    kind === undefined ? undefined : (await import("../../../views/labels.ts")).labelsAsked(String(kind), flags)
   const whole = await manifestOf(context, await resolveId(context, "containers", named))
   if (typeof file === "string") {
     const store = await resolveStore(context, whole.store_id === null ? undefined : String(whole.store_id))
-    const { drawLabels, drawManifest } = await import("./draw-manifest.ts")
-    await (labels === undefined ? drawManifest(context, store, whole, file) : drawLabels(context, whole, labels, file))
+    const { drawManifest, labelsOf } = await import("./draw-manifest.ts")
+    const { writeLabels } = await import("../../../views/labels.ts")
+    await (labels === undefined
+      ? drawManifest(context, store, whole, file)
+      : writeLabels(context, `Labels: ${whole.name}`, labelsOf(whole), labels, { file, flag: "--html" }))
   }
   if (context.options.json === true) return context.printJson({ manifest: plainJson(whole) })
   if (typeof file !== "string") printManifest(context, whole)
@@ -90,7 +91,8 @@ const rowsOf = (
   above: ReadonlyArray<string>
 ): ReadonlyArray<{ readonly [key: string]: string | null }> => {
   const path = [...above, whole.name]
-  return whole.items.flatMap((item) => {
+  const boxes = whole.containers.filter(({ serialised_item_id }) => serialised_item_id === null)
+  const rows = whole.items.flatMap((item) => {
     const child = whole.containers.find((one) => one.serialised_item_id === item.serialised_item_id)
     return [
       {
@@ -104,6 +106,7 @@ const rowsOf = (
       ...(child === undefined ? [] : rowsOf(child, path))
     ]
   })
+  return [...rows, ...boxes.flatMap((box) => rowsOf(box, path))]
 }
 
 export const declare = (program: Command): void => {
@@ -115,7 +118,10 @@ export const declare = (program: Command): void => {
       .argument("<container>", "id, barcode, or its housing's asset or serial number")
       .option("--html <file>", "write a page to print and put into the case; - for standard output")
       .addOption(new Option("--labels <kind>", "print labels instead of the list").choices(["code128", "qr"]))
-      .option("--sheet <grid>", "labels across and down on A4: 3x8, 3x7, 2x7, 2x4 or 5x13 (default: 3x8)")
+      .option(
+        "--sheet <sheet>",
+        "on A4: 3x8, 3x7, 3x9, 2x7, 2x4, 5x13 or avery-NUMBER; zpl for label printers (default: 3x8)"
+      )
       .option("--skip <number>", "labels already used on the first sheet"),
     showManifest
   )

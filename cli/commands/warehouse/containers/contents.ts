@@ -90,10 +90,13 @@ const containerTree = async (context: CommandContext, id: number, seen: Set<numb
   const compliance = closed.includes(container.status)
     ? rowIn(await context.read(`/api/v1/containers/${id}/compliance`), "compliance")
     : undefined
-  const product_ids = [...new Set(items.map((item) => String(item.product_id)))]
-  const children = (
-    await rowsWith(context, "/api/v1/containers", "product_id", product_ids, [["q[status_not_eq]", "dissolved"]])
-  ).filter((row) => row.parent_container_id === id && !seen.has(row.id))
+  const nested: Query = [
+    ["q[parent_container_id_eq]", String(id)],
+    ["q[status_not_eq]", "dissolved"]
+  ]
+  const children = (await allRows(context, "/api/v1/containers", nested)).filter(
+    (row) => row.parent_container_id === id && !seen.has(row.id)
+  )
   const inside: Array<ContainerTree> = []
   for (const child of children) inside.push(await containerTree(context, child.id, seen))
   return { row: container, items, compliance, inside }
@@ -104,16 +107,16 @@ const rowsWith = async <const Path extends string>(
   context: CommandContext,
   path: Path,
   column: string,
-  values: ReadonlyArray<string>,
-  more: Query = []
+  values: ReadonlyArray<string>
 ): Promise<ReadonlyArray<RowAt<Path>>> => {
   const rows: Array<RowAt<Path>> = []
   for (let at = 0; at < values.length; at += 100) {
     rows.push(
-      ...(await allRows(context, path, [
-        ...values.slice(at, at + 100).map((value) => [`q[${column}_in][]`, value] as const),
-        ...more
-      ]))
+      ...(await allRows(
+        context,
+        path,
+        values.slice(at, at + 100).map((value) => [`q[${column}_in][]`, value] as const)
+      ))
     )
   }
   return rows

@@ -1,23 +1,11 @@
 /** Renders the manifest as a page, or as labels. */
-import type { Markup, Scene } from "../../../views/frame.ts"
-import {
-  checkOutputPath,
-  heading,
-  html,
-  isolated,
-  nothing,
-  pageText,
-  palette,
-  words,
-  writeView
-} from "../../../views/frame.ts"
+import { html, isolated, type Markup, nothing, pageText, words } from "../../../../server/print/markup.ts"
+import { checkOutputPath, heading, palette, type Scene, writeView } from "../../../views/frame.ts"
 import type { Manifest } from "./contents.ts"
 import { momentText } from "../../../output/days.ts"
-import type { Flags } from "../../../context/program.ts"
-import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import type { ResolvedStore } from "../../../context/resolve-id.ts"
-import { fitsQr, type Label, type LabelRequest, labelSheets, sheets, symbolOf } from "../../../views/sheet.ts"
+import { fitsQr, type Label, symbolOf } from "../../../../server/print/sheet.ts"
 
 // Packing list of a case: contents and missing items, with boxes to tick.
 
@@ -127,43 +115,12 @@ export const drawManifest = async (
   )
 }
 
-/** Parses `--labels`, `--sheet` and `--skip`. Exit 2 naming the flag. */
-export const labelsAsked = async (
-  kind: string,
-  sheet_given: Flags[string],
-  skip_given: Flags[string]
-): Promise<LabelRequest> => {
-  const name = String(sheet_given ?? "3x8")
-    .toLowerCase()
-    .replace("\u00d7", "x")
-  const sheet = Object.hasOwn(sheets, name) ? sheets[name] : undefined
-  if (sheet === undefined)
-    throw usageError(`--sheet: ${JSON.stringify(sheet_given)} is none of ${Object.keys(sheets).join(", ")}.`)
-  if (skip_given !== undefined && !/^\d{1,3}$/.test(String(skip_given)))
-    throw usageError(`--skip: ${JSON.stringify(skip_given)} is no number of labels.`)
-  return { kind: kind === "qr" ? "qr" : "code128", sheet, skip: Number(skip_given ?? 0) }
-}
-
-export const drawLabels = async (
-  context: CommandContext,
-  whole: Manifest,
-  asked: LabelRequest,
-  file: string
-): Promise<void> => {
-  checkOutputPath(context, file)
-  const labels = labelsOf(whole, undefined)
-  if (labels.length === 0) throw new CliError(exit_codes.not_found, "There is nothing to label.")
-  const { as_qr, page } = await labelSheets(`Labels: ${whole.name}`, labels, asked)
-  await writeView(context, file, page)
-  if (as_qr.length > 0)
-    context.note(
-      `As QR, for they do not fit as Code 128 on this label: ${as_qr.slice(0, 5).join(", ")}${as_qr.length > 5 ? ` and ${as_qr.length - 5} more` : ""}.`
-    )
-}
-
 /** Labels for the container and its units; a nested case has only its container's label. */
-const labelsOf = (whole: Manifest, position: string | null | undefined): ReadonlyArray<Label> => [
-  { code: whole.code, title: whole.name, more: position ?? undefined, is_case: true },
+export const labelsOf = (whole: Manifest, position?: string | null): ReadonlyArray<Label> => [
+  { code: whole.code, title: whole.name, more: position ?? null, is_case: true },
+  ...whole.containers
+    .filter(({ serialised_item_id: unit }) => unit === null)
+    .flatMap((box) => labelsOf(box, whole.name)),
   ...whole.items.flatMap((item) => {
     const child = whole.containers.find((one) => one.serialised_item_id === item.serialised_item_id)
     return child === undefined

@@ -1,5 +1,5 @@
-/** `units`: units out of service, their state and release; by barcode, asset number, serial number or id. */
-import type { Command } from "commander"
+/** `units`: labels, state and history of units; by barcode, asset number, serial number or id. */
+import { type Command, Option } from "commander"
 import { repeatable, withAction } from "../../../context/program.ts"
 
 const code = ["<code...>", "barcode, asset number, serial number or id of the unit"] as const
@@ -7,7 +7,7 @@ const code = ["<code...>", "barcode, asset number, serial number or id of the un
 export const declare = (program: Command): void => {
   const units = program
     .command("units")
-    .description("Units out of service: quarantine, repair, release, lost, sold, history, workshop")
+    .description("Units: labels, history; out of service: quarantine, repair, release, lost, sold, workshop")
   const move = (name: string, description: string): Command =>
     units
       .command(name)
@@ -57,6 +57,7 @@ export const declare = (program: Command): void => {
       .argument("<code>", code[1]),
     async (context, [unit = ""]) => (await import("./show.ts")).showUnit(context, unit)
   )
+  declareLabels(units)
   withAction(
     units
       .command("workshop")
@@ -66,3 +67,23 @@ export const declare = (program: Command): void => {
     async (context, _args, flags) => (await import("./workshop.ts")).showWorkshop(context, flags)
   )
 }
+
+const declareLabels = (units: Command): Command =>
+  withAction(
+    units
+      .command("label")
+      .description("Print labels for units, cases and counted goods, on sheets or for label printers")
+      .argument("[code...]", "codes of units and cases, or a counted product's code")
+      .option("--product <product>", "all its units, by id, SKU or name; of counted goods, the product's code")
+      .option("--store <store>", "all units there, and cases that are no unit")
+      .option(
+        "--sheet <sheet>",
+        "on A4: 3x8, 3x7, 3x9, 2x7, 2x4, 5x13 or avery-NUMBER; zpl for label printers (default: 3x8)"
+      )
+      .option("--skip <number>", "labels already used on the first sheet")
+      .addOption(new Option("--symbol <kind>", "kind of code (default: code128)").choices(["code128", "qr"]))
+      .option("--size <mm>", "width and height of a label for --sheet zpl (default: 57x32)")
+      .option("--dpi <number>", "resolution of the label printer: 203, 300 or 600 (default: 203)")
+      .option("-o, --output <file>", "file to write; - for standard output (default: labels.html or labels.zpl)"),
+    async (...given) => (await import("./label.ts")).labelUnits(...given)
+  )

@@ -236,4 +236,46 @@ describe.each(engines)("packing on %s", (engine) => {
   })
 
   itFoldsAgain(w)
+
+  describe("a container that is no unit", () => {
+    const box = async (name: string, store = w.S): Promise<number> =>
+      (await w.create("/containers", { name, store_id: store })).id
+    const nest = (id: number, parent_container_id: number | null) => w.act(id, "nest", { parent_container_id })
+
+    it("goes into another and out again, and is enough content to seal", async () => {
+      const [outer, inner] = [await box("Outer"), await box("Inner")]
+      await w.pack(inner, (await w.gear()).unit)
+      expect((await nest(inner, outer)).body.container).toMatchObject({ parent_container_id: outer })
+      expect((await w.get(`/containers?q[parent_container_id_eq]=${outer}`)).body.containers).toMatchObject([
+        { id: inner }
+      ])
+      await refused(w.act(outer, "seal"), "container")
+      await w.act(inner, "seal")
+      expect((await w.act(outer, "seal")).status).toBe(200)
+      await refused(nest(inner, null), "container")
+      await w.act(outer, "unseal")
+      expect((await nest(inner, null)).body.container).toMatchObject({ parent_container_id: null })
+      await refused(w.act(outer, "seal"), "container")
+    })
+    it("is rejected where a unit's case would be, and if it is one", async () => {
+      const [outer, middle, inner, other] = [await box("A"), await box("B"), await box("C"), await box("D")]
+      const kit = await w.container("transport")
+      await refused(nest(kit.id, outer), "container")
+      await refused(nest(outer, outer), "parent_container_id")
+      await refused(nest(inner, await box("Far", await w.store())), "parent_container_id")
+      await nest(middle, outer)
+      await refused(nest(outer, middle), "parent_container_id")
+      await refused(nest(middle, outer), "parent_container_id")
+      await refused(nest(middle, other), "parent_container_id")
+      // Two levels at most.
+      await refused(nest(inner, middle), "parent_container_id")
+    })
+    it("stands on its own once the one around it is dissolved", async () => {
+      const [outer, inner] = [await box("Outer"), await box("Inner")]
+      await nest(inner, outer)
+      const { body } = await w.act(outer, "dissolve")
+      expect(body.meta.warnings).toEqual([`The container Inner (${inner}) was packed in it and stands on its own now.`])
+      expect(await w.box(inner)).toMatchObject({ status: "open", parent_container_id: null })
+    })
+  })
 })

@@ -1,0 +1,54 @@
+/** `units label`: prints labels for units, cases and counted goods. */
+import type { Query } from "../../../../core/kernel/lists/query.ts"
+import { plainJson, rowsIn } from "../../../base/answers.ts"
+import { usageError } from "../../../base/exit-codes.ts"
+import type { CommandContext } from "../../../context/context.ts"
+import { type Flags, textFlag } from "../../../context/program.ts"
+import { resolveId, resolveStore } from "../../../context/resolve-id.ts"
+import { labelsAsked, writeLabels } from "../../../views/labels.ts"
+
+type Labels = ReturnType<typeof rowsIn<"labels">>
+const batch_max = 100
+
+export const labelUnits = async (
+  context: CommandContext,
+  codes: ReadonlyArray<string>,
+  flags: Flags
+): Promise<void> => {
+  const [product, store] = [textFlag(flags, "product"), textFlag(flags, "store")]
+  const has_selection = product !== undefined || store !== undefined
+  if (codes.length > 0 === has_selection)
+    throw usageError("Say what to label: codes, or all units by --product, --store or both.")
+  const asked = labelsAsked(textFlag(flags, "symbol") ?? "code128", flags)
+  const labels = codes.length > 0 ? await labelsOfCodes(context, codes) : await labelsOfAll(context, product, store)
+  const file = textFlag(flags, "output")
+  if (context.options.json === true) context.printJson({ labels: plainJson(labels) })
+  if (context.options.json === true && file === undefined) return
+  const to = file ?? (asked.sheet === undefined ? "labels.zpl" : "labels.html")
+  await writeLabels(context, "Labels", labels, asked, { file: to, flag: "-o" })
+}
+
+const labelsOfCodes = async (context: CommandContext, codes: ReadonlyArray<string>): Promise<Labels> => {
+  const labels: Array<Labels[number]> = []
+  for (let at = 0; at < codes.length; at += batch_max) {
+    const query: Query = codes.slice(at, at + batch_max).map((code) => ["codes[]", code])
+    labels.push(...rowsIn(await context.read("/api/v1/labels", query), "labels"))
+  }
+  return labels
+}
+const labelsOfAll = async (
+  context: CommandContext,
+  product: string | undefined,
+  store: string | undefined
+): Promise<Labels> => {
+  const query: Query = [
+    ...(product === undefined ? [] : [["product_id", String(await resolveId(context, "products", product))] as const]),
+    ...(store === undefined ? [] : [["store_id", String((await resolveStore(context, store)).id)] as const])
+  ]
+  const labels: Array<Labels[number]> = []
+  for (let page = 1; ; page++) {
+    const some = rowsIn(await context.read("/api/v1/labels", [...query, ["page", String(page)]]), "labels")
+    labels.push(...some)
+    if (some.length < 500) return labels
+  }
+}

@@ -1,0 +1,54 @@
+/** Endpoints of labels for units, containers and counted goods (rules/availability 8.7). */
+import { Effect } from "effect"
+import { type Answer, type Endpoint, get, type Slice } from "../../kernel/endpoints/endpoint.ts"
+import { ok } from "../../kernel/endpoints/resource.ts"
+import { choice, integer } from "../../kernel/fields/field.ts"
+import { later } from "../../kernel/fields/later.ts"
+import { contentDisposition } from "../../values/file-name.ts"
+import { label_access, label_fields, labels_shown, symbols } from "./schema.ts"
+
+export const reading = later(() => import("./rules.ts"))
+
+const listing = get("/api/v1/labels", {
+  answer: labels_shown,
+  name: "labels.list",
+  summary: "List labels for units, containers and counted goods",
+  ...label_access,
+  fields: label_fields,
+  run: (input) =>
+    Effect.map(
+      Effect.flatMap(reading, ({ loadLabels }) => loadLabels(input)),
+      ok
+    )
+})
+
+const size = { min: 10, max: 300 }
+const zpl = get("/api/v1/labels/zpl", {
+  produces: "application/zpl",
+  error_answers: { 422: null },
+  answer_headers: { "Content-Disposition": "Name of the file" },
+  name: "labels.zpl",
+  summary: "Download labels in ZPL II, for label printers",
+  ...label_access,
+  fields: {
+    ...label_fields,
+    symbol: choice(symbols, { default: "code128" }),
+    width_mm: integer({ ...size, default: 57, describe: "Width of a label in millimetres" }),
+    height_mm: integer({ ...size, default: 32, describe: "Height of a label in millimetres" }),
+    dots_per_mm: integer({ min: 6, max: 24, default: 8, describe: "8 for 203 dpi, 12 for 300, 24 for 600" })
+  },
+  run: (input) =>
+    Effect.gen(function* () {
+      const { loadLabels, zplOf } = yield* reading
+      const { labels } = yield* loadLabels(input)
+      const answer: Answer<never> = {
+        status: 200,
+        content: { type: "application/zpl; charset=utf-8", text: zplOf(labels, input.values) },
+        headers: { "content-disposition": contentDisposition("labels.zpl", "attachment") }
+      }
+      return answer
+    })
+})
+
+const endpoints: ReadonlyArray<Endpoint> = [listing, zpl]
+export const labelsSlice: Slice = { name: "labels", endpoints }
