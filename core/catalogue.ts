@@ -22,6 +22,7 @@ import { productRatesSlice, rateDefinitionsSlice } from "./products/rates/produc
 import { containersSlice } from "./warehouse/containers/api.ts"
 import { countriesSlice, currencySlices } from "./setup/reference-data/currencies.ts"
 import { costGroups, revenueGroups, taxSlices } from "./setup/reference-data/tax.ts"
+import { inspectionsSlice } from "./warehouse/inspections/api.ts"
 import { labelsSlice } from "./warehouse/labels/api.ts"
 import { scanningSlice } from "./warehouse/scanning/api.ts"
 import { stockSlice } from "./products/stock/api.ts"
@@ -76,6 +77,7 @@ const slices: ReadonlyArray<Slice> = [
   opportunitiesSlice,
   scanningSlice,
   labelsSlice,
+  inspectionsSlice,
   workshopSlice,
   stocktakesSlice,
   billingSlice,

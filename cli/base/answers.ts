@@ -37,6 +37,7 @@ type Resources =
   | typeof import("../../core/billing/state/resources.ts").creditNoteResource
   | typeof import("../../sync/server/devices.ts").deviceResource
   | typeof import("../../core/documents/lifecycle-api.ts").documentResource
+  | typeof import("../../core/warehouse/inspections/api.ts").inspectionResource
   | ReturnType<typeof import("../../server/delivery/jobs/api.ts").jobResource>
   | typeof import("../../core/billing/state/resources.ts").invoiceResource
   | typeof import("../../core/people/members/resource.ts").memberResource
@@ -111,6 +112,7 @@ interface Lists {
   readonly tax_rates: TableRow<typeof import("../../core/setup/reference-data/tax.ts").tax_rates>
   readonly tax_rules: TableRow<typeof import("../../core/setup/reference-data/tax.ts").tax_rules>
   readonly activity: import("../../core/people/activity-log.ts").AuditEntry
+  readonly inspection_dues: import("../../core/warehouse/inspections/schema.ts").DueShown
   readonly labels: import("../../core/warehouse/labels/schema.ts").LabelShown
   readonly scans: ValueShown<(typeof import("../../core/warehouse/stocktakes/api.ts").scansShown)["scans"]>[number]
   readonly settings: { readonly group: string; readonly settings: JsonObject }

@@ -55,6 +55,7 @@ describe("the pages of docs/rules", () => {
       "availability",
       "billing",
       "conventions",
+      "inspections",
       "members-activities",
       "opportunities",
       "rates",

@@ -98,14 +98,15 @@ const attachOne = async (
 export const attachPhotos = async (
   context: CommandContext,
   asset_id: number,
-  paths: ReadonlyArray<string>
+  paths: ReadonlyArray<string>,
+  category = "damage"
 ): Promise<void> => {
   const target = { attachable_type: "StockLevel", attachable_id: asset_id }
   for (const path of paths)
     await context.ask({
       method: "POST",
       path: "/api/v1/attachments",
-      body: { ...target, category: "damage" },
+      body: { ...target, category },
       files: { file: await localFile(path) }
     })
 }

@@ -21,6 +21,7 @@ import { remove, type RowOf, table } from "../../kernel/tables/table.ts"
 import { Schema } from "effect"
 import { type AnyEventType, eventType } from "../../kernel/events/event-type.ts"
 import { rowEvents } from "../../kernel/endpoints/crud-resource.ts"
+import { type Settings, settingText } from "../../kernel/events/settings.ts"
 import { millisOf } from "../../values/time.ts"
 import { openEndMillis, type Period } from "../../values/period.ts"
 
@@ -52,6 +53,39 @@ export interface OutOfService {
   readonly starts_at: string
   /** Expected time of return to service; null if unknown. */
   readonly expected_back_at: string | null
+  /** True for a unit without a valid inspection: it is no record of the workshop. */
+  readonly is_inspection?: true
+}
+
+/** Whether units without a valid inspection are out of service (rules/inspections 4). */
+export const blocksUninspected = (settings: Settings): boolean =>
+  settingText(settings, "inspections", "policy") === "block"
+/** Ids of such entries, above those of service records. */
+const inspection_entries_from = 1_000_000_000_000
+/** Parts out of service; with `blocks`, also the unit itself once an inspection is due. */
+export const outOfServiceOf = (
+  level: {
+    readonly id: number
+    readonly out_of_service?: ReadonlyArray<OutOfService>
+    readonly inspection_due_at?: string | null
+  },
+  blocks: boolean,
+  now: number
+): ReadonlyArray<OutOfService> => {
+  const { id, inspection_due_at: starts_at = null, out_of_service = [] } = level
+  return !blocks || starts_at === null || millisOf(starts_at) > now
+    ? out_of_service
+    : [
+        ...out_of_service,
+        {
+          service_record_id: inspection_entries_from + id,
+          state: "quarantine",
+          quantity: 1,
+          starts_at,
+          expected_back_at: null,
+          is_inspection: true
+        }
+      ]
 }
 
 /** Period out of service. `is_overdue`: the expected return has passed without a release. */
@@ -106,8 +140,13 @@ export const outOfServiceIn = (
 
 /** Describes an entry: "is in repair since 2026-11-20T08:00:00.000Z, expected back 2026-12-01T00:00:00.000Z". */
 export const outOfServiceText = (entry: OutOfService): string =>
-  `is ${stateWords[entry.state]} since ${entry.starts_at}` +
+  `${outOfServiceWords(entry)} since ${entry.starts_at}` +
   (entry.expected_back_at === null || entry.state === "lost" ? "" : `, expected back ${entry.expected_back_at}`)
+export const outOfServiceWords = ({ is_inspection, state }: OutOfService): string =>
+  is_inspection === true ? "has had no valid inspection" : `is ${stateWords[state]}`
+/** Way to make the stock available again, for messages. */
+export const outOfServiceWayOut = ({ is_inspection }: OutOfService): string =>
+  is_inspection === true ? "inspect it" : "release it first"
 export const stateWords: { readonly [S in ServiceState]: string } = {
   in_service: "in service",
   quarantine: "in quarantine",
@@ -160,6 +199,8 @@ export const stock_levels = table(
       }),
       { computed: true, default: [] }
     ),
+    /** Time from which the unit lacks a required inspection, or failed one; null if none (core/warehouse/inspections). */
+    inspection_due_at: timestamp({ nullable: true, computed: true }),
     /** Time a sub-hired level was returned to its supplier: it counts until then, and its numbers become free. */
     given_back_at: timestamp({ nullable: true, computed: true }),
     /** The purchase order row it was received for. */

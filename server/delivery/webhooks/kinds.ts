@@ -45,6 +45,8 @@ const containerKinds: ReadonlyArray<WebhookKind> = [
   })
 ]
 
+const inspectionKinds = wholeRow("inspections", ["inspection.created"])
+
 /** Full stocktakes, without their lines. */
 const stocktakeKinds = wholeRow("stocktakes", ["stocktake.started", "stocktake.closed", "stocktake.cancelled"])
 
@@ -201,6 +203,7 @@ export const webhookKinds: WebhookKinds = kindsOf([
   ...registerKinds,
   ...opportunityKinds,
   ...containerKinds,
+  ...inspectionKinds,
   ...stocktakeKinds,
   ...billingKinds,
   ...procurementKinds,

@@ -7,7 +7,9 @@ const code = ["<code...>", "barcode, asset number, serial number or id of the un
 export const declare = (program: Command): void => {
   const units = program
     .command("units")
-    .description("Units: labels, history; out of service: quarantine, repair, release, lost, sold, workshop")
+    .description(
+      "Units: labels, inspections, history; out of service: quarantine, repair, release, lost, sold, workshop"
+    )
   const move = (name: string, description: string): Command =>
     units
       .command(name)
@@ -58,6 +60,7 @@ export const declare = (program: Command): void => {
     async (context, [unit = ""]) => (await import("./show.ts")).showUnit(context, unit)
   )
   declareLabels(units)
+  declareInspections(units)
   withAction(
     units
       .command("workshop")
@@ -87,3 +90,32 @@ const declareLabels = (units: Command): Command =>
       .option("-o, --output <file>", "file to write; - for standard output (default: labels.html or labels.zpl)"),
     async (...given) => (await import("./label.ts")).labelUnits(...given)
   )
+
+const declareInspections = (units: Command): void => {
+  withAction(
+    units
+      .command("inspect")
+      .description("Record an inspection of units, such as PAT, LOLER or calibration")
+      .argument(...code)
+      .option("--kind <kind>", "kind of inspection, by name or id")
+      .option("--pass", "the units passed")
+      .option("--fail", "the units failed")
+      .option("--value <text>", "measured value")
+      .option("--note <text>")
+      .option("--inspector <name>", "person or firm that inspected, if not you")
+      .option("--at <date>", "a day or a time, on the store's clock (default: now)")
+      .option("--due <date>", "next inspection (default: after the product's interval)")
+      .addOption(repeatable("--photo <file>", "photo or certificate to attach to the unit; repeatable")),
+    async (...given) => (await import("./inspect.ts")).inspectUnits(...given)
+  )
+  withAction(
+    units
+      .command("due")
+      .description("List units whose inspection is due: failed and overdue first")
+      .option("--store <store>", "id or name (default: every store)")
+      .option("--kind <kind>", "kind of inspection, by name or id")
+      .option("--product <product>", "by id, SKU or name")
+      .option("--within <days>", "due within this number of days (default: 30)"),
+    async (context, _args, flags) => (await import("./inspect.ts")).showDue(context, flags)
+  )
+}

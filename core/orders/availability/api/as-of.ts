@@ -17,7 +17,7 @@ import { chunked } from "../../../kernel/store/statement.ts"
 import { Store } from "../../../kernel/store/store.ts"
 import { kitDepthIn, kitPartOf, product_components } from "../../../products/kits/schema.ts"
 import { products } from "../../../products/products/schema.ts"
-import { stock_levels } from "../../../products/stock/schema.ts"
+import { blocksUninspected, stock_levels } from "../../../products/stock/schema.ts"
 import type { StoreRow } from "../../../setup/stores.ts"
 import type { AvailabilitySnapshot, PackedItem, SnapshotEntries } from "../rules/snapshot.ts"
 import { snapshotOf, withProducts } from "../rules/snapshot.ts"
@@ -100,6 +100,7 @@ export const snapshotAsOf = Effect.fnUntraced(function* (
       now: as_of,
       horizon: horizonIn(settings),
       kit_nesting_max_depth: kitDepthIn(settings),
+      blocks_uninspected: blocksUninspected(settings),
       ...entriesOf(tables, store_row.id)
     }),
     productsKnownAt(tables, store_row.id)

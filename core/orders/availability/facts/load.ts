@@ -9,7 +9,7 @@ import { decodeValue } from "../../../kernel/store/dialect.ts"
 import { type Bindings, bindings } from "../../../kernel/store/statement.ts"
 import { Store, type StoreShape } from "../../../kernel/store/store.ts"
 import { demands } from "../../demands/schema.ts"
-import { stock_levels } from "../../../products/stock/schema.ts"
+import { blocksUninspected, stock_levels } from "../../../products/stock/schema.ts"
 import { stores } from "../../../setup/stores.ts"
 import type { Period } from "../../../values/period.ts"
 import type { AvailabilitySnapshot, Horizon, StockLevel } from "../rules/snapshot.ts"
@@ -101,6 +101,7 @@ export const loadSnapshots = Effect.fnUntraced(function* (
         now,
         horizon: horizonIn(settings),
         kit_nesting_max_depth: kitDepthIn(settings),
+        blocks_uninspected: blocksUninspected(settings),
         demands: demandsAt.get(one.id) ?? [],
         stock: levelsAt.get(one.id) ?? [],
         products: [...products.values()],
@@ -163,7 +164,7 @@ const loadStock = Effect.fnUntraced(function* (
   const bound = bindings(store.dialect)
   const rows = yield* store.run<StockRow>(
     "select id, product_id, store_id, stock_category, quantity_held, is_gone, starts_at, ends_at, item_name, " +
-      "asset_number, serial_number, barcode, location, out_of_service from stock_levels " +
+      "asset_number, serial_number, barcode, location, out_of_service, inspection_due_at from stock_levels " +
       `where ${whereSql(bound, store_ids, product_ids)}`,
     bound.values
   )

@@ -1,5 +1,5 @@
 /** Snapshots: one store's stock and demands in memory, from which all availability figures are computed. */
-import { type OutOfService, outOfServicePeriod } from "../../../products/stock/schema.ts"
+import { type OutOfService, outOfServiceOf, outOfServicePeriod } from "../../../products/stock/schema.ts"
 import { openEndMillis, type Period } from "../../../values/period.ts"
 import { instantOf, millisOf, zoneOf } from "../../../values/time.ts"
 import { type ActiveDemand, activeDemand, type Buffers, type Demand, type Resolution } from "./demand.ts"
@@ -28,6 +28,7 @@ export interface StockLevel {
   readonly location: string | null
   /** Quantity out of service, by period; absent if none. */
   readonly out_of_service?: ReadonlyArray<OutOfService>
+  readonly inspection_due_at?: string | null
 }
 
 /** A stock level with its window in milliseconds. `ten_thousandths`: the bulk quantity, 0 for a unit. */
@@ -76,10 +77,10 @@ export const wholeUnits = (ten_thousandths: number): number =>
 const demandsOutOfService = (
   stock: ReadonlyArray<StockPeriod>,
   booked: ReadonlyArray<ActiveDemand>,
-  now: number
+  { blocks_uninspected, now }: Pick<AvailabilitySnapshot, "blocks_uninspected" | "now">
 ): ReadonlyArray<ActiveDemand> =>
   stock.flatMap((row) => {
-    const entries = row.level.out_of_service ?? []
+    const entries = outOfServiceOf(row.level, blocks_uninspected, now)
     if (entries.length === 0) return []
     const held = row.is_unit ? heldBy(row.level.id, booked) : []
     let left = row.is_unit ? 1 : Math.round(row.ten_thousandths / 10_000)
@@ -202,6 +203,8 @@ export interface AvailabilitySnapshot {
   readonly zone: string
   readonly resolution: Resolution
   readonly now: number
+  /** Whether units without a valid inspection are out of service. */
+  readonly blocks_uninspected: boolean
   /** From the start of the UTC day `past_days` ago to the end of the UTC day `future_days` ahead. */
   readonly horizon: Period
   readonly kit_depth: number
@@ -224,11 +227,13 @@ export interface SnapshotEntries {
   readonly containers?: ReadonlyArray<PackedContainer>
   readonly horizon?: Horizon
   readonly kit_nesting_max_depth?: number
+  readonly blocks_uninspected?: boolean
 }
 
 /** Builds a snapshot. Rows of other stores are ignored, so that one query's rows can serve several snapshots. */
 export const snapshotOf = (entries: SnapshotEntries): AvailabilitySnapshot => {
   const now = millisOf(entries.now)
+  const { blocks_uninspected = false } = entries
   const store_id = entries.store.id
   const here = <Row extends { readonly store_id: number }>(row: Row): boolean => row.store_id === store_id
   const demands = grouped(
@@ -246,7 +251,7 @@ export const snapshotOf = (entries: SnapshotEntries): AvailabilitySnapshot => {
   const known = new Set([...demands.keys(), ...levels.map((level) => level.product_id)])
   for (const [product_id, rows] of stock) {
     const booked = demands.get(product_id) ?? []
-    const out = demandsOutOfService(rows, booked, now)
+    const out = demandsOutOfService(rows, booked, { blocks_uninspected, now })
     if (out.length > 0) demands.set(product_id, [...booked, ...out])
   }
   return {
@@ -254,6 +259,7 @@ export const snapshotOf = (entries: SnapshotEntries): AvailabilitySnapshot => {
     zone: zoneOf(entries.store.timezone),
     resolution: entries.resolution,
     now,
+    blocks_uninspected,
     horizon: horizonAt(now, entries.horizon ?? defaultHorizon),
     kit_depth: Math.max(1, entries.kit_nesting_max_depth ?? defaultKitDepth),
     products: new Map((entries.products ?? []).map((product) => [product.id, product])),
@@ -303,7 +309,7 @@ export const withLevels = (
         const kept = snapshot
           .demandsOf(product_id)
           .filter(({ out_of_service_level_id: id }) => id === undefined || !replaced.has(id))
-        return [...kept, ...demandsOutOfService(more.get(product_id) ?? [], kept, snapshot.now)]
+        return [...kept, ...demandsOutOfService(more.get(product_id) ?? [], kept, snapshot)]
       }
     },
     here.map(({ product_id }) => product_id)

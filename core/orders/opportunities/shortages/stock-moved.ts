@@ -23,7 +23,8 @@ const counting = [
   "is_gone",
   "starts_at",
   "ends_at",
-  "out_of_service"
+  "out_of_service",
+  "inspection_due_at"
 ] as const
 
 /** Stock levels before and after the events, and those deleted. */
@@ -80,7 +81,7 @@ const movedBetween = (before: Level, after: Level): Moved | undefined => {
   const is_longer = is.from < was.from || is.to > was.to
   const is_shorter = is.from > was.from || is.to < was.to
   // The quantity or the period out of service may have changed in either direction.
-  if (!sameJson(before.out_of_service, after.out_of_service))
+  if (!sameJson(before.out_of_service, after.out_of_service) || before.inspection_due_at !== after.inspection_due_at)
     return { window: hull(was, is), is_more: true, is_less: true }
   if (more === 0 && !is_longer && !is_shorter) return undefined
   const window =

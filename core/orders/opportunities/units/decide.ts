@@ -4,7 +4,15 @@ import type { DecideContext, Decided } from "../../../kernel/endpoints/endpoint.
 import type { NewEvent } from "../../../kernel/events/event-type.ts"
 import { initialRow, updatedEvent } from "../../../kernel/endpoints/crud-resource.ts"
 import { reject } from "../../../kernel/fields/rejection.ts"
-import { outOfServiceIn, outOfServiceText, stock_levels, type StockLevelRow } from "../../../products/stock/schema.ts"
+import {
+  blocksUninspected,
+  outOfServiceIn,
+  outOfServiceOf,
+  outOfServiceText,
+  outOfServiceWayOut,
+  stock_levels,
+  type StockLevelRow
+} from "../../../products/stock/schema.ts"
 import { formatDecimal } from "../../../values/decimal.ts"
 import { overlaps } from "../../../values/period.ts"
 import { millisOf } from "../../../values/time.ts"
@@ -68,8 +76,10 @@ export const allocationRefusal = (
       `${level.ends_at === null ? "on" : `to ${level.ends_at}`}.`
     )
   }
-  const out = outOfServiceIn(level.out_of_service, window, millisOf(context.now))
-  if (out !== undefined) return `${name} ${outOfServiceText(out.entry)}; release it first, or take another unit.`
+  const now = millisOf(context.now)
+  const out = outOfServiceIn(outOfServiceOf(level, blocksUninspected(context.settings), now), window, now)
+  if (out !== undefined)
+    return `${name} ${outOfServiceText(out.entry)}; ${outOfServiceWayOut(out.entry)}, or take another unit.`
   const unit_hold = conflictingHold(state.unit_holds, level.id, window, context.now)
   if (unit_hold !== undefined) return unitHeldText(name, unit_hold)
   const elsewhere = opportunity.units.find(

@@ -19,7 +19,13 @@ import {
   on_hire,
   prepared
 } from "../tables/lines.ts"
-import { outOfServiceIn, outOfServiceText } from "../../../products/stock/schema.ts"
+import {
+  blocksUninspected,
+  outOfServiceIn,
+  outOfServiceOf,
+  outOfServiceText,
+  outOfServiceWayOut
+} from "../../../products/stock/schema.ts"
 import { millisOf } from "../../../values/time.ts"
 import { unitName } from "../state/recalculate.ts"
 import { requireTransition, type Transition } from "../tables/statuses.ts"
@@ -182,15 +188,18 @@ const notOutElsewhere = (state: DecisionState, { field, unit }: UnitMovement): R
 const isInService = (
   state: DecisionState,
   { field, unit }: UnitMovement,
-  { now }: DecideContext
+  { now, settings }: DecideContext
 ): Result.Result<void, Rejection> => {
   const at = millisOf(now)
-  const out = outOfServiceIn(state.levels.get(unit.stock_level_id)?.out_of_service ?? [], { from: at, to: at }, at)
+  const level = state.levels.get(unit.stock_level_id)
+  const entries = level === undefined ? [] : outOfServiceOf(level, blocksUninspected(settings), at)
+  const out = outOfServiceIn(entries, { from: at, to: at }, at)
   return out === undefined
     ? Result.succeed(undefined)
     : reject(
         field,
-        `${unitName(state, unit.stock_level_id)} ${outOfServiceText(out.entry)}; release it first, or substitute it.`
+        `${unitName(state, unit.stock_level_id)} ${outOfServiceText(out.entry)}; ` +
+          `${outOfServiceWayOut(out.entry)}, or substitute it.`
       )
 }
 const statusText = (status: number): string =>

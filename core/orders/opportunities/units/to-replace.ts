@@ -10,7 +10,14 @@ import { choice, integer, text, timestamp } from "../../../kernel/fields/field.t
 import type { Settings } from "../../../kernel/events/settings.ts"
 import { Store } from "../../../kernel/store/store.ts"
 import type { StockLevelRow } from "../../../products/stock/schema.ts"
-import { out_of_service_labels, outOfServiceIn, stateWords, stock_levels } from "../../../products/stock/schema.ts"
+import {
+  blocksUninspected,
+  out_of_service_labels,
+  outOfServiceIn,
+  outOfServiceOf,
+  outOfServiceWords,
+  stock_levels
+} from "../../../products/stock/schema.ts"
 import { millisOf } from "../../../values/time.ts"
 import type { Opportunity } from "../state/aggregate.ts"
 import { demandSettings, linesTakingStock } from "../state/demands.ts"
@@ -65,7 +72,8 @@ export const brokenUnits = (
     const line = windows.get(unit.opportunity_item_id)
     if (level === undefined || line === undefined || unit.status > prepared) return []
     const window = { from: millisOf(line.starts_at), to: millisOf(line.ends_at) }
-    const out = outOfServiceIn(level.out_of_service, window, millisOf(now))
+    const entries = outOfServiceOf(level, blocksUninspected(settings), millisOf(now))
+    const out = outOfServiceIn(entries, window, millisOf(now))
     return out === undefined ? [] : [{ unit, level, line, window, entry: out.entry }]
   })
 }
@@ -74,17 +82,20 @@ export const brokenUnits = (
  * Out-of-service levels allocated to these opportunities, with the opportunities and active lines. Two queries, and
  * four more if there are any.
  */
-const loadAllocated = Effect.fnUntraced(function* (opportunity_id: ReadonlyArray<number>) {
+const loadAllocated = Effect.fnUntraced(function* (opportunity_id: ReadonlyArray<number>, { now, settings }: Now) {
   const store = yield* Store
   const where = { opportunity_id, status: [allocated, prepared] }
   const none = opportunity_id.length === 0
   const units = none ? [] : yield* store.pick(asset_assignments, ["id", "stock_level_id"], where)
   const known = yield* store.pickMany(
     stock_levels,
-    ["id", "out_of_service"],
+    ["id", "out_of_service", "inspection_due_at"],
     units.map((unit) => unit.stock_level_id)
   )
-  const broken = new Set(known.filter((one) => one.out_of_service.length > 0).map(({ id }) => id))
+  const blocks = blocksUninspected(settings)
+  const broken = new Set(
+    known.filter((one) => outOfServiceOf(one, blocks, millisOf(now)).length > 0).map(({ id }) => id)
+  )
   const levels = new Map((yield* store.getMany(stock_levels, [...broken])).map((one) => [one.id, one]))
   const concerned = yield* store.getMany(
     asset_assignments,
@@ -110,7 +121,7 @@ export const unitsToReplace = Effect.fnUntraced(function* (
   header: OpportunityRow,
   context: Now
 ): Store.Reads<ReadonlyArray<ToReplace>> {
-  const { levels, opportunities: states } = yield* loadAllocated([header.id])
+  const { levels, opportunities: states } = yield* loadAllocated([header.id], context)
   const broken = states.flatMap((one) => brokenUnits(one, levels, context))
   if (broken.length === 0) return []
   const snapshots = yield* snapshotsForLines(
@@ -130,13 +141,13 @@ export const unitsToReplace = Effect.fnUntraced(function* (
       state: entry.state,
       expected_back_at: entry.expected_back_at,
       free: free.map((one) => ({ id: one.id, name: nameOf(one) })),
-      says: `${nameOf(level)} is ${stateWords[entry.state]}: ${instead}`
+      says: `${nameOf(level)} ${outOfServiceWords(entry)}: ${instead}`
     }
   })
 })
 
 /** Number of units to replace by opportunity id; absent if none. */
 export const countToReplace = Effect.fnUntraced(function* (ids: ReadonlyArray<number>, context: Now) {
-  const { levels, opportunities: states } = yield* loadAllocated(ids)
+  const { levels, opportunities: states } = yield* loadAllocated(ids, context)
   return new Map(states.map((one) => [one.header.id, brokenUnits(one, levels, context).length]))
 })

@@ -1,0 +1,159 @@
+/** Inspections: due dates, failed and overdue units in availability and allocation, and undoing by deletion. */
+import { describe, expect, it } from "vitest"
+import { inspectionDueAt, monthsAfter } from "../../../core/warehouse/inspections/rules.ts"
+import { engines } from "../../app.ts"
+import { appHouse, refused } from "../../app-house.ts"
+
+const now = "2026-06-18T12:00:00.000Z"
+const july = { starts_at: "2026-07-01T09:00:00Z", ends_at: "2026-07-02T17:00:00Z" }
+
+describe("a due date", () => {
+  it("is the same day months later, or the last of a shorter month", () => {
+    expect(monthsAfter("2026-01-31T10:20:30.400Z", 1)).toBe("2026-02-28T10:20:30.400Z")
+    expect(monthsAfter("2023-12-31T00:00:00.000Z", 2)).toBe("2024-02-29T00:00:00.000Z")
+    expect(monthsAfter("2026-06-18T12:00:00.000Z", 12)).toBe("2027-06-18T12:00:00.000Z")
+  })
+  const level = { stock_category: 50, is_sub_hired: false, created_at: "2026-03-01T00:00:00.000Z" }
+  const pat = { inspection_kind_id: 1, first_due_at: "2026-02-01T00:00:00.000Z" }
+  const passed = { inspection_kind_id: 1, result: "pass", due_at: "2027-01-01T00:00:00.000Z" } as const
+  it("of a unit is the earliest of the kinds that its product needs", () => {
+    const loler = { inspection_kind_id: 2, first_due_at: "2026-09-01T00:00:00.000Z" }
+    expect(inspectionDueAt(level, [pat], [passed])).toBe(passed.due_at)
+    expect(inspectionDueAt(level, [pat, loler], [passed])).toBe(loler.first_due_at)
+    expect(inspectionDueAt(level, [pat], [])).toBe(level.created_at)
+    expect(inspectionDueAt(level, [], [passed])).toBe(null)
+  })
+  it("of a failed unit is when it failed, whether its product needs the kind or not", () => {
+    const failed = { inspection_kind_id: 3, result: "fail", due_at: "2026-05-01T00:00:00.000Z" } as const
+    expect(inspectionDueAt(level, [pat], [passed, failed])).toBe(failed.due_at)
+    expect(inspectionDueAt(level, [], [failed])).toBe(failed.due_at)
+  })
+  it("is null for counted and sub-hired goods", () => {
+    expect(inspectionDueAt({ ...level, stock_category: 10 }, [pat], [])).toBe(null)
+    expect(inspectionDueAt({ ...level, is_sub_hired: true }, [pat], [])).toBe(null)
+  })
+})
+
+describe.each(engines)("inspections on %s", (engine) => {
+  const w = appHouse(engine, now)
+  let named = 0
+  const kindNamed = async (interval_months = 12): Promise<number> =>
+    (await w.create("/inspection_kinds", { name: `Kind ${++named}`, interval_months })).id
+  const dueOf = async (unit: number) => (await w.show(`/stock_levels/${unit}`)).inspection_due_at
+  const inspect = (stock_level_id: number, inspection_kind_id: number, result: string, more: object = {}) =>
+    w.post("/inspections", { stock_level_id, inspection_kind_id, result, ...more })
+  const policy = (to: string) => w.put("/settings/inspections", { settings: { policy: to } })
+  const free = async (product: number, store = 1) =>
+    (await w.show(`/availability?product_id=${product}&store_id=${store}&date=2026-07-01`)).available
+
+  it("give units their due date, by the product's interval or else the kind's", async () => {
+    const [kind, other] = [await kindNamed(), await kindNamed(6)]
+    const { id: product_id, units } = await w.units(1, 2)
+    expect(await dueOf(units[0]!)).toBe(null)
+    await w.create("/inspection_intervals", { inspection_kind_id: kind, product_id, interval_months: 3 })
+    expect(await dueOf(units[0]!)).toBe(now)
+    const { body } = await inspect(units[0]!, kind, "pass", { value: "0.12 Ω" })
+    expect(body.inspection).toMatchObject({ inspected_at: now, due_at: "2026-09-18T12:00:00.000Z", is_latest: true })
+    expect(await dueOf(units[0]!)).toBe("2026-09-18T12:00:00.000Z")
+    await inspect(units[0]!, other, "pass")
+    expect(await dueOf(units[0]!)).toBe("2026-09-18T12:00:00.000Z")
+    const later = await w.create("/inspection_intervals", { inspection_kind_id: other, product_id })
+    expect(await dueOf(units[1]!)).toBe(now)
+    expect(await dueOf(await w.unit(product_id, 1))).toBe(now)
+    await w.remove(`/inspection_intervals/${later.id}`)
+    await inspect(units[0]!, kind, "pass", { due_at: "2030-01-01T00:00:00Z" })
+    expect(await dueOf(units[0]!)).toBe("2030-01-01T00:00:00.000Z")
+  })
+  it("recorded late do not replace newer ones, and deleting one makes the one before it the newest", async () => {
+    const kind = await kindNamed()
+    const { units } = await w.units(1, 1)
+    const [unit] = units
+    const first = (await inspect(unit!, kind, "pass", { inspected_at: "2026-01-10T00:00:00Z" })).body.inspection
+    const second = (await inspect(unit!, kind, "fail", { inspected_at: "2026-05-01T00:00:00Z" })).body.inspection
+    expect(await dueOf(unit!)).toBe("2026-05-01T00:00:00.000Z")
+    const old = (await inspect(unit!, kind, "pass", { inspected_at: "2025-01-10T00:00:00Z" })).body.inspection
+    expect(old.is_latest).toBe(false)
+    expect(await dueOf(unit!)).toBe("2026-05-01T00:00:00.000Z")
+    await w.remove(`/inspections/${second.id}`)
+    expect(await dueOf(unit!)).toBe(null)
+    expect(
+      (await w.show(`/inspections?q[stock_level_id_eq]=${unit}&q[is_latest_true]=1`)).map((one: any) => one.id)
+    ).toEqual([first.id])
+  })
+  it("are rejected for counted goods, in the future, and if a failed one has a due date", async () => {
+    const kind = await kindNamed()
+    const { level, id } = await w.bulk(await w.store(), 3)
+    const { units } = await w.units(1, 1)
+    await refused(inspect(level, kind, "pass"), "stock_level_id")
+    await refused(w.post("/inspection_intervals", { inspection_kind_id: kind, product_id: id }), "product_id")
+    await refused(inspect(units[0]!, kind, "pass", { inspected_at: "2026-07-01T00:00:00Z" }), "inspected_at")
+    await refused(inspect(units[0]!, kind, "pass", { due_at: "2026-06-01T00:00:00Z" }), "due_at")
+    await refused(inspect(units[0]!, kind, "fail", { due_at: "2027-06-01T00:00:00Z" }), "due_at")
+    await refused(w.post("/inspections", {}), "inspection_kind_id", "result", "stock_level_id")
+  })
+  it("list what is due by store and kind: failed, overdue and coming", async () => {
+    const kind = await kindNamed()
+    const store = await w.store()
+    const { id: product_id, units } = await w.units(store, 4)
+    await w.create("/inspection_intervals", { inspection_kind_id: kind, product_id })
+    await inspect(units[0]!, kind, "pass")
+    await inspect(units[1]!, kind, "fail", { inspected_at: "2026-05-01T00:00:00Z", note: "Plug cracked" })
+    await inspect(units[2]!, kind, "pass", { inspected_at: "2025-01-01T00:00:00Z" })
+    const list = async (more = "") => await w.show(`/inspection_dues?store_id=${store}${more}`)
+    expect((await list()).map((one: any) => [one.stock_level_id, one.status])).toEqual([
+      [units[2], "overdue"],
+      [units[1], "failed"],
+      [units[3], "overdue"],
+      [units[0], "due"]
+    ])
+    expect(await list(`&due_before=${now}&stock_level_id=${units[0]}`)).toEqual([])
+    expect((await list(`&due_before=2026-06-01T00:00:00Z&product_id=${product_id}`)).length).toBe(2)
+    expect(await list(`&inspection_kind_id=${await kindNamed()}`)).toEqual([])
+    expect((await w.get(`/inspection_dues?store_id=${store}&per_page=3&page=2`)).body.meta).toEqual({
+      total: 4,
+      per_page: 3,
+      page: 2
+    })
+  })
+  it("keep failed and overdue units from being allocated if the policy is to block, and count them out", async () => {
+    await policy("block")
+    const kind = await kindNamed()
+    const { id: product_id, units } = await w.units(1, 2)
+    const [bad, good] = units
+    await w.create("/inspection_intervals", { inspection_kind_id: kind, product_id })
+    expect(await free(product_id)).toBe(0)
+    await inspect(good!, kind, "pass")
+    await inspect(bad!, kind, "pass", { inspected_at: "2025-01-01T00:00:00Z" })
+    expect(await free(product_id)).toBe(1)
+    const order = await w.order(product_id, 1, july)
+    const { body, status } = await w.allocate(order, bad!)
+    expect([status, JSON.stringify(body.errors)]).toEqual([422, expect.stringContaining("has had no valid inspection")])
+    expect((await w.allocate(order, good!)).status).toBe(200)
+    await inspect(good!, kind, "fail")
+    const { shortages, to_replace } = (await w.get(`/opportunities/${order.id}/shortages`)).body
+    expect([shortages.length, to_replace[0].stock_level_id]).toEqual([1, good])
+    expect((await w.show(`/opportunities/${order.id}`)).has_shortage).toBe(true)
+    await inspect(bad!, kind, "pass")
+    expect((await w.show(`/opportunities/${order.id}`)).has_shortage).toBe(false)
+    await policy("warn")
+    expect(await free(product_id)).toBe(1)
+    expect(
+      (
+        await w.allocate(
+          await w.order(product_id, 1, { starts_at: "2026-08-01T09:00:00Z", ends_at: "2026-08-02T09:00:00Z" }),
+          good!
+        )
+      ).status
+    ).toBe(200)
+  })
+  it("due later do not count until then", async () => {
+    await policy("block")
+    const kind = await kindNamed(1)
+    const { id: product_id, units } = await w.units(1, 1)
+    await w.create("/inspection_intervals", { inspection_kind_id: kind, product_id })
+    await inspect(units[0]!, kind, "pass", { inspected_at: "2026-06-01T00:00:00Z" })
+    expect(await dueOf(units[0]!)).toBe("2026-07-01T00:00:00.000Z")
+    expect(await free(product_id)).toBe(1)
+    await policy("warn")
+  })
+})
