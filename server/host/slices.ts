@@ -25,6 +25,7 @@ import { mailSlice } from "../delivery/mail/slice.ts"
 import { makeMeter } from "../operations/metering/meter.ts"
 import { meteringSlice } from "../operations/metering/slice.ts"
 import { notificationsServerSlice } from "../delivery/notifications/slice.ts"
+import { inspectionsServerSlice } from "../orders/inspections.ts"
 import { opportunitiesServerSlice } from "../orders/waiting.ts"
 import { procurementServerSlice } from "../purchasing/slice.ts"
 import { restoreSlice } from "../operations/restore/slice.ts"
@@ -86,6 +87,7 @@ export const serverSlices = (
     filesSlice,
     mailSlice(),
     opportunitiesServerSlice,
+    inspectionsServerSlice,
     billingServerSlice,
     procurementServerSlice,
     documentsServerSlice,

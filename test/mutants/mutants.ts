@@ -14,6 +14,7 @@ import { purchase_order_mutants } from "./purchase-orders.ts"
 import { scanning_mutants } from "./scanning.ts"
 import { search_mutants } from "./search.ts"
 import { service_mutants } from "./service.ts"
+import { inspection_mutants } from "./inspections.ts"
 import { stocktake_mutants } from "./stocktakes.ts"
 import { shortage_mutants } from "./shortages.ts"
 import { today_mutants } from "./today.ts"
@@ -42,6 +43,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   ...scanning_mutants,
   ...search_mutants,
   ...service_mutants,
+  ...inspection_mutants,
   ...stocktake_mutants,
   ...today_mutants,
   ...undo_mutants

@@ -20,6 +20,7 @@ import { opportunities, type OpportunityRow } from "../../orders/opportunities/t
 import type { ContainerItemRow, ContainerRow } from "../../products/packing.ts"
 import { container_items, containers, live_statuses } from "../../products/packing.ts"
 import { type StoreRow, stores } from "../../setup/stores.ts"
+import { inspection_kinds, inspections } from "../../warehouse/inspections/schema.ts"
 
 // Codes on documents that `scan` and `pack` resolve to the row they label. A scan finds units by barcode, asset number
 // and serial number, in this order, and products by SKU and barcode. Ambiguous codes are not printed; a unit without
@@ -146,6 +147,10 @@ export interface Shelf {
   readonly location: string | null
   readonly is_sub_hired: boolean
 }
+export interface Inspected {
+  readonly kind: string
+  readonly at: string
+}
 export interface WarehouseFacts {
   readonly order: OpportunityRow
   /** Lines that are goods, in the order's sequence; not groups, texts or services. */
@@ -160,6 +165,8 @@ export interface WarehouseFacts {
   readonly packed: ReadonlyArray<ContainerItemRow>
   readonly stores: ReadonlyMap<number, StoreRow>
   readonly codes: Codes
+  /** Newest passed inspections by unit; empty for documents that do not name them. */
+  readonly inspected: ReadonlyMap<number, ReadonlyArray<Inspected>>
   readonly seller: NamedParty | null
   readonly customer: NamedParty | null
   readonly venue: string | null
@@ -231,12 +238,30 @@ export const warehouseFacts = Effect.fnUntraced(function* (
       yield* Store.getMany(stores, ids([...store_ids, ...[...levels.values()].map((level) => level.store_id)]))
     ),
     codes: yield* loadCodes([...levels.values()], [...named.values()]),
+    inspected: reader.is_customer ? yield* inspectedOf([...levels.keys()]) : new Map(),
     ...(yield* partiesTo(order, reader, settings)),
     options: yield* paperOptions(
       { member_id: reader.is_customer ? (order.member_id ?? 0) : 0, store_id: reader.store_id ?? order.store_id },
       settings
     )
   }
+})
+const inspectedOf = Effect.fnUntraced(function* (
+  stock_level_id: ReadonlyArray<number>
+): Store.Reads<WarehouseFacts["inspected"]> {
+  if (stock_level_id.length === 0) return new Map()
+  const rows = yield* Store.find(inspections, { stock_level_id, is_latest: true, result: "pass" })
+  const kinds = new Map((yield* Store.find(inspection_kinds, {})).map((one) => [one.id, one.name]))
+  return new Map(
+    [...Map.groupBy(rows, (row) => row.stock_level_id)].map(([id, own]) => [
+      id,
+      own
+        .flatMap(({ inspected_at: at, inspection_kind_id }) =>
+          at === null ? [] : [{ kind: kinds.get(inspection_kind_id) ?? "", at }]
+        )
+        .sort((one, other) => (one.kind < other.kind ? -1 : 1))
+    ])
+  )
 })
 /** Transaction type of services. */
 const service = 2

@@ -1,7 +1,8 @@
 /** Rows of lines, pieces and kit components. Pure. */
 import { checked_in, type ItemRow, prepared } from "../../orders/opportunities/tables/lines.ts"
 import type { CellCode } from "../../pricing/print/blocks.ts"
-import { quantityText } from "../../pricing/print/format.ts"
+import { dateText, quantityText } from "../../pricing/print/format.ts"
+import { dayOf, millisOf } from "../../values/time.ts"
 import { exact, type ExactNumber } from "../../values/decimal.ts"
 import type { WarehouseFacts } from "./warehouse-facts.ts"
 import type { Parcel, Shelves, Unit } from "./warehouse-parcels.ts"
@@ -74,13 +75,16 @@ export const pieceRow = ({ kind }: Writing, piece: Piece): Counted => ({
   unweighed: piece.weight === null ? exact(1) : none
 })
 
-/** Name of a unit: `A-1 · S/N 4711`; "" if unknown. */
-export const nameOfUnit = ({ words }: Writing, level: Unit["level"]): string =>
+/** Name of a unit, and when it passed its inspections: `A-1 · S/N 4711 · PAT 01/07/2026`; "" if unknown. */
+export const nameOfUnit = ({ facts, language, words }: Writing, level: Unit["level"]): string =>
   level === undefined
     ? ""
     : [
         level.asset_number ?? (level.serial_number === null ? (level.barcode ?? level.item_name) : null),
-        level.serial_number === null ? null : `${words.serial} ${level.serial_number}`
+        level.serial_number === null ? null : `${words.serial} ${level.serial_number}`,
+        ...(facts.inspected.get(level.id) ?? []).map(
+          ({ at, kind }) => `${kind} ${dateText(dayOf(millisOf(at), facts.options.zone), language, "figures")}`
+        )
       ]
         .filter((part) => part !== null && part !== "")
         .join(" · ")

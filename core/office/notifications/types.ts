@@ -73,6 +73,7 @@ export const notificationTypes: ReadonlyArray<NotificationType> = [
     "database",
     "broadcast"
   ]),
+  type("inspection.due", "stock", "Inspection due", "An inspection of a unit is due soon.", ["database"]),
   type("invoice.issued", "invoicing", "Invoice issued", "An invoice was given its number.", ["database"]),
   type("invoice.overdue", "invoicing", "Invoice overdue", "The day an invoice was due has ended.", [
     "database",

@@ -18,6 +18,7 @@ import {
   inspection_kinds,
   inspectionFields,
   inspectionIntervalFields,
+  inspectionDue,
   inspectionKindFields,
   inspections,
   type InspectionRow,
@@ -160,7 +161,7 @@ export const inspectionsSlice: Slice = {
   name: "inspections",
   tables: [inspection_kinds, inspection_intervals, inspections],
   resources: [kindResource, intervalResource, inspectionResource],
-  events: [...(kinds.events ?? []), ...(intervals.events ?? []), ...(recorded.events ?? [])],
+  events: [...(kinds.events ?? []), ...(intervals.events ?? []), ...(recorded.events ?? []), inspectionDue],
   endpoints: [...(kinds.endpoints ?? []), ...(intervals.endpoints ?? []), ...(recorded.endpoints ?? []), dues],
   react: [unitsMade],
   settings: {

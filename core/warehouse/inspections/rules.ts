@@ -195,7 +195,7 @@ export const loadDues = Effect.fnUntraced(function* ({
   const { due_before = null, page = 1, per_page = 100 } = values
   const store = yield* Store
   const { bind, values: bound } = bindings(store.dialect)
-  // Bound anew for each use, as placeholders are positional.
+  // Bound again for each use, as placeholders are positional.
   const here = (): string =>
     [
       "l.stock_category = 50 and not l.is_gone and not l.is_sub_hired",

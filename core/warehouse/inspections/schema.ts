@@ -1,7 +1,9 @@
 /** Tables of inspections: their kinds, intervals by product, and results by unit (rules/inspections). */
+import { Schema } from "effect"
 import { boolean, choice, integer, longText, ref, text, timestamp } from "../../kernel/fields/field.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
-import { type RowOf, table } from "../../kernel/tables/table.ts"
+import { eventType } from "../../kernel/events/event-type.ts"
+import { type RowOf, table, update } from "../../kernel/tables/table.ts"
 import { visible_to_all } from "../../kernel/tables/visibility.ts"
 
 const months = { min: 1, max: 600 }
@@ -79,6 +81,13 @@ export const inspections = table(
   }
 )
 export type InspectionRow = RowOf<typeof inspections>
+
+/** Recorded once for each inspection. */
+export const inspectionDue = eventType("inspection.due", {
+  meaning: "An inspection of a unit is due soon, or was not renewed in time. Recorded once for each inspection.",
+  data: () => Schema.Struct({ id: Schema.Int, reminded_at: Schema.String }),
+  project: ({ id, reminded_at }) => [update(inspections, id, { reminded_at })]
+})
 
 // Requests and responses of the list of inspections that units need.
 

@@ -23,6 +23,7 @@ import { bindings, whereSql } from "../../../core/kernel/store/statement.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { notificationRules, notificationType } from "../../../core/office/notifications/types.ts"
 import { users } from "../../../core/people/users/permissions.ts"
+import { stock_permission } from "./causes/causes.ts"
 import { type NotificationRow, notifications } from "./schema.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import type { User } from "../../ports/server-context.ts"
@@ -38,7 +39,8 @@ const all_seen_with: ReadonlyArray<string> = [
   documents_read.permission,
   documents_with_costs,
   activities_permission,
-  users_permission
+  users_permission,
+  stock_permission
 ]
 
 /** Condition for a user's inbox rows whose subjects they may still see. */

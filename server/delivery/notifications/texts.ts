@@ -19,6 +19,8 @@ import { stores } from "../../../core/setup/stores.ts"
 import { users } from "../../../core/people/users/permissions.ts"
 import { formatMoney } from "../../../core/values/money.ts"
 import { dayOf, zoneOf } from "../../../core/values/time.ts"
+import { inspection_kinds, inspections } from "../../../core/warehouse/inspections/schema.ts"
+import { stock_levels } from "../../../core/products/stock/schema.ts"
 import type { NotificationRow } from "./schema.ts"
 import type { JsonObject } from "../../../core/kernel/fields/field.ts"
 import { notificationType } from "../../../core/office/notifications/types.ts"
@@ -79,11 +81,22 @@ const loaded = Effect.fnUntraced(function* (rows: ReadonlyArray<Telling>) {
     purchase_orders: yield* byId(purchase_orders, withPapersOf(purchase_orders)),
     activities: yield* byId(activities, ids(activities)),
     users: yield* byId(users, ids(users)),
+    inspections: yield* byId(inspections, ids(inspections)),
     payments: yield* byId(payments, details("payment_id")),
     items: yield* byId(opportunity_items, details("opportunity_item_id"))
   }
+  const inspected = [...found.inspections.values()]
+  const units = yield* byId(
+    stock_levels,
+    inspected.map((row) => row.stock_level_id)
+  )
   return {
     ...found,
+    inspection_kinds: yield* byId(
+      inspection_kinds,
+      inspected.map((row) => row.inspection_kind_id)
+    ),
+    stock_levels: units,
     members: yield* byId(members, [
       ...[...found.opportunities.values()].map(({ member_id }) => member_id),
       ...[...found.invoices.values()].map(({ member_id }) => member_id),
@@ -91,7 +104,7 @@ const loaded = Effect.fnUntraced(function* (rows: ReadonlyArray<Telling>) {
     ]),
     stores: yield* byId(
       stores,
-      [...found.opportunities.values(), ...found.invoices.values()].map(({ store_id }) => store_id)
+      [...found.opportunities.values(), ...found.invoices.values(), ...units.values()].map(({ store_id }) => store_id)
     )
   }
 })
@@ -149,6 +162,17 @@ const speakers: { readonly [subject_type: string]: Speaker } = {
       is_there: row.deleted_at === null
     }
   },
+  [inspections.name]: (id, all, locale) => {
+    const row = all.inspections.get(id)
+    const unit = all.stock_levels.get(row?.stock_level_id ?? 0)
+    if (row === undefined || unit === undefined) return undefined
+    const kind = all.inspection_kinds.get(row.inspection_kind_id)?.name ?? "inspection"
+    return {
+      subject: `The ${kind} of ${unit.asset_number ?? unit.serial_number ?? unit.barcode ?? `unit ${unit.id}`}`,
+      about: row.due_at === null ? null : `Due ${dayText(row.due_at, zoneAt(all, unit.store_id, locale), locale)}`,
+      is_there: row.is_latest
+    }
+  },
   [documents.name]: (id, all, locale) => {
     const row = all.documents.get(id)
     if (row === undefined) return undefined
@@ -180,6 +204,7 @@ const gone: { readonly [subject_type: string]: string } = {
   [opportunities.name]: "An opportunity",
   [invoices.name]: "An invoice",
   [purchase_orders.name]: "a purchase order",
+  [inspections.name]: "An inspection",
   [documents.name]: "A document",
   [activities.name]: "An activity",
   [users.name]: "Somebody"
@@ -257,6 +282,11 @@ const phrases: { readonly [type: string]: Phrase } = {
     title: ({ subject }) => `Goods of ${subject} came in`,
     body: about,
     many: (count) => `${count} deliveries of purchase orders came in`
+  },
+  "inspection.due": {
+    title: ({ subject }) => `${subject} is due`,
+    body: about,
+    many: (count) => `${count} inspections are due`
   },
   "invoice.issued": {
     title: ({ subject }) => `${subject} was issued`,

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest"
 import { inspectionDueAt, monthsAfter } from "../../../core/warehouse/inspections/rules.ts"
 import { engines } from "../../app.ts"
 import { appHouse, refused } from "../../app-house.ts"
+import { paperOf } from "../documents/content/house.ts"
 
 const now = "2026-06-18T12:00:00.000Z"
 const july = { starts_at: "2026-07-01T09:00:00Z", ends_at: "2026-07-02T17:00:00Z" }
@@ -77,7 +78,9 @@ describe.each(engines)("inspections on %s", (engine) => {
     await w.remove(`/inspections/${second.id}`)
     expect(await dueOf(unit!)).toBe(null)
     expect(
-      (await w.show(`/inspections?q[stock_level_id_eq]=${unit}&q[is_latest_true]=1`)).map((one: any) => one.id)
+      (await w.show(`/inspections?q[stock_level_id_eq]=${unit}&q[is_latest_true]=1`)).map(
+        ({ id }: { id: number }) => id
+      )
     ).toEqual([first.id])
   })
   it("are rejected for counted goods, in the future, and if a failed one has a due date", async () => {
@@ -100,7 +103,9 @@ describe.each(engines)("inspections on %s", (engine) => {
     await inspect(units[1]!, kind, "fail", { inspected_at: "2026-05-01T00:00:00Z", note: "Plug cracked" })
     await inspect(units[2]!, kind, "pass", { inspected_at: "2025-01-01T00:00:00Z" })
     const list = async (more = "") => await w.show(`/inspection_dues?store_id=${store}${more}`)
-    expect((await list()).map((one: any) => [one.stock_level_id, one.status])).toEqual([
+    expect(
+      (await list()).map((one: { stock_level_id: number; status: string }) => [one.stock_level_id, one.status])
+    ).toEqual([
       [units[2], "overdue"],
       [units[1], "failed"],
       [units[3], "overdue"],
@@ -145,6 +150,17 @@ describe.each(engines)("inspections on %s", (engine) => {
         )
       ).status
     ).toBe(200)
+  })
+  it("that passed are named on the delivery note, and on no paper for the staff", async () => {
+    const kind = await kindNamed()
+    const { id: product_id, units } = await w.units(1, 2)
+    await inspect(units[0]!, kind, "pass", { inspected_at: "2026-06-01T12:00:00Z" })
+    await inspect(units[1]!, kind, "fail")
+    const order = await w.order(product_id, 2, july)
+    expect((await w.allocate(order, ...units)).status).toBe(200)
+    const note = JSON.stringify(await paperOf(w.app, order.id, "delivery_note"))
+    expect(note.match(new RegExp(`Kind ${named} [0-9/]+`, "g"))).toEqual([`Kind ${named} 01/06/2026`])
+    expect(JSON.stringify(await paperOf(w.app, order.id, "pick_list"))).not.toContain(`Kind ${named}`)
   })
   it("due later do not count until then", async () => {
     await policy("block")

@@ -14,6 +14,7 @@ import { read as invoices_read } from "../../../../core/billing/state/fields.ts"
 import { quotationAccepted } from "../../../../core/documents/links/events.ts"
 import type { AnyEventType } from "../../../../core/kernel/events/event-type.ts"
 import { opportunityCreated } from "../../../../core/orders/opportunities/events/header.ts"
+import { inspectionDue } from "../../../../core/warehouse/inspections/schema.ts"
 import { purchaseOrderReceived, read as purchase_orders_read } from "../../../../core/purchasing/schema.ts"
 
 // Cancelled opportunities, and lines with freed stock.
@@ -132,6 +133,9 @@ const idWithin =
 const opportunity = { about: "opportunities", seen_with: opportunities_read.permission }
 const invoice = { about: "invoices", seen_with: invoices_read.permission }
 
+/** Permission to see inspections: that of the stock lists. */
+export const stock_permission = "stock.view"
+
 const simpleCauses: ReadonlyArray<Cause> = [
   // Copies are recorded by the same event, so they notify as well.
   plain("opportunity.created", { ...opportunity, on: opportunityCreated }),
@@ -143,6 +147,7 @@ const simpleCauses: ReadonlyArray<Cause> = [
   plain("invoice.issued", { ...invoice, on: invoiceIssued }),
   plain("invoice.overdue", { ...invoice, on: invoiceOverdue }),
   plain("payment.recorded", { ...invoice, on: paymentRecorded, details: idWithin("payment") }),
+  plain("inspection.due", { about: "inspections", seen_with: stock_permission, on: inspectionDue }),
   plain("purchase_order.received", {
     about: "purchase_orders",
     seen_with: purchase_orders_read.permission,

@@ -10,6 +10,7 @@ import { documentGeneratedCause } from "../../../../server/delivery/notification
 import { waitlistMatched } from "../../../../server/delivery/notifications/causes/causes.ts"
 import { writeDown } from "../../../../server/delivery/notifications/write.ts"
 import { overdueSweep } from "../../../../server/billing/slice.ts"
+import { inspectionSweep } from "../../../../server/orders/inspections.ts"
 import { type Books, openBooks } from "../../../api/billing-black-box.ts"
 import { engines } from "../../../app.ts"
 import { houseOf, type House, type Person } from "./house.ts"
@@ -31,7 +32,7 @@ describe.each(engines)("the notifications on %s", (engine) => {
     ])
     keeper = await house.person("Kim Keeper", ["purchase_orders.view", "activities.view"])
     manager = await house.person("Max Manager", ["users.view"])
-    outsider = await house.person("Olga Outside", ["stock.view"])
+    outsider = await house.person("Olga Outside", ["products.view"])
   })
   afterAll(() => yard.close())
 
@@ -82,6 +83,26 @@ describe.each(engines)("the notifications on %s", (engine) => {
     const mailed = await house.sql("select mail_state from notifications where notification_type = 'invoice.overdue'")
     expect(mailed.filter(({ mail_state }) => mail_state !== "none").length).toBeGreaterThan(0)
     expect(await of(keeper, "invoice.issued")).toEqual([])
+  })
+  it("include an inspection that is due soon, once", async () => {
+    const technician = await house.person("Tia Technician", ["stock.view"])
+    const product = await yard.made("/products", { name: "Head", stock_method: 2 })
+    const stock_level = await yard.made("/stock_levels", { product_id: product.id, store_id: 1, asset_number: "PAT-1" })
+    const inspection_kind = await yard.made("/inspection_kinds", { name: "PAT" })
+    const about = { inspection_kind_id: inspection_kind.id }
+    await yard.made("/inspection_intervals", { ...about, product_id: product.id })
+    const inspection = await yard.made("/inspections", {
+      ...about,
+      stock_level_id: stock_level.id,
+      result: "pass",
+      due_at: "2026-09-01T12:00:00Z"
+    })
+    house.setClock(Date.parse(inspection.due_at) - 10 * 86_400_000)
+    await house.run(ranOnce(inspectionSweep.kind, { due_at: inspection.due_at }))
+    expect(await titles(technician, "inspection.due", inspection.id)).toEqual(["The PAT of PAT-1 is due"])
+    await house.run(ranOnce(inspectionSweep.kind, { due_at: inspection.due_at }))
+    expect(await titles(technician, "inspection.due", inspection.id)).toHaveLength(1)
+    expect(await of(keeper, "inspection.due")).toEqual([])
   })
   it("include received goods of a purchase order, without costs", async () => {
     const order = await yard.received()

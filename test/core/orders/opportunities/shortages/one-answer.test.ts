@@ -133,6 +133,23 @@ describe.each(engines)("shortages in all answers on %s", (engine) => {
     expect(await listed()).toEqual([[id, none, 1]])
   })
 
+  /** Compares all answers about the world's opportunities; the number of shortages. */
+  const compared = async (deals: ReadonlyArray<number>, done: ReadonlyArray<string>): Promise<number> => {
+    let short = 0
+    const { shortages: all, meta } = (await w.get("/shortages?from=2026-06-01&to=2026-08-01&per_page=200")).body
+    expect(meta.total).toBe(all.length)
+    for (const id of deals) {
+      const gone = (await w.get(`/opportunities/${id}`)).status === 404
+      if (gone) continue
+      const said = await answersOf(w, id, all)
+      const words = `opportunity ${id} after\n${done.slice(-8).join("\n")}`
+      expect(said.flag, words).toBe(said.is_short)
+      expect(said.swept.toSorted(byLine), words).toEqual(said.own.toSorted(byLine))
+      expect(said.free, words).toEqual(said.of_lines)
+      short += said.own.length
+    }
+    return short
+  }
   const seeds = engine === "sqlite" ? [101, 105, 106, 118] : [107]
   it.each(seeds)("agree after every step of random world %i", async (seed) => {
     const random = randomFrom(seed)
@@ -150,19 +167,46 @@ describe.each(engines)("shortages in all answers on %s", (engine) => {
     }
     for (let count = 0; count <= 40; count++) {
       done.push(count === 40 ? await countOne() : await step(w, world, choose))
-      const { shortages: all, meta } = (await w.get("/shortages?from=2026-06-01&to=2026-08-01&per_page=200")).body
-      expect(meta.total).toBe(all.length)
-      for (const id of world.deals) {
-        const gone = (await w.get(`/opportunities/${id}`)).status === 404
-        if (gone) continue
-        const said = await answersOf(w, id, all)
-        const words = `opportunity ${id} after\n${done.slice(-8).join("\n")}`
-        expect(said.flag, words).toBe(said.is_short)
-        expect(said.swept.toSorted(byLine), words).toEqual(said.own.toSorted(byLine))
-        expect(said.free, words).toEqual(said.of_lines)
-        short += said.own.length
-      }
+      short += await compared(world.deals, done)
     }
     expect(short).toBeGreaterThan(0)
   })
+
+  const inspected_seeds = engine === "sqlite" ? [201, 205, 207] : [203]
+  it.each(inspected_seeds)(
+    "agree in random world %i, where units without a valid inspection are held back",
+    async (seed) => {
+      const random = randomFrom(seed)
+      const choose: Choose = (choices) => choices[Math.floor(random() * choices.length)]!
+      const world = await buildWorld(w)
+      for (let made = 0; made < 4; made++) world.deals.push((await w.opportunity(windowOf(choose))).id)
+      await w.put("/settings/inspections", { settings: { policy: "block" } })
+      const kind = (await w.create("/inspection_kinds", { name: `PAT ${seed}` })).id
+      const product_id = world.units[0]?.product_id
+      const done: Array<string> = []
+      let short = 0
+      for (let count = 0; count < 40; count++) {
+        if (count === 20) await w.create("/inspection_intervals", { inspection_kind_id: kind, product_id })
+        const inspect = (result: string, more: object = {}) => ({
+          stock_level_id: choose(world.units).id,
+          inspection_kind_id: kind,
+          result,
+          ...more
+        })
+        done.push(
+          await step(w, world, choose, (call) =>
+            [
+              inspect("pass"),
+              inspect("pass"),
+              inspect("fail"),
+              inspect("pass", { inspected_at: "2025-01-01T00:00:00Z" })
+            ].map((body) => () => call("post", "/inspections", body))
+          )
+        )
+        short += await compared(world.deals, done)
+      }
+      await w.put("/settings/inspections", { settings: { policy: "warn" } })
+      expect(short).toBeGreaterThan(0)
+    }
+  )
 })

@@ -44,7 +44,14 @@ export const windowOf = (choose: Choose) => {
 }
 
 /** One request, likely to be allowed; what is refused changes nothing. Gives its words. */
-export const step = async (w: RentalHouse, world: World, choose: Choose): Promise<string> => {
+export const step = async (
+  w: RentalHouse,
+  world: World,
+  choose: Choose,
+  more: (
+    call: (method: "post", path: string, body: object) => Promise<string>
+  ) => ReadonlyArray<() => Promise<string>> = () => []
+): Promise<string> => {
   const id = choose(world.deals)
   const at = `/opportunities/${id}`
   const call = async (method: "post" | "put" | "patch" | "remove", path: string, body?: object): Promise<string> => {
@@ -100,7 +107,8 @@ export const step = async (w: RentalHouse, world: World, choose: Choose): Promis
         : call("put", `/stock_levels/${product.level_id}`, { quantity_held: choose([1, 4, 6, 9]) }),
     () => call("post", `/stock_levels/${choose(world.units).id}/quarantine`, { reason: "cracked" }),
     () => call("post", `/stock_levels/${choose(world.units).id}/release`, {}),
-    () => call("remove", at)
+    () => call("remove", at),
+    ...more(call)
   ]
   return choose(steps)()
 }
