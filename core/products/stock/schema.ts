@@ -199,7 +199,7 @@ export const stock_levels = table(
       }),
       { computed: true, default: [] }
     ),
-    /** Time from which the unit lacks a required inspection, or failed one; null if none (core/warehouse/inspections). */
+    /** Time from which the unit lacks a required inspection, or failed one; null if none (rules/inspections 3). */
     inspection_due_at: timestamp({ nullable: true, computed: true }),
     /** Time a sub-hired level was returned to its supplier: it counts until then, and its numbers become free. */
     given_back_at: timestamp({ nullable: true, computed: true }),

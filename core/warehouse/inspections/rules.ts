@@ -205,7 +205,8 @@ export const loadDues = Effect.fnUntraced(function* ({
     ].join(" and ")
   const columns = "i.id as inspection_id, i.result, i.value, i.inspected_at"
   const first_due =
-    "case when i.id is not null then i.due_at when v.first_due_at > l.created_at then v.first_due_at else l.created_at end"
+    "case when i.id is not null then i.due_at " +
+    "when v.first_due_at > l.created_at then v.first_due_at else l.created_at end"
   const from =
     ` from (select l.id as stock_level_id, v.inspection_kind_id, ${columns}, ${first_due} as due_at ` +
     "from inspection_intervals v join stock_levels l on l.product_id = v.product_id left join inspections i " +
@@ -221,7 +222,8 @@ export const loadDues = Effect.fnUntraced(function* ({
     ].join("")
   const [counted] = yield* store.run<{ total: number | string }>(`select count(*) as total${from}`, bound)
   const rows = yield* store.run<DueRow>(
-    `select *${from} order by due_at, stock_level_id, inspection_kind_id limit ${per_page} offset ${(page - 1) * per_page}`,
+    `select *${from} order by due_at, stock_level_id, inspection_kind_id ` +
+      `limit ${per_page} offset ${(page - 1) * per_page}`,
     bound
   )
   return { dues: yield* withNames(rows, now), total: Number(counted?.total ?? 0) }

@@ -11,7 +11,7 @@ import { type Flags, listFlag, textFlag } from "../../../context/program.ts"
 import { resolveId, resolveStore } from "../../../context/resolve-id.ts"
 import { type Column, columnsNamed, tableText } from "../../../output/table.ts"
 import { oneLine } from "../../../output/text.ts"
-import { attachPhotos } from "../../documents/attach/attach.ts"
+import { attachPhotos } from "../../documents/attach.ts"
 import { requireUnit } from "./move.ts"
 
 /** Records one result for each unit, continuing after errors; the exit code is that of the first error. */
