@@ -73,7 +73,6 @@ export const notificationTypes: ReadonlyArray<NotificationType> = [
     "database",
     "broadcast"
   ]),
-  type("inspection.due", "stock", "Inspection due", "An inspection of a unit is due soon.", ["database"]),
   type("invoice.issued", "invoicing", "Invoice issued", "An invoice was given its number.", ["database"]),
   type("invoice.overdue", "invoicing", "Invoice overdue", "The day an invoice was due has ended.", [
     "database",
@@ -94,6 +93,7 @@ export const notificationTypes: ReadonlyArray<NotificationType> = [
     "email",
     "broadcast"
   ]),
+  type("inspection.due", "stock", "Inspection due", "An inspection of a unit is due soon.", ["database"]),
   type("user.invited", "system", "User invited", "Somebody was invited to work here.", ["database", "email"]),
   type("user.deactivated", "system", "User deactivated", "An account was closed.", ["database", "email"]),
   type("user.reactivated", "system", "User reactivated", "A closed account was opened again.", ["database", "email"]),

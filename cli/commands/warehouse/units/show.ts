@@ -60,6 +60,7 @@ export const showUnit = async (context: CommandContext, code: string): Promise<v
   const record: JsonObject = {
     ...Object.fromEntries(unit_keys.map((name) => [name, level[name] ?? null])),
     state: isServiceState(state) ? stateWords[state] : state,
+    ...(level.inspection_due_at === null ? {} : { inspection_due_at: level.inspection_due_at }),
     where: where?.text ?? null,
     last_seen: level.last_seen == null ? null : `${level.last_seen.as} ${level.last_seen.at}`
   }
