@@ -13,9 +13,10 @@ const options = {
   cwd: root,
   platform: "node",
   logLevel: "warn",
-  // pg asks for pg-native only when told to.
+  // pg asks for pg-native only when told to. What commands load apart from sources may be loaded together when built.
   onLog: (level, log, next) => {
-    if (!(log.code === "UNRESOLVED_IMPORT" && /pg-native/.test(log.message))) next(level, log)
+    const is_known = log.code === "UNRESOLVED_IMPORT" && /pg-native/.test(log.message)
+    if (!is_known && log.code !== "INEFFECTIVE_DYNAMIC_IMPORT") next(level, log)
   }
 }
 /** Inquirer names all its prompts. No question of ours opens an editor, whose tables of character sets are 300 kB. */
@@ -41,6 +42,40 @@ const one_fontkit = {
 }
 const isExternal = (id) => /^node:|^pg-native$/.test(id)
 
+// Taken when a function of theirs is first called: each loads dozens of others, and most commands call none.
+const taken_later = ["node:child_process", "node:crypto"]
+const ofNode = (name) => `globalThis.process.getBuiltinModule("${name}")`
+const takenFrom = (name, one) => {
+  const [imported, local = imported] = one.trim().split(/\s+as\s+/)
+  return taken_later.includes(name) && /^[a-z]/.test(imported)
+    ? `${local} = (...given) => ${ofNode(name)}.${imported}(...given)`
+    : `${local} = ${ofNode(name)}.${imported}`
+}
+const takenWhole = (name, local) =>
+  taken_later.includes(name)
+    ? `${local} = new Proxy({}, { get: (_, key) => ${ofNode(name)}[key] })`
+    : `${local} = ${ofNode(name)}`
+/** Takes Node's modules without `import`, which reads every member of theirs and loads what those need. */
+const without_facades = {
+  name: "without-facades",
+  renderChunk: (code) => ({
+    map: null,
+    code: code.replaceAll(
+      /^import (?:([\w$]+),? |\* as ([\w$]+) )?(?:\{([^}]*)\} )?from "(node:[\w/]+)";$/gm,
+      (_, whole, all, some = "", name) => {
+        const parts = some.split(",").filter((one) => one.trim() !== "")
+        const local = whole ?? all
+        const taken = [
+          ...(local === undefined ? [] : [takenWhole(name, local)]),
+          ...parts.map((one) => takenFrom(name, one))
+        ]
+        return taken.length === 0 ? "" : `const ${taken.join(", ")};`
+      }
+    )
+  })
+}
+
+const of_device = "sync/device/device.ts"
 const isOwnShared = (id) => [`${root}core/`, `${root}sync/`].some((folder) => id.startsWith(folder))
 /**
  * What every command needs, of the modules it shares with the server: those reached without the server's own folder and
@@ -54,7 +89,9 @@ const modulesOfEveryCommand = async () => {
     if (reached.has(id)) return
     reached.add(id)
     const info = infoOf(id)
-    const later = info.dynamicallyImportedIds.filter((one) => !isOwnShared(one) && !isOfOneCommand(one))
+    const later = info.dynamicallyImportedIds.filter(
+      (one) => one === `${root}${of_device}` || (!isOwnShared(one) && !isOfOneCommand(one))
+    )
     for (const next of [...info.importedIds, ...later]) if (infoOf(next) !== null) reach(next, infoOf)
   }
   const bundle = await rolldown({
@@ -81,27 +118,48 @@ const modulesOfEveryCommand = async () => {
 const of_every_command = await modulesOfEveryCommand()
 const isShared = (id) => isOwnShared(id) || /node_modules[\\/](effect|decimal\.js|ical\.js)[\\/]/.test(id)
 
-// Enough for `--version`, which is answered before anything else is read.
-const first_read = ["cli/output/out.ts", "cli/base/exit-codes.ts", "cli/base/first-word.ts"]
-const of_start = new Set()
+/**
+ * What is loaded together, file by file of what is read: opening many small files takes longer than reading one. Enough
+ * for `--version`, which is answered before anything else is read; for help and completion; and for a read.
+ */
+const parts = {
+  start: ["cli/output/out.ts", "cli/base/exit-codes.ts", "cli/base/first-word.ts"],
+  words: ["cli/frame/built-commands.ts"],
+  read: [
+    "cli/context/program.ts",
+    "cli/frame/command-loader.ts",
+    "cli/context/print.ts",
+    "cli/context/resolve-id.ts",
+    "cli/context/pages.ts",
+    "cli/context/query.ts",
+    "cli/output/order.ts",
+    of_device
+  ],
+  derived: ["cli/derived/command.ts"]
+}
+const partOf = new Map()
 const bundle = await rolldown({
   ...options,
   input,
   external: isExternal,
   plugins: [
     without_editor,
+    without_facades,
     {
-      name: "start",
+      name: "parts",
       buildEnd() {
-        const add = (id) => {
-          of_start.add(id)
-          for (const next of this.getModuleInfo(id).importedIds) if (!of_start.has(next)) add(next)
+        const add = (id, part) => {
+          if (partOf.has(id)) return
+          partOf.set(id, part)
+          for (const next of this.getModuleInfo(id)?.importedIds ?? []) add(next, part)
         }
-        for (const file of first_read) add(root + file)
+        for (const [part, files] of Object.entries(parts)) for (const file of files) add(root + file, part)
       }
     }
   ]
 })
+const isOfDevice = (id) => id.startsWith(`${root}sync/device/`)
+const isOfCommands = (id) => id.startsWith(`${root}cli/`) || isOfDevice(id)
 mkdirSync(`${root}out`, { recursive: true })
 for (const name of readdirSync(`${root}out`))
   if (name !== "site") rmSync(`${root}out/${name}`, { recursive: true, force: true })
@@ -114,8 +172,11 @@ const { output } = await bundle.write({
   // needs, such as Effect's HTTP host, stays out of it.
   codeSplitting: {
     groups: [
-      { name: "start", priority: 1, test: (id) => of_start.has(id) },
-      { name: "core", test: (id) => of_every_command.has(id) && isShared(id) }
+      { name: "start", priority: 4, test: (id) => partOf.get(id) === "start" },
+      { name: "words", priority: 3, test: (id) => partOf.get(id) === "words" },
+      { name: "core", priority: 2, test: (id) => of_every_command.has(id) && isShared(id) && !isOfDevice(id) },
+      { name: "read", priority: 1, test: (id) => partOf.get(id) === "read" && isOfCommands(id) },
+      { name: "derived", test: (id) => partOf.get(id) === "derived" && isOfCommands(id) }
     ]
   },
   entryFileNames: "[name].js",

@@ -22,13 +22,8 @@ const run = async (argv: ReadonlyArray<string>): Promise<number> => {
     const code = await answeredByBuild(new URL("words/", import.meta.url), word, argv, at)
     if (code !== undefined) return code
   }
-  const { exitCodeOf } = await import("./context/program.ts")
-  const { makeProgram } = await import("./output/program.ts")
-  const { loadCommand } = await import("./frame/command-loader.ts")
-  const program = makeProgram()
-  const words = await loadCommand(program, word ?? "", argv)
-  await program.parseAsync(words, { from: "user" })
-  return exitCodeOf(program)
+  const { runWord } = await import("./frame/command-loader.ts")
+  return runWord(word ?? "", argv)
 }
 
 /** Runs a command line, and prints its error, if any, as text or JSON. Returns the exit code. */

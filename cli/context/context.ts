@@ -1,12 +1,13 @@
 /** The context of a command: global flags, access to server and replica, and output. */
 import type { LocalFile } from "../base/input.ts"
 import type { RemoteRequest } from "./remote.ts"
-import type { Answer } from "../../core/kernel/endpoints/endpoint.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/fields/field.ts"
 import type { Query } from "../../core/kernel/lists/query.ts"
-import type { Device, QueryResult } from "../../sync/device/device.ts"
+import { type Device, openDevice, type QueryResult } from "../../sync/device/device.ts"
 import { type Globals, objectBody } from "../base/answers.ts"
+import { afterAnswering, refreshBefore } from "./background.ts"
 import { clocksOver } from "./clocks.ts"
+import { isAnsweredLocally, isWrite } from "./routing.ts"
 import { CliError, exit_codes, noPlan, notLoggedIn, usageError } from "../base/exit-codes.ts"
 import type { Environment, ServerChoice, ServerPlace, Written } from "../base/server-choice.ts"
 import {
@@ -214,7 +215,7 @@ const replicaOf = (place: Place): Replica => {
   let was_used = false
   const refresh = async (device: Device): Promise<boolean> => {
     if (place.is_quiet) return false
-    return (await import("./background.ts")).refreshBefore(device, place)
+    return refreshBefore(device, place)
   }
   return {
     exists: () => profileExists(place.profile(), place.env),
@@ -233,7 +234,6 @@ const replicaOf = (place: Place): Replica => {
       if (device === undefined) return
       try {
         if (was_used && !place.is_quiet) {
-          const { afterAnswering } = await import("./background.ts")
           await afterAnswering(device, place, (await refreshing) === true)
         }
       } finally {
@@ -255,7 +255,7 @@ const refuseOtherServer = ({ env, options, profile }: Place): void => {
 }
 
 interface AskedServer {
-  readonly ask: (request: RemoteRequest) => Promise<Answer>
+  readonly ask: (request: RemoteRequest) => Promise<QueryResult>
 }
 /** URL and token of the chosen server; rejected if the network may not be used. */
 const serverPlace =
@@ -284,8 +284,7 @@ const serverFor = (place: Place) => {
     return {
       ask: async (request) => {
         const answer = await server.ask(request)
-        if (answer.status < 400 && changes(request) && (await import("./routing.ts")).isWrite(request))
-          place.written.to_server = at
+        if (answer.status < 400 && changes(request) && isWrite(request)) place.written.to_server = at
         return answer
       }
     }
@@ -336,7 +335,6 @@ const requestsOver = (place: Place, replica: Replica): Pick<CommandContext, "req
     const asked = requestOf(asking)
     const { is_device } = choice()
     if (is_device) {
-      const { isAnsweredLocally } = await import("./routing.ts")
       if (await isAnsweredLocally(asked)) {
         replica.wasUsed()
         if (asked.method === "GET") await replica.refreshed()
@@ -387,7 +385,6 @@ export const withPrivateUmask = async <A>(work: () => Promise<A>): Promise<A> =>
 
 const openProfile = async (profile: string, env: Environment): Promise<Device> => {
   if (!profileExists(profile, env)) throw notLoggedIn(profile)
-  const { openDevice } = await import("../../sync/device/device.ts")
   const device = await withPrivateUmask(() => openDevice(profileFolder(profile, env)))
   const lost = await device.missing()
   if (lost !== undefined) {

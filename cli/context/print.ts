@@ -7,6 +7,7 @@ import type { QueryResult } from "../../sync/device/device.ts"
 import { type Column, column, columnsSeen, recordText, tableText } from "../output/table.ts"
 import { recordedText, sentenceText, type Terminal, toType } from "../output/text.ts"
 import { columnsOf } from "../output/columns.ts"
+import { inWords } from "../output/labels.ts"
 
 // Formats a response's body: rows as a table, a record as lines.
 
@@ -127,7 +128,6 @@ export const printAnswer = async (context: CommandContext, answer: QueryResult, 
     if (answer.body !== undefined) context.printJson(answer.body)
   } else if (answer.status === 204) context.note("Done.")
   else {
-    const { inWords } = await import("../output/labels.ts")
     const { text, more } = bodyText(answer.body, context.terminal, inWords)
     if (text !== "") context.print(text)
     if (more !== undefined) context.note(more)
@@ -184,9 +184,8 @@ const printPlan = async (context: CommandContext, answer: QueryResult): Promise<
 }
 /** Formats the rows of a response, as printed after writes. */
 const partsOf = async (context: CommandContext, body: Json | undefined): Promise<ReadonlyArray<string>> => {
-  const parts = Object.entries(isJsonObject(body) ? body : {}).filter(([key]) => key !== "meta" && key !== "_meta")
-  const { inWords } = await import("../output/labels.ts")
   const { orderText } = await import("../output/order.ts")
+  const parts = Object.entries(isJsonObject(body) ? body : {}).filter(([key]) => key !== "meta" && key !== "_meta")
   return parts
     .map(([key, value = null]) =>
       key === "opportunity" && isJsonObject(value)

@@ -16,7 +16,7 @@ import {
   notFoundNamed,
   resolveStore
 } from "../context/resolve-id.ts"
-import { jsonArgument, type LocalFile } from "../base/input.ts"
+import { jsonArgument, type LocalFile, localFile } from "../base/input.ts"
 import { includesOf } from "../output/columns.ts"
 import { order_parts } from "../output/order.ts"
 import { printAnswer } from "../context/print.ts"
@@ -361,6 +361,5 @@ const filesOf = async (
   given: Flags
 ): Promise<{ readonly [field: string]: LocalFile } | undefined> => {
   if (!endpoint.uploads || typeof given.file !== "string") return undefined
-  const { localFile } = await import("../base/input.ts")
   return { file: await localFile(given.file) }
 }

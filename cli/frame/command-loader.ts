@@ -1,27 +1,22 @@
 /** Declares the command of a word: handwritten, a noun of the API, or both. */
 import type { Command } from "commander"
-import type { Endpoint } from "../../core/kernel/endpoints/endpoint.ts"
 import { nearest } from "../../core/values/nearest.ts"
-import type { Verb } from "../derived/names.ts"
+import { allEndpoints, coreEndpoints } from "../context/routing.ts"
+import { exitCodeOf } from "../context/program.ts"
+import { kebab, nounOf, nounsIn, normalizeFlags, type Verb, verbsOf } from "../derived/names.ts"
+import { makeProgram } from "../output/program.ts"
 import { type CommandEntry, commands } from "./command-list.ts"
-import type { AllCommands } from "../base/answers.ts"
 import { type CliError, usageError } from "../base/exit-codes.ts"
 
 /** Possible first words of a command line. Loads all endpoints, the server's included. */
 const firstWords = async (): Promise<ReadonlyArray<string>> => {
-  const { allEndpoints } = await import("../context/routing.ts")
-  const { nounsIn } = await import("../derived/names.ts")
   return [...new Set([...Object.keys(commands), ...nounsIn(await allEndpoints())])]
 }
 
 /**
  * Declares the command of a word on the program; returns the words to parse. Exit 2 with a suggestion if there is none.
  */
-export const loadCommand = async (
-  program: Command,
-  word: string,
-  argv: ReadonlyArray<string>
-): Promise<Array<string>> => {
+const loadCommand = async (program: Command, word: string, argv: ReadonlyArray<string>): Promise<Array<string>> => {
   // `server` is the same as `serve`.
   if (word === "server") return loadCommand(program, "serve", argv.with(argv.indexOf(word), "serve"))
   const plural = `${word}s`
@@ -33,7 +28,14 @@ export const loadCommand = async (
   if (by_hand !== undefined && by_hand.noun === undefined) return [...argv]
   return addNoun(program, word, by_hand, argv)
 }
-export const all_commands: AllCommands = { firstWords, load: loadCommand }
+export const all_commands = { firstWords, load: loadCommand }
+
+/** Runs the command of a word; returns the exit code. */
+export const runWord = async (word: string, argv: ReadonlyArray<string>): Promise<number> => {
+  const program = makeProgram()
+  await program.parseAsync(await loadCommand(program, word, argv), { from: "user" })
+  return exitCodeOf(program)
+}
 
 /** Adds the verbs of the API's noun, under its own name or the handwritten command's. */
 const addNoun = async (
@@ -43,7 +45,6 @@ const addNoun = async (
   argv: ReadonlyArray<string>
 ): Promise<Array<string>> => {
   const { addDerivedCommands } = await import("../derived/command.ts")
-  const { kebab, normalizeFlags } = await import("../derived/names.ts")
   const { noun, verbs } = await verbsFor(by_hand?.noun ?? word, word, argv)
   if (verbs.length === 0 && by_hand === undefined) throw await unknownCommand(word)
   if (by_hand !== undefined) {
@@ -68,9 +69,7 @@ const verbsFor = async (
   word: string,
   argv: ReadonlyArray<string>
 ): Promise<{ readonly noun: string; readonly verbs: ReadonlyArray<Verb> }> => {
-  const { allEndpoints, coreEndpoints } = await import("../context/routing.ts")
-  const { kebab, nounOf, nounsIn, verbsOf } = await import("../derived/names.ts")
-  const among = (endpoints: ReadonlyArray<Endpoint>) => {
+  const among = (endpoints: typeof coreEndpoints) => {
     const noun = nounOf(named, nounsIn(endpoints))
     return { noun, verbs: verbsOf(endpoints).filter((verb) => verb.words[0] === noun) }
   }
@@ -82,7 +81,10 @@ const verbsFor = async (
   const wants_help = argv.includes("--help") || argv.includes("-h")
   const is_enough =
     !wants_help && in_core.verbs.some(({ words }) => words.slice(1).every((one, at) => one === typed[at]))
-  return is_enough ? in_core : among(await allEndpoints())
+  if (!is_enough) return among(await allEndpoints())
+  // Only what is below the next word, each verb having an option for every field.
+  const below = in_core.verbs.filter(({ words }) => words[1] === typed[0])
+  return below.length === 0 ? in_core : { ...in_core, verbs: below }
 }
 
 const unknownCommand = async (word: string): Promise<CliError> => {

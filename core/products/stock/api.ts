@@ -22,8 +22,7 @@ import {
   transaction_types
 } from "./schema.ts"
 import { integer, type JsonObject, text } from "../../kernel/fields/field.ts"
-import type { Input, SharedDraft, Slice } from "../../kernel/endpoints/endpoint.ts"
-import { command, get } from "../../kernel/endpoints/endpoint.ts"
+import { command, get, type Input, type SharedDraft, type Slice } from "../../kernel/endpoints/endpoint.ts"
 import { crudResource, type SaveInput } from "../../kernel/endpoints/crud-resource.ts"
 import { Store } from "../../kernel/store/store.ts"
 import type { LevelFacts } from "./decide.ts"

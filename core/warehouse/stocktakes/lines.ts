@@ -4,8 +4,7 @@
  */
 import type { KeysShown } from "../../kernel/lists/answer-schema.ts"
 import { type ProductRow, serialised } from "../../products/products/schema.ts"
-import type { StockLevelRow } from "../../products/stock/schema.ts"
-import { stateWords } from "../../products/stock/schema.ts"
+import { stateWords, type StockLevelRow } from "../../products/stock/schema.ts"
 import { labelOf } from "../containers/events.ts"
 import { unitCode } from "../scanning/read-code.ts"
 import type {

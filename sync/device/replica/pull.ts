@@ -21,8 +21,7 @@ import {
   writeMeta
 } from "../outbox/replica-tables.ts"
 import { currentFill, dropFill, type StagedPage, stagePage, swapTables } from "./fill.ts"
-import type { Catalogue, CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
-import { foldStored } from "../../../core/kernel/endpoints/endpoint.ts"
+import { type Catalogue, type CommandRuntime, foldStored } from "../../../core/kernel/endpoints/endpoint.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { merge, type SettledCommand } from "../../protocol/merge.ts"
 import type { SnapshotPage } from "../../protocol/snapshot.ts"
