@@ -24,6 +24,11 @@ export const kebab = (name: string): string => name.replaceAll("_", "-")
  * streams.
  */
 export const wordsOf = (endpoint: Endpoint): ReadonlyArray<string> | undefined => {
+  if (!known_words.has(endpoint)) known_words.set(endpoint, wordsFrom(endpoint))
+  return known_words.get(endpoint)
+}
+const known_words = new WeakMap<Endpoint, ReadonlyArray<string> | undefined>()
+const wordsFrom = (endpoint: Endpoint): ReadonlyArray<string> | undefined => {
   if (
     endpoint.raw_body ||
     endpoint.produces === "text/event-stream" ||

@@ -62,7 +62,7 @@ describe("a declared event", () => {
   })
   it("is rejected if another event has its type", () => {
     const twice = { name: "twice", events: [kinds[0]!, kinds[0]!] }
-    expect(() => catalogueOf([twice])).toThrow(`two events share a type: ${kinds[0]!.type}`)
+    expect(() => catalogueOf([twice]).events).toThrow(`two events share a type: ${kinds[0]!.type}`)
   })
 
   const lit = eventType("lamp.lit", {

@@ -284,6 +284,10 @@ const within = (composed: Composed, endpoint: Endpoint): Endpoint =>
         }
       }
 
+/**
+ * Composes a catalogue. What only writes need (events, projection, reactions, references) is put together on first use,
+ * and with it the check that no two events share a type.
+ */
 export const catalogueOf = (slices: ReadonlyArray<Slice>): Catalogue => {
   const tables = slices.flatMap((slice) => slice.tables ?? [])
   const server_tables = slices.flatMap((slice) => slice.server_tables ?? [])
@@ -298,25 +302,37 @@ export const catalogueOf = (slices: ReadonlyArray<Slice>): Catalogue => {
     const names = endpoints.map((endpoint) => endpoint.name)
     throw new Error(`two endpoints share a name: ${names.filter((name, at) => names.indexOf(name) !== at).join(", ")}`)
   }
-  const references = referencesOf(tables)
-  const events = eventsOf([
-    ...slices.flatMap((slice) => slice.events ?? []),
-    ...clearableTables(references).map(referenceClearedEvent),
-    rowsToldEvent((name) => byName.get(name))
-  ])
+  let references: Catalogue["references"] | undefined
+  const allReferences = () => (references ??= referencesOf(tables))
+  let events: Catalogue["events"] | undefined
+  const allEvents = () =>
+    (events ??= eventsOf([
+      ...slices.flatMap((slice) => slice.events ?? []),
+      ...clearableTables(allReferences()).map(referenceClearedEvent),
+      rowsToldEvent((name) => byName.get(name))
+    ]))
+  let projection: Projection | undefined
+  let reactions: Catalogue["reactions"] | undefined
+  let scrubs: Catalogue["scrubs"] | undefined
   return {
-    references,
+    get references() {
+      return allReferences()
+    },
     slices,
     tables,
     server_tables,
     endpoints,
-    events,
+    get events() {
+      return allEvents()
+    },
     table: (name) => {
       const found = byName.get(name)
       if (found === undefined) throw new Error(`no table ${name} in the catalogue`)
       return found
     },
-    projection: withReferences(projectionOf(events, slices), tables, references),
+    get projection() {
+      return (projection ??= withReferences(projectionOf(allEvents(), slices), tables, allReferences()))
+    },
     endpoint: (name) => endpointByName.get(name),
     pathsOf: ({ path }) => [
       path,
@@ -326,14 +342,18 @@ export const catalogueOf = (slices: ReadonlyArray<Slice>): Catalogue => {
     ],
     resources,
     composed,
-    reactions: reactionsOf(slices.flatMap((slice) => slice.react ?? [])),
+    get reactions() {
+      return (reactions ??= reactionsOf(slices.flatMap((slice) => slice.react ?? [])))
+    },
     settings: Object.assign({}, ...slices.map((slice) => slice.settings ?? {})),
     permissions: slices.flatMap((slice) => slice.permissions ?? []),
-    scrubs: Object.fromEntries(
-      [...events.values()].flatMap((kind) => {
-        const { scrub } = kind
-        return scrub === undefined ? [] : [[kind.type, (data: JsonObject) => scrub(decodeData(kind, data))]]
-      })
-    )
+    get scrubs() {
+      return (scrubs ??= Object.fromEntries(
+        [...allEvents().values()].flatMap((kind) => {
+          const { scrub } = kind
+          return scrub === undefined ? [] : [[kind.type, (data: JsonObject) => scrub(decodeData(kind, data))]]
+        })
+      ))
+    }
   }
 }
