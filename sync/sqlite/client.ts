@@ -137,18 +137,18 @@ const overwriteFreed = (db: DatabaseSync): Effect.Effect<void, SqlError.SqlError
 const connectionOver = (
   db: DatabaseSync,
   statements: ReturnType<typeof makeStatements>,
-  before: () => void
+  before: (sql: string) => void
 ): Connection => {
   const execute: Connection["execute"] = (sql, params, transformRows) => {
     const rows = attempt("execute", () => {
-      before()
+      before(sql)
       return statements.rows(sql, params)
     })
     return transformRows === undefined ? rows : Effect.map(rows, transformRows)
   }
   const executeValues: Connection["executeValues"] = (sql, params) =>
     attempt("executeValues", () => {
-      before()
+      before(sql)
       return statements.values(sql, params)
     })
   return {
@@ -158,7 +158,7 @@ const connectionOver = (
     executeValuesUnprepared: executeValues,
     executeRaw: (sql, params) =>
       attempt("executeRaw", () => {
-        before()
+        before(sql)
         return statements.raw(sql, params)
       }),
     executeStream: (sql, params, transformRows) =>
@@ -214,9 +214,9 @@ export const make = Effect.fnUntraced(function* (
     db.exec(`pragma synchronous = ${wanted}`)
     synchronous = wanted
   }
-  /** Resets the durability for a statement outside a transaction, as an earlier transaction may have changed it. */
-  const asUsual = (): void => {
-    if (!db.isTransaction) waitFor(usual)
+  /** Resets the durability for a write outside a transaction, as an earlier transaction may have changed it. */
+  const asUsual = (sql: string): void => {
+    if (!db.isTransaction && !/^\s*select\b[^;]*$/i.test(sql)) waitFor(usual)
   }
 
   if (options.readOnly !== true) {

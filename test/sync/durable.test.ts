@@ -2,7 +2,7 @@
 import { copyFileSync, mkdtempSync, readdirSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { basename, join } from "node:path"
-import { DatabaseSync } from "node:sqlite"
+import { DatabaseSync, StatementSync } from "node:sqlite"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { afterEach, beforeEach, expect, it, vi } from "vitest"
@@ -68,6 +68,19 @@ it("settled commands are on the replica's disk before the outbox drops them", as
   await device.sync()
   expect(device.outbox.counts()).toEqual({ accepted: 1 })
   expect(seen).toMatchObject({ "in the outbox": normal, applied: full })
+})
+
+it("a command recorded offline runs at most 40 statements, and waits for the disk once", async () => {
+  const device = await server.enrol()
+  const { id } = await device.create("/products", { name: "Speaker" })
+  await device.update(`/products/${id}`, { name: "Speaker 1" })
+  const executed = vi.spyOn(DatabaseSync.prototype, "exec")
+  const run = [vi.spyOn(StatementSync.prototype, "all"), vi.spyOn(StatementSync.prototype, "run")]
+  await device.update(`/products/${id}`, { name: "Speaker 2" })
+  const scripts = executed.mock.calls.map(([sql]) => sql)
+  // Durable commits, but that of the outbox, would set the mode to full.
+  expect(scripts.filter((sql) => /^commit|synchronous = full/.test(sql))).toEqual(["commit"])
+  expect(scripts.length + run.reduce((sum, { mock }) => sum + mock.calls.length, 0)).toBeLessThanOrEqual(40)
 })
 
 it("a replica that lost its last commits applies acknowledged commands again", async () => {

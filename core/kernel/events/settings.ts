@@ -31,18 +31,33 @@ export const settingsFrom = (
   groups: SettingGroups,
   rows: ReadonlyArray<{ readonly key: string; readonly value: Json | null }>
 ): Settings => {
-  const changed = new Map(rows.map((row) => [row.key, row.value]))
-  const all: { [group: string]: { [key: string]: Json } } = {}
-  for (const [group, keys] of Object.entries(groups)) {
-    const values: { [key: string]: Json } = (all[group] = {})
-    for (const [key, field] of Object.entries(keys)) {
-      if (field.secret) continue
-      const stored = changed.get(`${group}.${key}`)
-      values[key] = stored === undefined ? (field.default ?? null) : stored
-    }
+  const all: { [group: string]: { [key: string]: Json } } = { ...defaultsOf(groups) }
+  for (const row of rows) {
+    const [group = "", ...rest] = row.key.split(".")
+    const key = rest.join(".")
+    const field = groups[group]?.[key]
+    if (field !== undefined && !field.secret) all[group] = { ...all[group], [key]: row.value }
   }
   return all
 }
+/** Defaults of these groups: the same for every reading, so made once. */
+const defaultsOf = (groups: SettingGroups): Settings => {
+  const known = all_defaults.get(groups)
+  if (known !== undefined) return known
+  const made = Object.fromEntries(
+    Object.entries(groups).map(([group, keys]) => [
+      group,
+      Object.fromEntries(
+        Object.entries(keys).flatMap(([key, field]): ReadonlyArray<readonly [string, Json]> =>
+          field.secret ? [] : [[key, field.default ?? null]]
+        )
+      )
+    ])
+  )
+  all_defaults.set(groups, made)
+  return made
+}
+const all_defaults = new WeakMap<SettingGroups, Settings>()
 export const settingText = (settings: Settings, group: string, key: string): string =>
   String(settings[group]?.[key] ?? "")
 export const settingNumber = (settings: Settings, group: string, key: string): number =>

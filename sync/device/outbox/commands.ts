@@ -146,7 +146,8 @@ const recordingOver = (
           unless_changed === undefined ? null : JSON.stringify(unless_changed),
           checksumOf({ ...command, n, payload, ids })
         )
-        prepared("update commands set done = null where n = ?").run(n - undoable_commands_max)
+        if (n > undoable_commands_max)
+          prepared("update commands set done = null where n = ?").run(n - undoable_commands_max)
         if (replaces !== undefined) resolveOne(replaces.id, replaces.how)
         takeIds(command.ids)
         return {
