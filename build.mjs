@@ -75,49 +75,7 @@ const without_facades = {
   })
 }
 
-const of_device = "sync/device/device.ts"
 const isOwnShared = (id) => [`${root}core/`, `${root}sync/`].some((folder) => id.startsWith(folder))
-/**
- * What every command needs, of the modules it shares with the server: those reached without the server's own folder and
- * without what single commands load, but for those of core and sync that are loaded only when they are asked for. Of
- * what they import only what is used counts: libraries are imported by one module that names all of theirs.
- */
-const modulesOfEveryCommand = async () => {
-  const reached = new Set()
-  const isOfOneCommand = (id) => id.startsWith(`${root}cli/commands/`)
-  const reach = (id, infoOf) => {
-    if (reached.has(id)) return
-    reached.add(id)
-    const info = infoOf(id)
-    const later = info.dynamicallyImportedIds.filter(
-      (one) => one === `${root}${of_device}` || (!isOwnShared(one) && !isOfOneCommand(one))
-    )
-    for (const next of [...info.importedIds, ...later]) if (infoOf(next) !== null) reach(next, infoOf)
-  }
-  const bundle = await rolldown({
-    ...options,
-    input: entries.cli,
-    logLevel: "silent",
-    external: (id, _importer, isResolved) => isExternal(id) || (isResolved && id.startsWith(`${root}server/`)),
-    plugins: [
-      {
-        name: "reached",
-        buildEnd() {
-          reach(`${root}${entries.cli}`, (id) => this.getModuleInfo(id))
-        }
-      }
-    ]
-  })
-  const { output } = await bundle.generate({ format: "esm" })
-  await bundle.close()
-  const used = output
-    .flatMap((file) => (file.type === "chunk" ? Object.entries(file.modules) : []))
-    .flatMap(([id, { renderedLength }]) => (renderedLength > 0 ? [id] : []))
-  return new Set(used.filter((id) => reached.has(id)))
-}
-const of_every_command = await modulesOfEveryCommand()
-const isShared = (id) => isOwnShared(id) || /node_modules[\\/](effect|decimal\.js|ical\.js)[\\/]/.test(id)
-
 /**
  * What is loaded together, file by file of what is read: opening many small files takes longer than reading one. Enough
  * for `--version`, which is answered before anything else is read; for help and completion; and for a read.
@@ -133,10 +91,35 @@ const parts = {
     "cli/context/pages.ts",
     "cli/context/query.ts",
     "cli/output/order.ts",
-    of_device
+    "sync/device/device.ts"
   ],
   derived: ["cli/derived/command.ts"]
 }
+/**
+ * What a read needs, of the modules it shares with the server: what those files import, and of that what is used, as
+ * libraries are imported by one module that names all of theirs. What is imported later is left out.
+ */
+const modulesOfRead = async () => {
+  const bundle = await rolldown({
+    ...options,
+    input: Object.values(parts)
+      .flat()
+      .map((file) => root + file),
+    logLevel: "silent",
+    external: isExternal,
+    plugins: [{ name: "without-later", resolveDynamicImport: (id) => ({ id: String(id), external: true }) }]
+  })
+  const { output } = await bundle.generate({ format: "esm" })
+  await bundle.close()
+  return new Set(
+    output
+      .flatMap((file) => (file.type === "chunk" ? Object.entries(file.modules) : []))
+      .flatMap(([id, { renderedLength }]) => (renderedLength > 0 ? [id] : []))
+  )
+}
+const of_read = await modulesOfRead()
+const isShared = (id) => isOwnShared(id) || /node_modules[\\/](effect|decimal\.js|ical\.js)[\\/]/.test(id)
+
 const partOf = new Map()
 const bundle = await rolldown({
   ...options,
@@ -174,7 +157,7 @@ const { output } = await bundle.write({
     groups: [
       { name: "start", priority: 4, test: (id) => partOf.get(id) === "start" },
       { name: "words", priority: 3, test: (id) => partOf.get(id) === "words" },
-      { name: "core", priority: 2, test: (id) => of_every_command.has(id) && isShared(id) && !isOfDevice(id) },
+      { name: "core", priority: 2, test: (id) => of_read.has(id) && isShared(id) && !isOfDevice(id) },
       { name: "read", priority: 1, test: (id) => partOf.get(id) === "read" && isOfCommands(id) },
       { name: "derived", test: (id) => partOf.get(id) === "derived" && isOfCommands(id) }
     ]
