@@ -209,8 +209,9 @@ export const highestKnown =
 /** Records that a command was run here, so that its loss from the outbox is detected. */
 export const saveLastRun = Effect.fnUntraced(function* (n: number) {
   yield* Store.run(
-    "insert into replica_meta (key, value) values ('run_n', ?), ('acknowledged_n', ?) on conflict (key) do update set value = " +
-      "case key when 'run_n' then excluded.value else max(cast(value as integer), cast(excluded.value as integer)) end",
+    "insert into replica_meta (key, value) values ('run_n', ?), ('acknowledged_n', ?) " +
+      "on conflict (key) do update set value = case key when 'run_n' then excluded.value " +
+      "else max(cast(value as integer), cast(excluded.value as integer)) end",
     [String(n), String(n)]
   )
 })

@@ -32,14 +32,18 @@ interface ReplicaPosition {
   readonly anew: boolean
 }
 export const readReplicaPosition = Effect.gen(function* () {
-  const store = yield* Store
+  const rows = yield* Store.run<{ key: string; value: string }>(
+    "select key, value from replica_meta " +
+      "where key in ('position', 'offset', 'handle', 'synced_at', 'journal_from', 'anew')"
+  )
+  const known = new Map(rows.map(({ key, value }) => [key, value]))
   return {
-    position: Number((yield* readMeta(store, "position")) ?? 0),
-    offset: (yield* readMeta(store, "offset")) ?? "-1",
-    handle: yield* readMeta(store, "handle"),
-    synced_at: (yield* readMeta(store, "synced_at")) ?? null,
-    journal_from: Number((yield* readMeta(store, "journal_from")) ?? 0),
-    anew: (yield* readMeta(store, "anew")) === "yes"
+    position: Number(known.get("position") ?? 0),
+    offset: known.get("offset") ?? "-1",
+    handle: known.get("handle"),
+    synced_at: known.get("synced_at") ?? null,
+    journal_from: Number(known.get("journal_from") ?? 0),
+    anew: known.get("anew") === "yes"
   } satisfies ReplicaPosition
 })
 
