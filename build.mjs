@@ -47,7 +47,8 @@ const taken_later = ["node:child_process", "node:crypto"]
 const ofNode = (name) => `globalThis.process.getBuiltinModule("${name}")`
 const takenFrom = (name, one) => {
   const [imported, local = imported] = one.trim().split(/\s+as\s+/)
-  return taken_later.includes(name) && /^[a-z]/.test(imported)
+  const is_function = /^[a-z]/.test(imported) && typeof process.getBuiltinModule(name)[imported] === "function"
+  return taken_later.includes(name) && is_function
     ? `${local} = (...given) => ${ofNode(name)}.${imported}(...given)`
     : `${local} = ${ofNode(name)}.${imported}`
 }
@@ -89,7 +90,6 @@ const parts = {
     "cli/context/print.ts",
     "cli/context/resolve-id.ts",
     "cli/context/pages.ts",
-    "cli/context/query.ts",
     "cli/output/order.ts",
     "sync/device/device.ts"
   ],
