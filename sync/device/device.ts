@@ -38,7 +38,7 @@ import type { Conflicts } from "./resolutions/conflicts.ts"
 import { toldReports } from "./resolutions/blocked-commands.ts"
 import { openSession, type SessionParts, SyncBusy, whileLocked } from "./exchange/server-session.ts"
 import { contentOf, isWaiting, keepAgain, keepFiles, pruneFiles, waitingFiles, waitingPath } from "./exchange/files.ts"
-import { type Progress, syncOnce } from "./exchange/sync.ts"
+import type { Progress } from "./exchange/sync.ts"
 
 // Ids of commands.
 
@@ -190,6 +190,7 @@ const exchangeOver = (
           await requireComplete(parts)
           const warnings = await session.begin()
           await (await conflicts()).release()
+          const { syncOnce } = await import("./exchange/sync.ts")
           return { ...(await syncOnce({ ...syncParts(), ...(progress === undefined ? {} : { progress }) })), warnings }
         } catch (error) {
           throw session.failureHere(error)

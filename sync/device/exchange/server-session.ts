@@ -19,7 +19,6 @@ import {
 import { pruneFiles } from "./files.ts"
 import { copiedFailure, handshake } from "./handshake.ts"
 import type { Outbox } from "../outbox/outbox.ts"
-import { reclaimForgottenLeases } from "./sync.ts"
 import { type Remote, remoteAt, RemoteError } from "./remote.ts"
 import type { Replica } from "../replica/replica.ts"
 
@@ -103,7 +102,10 @@ export const openSession = ({ folder, outbox, replica, run, ...parts }: SessionP
       if (next.key !== profile.key || next.server_key !== profile.server_key || next.device !== profile.device)
         writeProfile(folder, next)
       profile = next
-      if (server_memory !== undefined) await reclaimForgottenLeases(profile.replica_id, server_memory, outbox, remote)
+      if (server_memory !== undefined) {
+        const { reclaimForgottenLeases } = await import("./sync.ts")
+        await reclaimForgottenLeases(profile.replica_id, server_memory, outbox, remote)
+      }
       return warnings
     },
     failureHere: (error) => {

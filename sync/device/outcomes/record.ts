@@ -27,7 +27,7 @@ import {
 import type { CommandOutcome, ConcurrentChange } from "../outbox/outcome.ts"
 import { baseCurrency, settingText } from "../../../core/kernel/events/settings.ts"
 import { commandDecided, decidedIn } from "../../protocol/events.ts"
-import { decodeOutcome, provisional_base } from "../outbox/replica-tables.ts"
+import { provisional_base } from "../outbox/replica-tables.ts"
 import type { Outbox } from "../outbox/outbox.ts"
 import { findDifferences, findDifferencesInRows, overwrittenFields } from "./differences.ts"
 
@@ -321,12 +321,4 @@ export const recordOutcomesOfRows = Effect.fnUntraced(function* (
     const differences = yield* findDifferencesInRows(context, command, recorded)
     yield* saveOutcome(store, command.n, withoutEmpty({ differences }))
   }
-})
-
-/** Moves outcomes from the replica to the outbox; safe to repeat after a crash. */
-export const moveOutcomesToOutbox = Effect.fnUntraced(function* (outbox: Outbox) {
-  const rows = yield* Store.run<{ n: number; account: string }>("select n, account from accounts order by n")
-  if (rows.length === 0) return
-  outbox.saveOutcomes(rows.map(({ n, account }) => ({ n, account: decodeOutcome(account) })))
-  yield* Store.transaction(Store.run("delete from accounts"))
 })

@@ -20,6 +20,7 @@ import { at_server, bodyOf, invalidField, Rejection, statusOf } from "../../../c
 import { Store } from "../../../core/kernel/store/store.ts"
 import {
   decodeError,
+  decodeOutcome,
   ensureLocalTables,
   type FillState,
   purge,
@@ -33,6 +34,7 @@ import {
   isLongerThan,
   json_body_bytes_max
 } from "../../../core/kernel/fields/input.ts"
+import { later } from "../../../core/kernel/fields/later.ts"
 import { answer as answerRead, checkPermission, match } from "../../../core/kernel/runtime/engine.ts"
 import { includesOf } from "../../../core/kernel/lists/query.ts"
 import { restrictToToken } from "../../../core/kernel/endpoints/token-permissions.ts"
@@ -42,7 +44,6 @@ import { tablesAreCurrent } from "../../../core/kernel/runtime/schema.ts"
 import type { SettledCommand } from "../../protocol/merge.ts"
 import { redactionFor } from "../../protocol/redaction.ts"
 import type { SnapshotPage } from "../../protocol/snapshot.ts"
-import { moveOutcomesToOutbox } from "../outcomes/record.ts"
 import { loadErasures, redactionOfOutbox } from "../outbox/redact-outbox.ts"
 import type { OutboxCommand } from "../outbox/rows.ts"
 import { beginFill, currentFill, dropFill, type StagedPage } from "./fill.ts"
@@ -63,7 +64,6 @@ import {
   runDue,
   unsettled
 } from "./replica-parts.ts"
-import { applyHere, applyPage, applyStaged, migrateTables, saveVerdicts } from "./pull.ts"
 import { type CallAfter, planSeries, recordCommand } from "./record-command.ts"
 
 // Refuses reads that need events from before a fill.
@@ -168,6 +168,17 @@ const together = <A extends { readonly ok: boolean }>({ outbox }: ReplicaParts, 
     )
   )
 
+/** What follows a pull: a read needs none of it. */
+const pulling = later(() => import("./pull.ts"))
+
+/** Moves outcomes from the replica to the outbox; safe to repeat after a crash. */
+const moveOutcomesToOutbox = Effect.fnUntraced(function* (outbox: ReplicaParts["outbox"]) {
+  const rows = yield* Store.run<{ n: number; account: string }>("select n, account from accounts order by n")
+  if (rows.length === 0) return
+  outbox.saveOutcomes(rows.map(({ n, account }) => ({ n, account: decodeOutcome(account) })))
+  yield* Store.transaction(Store.run("delete from accounts"))
+})
+
 /** Moves verdicts and outcomes to the outbox; safe to repeat. */
 const settleOutbox = Effect.fnUntraced(function* ({ at, outbox }: ReplicaParts) {
   const rows = yield* Store.run<{ n: number; status: "accepted" | "rejected"; error: string | null }>(
@@ -199,7 +210,7 @@ const redactOutbox = ({ catalogue, outbox, replica_id, viewer }: ReplicaParts) =
 const open = Effect.fnUntraced(function* (parts: ReplicaParts) {
   const { catalogue, outbox } = parts
   yield* ensureLocalTables
-  if (!(yield* tablesAreCurrent(catalogue))) yield* migrateTables(catalogue)
+  if (!(yield* tablesAreCurrent(catalogue))) yield* (yield* pulling).migrateTables(catalogue)
   yield* settleOutbox(parts)
   yield* purge(redactOutbox(parts))
   yield* rebase(parts)
@@ -251,6 +262,7 @@ const plan = Effect.fnUntraced(function* (
 
 const apply = Effect.fnUntraced(function* (parts: ReplicaParts, pulled: PulledEvents) {
   const store = yield* Store
+  const { applyHere, applyStaged } = yield* pulling
   const result = yield* store.transaction(
     Effect.gen(function* () {
       const is_staged = (yield* readMeta(store, "anew")) === "yes"
@@ -266,6 +278,7 @@ const apply = Effect.fnUntraced(function* (parts: ReplicaParts, pulled: PulledEv
 const settle = Effect.fnUntraced(function* (parts: ReplicaParts, settled: ReadonlyArray<SettledCommand>) {
   if (settled.length === 0) return
   const store = yield* Store
+  const { saveVerdicts } = yield* pulling
   yield* store.transaction(
     Effect.gen(function* () {
       yield* revertProvisional(parts.catalogue)
@@ -317,6 +330,7 @@ const fillPage = Effect.fnUntraced(function* (
   requested: StagedPage["requested"],
   page: SnapshotPage
 ): CommandRuntime.Reads<FillState | undefined> {
+  const { applyPage } = yield* pulling
   const filling = yield* Store.transaction(applyPage(parts, requested, page))
   parts.at("committed")
   if (filling !== undefined) return filling
