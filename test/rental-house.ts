@@ -3,6 +3,8 @@
  * unique, and values can be overridden. Requests that must succeed throw their response otherwise.
  */
 
+import type { Row, RowOfList } from "../cli/base/answers.ts"
+import type { JsonObject } from "../core/kernel/fields/field.ts"
 import type { Viewer } from "../core/kernel/fields/rejection.ts"
 
 export interface Answer {
@@ -46,6 +48,38 @@ export interface Order {
   readonly line: { readonly id: number }
 }
 
+/** Rows, of which a test that takes the first says that there is one. */
+type Some<R> = readonly [R, ...ReadonlyArray<R>]
+/** A row as the answer to a change has it: complete, with its lists. */
+export type Complete<R> = {
+  readonly [K in keyof R]-?: NonNullable<R[K]> extends ReadonlyArray<infer One> ? Some<One> : R[K]
+}
+/** `any` for keys whose rows no command reads, which have no type. */
+type Declared<R> = JsonObject extends R ? any : Complete<R>
+/** A row of the list with a key. */
+type Listed<Plural extends string> = Declared<RowOfList<Plural>>
+/** The rows of a list, else the object with the key. */
+type Named<Key extends string> = JsonObject extends RowOfList<Key> ? Declared<Row<Key>> : Some<Listed<Key>>
+/** What a path shows: the rows of a list, or a row. */
+export type ShownAt<Path extends string> = Path extends `${infer Before}?${string}`
+  ? ShownAt<Before>
+  : Path extends `/${string}/${string}/${infer Key}`
+    ? Named<Key>
+    : Path extends `/${infer Plural}/${string}`
+      ? Plural extends "settings"
+        ? any
+        : Listed<Plural>
+      : Path extends `/${infer Key}`
+        ? Named<Key>
+        : any
+/** What a post to a path makes. */
+type MadeAt<Path extends string> = Path extends `/${string}/${string}`
+  ? any
+  : Path extends `/${infer Plural}`
+    ? Listed<Plural>
+    : any
+type Opportunity = Listed<"opportunities">
+
 let serial = 0
 const next = (): number => ++serial
 
@@ -59,26 +93,30 @@ export const rentalHouse = <A extends Answer = Answer, By = Viewer>(call: Call<A
     return reply.body
   }
   /** The resource in the answer to a POST: `{ store: {…} }` gives the store. */
-  const create = async (path: string, body: object = {}, by?: By): Promise<any> =>
-    Object.values(await must("POST", path, body, by))[0]
-  const show = async (path: string): Promise<any> => Object.values(await must("GET", path))[0]
+  const create = async <const Path extends string>(path: Path, body: object = {}, by?: By): Promise<MadeAt<Path>> =>
+    Object.values<any>(await must("POST", path, body, by))[0]
+  const show = async <const Path extends string>(path: Path): Promise<ShownAt<Path>> =>
+    Object.values<any>(await must("GET", path))[0]
   /** The id of the row of a list that has this name. */
   const named = async (list: string, name: string): Promise<number> =>
-    (await show(`/${list}?per_page=100`)).find((row: any) => row.name === name).id
+    (await show(`/${list}?per_page=100`)).find((row: { readonly name: string }) => row.name === name).id
   const member = async (membership_type: string, more: object): Promise<number> =>
     (await create("/members", { name: `Member ${next()}`, membership_type, ...more })).id
   const unit = async (product_id: number, store_id = 1, more: object = {}): Promise<number> =>
     (await create("/stock_levels", { product_id, store_id, serial_number: `SN-${next()}`, ...more })).id
-  const opportunity = (more: object = {}): Promise<any> =>
-    create("/opportunities", { subject: "A job", store_id: 1, ...more })
-  const withLine = async (more: object = {}, line: object = {}): Promise<any> => {
+  const opportunity = (more: object = {}) => create("/opportunities", { subject: "A job", store_id: 1, ...more })
+  const withLine = async (more: object = {}, line: object = {}): Promise<Opportunity> => {
     const { id } = await opportunity({ ...hire_dates, ...more })
     return create(`/opportunities/${id}/items`, { name: "Line", quantity: "2", unit_price: "50.00", ...line })
   }
-  const confirm = async (id: number): Promise<any> => {
+  const confirm = async (id: number): Promise<Opportunity> => {
     await must("POST", `/opportunities/${id}/convert_to_quotation`, {})
-    return Object.values(await must("POST", `/opportunities/${id}/convert_to_order`, {}))[0]
+    return (await must("POST", `/opportunities/${id}/convert_to_order`, {})).opportunity
   }
+  const changing =
+    (method: string) =>
+    async <const Path extends string>(path: Path, body: object): Promise<ShownAt<Path>> =>
+      Object.values<any>(await must(method, path, body))[0]
   const asking = (method: string) => (path: string, body?: unknown, by?: By) => call(method, path, body, by)
   const product = async (more: object = {}): Promise<number> =>
     (await create("/products", { name: `Product ${next()}`, ...more })).id
@@ -91,8 +129,8 @@ export const rentalHouse = <A extends Answer = Answer, By = Viewer>(call: Call<A
     remove: (path: string, by?: By) => call("DELETE", path, undefined, by),
     must,
     /** The resource in the answer to a PUT, or to a PATCH. */
-    update: async (path: string, body: object): Promise<any> => Object.values(await must("PUT", path, body))[0],
-    amend: async (path: string, body: object): Promise<any> => Object.values(await must("PATCH", path, body))[0],
+    update: changing("PUT"),
+    amend: changing("PATCH"),
     create,
     show,
     named,
@@ -105,15 +143,15 @@ export const rentalHouse = <A extends Answer = Answer, By = Viewer>(call: Call<A
     customer: (more: object = {}) => member("organisation", more),
     contact: (more: object = {}) => member("contact", more),
     /** A unit at the first store, whole, with a label to scan. */
-    labelled: (product_id: number, more: object = {}): Promise<any> =>
+    labelled: (product_id: number, more: object = {}) =>
       create("/stock_levels", { product_id, store_id: 1, asset_number: `A-${next()}`, ...more }),
     product,
     /** Serialised. */
     serialised: (more: object = {}) => product({ stock_method: 2, ...more }),
     /** An opportunity of one line, of both of which no more is said than this; `line` is the line. */
-    deal: async (more: object = {}, line: object = fifty_each): Promise<any> => {
-      const made = await create(`/opportunities/${(await opportunity(more)).id}/items`, line)
-      return { ...made, line: made.items[0] }
+    deal: async (more: object = {}, line: object = fifty_each) => {
+      const made: Opportunity = await create(`/opportunities/${(await opportunity(more)).id}/items`, line)
+      return { ...made, line: made.items[0]! }
     },
     /** A quantity of a bulk product at the first store, which has a level of it from the start. */
     hold: async (product_id: number, quantity_held: number): Promise<number> => {

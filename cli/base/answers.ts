@@ -77,6 +77,9 @@ interface Included {
     readonly rates?: ReadonlyArray<
       AnswerRow<typeof import("../../core/products/rates/product-rates.ts").productRateResource>
     >
+    readonly stock_levels?: ReadonlyArray<
+      AnswerRow<typeof import("../../core/products/stock/api.ts").stockLevelResource>
+    >
   }
   readonly stock_level: {
     readonly last_seen?: ValueShown<typeof import("../../core/warehouse/stocktakes/schema.ts").last_seen_shown>

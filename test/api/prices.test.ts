@@ -400,7 +400,7 @@ describe.each(engines)("prices on %s", (engine) => {
         taxes(reply.body.opportunity)
       ]
     }
-    const entries = async (id: number) => (await w.show(`/opportunities/${id}/activity`)).map((one: any) => one.action)
+    const entries = async (id: number) => (await w.show(`/opportunities/${id}/activity`)).map((one) => one.action)
 
     it("takes today's rates and tax classes in one event, and keeps manual prices", async () => {
       const product = await w.product()
@@ -448,7 +448,7 @@ describe.each(engines)("prices on %s", (engine) => {
       await w.create(`/opportunities/${id}/costs`, { description: "Van", cost_type: 0, amount: "5.00" })
       await w.amend(`/members/${customer}`, { sale_tax_class_id: abroad })
       const kept = await line(id, { item_id: product, name: "Stand", unit_price: "20.00" })
-      expect([...kept.items, ...kept.costs].map((one: any) => one.tax_rate)).toEqual(["20.00", "0.00", "20.00"])
+      expect([...kept.items, ...kept.costs].map((one) => one.tax_rate)).toEqual(["20.00", "0.00", "20.00"])
       expect(taxes(kept)).toEqual(["35.00", "3.00", "38.00"])
       expect((await outdated(id)).at(-1)).toMatch(/Lamp tax rate 20.00 % → 0.00 %, Van tax rate .*38.00 → 35.00/)
       expect((await repriced(id))[1]).toEqual(["35.00", "0.00", "35.00"])

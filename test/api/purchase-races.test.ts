@@ -13,7 +13,7 @@ describe("concurrent requests for one purchase order on pg", () => {
     supplier_id = await house.customer({ name: "Rig Hire" })
   })
   afterAll(() => server.close())
-  const draft = async (): Promise<{ readonly id: number; readonly number: string }> =>
+  const draft = () =>
     house.create("/purchase_orders", {
       ...{ supplier_id, po_type: "purchase", items: [{ name: "Truss", quantity: "4", unit_cost: "25.00" }] }
     })

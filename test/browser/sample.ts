@@ -76,7 +76,7 @@ export const makeSample = async (place: Place, now: number): Promise<void> => {
     if (allocations.length > 0) await send("POST", `/opportunities/${id}/quick_allocate`, { allocations })
     if (end !== "out") return
     const out = await show(`/opportunities/${id}?include=items,items.assets`)
-    const asset_ids = out.items.flatMap((item: any) => (item.assets ?? []).map((one: any) => one.id))
+    const asset_ids = out.items.flatMap((item) => (item.assets ?? []).map((one) => one.id))
     if (asset_ids.length > 0) await send("POST", `/opportunities/${id}/quick_book_out`, { asset_ids })
     for (const [item, chosen, quantity] of items)
       if (chosen.length === 0)

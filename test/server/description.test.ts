@@ -72,7 +72,7 @@ describe("the server's OpenAPI description, health and metrics", () => {
       const target = reference
         .replace("#/", "")
         .split("/")
-        .reduce((at: any, key) => at?.[key], api)
+        .reduce((at, key) => at?.[key], api)
       expect(target, reference).toBeDefined()
     }
   })

@@ -213,7 +213,7 @@ describe.each(engines)("attachments on devices, server on %s", (engine) => {
     expect(await office.sync()).toMatchObject({ accepted: 1 })
     expect(await names()).toEqual(["a.png", "b.png", "c.png"])
     const [first, second, ...more] = await listed()
-    expect(new Set([first, second, ...more].map((one: any) => one.uuid)).size).toBe(3)
+    expect(new Set([first, second, ...more].map((one) => one.uuid)).size).toBe(3)
     await server.must("DELETE", `/attachments/${first.id}`)
     expect((await server.get(`/attachments/${first.id}`)).status).toBe(404)
     expect(await downloaded(second.url)).toBe(sha256)

@@ -20,7 +20,7 @@ describe.each(share(engines))("after a server on %s was restored and leased ids 
   const move = (device: TestDevice, { id }: { readonly id: number }, location: string) =>
     device.must("PUT", `/stock_levels/${id}`, { location })
   const units = () => show("/stock_levels?per_page=100&sort=id")
-  const atServer = async (asset_number: string) => (await units()).find((one: any) => one.asset_number === asset_number)
+  const atServer = async (asset_number: string) => (await units()).find((one) => one.asset_number === asset_number)!
   /** A unit that somebody makes at the server, and that has the id of one a device knows. */
   const theirsInsteadOf = async (own: { readonly id: number }): Promise<any> => {
     const theirs = await make(server, "THEIRS")
@@ -124,7 +124,7 @@ describe.each(share(engines))("after a server on %s was restored and leased ids 
     expect(await counts(van)).toEqual(all_settled)
     const anew = (await show("/product_groups?per_page=100")).find((one: any) => one.name === "Own")
     expect(anew.id).not.toBe(theirs.id)
-    const groups = new Map((await show("/products")).map((one: any) => [one.name, one.product_group_id]))
+    const groups = new Map((await show("/products")).map((one) => [one.name, one.product_group_id]))
     expect([groups.get("Stand"), groups.get("Lamp")]).toEqual([anew.id, null])
   })
   it.each(["no commands", "an unsent command"])(
@@ -138,7 +138,7 @@ describe.each(share(engines))("after a server on %s was restored and leased ids 
       const others = async () =>
         (await units())
           .filter((one: any) => !["OWN", "THEIRS"].includes(one.asset_number))
-          .map((one: any) => [one.id, one.asset_number])
+          .map((one) => [one.id, one.asset_number])
       const before = await others()
       if (!is_news) await move(van, own, "Van, shelf 3")
       await restore()

@@ -41,7 +41,7 @@ describe.each(engines)("a device of a token, server on %s", (engine) => {
       const { user_id } = await server.person({ permissions: ["opportunities.view", "opportunities.create"] })
       const device = await enrol({ abilities: ["*"], user_id }, snapshot_beyond)
       expect(heldBy(device)).toEqual(["Frobnicator", "Quuxcorp", "Wumpus"])
-      const [{ id }] = (await device.show("/opportunities")).filter((one: any) => one.subject === "Wumpus Gala")
+      const { id } = (await device.show("/opportunities")).find((one) => one.subject === "Wumpus Gala")!
       await device.must("GET", `/opportunities/${id}`)
       const errors = { at_server: ["delivery_address"] }
       expect(await device.get(`/opportunities/${id}?include=delivery_address`)).toMatchObject({

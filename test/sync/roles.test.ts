@@ -228,7 +228,7 @@ describe.each(engines)("the default roles, server on %s", (engine) => {
 
   it("let Sales see stock and containers, and let Warehouse but not Read Only fulfil orders", async () => {
     const roles = await show("/roles?per_page=100")
-    const holds = (name: string): ReadonlyArray<string> => roles.find((one: any) => one.name === name).permissions
+    const holds = (name: string): ReadonlyArray<string> => roles.find((one) => one.name === name)!.permissions
     expect(holds("Sales")).toEqual(
       expect.arrayContaining(["availability.view", "stock.view", "kits.view", "containers.view"])
     )

@@ -35,7 +35,7 @@ describe.each(engines)("scans on devices, server on %s", (engine) => {
         [kit, 1]
       ] as const)
         await create(`/opportunities/${id}/items`, { name: "Goods", item_id, quantity: of })
-      made.push({ path: `/opportunities/${id}`, number: (await server.confirm(id)).number })
+      made.push({ path: `/opportunities/${id}`, number: (await server.confirm(id)).number! })
     }
     orders = made
     codes = [

@@ -327,7 +327,7 @@ describe.each(engines)("two devices, server on %s:", (engine) => {
     expect(await server.show(`/containers/${id}`)).toMatchObject({ uuid })
   })
   it("credit notes are numbered without a gap, whichever device created them", async () => {
-    const numbers = (await server.show("/credit_notes?sort=number")).map(({ number }: any) => Number(number))
+    const numbers = (await server.show("/credit_notes?sort=number")).map(({ number }) => Number(number))
     expect(numbers).toEqual(numbers.map((_: number, at: number) => at + 1))
   })
 })

@@ -396,7 +396,7 @@ describe("undoing a scan", () => {
     /** Status and units of the case that has the barcode now. */
     const live = async () =>
       (await show(`/containers?include=active_items&q[status_not_eq]=dissolved&q[barcode_eq]=${barcode}`)).map(
-        (one: any) => [one.name, one.status, one.active_items.map((item: any) => item.serialised_item_id).sort()]
+        (one) => [one.name, one.status, one.active_items.map((item) => item.serialised_item_id).sort()]
       )
     return { units, container: id as number, gig: path, product_id, codes, live }
   }
@@ -468,8 +468,8 @@ describe("undoing a scan", () => {
     const { n } = await scanned(device, gig, { direction: "in", code: `${code}*3`, condition: 1, damage_notes: "cut" })
     const state = async () => {
       const [{ dispatched_quantity, returned_quantity }] = (await show(`${gig}?include=items`)).items
-      const open = (await show(`/service_records?q[product_id_eq]=${id}`)).filter((one: any) => one.is_open)
-      return [Number(dispatched_quantity), Number(returned_quantity), open.map((one: any) => Number(one.quantity))]
+      const open = (await show(`/service_records?q[product_id_eq]=${id}`)).filter((one) => one.is_open)
+      return [Number(dispatched_quantity), Number(returned_quantity), open.map((one) => Number(one.quantity))]
     }
     expect(await state()).toEqual([5, 5, [3]])
     if (!can_be) await create(`${gig}/change_status`, { status: 5 })

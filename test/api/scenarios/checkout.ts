@@ -224,7 +224,7 @@ export const checkoutScenarios = (): ReadonlyArray<Scenario> => [
     ])
     const invoice = await s.billed(deal.id)
     const { body } = await s.put(`${invoices}/${invoice.id}`, {
-      items: invoice.items.map(({ id, quantity, unit_price }: any) => ({ id, quantity, unit_price }))
+      items: invoice.items.map(({ id, quantity, unit_price }) => ({ id, quantity, unit_price }))
     })
     expect(amounts(body.invoice)).toEqual(amounts(invoice))
   }),

@@ -134,7 +134,7 @@ export const issueScenarios = (): ReadonlyArray<Scenario> => [
     expect(await flag()).toBe(false)
     await s.issue(one.id)
     expect(await flag()).toBe(true)
-    await s.put(`${invoices}/${other.id}`, { items: other.items.slice(0, 1).map(({ id }: any) => ({ id })) })
+    await s.put(`${invoices}/${other.id}`, { items: other.items.slice(0, 1).map(({ id }) => ({ id })) })
     expect((await s.issue(other.id, { allow_overbilling: true })).status).toBe(200)
     await s.post(`${invoices}/${one.id}/void`)
     expect(await flag()).toBe(true)

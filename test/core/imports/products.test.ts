@@ -19,14 +19,12 @@ describe.each(engines)("importing products on %s", (engine) => {
     await w.show(`/products/${id}/stock_levels/${level}/stock_transactions?sort=id`)
 
   const units = async (id: number | null) =>
-    (await product(id)).stock_levels.map(
-      (unit: { asset_number: string; store_id: number; quantity_held: string; stock_category: number }) => [
-        unit.asset_number,
-        unit.store_id,
-        unit.quantity_held,
-        unit.stock_category
-      ]
-    )
+    (await product(id)).stock_levels.map((unit) => [
+      unit.asset_number,
+      unit.store_id,
+      unit.quantity_held,
+      unit.stock_category
+    ])
 
   const rig = {
     name: "Moving head",
@@ -108,8 +106,7 @@ describe.each(engines)("importing products on %s", (engine) => {
     const now = await product(id)
     expect(now).toMatchObject({ name: "Moving head", is_active: false, product_group_name: "Moving heads" })
     expect((await units(id)).map((one: ReadonlyArray<unknown>) => one[2]).sort()).toEqual(["10.00", "9.00"])
-    const ledgerAt = (store: number) =>
-      ledger(id!, now.stock_levels.find((level: { store_id: number }) => level.store_id === store).id)
+    const ledgerAt = (store: number) => ledger(id!, now.stock_levels.find((level) => level.store_id === store)!.id)
     expect(await ledgerAt(1)).toMatchObject([
       { transaction_type: 1 },
       { transaction_type: 3, quantity: "2.0", quantity_move: "-2.0", manual: false }
@@ -369,9 +366,7 @@ describe.each(engines)("importing products on %s", (engine) => {
         stock: { Depot: [{ asset_number: "RA-2", serial_number: "SN2" }] }
       })
       expect([status, warnings?.[0]]).toEqual(["updated", expect.stringContaining("Main Warehouse")])
-      const unit = (await product(id)).stock_levels.find(
-        (level: { asset_number: string }) => level.asset_number === "RA-2"
-      )
+      const unit = (await product(id)).stock_levels.find((level) => level.asset_number === "RA-2")
       expect(unit).toMatchObject({ serial_number: "SN2", store_id: 1 })
     })
     it("are created up to a given count, and never removed", async () => {

@@ -121,13 +121,13 @@ describe.each(engines)("devices on %s", (engine) => {
     expect(report).toEqual({ moved: 6, decided: 0, left: [] })
     expect(await fresh.sync()).toMatchObject({ accepted: 6, rejected: 0 })
     const [members, products] = [await show("/members"), await show("/products")]
-    const mine = members.find((one: any) => one.name === "Kept")
+    const mine = members.find((one) => one.name === "Kept")!
     expect([mine.id, products[0].id]).not.toEqual([kept, product])
     expect(await show("/activities?sort=id")).toMatchObject([
       { subject: "Ring them", regarding_type: "Member", regarding_id: mine.id },
       { subject: "Mend it", regarding_type: "Product", regarding_id: products[0].id }
     ])
-    expect(members.map((one: any) => one.name)).not.toContain("Twice")
+    expect(members.map((one) => one.name)).not.toContain("Twice")
   })
   it("restored from an old copy are detected even without pending commands", async () => {
     const device = await server.enrol()

@@ -268,7 +268,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
     expect(await verdicts(device, first)).toEqual([accepted])
     expect((await lamps()).filter((lamp) => lamp.name === "Other")).toEqual([])
     const decided = await decidedOf(device)
-    expect(decided.map(({ data }: any) => [data.n, data.status, data.error?.status])).toEqual([
+    expect(decided.map(({ data }) => [data.n, data.status, data.error?.status])).toEqual([
       [1, "accepted", undefined],
       [2, "accepted", undefined],
       [3, "rejected", 409],
@@ -343,7 +343,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
     expect(blocks[1]).toEqual(blocks[0])
     const ids = [blocks[0], blocks[2], blocks[3], blocks[4]]
       .flat()
-      .flatMap(({ from, to }: any) => Array.from({ length: to - from + 1 }, (_, at) => from + at))
+      .flatMap(({ from, to }) => Array.from({ length: to - from + 1 }, (_, at) => from + at))
     expect(new Set(ids).size).toBe(ids.length)
     expect(blocks[4][0].from).toBe(other.from)
     for (const entity of ["nonsense", "settings", "replicas"]) {

@@ -31,7 +31,7 @@ describe.each(both_engines)("a table with on_conflict_ignore on %s", (engine) =>
         return yield* store.run("select id, note from first_notes order by id")
       })
     )
-    expect(rows.map((row: any) => [Number(row.id), row.note])).toEqual([
+    expect(rows.map((row) => [Number(row.id), row.note])).toEqual([
       [1, "first"],
       [2, "first"],
       [3, "first"]

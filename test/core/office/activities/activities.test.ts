@@ -80,7 +80,7 @@ describe.each(engines)("activities on %s", (engine) => {
       regarding_id: ann
     })
     expect(changed.participants).toMatchObject([
-      { id: activity.participants[1].id, member_id: bob, mute: false },
+      { id: activity.participants[1]!.id, member_id: bob, mute: false },
       { member_id: carl }
     ])
     expect(changed.regarding).toEqual({ id: ann, name: "Ann" })

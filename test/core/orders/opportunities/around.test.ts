@@ -218,7 +218,7 @@ describe.each(engines)("details of opportunities on %s", (engine) => {
       old_values: before,
       new_values: { ...before, description: "Lorry", amount: 2500 }
     })
-    expect([entry.old_values, entry.new_values].map((values) => Object.keys(values).toSorted())).toEqual([
+    expect([entry.old_values, entry.new_values].map((values) => Object.keys(values ?? {}).toSorted())).toEqual([
       Object.keys(before).toSorted(),
       Object.keys(before).toSorted()
     ])

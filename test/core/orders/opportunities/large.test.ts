@@ -86,7 +86,7 @@ describe.each(engines)("large opportunities on %s", (engine) => {
     const demandsOf = () =>
       w.app.run(
         Effect.flatMap(Store, (store) =>
-          store.find(demands, { opportunity_id: id, source_id: others.map((line: any) => line.id) })
+          store.find(demands, { opportunity_id: id, source_id: others.map((line) => line.id) })
         )
       )
     const before = await demandsOf()
@@ -102,7 +102,7 @@ describe.each(engines)("large opportunities on %s", (engine) => {
       before.map(({ phase: _p, updated_at: _u, ...rest }) => rest)
     )
     expect((await events(id, "claims.phased")).slice(told)).toEqual([
-      { source_type: "opportunity_item", source_ids: others.map((line: any) => line.id), phase: "on_hire" }
+      { source_type: "opportunity_item", source_ids: others.map((line) => line.id), phase: "on_hire" }
     ])
   })
   itFoldsAgain(w)

@@ -63,7 +63,7 @@ describe.each(both_engines)("search by words and codes, on %s", (engine) => {
   it("finds orders by number with or without leading zeros, by subject, and by customer while they are open", async () => {
     await w.post(`/opportunities/${made.order}/items`, { item_id: made.camera, name: "FX9", quantity: "1" })
     await w.confirm(made.order!)
-    const { number } = await w.show(`/opportunities/${made.order}`)
+    const number = String((await w.show(`/opportunities/${made.order}`)).number)
     expect(number).toMatch(/^0+\d+$/)
     for (const words of [number, number.replace(/^0+/, ""), number.replace(/^0+/, "#"), "festi som", "zurcher"])
       expect(ids((await find(words)).orders), words).toContain(made.order)

@@ -105,7 +105,7 @@ describe.each(engines)("personal data on %s", (engine) => {
     await post(`members/${person}/restore`)
     const contacts = async () => {
       const { emails, phones } = await w.show(`/members/${kept}?include=phones,emails`)
-      return [...phones.map((one: any) => one.number), ...emails.map((one: any) => one.address)]
+      return [...phones.map((one) => one.number), ...emails.map((one) => one.address)]
     }
     expect(await contacts()).toEqual(["555-0001", "555-0002", "moved@person.example"])
     await post(`members/${person}/anonymise`)

@@ -94,10 +94,7 @@ describe.each(engines)("auto numbers on %s", (engine) => {
     })
     const rows = await w.show("/products?q[sku_start]=I-&include=stock_levels")
     expect(
-      rows.map((one: any) => [
-        one.custom_fields.serial,
-        one.stock_levels.map((level: any) => level.custom_fields.serial)
-      ])
+      rows.map((one) => [one.custom_fields.serial, one.stock_levels.map((level) => level.custom_fields.serial)])
     ).toEqual([
       ["7", ["4"]],
       ["8", ["5"]]

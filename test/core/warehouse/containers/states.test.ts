@@ -112,7 +112,7 @@ describe.each(engines)("states of containers on %s", (engine) => {
       const done = await w.act(from.id, "dissolve", { reason: "worn", transfer_to_container_id: to.id })
       expect(done.body.container).toMatchObject({ status: "dissolved", dissolved_reason: "worn" })
       expect(done.body.meta.warnings).toEqual([expect.stringContaining("Inner")])
-      expect((await w.box(to.id)).items.map((item: any) => item.serialised_item_id)).toEqual([unit, inner.housing])
+      expect((await w.box(to.id)).items.map((item) => item.serialised_item_id)).toEqual([unit, inner.housing])
       expect((await w.box(inner.id)).parent_container_id).toBe(to.id)
       expect(await w.free(product)).toBe(0)
     })

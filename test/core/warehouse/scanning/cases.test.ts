@@ -28,7 +28,7 @@ describe.each(engines)("scanning cases on %s", (engine) => {
       unsealed_by_user_id: 1
     })
     expect(left.unsealed_at).not.toBeNull()
-    expect(left.items.map((one: any) => one.serialised_item_id)).toEqual([b!.id])
+    expect(left.items.map((one) => one.serialised_item_id)).toEqual([b!.id])
     // Sealed again, nothing is broken any more.
     expect((await w.create(`/containers/${packed.id}/seal`)).unsealed_reason).toBeNull()
   })
@@ -123,7 +123,7 @@ describe.each(engines)("scanning cases on %s", (engine) => {
     const other = await s.order([{ item_id: product.id, quantity: 1 }])
     // Units in the kit can only be taken out by breaking its seal.
     expect((await s.scan(other, "out", a!.asset_number)).status).toBe(409)
-    expect((await s.scan(gig, "out", housing.asset_number)).body.scan).toMatchObject({
+    expect((await s.scan(gig, "out", housing.asset_number!)).body.scan).toMatchObject({
       kind: "container",
       quantity: 1,
       counts: { asked: 1, out: 1 }
@@ -150,7 +150,7 @@ describe.each(engines)("scanning cases on %s", (engine) => {
     expect((await w.post(`/stock_levels/${housing.id}/quarantine`)).status).toBe(200)
 
     const text = expect.stringMatching(`^${housing.asset_number}, the case of Kit, is in quarantine since .*release`)
-    for (const code of [`container:${kit.id}`, housing.asset_number]) {
+    for (const code of [`container:${kit.id}`, housing.asset_number!]) {
       const { body, status } = await s.scan(gig, "out", code)
       expect([status, body.errors]).toEqual([422, { code: [text] }])
     }

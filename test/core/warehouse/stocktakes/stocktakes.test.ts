@@ -34,8 +34,8 @@ describe.each(engines)("a stocktake on %s", (engine) => {
   const takeBack = async (id: number, ...codes: ReadonlyArray<string>): Promise<ReadonlyArray<unknown>> =>
     (await w.must("POST", `/stocktakes/${id}/scans`, { codes, take_back: true })).scans
   const show = (id: number) => w.show(`/stocktakes/${id}`)
-  const lineOf = async (id: number, key: "code" | "stock_level_id" | "name", value: unknown): Promise<Line> =>
-    (await show(id)).stocktake_lines.find((line: Line) => line[key] === value)
+  const lineOf = async (id: number, key: "code" | "stock_level_id" | "name", value: unknown) =>
+    (await show(id)).stocktake_lines.find((line) => line[key] === value)!
   const close = (id: number, body: object = {}): Promise<Reply> => {
     tick()
     return w.post(`/stocktakes/${id}/close`, body)
@@ -100,7 +100,7 @@ describe.each(engines)("a stocktake on %s", (engine) => {
       ["NO-SUCH", "unexpected"],
       [one!.code, "found"]
     ])
-    expect(take.stocktake_lines[2].way_out).toContain("no unit and no product has this code")
+    expect(take.stocktake_lines[2]!.way_out).toContain("no unit and no product has this code")
   })
 
   it("reports units of other stores, out on orders, in quarantine and in sealed cases, with advice for each", async () => {

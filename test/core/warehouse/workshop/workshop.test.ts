@@ -261,7 +261,7 @@ describe.each(engines)("the workshop on %s", (engine) => {
 
   it("hides a record from users without stock rights, and charges nothing for them", async () => {
     const { back, opportunity } = await out(1)
-    const [record] = back === undefined ? [] : await recordsOf(back.body.opportunity.items[0].assets[0].stock_level_id)
+    const [record] = await recordsOf(back!.body.opportunity.items[0].assets[0].stock_level_id)
     const blind = viewerWith(["opportunities.view", "opportunities.edit"], ["*"])
     const charge = (id: number) =>
       w.post(`/service_records/${id}/charge`, { amount: "1.00", opportunity_id: opportunity.id }, blind)

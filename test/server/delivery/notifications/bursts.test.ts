@@ -107,7 +107,7 @@ describe.each(both_engines)("notifications of a burst on %s", (engine) => {
         )
       )
     )
-    expect(rows.map((row: any) => row.mail_state)).toEqual(["waiting"])
+    expect(rows.map((row) => row.mail_state)).toEqual(["waiting"])
     expect(JSON.stringify(rows)).toContain("5")
   })
 })

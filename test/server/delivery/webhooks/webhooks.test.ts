@@ -163,7 +163,7 @@ describe.each(engines)("webhooks on %s", (engine) => {
     expect(new Set(own.got.map(({ text }) => text)).size).toBe(1)
     for (const { headers, text } of own.got) new Webhook(secret).verify(text, headers as Record<string, string>)
     await expect.poll(async () => (await server.logs(id)).length, poll).toBe(3)
-    expect((await server.logs(id)).map((log: any) => [log.attempts, log.response_code, log.error])).toEqual([
+    expect((await server.logs(id)).map((log) => [log.attempts, log.response_code, log.error])).toEqual([
       [3, 204, null],
       [2, 500, "http"],
       [1, 500, "http"]

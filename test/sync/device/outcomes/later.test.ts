@@ -7,7 +7,7 @@ describe("a command sent later than recorded", () => {
   const { create, show } = server
   afterEach(() => void vi.useRealTimers())
   const recordedOf = async (product_id: number) =>
-    (await show("/service_records")).find((one: any) => one.product_id === product_id)
+    (await show("/service_records")).find((one) => one.product_id === product_id)!
   /** Recorded at such a moment, and sent at another one. */
   const recordedAt = async (device: TestDevice, moment: number, path: string, body: object) => {
     vi.setSystemTime(moment)

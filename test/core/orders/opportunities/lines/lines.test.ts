@@ -23,7 +23,7 @@ describe.each(engines)("lines of opportunities on %s", (engine) => {
   it("are charged for one day from now without dates (scenario 67)", async () => {
     const { items, charge_total } = await w.deal()
     expect([charge_total, items[0].charge_period_label, items[0].tax_rate]).toEqual(["100.00", "Day", "0.00"])
-    expect(Date.parse(items[0].ends_at) - Date.parse(items[0].starts_at)).toBe(86_400_000)
+    expect(Date.parse(items[0].ends_at!) - Date.parse(items[0].starts_at!)).toBe(86_400_000)
   })
   it("round days up for a rate, and down for a manual price", async () => {
     const product = await dailyRate("10.00", null)
@@ -212,7 +212,7 @@ describe.each(engines)("lines of opportunities on %s", (engine) => {
     expect(replies.map(({ status }) => status)).toEqual(Array(8).fill(201))
     const shown = await w.show(`/opportunities/${opportunity.id}?include=items`)
     expect(shown.charge_total).toBe("80.00")
-    expect(shown.items.map((line: any) => line.path)).toEqual(Array.from({ length: 8 }, (_, at) => `000${at + 1}`))
+    expect(shown.items.map((line) => line.path)).toEqual(Array.from({ length: 8 }, (_, at) => `000${at + 1}`))
   })
   itFoldsAgain(w)
 })

@@ -296,7 +296,7 @@ describe("the totals of an opportunity", () => {
     }
     const charge_total = in_force ? sum(Object.values(parts)) : minor(opportunity.deal_total)
     const taxed = (tax: bigint): bigint =>
-      sum([...counted, ...costs].filter((one: any) => one.tax === tax).map((one: any) => one.net)) +
+      sum([...counted, ...costs].filter((one) => one.tax === tax).map((one) => one.net)) +
       (tax === default_tax ? sum(surcharges) : 0n)
     const tax_total = in_force
       ? half(taxed(200n) * 200n, 1000n) + half(taxed(55n) * 55n, 1000n)

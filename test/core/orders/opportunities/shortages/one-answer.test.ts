@@ -123,7 +123,7 @@ describe.each(engines)("shortages in all answers on %s", (engine) => {
     await w.confirm(id)
     await w.create(`${at}/items/${items[0].id}/assets`, { stock_level_id: broken.id })
     const listed = async () =>
-      (await w.show("/shortages?from=2028-05-01&to=2028-05-09")).map((one: any) => [
+      (await w.show("/shortages?from=2028-05-01&to=2028-05-09")).map((one) => [
         one.opportunity.id,
         one.product_id,
         one.opportunity.to_replace

@@ -191,7 +191,7 @@ describe.each(engines)("versions of a quote on %s", (engine) => {
       decline_reason: "Too dear",
       declined_at: expect.any(String)
     })
-    const told = (await w.show(`/opportunities/${id}/activity`)).map((one: any) => [one.action, one.new_values])
+    const told = (await w.show(`/opportunities/${id}/activity`)).map((one) => [one.action, one.new_values])
     expect(told.slice(0, 2)).toEqual([
       [
         "opportunity.version_declined",
