@@ -5,6 +5,7 @@ import type { Endpoint, Request } from "../core/kernel/endpoints/endpoint.ts"
 import { type Field, type Fields, isJsonObject, type Json, type JsonObject } from "../core/kernel/fields/field.ts"
 import { Rejection } from "../core/kernel/fields/rejection.ts"
 import { seed_data } from "./sim/seed-data.ts"
+import type { Answer } from "./rental-house.ts"
 
 /** U+0085, U+2028 and U+2029 end lines for some readers; U+202E and U+2066 turn text around; then ESC, CSI, OSC with its end, a bell, a carriage return. */
 export const odd_text = "\u0085a\u2028b\u2029c\u202ed\u2066e\u2069\u001b[31mf\u009b2Jg\u001b]0;h\u0007\u0090i\ry"
@@ -25,7 +26,7 @@ export interface Said {
   readonly field: string
   readonly text: string
 }
-export type AskAny = (request: Request) => Promise<{ readonly status: number; readonly body: any }>
+export type AskAny = (request: Request) => Promise<Answer>
 
 /**
  * Asks for all the furniture with odd texts. What a rule has its own words for (a preset, a module) is refused by name and

@@ -1,7 +1,7 @@
 /** A rental house on an app in memory, opened before the tests of a describe or a file and closed after them. */
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { type App, type Engine, openApp } from "./app.ts"
-import { rentalHouse } from "./rental-house.ts"
+import { type Answer, rentalHouse } from "./rental-house.ts"
 
 /** With `clock` it is always that instant, until the test sets another; `now` is when the house began. */
 export const appHouse = (engine: Engine = "sqlite", clock?: string, now?: string) => {
@@ -30,10 +30,7 @@ export const houseOn = (app: App) => ({
 export type AppHouse = ReturnType<typeof houseOn>
 
 /** The answer says of these fields, and of no others, what is wrong with each; gives what it says. */
-export const refused = async (
-  asked: Promise<{ readonly status: number; readonly body?: any }>,
-  ...fields: ReadonlyArray<string>
-): Promise<any> => {
+export const refused = async (asked: Promise<Answer>, ...fields: ReadonlyArray<string>): Promise<any> => {
   const { body, status } = await asked
   expect([status, Object.keys(body?.errors ?? {}).sort()], JSON.stringify(body)).toEqual([422, fields.toSorted()])
   return body.errors
@@ -46,7 +43,4 @@ export const itFoldsAgain = ({ app }: AppHouse): void =>
     expect(await app.dump()).toEqual(before)
   })
 /** The status of an answer, and the fields it says something of. */
-export const errorKeys = ({ body, status }: { readonly status: number; readonly body?: any }) => [
-  status,
-  Object.keys(body?.errors ?? {}).sort()
-]
+export const errorKeys = ({ body, status }: Answer) => [status, Object.keys(body?.errors ?? {}).sort()]

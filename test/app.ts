@@ -16,6 +16,7 @@ import { secretBox } from "../server/ports/secret-box.ts"
 import { answerProblem } from "./api/description.ts"
 import { freshDatabase } from "./postgres.ts"
 import { copyOfImage } from "./sqlite-image.ts"
+import { bodyRead, type Body } from "./rental-house.ts"
 
 export const owner: Viewer = {
   user_id: 1,
@@ -40,7 +41,7 @@ export const viewerWith = (permissions: ReadonlyArray<string>, abilities: Readon
 
 export interface Reply {
   readonly status: number
-  readonly body: any
+  readonly body: Body
   readonly headers: { readonly [name: string]: string }
 }
 export interface App {
@@ -157,7 +158,7 @@ const ask = (method: string, path: string, body: unknown, viewer: Viewer) =>
       failure instanceof Rejection
         ? Effect.succeed<Reply>({
             status: statusOf[failure.kind],
-            body: bodyOf(failure),
+            body: bodyRead(bodyOf(failure)),
             headers: failure.headers ?? {}
           })
         : Effect.die(failure)
@@ -182,7 +183,7 @@ const ask = (method: string, path: string, body: unknown, viewer: Viewer) =>
 
 const reply = (answer: Answer): Reply => ({
   status: answer.status,
-  body: answer.body ?? answer.content?.text,
+  body: bodyRead(answer.body ?? answer.content?.text),
   headers: answer.headers ?? {}
 })
 

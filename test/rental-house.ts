@@ -3,14 +3,10 @@
  * unique, and values can be overridden. Requests that must succeed throw their response otherwise.
  */
 
-import type { Row, RowOfList } from "../cli/base/answers.ts"
+import type { Row, RowOfList, RowsByName, Singulars } from "../cli/base/answers.ts"
 import type { JsonObject } from "../core/kernel/fields/field.ts"
 import type { Viewer } from "../core/kernel/fields/rejection.ts"
 
-export interface Answer {
-  readonly status: number
-  readonly body?: any
-}
 /** Paths are below /api/v1: `/stores`. Somebody else than the owner asks where `by` is given, which not all know. */
 export type Call<A extends Answer = Answer, By = Viewer> = (
   method: string,
@@ -52,7 +48,9 @@ export interface Order {
 type Some<R> = readonly [R, ...ReadonlyArray<R>]
 /** A row as the answer to a change has it: complete, with its lists. */
 export type Complete<R> = {
-  readonly [K in keyof R]-?: NonNullable<R[K]> extends ReadonlyArray<infer One> ? Some<One> : R[K]
+  readonly [K in keyof R]-?: NonNullable<R[K]> extends ReadonlyArray<infer One>
+    ? Some<One extends object ? Complete<One> : One>
+    : R[K]
 }
 /** `any` for keys whose rows no command reads, which have no type. */
 type Declared<R> = JsonObject extends R ? any : Complete<R>
@@ -79,6 +77,20 @@ type MadeAt<Path extends string> = Path extends `/${string}/${string}`
     ? Listed<Plural>
     : any
 type Opportunity = Listed<"opportunities">
+
+type Bodies = { readonly [Key in Exclude<keyof RowsByName, "activity">]: Complete<Row<Key>> } & {
+  readonly [Key in keyof Singulars]: Some<Listed<Key>>
+}
+/** What an answer holds: rows by their keys, and whatever else. */
+export interface Body extends Bodies {
+  readonly [key: string]: any
+}
+/** A body as what it is declared to hold; nothing is checked. */
+export const bodyRead = (body: any): Body => body
+export interface Answer {
+  readonly status: number
+  readonly body: Body
+}
 
 let serial = 0
 const next = (): number => ++serial

@@ -53,8 +53,8 @@ type Resources =
   | typeof import("../../core/setup/stores.ts").storeResource
   | typeof import("../../core/people/users/api.ts").userResource
   | typeof import("../../core/orders/opportunities/waiting/api.ts").waitResource
-type RowsByName = { readonly [R in Resources as R["singular"]]: AnswerRow<R> }
-type Singulars = { readonly [R in Resources as Plural<R["singular"]>]: R["singular"] }
+export type RowsByName = { readonly [R in Resources as R["singular"]]: AnswerRow<R> }
+export type Singulars = { readonly [R in Resources as Plural<R["singular"]>]: R["singular"] }
 type TableRow<T extends Table> = AnswerRow<Resource<T>>
 type Plural<Name extends string> = Name extends `${infer Start}y` ? `${Start}ies` : `${Name}s`
 /** Keys that other slices add to rows of a resource. */

@@ -24,8 +24,8 @@ const endOf = async (ask: Ask): Promise<ReadonlyArray<string>> => {
           one.amount_credited,
           one.amount_outstanding,
           one.tax_summary,
-          one.items.map((item: any) => [item.name.replace(/\d{10}/, "#"), item.quantity, item.unit_price, item.total]),
-          one.payments.map((payment: any) => [payment.kind, payment.amount, payment.method]),
+          one.items.map((item) => [item.name.replace(/\d{10}/, "#"), item.quantity, item.unit_price, item.total]),
+          one.payments.map((payment) => [payment.kind, payment.amount, payment.method]),
           one.credit_notes.map((note: Record<"number" | "total", unknown>) => [note.number === null, note.total])
         ])
       )

@@ -23,7 +23,7 @@ const endOf = async (ask: Ask): Promise<ReadonlyArray<string>> => {
           one.has_alternatives,
           one.version_count,
           one.tag_list,
-          one.items.map((item: any) => [
+          one.items.map((item) => [
             item.path,
             item.name,
             item.quantity,
@@ -32,7 +32,7 @@ const endOf = async (ask: Ask): Promise<ReadonlyArray<string>> => {
             item.total,
             item.assets.map((asset: Record<"status", unknown>) => asset.status)
           ]),
-          one.costs.map((cost: any) => [cost.description, cost.amount, cost.cost_type]),
+          one.costs.map((cost) => [cost.description, cost.amount, cost.cost_type]),
           one.versions.map((version: Record<"version_number" | "status" | "is_active" | "charge_total", unknown>) => [
             version.version_number,
             version.status,

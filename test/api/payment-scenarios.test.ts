@@ -23,13 +23,13 @@ const endOf = async (ask: Ask): Promise<ReadonlyArray<string>> => {
           one.amount_paid,
           one.amount_credited,
           one.amount_outstanding,
-          one.items.map((row: any) => [row.name, row.subtotal, row.tax_total, row.total]),
-          one.payments.map((row: any) => [row.kind, row.amount, row.method, row.reference]),
-          one.credit_notes.map((note: any) => [
+          one.items.map((row) => [row.name, row.subtotal, row.tax_total, row.total]),
+          one.payments.map((row) => [row.kind, row.amount, row.method, row.reference]),
+          one.credit_notes.map((note) => [
             note.number,
             note.total,
             note.tax_summary.map((row: Record<"rate" | "net" | "tax", unknown>) => [row.rate, row.net, row.tax]),
-            note.items.map((row: any) => [row.name, row.quantity, row.unit_price, row.total])
+            note.items.map((row) => [row.name, row.quantity, row.unit_price, row.total])
           ])
         ])
       )

@@ -16,13 +16,11 @@ import { layer as sqliteLayer } from "../../sync/sqlite/client.ts"
 import { both_engines, type Engine, engines } from "../app.ts"
 import { type CommandLine, openCommandLine } from "../cli/command-line.ts"
 import { owner_token, serve } from "../server/serving.ts"
+import type { Answer } from "../rental-house.ts"
 import { answerProblem } from "./description.ts"
 import { keeping, type Statuses, typed } from "./typed.ts"
 
-export interface Reply {
-  readonly status: number
-  readonly body: any
-}
+export type Reply = Answer
 export type Ask = (method: string, path: string, body?: unknown) => Promise<Reply>
 /** Checked once all is synced: numbers, activity, demands. */
 export interface Settled {

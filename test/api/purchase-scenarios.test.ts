@@ -24,7 +24,7 @@ const endOf = async (ask: Ask): Promise<ReadonlyArray<string>> => {
           one.starts_at,
           one.ends_at,
           one.cancellation_reason,
-          one.items.map((item: any) => [
+          one.items.map((item) => [
             item.name,
             item.quantity,
             item.unit_cost,

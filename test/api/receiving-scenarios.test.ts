@@ -15,7 +15,7 @@ const endOf = async (ask: Ask): Promise<ReadonlyArray<string>> => {
     ["/api/v1/stock_levels?", "stock_levels"]
   ] as const) {
     for (let page = 1; ; page++) {
-      const found = (await ask("GET", `${path}per_page=100&page=${page}`)).body[key]
+      const found: ReadonlyArray<any> = (await ask("GET", `${path}per_page=100&page=${page}`)).body[key]
       if (found.length === 0) break
       for (const one of found)
         ends.push(

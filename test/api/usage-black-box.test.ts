@@ -280,7 +280,7 @@ describe.each(engines)("usage on %s (rules/conventions 16)", (engine) => {
       const path = `/system/jobs/${encodeURIComponent(got.body.job_id)}`
       const jobOf = async () => (await house.by(token, "GET", path)).body.job
       await expect.poll(async () => (await jobOf()).status, patiently).toBe("done")
-      expect((await opened(house.server, (await jobOf()).download_url)).status).toBe(200)
+      expect((await opened(house.server, (await jobOf()).download_url!)).status).toBe(200)
       // Somebody else's, and a token for other things, do not open it.
       const other = await house.person(["system.read"], ["api-usage:read"])
       expect((await house.by(other.token, "GET", path)).status).toBe(403)

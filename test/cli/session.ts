@@ -18,7 +18,7 @@ import { openServerApp, type ServerApp, type ServerOptions } from "../../server/
 import { listenOn, type Listening } from "../../server/host/http.ts"
 import { silentLog } from "../../server/ports/log.ts"
 import { cli_program, compiled_code } from "../programs.ts"
-import type { Call } from "../rental-house.ts"
+import type { Answer, Call } from "../rental-house.ts"
 import { described, openOnce } from "../server/serving.ts"
 import { copyOfImage, type SqliteImage } from "../sqlite-image.ts"
 import { typeHere } from "./command-line.ts"
@@ -112,7 +112,7 @@ export const openPlace = async (options: Partial<ServerOptions> = {}): Promise<P
 
 /** Asks the server over the network, as its owner. */
 export const callOf =
-  ({ url }: { readonly url: string }): Call<{ readonly status: number; readonly body: any }> =>
+  ({ url }: { readonly url: string }): Call<Answer> =>
   async (method, path, body) => {
     const response = await fetch(`${url}/api/v1${path}`, {
       method,

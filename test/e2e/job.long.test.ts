@@ -71,7 +71,7 @@ describe.each(share(engines))("the first rental job on %s", (engine) => {
       "GET",
       "/api/v1/products?q[stock_method_eq]=2&q[product_type_eq]=rental&include=stock_levels&per_page=100"
     )
-    const product = body.products.find((one: any) => one.stock_levels.length >= 2)
+    const product = body.products.find((one) => one.stock_levels.length >= 2)!
     made.product = product.id
     made.asset = product.stock_levels[0].id
     expect((await cli("login", server.url, "--token", token, "--name", "van")).code).toBe(0)

@@ -99,7 +99,7 @@ it("an import killed halfway resumes, and every row exists once", async () => {
   const skus: Array<string> = []
   for (let page = 1; ; page++) {
     const { body } = await ask("GET", `/api/v1/products?per_page=100&page=${page}`)
-    skus.push(...body.products.map((product: { sku: string }) => product.sku))
+    skus.push(...body.products.map(({ sku }) => sku!))
     if (body.products.length < 100) break
   }
   expect(skus.length).toBeGreaterThanOrEqual(2_000)

@@ -1,10 +1,11 @@
 /** A thousand commands of people and of a device without a network, a third of which the server must refuse. */
 import { type Random, randomOf } from "../sim/random.ts"
 import { type CommandLine, token } from "./processes.ts"
+import type { Body } from "../rental-house.ts"
 
 export interface Reply {
   readonly status: number
-  readonly body: any
+  readonly body: Body
 }
 /** Undefined where the server was gone before it answered. */
 export type Ask = (method: string, path: string, body?: object) => Promise<Reply | undefined>

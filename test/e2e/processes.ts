@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { join } from "node:path"
 import { cli_program, compiled_code, server_program } from "../programs.ts"
+import type { Answer } from "../rental-house.ts"
 
 export const token = "owner-token-of-the-tests"
 
@@ -122,7 +123,7 @@ export const commandLine = (home: string, environment: { readonly [name: string]
 /** Asks the server over HTTP as the owner. */
 export const asOwner =
   (url: string) =>
-  async (method: string, path: string, body?: unknown): Promise<{ status: number; body: any }> => {
+  async (method: string, path: string, body?: unknown): Promise<Answer> => {
     const response = await fetch(url + path, {
       method,
       headers: {

@@ -12,6 +12,7 @@ import { answerProblem } from "../api/description.ts"
 import type { Engine } from "../app.ts"
 import { type FreshDatabase, freshDatabase, type Template } from "../postgres.ts"
 import { copyOfImage, type SqliteImage } from "../sqlite-image.ts"
+import type { Body } from "../rental-house.ts"
 
 export const owner_token = "owner-token-of-the-tests"
 
@@ -32,7 +33,7 @@ export interface Got {
   readonly text: string
   /** Bytes of a streamed file. */
   readonly bytes: Uint8Array
-  readonly body: any
+  readonly body: Body
 }
 export interface Serving {
   readonly app: ServerApp

@@ -15,10 +15,11 @@ import { tokens } from "../../server/access/tokens/issue.ts"
 import { both_engines } from "../app.ts"
 import { type FreshDatabase, freshDatabase } from "../postgres.ts"
 import { askOf, clockAt, owner_token, type Sent, serve, type Serving } from "./serving.ts"
+import type { Answer } from "../rental-house.ts"
 
 const noon = Date.parse("2026-06-18T12:00:00.000Z")
 const pause = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
-type Ask = (target: string, sent?: Sent) => Promise<{ readonly status: number; readonly body: any }>
+type Ask = (target: string, sent?: Sent) => Promise<Answer>
 
 /** Somebody with a role of their own and a token. */
 const somebody = async (ask: Ask, name: string) => {

@@ -17,6 +17,7 @@ import { Effect } from "effect"
 import { beyondVisibility } from "./beyond-visibility.ts"
 import type { InspectedDevice } from "./inspected-device.ts"
 import { serverOfSuite } from "./opening.ts"
+import type { Body } from "../rental-house.ts"
 
 const { permissions } = catalogue
 const areas = [...new Set(permissions.map(({ area }) => area))]
@@ -265,7 +266,7 @@ const fewRights = () => {
           continue
         }
         const there = await server.call(method, path, body, token)
-        const reason = (answer: Pick<typeof there, "status"> & { readonly body?: any }) =>
+        const reason = (answer: Pick<typeof there, "status"> & { readonly body: Body }) =>
           JSON.stringify(answer.status < 300 ? "taken" : [answer.status, Object.keys(answer.body?.errors ?? {})])
         // Somebody else's view is not there at all.
         if (here.status === 404 && there.status === 403) continue

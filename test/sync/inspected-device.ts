@@ -16,7 +16,7 @@ import { makeReplica, type QueryResult, type Replica } from "../../sync/device/r
 import { type Progress, syncOnce, type SyncReport } from "../../sync/device/exchange/sync.ts"
 import { type DeviceUndo, undoOver } from "../../sync/device/undo/undo.ts"
 import { layer as sqliteLayer } from "../../sync/sqlite/client.ts"
-import { type Call, rentalHouse, type RentalHouse } from "../rental-house.ts"
+import { bodyRead, type Answer, type Call, rentalHouse, type RentalHouse } from "../rental-house.ts"
 
 /** Every row of every table. */
 export type Dump = { readonly [table: string]: ReadonlyArray<{ readonly [column: string]: any }> }
@@ -53,7 +53,7 @@ export const fills = [
 ] as const
 
 /** With the command that was recorded. */
-export type DeviceAnswer = QueryResult & { readonly body?: any }
+export type DeviceAnswer = Omit<QueryResult, "body"> & Answer
 
 export interface InspectedDevice extends RentalHouse<unknown, DeviceAnswer> {
   readonly outbox: Outbox
@@ -153,7 +153,7 @@ export const inspectedDevice = async (
           ? Effect.succeed({ status: statusOf[failure.kind], body: { ...bodyOf(failure) } })
           : Effect.fail(failure)
       )
-      return run(answer)
+      return run(Effect.map(answer, (reply) => ({ ...reply, body: bodyRead(reply.body) })))
     }
   const parts: InspectedDevice["parts"] = (through = remote) => ({
     profile: { replica_id: id },

@@ -15,7 +15,7 @@ import { type Device, enrolDevice, openDevice } from "../../sync/device/device.t
 import type { WireCommand } from "../../sync/protocol/wire.ts"
 import { layer as sqliteLayer } from "../../sync/sqlite/client.ts"
 import type { Engine } from "../app.ts"
-import { type Person, rentalHouse, type RentalHouse } from "../rental-house.ts"
+import { bodyRead, type Answer, type Person, rentalHouse, type RentalHouse } from "../rental-house.ts"
 import { described, owner_token, startedDatabase, tests_key } from "../server/serving.ts"
 import {
   type DeviceAnswer,
@@ -112,17 +112,15 @@ export const openTestServer = async (
   }
   await start()
   const url = (): string => `http://127.0.0.1:${port}`
-  const house = rentalHouse<{ readonly status: number; readonly body: any }, string>(
-    async (method, path, body, as = token) => {
-      const response = await fetch(`${url()}/api/v1${path}`, {
-        method,
-        headers: { authorization: `Bearer ${as}`, "content-type": "application/json" },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) })
-      })
-      const text = await response.text()
-      return { status: response.status, body: text === "" ? undefined : JSON.parse(text) }
-    }
-  )
+  const house = rentalHouse<Answer, string>(async (method, path, body, as = token) => {
+    const response = await fetch(`${url()}/api/v1${path}`, {
+      method,
+      headers: { authorization: `Bearer ${as}`, "content-type": "application/json" },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) })
+    })
+    const text = await response.text()
+    return { status: response.status, body: text === "" ? undefined : JSON.parse(text) }
+  })
   const inspected: TestServer["inspected"] = async (hooks = {}, as = token, name = `device-${++enrolments}`) =>
     keep(await inspectedDevice({ url: url(), folder: join(folder, name), name, token: as }, hooks))
   const server: TestServer = {
@@ -177,7 +175,8 @@ const testDevice = (folder: string, device: Device): TestDevice => {
   const house = rentalHouse<DeviceAnswer, unknown>(async (method, path, body) => {
     const [bare = "", search = ""] = path.split("?")
     const query = [...new URLSearchParams(search)]
-    return device.ask({ method, path: `/api/v1${bare}`, query, body: body as Json | undefined })
+    const answer = await device.ask({ method, path: `/api/v1${bare}`, query, body: body as Json | undefined })
+    return { ...answer, body: bodyRead(answer.body) }
   })
   const more = Object.fromEntries(Object.entries(house).filter(([name]) => !(name in device)))
   return Object.assign(device, more as typeof house, {

@@ -97,13 +97,13 @@ describe.each(engines)("prices on a device, server on %s", (engine) => {
   const figures = async (from: At, id: number): Promise<string> => {
     const { body } = await from.get(`/opportunities/${id}?include=items,costs&explain=1`)
     const { opportunity: deal } = body
-    const named = (kind: string) =>
-      deal[kind].map((row: any, n: number): [string, string] => [`${kind}.${row.id}`, `${kind}.#${n}`])
+    const named = (kind: "items" | "costs") =>
+      deal[kind].map((row, n): [string, string] => [`${kind}.${row.id}`, `${kind}.#${n}`])
     const names = new Map<string, string>([...named("items"), ...named("costs")])
     return JSON.stringify({
       totals: Object.fromEntries(Object.entries(deal).filter(([name]) => name.endsWith("_total"))) as Json,
-      lines: deal.items.map((item: any) => [item.unit_price, item.total, item.tax_rate, item.quantity]),
-      costs: deal.costs.map((cost: any) => [cost.description, cost.amount]),
+      lines: deal.items.map((item) => [item.unit_price, item.total, item.tax_rate, item.quantity]),
+      costs: deal.costs.map((cost) => [cost.description, cost.amount]),
       explanation: body.explanation.map((step: any) => ({
         ...step,
         figure: step.figure.replace(/^(items|costs)\.-?\d+/, (row: string) => names.get(row) ?? "of no row")

@@ -2,6 +2,7 @@
 import { expect } from "vitest"
 import { invoices, opp, type Scenario, scenario, type Scene } from "../billing-scenarios.ts"
 import { amounts, refusedOn } from "../calling.ts"
+import type { Body } from "../../rental-house.ts"
 
 const issuing = async (s: Scene, id: number, body: object = {}): Promise<any> => {
   const reply = await s.issue(id, body)
@@ -17,11 +18,11 @@ const taxedDeal = async (s: Scene): Promise<any> => {
     { ...line, name: "Desk", unit_price: "100.00" }
   ])
 }
-const billingOf = async (s: Scene, id: number): Promise<ReadonlyArray<string>> => {
+const billingOf = async (s: Scene, id: number): Promise<ReadonlyArray<string | null>> => {
   const { opportunity } = (await s.get(`${opp}/${id}`)).body
   return [opportunity.billed_total, opportunity.left_to_bill_total]
 }
-const warningsOf = ({ body }: { readonly body: any }): string => (body.meta?.warnings ?? []).join("\n")
+const warningsOf = ({ body }: { readonly body: Body }): string => (body.meta?.warnings ?? []).join("\n")
 
 export const billedScenarios = (): ReadonlyArray<Scenario> => [
   scenario(80, "overbilling an opportunity is refused unless the request allows it", async (s) => {

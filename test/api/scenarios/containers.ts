@@ -140,7 +140,7 @@ export const containerScenarios = (): ReadonlyArray<Scenario> => [
     const {
       containers: [{ container_items }]
     } = (await s.get(`${v1}/containers?q[store_id_eq]=${S}&include=container_items`)).body
-    expect(container_items.map((one: any) => [one.unpacked_reason, typeof one.unpacked_at])).toEqual([
+    expect(container_items.map((one) => [one.unpacked_reason, typeof one.unpacked_at])).toEqual([
       ["dissolved", "string"],
       ["dissolved", "string"]
     ])

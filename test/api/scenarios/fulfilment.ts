@@ -17,7 +17,7 @@ const orderWith = async (s: Scene, units: number, quantity = units) => {
     allocations: ids.slice(0, units).map((stock_level_id) => ({ opportunity_item_id: line.id, stock_level_id }))
   })
   const assets =
-    units === 0 ? [] : (allocated.body.opportunity.items[0].assets.map((one: any) => one.id) as ReadonlyArray<number>)
+    units === 0 ? [] : (allocated.body.opportunity.items[0].assets.map((one) => one.id) as ReadonlyArray<number>)
   const quick = (name: string, asset_ids = assets) => s.post(`${opp}/${id}/quick_${name}`, { asset_ids })
   return { id, line, product, ids, assets, quick, at: `${opp}/${id}/items/${line.id}/assets` }
 }

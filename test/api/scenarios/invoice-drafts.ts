@@ -236,7 +236,7 @@ export const draftScenarios = (): ReadonlyArray<Scenario> => [
         { name: "Truck", unit_price: "60.00" }
       ]
     })
-    expect(body.invoice.items.map((item: any) => [item.name, item.quantity, item.subtotal])).toEqual([
+    expect(body.invoice.items.map((item) => [item.name, item.quantity, item.subtotal])).toEqual([
       ["Rig", "4.00", "40.00"],
       ["Truck", "1.00", "60.00"]
     ])
@@ -272,7 +272,7 @@ export const draftScenarios = (): ReadonlyArray<Scenario> => [
     const small = await s.draft({ type: "deposit", reference: "R-20" })
     const large = await s.draft({ items: [{ name: "All", unit_price: "500.00" }] })
     const ids = async (query: string): Promise<ReadonlyArray<number>> =>
-      (await s.get(`${invoices}?q[subject_eq]=${s.name}&${query}`)).body.invoices.map((one: any) => one.id)
+      (await s.get(`${invoices}?q[subject_eq]=${s.name}&${query}`)).body.invoices.map((one) => one.id)
     expect(await ids("")).toEqual([small.id, large.id])
     expect(await ids("sort=-total")).toEqual([large.id, small.id])
     expect(await ids("q[type_eq]=deposit")).toEqual([small.id])

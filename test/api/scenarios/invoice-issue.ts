@@ -229,7 +229,7 @@ export const issueScenarios = (): ReadonlyArray<Scenario> => [
     await numbering({ "proforma.prefix": "", "proforma.per_store": false })
     s.later(async ({ ask }) => {
       const numbers: Array<string> = []
-      for (const id of ids) numbers.push((await ask("GET", `${invoices}/${id}`)).body.invoice.number)
+      for (const id of ids) numbers.push((await ask("GET", `${invoices}/${id}`)).body.invoice.number!)
       expect(numbers).toEqual(["PF1-0000000001", `PF${other.id}-0000000001`, "PF1-0000000002"])
     })
   }),

@@ -20,7 +20,7 @@ export const productScenarios = (): ReadonlyArray<Scenario> => [
     const before = (await s.get(`${v1}/stores?q[is_default_eq]=true`)).body.stores
     expect(await levelsOf(s, (await s.product()).id)).toMatchObject([{ store_id: before[0].id, quantity_held: "0.00" }])
     const S = await s.store({ is_default: true })
-    expect((await levelsOf(s, (await s.product()).id)).map((one: any) => one.store_id)).toEqual([S])
+    expect((await levelsOf(s, (await s.product()).id)).map((one) => one.store_id)).toEqual([S])
     expect(await levelsOf(s, (await s.product({ stock_method: 2 })).id)).toEqual([])
     await s.put(`${v1}/stores/${before[0].id}`, { is_default: true })
   }),
@@ -62,7 +62,7 @@ export const productScenarios = (): ReadonlyArray<Scenario> => [
     const { meta, products } = (
       await s.get(`${v1}/products?q[product_type_eq]=sale&sort=name&q[name_start]=${encodeURIComponent(s.subject)}`)
     ).body
-    expect([products.map((one: any) => [one.name.at(-1), one.product_type]), meta.per_page]).toEqual([
+    expect([products.map((one) => [one.name.at(-1), one.product_type]), meta.per_page]).toEqual([
       [
         ["a", "sale"],
         ["b", "sale"],
@@ -112,7 +112,7 @@ export const productScenarios = (): ReadonlyArray<Scenario> => [
   scenario("J4", "a purchase increases the quantity held", async (s) => {
     const S = await s.store(),
       P = await s.bulk(S, 0)
-    const { id } = (await levelsOf(s, P)).find((one: Record<"store_id", unknown>) => one.store_id === S)
+    const { id } = (await levelsOf(s, P)).find((one) => one.store_id === S)!
     const reply = await s.post(`${v1}/products/${P}/stock_levels/${id}/stock_transactions`, {
       transaction_type: 4,
       quantity: "10.0"
@@ -130,7 +130,7 @@ export const productScenarios = (): ReadonlyArray<Scenario> => [
         id: Q,
         units: [unit]
       } = await s.units(S, 1)
-    const { id } = (await levelsOf(s, P)).find((one: Record<"store_id", unknown>) => one.store_id === S)
+    const { id } = (await levelsOf(s, P)).find((one) => one.store_id === S)!
     const at = `${v1}/products/${P}/stock_levels/${id}/stock_transactions`
     refusedOn(await s.post(at, { transaction_type: 999, quantity: 1 }), "transaction_type")
     refusedOn(await s.post(at, { transaction_type: 4, quantity: 2.5 }), "quantity")
@@ -142,7 +142,7 @@ export const productScenarios = (): ReadonlyArray<Scenario> => [
   scenario("J8", "a write-off reduces availability", async (s) => {
     const S = await s.store(),
       P = await s.bulk(S, 10)
-    const { id } = (await levelsOf(s, P)).find((one: Record<"store_id", unknown>) => one.store_id === S)
+    const { id } = (await levelsOf(s, P)).find((one) => one.store_id === S)!
     expect(
       (await s.post(`${v1}/products/${P}/stock_levels/${id}/stock_transactions`, { transaction_type: 6, quantity: 1 }))
         .status

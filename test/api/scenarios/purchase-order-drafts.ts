@@ -172,7 +172,7 @@ export const orderDraftScenarios = (): ReadonlyArray<Scenario> => [
     const hire = await s.order({ reference: "R-12", opportunity_id: deal.id, expected_at: "2031-08-30T00:00:00Z" })
     const bought = await s.order({ po_type: "purchase", starts_at: null, expected_at: "2031-08-29T00:00:00Z" })
     const ids = async (query: string): Promise<ReadonlyArray<number>> =>
-      (await s.get(`${orders}?q[subject_eq]=${s.name}&${query}`)).body.purchase_orders.map((one: any) => one.id)
+      (await s.get(`${orders}?q[subject_eq]=${s.name}&${query}`)).body.purchase_orders.map((one) => one.id)
     expect(await ids("")).toEqual([hire.id, bought.id])
     expect(await ids("sort=expected_at")).toEqual([bought.id, hire.id])
     expect(await ids("sort=-created_at")).toHaveLength(2)
@@ -203,7 +203,7 @@ export const orderDraftScenarios = (): ReadonlyArray<Scenario> => [
     expect((await s.get(`${orders}/${id}`)).body.purchase_order.items).toBeNull()
     const listed = (await s.get(`${orders}?q[id_eq]=${id}&include=items,supplier`)).body.purchase_orders
     expect(listed[0].items[0].outstanding_quantity).toBe("1.00")
-    expect(listed[0].supplier.id).toBe(supplier_id)
+    expect(listed[0].supplier?.id).toBe(supplier_id)
   }),
   scenario(14, "has custom fields", async (s) => {
     const key = `gate_${s.name.slice(-3)}`
@@ -216,7 +216,7 @@ export const orderDraftScenarios = (): ReadonlyArray<Scenario> => [
     expect(custom_fields[key]).toBe("North")
     const { body } = await s.put(`${orders}/${id}`, { custom_fields: { [key]: "South" } })
     expect(body.purchase_order.custom_fields[key]).toBe("South")
-    expect((await s.get(`${orders}?q[cf.${key}_eq]=South`)).body.purchase_orders.map((one: any) => one.id)).toEqual([
+    expect((await s.get(`${orders}?q[cf.${key}_eq]=South`)).body.purchase_orders.map((one) => one.id)).toEqual([
       id
     ])
   }),

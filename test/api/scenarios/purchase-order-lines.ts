@@ -143,7 +143,7 @@ export const orderLineScenarios = (): ReadonlyArray<Scenario> => [
         { name: "Truck", unit_cost: "60.00" }
       ]
     })
-    expect(body.purchase_order.items.map((item: any) => [item.name, item.quantity, item.subtotal])).toEqual([
+    expect(body.purchase_order.items.map((item) => [item.name, item.quantity, item.subtotal])).toEqual([
       ["Rig", "4.00", "40.00"],
       ["Truck", "1.00", "60.00"]
     ])
@@ -172,7 +172,7 @@ export const orderLineScenarios = (): ReadonlyArray<Scenario> => [
     const { id } = await s.order({ items: [hundred, own] })
     const later = "2031-09-02T09:00:00.000Z"
     const { body } = await s.put(`${orders}/${id}`, { starts_at: later, ends_at: "2031-09-08T00:00:00Z" })
-    expect(body.purchase_order.items.map((item: any) => [item.starts_at, item.ends_at])).toEqual([
+    expect(body.purchase_order.items.map((item) => [item.starts_at, item.ends_at])).toEqual([
       [later, "2031-09-08T00:00:00.000Z"],
       [own.starts_at, "2031-09-08T00:00:00.000Z"]
     ])

@@ -58,7 +58,7 @@ export const resolutionScenarios: ReadonlyArray<Scenario> = [
     const [cables, heads] = [await s.product(), await s.units()]
     const job = await s.job(cables, 4)
     const after = await s.post(`${opp}/${job.id}/items`, { name: "Heads", item_id: heads, quantity: "2" })
-    const line = after.body.opportunity.items.find((one: Record<"item_id", unknown>) => one.item_id === heads)
+    const line = after.body.opportunity.items.find((one) => one.item_id === heads)!
     const { body } = await resolve(s, job.id, {
       resolution: "sub_hire",
       supplier_id: await s.supplier(),
@@ -81,7 +81,7 @@ export const resolutionScenarios: ReadonlyArray<Scenario> = [
     const { body, status } = await resolve(s, job.id, { resolution: "sub_hire", purchase_order_id: draft.id })
     expect(status, JSON.stringify(body)).toBe(201)
     expect(body.purchase_order).toMatchObject({ id: draft.id, opportunity_id: job.id })
-    expect(body.purchase_order.items.map((one: any) => [one.name, one.quantity])).toEqual([
+    expect(body.purchase_order.items.map((one) => [one.name, one.quantity])).toEqual([
       ["Transport", "1.00"],
       ["Cable of s4", "1.00"],
       ["Head of s4", "2.00"]

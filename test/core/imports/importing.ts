@@ -15,7 +15,7 @@ export interface Verdict {
   readonly errors?: { readonly [field: string]: ReadonlyArray<string> }
   readonly warnings?: ReadonlyArray<string>
 }
-export interface Answered extends Reply {
+export interface Answered extends Omit<Reply, "body"> {
   readonly body: {
     readonly results: ReadonlyArray<Verdict>
     readonly meta: {
@@ -41,7 +41,11 @@ export interface Importing {
 /** Of an app that is open by the time something is sent. */
 export const importing = (app: () => App, what: "members" | "products" | "rate_definitions"): Importing => {
   const sendBody: Importing["sendBody"] = (body, viewer) => app().call("POST", `/api/v1/${what}/import`, body, viewer)
-  const send: Importing["send"] = (rows, more = {}) => sendBody({ rows, ...more })
+  const send: Importing["send"] = async (rows, more = {}) => {
+    const reply = await sendBody({ rows, ...more })
+    const body: any = reply.body
+    return { ...reply, body }
+  }
   const verdicts: Importing["verdicts"] = async (rows, more) => (await send(rows, more)).body.results
   return {
     sendBody,

@@ -51,6 +51,7 @@ import { type Engine, owner, type Reply } from "../../app.ts"
 import { freshDatabase } from "../../postgres.ts"
 import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
 import { words } from "../../words.ts"
+import { bodyRead } from "../../rental-house.ts"
 
 export const rackFields = { name: text({ required: true, search: true }), floor: integer({ nullable: true }) }
 export const racks = table("racks", rackFields, { visibility: visible_to_all, soft_delete: true })
@@ -356,7 +357,7 @@ export const openShopAt = async (place: Place, catalogue: Catalogue = shopCatalo
       told(
         Effect.map(answer(catalogue, { method, path, query, body: body as Json | undefined }, viewer), (reply) => ({
           status: reply.status,
-          body: reply.body,
+          body: bodyRead(reply.body),
           headers: reply.headers ?? {}
         }))
       )
@@ -391,6 +392,10 @@ export const openShopAt = async (place: Place, catalogue: Catalogue = shopCatalo
 const told = <R>(effect: Effect.Effect<Reply, Failure, R>): Effect.Effect<Reply, Failure, R> =>
   Effect.catch(effect, (failure): Effect.Effect<Reply, Failure, R> =>
     failure instanceof Rejection
-      ? Effect.succeed({ status: statusOf[failure.kind], body: bodyOf(failure), headers: failure.headers ?? {} })
+      ? Effect.succeed({
+          status: statusOf[failure.kind],
+          body: bodyRead(bodyOf(failure)),
+          headers: failure.headers ?? {}
+        })
       : Effect.fail(failure)
   )

@@ -151,7 +151,8 @@ describe.each(both_engines)("lists on %s", (engine) => {
       ],
       [expect.objectContaining({ related_name: "Strap", accessory_product: null })]
     ]
-    const shown = async (include: string) => (await get(`/products/${id}${include}`)).product
+    const shown = async (include: string): Promise<{ readonly [key: string]: any }> =>
+      (await get(`/products/${id}${include}`)).product
     const bare = await shown("")
     for (const key of keys) expect([key, bare[key]]).toEqual([key, null])
     for (const [at, key] of keys.entries())

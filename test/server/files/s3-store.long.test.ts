@@ -136,7 +136,7 @@ describe.skipIf(tools === undefined)("a bucket of files", () => {
       ])
       const made = await server.ask("/api/v1/attachments", { method: "POST", bytes, headers: { "content-type": type } })
       expect(made.status, made.text).toBe(201)
-      const { pathname, search } = new URL(made.body.attachment.url)
+      const { pathname, search } = new URL(made.body.attachment.url!)
       const part = await server.ask(pathname + search, { token: null, headers: { range: "bytes=9-" } })
       expect([part.status, part.text]).toEqual([206, "in the bucket"])
     } finally {

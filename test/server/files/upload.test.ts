@@ -15,6 +15,7 @@ import { ServerContext } from "../../../server/ports/server-context.ts"
 import { engines } from "../../app.ts"
 import { owner_token, serve, type Serving } from "../serving.ts"
 import { formOf } from "./sending.ts"
+import { bodyRead, type Answer } from "../../rental-house.ts"
 
 describe.each(engines)("an upload on %s", (engine) => {
   let folder: string
@@ -38,14 +39,14 @@ describe.each(engines)("an upload on %s", (engine) => {
       ["attachable_id", String(product_id)],
       ["file", new Blob([content]), "photo.bin"]
     ])
-  const send = async (content: Uint8Array): Promise<{ readonly status: number; readonly body: any }> => {
+  const send = async (content: Uint8Array): Promise<Answer> => {
     const { bytes, type } = await formWith(content)
     const answer = await fetch(`${http.url}/api/v1/attachments`, {
       method: "POST",
       headers: { authorization: `Bearer ${owner_token}`, "content-type": type },
       body: bytes
     })
-    return { status: answer.status, body: await answer.json() }
+    return { status: answer.status, body: bodyRead(await answer.json()) }
   }
   /** Temporary files, content and the rows of both. */
   const left = async () => ({
@@ -66,7 +67,7 @@ describe.each(engines)("an upload on %s", (engine) => {
     const content = Buffer.alloc(upload_bytes_max, "0123456789abcdef")
     const made = await send(content)
     expect(made.status, JSON.stringify(made.body)).toBe(201)
-    const { pathname, search } = new URL(made.body.attachment.url)
+    const { pathname, search } = new URL(made.body.attachment.url!)
     const back = new Uint8Array(await (await fetch(`${http.url}${pathname}${search}`)).arrayBuffer())
     expect(createHash("sha256").update(back).digest("hex")).toBe(createHash("sha256").update(content).digest("hex"))
     const before = await left()

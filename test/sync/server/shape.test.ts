@@ -22,6 +22,7 @@ import { makeJournalTail, JournalTail } from "../../../sync/server/shape.ts"
 import { type Engine, engines, owner, viewerWith } from "../../app.ts"
 import { openShop, type Shop, shopSlices } from "../../core/kernel/lamp-shop.ts"
 import { wireCommand } from "../opening.ts"
+import type { Body } from "../../rental-house.ts"
 
 const catalogue = catalogueOf([...shopSlices, syncSlice])
 const shape = "/api/v1/sync/shape"
@@ -111,7 +112,7 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
     path: string,
     body?: unknown,
     token = "owner"
-  ): Promise<{ readonly status: number; readonly body: any; readonly headers: Headers }> => {
+  ): Promise<{ readonly status: number; readonly body: Body; readonly headers: Headers }> => {
     const response = await fetch(site.url + path, {
       method,
       headers: { authorization: `Bearer ${token}` },

@@ -189,7 +189,7 @@ describe.each(engines)("warehouse documents on %s", (engine) => {
   })
 })
 
-const customerOf = async (app: App, order: number): Promise<number> =>
+const customerOf = async (app: App, order: number): Promise<number | null> =>
   (await app.call("GET", `/api/v1/opportunities/${order}`)).body.opportunity.member_id
 
 it("a case on the order lists all its content, ticked once sealed", async () => {

@@ -50,7 +50,7 @@ describe.each(engines)("attachments on %s", (engine) => {
   const names = async (path: string): Promise<ReadonlyArray<string>> => {
     const got = await get(path)
     expect(got.status, got.text).toBe(200)
-    return got.body.attachments.map((one: any) => one.original_name)
+    return got.body.attachments.map((one) => one.original_name)
   }
 
   it("keep a member's file unchanged, with its uploader and an expiring URL (case F1)", async () => {
@@ -70,7 +70,7 @@ describe.each(engines)("attachments on %s", (engine) => {
     })
     expect(got.body.attachment).not.toHaveProperty("sha256")
     expect(got.body.attachment.uuid).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
-    const url: string = got.body.attachment.url
+    const url = got.body.attachment.url!
     expect(url).toMatch(/^https:\/\/rent\.example\/files\/[0-9a-f-]{36}\?expires=\d+&signature=[0-9a-f]{64}$/)
     const file = await server.ask(url.slice("https://rent.example".length), { token: null })
     expect(file.status).toBe(200)
@@ -111,7 +111,7 @@ describe.each(engines)("attachments on %s", (engine) => {
     expect((await remove(`attachments/${attachment.id}`)).status).toBe(204)
     expect((await get(`attachments/${attachment.id}`)).status).toBe(404)
     expect((await remove(`attachments/${attachment.id}`)).status).toBe(404)
-    expect((await server.ask(attachment.url.slice("https://rent.example".length), { token: null })).status).toBe(404)
+    expect((await server.ask(attachment.url!.slice("https://rent.example".length), { token: null })).status).toBe(404)
   })
 
   it("are accepted up to 20 MB", async () => {
@@ -233,7 +233,7 @@ describe.each(engines)("attachments on %s", (engine) => {
     expect((await get(`attachments/${attachment.id}`, seller)).status).toBe(403)
     expect((await get(`members/${id}/attachments`, seller)).status).toBe(403)
     const seen = (await get("attachments?per_page=100", seller)).body.attachments
-    expect(new Set(seen.map((one: any) => one.attachable_type))).toEqual(new Set(["Product"]))
+    expect(new Set(seen.map((one) => one.attachable_type))).toEqual(new Set(["Product"]))
     expect((await attach({ type: "Member", id }, { token: seller })).status).toBe(403)
     expect((await attach({ type: "Product", id: product.id }, { token: seller })).status).toBe(201)
     const gone = await server.ask(`/api/v1/attachments/${attachment.id}`, { method: "DELETE", token: seller })

@@ -88,7 +88,7 @@ class Step implements fc.AsyncCommand<Model, Real> {
       locked: pricing_locked,
       deal: deal_total,
       total: charge_total,
-      lines: items.map((one: any) => [one.id, one.item_type, one.path])
+      lines: items.map((one) => [one.id, one.item_type, one.path])
     }).toEqual({
       at: m.at,
       locked: m.locked,

@@ -132,9 +132,7 @@ describe.each(engines)("vehicles on %s", (engine) => {
   it("have permissions that system roles hold and custom roles can be given", async () => {
     const { roles } = (await w.get("/roles")).body
     const held = (name: string): ReadonlyArray<string> =>
-      roles
-        .find((role: { readonly name: string }) => role.name === name)
-        .permissions.filter((key: string) => key.startsWith("vehicles."))
+      roles.find((role) => role.name === name)!.permissions.filter((key) => key.startsWith("vehicles."))
     expect(held("Admin")).toEqual(permissions)
     expect(held("Operations Manager")).toEqual(permissions)
     expect(held("Warehouse")).toEqual(["vehicles.view", "vehicles.create", "vehicles.edit"])

@@ -67,8 +67,8 @@ describe.each(engines)("reference data on %s", (engine) => {
         await post("products/import", { rows: [plain, { name: `E${at}`, sku: `E${at}`, tax_class: "Exempt" }] })
         const { members } = await list("members?sort=-id&per_page=2")
         const { products } = await list("products?sort=-id&per_page=2")
-        const of_products = products.map((one: any) => one.tax_class_id).sort()
-        return [...members.map((one: any) => one.sale_tax_class_id), ...of_products]
+        const of_products = products.map((one) => one.tax_class_id).sort()
+        return [...members.map((one) => one.sale_tax_class_id), ...of_products]
       }
       expect(await made()).toEqual([null, null, null])
       expect(await imported(1)).toEqual([null, null, 2, null])

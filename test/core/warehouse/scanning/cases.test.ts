@@ -46,7 +46,7 @@ describe.each(engines)("scanning cases on %s", (engine) => {
     const allocated = await w.post(`/opportunities/${gig.id}/quick_allocate`, {
       allocations: [{ opportunity_item_id: gig.items[0].id, stock_level_id: c!.id }]
     })
-    const asset = allocated.body.opportunity.items[0].assets.find((one: any) => one.stock_level_id === c!.id)
+    const asset = allocated.body.opportunity.items[0].assets.find((one) => one.stock_level_id === c!.id)!
     expect((await w.post(`/opportunities/${gig.id}/quick_book_out`, { asset_ids: [asset.id] })).status).toBe(200)
     expect(await s.containerAt(open)).toMatchObject({
       status: "open",

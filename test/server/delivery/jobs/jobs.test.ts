@@ -164,7 +164,7 @@ describe.each(both_engines)("jobs on %s", (engine) => {
     await expect.poll(() => done, within).toEqual(["now", "soon"])
     const { created_at, next_attempt_at, status } = await job(server, id)
     expect(status).toBe("queued")
-    expect(Math.round((Date.parse(next_attempt_at) - Date.parse(created_at)) / 60_000)).toBe(60)
+    expect(Math.round((Date.parse(next_attempt_at!) - Date.parse(created_at)) / 60_000)).toBe(60)
   })
 
   it("interrupted by a stopping server are queued again, and the attempt does not count", async () => {

@@ -79,7 +79,7 @@ describe("webhooks of two servers on one Postgres", () => {
     const { id } = (await askOf(one, "/api/v1/webhooks", { json })).body.webhook
     const looks = async (): Promise<ReadonlyArray<string>> => {
       const { body } = await askOf(one, "/api/v1/system/jobs?q[kind_eq]=webhooks.queue&per_page=100", {})
-      return body.jobs.filter((job: any) => job.id.startsWith(`webhooks.queue:${id}:`)).map((job: any) => job.status)
+      return body.jobs.filter((job) => job.id.startsWith(`webhooks.queue:${id}:`)).map((job) => job.status)
     }
     await expect.poll(looks, poll).toEqual(["done"])
     const [recorded, may_commit] = [Deferred.makeUnsafe<void>(), Deferred.makeUnsafe<void>()]

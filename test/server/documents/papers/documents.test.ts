@@ -62,9 +62,9 @@ describe.each(engines)("documents on %s", (engine) => {
       created_by: 1
     })
     expect(document.document_number).toMatch(/^\d{10}$/)
-    const file = await house.fetched(document.download_url)
+    const file = await house.fetched(document.download_url!)
     expect([file.status, file.headers["content-type"]]).toEqual([200, "application/pdf"])
-    expect(file.bytes).toHaveLength(document.file_size)
+    expect(file.bytes).toHaveLength(document.file_size!)
     expect(pagesOfPdf(file.bytes).join()).toContain("Of Summer Ball")
     expect(file.headers["content-disposition"]).toContain(`quotation-${document.document_number}.pdf`)
     expect(await house.document(document.id)).toMatchObject({ id: document.id, status: "generated" })
@@ -213,7 +213,7 @@ describe.each(engines)("documents on %s", (engine) => {
     const { id } = await house.made("quotation", job)
     const { document } = await house.did(200, "POST", `/documents/${id}/finalise`)
     expect(document).toMatchObject({ status: "finalised", status_name: "Finalised", finalised_at: expect.any(String) })
-    expect((await house.fetched(document.download_url)).status).toBe(200)
+    expect((await house.fetched(document.download_url!)).status).toBe(200)
     expect(Object.keys((await house.did(422, "POST", `/documents/${id}/finalise`)).errors)).toEqual(["status"])
   })
   it("the document of a draft invoice cannot be finalised, even after the invoice is issued", async () => {

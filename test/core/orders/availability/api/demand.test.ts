@@ -38,7 +38,7 @@ describe.each(engines)("demands of opportunities on %s", (engine) => {
   const free = async (product: number, date: string) => (await point(product, date)).available
   const allocated = async (id: number, item: number, unit: number) => {
     const { items } = (await w.allocate({ id, line: { id: item } }, unit)).body.opportunity
-    return items.find((one: any) => one.id === item).assets.map((one: any) => one.id)
+    return items.find((one) => one.id === item)!.assets.map((one) => one.id)
   }
   const demands = async (product: number, from: string, to: string) =>
     (await w.show(`/availability/${product}/gantt?store_id=${S}&from=${from}&to=${to}`)).demands

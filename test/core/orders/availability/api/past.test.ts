@@ -79,7 +79,7 @@ describe.each(engines)("availability as of an earlier time, on %s", (engine) => 
     const assets: ReadonlyArray<number> = await after("units are allocated", async () => {
       const line = { id: booked.items[1]! }
       const { opportunity } = (await w.allocate({ id: booked.id, line }, U.units[0]!, U.units[1]!)).body
-      return opportunity.items.find((item: any) => item.id === line.id).assets.map((one: any) => one.id)
+      return opportunity.items.find((item) => item.id === line.id)!.assets.map((one) => one.id)
     })
     const box = await after("a case is filled", async () => {
       await w.create(`/products/${H.id}/components`, { component_product_id: F.id, quantity: 2, binding: "fixed" })

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest"
 import { engines, viewerWith } from "../../../../app.ts"
 import { appHouse, refused } from "../../../../app-house.ts"
+import type { Body } from "../../../../rental-house.ts"
 
 const hire = { starts_at: "2026-09-01T09:00:00Z", ends_at: "2026-09-05T09:00:00Z" }
 const gala = { subject: "Gala", starts_at: "2026-09-06T09:00:00Z", ends_at: "2026-09-07T09:00:00Z" }
@@ -41,7 +42,7 @@ describe.each(engines)("extending a hire on %s", (engine) => {
     const reply = await extend(order.id, { ends_at: later })
     expect(reply.status, JSON.stringify(reply.body)).toBe(200)
     expect(reply.body.opportunity).toMatchObject({ ends_at: later, charge_ends_at: later, charge_total: "300.00" })
-    expect(reply.body.opportunity.items.map((one: any) => one.ends_at)).toEqual([later, "2026-09-03T09:00:00.000Z"])
+    expect(reply.body.opportunity.items.map((one) => one.ends_at)).toEqual([later, "2026-09-03T09:00:00.000Z"])
     expect(reply.body.extension).toMatchObject({
       before: { ends_at: "2026-09-05T09:00:00.000Z", charge_total: "180.00", has_shortage: false, shortages: [] },
       after: { ends_at: later, charge_total: "300.00", has_shortage: false, shortages: [] },
@@ -73,10 +74,10 @@ describe.each(engines)("extending a hire on %s", (engine) => {
     const [a, b, c] = order.items
     const named = await extend(order.id, { ends_at: later, lines: [b.id, c.id] })
     expect(named.body.extension).toMatchObject({ lines_followed: [b.id, c.id], lines_kept: [a.id] })
-    expect(named.body.opportunity.items.map((one: any) => one.ends_at)).toEqual([a.ends_at, later, later])
+    expect(named.body.opportunity.items.map((one) => one.ends_at)).toEqual([a.ends_at, later, later])
     const kept = await extend(order.id, { ends_at: "2026-09-09T09:00:00Z", lines: "keep" })
     expect(kept.body.extension.lines_followed).toEqual([])
-    expect(kept.body.opportunity.items.map((one: any) => one.ends_at)).toEqual([a.ends_at, later, later])
+    expect(kept.body.opportunity.items.map((one) => one.ends_at)).toEqual([a.ends_at, later, later])
     expect(kept.body.extension.after.charge_total).toBe(kept.body.extension.before.charge_total)
   })
   it("reports errors by field and changes nothing", async () => {
@@ -229,7 +230,7 @@ describe.each(engines)("extending a hire on %s", (engine) => {
   it("is suggested if a plain update changes the end, which leaves the lines' dates unchanged", async () => {
     const order = await ordered([{ name: "A" }])
     const [a] = order.items
-    const told = ({ body }: { readonly body?: any }) =>
+    const told = ({ body }: { readonly body: Body }) =>
       (body.meta.warnings ?? []).filter((text: string) => !text.startsWith("Untaxed: "))
     const changed = await w.put(`/opportunities/${order.id}`, { ends_at: later })
     expect(told(changed)).toEqual([

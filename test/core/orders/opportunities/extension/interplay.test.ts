@@ -34,7 +34,7 @@ describe.each(engines)("extensions on %s", (engine) => {
         const shown = (await w.get(`${path}?include=items`)).body.opportunity
         if (shown === undefined) continue
         const { ends_at, starts_at } = windowOf(choose)
-        const lines = choose(["follow", "keep", shown.items.slice(0, 1).map((one: any) => one.id)])
+        const lines = choose(["follow", "keep", shown.items.slice(0, 1).map((one) => one.id)])
         const body = { ...choose([{ ends_at }, { ends_at }, { starts_at, ends_at }, { starts_at }]), lines }
         const planned = await w.post(`${path}/extend/preview`, body)
         expect(await w.show(`${path}?include=items`)).toEqual(shown)

@@ -7,7 +7,7 @@ import { journal } from "../../../../../core/kernel/events/journal.ts"
 import { Store } from "../../../../../core/kernel/store/store.ts"
 import { Effect } from "effect"
 import { appHouse } from "../../../../app-house.ts"
-import { hire_dates } from "../../../../rental-house.ts"
+import { bodyRead, type Answer, hire_dates } from "../../../../rental-house.ts"
 import { words } from "../../../../words.ts"
 
 /** Minor units a major one has, and what 1 of the currency is worth in GBP. */
@@ -154,16 +154,12 @@ describe("the totals of an opportunity", () => {
     group = (await w.create("/surcharge_groups", { name: "Extras", surcharges })).id
   })
 
-  const act = async (
-    path: string,
-    step: Step,
-    scale: number
-  ): Promise<{ readonly status: number; readonly body: any }> => {
+  const act = async (path: string, step: Step, scale: number): Promise<Answer> => {
     const quantity = "quantity" in step ? (step.quantity / 100).toFixed(2) : "1"
     const money = (minor: number): string => (scale === 0 ? String(minor) : (minor / 10 ** scale).toFixed(scale))
     const { items, costs } = await w.show(`${path}?include=items,costs`)
     const own = costs.filter((cost: any) => cost.surcharge_id === null)
-    const nothing = { status: 200, body: undefined }
+    const nothing = { status: 200, body: bodyRead(undefined) }
     switch (step.kind) {
       case "add":
         return w.post(`${path}/items`, {

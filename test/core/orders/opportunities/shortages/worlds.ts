@@ -87,7 +87,7 @@ export const step = async (
         : call("patch", `${at}/items/${item.id}`, { quantity: choose([1, 2, 4, 7]) }),
     () => {
       const unit = choose(world.units)
-      const asks = shown.items.find((one: any) => one.item_id === unit.product_id)
+      const asks = shown.items.find((one) => one.item_id === unit.product_id)
       return call("post", `${at}/quick_allocate`, {
         allocations: [{ opportunity_item_id: asks?.id ?? 1, stock_level_id: unit.id }]
       })
