@@ -30,7 +30,7 @@ export const houseOn = (app: App) => ({
 export type AppHouse = ReturnType<typeof houseOn>
 
 /** The answer says of these fields, and of no others, what is wrong with each; gives what it says. */
-export const refused = async (asked: Promise<Answer>, ...fields: ReadonlyArray<string>): Promise<any> => {
+export const refused = async (asked: Promise<Answer>, ...fields: ReadonlyArray<string>) => {
   const { body, status } = await asked
   expect([status, Object.keys(body?.errors ?? {}).sort()], JSON.stringify(body)).toEqual([422, fields.toSorted()])
   return body.errors

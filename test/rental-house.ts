@@ -96,7 +96,7 @@ let serial = 0
 const next = (): number => ++serial
 
 export const rentalHouse = <A extends Answer = Answer, By = Viewer>(call: Call<A, By>) => {
-  const must = async (method: string, path: string, body?: unknown, by?: By): Promise<any> => {
+  const must = async (method: string, path: string, body?: unknown, by?: By) => {
     const reply = await call(method, path, body, by)
     if (reply.status >= 300)
       throw new Error(

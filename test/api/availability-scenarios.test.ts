@@ -2,7 +2,7 @@ import { expect, it } from "vitest"
 import { scenarios, sceneOf, today, v1 } from "./availability-scenarios.ts"
 import { type Ask, playEverywhere } from "./playing.ts"
 
-const pagesOf = async (ask: Ask, noun: string, include: string): Promise<ReadonlyArray<any>> => {
+const pagesOf = async (ask: Ask, noun: string, include: string) => {
   const found: Array<any> = []
   for (let page = 1; ; page++) {
     const rows = (await ask("GET", `${v1}/${noun}?per_page=100&page=${page}&include=${include}`)).body[noun]

@@ -88,7 +88,7 @@ export const sceneOf = (n: string, by: Answering, looks: Array<Look>): Scene => 
   const called = (what: string): string => `${subject} ${what} ${++count}`
   const calling = callingOf(by, looks)
   const { get, made, post } = calling
-  const read = async (path: string, key: string): Promise<any> => {
+  const read = async (path: string, key: string) => {
     const reply = await get(path)
     expect(reply.status, JSON.stringify(reply.body)).toBe(200)
     return reply.body[key]

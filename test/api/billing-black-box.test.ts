@@ -129,7 +129,7 @@ describe.each(engines)("invoices over HTTP on %s", (engine) => {
       const credit = async (body: object) =>
         Number((await books.made(`/invoices/${invoice.id}/credit_notes`, body)).total)
       const shown = await books.shown(invoice.id, "items")
-      const row = shown.items.find((one: Record<"name", unknown>) => one.name === "A")
+      const row = shown.items.find((one) => one.name === "A")!
       let sum = await credit({ amount: "17.01" })
       sum += await credit({ items: [{ invoice_item_id: row.id, quantity: "1" }] })
       sum += await credit({})
@@ -143,11 +143,8 @@ describe.each(engines)("invoices over HTTP on %s", (engine) => {
         amount_outstanding: "0.00"
       })
       const notes = (await books.shown(invoice.id, "credit_notes")).credit_notes
-      for (const column of ["subtotal", "tax_total", "total"])
-        expect(-notes.reduce((all: number, one: any) => all + Number(one[column]), 0)).toBeCloseTo(
-          Number(shown[column]),
-          6
-        )
+      for (const column of ["subtotal", "tax_total", "total"] as const)
+        expect(-notes.reduce((all: number, one) => all + Number(one[column]), 0)).toBeCloseTo(Number(shown[column]), 6)
     })
     it("sixteen concurrent payments, credits, refunds and voids leave a consistent balance", async () => {
       const { id } = await books.issued()

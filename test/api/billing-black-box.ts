@@ -66,10 +66,9 @@ export const openBooks = async (engine: Engine, options: ServeOptions = {}) => {
   const post = (path: string, json: unknown = {}): Promise<Got> => ask("POST", path, json)
   const put = (path: string, json: unknown = {}): Promise<Got> => ask("PUT", path, json)
   /** The thing a POST that must succeed answers with. */
-  const made = async (path: string, json: unknown = {}): Promise<any> =>
-    Object.values<any>(await house.must("POST", path, json))[0]
-  const get = async (path: string): Promise<any> => (await ask("GET", path)).body
-  const good = (path: string): Promise<any> => house.must("GET", path)
+  const made = async (path: string, json: unknown = {}) => Object.values<any>(await house.must("POST", path, json))[0]
+  const get = async (path: string) => (await ask("GET", path)).body
+  const good = (path: string) => house.must("GET", path)
 
   const organisation = await house.named("organisation_tax_classes", "Standard")
   const standard = await house.named("product_tax_classes", "Standard")
@@ -103,20 +102,20 @@ export const openBooks = async (engine: Engine, options: ServeOptions = {}) => {
   })
 
   /** A draft of the customer with one row of 100.00 at 20 % by default. */
-  const draft = (more: object = {}): Promise<any> =>
+  const draft = (more: object = {}) =>
     made("/invoices", { member_id: member, items: [{ name: "Stage", unit_price: "100.00" }], ...more })
   const checkout = (id: number, json: unknown = {}, more: Sent = {}): Promise<Got> =>
     ask("POST", `/opportunities/${id}/invoices`, json, more)
   /** A draft to the supplier for the hire; by default one non-product row of 100.00 at 20 %. */
-  const order = (more: object = {}): Promise<any> =>
+  const order = (more: object = {}) =>
     made("/purchase_orders", {
       ...{ supplier_id: supplier, ...hire },
       items: [{ name: "Crane", unit_cost: "100.00", tax_class_id: standard }],
       ...more
     })
-  const order_of = async (id: number, include = "items"): Promise<any> =>
+  const order_of = async (id: number, include = "items") =>
     (await get(`/purchase_orders/${id}?include=${include}`)).purchase_order
-  const sent = async (more?: object): Promise<any> => {
+  const sent = async (more?: object) => {
     const { id } = await made(`/purchase_orders/${(await order(more)).id}/send`)
     return order_of(id)
   }
@@ -226,7 +225,7 @@ export const listening = async (yard: Books, events: ReadonlyArray<string>) => {
   return {
     told,
     /** The data of the first delivery of this kind for which it holds. */
-    heard: async (event: string, which: (data: any) => boolean = () => true): Promise<any> => {
+    heard: async (event: string, which: (data: any) => boolean = () => true) => {
       const found = () => told(event).find((one) => which(one.body.data))
       await expect.poll(() => found() !== undefined, soon).toBe(true)
       return found()!.body
@@ -236,7 +235,7 @@ export const listening = async (yard: Books, events: ReadonlyArray<string>) => {
 }
 
 /** The job's last word. */
-export const ended = async (yard: Books, job_id: string): Promise<any> => {
+export const ended = async (yard: Books, job_id: string) => {
   const job = async () => (await yard.get(`/system/jobs/${encodeURIComponent(job_id)}`)).job
   await expect.poll(async () => ["done", "failed"].includes((await job())?.status), soon).toBe(true)
   return job()

@@ -77,7 +77,7 @@ describe.each(engines)("checkout of every opportunity of a generated company, on
       }
   })
 
-  const built = async (plan: Plan): Promise<any> => {
+  const built = async (plan: Plan) => {
     const { id } = await w.opportunity({
       starts_at: "2026-07-01T09:00:00Z",
       ends_at: "2026-07-04T09:00:00Z",

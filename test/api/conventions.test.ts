@@ -18,12 +18,12 @@ describe.each(engines)("conventions on %s", (engine) => {
   const api = (path: string, sent?: Sent): Promise<Got> => server.ask(`/api/v1${path}`, sent)
   const post = (path: string, json: object = {}, sent: Sent = {}): Promise<Got> =>
     api(path, { method: "POST", json, ...sent })
-  const made = async (path: string, json: object): Promise<any> => {
+  const made = async (path: string, json: object) => {
     const got = await post(path, json)
     expect(got.status, got.text).toBe(201)
     return Object.values(got.body as object)[0]
   }
-  const memberOf = (name: string, membership_type = "organisation", more: object = {}): Promise<any> =>
+  const memberOf = (name: string, membership_type = "organisation", more: object = {}) =>
     made("/members", { name, membership_type, ...more })
 
   describe("errors", () => {

@@ -214,12 +214,12 @@ describe.each(engines)("documents over HTTP on %s", (engine) => {
         download_url: null,
         file_size: null
       })
-      expect((await last()).error.length).toBeGreaterThan(0)
+      expect((await last()).error?.length).toBeGreaterThan(0)
       expect(await moved(id)).toEqual([422, 422, 422])
       const others = await yard.get(
         `/documents?q[documentable_id_in]=${documentable_ids.slice(0, -1).join(",")}&per_page=100`
       )
-      expect(new Set(others.documents.map((one: any) => one.status))).toEqual(new Set(["generated"]))
+      expect(new Set(others.documents.map((one) => one.status))).toEqual(new Set(["generated"]))
     })
   })
 

@@ -40,7 +40,7 @@ const mix: ReadonlyArray<readonly [string, string, string, unknown?]> = [
 const weight = (route: string): number => (route === "endpoints.list" ? 0 : route === "availability.calendar" ? 5 : 1)
 const units = ({ route, status }: Answered): number => (status === 429 || status >= 500 ? 0 : weight(route))
 
-const ask = async (url: string, secret: string | null, method: string, path: string, json?: unknown): Promise<any> => {
+const ask = async (url: string, secret: string | null, method: string, path: string, json?: unknown) => {
   const response = await fetch(`${url}/api/v1${path}`, {
     method,
     headers: {
@@ -102,7 +102,7 @@ const rowsOf = (usage: any): ReadonlyMap<string, string> =>
   )
 const sorted = (map: ReadonlyMap<string, string>): ReadonlyArray<string> => [...map].map(String).sort()
 
-const usageOf = async (url: string, query: string): Promise<any> => {
+const usageOf = async (url: string, query: string) => {
   const got = await ask(url, owner, "GET", `/usage?window=24h&channel=api&${query}`)
   expect(got.status, JSON.stringify(got.body)).toBe(200)
   return got.body

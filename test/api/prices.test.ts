@@ -23,10 +23,9 @@ describe.each(engines)("prices on %s", (engine) => {
     await exchange("JPY", "0.005")
   })
 
-  const job = (more: object = {}): Promise<any> => w.opportunity({ ...three_days, ...more })
-  const line = (id: number, more: object): Promise<any> =>
-    w.create(`/opportunities/${id}/items`, { name: "A line", ...more })
-  const rate = (product: number, price: number, more: object = {}): Promise<any> =>
+  const job = (more: object = {}) => w.opportunity({ ...three_days, ...more })
+  const line = (id: number, more: object) => w.create(`/opportunities/${id}/items`, { name: "A line", ...more })
+  const rate = (product: number, price: number, more: object = {}) =>
     w.create(`/products/${product}/rates`, {
       rate_definition_id: daily,
       transaction_type: "rental",

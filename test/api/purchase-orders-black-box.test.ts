@@ -149,7 +149,7 @@ describe.each(engines)("purchase orders over HTTP on %s", (engine) => {
       const ear = await listening(yard, kinds)
       const rights = ["create", "send", "receive", "view", "edit"].map((name) => `purchase_orders.${name}`)
       const token = await yard.tokenOf(rights, ["*"])
-      const asked = async (path: string, json: object): Promise<any> => {
+      const asked = async (path: string, json: object) => {
         const got = await yard.ask("POST", `/purchase_orders${path}`, json, { token })
         expect([200, 201], got.text).toContain(got.status)
         return got.body
@@ -187,7 +187,7 @@ describe.each(engines)("purchase orders over HTTP on %s", (engine) => {
 
   describe("a receipt (rules/billing 2.3)", () => {
     const crane = (quantity: unknown): object => ({ name: "Crane", quantity, unit_cost: 1 })
-    const sent = (...items: ReadonlyArray<object>): Promise<any> => yard.sent({ items })
+    const sent = (...items: ReadonlyArray<object>) => yard.sent({ items })
     const counts = (order: any): ReadonlyArray<unknown> => [
       order.status,
       ...order.items.map(

@@ -15,18 +15,18 @@ const fieldOf = (yard: Books, depot: () => number) => {
     if (quantity_held > 0) await yard.made("/stock_levels", { product_id, store_id: depot(), quantity_held })
     return product_id
   }
-  const asked = async (path: string): Promise<any> => {
+  const asked = async (path: string) => {
     const got = await yard.ask("GET", path)
     expect(got.status, `${path} ${got.text}`).toBe(200)
     return Object.values(got.body)[0]
   }
-  const ordered = (product_id: number, quantity: unknown, from: string, to: string, more: object = {}): Promise<any> =>
+  const ordered = (product_id: number, quantity: unknown, from: string, to: string, more: object = {}) =>
     yard.sent({
       ...{ store_id: depot(), starts_at: at(from), ends_at: at(to) },
       items: [{ product_id, quantity, unit_cost: 1 }],
       ...more
     })
-  const hired = async (...wanted: Parameters<typeof ordered>): Promise<any> => {
+  const hired = async (...wanted: Parameters<typeof ordered>) => {
     const order = await ordered(...wanted)
     const got = await yard.receive(order.id, order.items.map(everything))
     expect(got.status, got.text).toBe(200)
@@ -41,7 +41,7 @@ const fieldOf = (yard: Books, depot: () => number) => {
       )
     )
   const span = (from: string, to: string): string => `store_id=${depot()}&from=2026-${from}&to=2026-${to}`
-  const job = async (product_id: number, quantity: number, from: string, to: string): Promise<any> => {
+  const job = async (product_id: number, quantity: number, from: string, to: string) => {
     const { id } = await yard.made("/opportunities", {
       ...{ subject: "A job", store_id: depot(), member_id: yard.member, starts_at: at(from), ends_at: at(to) }
     })

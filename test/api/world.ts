@@ -65,13 +65,13 @@ export const alignIds = async ([sqlite, pg]: readonly [World, World]): Promise<v
 
 /** Fills it: two depots, stock of each kind, people, prices, orders in every state, a packed case. */
 export const createSampleData = async ({ ask }: World): Promise<void> => {
-  const call = async (method: string, path: string, json: object): Promise<any> => {
+  const call = async (method: string, path: string, json: object) => {
     const got = await ask(`/api/v1${path}`, { method, json })
     if (got.status >= 300)
       throw new Error(`${method} ${path} answered ${got.status}: ${got.text} to ${JSON.stringify(json)}`)
     return got.body
   }
-  const post = (path: string, json: object = {}): Promise<any> => call("POST", path, json)
+  const post = (path: string, json: object = {}) => call("POST", path, json)
   const made = async (path: string, json: object): Promise<number> =>
     (Object.values(await post(path, json))[0] as { id: number }).id
 

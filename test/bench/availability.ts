@@ -226,7 +226,7 @@ const sidesOf = (app: ServerApp, sql: Ask, question: Question, dialect: Dialect)
     let product = 0
     return timed(name, question.repeat, () => once((product = (product + 37) % product_count) + 1))
   }
-  const product = async (id: number): Promise<any> => {
+  const product = async (id: number) => {
     const got = await askOf(app, question.path(id), {})
     if (got.status !== 200) throw new Error(`${question.path(id)} answered ${got.status}: ${got.text}`)
     return got.body

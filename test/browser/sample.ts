@@ -68,7 +68,7 @@ export const makeSample = async (place: Place, now: number): Promise<void> => {
       items.push([added.items.at(-1).id, chosen, quantity])
     }
     await send("POST", `/opportunities/${id}/convert_to_quotation`, {})
-    if (end === "held") return send("POST", `/opportunities/${id}/change_status`, { status: 4 })
+    if (end === "held") return void (await send("POST", `/opportunities/${id}/change_status`, { status: 4 }))
     await send("POST", `/opportunities/${id}/convert_to_order`, { shortage_notes: "known" })
     const allocations = items.flatMap(([opportunity_item_id, chosen]) =>
       chosen.map((stock_level_id) => ({ opportunity_item_id, stock_level_id }))

@@ -6,7 +6,7 @@ import { placeOfSuite } from "./place.ts"
 
 const place = placeOfSuite()
 const { done, json, type } = place
-const remotely = (line: string): Promise<any> => json(`${line} --remote --no-input`)
+const remotely = (line: string) => json(`${line} --remote --no-input`)
 let number: string
 beforeAll(async () => {
   await place.login()

@@ -46,12 +46,12 @@ describe.each(releases)("data left by release %s", (release) => {
 
   /** Exit code of the command line with this many conflicts. */
   const exitWith = (conflicts: number): number => (conflicts === 0 ? 0 : 8)
-  const type = async (words: ReadonlyArray<string>, code = 0): Promise<any> => {
+  const type = async (words: ReadonlyArray<string>, code = 0) => {
     const ran = await cli.type([...words, "--json"])
     expect(ran.code, `flightcase ${words.join(" ")}: ${ran.out}${ran.err}`).toBe(code)
     return JSON.parse(ran.out)
   }
-  const standing = async (profile: string): Promise<any> =>
+  const standing = async (profile: string) =>
     (await type(["sync", "status", "--offline", "--profile", profile])).sync_status
   /** The device's folders name the address the server had then. */
   const startServerThere = async (): Promise<ServerProcess> => {

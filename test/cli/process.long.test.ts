@@ -72,7 +72,7 @@ describe("the command line as a process", () => {
 })
 
 describe("an import", () => {
-  const json = async (line: string): Promise<any> => JSON.parse((await run(place, words(`${line} --json`))).out)
+  const json = async (line: string) => JSON.parse((await run(place, words(`${line} --json`))).out)
   const fixture = (name: string): string => new URL(`../fixtures/${name}`, import.meta.url).pathname
   it("resumes where it was interrupted, and counts every row once", async () => {
     const own = await openPlace()

@@ -29,7 +29,7 @@ export const askOf =
 let turn = 0
 
 /** Repeats what may be repeated until somebody answers. */
-export const surely = async (ask: Ask, method: string, path: string, body?: object): Promise<any> => {
+export const surely = async (ask: Ask, method: string, path: string, body?: object) => {
   for (let tries = 0; tries < 600; tries++) {
     const reply = await ask(method, path, body)
     if (reply !== undefined && reply.status < 300) return reply.body
@@ -70,8 +70,7 @@ export interface Ground {
   readonly taken: ReadonlyArray<string>
 }
 export const groundFor = async (ask: Ask): Promise<Ground> => {
-  const made = async (path: string, body: object): Promise<any> =>
-    Object.values(await surely(ask, "POST", path, body))[0]
+  const made = async (path: string, body: object) => Object.values(await surely(ask, "POST", path, body))[0]
   const several = (count: number, one: (at: number) => Promise<any>) =>
     Promise.all(Array.from({ length: count }, (_, at) => one(at)))
   const { id: product } = await made("/products", { name: "Lamp", stock_method: 2, product_type: "rental" })

@@ -29,7 +29,7 @@ const from = "2026-12-18T09:00:00Z",
 
 /** As much of everything as `commands` a device will find too little. */
 export const createEveningData = async (ask: Ask, commands: number): Promise<EveningWorld> => {
-  const made = async (path: string, body: object): Promise<any> => {
+  const made = async (path: string, body: object) => {
     const answer = await ask("POST", `/api/v1${path}`, body)
     if (answer.status !== 201 && answer.status !== 200)
       throw new Error(`POST ${path}: ${answer.status} ${JSON.stringify(answer.body)}`)

@@ -73,7 +73,7 @@ describe("a backup", () => {
       expect.arrayContaining(before.slice(0, 20))
     )
     const { attachments } = await call(again, "GET", "attachments")
-    const download = await fetch(attachments[0].url.replace(/^https?:\/\/[^/]+/, again.url), {
+    const download = await fetch(attachments[0].url!.replace(/^https?:\/\/[^/]+/, again.url), {
       headers: { authorization }
     })
     expect(

@@ -16,12 +16,11 @@ export const houseOn = <S extends Serving>(server: S) => {
     ...server,
     asks,
     /** Asks, and expects this status. */
-    did: async (status: number, method: string, path: string, json?: object, token?: string | null): Promise<any> => {
+    did: async (status: number, method: string, path: string, json?: object, token?: string | null) => {
       const got = await asks(method, path, json, token)
       expect(got.status, `${method} ${path}: ${got.text}`).toBe(status)
       return got.body
     },
-    sql: (text: string): Promise<ReadonlyArray<any>> =>
-      server.run(Effect.flatMap(Store, (store) => store.run<any>(text)))
+    sql: (text: string) => server.run(Effect.flatMap(Store, (store) => store.run<any>(text)))
   }
 }

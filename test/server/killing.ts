@@ -3,6 +3,7 @@ import { databaseOn } from "../postgres-database.ts"
 import { DURABLE, startPostgres } from "../postgres-server.ts"
 import { share } from "../share.ts"
 import { type Env, folderOfItsOwn, type ServerProcess } from "./process.ts"
+import { type Body, bodyRead } from "../rental-house.ts"
 
 export const token = "a-token-of-more-than-twenty-characters"
 
@@ -34,11 +35,11 @@ export const durable_databases = share<readonly [string, (work: (env: Env) => Pr
 ])
 
 /** What the server answers, whatever that is; throws where it was killed meanwhile. */
-export const call = async (server: ServerProcess, method: string, path: string, body?: object): Promise<any> =>
-  (
-    await fetch(`${server.url}/api/v1/${path}`, {
-      method,
-      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) })
-    })
-  ).json()
+export const call = async (server: ServerProcess, method: string, path: string, body?: object): Promise<Body> => {
+  const response = await fetch(`${server.url}/api/v1/${path}`, {
+    method,
+    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) })
+  })
+  return bodyRead(await response.json())
+}

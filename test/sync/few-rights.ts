@@ -117,7 +117,7 @@ const fewRights = () => {
       expect(answer.status, `${method} ${path} ${JSON.stringify(answer.body)}`).toBeLessThan(500)
     }
     // A customer's order that is short: who sees shortages may not see customers.
-    const did = async (path: string, body: object): Promise<any> => {
+    const did = async (path: string, body: object) => {
       const answer = await server.call("POST", path, body)
       expect(answer.status, `${path} ${JSON.stringify(answer.body)}`).toBeLessThan(300)
       return answer.body

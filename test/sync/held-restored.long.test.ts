@@ -22,7 +22,7 @@ describe.each(share(engines))("after a server on %s was restored and leased ids 
   const units = () => show("/stock_levels?per_page=100&sort=id")
   const atServer = async (asset_number: string) => (await units()).find((one) => one.asset_number === asset_number)!
   /** A unit that somebody makes at the server, and that has the id of one a device knows. */
-  const theirsInsteadOf = async (own: { readonly id: number }): Promise<any> => {
+  const theirsInsteadOf = async (own: { readonly id: number }) => {
     const theirs = await make(server, "THEIRS")
     expect(theirs.id).toBe(own.id)
     return theirs

@@ -13,9 +13,9 @@ describe.each(engines)("notification preferences on devices, server on %s", (eng
   const server = serverOfSuite(engine)
   let office: TestDevice, dock: TestDevice, counter: TestDevice, person: Person
   const entryOf = (all: ReadonlyArray<any>) => all.find((one) => one.notification_type === overdue)
-  const prefer = async (device: TestDevice, entry: object, path = own): Promise<any> =>
+  const prefer = async (device: TestDevice, entry: object, path = own) =>
     entryOf(await device.update(path, { preferences: [{ notification_type: overdue, ...entry }] }))
-  const shown = async (device: TestDevice): Promise<any> => entryOf(await device.show(own))
+  const shown = async (device: TestDevice) => entryOf(await device.show(own))
   const synced = async (...devices: ReadonlyArray<TestDevice>) => {
     for (const device of devices) expect(await device.sync()).toMatchObject({ conflicts: 0, pending: 0 })
   }

@@ -4,7 +4,7 @@ import { from, orders, type Scenario, type Scene, scenario, to } from "../receiv
 
 const api = "/api/v1"
 const opp = `${api}/opportunities`
-const shown = async (s: Scene, path: string): Promise<any> => {
+const shown = async (s: Scene, path: string) => {
   const { body, status } = await s.get(`${api}/${path}`)
   expect(status, JSON.stringify(body)).toBe(200)
   return body
@@ -12,7 +12,7 @@ const shown = async (s: Scene, path: string): Promise<any> => {
 const flag = async (s: Scene, id: number): Promise<boolean> =>
   (await shown(s, `opportunities/${id}`)).opportunity.has_shortage
 /** A quantity of a product, hired from `from` to `to` by default, and present. */
-const hired = async (s: Scene, product_id: number, quantity: number, set: object = {}): Promise<any> => {
+const hired = async (s: Scene, product_id: number, quantity: number, set: object = {}) => {
   const order = await s.sent(set, { product_id, quantity: String(quantity) })
   const reply = await s.receive(order.id, [{ item_id: order.items[0].id, quantity: String(quantity) }])
   expect(reply.status, JSON.stringify(reply.body)).toBe(200)
@@ -188,10 +188,8 @@ export const hireWindowScenarios: ReadonlyArray<Scenario> = [
     await s.giveBack(back.id)
     const listed = async (filter: string) =>
       (await shown(s, `purchase_orders?q[subject_eq]=Scenario%20w16&${filter}&sort=ends_at`)).purchase_orders
-    expect((await listed("q[is_due_back_true]=1")).map((one: any) => one.id)).toEqual([overdue.id, id])
-    expect((await listed("q[is_overdue_true]=1")).map((one: any) => [one.id, one.is_overdue])).toEqual([
-      [overdue.id, true]
-    ])
+    expect((await listed("q[is_due_back_true]=1")).map((one) => one.id)).toEqual([overdue.id, id])
+    expect((await listed("q[is_overdue_true]=1")).map((one) => [one.id, one.is_overdue])).toEqual([[overdue.id, true]])
     expect(await listed("q[is_due_back_false]=1")).toHaveLength(3)
   }),
   scenario("w17", "turns lines that are hired in full into sub-rentals at their price", async (s) => {
@@ -211,7 +209,7 @@ export const hireWindowScenarios: ReadonlyArray<Scenario> = [
     expect(reply.status, JSON.stringify(reply.body)).toBe(201)
     const { opportunity } = await shown(s, `opportunities/${job.id}?include=items`)
     expect(opportunity.items.map((one: Record<"transaction_type", unknown>) => one.transaction_type)).toEqual([3, 0])
-    expect(opportunity.items.map((one: any) => one.total)).toEqual(before.items.map((one: any) => one.total))
+    expect(opportunity.items.map((one) => one.total)).toEqual(before.items.map((one) => one.total))
     expect(opportunity.sub_rental_charge_total).toBe(opportunity.items[0].total)
     expect([opportunity.charge_total, opportunity.has_shortage]).toEqual([before.charge_total, false])
     await s.refused(

@@ -19,7 +19,7 @@ const our_inks = /\u001b\[(0|1|2|31|32|33|34|36)m/g
 
 let place: Place, cli: CommandLine
 const env_before = { ...process.env }
-const at = (method: string, path: string, body?: unknown): Promise<any> => callOf(place)(method, path, body)
+const at = (method: string, path: string, body?: unknown) => callOf(place)(method, path, body)
 const asking: AskAny = ({ method, path, body }) => at(method, path.replace("/api/v1", ""), body)
 
 beforeAll(async () => {

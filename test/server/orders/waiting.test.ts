@@ -41,10 +41,9 @@ describe.each(engines)("the waiting list on %s", (engine) => {
   }
   const wait = (deal: Deal, more: object = {}) =>
     w.did(201, "POST", `/opportunities/${deal.id}/shortages/resolve`, { resolution: "waitlist", ...more })
-  const shown = async ({ id }: Deal): Promise<ReadonlyArray<any>> =>
-    (await w.did(200, "GET", `/opportunities/${id}/shortages`)).waiting
+  const shown = async ({ id }: Deal) => (await w.did(200, "GET", `/opportunities/${id}/shortages`)).waiting
   const cancel = ({ id }: Deal) => w.did(200, "POST", `/opportunities/${id}/change_status`, { status: 6 })
-  const told = async ({ id }: Deal): Promise<ReadonlyArray<any>> =>
+  const told = async ({ id }: Deal) =>
     w.run(
       Effect.gen(function* () {
         const store = yield* Store

@@ -26,7 +26,7 @@ export const openHouse = async (engine: Engine, options: ServeOptions = {}) => {
   return {
     ...app,
     smtp,
-    invite: (more: object = {}, token?: string): Promise<any> => {
+    invite: (more: object = {}, token?: string) => {
       const n = ++people
       return app.did(201, "POST", "/users", { name: `Person ${n}`, email: `person${n}@house.example`, ...more }, token)
     },

@@ -18,7 +18,7 @@ const services = Context.merge(
 
 describe.each(engines)("a purchase order by e-mail on %s", (engine) => {
   const mails = mailsFor(engine, { services })
-  const must = (target: string, json?: unknown, method = json === undefined ? "GET" : "POST"): Promise<any> =>
+  const must = (target: string, json?: unknown, method = json === undefined ? "GET" : "POST") =>
     houseOn(mails.app()).must(method, `/${target}`, json)
   const supplier = async (...addresses: ReadonlyArray<object>): Promise<number> => {
     const { member } = await must("members", { name: "Rig Hire", membership_type: "organisation" })

@@ -24,7 +24,7 @@ afterAll(async () => {
   await app.close()
   await database.drop()
 })
-const made = async (path: string, json: object): Promise<any> => {
+const made = async (path: string, json: object) => {
   const { body, status } = await askOf(app, `/api/v1/${path}`, { json })
   expect(status, JSON.stringify(body)).toBeLessThan(300)
   return body

@@ -91,7 +91,7 @@ export const openHouse = async (app: App): Promise<House> => {
   })
   const line = async (name: string, body: object): Promise<number> => {
     const { opportunity } = await post(`/opportunities/${order}/items?include=items`, { name, ...body })
-    return opportunity.items.find((one: any) => one.name === name).id
+    return opportunity.items.find((one) => one.name === name)!.id
   }
   const lines: { [name: string]: number } = {}
   lines["heads"] = await line("Mac Aura", { item_id: head, quantity: "4", unit_price: "999.99", notes: "Spots first" })

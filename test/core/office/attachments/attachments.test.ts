@@ -17,7 +17,7 @@ describe.each(engines)("attachments on %s", (engine) => {
   })
   afterAll(() => server.close())
 
-  const make = async (path: string, json: object): Promise<any> => {
+  const make = async (path: string, json: object) => {
     const got = await server.ask(`/api/v1/${path}`, { json })
     expect(got.status, got.text).toBeLessThan(300)
     return Object.values(got.body)[0]

@@ -31,7 +31,7 @@ describe("a user who manages users and roles", () => {
       ...(json === undefined ? {} : { json }),
       ...(by === undefined ? {} : { token: by.secret })
     })
-  const create = async (path: string, json: object, key: string, by?: Pick<Actor, "secret">): Promise<any> => {
+  const create = async (path: string, json: object, key: string, by?: Pick<Actor, "secret">) => {
     const got = await ask("POST", path, json, by)
     expect(got.status, got.text).toBe(201)
     return got.body[key]

@@ -12,7 +12,7 @@ const refusedOn = ({ body, status }: Reply): unknown => [status, Object.keys(bod
 
 describe.each(engines)("vehicles on %s", (engine) => {
   const w = appHouse(engine)
-  const make = async (body: object): Promise<any> => {
+  const make = async (body: object) => {
     return (await w.must("POST", path, body)).vehicle
   }
   const names = async (query: string): Promise<ReadonlyArray<string>> =>

@@ -14,7 +14,7 @@ const seller: Viewer = { ...viewerWith(["members.view"], ["members:read"]), role
 
 describe.each(engines)("saved views on %s", (engine) => {
   const w = appHouse(engine)
-  const made = async (body: object, viewer: Viewer = owner): Promise<any> => {
+  const made = async (body: object, viewer: Viewer = owner) => {
     return (await w.must("POST", path, { name: "V", entity_type: "members", columns: ["name"], ...body }, viewer))
       .custom_view
   }
@@ -23,7 +23,7 @@ describe.each(engines)("saved views on %s", (engine) => {
     expect(reply.status).toBe(422)
     return Object.keys(reply.body.errors)
   }
-  const listed = async (list: string, view: number | string, more = "", viewer: Viewer = owner): Promise<any> =>
+  const listed = async (list: string, view: number | string, more = "", viewer: Viewer = owner) =>
     (await w.get(`/${list}?view_id=${view}${more}`, viewer)).body
   const names = (rows: ReadonlyArray<{ readonly name: string }>): ReadonlyArray<string> => rows.map((row) => row.name)
   beforeAll(async () => {

@@ -26,7 +26,7 @@ export const scanFixture = (w: RentalHouse) => {
   const scan = (at: { id: number }, direction: "out" | "in", code: string, more: object = {}) =>
     w.post(`/opportunities/${at.id}/scan`, { direction, code, ...more })
   /** What a scan that must succeed says. */
-  const done = async (...asked: Parameters<typeof scan>): Promise<any> => {
+  const done = async (...asked: Parameters<typeof scan>) => {
     const { body, status } = await scan(...asked)
     expect(status, JSON.stringify(body)).toBe(200)
     return body.scan

@@ -15,7 +15,7 @@ describe.each(engines)("changing tokens on %s", (engine) => {
     server.setClock(noon)
   })
   afterAll(() => server.close())
-  const issue = async (json: object = {}): Promise<any> => {
+  const issue = async (json: object = {}) => {
     const made = await server.ask("/api/v1/tokens", { json: { name: "Till", abilities: ["products:read"], ...json } })
     expect(made.status).toBe(201)
     return made.body.token

@@ -42,7 +42,7 @@ describe.each(engines)("the notification stream on %s", (engine) => {
     open.push(one)
     return one
   }
-  const made = async (path: string, json: object): Promise<any> => {
+  const made = async (path: string, json: object) => {
     const { status, body } = await server.ask(`/api/v1/${path}`, { json })
     expect(status, JSON.stringify(body)).toBe(201)
     return Object.values<any>(body)[0]

@@ -353,7 +353,7 @@ describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
     const { document } = await house.did(200, "GET", `/documents/${document_id}`)
     const { read, to } = mine()[0]!
     expect(to).toEqual(["mail@ann.example"])
-    expect(read.text).toContain(document.public_link.url)
+    expect(read.text).toContain(document.public_link!.url)
     expect(read.attachments).toHaveLength(1)
     await house.did(202, "POST", `/documents/${document_id}/email`, {
       to: ["x@y.example"],
@@ -371,7 +371,7 @@ describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
     ])
     expect(second.read.text).toContain("See below.")
     // The same address as before: mail that was sent stays good.
-    expect(second.read.text).toContain(document.public_link.token)
+    expect(second.read.text).toContain(document.public_link!.token)
     const { document_id: nobody } = await house.offered()
     expect(Object.keys((await house.did(422, "POST", `/documents/${nobody}/email`, {})).errors)).toEqual(["to"])
     await house.did(200, "POST", `/documents/${nobody}/void`, {})

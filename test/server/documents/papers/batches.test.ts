@@ -136,7 +136,7 @@ describe.each(engines)("batches and files of documents on %s", (engine) => {
     const job = await house.job("Frozen")
     const made = await house.made("quotation", job)
     const { document } = await house.did(200, "POST", `/documents/${made.id}/finalise`)
-    const before = await house.fetched(document.download_url)
+    const before = await house.fetched(document.download_url!)
     await house.did(204, "DELETE", `/attachments/${picture.id}`)
     await house.did(204, "DELETE", `/opportunities/${job}`)
     // Unreferenced files are removed; a document references its input.
@@ -145,7 +145,7 @@ describe.each(engines)("batches and files of documents on %s", (engine) => {
     await house.run(collectFiles(far + 2 * day_millis))
     expect(sha256(await house.run(drawnAgain(made.id)))).toBe(sha256(before.bytes))
     await remove(sha256(before.bytes))
-    const after = await house.fetched(document.download_url)
+    const after = await house.fetched(document.download_url!)
     expect([after.status, sha256(after.bytes)]).toEqual([200, sha256(before.bytes)])
   })
   it("a missing logo is left out of the PDF", async () => {

@@ -50,7 +50,7 @@ describe.each(engines)("a client that hangs up on %s", (engine) => {
     await new Promise((done) => setTimeout(done, 100))
     gates.at(-1)?.()
   }
-  const logged = async (request_id: string): Promise<ReadonlyArray<any>> =>
+  const logged = async (request_id: string) =>
     (await server.ask("/api/v1/request_logs?per_page=100")).body.request_logs.filter(
       (row: Record<"request_id", unknown>) => row.request_id === request_id
     )

@@ -5,8 +5,7 @@ import { Store } from "../../../../core/kernel/store/store.ts"
 import { serve, type Serving } from "../../serving.ts"
 
 const poll = { timeout: 30_000, interval: 50 }
-const sql = (server: Serving, text: string): Promise<ReadonlyArray<any>> =>
-  server.run(Effect.flatMap(Store, (store) => store.run<any>(text)))
+const sql = (server: Serving, text: string) => server.run(Effect.flatMap(Store, (store) => store.run<any>(text)))
 const loggedAs = async (server: Serving, agent: string): Promise<number> =>
   Number((await sql(server, `select count(*) as n from request_logs where user_agent = '${agent}'`))[0].n)
 const askMany = async (server: Serving, count: number, agent: string): Promise<ReadonlyArray<number>> => {

@@ -66,7 +66,7 @@ const everything = (server: Serving) =>
       return tables
     })
   )
-const pages = async (server: Serving, limit: number): Promise<ReadonlyArray<any>> => {
+const pages = async (server: Serving, limit: number) => {
   const events: Array<any> = []
   for (let after = 0; ;) {
     const { body } = await server.ask(`/api/v1/system/journal?after=${after}&limit=${limit}`)
@@ -77,7 +77,7 @@ const pages = async (server: Serving, limit: number): Promise<ReadonlyArray<any>
 }
 /** Documents have files, which other tests bring along. */
 const without_files = { method: "POST", json: { accept_missing_files: true } }
-const brought = async (to: Serving, manifest: any, events: ReadonlyArray<any>, page: number): Promise<any> => {
+const brought = async (to: Serving, manifest: any, events: ReadonlyArray<any>, page: number) => {
   const begun = await to.ask("/api/v1/system/restores", { json: manifest })
   expect(begun.status, begun.text).toBe(201)
   const { id } = begun.body.restore

@@ -45,7 +45,7 @@ describe.each(engines)("commands of a device that meet others' changes, server o
     const device = await enrol()
     const allocations = units.slice(0, 2).map(({ id }) => ({ opportunity_item_id: mine.line.id, stock_level_id: id }))
     const { opportunity } = await device.must("POST", `${path}/quick_allocate`, { allocations })
-    const made: ReadonlyArray<number> = opportunity.items.flatMap((item: any) => item.assets).map(({ id }: any) => id)
+    const made: ReadonlyArray<number> = opportunity.items.flatMap((item) => item.assets).map(({ id }) => id)
     const prepare = (...asset_ids: ReadonlyArray<number>) => device.must("POST", `${path}/quick_prepare`, { asset_ids })
     const taken = (unit: any) =>
       byAnn("POST", `/opportunities/${theirs.id}/items/${theirs.line.id}/assets`, { stock_level_id: unit.id })

@@ -26,7 +26,7 @@ const typed = async (line: string, code = 0): Promise<string> => {
   expect([line, ran.code, ran.code === code ? "" : ran.err + ran.out]).toEqual([line, code, ""])
   return ran.out
 }
-const api = async (method: string, path: string, body?: object): Promise<any> => {
+const api = async (method: string, path: string, body?: object) => {
   const given = body === undefined ? [] : ["-d", JSON.stringify(body)]
   const ran = await runHere(place, ["api", method, path, ...given, "--json"])
   expect([path, ran.code, ran.code === 0 ? "" : ran.err + ran.out]).toEqual([path, 0, ""])

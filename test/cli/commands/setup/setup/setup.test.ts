@@ -13,7 +13,7 @@ const written = (house: object): string => {
   return "setup --file house.json"
 }
 /** What a set-up has set. */
-const setBy = async (line: string | ReadonlyArray<string>): Promise<ReadonlyArray<any>> =>
+const setBy = async (line: string | ReadonlyArray<string>) =>
   (await json(line)).setup.filter((one: any) => one.state === "set")
 
 it("setup uploads the logo's file, once", async () => {
