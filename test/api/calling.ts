@@ -1,16 +1,12 @@
 /** What every scene has, whatever it is about: the calls of whoever answers, and looks for later. */
 import { expect } from "vitest"
 import type { Row } from "../../cli/base/answers.ts"
-import { type RentalHouse, rentalHouse } from "../rental-house.ts"
+import { type Complete, type RentalHouse, rentalHouse } from "../rental-house.ts"
 import type { Serving } from "../server/serving.ts"
 import type { Answering, Look, Reply } from "./playing.ts"
 
-/** A row as the answer to a change has it: complete, with its lists. */
-export type Made<Key extends string> = {
-  readonly [K in keyof Row<Key>]-?: NonNullable<Row<Key>[K]> extends ReadonlyArray<unknown>
-    ? NonNullable<Row<Key>[K]>
-    : Row<Key>[K]
-}
+/** The row with a key as the answer to a change has it. */
+export type Made<Key extends string> = Complete<Row<Key>>
 export interface Calling extends Answering {
   readonly get: (path: string) => Promise<Reply>
   readonly post: (path: string, body?: unknown) => Promise<Reply>

@@ -1,6 +1,6 @@
 /** Scenarios of opportunities, played by a server on either engine and by an offline device. */
 import type { Answering, Look, Reply, Scenario as Told } from "./playing.ts"
-import { type Calling, callingOf } from "./calling.ts"
+import { type Calling, callingOf, type Made } from "./calling.ts"
 import { fulfilmentScenarios } from "./scenarios/fulfilment.ts"
 import { headerScenarios } from "./scenarios/header.ts"
 import { lineScenarios } from "./scenarios/lines.ts"
@@ -15,17 +15,17 @@ export const scenario = (n: number, title: string, run: Scenario["run"]): Scenar
 
 export interface Scene extends Calling {
   readonly subject: string
-  readonly deal: (body?: object) => Promise<any>
-  readonly withLine: (body?: object, line?: object) => Promise<any>
+  readonly deal: (body?: object) => Promise<Made<"opportunity">>
+  readonly withLine: (body?: object, line?: object) => Promise<Made<"opportunity">>
   readonly quoted: (id: number) => Promise<Reply>
   readonly ordered: (id: number) => Promise<Reply>
   readonly move: (id: number, name: string, body?: object) => Promise<Reply>
-  readonly shown: (id: number, include?: string) => Promise<any>
+  readonly shown: (id: number, include?: string) => Promise<Made<"opportunity">>
   readonly actions: (
     id: number
   ) => Promise<{ readonly [key: string]: { readonly allowed: boolean; readonly code: string | null } }>
-  readonly product: (body?: object) => Promise<any>
-  readonly unit: (product_id: number) => Promise<any>
+  readonly product: (body?: object) => Promise<Made<"product">>
+  readonly unit: (product_id: number) => Promise<Made<"stock_level">>
 }
 export const sceneOf = (n: number, by: Answering, looks: Array<Look>): Scene => {
   const subject = `Scenario ${String(n).padStart(3, "0")}`

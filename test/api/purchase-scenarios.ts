@@ -1,7 +1,7 @@
 /** Scenarios of purchase orders, played by a server on either engine and by an offline device. */
 import { expect } from "vitest"
 import type { Answering, Look, Reply, Scenario as Told } from "./playing.ts"
-import { type Calling, callingOf } from "./calling.ts"
+import { type Calling, callingOf, type Made } from "./calling.ts"
 import { orderDraftScenarios } from "./scenarios/purchase-order-drafts.ts"
 import { orderLineScenarios } from "./scenarios/purchase-order-lines.ts"
 import { orderStatusScenarios } from "./scenarios/purchase-order-status.ts"
@@ -15,13 +15,13 @@ export const scenario = (n: number, title: string, run: Scenario["run"]): Scenar
 export interface Scene extends Calling {
   readonly name: string
   /** An organisation, taxed unless said otherwise. */
-  readonly supplier: (body?: object) => Promise<any>
-  readonly product: (body?: object) => Promise<any>
+  readonly supplier: (body?: object) => Promise<Made<"member">>
+  readonly product: (body?: object) => Promise<Made<"product">>
   /** A sub-hire of one line at 100.00 in a window unless said otherwise. */
-  readonly order: (body?: object) => Promise<any>
-  readonly sent: (body?: object) => Promise<any>
+  readonly order: (body?: object) => Promise<Made<"purchase_order">>
+  readonly sent: (body?: object) => Promise<Made<"purchase_order">>
   readonly send: (id: number, body?: object) => Promise<Reply>
-  readonly shown: (id: number, include?: string) => Promise<any>
+  readonly shown: (id: number, include?: string) => Promise<Made<"purchase_order">>
   /** An opportunity with one line. */
   readonly deal: () => Promise<{ readonly id: number; readonly subject: string; readonly line: number }>
 }

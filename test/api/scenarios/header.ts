@@ -322,7 +322,7 @@ export const headerScenarios = (): ReadonlyArray<Scenario> => [
     await add({ item_type: "group", name: "Three" })
     await add({ name: "Below", parent_path: "0003" })
     await s.remove(`${opp}/${id}/items/${gone!.id}`)
-    expect((await s.shown(id)).items.map((one: any) => one.path)).toEqual(["0001", "0003", "00030001"])
+    expect((await s.shown(id)).items.map((one) => one.path)).toEqual(["0001", "0003", "00030001"])
     expect((await s.move(id, "clone")).body.opportunity.items.map((one: Record<"path", unknown>) => one.path)).toEqual([
       "0001",
       "0002",

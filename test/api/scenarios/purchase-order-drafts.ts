@@ -216,9 +216,7 @@ export const orderDraftScenarios = (): ReadonlyArray<Scenario> => [
     expect(custom_fields[key]).toBe("North")
     const { body } = await s.put(`${orders}/${id}`, { custom_fields: { [key]: "South" } })
     expect(body.purchase_order.custom_fields[key]).toBe("South")
-    expect((await s.get(`${orders}?q[cf.${key}_eq]=South`)).body.purchase_orders.map((one) => one.id)).toEqual([
-      id
-    ])
+    expect((await s.get(`${orders}?q[cf.${key}_eq]=South`)).body.purchase_orders.map((one) => one.id)).toEqual([id])
   }),
   scenario(15, "follows its supplier when suppliers are merged", async (s) => {
     const first = await s.supplier()

@@ -139,7 +139,7 @@ export const orderLineScenarios = (): ReadonlyArray<Scenario> => [
     const [truss, rig] = items
     const { body } = await s.put(`${orders}/${id}`, {
       items: [
-        { id: rig.id, quantity: "4" },
+        { id: rig!.id, quantity: "4" },
         { name: "Truck", unit_cost: "60.00" }
       ]
     })
@@ -147,11 +147,11 @@ export const orderLineScenarios = (): ReadonlyArray<Scenario> => [
       ["Rig", "4.00", "40.00"],
       ["Truck", "1.00", "60.00"]
     ])
-    expect(body.purchase_order.items[0].id).toBe(rig.id)
+    expect(body.purchase_order.items[0].id).toBe(rig!.id)
     expect(body.purchase_order.items.map((item: Record<"id", unknown>) => item.id)).not.toContain(truss.id)
     expect(body.purchase_order.total).toBe("120.00")
     refusedOn(await s.put(`${orders}/${id}`, { items: [{ id: truss.id }] }), "items.0.id")
-    refusedOn(await s.put(`${orders}/${id}`, { items: [{ id: rig.id }, { id: rig.id }] }), "items.1.id")
+    refusedOn(await s.put(`${orders}/${id}`, { items: [{ id: rig!.id }, { id: rig!.id }] }), "items.1.id")
     expect((await s.put(`${orders}/${id}`, { items: [] })).body.purchase_order.items).toEqual([])
   }),
   scenario(30, "takes name and cost of another product", async (s) => {
