@@ -183,6 +183,14 @@ try {
   console.warn("Help and completion will load each command: they could not be written down.")
 }
 
+// The client, written by a program that reads the sources: on this Node, or on the one beside it.
+const node =
+  Number(process.versions.node.split(".")[0]) >= 24
+    ? process.execPath
+    : `${root}node_modules/node-${process.platform}-${process.arch}/bin/node`
+if (existsSync(node)) execFileSync(node, [`${root}client.mjs`], { stdio: "inherit" })
+else console.warn("There is no Node 24, so flightcase/client could not be written.")
+
 // What draws documents runs in threads of its own: a program apart, which the others find in out/print. The libraries in
 // it look for their data beside themselves by the name that CommonJS has for that.
 const drawing = await rolldown({
@@ -221,7 +229,7 @@ for (const { fileName } of output.filter((file) => file.fileName.endsWith(".map"
 
 const of_site = (await buildSite()).map((folder) => root + folder)
 
-// Their licences ask that their texts go with every copy.
+// Their licences ask that their texts go with every copy: equal ones once, below all whose they are.
 const bundled = [
   ...new Set(
     [...output, ...drawn.output]
@@ -230,24 +238,33 @@ const bundled = [
       .concat(packageFile("dejavu-fonts-ttf"), of_site)
   )
 ].sort()
+const textsIn = (folder) =>
+  readdirSync(folder)
+    .filter((file) => /^(licen[cs]e|notice|copying)/i.test(file))
+    .map((file) => readFileSync(`${folder}/${file}`, "utf8").trim())
+    .join("\n\n")
+const licences = bundled
+  .map((folder) => {
+    const { name, version, license } = JSON.parse(readFileSync(`${folder}/package.json`, "utf8"))
+    return { of: `${name} ${version} (${license})`, text: textsIn(folder) }
+  })
+  .concat(
+    { of: "Roboto (Apache-2.0)", text: readFileSync(`${root}server/print/roboto-licence.txt`, "utf8").trim() },
+    {
+      of: "SVG-to-PDFKit, within pdfmake (MIT)",
+      text: readFileSync(packageFile("pdfmake/src/3rd-party/svg-to-pdfkit/LICENSE"), "utf8").trim()
+    }
+  )
+  .map((licence) => {
+    const holders = licence.text.match(/^[^\n]*copyright[^\n]*\d{4}[^\n]*$/gim) ?? []
+    const rest = holders.reduce((text, line) => text.replace(line, ""), licence.text).trim()
+    return { heading: [licence.of, ...holders].join("\n"), rest, key: rest.toLowerCase().replace(/[\s"“”']+/g, " ") }
+  })
+const alike = [...new Set(licences.map(({ key }) => key))].map((key) => licences.filter((one) => one.key === key))
 writeFileSync(
   `${root}out/licences.txt`,
-  bundled
-    .map((folder) => {
-      const { name, version, license } = JSON.parse(readFileSync(`${folder}/package.json`, "utf8"))
-      const files = readdirSync(folder).filter((file) => /^(licen[cs]e|notice|copying)/i.test(file))
-      return [
-        `${name} ${version} (${license})`,
-        ...files.map((file) => readFileSync(`${folder}/${file}`, "utf8").trim())
-      ].join("\n\n")
-    })
-    .concat(
-      ["Roboto (Apache-2.0)", readFileSync(`${root}server/print/roboto-licence.txt`, "utf8").trim()].join("\n\n"),
-      [
-        "SVG-to-PDFKit, within pdfmake (MIT)",
-        readFileSync(packageFile("pdfmake/src/3rd-party/svg-to-pdfkit/LICENSE"), "utf8").trim()
-      ].join("\n\n")
-    )
+  alike
+    .map((group) => [...group.map(({ heading }) => heading), group[0].rest].join("\n\n"))
     .join(`\n\n${"=".repeat(80)}\n\n`) + "\n"
 )
 
@@ -277,4 +294,4 @@ sbom.dependencies = sbom.dependencies
   .filter(({ ref }) => shipped.has(ref))
   .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((one) => shipped.has(one)) }))
 if (sbom.components.length !== shipped.size - 1) throw new Error("package-lock.json does not list all that ships")
-writeFileSync(`${root}out/sbom.cdx.json`, JSON.stringify(sbom, null, 2) + "\n")
+writeFileSync(`${root}out/sbom.cdx.json`, JSON.stringify(sbom) + "\n")

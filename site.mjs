@@ -1,19 +1,10 @@
 // Builds out/site, which the server shows: the guide of docs/, and the page at /docs that draws the interface's
 // description. All of it is kept compressed.
-import {
-  copyFileSync,
-  existsSync,
-  globSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync
-} from "node:fs"
+import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { relative } from "node:path"
 import { fileURLToPath } from "node:url"
-import { brotliCompressSync, constants } from "node:zlib"
+import { promisify } from "node:util"
+import { brotliCompress, constants } from "node:zlib"
 
 const root = fileURLToPath(new URL(".", import.meta.url))
 const site = `${root}out/site/`
@@ -76,32 +67,41 @@ const interfacePage = (script) => `<!doctype html>
 })</script></body>
 </html>
 `
-const buildInterfacePage = () => {
-  const folder = "node_modules/@scalar/api-reference"
-  const { version } = JSON.parse(readFileSync(`${root}${folder}/package.json`, "utf8"))
+const scalar = "node_modules/@scalar/api-reference"
+/** Scalar's script takes longer to compress than all else to build, so it stays until its version changes. */
+const buildInterfacePage = async () => {
+  const { version } = JSON.parse(readFileSync(`${root}${scalar}/package.json`, "utf8"))
   const script = `/docs/assets/scalar-${version}.js`
-  mkdirSync(`${site}docs/assets`, { recursive: true })
-  copyFileSync(`${root}${folder}/dist/browser/standalone.js`, site + script.slice(1))
-  writeFileSync(`${site}docs/index.html`, interfacePage(script))
-  return folder
+  const file = site + script.slice(1)
+  if (!existsSync(`${file}.br`)) {
+    rmSync(`${site}docs`, { recursive: true, force: true })
+    mkdirSync(`${site}docs/assets`, { recursive: true })
+    await compressTo(file, readFileSync(`${root}${scalar}/dist/browser/standalone.js`))
+  }
+  await compressTo(`${site}docs/index.html`, interfacePage(script))
 }
 
-const params = { [constants.BROTLI_PARAM_QUALITY]: 9 }
-const compressSite = () => {
-  for (const name of readdirSync(site, { recursive: true })) {
-    const file = site + name
-    if (!statSync(file).isFile()) continue
-    writeFileSync(`${file}.br`, brotliCompressSync(readFileSync(file), { params }))
-    rmSync(file)
-  }
-}
+const compress = promisify(brotliCompress)
+const params = { [constants.BROTLI_PARAM_QUALITY]: 11 }
+const compressTo = async (file, content) => writeFileSync(`${file}.br`, await compress(content, { params }))
+const compressGuide = () =>
+  Promise.all(
+    readdirSync(`${site}guide`, { recursive: true }).map(async (name) => {
+      const file = `${site}guide/${name}`
+      if (!statSync(file).isFile()) return
+      await compressTo(file, readFileSync(file))
+      rmSync(file)
+    })
+  )
 
 /** The folders of the packages in the site. Takes seconds, and nothing where no page has changed. */
 export const buildSite = async () => {
   if (isFresh()) return JSON.parse(readFileSync(record, "utf8"))
-  rmSync(site, { recursive: true, force: true })
-  const packages = [...(await buildGuide()), buildInterfacePage()]
-  compressSite()
+  rmSync(`${site}guide`, { recursive: true, force: true })
+  const interface_page = buildInterfacePage()
+  const packages = [...(await buildGuide()), scalar]
+  await compressGuide()
+  await interface_page
   writeFileSync(record, JSON.stringify(packages))
   return packages
 }

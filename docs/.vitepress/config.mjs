@@ -69,7 +69,15 @@ export default defineConfig({
         ]
       },
       { text: "Keep it running", items: [page("Operations", "/operations"), page("Import", "/import")] },
-      { text: "Connect to it", items: [page("API", "/api"), page("Webhooks", "/webhooks"), page("Events", "/events")] },
+      {
+        text: "Connect to it",
+        items: [
+          page("API", "/api"),
+          page("Client", "/client"),
+          page("Webhooks", "/webhooks"),
+          page("Events", "/events")
+        ]
+      },
       {
         text: "How it is made",
         items: [

@@ -70,7 +70,7 @@ describe("the package", () => {
     expect(packed.files.map(({ path }) => path)).toEqual(
       expect.arrayContaining(
         words(
-          "out/site/guide/index.html.br out/site/docs/index.html.br out/server.js out/cli.js out/licences.txt out/sbom.cdx.json cli/bin.mjs README.md LICENSE"
+          "out/site/guide/index.html.br out/site/docs/index.html.br out/server.js out/cli.js out/client/index.js out/client/index.d.ts out/licences.txt out/sbom.cdx.json cli/bin.mjs README.md LICENSE"
         )
       )
     )
