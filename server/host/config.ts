@@ -54,6 +54,7 @@ export const configFrom = (environment: Environment): ServerConfig => {
       blobs: given.FLIGHTCASE_BLOBS,
       aws: given.FLIGHTCASE_BLOBS === undefined ? undefined : bucketKeys(given),
       webhooks_private: given.FLIGHTCASE_WEBHOOKS_PRIVATE === 1,
+      backups: given.FLIGHTCASE_BACKUPS,
       webhooks_waits_seconds: given.FLIGHTCASE_WEBHOOKS_WAITS?.split(",").map(Number)
     }
   }

@@ -123,6 +123,7 @@ export const variables = {
   AWS_SECRET_ACCESS_KEY: text("Secret key of the bucket; required with FLIGHTCASE_BLOBS", "none", anyText),
   AWS_SESSION_TOKEN: text("Session token, for temporary keys", "none", anyText),
   AWS_REGION: text("Region of the bucket, if its URL has none", "us-east-1", anyText),
+  FLIGHTCASE_BACKUPS: text("Folder of the backups, whose age `doctor --server` reports", "none", anyText),
   FLIGHTCASE_WEBHOOKS_PRIVATE: whole("1 allows webhooks to private and loopback addresses, for trials", 0, 1, 0),
   FLIGHTCASE_WEBHOOKS_WAITS: text(
     "Seconds between attempts at a webhook delivery, separated by commas, for trials",

@@ -16,6 +16,8 @@ export interface Outside {
   readonly webhooks_private: boolean
   /** Seconds between attempts at a webhook, instead of the defaults; for trials. */
   readonly webhooks_waits_seconds: ReadonlyArray<number> | undefined
+  /** Folder of the backups. */
+  readonly backups?: string | undefined
 }
 export const nothing_outside: Outside = {
   smtp_url: undefined,

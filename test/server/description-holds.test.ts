@@ -6,7 +6,6 @@ import { type Fields, isJsonObject, type Json, type JsonObject } from "../../cor
 import { Effect } from "effect"
 import { rowSchema, titleOf } from "../../core/kernel/lists/answer-schema.ts"
 import type { ServerApp } from "../../server/host/app.ts"
-import { interfaceOf } from "../../server/operations/system/catalogue-rows.ts"
 import { dialect } from "../tidy/dialect.ts"
 import { answerProblem, decodingProblem, problemOf } from "../api/description.ts"
 import { askOf, described, serve, type Serving } from "./serving.ts"
@@ -25,7 +24,7 @@ describe("the OpenAPI description", () => {
     server = await serve("sqlite", { public_url: "https://hire.example.com" })
     api = (await server.ask("/api/v1/openapi.json")).body
     schemas = at("components", "schemas")
-    endpoints = interfaceOf(server.app.catalogue)
+    endpoints = server.app.catalogue.endpoints.filter(({ path }) => /^\/(api|files)\/|\.ics$/.test(path))
   })
   afterAll(() => server.close())
   const operations = () =>

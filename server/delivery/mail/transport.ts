@@ -116,6 +116,8 @@ interface MailTransportShape {
     message: SendMailOptions,
     recipients: ReadonlyArray<string>
   ) => Effect.Effect<Outcome>
+  /** Connects and logs in, and sends nothing; returns what keeps it from doing so. */
+  readonly check: (server: SmtpServer) => Effect.Effect<string | undefined>
   readonly close: Effect.Effect<void>
 }
 export class MailTransport extends Context.Service<MailTransport, MailTransportShape>()(
@@ -131,6 +133,7 @@ export interface MailWaits {
   readonly whole_millis: number
 }
 const usual_waits: MailWaits = { connect_millis: 30_000, silence_millis: 300_000, whole_millis: 900_000 }
+const check_millis = 10_000
 const connections_max = 2
 /** Idle time after which connections are closed; shorter than any mail server's limit. */
 const idle_millis = 20_000
@@ -138,6 +141,7 @@ const idle_millis = 20_000
 interface Pool {
   readonly server: string
   readonly send: (message: SendMailOptions) => Promise<unknown>
+  readonly verify: () => Promise<unknown>
   readonly close: () => void
 }
 
@@ -168,6 +172,18 @@ export const makeMailTransport = (waits: MailWaits = usual_waits): MailTransport
             Cause.isTimeoutError(error)
               ? { kind: "later", text: "The mail server did not take the message in time." }
               : outcomeOfFailure(error, recipients)
+        })
+      ),
+    check: (server) =>
+      Effect.tryPromise({ try: async () => (await poolFor(server)).verify(), catch: (error) => error }).pipe(
+        Effect.timeout(check_millis),
+        Effect.match({
+          onSuccess: () => undefined,
+          onFailure: (error) => {
+            if (Cause.isTimeoutError(error)) return "The mail server did not answer in time."
+            const outcome = outcomeOfFailure(error, [])
+            return "text" in outcome ? outcome.text : "The mail server refused the connection."
+          }
         })
       ),
     close: Effect.sync(() => {
@@ -206,7 +222,12 @@ const openPool = async (server: SmtpServer, key: string, waits: MailWaits): Prom
       disableUrlAccess: true
     })
   )
-  return { server: key, send: (message) => transporter.sendMail(message), close: () => transporter.close() }
+  return {
+    server: key,
+    send: (message) => transporter.sendMail(message),
+    verify: () => transporter.verify(),
+    close: () => transporter.close()
+  }
 }
 
 // The mail server of the environment, else of the settings, else none.

@@ -73,6 +73,8 @@ export interface Guard {
   /** Why the host of a URL is forbidden; undefined if it is allowed or unknown. */
   readonly refusal: (hostname: string) => Promise<string | undefined>
   readonly agentFor: (protocol: string) => http.Agent
+  /** When the certificate of an https origin ends, in milliseconds since 1970. Connects, and sends no request. */
+  readonly certificateEnd: (origin: string) => Promise<number>
 }
 
 /** Removes the brackets around an IPv6 address in a URL. */
@@ -124,7 +126,19 @@ export const makeGuard = (options: { readonly allows_private: boolean; readonly 
     const found = addresses.find(isReserved)
     return found === undefined ? undefined : found === hostname ? `${hostname} is` : `${hostname} resolves to ${found},`
   }
-  return { allows_private, refusal, agentFor: (protocol) => (protocol === "https:" ? secure : plain) }
+  const certificateEnd = (origin: string): Promise<number> =>
+    new Promise((resolve, reject) => {
+      const request = https.request(origin, { agent: secure, timeout: handshake_millis })
+      request.once("error", reject)
+      request.once("timeout", () => request.destroy(new Error("no answer")))
+      request.once("socket", (socket) =>
+        socket.once("secureConnect", () => {
+          if (socket instanceof tls.TLSSocket) resolve(Date.parse(socket.getPeerCertificate().valid_to))
+          request.destroy()
+        })
+      )
+    })
+  return { allows_private, refusal, certificateEnd, agentFor: (protocol) => (protocol === "https:" ? secure : plain) }
 }
 const placeOf = (target: http.ClientRequestArgs): { readonly host: string; readonly port: number } => ({
   host: unbracketed(target.host ?? "localhost"),
@@ -132,6 +146,7 @@ const placeOf = (target: http.ClientRequestArgs): { readonly host: string; reado
 })
 
 const patience_millis = 2_000
+const handshake_millis = 5_000
 /** Addresses of a name; empty if it is unknown or the lookup is too slow, as every connection looks it up again. */
 const addressesOf = (hostname: string, lookup: Lookup): Promise<ReadonlyArray<string>> =>
   new Promise((resolve) => {

@@ -16,8 +16,7 @@ import { instantOf } from "../../../core/values/time.ts"
 import type { Condition } from "../../ports/health.ts"
 import { ServerContext, serverContext } from "../../ports/server-context.ts"
 import { storage_retry_seconds, storageText } from "../../ports/storage-fault.ts"
-import { catalogueRows } from "./catalogue-rows.ts"
-import { choice, integer, type JsonObject, text, timestamp } from "../../../core/kernel/fields/field.ts"
+import { boolean, choice, integer, type JsonObject, text, timestamp } from "../../../core/kernel/fields/field.ts"
 
 // Metrics in Prometheus' text format: requests, their outcomes and durations, and resource usage of the process.
 
@@ -267,9 +266,33 @@ const endpoints = get("/api/v1/endpoints", {
   metering_weight: 0,
   server_only: true,
   run: ({ query }) =>
-    Effect.map(CommandRuntime, ({ catalogue }) => {
-      const rows = catalogueRows(catalogue)
+    Effect.gen(function* () {
+      const { catalogueRows } = yield* Effect.promise(() => import("./openapi.ts"))
+      const rows = catalogueRows((yield* CommandRuntime).catalogue)
       return ok({ endpoints: rows, meta: unpagedMeta(rows.length, query) })
+    })
+})
+
+const checks = get("/api/v1/system/checks", {
+  answer: {
+    checks: Shown.objects({
+      check: text(),
+      ok: boolean(),
+      detail: text({ describe: "What was found, or what is wrong" })
+    }),
+    meta: Shown.meta
+  },
+  name: "system.checks",
+  summary: "Check the running server: database, clock, disk, mail, jobs, webhooks, backups",
+  ability: "system:read",
+  permission: "system.manage",
+  metering_weight: 0,
+  server_only: true,
+  run: ({ query }) =>
+    Effect.gen(function* () {
+      const { systemChecks } = yield* Effect.promise(() => import("./checks.ts"))
+      const found = yield* systemChecks
+      return ok({ checks: found, meta: unpagedMeta(found.length, query) })
     })
 })
 
@@ -289,6 +312,7 @@ export const systemSlice = (slices: () => ReadonlyArray<ServerSlice> = () => [])
       health,
       description,
       endpoints,
+      checks,
       get("/metrics", {
         name: "metrics",
         summary: "Show metrics in Prometheus format; only from this machine",

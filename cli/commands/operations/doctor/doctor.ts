@@ -16,12 +16,26 @@ export const declare = (program: Command): void => {
     .description("Check the replica, the outbox and the server")
     .option("--repair", "rebuild the replica where it differs from the journal; the outbox stays")
     .option("--accept-loss", "continue without the commands the outbox has lost")
+    .option("--server", "check the running server instead: database, clock, disk, mail, jobs, webhooks, backups")
   withAction(doctor, async (context, _args, flags) => {
+    if (flags.server === true) return printFindings(context, await serverFindings(context))
     if (flags.acceptLoss === true || flags.repair === true) refusePlan(context)
     if (flags.acceptLoss === true) await acceptLoss(context)
     const findings = await examined(context, flags.repair === true)
     return printFindings(context, findings)
   })
+}
+/** The server's own checks, and whether its clock agrees with this machine's. */
+const serverFindings = async (context: CommandContext): Promise<ReadonlyArray<Finding>> => {
+  const asked_at = Date.now()
+  const { body, headers } = await context.ask({ method: "GET", path: "/api/v1/system/checks" })
+  const findings = rowsIn(body, "checks").map(({ check, detail, ok }): Finding => ({
+    check: String(check),
+    ok: ok === true,
+    detail: String(detail)
+  }))
+  const here = await clockFinding(headers?.["date"] ?? null, asked_at)
+  return [...findings, ...here.map((one) => ({ ...one, check: "clock here" }))]
 }
 /** Prints findings, one per line; returns the exit code. */
 export const printFindings = (context: CommandContext, findings: ReadonlyArray<Finding>): number => {
@@ -173,28 +187,25 @@ const withServer = async (context: CommandContext, device: Device): Promise<Read
   const asked_at = Date.now()
   try {
     const { status, headers } = await device.remote.call("GET", "/api/v1/system/health")
-    const { skewOf, skewText, skew_warning_seconds } = await import("../../../../sync/device/exchange/handshake.ts")
-    const skew = skewOf(headers.get("date"), asked_at, Date.now())
     const server: Finding = {
       check: "server",
       ok: status < 400,
       detail: status < 400 ? "answers" : `answers ${status}`
     }
     const jobs = status < 400 ? await failedJobs(device) : []
-    return skew === null
-      ? [server, ...jobs]
-      : [
-          server,
-          ...jobs,
-          {
-            check: "clock",
-            ok: Math.abs(skew) <= skew_warning_seconds,
-            detail: Math.abs(skew) <= skew_warning_seconds ? "agrees with the server's" : skewText(skew)
-          }
-        ]
+    return [server, ...jobs, ...(await clockFinding(headers.get("date"), asked_at))]
   } catch {
     return [{ check: "server", ok: true, detail: "cannot be reached now; everything recorded is kept" }]
   }
+}
+
+/** Compares this machine's clock with the time in a response; empty without one. */
+const clockFinding = async (date: string | null, asked_at: number): Promise<ReadonlyArray<Finding>> => {
+  const { skewOf, skewText, skew_warning_seconds } = await import("../../../../sync/device/exchange/handshake.ts")
+  const skew = skewOf(date, asked_at, Date.now())
+  if (skew === null) return []
+  const ok = Math.abs(skew) <= skew_warning_seconds
+  return [{ check: "clock", ok, detail: ok ? "agrees with the server's" : skewText(skew) }]
 }
 
 const least_room_bytes = 50 * 1_048_576

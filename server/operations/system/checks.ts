@@ -1,0 +1,172 @@
+/** Checks of a running server for its operator: what was found, and whether it is well. */
+import { readdir, statfs } from "node:fs/promises"
+import { Cause, Clock, Effect, Option } from "effect"
+import { Store } from "../../../core/kernel/store/store.ts"
+import { mailServer, MailTransport } from "../../delivery/mail/transport.ts"
+import { makeGuard } from "../../delivery/webhooks/guard.ts"
+import { serverContext } from "../../ports/server-context.ts"
+
+interface Found {
+  readonly ok: boolean
+  readonly detail: string
+}
+
+const hour_millis = 3_600_000
+const day_millis = 24 * hour_millis
+const skew_seconds_max = 5
+/** As `serve --check` wants. */
+const least_room_bytes = 1_073_741_824
+const oldest_backup_millis = 26 * hour_millis
+const certificate_days_min = 14
+const named_max = 3
+const targets_at_a_time = 8
+
+const well = (detail: string): Found => ({ ok: true, detail })
+const bad = (detail: string): Found => ({ ok: false, detail })
+const mebibytes = (bytes: number): string => `${Math.floor(bytes / 1_048_576).toLocaleString("en")} MiB`
+const listed = (names: ReadonlyArray<string>): string =>
+  names.slice(0, named_max).join(", ") + (names.length > named_max ? ` and ${names.length - named_max} more` : "")
+
+const databaseSize = Effect.gen(function* () {
+  const store = yield* Store
+  const [row] = yield* store.run<{ readonly version: string; readonly bytes: number }>(
+    store.dialect === "pg"
+      ? "select current_setting('server_version') as version, pg_database_size(current_database()) as bytes"
+      : "select sqlite_version() as version, page_count * page_size as bytes from pragma_page_count, pragma_page_size"
+  )
+  return { version: row?.version ?? "", bytes: Number(row?.bytes) }
+})
+const database = Effect.gen(function* () {
+  const { dialect } = yield* Store
+  const condition = yield* (yield* serverContext).health
+  if (condition.status === "unavailable") return bad("does not answer")
+  if (condition.status === "degraded") return bad(`takes no changes: ${condition.reason}`)
+  const { bytes, version } = yield* databaseSize
+  const events = condition.journal_position.toLocaleString("en")
+  return well(`${dialect === "pg" ? "Postgres" : "SQLite"} ${version}, ${mebibytes(bytes)}, ${events} events`)
+})
+
+const clock = Effect.gen(function* () {
+  const store = yield* Store
+  const now = yield* Clock.currentTimeMillis
+  if (store.dialect !== "pg") return well(new Date(now).toISOString())
+  const [row] = yield* store.run<{ readonly millis: number }>(
+    "select extract(epoch from clock_timestamp()) * 1000 as millis"
+  )
+  const seconds = Math.round((Number(row?.millis) - now) / 1_000)
+  return Math.abs(seconds) > skew_seconds_max
+    ? bad(`the database's clock is ${Math.abs(seconds)} s ${seconds > 0 ? "ahead of" : "behind"} this server's`)
+    : well(`${new Date(now).toISOString()}, as the database's`)
+})
+
+/** Room for another copy of an SQLite database, which a migration or a backup needs. */
+const disk = Effect.gen(function* () {
+  const { data_folder } = yield* serverContext
+  if (data_folder === undefined) return well("no data folder")
+  const { bavail, bsize } = yield* Effect.promise(() => statfs(data_folder))
+  const free_bytes = bavail * bsize
+  const { bytes } = (yield* Store).dialect === "pg" ? { bytes: 0 } : yield* databaseSize
+  const wanted_bytes = Math.max(least_room_bytes, bytes)
+  const text = `${mebibytes(free_bytes)} free`
+  return free_bytes < wanted_bytes ? bad(`${text}; ${mebibytes(wanted_bytes)} or more are needed`) : well(text)
+})
+
+const mail = Effect.gen(function* () {
+  const configured = yield* mailServer
+  if (configured.mode === "outbox") return well("no mail server is set: messages are written to outbox/")
+  if ("fault" in configured) return bad(configured.fault)
+  const transport = Option.getOrThrow(yield* Effect.serviceOption(MailTransport))
+  const fault = yield* transport.check(configured.server)
+  const { host, port } = configured.server
+  return fault === undefined ? well(`${host} port ${port} takes messages`) : bad(fault)
+})
+
+const jobs = Effect.gen(function* () {
+  const store = yield* Store
+  const late = new Date((yield* Clock.currentTimeMillis) - hour_millis).toISOString()
+  const rows = yield* store.sql<{ readonly id: string; readonly status: string }>`
+    select id, status from system_jobs
+    where status = 'failed' or (status = 'queued' and next_attempt_at < ${late}) order by id limit 1000`
+  const of = (status: string): ReadonlyArray<string> => rows.filter((row) => row.status === status).map(({ id }) => id)
+  const parts = [
+    { ids: of("failed"), text: "failed" },
+    { ids: of("queued"), text: "should have begun an hour ago or more" }
+  ].filter(({ ids }) => ids.length > 0)
+  return parts.length === 0
+    ? well("none has failed")
+    : bad(parts.map(({ ids, text }) => `${ids.length} ${text}: ${listed(ids)}`).join("; "))
+})
+
+/** The webhooks that are turned off, and certificates of the others' targets. */
+const targets = Effect.gen(function* () {
+  const { outside } = yield* serverContext
+  const { sql } = yield* Store
+  const rows = yield* sql<{
+    readonly url: string
+    readonly is_active: boolean | number
+    readonly disabled_at: unknown
+  }>`
+    select url, is_active, disabled_at from webhooks order by id`
+  const active = rows.filter(({ is_active }) => Boolean(is_active)).map(({ url }) => url)
+  const off = rows.filter(({ disabled_at, url }) => disabled_at !== null && !active.includes(url)).map(({ url }) => url)
+  const origins = new Set(active.map((url) => new URL(url).origin))
+  const secure = [...origins].filter((origin) => origin.startsWith("https:"))
+  const guard = makeGuard({ allows_private: outside.webhooks_private })
+  const now = yield* Clock.currentTimeMillis
+  const faults = yield* Effect.forEach(
+    secure,
+    (origin) =>
+      Effect.promise(() =>
+        guard.certificateEnd(origin).then(
+          (end) => {
+            const days = Math.floor((end - now) / day_millis)
+            return days < certificate_days_min ? [`the certificate of ${origin} ends in ${days} days`] : []
+          },
+          (cause: Error) => [`${origin}: ${cause.message}`]
+        )
+      ),
+    { concurrency: targets_at_a_time }
+  )
+  const found = [...off.map((url) => `${url} is turned off after failures`), ...faults.flat()]
+  return found.length > 0
+    ? bad(listed(found))
+    : well(`${rows.length} ${rows.length === 1 ? "webhook" : "webhooks"}, ${secure.length} certificates checked`)
+})
+/** Name of a backup's file, with the time it was made at. */
+const backup_name = /^flightcase-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)\d{3}Z\.backup$/
+/** When the newest backup in a folder was made, in milliseconds since 1970. */
+const newestBackup = async (folder: string): Promise<number | undefined> => {
+  const times = (await readdir(folder)).flatMap((name) => {
+    const [, year, month, day, hour, minute, second] = backup_name.exec(name) ?? []
+    return year === undefined ? [] : [Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`)]
+  })
+  return times.length === 0 ? undefined : Math.max(...times)
+}
+const backups = Effect.gen(function* () {
+  const { backups: folder } = (yield* serverContext).outside
+  if (folder === undefined) return well("unknown: FLIGHTCASE_BACKUPS names no folder")
+  const newest = yield* Effect.tryPromise(() => newestBackup(folder))
+  if (newest === undefined) return bad(`there is none in ${folder}`)
+  const age_millis = (yield* Clock.currentTimeMillis) - newest
+  const text = `the newest is ${Math.floor(age_millis / hour_millis)} hours old`
+  return age_millis > oldest_backup_millis ? bad(text) : well(text)
+})
+
+/** A check that cannot be made is a fault. */
+const checked = <R>(check: string, look: Effect.Effect<Found, unknown, R>) =>
+  look.pipe(
+    Effect.catchCause((cause) => Effect.succeed(bad(String(Cause.squash(cause))))),
+    Effect.map(({ detail, ok }) => ({ check, ok, detail }))
+  )
+export const systemChecks = Effect.all(
+  [
+    checked("database", database),
+    checked("clock", clock),
+    checked("disk", disk),
+    checked("mail", mail),
+    checked("jobs", jobs),
+    checked("webhooks", targets),
+    checked("backups", backups)
+  ],
+  { concurrency: 3 }
+)
