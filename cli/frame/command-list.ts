@@ -199,6 +199,10 @@ export const commands: { readonly [word: string]: CommandEntry } = {
     usage_line: ["serve", "run the server; --help lists its settings"],
     load: () => import("../commands/operations/serve.ts")
   },
+  upgrade: {
+    usage_line: ["upgrade --check", "the effect of this release's first start on the server's database"],
+    load: async () => ({ declare: (await import("../commands/operations/serve.ts")).declareUpgrade })
+  },
   backup: {
     usage_line: [
       "backup create FOLDER | list|verify|restore|prune",

@@ -2,7 +2,7 @@
  * `serve --check`: finds faults in the configuration that would prevent starting or working. It reads settings and
  * folders, and contacts other machines, but changes nothing.
  */
-import { accessSync, constants, existsSync, statfsSync } from "node:fs"
+import { accessSync, constants, existsSync, statfsSync, statSync } from "node:fs"
 import { connect } from "node:net"
 import { dirname, join, resolve } from "node:path"
 import { Effect, Result } from "effect"
@@ -33,6 +33,7 @@ export const checkConfiguration = async (environment: Environment): Promise<Read
     ["address", () => (is_running ? "a server runs on this folder" : address(given))],
     ["public address", () => publicAddress(given)],
     ["database", () => database(given, folder)],
+    ["upgrade", () => upgrade(given, folder)],
     ["mail", () => mail(given)],
     ["files", () => files(given)]
   ]
@@ -70,10 +71,14 @@ const writable = (folder: string): string => {
   }
   return there === folder ? folder : `${folder}, to be made`
 }
+const mebibytes = (bytes: number): string => `${Math.floor(bytes / 1_048_576).toLocaleString("en")} MiB`
+const freeBytes = (folder: string): number => {
+  const { bavail, bsize } = statfsSync(folder)
+  return bavail * bsize
+}
 const room = (folder: string): string => {
-  const { bavail, bsize } = statfsSync(existing(folder))
-  const free_bytes = bavail * bsize
-  const text = `${Math.floor(free_bytes / 1_048_576).toLocaleString("en")} MiB free`
+  const free_bytes = freeBytes(existing(folder))
+  const text = `${mebibytes(free_bytes)} free`
   if (free_bytes < least_room_bytes) throw new Error(`${text}; the server wants 1,024 or more`)
   return text
 }
@@ -117,6 +122,36 @@ const database = async ({ DATABASE_URL: url }: Values, folder: string): Promise<
   if (Number(row?.version) < least_postgres) throw new Error("This Postgres is older than 15.")
   if (row?.may_create !== true) throw new Error("Its user may not create tables in the schema public.")
   return `${row.name} on Postgres ${Math.floor(Number(row.version) / 10_000)}`
+}
+
+/** Events that a slow machine projects in a second. */
+const projected_in_a_second = 1_000
+/** The effect of this release's first start on the database, with the time and room it needs. Changes nothing. */
+const upgrade = async ({ DATABASE_URL: url }: Values, folder: string): Promise<string> => {
+  const path = join(folder, "flightcase.sqlite")
+  if (url === undefined && !existsSync(path)) return "the database is to be made"
+  const { catalogue } = await import("../../core/catalogue.ts")
+  const { catalogueOf } = await import("../../core/kernel/endpoints/endpoint.ts")
+  const { pendingUpgrade } = await import("../../core/kernel/runtime/schema.ts")
+  const { Store } = await import("../../core/kernel/store/store.ts")
+  const { serverSlices } = await import("./slices.ts")
+  const whole = catalogueOf([...catalogue.slices, ...serverSlices(() => whole)])
+  const at = sqlLayer(url === undefined ? { kind: "sqlite", path } : { kind: "pg", url, connections_max: 1 })
+  const { events, migrations, projects_again } = await Effect.runPromise(
+    pendingUpgrade(whole).pipe(Effect.provide(Store.layer), Effect.provide(at))
+  )
+  const parts = [
+    ...(migrations.length === 0 ? [] : [`migrations: ${migrations.join(", ")}`]),
+    ...(projects_again ? [`tables are projected again from ${events.toLocaleString("en")} events`] : [])
+  ]
+  if (parts.length === 0) return "nothing is pending"
+  const seconds = 1 + Math.ceil((projects_again ? events : 0) / projected_in_a_second)
+  const size = url === undefined ? statSync(path).size : undefined
+  const needed = size === undefined ? "as much room again as the database has" : `${mebibytes(size)} of room`
+  const text = `${parts.join("; ")}; at most ${seconds} s and ${needed}, at the next start`
+  if (size !== undefined && freeBytes(folder) < size)
+    throw new Error(`${text}, of which ${mebibytes(freeBytes(folder))} are free`)
+  return text
 }
 
 /** Rejects unless a TCP connection to the address succeeds. */

@@ -56,7 +56,7 @@ const constraintName = ({ errcode, message }: SqliteFailure): string | undefined
  * Classifies an error of `node:sqlite`. A constraint's name is `reason.constraint` for a `UniqueViolation`, else, as
  * with `pg`, `constraint` of `reason.cause`.
  */
-export const sqliteError = (cause: unknown, operation: string): SqlError.SqlError => {
+const sqliteError = (cause: unknown, operation: string): SqlError.SqlError => {
   const fields = { cause, operation, message: cause instanceof Error ? cause.message : String(cause) }
   return new SqlError.SqlError({ reason: reasonOf(cause, fields) })
 }

@@ -1,5 +1,6 @@
 import { existsSync, mkdtempSync } from "node:fs"
 import { createServer } from "node:net"
+import { DatabaseSync } from "node:sqlite"
 import { once } from "node:events"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -8,6 +9,7 @@ import { checkConfiguration } from "../../server/host/check.ts"
 import type { Environment } from "../../server/host/environment.ts"
 import { freePort } from "../free-port.ts"
 import { freshDatabase } from "../postgres.ts"
+import { openOnce } from "./serving.ts"
 
 const folder = join(mkdtempSync(join(tmpdir(), "flightcase-check-")), "data")
 /** Details of the findings by their check, those that are not ok with a mark. */
@@ -24,6 +26,28 @@ describe("serve --check", () => {
     expect(Object.values(found).filter((detail) => detail.startsWith("bad"))).toEqual([])
     expect(found).toMatchObject({ database: `${join(folder, "flightcase.sqlite")}, to be made` })
     expect(existsSync(folder)).toBe(false)
+  })
+  it("names what a release does to the database of an earlier one, and changes nothing", async () => {
+    const data = mkdtempSync(join(tmpdir(), "flightcase-check-"))
+    const path = join(data, "flightcase.sqlite")
+    await openOnce({ kind: "sqlite", path })
+    const upgradeOf = async (): Promise<string | undefined> => (await checked({ FLIGHTCASE_DATA: data })).upgrade
+    expect(await upgradeOf()).toBe("nothing is pending")
+    const db = new DatabaseSync(path)
+    db.exec(`delete from flightcase_migrations where migration_id > 2;
+      update flightcase_meta set value = 'of another release' where key = 'tables'`)
+    const before = db.prepare("select * from flightcase_meta order by key").all()
+    const found = await upgradeOf()
+    expect(found).toMatch(
+      /^migrations: \w+(, \w+)*; tables are projected again from \d+ events; at most \d+ s and \d+ MiB of room/
+    )
+    expect(await upgradeOf()).toBe(found)
+    expect(db.prepare("select * from flightcase_meta order by key").all()).toEqual(before)
+    db.exec("insert into flightcase_migrations (migration_id, name) values (9999, 'of_a_newer_release')")
+    expect(await upgradeOf()).toMatch(
+      /^bad: A newer release altered this database \(migration 9999, of_a_newer_release\)/
+    )
+    db.close()
   })
   it("reports the version of the Postgres it reaches", async () => {
     const { url } = await freshDatabase()

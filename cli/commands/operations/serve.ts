@@ -20,7 +20,7 @@ export const declare = (program: Command): void => {
     .description("Run the server, on Postgres or, if no database is configured, on SQLite. SIGTERM and SIGINT stop it.")
     .option(
       "--check",
-      "check settings, folder, disk space, addresses, database, mail and files, without starting the server"
+      "check settings, folder, disk space, addresses, database, upgrade, mail and files, without starting the server"
     )
     .addHelpText("after", `${at_the_machine}\nEnvironment variables:\n${variablesText()}`)
   withAction(serve, run)
@@ -32,6 +32,32 @@ export const declare = (program: Command): void => {
           "database (DATABASE_URL). Other tokens stay valid; the journal records the reset."
       ),
     recover
+  )
+}
+
+export const declareUpgrade = (program: Command): void => {
+  const upgrade = program
+    .command("upgrade")
+    .description("Check the effect of this release's first start on the server's database")
+    .option("--check", "name pending migrations, and the time and room they need; change nothing")
+  withAction(upgrade, checkUpgrade)
+}
+
+/** Findings of `serve --check` about starting this release on the database. */
+const of_upgrades = ["settings", "data folder", "disk", "database", "upgrade"]
+const checkUpgrade = async (context: CommandContext, _args: ReadonlyArray<string>, flags: Flags): Promise<number> => {
+  refuseElsewhere(context, "An upgrade is checked")
+  if (flags.check !== true)
+    throw usageError(
+      "An upgrade is the next release's first start.",
+      "flightcase upgrade --check says what it will do; flightcase backup create FOLDER comes first."
+    )
+  const { checkConfiguration } = await import("../../../server/host/check.ts")
+  const { printFindings } = await import("./doctor/doctor.ts")
+  const findings = await checkConfiguration(context.env)
+  return printFindings(
+    context,
+    findings.filter(({ check }) => of_upgrades.includes(check))
   )
 }
 

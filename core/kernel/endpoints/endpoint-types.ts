@@ -239,7 +239,7 @@ export interface Alternatives {
   readonly find: (refused: RefusedReference, ask: AskEndpoint) => Effect.Effect<ReadonlyArray<Alternative>>
 }
 /** History of everything, or of the row that a parameter names. */
-export type History = "everything" | { readonly of: string }
+type History = "everything" | { readonly of: string }
 /** `A`: the response body. */
 export interface QueryEndpoint<P extends Params = Params, B extends Fields = Fields, A = Json> extends Common<P, B> {
   readonly kind: "query"

@@ -179,6 +179,19 @@ export const ensureSchema = Effect.fnUntraced(function* (
   )
 })
 
+/** The effect of `ensureSchema` on a server: pending migrations, and whether its tables are projected again. */
+export const pendingUpgrade = Effect.fnUntraced(function* (catalogue: Catalogue) {
+  const store = yield* Store
+  const migrations = migrationsOf(catalogue)
+  yield* refuseNewer(store, migrations)
+  const { id } = yield* lastMigration(store)
+  return {
+    migrations: migrations.filter((one) => one.id > id).map(({ name }) => name),
+    projects_again: !(yield* tablesAreCurrent(catalogue)),
+    events: yield* lastPosition(store)
+  }
+})
+
 /** Refuses databases of newer releases, whose tables may have unknown columns. */
 const refuseNewer = Effect.fnUntraced(function* (store: StoreShape, known: ReadonlyArray<TableMigration>) {
   const version = Number((yield* storedMeta(store, "schema_version")) ?? 0)

@@ -195,6 +195,7 @@ const by_hand = (): ReadonlyArray<ReadonlyArray<string>> => [
   ["units", "label", `no ${odd_text}`],
   ["count", "show", `no ${odd_text}`],
   ["serve", "--help"],
+  ["upgrade", "--help"],
   [odd_text],
   ["products", odd_text],
   ["products", "list", `--${odd_text}`],

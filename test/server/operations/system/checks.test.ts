@@ -93,7 +93,7 @@ describe("the check of mail", () => {
   })
 })
 
-describe("doctor --server", () => {
+describe("doctor --server and upgrade --check", () => {
   const place = placeOfSuite()
   const { json, type } = place
   beforeAll(() => place.login())
@@ -108,6 +108,13 @@ describe("doctor --server", () => {
     const bad = await type("doctor --server --json")
     expect(bad.code).toBe(1)
     expect(JSON.parse(bad.out).findings).toContainEqual(expect.objectContaining({ check: "jobs", ok: false }))
+  })
+  it("upgrade --check prints what this release would do, and upgrade alone says how to upgrade", async () => {
+    const env = { FLIGHTCASE_DATA: mkdtempSync(join(folder, "upgrade-")) }
+    const { code, out } = await type("upgrade --check", { env })
+    expect([code, out]).toEqual([0, expect.stringMatching(/^ok\tupgrade\tthe database is to be made$/m)])
+    expect(out).not.toContain("mail")
+    expect((await type("upgrade", { env })).code).toBe(2)
   })
   it("needs the permission system.manage", async () => {
     const server = await serve("sqlite")
