@@ -14,23 +14,17 @@ import { container_items, containers, live_statuses } from "../../products/packi
 import { firstOf } from "../../values/text.ts"
 import { assetConflicts } from "../../orders/availability/api/window.ts"
 import { list, longText, ref, text } from "../../kernel/fields/field.ts"
+import { later, withRules } from "../../kernel/fields/later.ts"
 import { invalidField } from "../../kernel/fields/rejection.ts"
 import { created, noContent, ok, withMore } from "../../kernel/endpoints/resource.ts"
 import { openEnd } from "../../values/time.ts"
 import { backAloneAt, type ContainerFacts, loadTarget, loadUnits } from "./facts.ts"
-import {
-  deleteContainer,
-  dissolveContainer,
-  dissolvedResult,
-  sealContainer,
-  startRepack,
-  unsealContainer
-} from "./lifecycle.ts"
 import { repackUnit } from "./pack.ts"
 import type { ManifestResult, Names } from "./endpoint-parts.ts"
 import {
   containerItemShown,
   containerShown,
+  dissolvedResult,
   findDuplicateBarcode,
   itemsShown,
   manifest,
@@ -149,6 +143,7 @@ const compliance = get(`${one}/compliance`, {
     })
 })
 
+const rules = later(() => import("./lifecycle.ts"))
 const sealing = command("POST", `${one}/seal`, {
   answer: containerShown,
   name: "containers.seal",
@@ -158,11 +153,14 @@ const sealing = command("POST", `${one}/seal`, {
   fields: { notes: longText({ nullable: true }) },
   streams: streamsOfMovement(),
   facts: ({ rows }) =>
-    Effect.gen(function* () {
-      const nested = yield* Store.find(containers, { parent_container_id: rows.container.id, status: live_statuses })
-      return { target: yield* loadTarget(rows.container), nested }
-    }),
-  decide: ({ nested, target }, { values }, context) => sealContainer(target, nested, values.notes ?? null, context),
+    withRules(rules, () =>
+      Effect.gen(function* () {
+        const nested = yield* Store.find(containers, { parent_container_id: rows.container.id, status: live_statuses })
+        return { target: yield* loadTarget(rows.container), nested }
+      })
+    ),
+  decide: ({ known: { nested, target }, rules: { sealContainer } }, { values }, context) =>
+    sealContainer(target, nested, values.notes ?? null, context),
   respond: (result, input) => renderContainer(input, result.id, ok)
 })
 
@@ -174,16 +172,19 @@ const unsealing = command("POST", `${one}/unseal`, {
   params: oneContainer,
   streams: streamsOfMovement(),
   facts: ({ now, rows: { container } }) =>
-    Effect.gen(function* () {
-      return {
-        target: yield* loadTarget(container),
-        housing_demands:
-          container.serialised_item_id === null
-            ? []
-            : yield* assetConflicts([container.serialised_item_id], { from: now, to: openEnd }, now)
-      }
-    }),
-  decide: ({ housing_demands, target }, _input, context) => unsealContainer(target, housing_demands, context),
+    withRules(rules, () =>
+      Effect.gen(function* () {
+        return {
+          target: yield* loadTarget(container),
+          housing_demands:
+            container.serialised_item_id === null
+              ? []
+              : yield* assetConflicts([container.serialised_item_id], { from: now, to: openEnd }, now)
+        }
+      })
+    ),
+  decide: ({ known: { housing_demands, target }, rules: { unsealContainer } }, _input, context) =>
+    unsealContainer(target, housing_demands, context),
   respond: (result, input) => renderContainer(input, result.id, ok)
 })
 
@@ -208,20 +209,22 @@ const dissolving = command("POST", `${one}/dissolve`, {
   },
   streams: streamsOfMovement(undefined, "transfer_to_container_id"),
   facts: ({ now, rows, values }) =>
-    Effect.gen(function* () {
-      const from = yield* loadTarget(rows.container)
-      const to =
-        values.transfer_to_container_id == null
-          ? undefined
-          : yield* Store.get(containers, values.transfer_to_container_id)
-      return {
-        from,
-        to: to === undefined ? undefined : yield* loadTarget(to),
-        units: yield* contents(from, now),
-        boxes: yield* Store.find(containers, { parent_container_id: from.container.id, serialised_item_id: null })
-      }
-    }),
-  decide: ({ boxes, from, to, units }, { values }, context) =>
+    withRules(rules, () =>
+      Effect.gen(function* () {
+        const from = yield* loadTarget(rows.container)
+        const to =
+          values.transfer_to_container_id == null
+            ? undefined
+            : yield* Store.get(containers, values.transfer_to_container_id)
+        return {
+          from,
+          to: to === undefined ? undefined : yield* loadTarget(to),
+          units: yield* contents(from, now),
+          boxes: yield* Store.find(containers, { parent_container_id: from.container.id, serialised_item_id: null })
+        }
+      })
+    ),
+  decide: ({ known: { boxes, from, to, units }, rules: { dissolveContainer } }, { values }, context) =>
     dissolveContainer(from, units, to, values.reason || "manual", context, boxes),
   result: dissolvedResult,
   respond: ({ id, warnings }, input) =>
@@ -236,21 +239,24 @@ const deleting = command("DELETE", one, {
   fields: {},
   streams: streamsOfMovement(),
   facts: ({ rows: { container } }) =>
-    Effect.gen(function* () {
-      const from = yield* Store.find(container_items, { transferred_to_container_id: container.id }, { limit: 1 })
-      return {
-        items: yield* Store.find(container_items, { container_id: container.id }),
-        followers: [
-          ...(yield* Store.find(containers, { previous_container_id: container.id }, { limit: 1 })),
-          ...(yield* Store.find(containers, { parent_container_id: container.id }, { limit: 1 })),
-          ...(yield* Store.getMany(
-            containers,
-            from.map((item) => item.container_id)
-          ))
-        ]
-      }
-    }),
-  decide: ({ followers, items }, { rows }) => deleteContainer(rows.container, items, followers),
+    withRules(rules, () =>
+      Effect.gen(function* () {
+        const from = yield* Store.find(container_items, { transferred_to_container_id: container.id }, { limit: 1 })
+        return {
+          items: yield* Store.find(container_items, { container_id: container.id }),
+          followers: [
+            ...(yield* Store.find(containers, { previous_container_id: container.id }, { limit: 1 })),
+            ...(yield* Store.find(containers, { parent_container_id: container.id }, { limit: 1 })),
+            ...(yield* Store.getMany(
+              containers,
+              from.map((item) => item.container_id)
+            ))
+          ]
+        }
+      })
+    ),
+  decide: ({ known: { followers, items }, rules: { deleteContainer } }, { rows }) =>
+    deleteContainer(rows.container, items, followers),
   respond: () => Effect.succeed(noContent)
 })
 
@@ -267,24 +273,27 @@ const startingRepack = command("POST", `${base}/repack/start`, {
   },
   streams: streamsOfMovement(undefined, "container_id"),
   facts: ({ values }) =>
-    Effect.gen(function* () {
-      const container = yield* Store.get(containers, values.container_id ?? 0)
-      if (container === undefined) return yield* invalidField("container_id", "The selected container does not exist.")
-      const housing = container.serialised_item_id
-      return {
-        container,
-        housed:
-          housing === null
-            ? undefined
-            : yield* Store.first(containers, { serialised_item_id: housing, status: live_statuses }),
-        packed:
-          housing === null
-            ? undefined
-            : yield* Store.first(container_items, { serialised_item_id: housing, unpacked_at: null }),
-        duplicate: yield* findDuplicateBarcode(values.barcode ?? container.barcode)
-      }
-    }),
-  decide: ({ container, ...facts }, { values }, context) =>
+    withRules(rules, () =>
+      Effect.gen(function* () {
+        const container = yield* Store.get(containers, values.container_id ?? 0)
+        if (container === undefined)
+          return yield* invalidField("container_id", "The selected container does not exist.")
+        const housing = container.serialised_item_id
+        return {
+          container,
+          housed:
+            housing === null
+              ? undefined
+              : yield* Store.first(containers, { serialised_item_id: housing, status: live_statuses }),
+          packed:
+            housing === null
+              ? undefined
+              : yield* Store.first(container_items, { serialised_item_id: housing, unpacked_at: null }),
+          duplicate: yield* findDuplicateBarcode(values.barcode ?? container.barcode)
+        }
+      })
+    ),
+  decide: ({ known: { container, ...facts }, rules: { startRepack } }, { values }, context) =>
     startRepack(container, { name: values.name ?? null, barcode: values.barcode ?? null }, facts, context),
   respond: (result, input) => renderContainer(input, result.id, created)
 })

@@ -8,6 +8,7 @@ import { assetConflicts } from "../../orders/availability/api/window.ts"
 import { command, get, type Id, type Input, type Slice } from "../../kernel/endpoints/endpoint.ts"
 import { lockStreams } from "../../kernel/runtime/engine.ts"
 import { choice, code, integer, list, longText, ref, text, timestamp } from "../../kernel/fields/field.ts"
+import { later, withRules } from "../../kernel/fields/later.ts"
 import { invalidField } from "../../kernel/fields/rejection.ts"
 import { created, listOf, ok, type Status, viewContext, withMore } from "../../kernel/endpoints/resource.ts"
 import type { Settings } from "../../kernel/events/settings.ts"
@@ -18,20 +19,14 @@ import { opportunities } from "../../orders/opportunities/tables/opportunities.t
 import { stock_levels } from "../../products/stock/schema.ts"
 import { openEnd } from "../../values/time.ts"
 import { loadSubtree, loadTarget, loadUnits } from "./facts.ts"
-import {
-  dispatchContainer,
-  dispatchedResult,
-  returnContainer,
-  type ReturnFacts,
-  verifiedResult,
-  verifyCheckin
-} from "./dispatch-return.ts"
+import type { ReturnFacts } from "./dispatch-return.ts"
 import { container_items, type ContainerRow, containers, live_statuses, scan_modes } from "../../products/packing.ts"
 import {
   containerItemResource,
   containerItemShown,
   containerResource,
   containerShown,
+  dispatchedResult,
   findDuplicateBarcode,
   itemsShown,
   oneContainer,
@@ -39,6 +34,7 @@ import {
   renderContainer,
   streamsOfMovement,
   verificationShown,
+  verifiedResult,
   write_access
 } from "./endpoint-parts.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
@@ -47,9 +43,11 @@ import { firstOf } from "../../values/text.ts"
 import { products } from "../../products/products/schema.ts"
 import { stateEndpoints } from "./api-states.ts"
 import { containerEvents } from "./events.ts"
-import { changeContainer, createContainer, createTemporaryContainer } from "./lifecycle.ts"
 import { containerReactions } from "./reactions.ts"
 import { nestContainer, packUnit, transferred, transferUnit, unpackUnit } from "./pack.ts"
+
+const rules = later(() => import("./lifecycle.ts"))
+const going = later(() => import("./dispatch-return.ts"))
 
 // Endpoints for dispatching containers to orders, returning them and checking them in (rules/availability 8.6).
 
@@ -64,36 +62,39 @@ const dispatching = command("POST", `${one}/dispatch`, {
   fields: { opportunity_id: ref("opportunities", { required: true }), dispatched_at: timestamp({ nullable: true }) },
   streams: (params, body) => [...streamsOfMovement()(params, body), `opportunity:${String(body["opportunity_id"])}`],
   facts: (input) =>
-    Effect.gen(function* () {
-      const {
-        happened_at,
-        now,
-        rows: { container },
-        values
-      } = input
-      const header = yield* Store.get(opportunities, values.opportunity_id ?? 0)
-      if (header === undefined) return yield* invalidField("opportunity_id", "The selected opportunity does not exist.")
-      const ids = container.serialised_item_id === null ? [] : [container.serialised_item_id]
-      yield* lockStreams(ids.map((id) => `stock_level:${id}`))
-      const from = values.dispatched_at ?? happened_at
-      return {
-        target: yield* loadTarget(container),
-        known: yield* loadDecisionState(header, input, { stock: true, level_ids: ids }),
-        housing:
-          container.serialised_item_id === null
-            ? undefined
-            : yield* Store.get(stock_levels, container.serialised_item_id),
-        housing_demands: yield* withHolders(
-          yield* assetConflicts(
-            ids,
-            { from, to: header.ends_at === null || header.ends_at < from ? openEnd : header.ends_at },
-            now
+    withRules(going, () =>
+      Effect.gen(function* () {
+        const {
+          happened_at,
+          now,
+          rows: { container },
+          values
+        } = input
+        const header = yield* Store.get(opportunities, values.opportunity_id ?? 0)
+        if (header === undefined)
+          return yield* invalidField("opportunity_id", "The selected opportunity does not exist.")
+        const ids = container.serialised_item_id === null ? [] : [container.serialised_item_id]
+        yield* lockStreams(ids.map((id) => `stock_level:${id}`))
+        const from = values.dispatched_at ?? happened_at
+        return {
+          target: yield* loadTarget(container),
+          known: yield* loadDecisionState(header, input, { stock: true, level_ids: ids }),
+          housing:
+            container.serialised_item_id === null
+              ? undefined
+              : yield* Store.get(stock_levels, container.serialised_item_id),
+          housing_demands: yield* withHolders(
+            yield* assetConflicts(
+              ids,
+              { from, to: header.ends_at === null || header.ends_at < from ? openEnd : header.ends_at },
+              now
+            )
           )
-        )
-      }
-    }),
-  decide: (facts, { values }, context) =>
-    dispatchContainer(facts, values.dispatched_at ?? context.happened_at, context),
+        }
+      })
+    ),
+  decide: ({ known, rules }, { values }, context) =>
+    rules.dispatchContainer(known, values.dispatched_at ?? context.happened_at, context),
   result: dispatchedResult,
   respond: ({ id, meta }, input) =>
     Effect.map(renderContainer(input, id, ok), (answer) => withMore(answer, meta === null ? {} : { meta }))
@@ -125,9 +126,9 @@ const returning = command("POST", `${one}/return`, {
   params: oneContainer,
   streams: streamsOfMovement(),
   fields: { returned_at: timestamp({ nullable: true }), condition: code(condition_labels, { nullable: true }) },
-  facts: (input) => returnFacts(input.rows.container, input),
-  decide: (facts, { values }, context) =>
-    returnContainer(facts, values.returned_at ?? context.happened_at, values.condition ?? null, context),
+  facts: (input) => withRules(going, () => returnFacts(input.rows.container, input)),
+  decide: ({ known, rules }, { values }, context) =>
+    rules.returnContainer(known, values.returned_at ?? context.happened_at, values.condition ?? null, context),
   respond: (result, input) => renderContainer(input, result.id, ok)
 })
 
@@ -146,10 +147,10 @@ const verifying = command("POST", `${one}/verify-checkin`, {
     (scanned ?? serialised_item_id ?? null) === null && body["scanned"] == null && body["serialised_item_id"] == null
       ? { serialised_item_id: ["The serialised item field is required when scanned is not given."] }
       : {},
-  facts: (input) => returnFacts(input.rows.container, input),
-  decide: (facts, { values }, context) =>
-    verifyCheckin(
-      facts,
+  facts: (input) => withRules(going, () => returnFacts(input.rows.container, input)),
+  decide: ({ known, rules }, { values }, context) =>
+    rules.verifyCheckin(
+      known,
       [
         ...new Set([
           ...(values.scanned ?? []),
@@ -202,24 +203,26 @@ const creates = [
     creates: [containers],
     streams: streamsOfMovement("serialised_item_id"),
     facts: ({ values }) =>
-      Effect.gen(function* () {
-        const housing =
-          values.serialised_item_id == null ? undefined : yield* Store.get(stock_levels, values.serialised_item_id)
-        return {
-          product: values.product_id == null ? undefined : yield* Store.get(products, values.product_id),
-          housing,
-          housing_product: housing === undefined ? undefined : yield* Store.get(products, housing.product_id),
-          housed:
-            housing === undefined
-              ? undefined
-              : yield* Store.first(containers, { serialised_item_id: housing.id, status: live_statuses }),
-          packed:
-            housing === undefined
-              ? undefined
-              : yield* Store.first(container_items, { serialised_item_id: housing.id, unpacked_at: null })
-        }
-      }),
-    decide: (facts, { values }, context) =>
+      withRules(rules, () =>
+        Effect.gen(function* () {
+          const housing =
+            values.serialised_item_id == null ? undefined : yield* Store.get(stock_levels, values.serialised_item_id)
+          return {
+            product: values.product_id == null ? undefined : yield* Store.get(products, values.product_id),
+            housing,
+            housing_product: housing === undefined ? undefined : yield* Store.get(products, housing.product_id),
+            housed:
+              housing === undefined
+                ? undefined
+                : yield* Store.first(containers, { serialised_item_id: housing.id, status: live_statuses }),
+            packed:
+              housing === undefined
+                ? undefined
+                : yield* Store.first(container_items, { serialised_item_id: housing.id, unpacked_at: null })
+          }
+        })
+      ),
+    decide: ({ known, rules: { createContainer } }, { values }, context) =>
       createContainer(
         {
           name: values.name ?? "",
@@ -228,7 +231,7 @@ const creates = [
           notes: values.notes ?? null,
           store_id: values.store_id ?? null
         },
-        facts,
+        known,
         context
       ),
     respond: (result, input) => renderContainer(input, result.id, created)
@@ -246,8 +249,8 @@ const creates = [
       notes: longText({ nullable: true })
     },
     creates: [containers],
-    facts: ({ values }) => findDuplicateBarcode(values.barcode ?? null),
-    decide: (duplicate, { values }, context) =>
+    facts: ({ values }) => withRules(rules, () => findDuplicateBarcode(values.barcode ?? null)),
+    decide: ({ known, rules: { createTemporaryContainer } }, { values }, context) =>
       createTemporaryContainer(
         {
           name: values.name ?? "",
@@ -255,7 +258,7 @@ const creates = [
           store_id: values.store_id ?? 0,
           notes: values.notes ?? null
         },
-        duplicate,
+        known,
         context
       ),
     respond: (result, input) => renderContainer(input, result.id, created)
@@ -274,8 +277,8 @@ const update = command("PATCH", `${base}/{container}`, {
     notes: containers.columns.notes,
     scan_mode: containers.columns.scan_mode
   },
-  facts: ({ values }) => findDuplicateBarcode(values.barcode ?? null),
-  decide: (duplicate, { rows, values }) => changeContainer(rows.container, values, duplicate),
+  facts: ({ values }) => withRules(rules, () => findDuplicateBarcode(values.barcode ?? null)),
+  decide: ({ known, rules: { changeContainer } }, { rows, values }) => changeContainer(rows.container, values, known),
   respond: (result, input) => renderContainer(input, result.id, ok)
 })
 

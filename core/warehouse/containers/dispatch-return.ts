@@ -18,17 +18,11 @@ import { millisOf, openEnd } from "../../values/time.ts"
 import { cameBack, checkinVerified, containerDispatched, labelOf, repackStarted } from "./events.ts"
 import type { ContainerFacts } from "./facts.ts"
 import { outOfServiceInside } from "./lifecycle.ts"
-import { verification, verificationShown } from "./endpoint-parts.ts"
+import { type dispatchedResult, verification, type verifiedResult } from "./endpoint-parts.ts"
 import type { ContainerRow } from "../../products/packing.ts"
-import { integer, type JsonObject } from "../../kernel/fields/field.ts"
-import * as Shown from "../../kernel/lists/answer-schema.ts"
-import { dispatch_meta_fields, type HeldBack } from "../../orders/opportunities/state/progress.ts"
+import type { JsonObject } from "../../kernel/fields/field.ts"
+import type { HeldBack } from "../../orders/opportunities/state/progress.ts"
 
-export const dispatchedResult = Shown.keys({
-  id: integer(),
-  meta: Shown.keys(dispatch_meta_fields, { nullable: true })
-})
-export const verifiedResult = Shown.keys({ verification: verificationShown })
 const goes_out: ReadonlySet<string> = new Set(["active", "dispatched", "on_hire"])
 /** Source type of the demand on the case itself, used if no line of the order asks for it. */
 const case_source = "container_case"

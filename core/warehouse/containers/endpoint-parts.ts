@@ -1,4 +1,5 @@
 /** Shared parts of the container endpoints: permissions, locks and responses. */
+import { dispatch_meta_fields } from "../../orders/opportunities/state/progress.ts"
 import { type One, render, resource, type Status, viewContext } from "../../kernel/endpoints/resource.ts"
 import { container_modes, products } from "../../products/products/schema.ts"
 import { stores } from "../../setup/stores.ts"
@@ -281,3 +282,12 @@ export const verification = (
     complete: missing.length === 0
   }
 }
+
+// Results that rules pass to responses.
+
+export const dissolvedResult = Shown.keys({ id: integer(), warnings: list(text()) })
+export const dispatchedResult = Shown.keys({
+  id: integer(),
+  meta: Shown.keys(dispatch_meta_fields, { nullable: true })
+})
+export const verifiedResult = Shown.keys({ verification: verificationShown })

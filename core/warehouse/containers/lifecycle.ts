@@ -12,10 +12,7 @@ import { containerDissolved, containerSealed, containerUnsealed, itemForgotten, 
 import type { ContainerFacts, Unit } from "./facts.ts"
 import { leaving, targetRejection, toBeOpen, transferEvents, wrongStatus } from "./pack.ts"
 import { type ContainerItemRow, type ContainerRow, containers } from "../../products/packing.ts"
-import { integer, list, text } from "../../kernel/fields/field.ts"
-import * as Shown from "../../kernel/lists/answer-schema.ts"
-
-export const dissolvedResult = Shown.keys({ id: integer(), warnings: list(text()) })
+import type { dissolvedResult } from "./endpoint-parts.ts"
 
 /** UUID (version 8) from time and id: equal on devices and the server, and unique, as ids are. */
 const uuidOf = (at: string, id: number): string => {
