@@ -36,6 +36,7 @@ import { storeSeed, storesSlice } from "./setup/stores.ts"
 import { todaySlice } from "./overview/today/api.ts"
 import { userSlices } from "./people/users/api.ts"
 import { stocktakesSlice } from "./warehouse/stocktakes/api.ts"
+import { transfersSlice } from "./warehouse/transfers/api.ts"
 import { workshopSlice } from "./warehouse/workshop/api.ts"
 import { vehiclesSlice } from "./products/vehicles.ts"
 import { viewsSlice } from "./setup/views/api.ts"
@@ -80,6 +81,7 @@ const slices: ReadonlyArray<Slice> = [
   inspectionsSlice,
   workshopSlice,
   stocktakesSlice,
+  transfersSlice,
   billingSlice,
   procurementSlice,
   documentsSlice,

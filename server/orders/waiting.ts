@@ -18,6 +18,7 @@ import { settleQueue } from "../../core/orders/opportunities/waiting/decide.ts"
 import { shortage_waits } from "../../core/orders/opportunities/tables/lines.ts"
 import { instantOf } from "../../core/values/time.ts"
 import { jobKind, jobOffer, serverContext, timedWork } from "../ports/server-context.ts"
+import { lateTransfersSweep } from "./late-transfers.ts"
 import type { ServerSlice } from "../ports/server-slice.ts"
 
 /** Maximum opportunities notified in one transaction, which locks them. */
@@ -143,7 +144,7 @@ const concerned = Effect.fnUntraced(function* (events: ReadonlyArray<StoredEvent
 export const opportunitiesServerSlice: ServerSlice = {
   name: "opportunities_server",
   jobs: [lookAgain],
-  timed: [waitingSweep],
+  timed: [waitingSweep, lateTransfersSweep],
   recorded: (events) =>
     Effect.gen(function* () {
       const product_ids = yield* concerned(events)

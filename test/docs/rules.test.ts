@@ -63,6 +63,7 @@ describe("the pages of docs/rules", () => {
       "search",
       "stocktakes",
       "today",
+      "transfers",
       "undo"
     ])
     for (const [file, numbers] of sections) {

@@ -18,6 +18,7 @@ import { inspection_mutants } from "./inspections.ts"
 import { stocktake_mutants } from "./stocktakes.ts"
 import { shortage_mutants } from "./shortages.ts"
 import { today_mutants } from "./today.ts"
+import { transfer_mutants } from "./transfers.ts"
 import { undo_mutants } from "./undo.ts"
 import { waiting_mutants } from "./waiting.ts"
 import { serving_mutants } from "./serving.ts"
@@ -46,5 +47,6 @@ export const mutants: ReadonlyArray<Mutant> = [
   ...inspection_mutants,
   ...stocktake_mutants,
   ...today_mutants,
+  ...transfer_mutants,
   ...undo_mutants
 ]

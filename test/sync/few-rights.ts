@@ -130,6 +130,9 @@ const fewRights = () => {
     await did(`/opportunities/${opportunity.id}/convert_to_quotation`, {})
     const { stocktake } = await did("/stocktakes", { store_id: 1 })
     await did(`/stocktakes/${stocktake.id}/scans`, { codes: ["unit:1", "unit:2", "NOBODY-KNOWS-1"] })
+    const { store } = await did("/stores", { name: "Other store" })
+    const moved = { from_store_id: 1, to_store_id: store.id, starts_at: "2026-06-22T09:00:00Z", codes: ["unit:1"] }
+    await did("/transfers", moved)
     for (const [name, rows] of Object.entries(await server.tables()))
       ids.set(
         name,

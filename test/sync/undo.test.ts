@@ -39,7 +39,7 @@ const known = (dump: Dump, before: Dump): { readonly [table: string]: ReadonlyAr
     (row["deleted_at"] ?? null) !== null ||
     isOfNothing(row) ||
     (table === "containers" && row["status"] === "dissolved") ||
-    (table === "stocktakes" && row["status"] === "cancelled") ||
+    (["stocktakes", "transfers"].includes(table) && row["status"] === "cancelled") ||
     // The history of the workshop keeps what ended.
     (table === "service_records" && row["ended_at"] !== null) ||
     (table === "container_items" && row["unpacked_at"] !== null) ||

@@ -69,6 +69,10 @@ export const notificationTypes: ReadonlyArray<NotificationType> = [
     "email",
     "broadcast"
   ]),
+  type("transfer.late", "stock", "Transfer late", "Goods from another store have not arrived on their day.", [
+    "database",
+    "email"
+  ]),
   type("purchase_order.received", "stock", "Purchase order received", "Goods of a purchase order came in.", [
     "database",
     "broadcast"

@@ -247,6 +247,12 @@ const stocktakes: { readonly [name: string]: Compensation } = {
   ),
   "stocktakes.cancel": never("A cancelled count stays cancelled", "start another: flightcase count start")
 }
+const transfers: { readonly [name: string]: Compensation } = {
+  "transfers.create": deleteMade("transfers.cancel", "cancelled"),
+  "transfers.send": never("The goods are on their way", "bring them back: flightcase transfers cancel"),
+  "transfers.receive": never("The goods are in the other store's stock", "send them back: flightcase transfers create"),
+  "transfers.cancel": never("A cancelled transfer stays cancelled", "plan another: flightcase transfers create")
+}
 const declared: { readonly [name: string]: Compensation } = {
   ...orderCompensations,
   ...scanCompensations,
@@ -254,6 +260,7 @@ const declared: { readonly [name: string]: Compensation } = {
   ...billing,
   ...service,
   ...stocktakes,
+  ...transfers,
   ...people,
   ...others
 }

@@ -4,7 +4,15 @@
  */
 import type { Store } from "../../kernel/store/store.ts"
 import { boolean, choice, integer, ref, text, timestamp } from "../../kernel/fields/field.ts"
-import { insert, plainTable, removeWhere, type RowOf, table, updateWhere } from "../../kernel/tables/table.ts"
+import {
+  insert,
+  insertRow,
+  plainTable,
+  removeWhere,
+  type RowOf,
+  table,
+  updateWhere
+} from "../../kernel/tables/table.ts"
 import { openEnd } from "../../values/time.ts"
 import { Effect, Schema } from "effect"
 import { lockIfFree } from "../../kernel/runtime/locks.ts"
@@ -12,6 +20,25 @@ import type { Slice } from "../../kernel/endpoints/endpoint.ts"
 import { eventType, follow, type NewEvent, streamOf } from "../../kernel/events/event-type.ts"
 import { storedValue, wholeRow } from "../../kernel/tables/field-schema.ts"
 
+/** Source type of demands and supplies of transfers between stores. */
+export const transfer_source = "store_transfer"
+const of_transfer = {
+  column: "source_id",
+  where: { source_type: transfer_source },
+  table: "transfers",
+  rule: { on_delete: "handled" }
+} as const
+const visibility = {
+  all_columns: [
+    "availability.view",
+    "containers.*",
+    "kits.*",
+    "opportunities.*",
+    "settings.manage",
+    "shortages.*",
+    "stock.*"
+  ]
+}
 /** Conditions of demands that count now, or will once their quotation does. */
 const live = [
   { is_active: true },
@@ -74,17 +101,7 @@ export const demands = table(
       holders: ["opportunity_id", "container_id"],
       wanted: { field: "shortages", table: "opportunity_items", holder: "opportunity_id", kind: "item_id" }
     },
-    visibility: {
-      all_columns: [
-        "availability.view",
-        "containers.*",
-        "kits.*",
-        "opportunities.*",
-        "settings.manage",
-        "shortages.*",
-        "stock.*"
-      ]
-    },
+    visibility,
     indexes: [
       ["product_id", "store_id", "reaches_to"],
       ["store_id", "reaches_to"],
@@ -105,7 +122,8 @@ export const demands = table(
         where: { source_type: "container" },
         table: "container_items",
         rule: { on_delete: "handled" }
-      }
+      },
+      of_transfer
     ],
     no_overlap: [
       {
@@ -243,16 +261,20 @@ export const lockClaims = Effect.fnUntraced(function* (
 
 const source = () => ({ source_type: Schema.String, source_id: Schema.Int })
 
-/** Stream of the demand's source: the opportunity, or else the container with the unit. */
+/** Stream of the demand's source: the opportunity, or else the container with the unit, or the transfer. */
 const ownerOf = ({
   container_id,
-  opportunity_id
-}: Pick<DemandRow, "container_id" | "opportunity_id">): string | undefined =>
+  opportunity_id,
+  source_id,
+  source_type
+}: Pick<DemandRow, "container_id" | "opportunity_id" | "source_id" | "source_type">): string | undefined =>
   typeof opportunity_id === "number"
     ? streamOf("opportunity", opportunity_id)
     : typeof container_id === "number"
       ? streamOf("container", container_id)
-      : undefined
+      : source_type === transfer_source
+        ? streamOf("transfer", source_id)
+        : undefined
 
 /** Recorded in the stream of the opportunity or container that the source belongs to. */
 export const demandsReplacedEvent = eventType("claims.set", {
@@ -260,15 +282,7 @@ export const demandsReplacedEvent = eventType("claims.set", {
   data: () => Schema.Struct({ ...source(), claims: Schema.Array(wholeRow(demands, "reaches_to")) }),
   project: ({ source_type, source_id, claims: replacements }, { recorded_at }) => [
     removeWhere(demands, { source_type, source_id }),
-    ...replacements.map((demand) =>
-      insert(demands, {
-        ...demand,
-        reaches_to: relevantUntil(demand),
-        created_at: recorded_at,
-        updated_at: recorded_at,
-        deleted_at: null
-      })
-    ),
+    ...replacements.map((demand) => insertRow(demands, { ...demand, reaches_to: relevantUntil(demand) }, recorded_at)),
     ...replacements.flatMap((demand) => {
       const owner = ownerOf(demand)
       return owner === undefined ? [] : [rememberStream(demand.product_id, owner)]
@@ -324,11 +338,46 @@ const productStream =
   ({ id, product_id }: ReturnType<typeof ofProduct>["Type"]) =>
     product_id === undefined || product_id === null ? [] : [rememberStream(product_id, streamOf(entity, id))]
 
-export const demandsEvents = [demandsReplacedEvent, demandsPhaseChangedEvent]
+// Supplies: goods on their way to a store, which count there from their arrival (rules/transfers 3).
+
+export const supplies = table(
+  "supplies",
+  {
+    product_id: ref("products", { on_delete: "keep", on_merge: "follow" }),
+    store_id: ref("stores", { on_delete: "refuse", way_out: "receive or cancel the transfer first" }),
+    quantity: integer({ min: 1 }),
+    starts_at: timestamp(),
+    ends_at: timestamp({ nullable: true }),
+    source_type: text(),
+    source_id: integer()
+  },
+  {
+    lease_block_size: 100,
+    visibility,
+    indexes: [
+      ["store_id", "product_id"],
+      ["source_type", "source_id"]
+    ],
+    references: [of_transfer]
+  }
+)
+export type SupplyRow = RowOf<typeof supplies>
+
+export const suppliesReplacedEvent = eventType("supplies.set", {
+  meaning: "The new supplies of one source to stores, replacing its earlier ones; an empty list ends all.",
+  data: () => Schema.Struct({ ...source(), supplies: Schema.Array(wholeRow(supplies)) }),
+  project: ({ source_id, source_type, supplies: rows }, { recorded_at }) => [
+    removeWhere(supplies, { source_type, source_id }),
+    ...rows.map((row) => insertRow(supplies, row, recorded_at)),
+    ...rows.map(({ product_id }) => rememberStream(product_id, streamOf("transfer", source_id)))
+  ]
+})
+
+export const demandsEvents = [demandsReplacedEvent, demandsPhaseChangedEvent, suppliesReplacedEvent]
 
 export const demandsSlice: Slice = {
   name: "demands",
-  tables: [demands, product_streams, stock_places],
+  tables: [demands, product_streams, stock_places, supplies],
   events: demandsEvents,
   follows: [
     follow("stock_level.created", level, (made) => [

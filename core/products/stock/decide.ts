@@ -140,6 +140,26 @@ export const boughtEvents = (
   })
 ]
 
+/** Ledger line of goods that leave a store by a transfer or reach one, and the new quantity of a bulk level. */
+export const transferredEvents = (
+  level: StockLevelRow,
+  moved: { readonly way: "out" | "in"; readonly quantity: number; readonly at: string; readonly transfer_id: number },
+  context: DecideContext
+): ReadonlyArray<NewEvent> => {
+  const row = transactionRow(level, moved.way === "out" ? transfer_out : transfer_in, `${moved.quantity}.00`)
+  return [
+    createdEvent(stock_transactions, {
+      ...row,
+      id: context.id(stock_transactions),
+      transaction_at: moved.at,
+      source_type: "Transfer",
+      source_id: moved.transfer_id,
+      manual: false
+    }),
+    ...(level.stock_category === serialisedCategory ? [] : levelMoved(level, row.quantity_move, level.is_gone))
+  ]
+}
+
 const transactionRow = (level: StockLevelRow, type: TransactionType, quantity: string) => ({
   ...initialRow(stock_transactions, stock_transactions.columns),
   stock_level_id: level.id,

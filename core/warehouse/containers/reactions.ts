@@ -121,17 +121,18 @@ export const casesChanged = reaction({
     })
 })
 
-/** 422 `store_id` if a packed unit, or the case of a container in use, moves to another store. */
+const containerChanged = rowUpdated(containers)
+/** 422 `store_id` if a packed unit, or the case of a container in use, moves to another store without the container. */
 export const unitsStay = reaction({
   on: [rowUpdated(stock_levels)],
-  facts: ({ events }) =>
+  facts: ({ all, events }) =>
     Effect.gen(function* () {
       const moved = idsOf(events.map(({ data }) => data).filter((data) => "store_id" in data))
       if (moved.length === 0) return false
-      return (
-        (yield* Store.exists(container_items, { serialised_item_id: moved, unpacked_at: null })) ||
-        (yield* Store.exists(containers, { serialised_item_id: moved, status: live_statuses }))
-      )
+      const packed = yield* Store.find(container_items, { serialised_item_id: moved, unpacked_at: null })
+      const own = yield* Store.find(containers, { serialised_item_id: moved, status: live_statuses })
+      const along = new Set(idsOf(dataOf(containerChanged, all).filter((data) => "store_id" in data)))
+      return [...packed.map(({ container_id }) => container_id), ...idsOf(own)].some((id) => !along.has(id))
     }),
   decide: (_happened, is_contained) =>
     is_contained

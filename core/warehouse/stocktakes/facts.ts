@@ -15,6 +15,7 @@ import {
   finalised,
   on_hire
 } from "../../orders/opportunities/tables/lines.ts"
+import { demands, transfer_source } from "../../orders/demands/schema.ts"
 import { container_items, type ContainerRow, containers, live_statuses } from "../../products/packing.ts"
 import { product_groups } from "../../products/products/api.ts"
 import { products } from "../../products/products/schema.ts"
@@ -22,6 +23,7 @@ import { stock_levels, stock_transactions } from "../../products/stock/schema.ts
 import { stores } from "../../setup/stores.ts"
 import { formatMoney } from "../../values/money.ts"
 import { containerCode } from "../scanning/read-code.ts"
+import { transfers } from "../transfers/schema.ts"
 import { loadServiceFacts } from "../workshop/reactions.ts"
 import { service_records } from "../workshop/schema.ts"
 import type { CloseFacts } from "./decide.ts"
@@ -182,6 +184,14 @@ const loadLedger = (started_at: string) =>
     (rows) => rows.filter(({ source_type }) => source_type !== ledger_source)
   )
 
+/** Units that were sent to another store and have not arrived, with their transfer. */
+const loadInTransit = Effect.gen(function* () {
+  const sent = yield* Store.pick(transfers, ["id", "sent_at"], { status: "sent" })
+  const source_id = sent.flatMap(({ id, sent_at }) => (sent_at === null ? [] : [id]))
+  const claims = yield* Store.pick(demands, ["asset_id", "source_id"], { source_type: transfer_source, source_id })
+  return new Map(claims.flatMap(({ asset_id, source_id: id }) => (asset_id === null ? [] : [[asset_id, id] as const])))
+})
+
 /** Facts of a stocktake. */
 export const loadCount = Effect.fnUntraced(function* (
   take: StocktakeRow,
@@ -209,6 +219,7 @@ export const loadCount = Effect.fnUntraced(function* (
     out: new Map(out.map((one) => [one.stock_level_id, one])),
     bulk_out: yield* loadBulkOut(take.store_id),
     moves: Map.groupBy(moves, (one) => one.product_id),
+    in_transit: yield* loadInTransit,
     lost: Map.groupBy(lost, (one) => one.stock_level_id),
     stores: new Map((yield* Store.find(stores, {})).map((one) => [one.id, one.name]))
   }

@@ -48,6 +48,8 @@ export interface CountFacts {
   readonly scans: ReadonlyArray<StocktakeScanRow>
   /** Units out on orders now. */
   readonly out: ReadonlyMap<number, { readonly opportunity_id: number; readonly dispatched_at: string | null }>
+  /** Units on their way to another store, with their transfer. */
+  readonly in_transit: ReadonlyMap<number, number>
   /** Units seen by something else since the start, with a description. */
   readonly seen: ReadonlyMap<number, string>
   readonly packed: ReadonlyMap<number, Packing>
@@ -169,6 +171,9 @@ const judgeUncounted = (level: CountedLevel, facts: CountFacts): Judged | undefi
       opportunity_id,
       way_out: `It is out on ${orderOf(opportunity_id)}: nothing is to be done until it comes back.`
     }
+  const transfer_id = facts.in_transit.get(level.id)
+  if (transfer_id !== undefined)
+    return { status: "out", expected: 0, way_out: `It is on its way to another store, on transfer ${transfer_id}.` }
   const seen = facts.seen.get(level.id)
   if (seen !== undefined || level.created_at > take.started_at)
     return { status: "found", way_out: `It was not counted, but ${seen ?? "came into stock"} meanwhile.` }

@@ -14,7 +14,7 @@ import type { StockLevelRow } from "../../products/stock/schema.ts"
 import { isUnit, levelName } from "./decide.ts"
 import { stockLevelOf } from "../../orders/availability/facts/load.ts"
 import { withLevels } from "../../orders/availability/rules/snapshot.ts"
-import { demands, lockClaims } from "../../orders/demands/schema.ts"
+import { demands, lockClaims, transfer_source } from "../../orders/demands/schema.ts"
 import type { Settings } from "../../kernel/events/settings.ts"
 import { shortagesOf } from "../../orders/opportunities/state/demands.ts"
 import { loadWithDemands, stockFactsOf } from "../../orders/opportunities/shortages/api.ts"
@@ -132,6 +132,8 @@ const heldBy = Effect.fnUntraced(function* ({ id }: StockLevelRow): Store.Reads<
   const [out] = yield* Store.find(asset_assignments, { stock_level_id: id, status: [dispatched, on_hire] })
   if (out !== undefined)
     return `It is out with ${opportunityName(out.opportunity_id, yield* Store.get(opportunities, out.opportunity_id))}.`
+  const transfer = yield* Store.first(demands, { asset_id: id, source_type: transfer_source })
+  if (transfer !== undefined) return `It is on transfer ${transfer.source_id}: receive or cancel that.`
   const [packed] = yield* Store.find(container_items, { serialised_item_id: id, unpacked_at: null })
   const around = packed === undefined ? undefined : yield* Store.get(containers, packed.container_id)
   if (around !== undefined) return `It is in the case ${around.name}: take it out first.`

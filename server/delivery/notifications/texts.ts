@@ -15,6 +15,7 @@ import { opportunities } from "../../../core/orders/opportunities/tables/opportu
 import { quotation, states } from "../../../core/orders/opportunities/tables/statuses.ts"
 import { dateText, momentText, moneyText } from "../../../core/pricing/print/format.ts"
 import { purchase_orders } from "../../../core/purchasing/schema.ts"
+import { transfers } from "../../../core/warehouse/transfers/schema.ts"
 import { stores } from "../../../core/setup/stores.ts"
 import { users } from "../../../core/people/users/permissions.ts"
 import { formatMoney } from "../../../core/values/money.ts"
@@ -79,6 +80,7 @@ const loaded = Effect.fnUntraced(function* (rows: ReadonlyArray<Telling>) {
     opportunities: yield* byId(opportunities, withPapersOf(opportunities)),
     invoices: yield* byId(invoices, withPapersOf(invoices)),
     purchase_orders: yield* byId(purchase_orders, withPapersOf(purchase_orders)),
+    transfers: yield* byId(transfers, ids(transfers)),
     activities: yield* byId(activities, ids(activities)),
     users: yield* byId(users, ids(users)),
     inspections: yield* byId(inspections, ids(inspections)),
@@ -102,10 +104,12 @@ const loaded = Effect.fnUntraced(function* (rows: ReadonlyArray<Telling>) {
       ...[...found.invoices.values()].map(({ member_id }) => member_id),
       ...[...found.purchase_orders.values()].map(({ supplier_id }) => supplier_id)
     ]),
-    stores: yield* byId(
-      stores,
-      [...found.opportunities.values(), ...found.invoices.values(), ...units.values()].map(({ store_id }) => store_id)
-    )
+    stores: yield* byId(stores, [
+      ...[...found.opportunities.values(), ...found.invoices.values(), ...units.values()].map(
+        ({ store_id }) => store_id
+      ),
+      ...[...found.transfers.values()].flatMap(({ from_store_id, to_store_id }) => [from_store_id, to_store_id])
+    ])
   }
 })
 type Loaded = Effect.Success<ReturnType<typeof loaded>>
@@ -173,6 +177,18 @@ const speakers: { readonly [subject_type: string]: Speaker } = {
       is_there: row.is_latest
     }
   },
+  [transfers.name]: (id, all, locale) => {
+    const row = all.transfers.get(id)
+    if (row === undefined) return undefined
+    const from = all.stores.get(row.from_store_id)?.name
+    const to = all.stores.get(row.to_store_id)?.name
+    const day = dayText(row.arrives_at ?? row.starts_at, zoneAt(all, row.to_store_id, locale), locale)
+    return {
+      subject: called("Transfer", String(id), from, "from"),
+      about: `Expected${to === undefined ? "" : ` at ${to}`} on ${day}`,
+      is_there: row.deleted_at === null
+    }
+  },
   [documents.name]: (id, all, locale) => {
     const row = all.documents.get(id)
     if (row === undefined) return undefined
@@ -205,6 +221,7 @@ const gone: { readonly [subject_type: string]: string } = {
   [invoices.name]: "An invoice",
   [purchase_orders.name]: "a purchase order",
   [inspections.name]: "An inspection",
+  [transfers.name]: "A transfer",
   [documents.name]: "A document",
   [activities.name]: "An activity",
   [users.name]: "Somebody"
@@ -287,6 +304,11 @@ const phrases: { readonly [type: string]: Phrase } = {
     title: ({ subject }) => `${subject} is due`,
     body: about,
     many: (count) => `${count} inspections are due`
+  },
+  "transfer.late": {
+    title: ({ subject }) => `${subject} has not arrived`,
+    body: about,
+    many: (count) => `${count} transfers have not arrived`
   },
   "invoice.issued": {
     title: ({ subject }) => `${subject} was issued`,

@@ -50,6 +50,12 @@ const inspectionKinds = wholeRow("inspections", ["inspection.created"])
 /** Full stocktakes, without their lines. */
 const stocktakeKinds = wholeRow("stocktakes", ["stocktake.started", "stocktake.closed", "stocktake.cancelled"])
 
+const transferKinds = wholeRow(
+  "transfers",
+  ["transfer.created", "transfer.sent", "transfer.received", "transfer.cancelled", "transfer.late"],
+  { includes: ["items"] }
+)
+
 // Full documents, and every rendered PDF.
 
 export const documentKinds: ReadonlyArray<WebhookKind> = [
@@ -205,6 +211,7 @@ export const webhookKinds: WebhookKinds = kindsOf([
   ...containerKinds,
   ...inspectionKinds,
   ...stocktakeKinds,
+  ...transferKinds,
   ...billingKinds,
   ...procurementKinds,
   ...documentKinds

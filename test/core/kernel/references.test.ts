@@ -67,7 +67,7 @@ describe("references", () => {
     expect(
       kept.filter(
         (name) =>
-          !/user|owned_by|created_by|uploaded_by|recorded_by|waitlisted_by|surcharge|origin_item_id|received_by|^(stock_places|stocktake|invoice|credit_note|purchase_order|documents)/.test(
+          !/user|owned_by|created_by|uploaded_by|recorded_by|waitlisted_by|surcharge|origin_item_id|received_by|^(stock_places|stocktake|transfer|supplies|invoice|credit_note|purchase_order|documents)/.test(
             name
           )
       )

@@ -54,6 +54,7 @@ export const calendarShown = {
   })
 }
 
+const supply = { source_type: text(), source_id: integer(), quantity: integer() }
 const chart = {
   total_stock: integer(),
   demands: Shown.objects({
@@ -73,6 +74,10 @@ const chart = {
     starts_at: timestamp(),
     ends_at: timestamp()
   }),
+  supplies: Shown.objects(
+    { ...supply, starts_at: timestamp(), ends_at: timestamp() },
+    { describe: "Goods on their way here, in total_stock" }
+  ),
   shortages: Shown.objects({ from: date(), to: date(), severity: integer(), in_buffer_zone: boolean() })
 }
 export const ganttShown = {
@@ -120,6 +125,7 @@ export const whyShown = {
     slot_start: timestamp(),
     slot_end: timestamp(),
     stock_level_ids: Shown.list(integer()),
+    supplies: Shown.objects({ ...supply, source_name: text(), from: timestamp(), to: timestamp() }),
     claims: Shown.objects({
       claim_id: integer(),
       source_type: text(),

@@ -7,7 +7,7 @@
 import { type StoredEvent, streamOf } from "../../../kernel/events/event-type.ts"
 import type { AnyRow, RowChange, RowOf, Table, Where } from "../../../kernel/tables/table.ts"
 import { Effect } from "effect"
-import { demands, demandsEvents, product_streams, stock_places } from "../../demands/schema.ts"
+import { demands, demandsEvents, product_streams, stock_places, supplies } from "../../demands/schema.ts"
 import { container_items, containers } from "../../../products/packing.ts"
 import { type Catalogue, CommandRuntime, foldStored } from "../../../kernel/endpoints/endpoint.ts"
 import { journal, redacted_event } from "../../../kernel/events/journal.ts"
@@ -21,7 +21,7 @@ import { blocksUninspected, stock_levels } from "../../../products/stock/schema.
 import type { StoreRow } from "../../../setup/stores.ts"
 import type { AvailabilitySnapshot, PackedItem, SnapshotEntries } from "../rules/snapshot.ts"
 import { snapshotOf, withProducts } from "../rules/snapshot.ts"
-import { horizonIn, resolutionIn, type SnapshotContext, stockLevelOf } from "../facts/load.ts"
+import { horizonIn, resolutionIn, type SnapshotContext, stockLevelOf, supplyAsStock } from "../facts/load.ts"
 import { asStockedProduct } from "../facts/load-products.ts"
 
 // Projects events onto in-memory tables, for queries about an earlier time.
@@ -130,10 +130,9 @@ const entriesOf = (
   )
   return {
     demands: tables.rows(demands).filter((row) => live.has(row.product_id)),
-    stock: tables
-      .rows(stock_levels)
-      .filter((row) => live.has(row.product_id))
-      .map(stockLevelOf),
+    stock: [...tables.rows(stock_levels).map(stockLevelOf), ...tables.rows(supplies).map(supplyAsStock)].filter((row) =>
+      live.has(row.product_id)
+    ),
     products: tables.rows(products).map((row) => asStockedProduct(row, (parts.get(row.id) ?? []).map(kitPartOf))),
     containers: tables
       .rows(containers)
@@ -239,7 +238,7 @@ const tablesAsOf = Effect.fnUntraced(function* (
   const events = yield* eventsOf([...streams], stock_event_types, position)
   return projectInMemory(
     catalogue,
-    [products, product_components, stock_levels, stock_places, demands, containers, container_items],
+    [products, product_components, stock_levels, stock_places, demands, supplies, containers, container_items],
     events
   )
 })

@@ -158,8 +158,9 @@ const gantt = get("/api/v1/availability/{product}/gantt", {
     })
 })
 
-const rowsJson = ({ demands, shortages }: Pick<AvailabilityGantt, "demands" | "shortages">) => ({
+const rowsJson = ({ demands, shortages, supplies }: Pick<AvailabilityGantt, "demands" | "shortages" | "supplies">) => ({
   demands: demands.map((one) => ({ ...one })),
+  supplies: supplies.map((one) => ({ ...one })),
   shortages: shortages.map((one) => ({ ...one }))
 })
 const kitOf = Effect.fnUntraced(function* (

@@ -1,6 +1,6 @@
 /** Queries for the products of a snapshot: their buffers, parts and the content of their cases. */
 import { Effect } from "effect"
-import { demands } from "../../demands/schema.ts"
+import { demands, supplies } from "../../demands/schema.ts"
 import { container_items, containers, live_statuses } from "../../../products/packing.ts"
 import { type ContainerMode, type KitPart, product_components } from "../../../products/kits/schema.ts"
 import type { Failure } from "../../../kernel/endpoints/endpoint.ts"
@@ -103,6 +103,7 @@ export const loadProductsOfStores = Effect.fnUntraced(function* (
     `select ${columns} from products p ` +
       `where exists (select 1 from stock_levels s where s.product_id = p.id and s.store_id in (${here()})) ` +
       `or exists (select 1 from ${demands.name} c where c.product_id = p.id and c.store_id in (${here()})) ` +
+      `or exists (select 1 from ${supplies.name} a where a.product_id = p.id and a.store_id in (${here()})) ` +
       `or (p.deleted_at is null and ${everStockedSql("p.id", `in (${here()})`)})`,
     bound.values
   )

@@ -8,7 +8,7 @@ import { settingNumber, type Settings, settingText } from "../../../kernel/event
 import { decodeValue } from "../../../kernel/store/dialect.ts"
 import { type Bindings, bindings } from "../../../kernel/store/statement.ts"
 import { Store, type StoreShape } from "../../../kernel/store/store.ts"
-import { demands } from "../../demands/schema.ts"
+import { demands, supplies, type SupplyRow } from "../../demands/schema.ts"
 import { blocksUninspected, stock_levels } from "../../../products/stock/schema.ts"
 import { stores } from "../../../setup/stores.ts"
 import type { Period } from "../../../values/period.ts"
@@ -146,9 +146,11 @@ const whereSql = (
       ? " and 1 = 0"
       : ` and product_id in (${product_ids.map(bound.bind).join(", ")})`)
 
-interface StockRow extends Omit<StockLevel, "quantity_held" | "last_transaction_type"> {
+interface StockRow extends Omit<StockLevel, "quantity_held" | "last_transaction_type" | "supplied_by"> {
   readonly quantity_held: unknown
   readonly is_gone: boolean
+  readonly source_type: string | null
+  readonly source_id: number | null
 }
 const writtenOff = 6
 /** Converts a stock level row to the form in snapshots. */
@@ -162,18 +164,53 @@ const loadStock = Effect.fnUntraced(function* (
   product_ids: ReadonlyArray<number> | undefined
 ): Effect.fn.Return<ReadonlyArray<StockLevel>, Failure> {
   const bound = bindings(store.dialect)
+  const where = (): string => whereSql(bound, store_ids, product_ids)
   const rows = yield* store.run<StockRow>(
     "select id, product_id, store_id, stock_category, quantity_held, is_gone, starts_at, ends_at, item_name, " +
-      "asset_number, serial_number, barcode, location, out_of_service, inspection_due_at from stock_levels " +
-      `where ${whereSql(bound, store_ids, product_ids)}`,
+      "asset_number, serial_number, barcode, location, out_of_service, inspection_due_at, " +
+      "null as source_type, null as source_id " +
+      `from stock_levels where ${where()} union all select -id, product_id, store_id, ${bulk_category}, quantity, ` +
+      "false, starts_at, ends_at, null, null, null, null, null, null, null, source_type, source_id " +
+      `from ${supplies.name} where ${where()}`,
     bound.values
   )
-  return rows.map((row) =>
-    stockLevelOf({
-      ...row,
-      quantity_held: String(decodeValue(stock_levels.columns.quantity_held, row.quantity_held, store.dialect))
-    })
+  return rows.map(({ source_id, source_type, ...row }) =>
+    source_type === null || source_id === null
+      ? stockLevelOf({
+          ...row,
+          quantity_held: String(decodeValue(stock_levels.columns.quantity_held, row.quantity_held, store.dialect))
+        })
+      : supplyAsStock({ ...row, id: -row.id, quantity: Number(row.quantity_held), source_id, source_type })
   )
+})
+const bulk_category = 10
+/** Converts a supply to the form of stock in snapshots. */
+export const supplyAsStock = ({
+  ends_at,
+  id,
+  product_id,
+  quantity,
+  source_id,
+  source_type,
+  starts_at,
+  store_id
+}: Pick<SupplyRow, "id" | "product_id" | "store_id" | "quantity" | "ends_at" | "source_type" | "source_id"> & {
+  readonly starts_at: string | null
+}): StockLevel => ({
+  id: -id,
+  product_id,
+  store_id,
+  stock_category: bulk_category,
+  quantity_held: quantity,
+  starts_at,
+  ends_at,
+  last_transaction_type: null,
+  item_name: null,
+  asset_number: null,
+  serial_number: null,
+  barcode: null,
+  location: null,
+  supplied_by: { source_type, source_id }
 })
 
 /** The columns of a demand: both databases return instants and booleans in their final form, so nothing is decoded. */

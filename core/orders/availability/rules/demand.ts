@@ -2,9 +2,9 @@
  * Interprets stored demands: windows with buffers, overdue returns, units waiting for their check (rules/availability
  * 2).
  */
-import { dayOf, instantOfWall, millisOf, openEnd, plusMinutes } from "../../../values/time.ts"
+import { dayOf, instantOfWall, millisOf, openEnd, plusMinutes, startOfDay } from "../../../values/time.ts"
 import { dateAfter, openEndMillis, type Period } from "../../../values/period.ts"
-import { type Demand, type Phase, phase_labels } from "../../demands/schema.ts"
+import { type Demand, type Phase, phase_labels, transfer_source } from "../../demands/schema.ts"
 
 // Effect of an opportunity's status on stock (rules/availability 2.3, rules/opportunities 1 and 10).
 
@@ -114,10 +114,27 @@ const waitingTime = (demand: Demand): Period | undefined => {
   return waited.to > waited.from ? waited : undefined
 }
 
+/** The time of a reading, and the zone of the store. */
+interface LocalNow {
+  readonly now: number
+  readonly zone: string
+}
+/**
+ * Start of a supply: its date, or once that is past, the end of that day at the store, as it may still arrive. A supply
+ * later than that counts from its arrival (rules/transfers 3).
+ */
+export const arrival = (starts_at: string, { now, zone }: LocalNow): number => {
+  const due = millisOf(starts_at)
+  if (due > now) return due
+  const end = startOfDay(dateAfter(dayOf(due, zone)), zone)
+  return end > now ? end : openEndMillis
+}
+
 /** Names and colours of known sources; other sources are displayed by their key (rules/availability 2.2). */
 const sources: ReadonlyMap<string, { readonly name: string; readonly colour: string }> = new Map([
   ["opportunity_item", { name: "Bookings", colour: "#3B82F6" }],
   ["container", { name: "Containers", colour: "#0EA5E9" }],
+  [transfer_source, { name: "Transfer", colour: "#8B5CF6" }],
   ["in_repair", { name: "In repair", colour: "#D97706" }],
   ["lost", { name: "Lost", colour: "#DC2626" }]
 ])
@@ -131,7 +148,10 @@ export interface OpportunityName {
 }
 
 /** The opportunity's subject, else its number; else "Bookings #12" (rules/availability 6.6). */
-export const sourceName = (demand: Demand, opportunities: ReadonlyMap<number, OpportunityName>): string => {
+export const sourceName = (
+  demand: Pick<Demand, "opportunity_id" | "source_type" | "source_id">,
+  opportunities: ReadonlyMap<number, OpportunityName>
+): string => {
   const opportunity = demand.opportunity_id === null ? undefined : opportunities.get(demand.opportunity_id)
   const opportunity_name = [opportunity?.subject, opportunity?.number].find(
     (text) => text !== undefined && text !== null && text !== ""

@@ -25,6 +25,15 @@ interface GanttDemand {
   readonly ends_at: string
 }
 
+/** Goods on their way from another store, counted from their arrival. */
+interface GanttSupply {
+  readonly source_type: string
+  readonly source_id: number
+  readonly quantity: number
+  readonly starts_at: string
+  readonly ends_at: string
+}
+
 interface GanttShortage {
   /** One entry per day, so `from` and `to` are the same plain date. */
   readonly from: string
@@ -41,6 +50,7 @@ export interface AvailabilityGantt {
   readonly to: string
   readonly total_stock: number
   readonly demands: ReadonlyArray<GanttDemand>
+  readonly supplies: ReadonlyArray<GanttSupply>
   readonly shortages: ReadonlyArray<GanttShortage>
 }
 
@@ -56,19 +66,30 @@ export const availabilityGantt = (
   const window: Period = { from: from.at, to: endOfMoment(to, snapshot.zone) }
   const active = snapshot.demandsOf(product_id).filter((demand) => demand.demand.is_active && meets(demand, window))
   const wanted = asset_ids === undefined ? undefined : new Set<number | null>(asset_ids)
-  const levels = new Map(snapshot.stockOf(product_id).map(({ level }) => [level.id, level]))
+  const stock = snapshot.stockOf(product_id)
+  const levels = new Map(stock.map(({ level }) => [level.id, level]))
   return {
     product_id,
     store_id: snapshot.store_id,
     from: instantOf(from.at),
     to: instantOf(to.at),
-    total_stock: firstOf(
-      stockTotals([window.from, Math.max(window.to, window.from + 1)], snapshot.stockOf(product_id))
-    ),
+    total_stock: firstOf(stockTotals([window.from, Math.max(window.to, window.from + 1)], stock)),
     demands: active
       .filter(({ demand }) => wanted === undefined || wanted.has(demand.asset_id))
       .sort(byAssetThenStart)
       .map((demand) => demandRow(demand, levels, opportunities)),
+    supplies: stock.flatMap(({ from: begins, level, to: ends }) =>
+      level.supplied_by === undefined || !meets({ from: begins, to: ends }, window)
+        ? []
+        : [
+            {
+              ...level.supplied_by,
+              quantity: Number(level.quantity_held),
+              starts_at: instantOf(begins),
+              ends_at: instantOf(ends)
+            }
+          ]
+    ),
     shortages: isTracked(snapshot, product_id) ? shortDays(snapshot, product_id, from, to, active) : []
   }
 }
@@ -104,7 +125,7 @@ export const kitGantt = (
   return {
     days: (cells ?? []).map(({ date, min_available }) => ({ date, available: min_available })),
     parts: leavesOf(snapshot, product_id, 1, 0).map(({ binding, product_id: part, quantity }) => {
-      const { demands, shortages, total_stock } = availabilityGantt(snapshot, part, from, to, opportunities)
+      const { demands, shortages, supplies, total_stock } = availabilityGantt(snapshot, part, from, to, opportunities)
       return {
         product_id: part,
         product_name: snapshot.products.get(part)?.name ?? null,
@@ -112,6 +133,7 @@ export const kitGantt = (
         binding,
         total_stock,
         demands,
+        supplies,
         shortages
       }
     })

@@ -1,7 +1,7 @@
 /** Reasons for an availability figure: the counted stock, the demands on it, and the parts that limit a kit. */
 import { itemAt } from "../../../values/text.ts"
 import { instantOf } from "../../../values/time.ts"
-import { type AvailabilitySnapshot, compositionOf } from "./snapshot.ts"
+import { type AvailabilitySnapshot, compositionOf, type StockPeriod } from "./snapshot.ts"
 import { type ActiveDemand, type OpportunityName, type Phase, slotBounds, slotsTouched, sourceName } from "./demand.ts"
 import { breakdownWithWaitingAt, casesAt, type CaseState, freeUnits, kitsFrom, poolParts, timelineOf } from "./kits.ts"
 import { type PointAvailability, pointAvailability } from "./days.ts"
@@ -22,6 +22,16 @@ interface DemandReason {
   readonly is_overdue: boolean
 }
 
+/** Goods that came or come from another store, in `total_stock`. */
+interface SupplyReason {
+  readonly source_type: string
+  readonly source_id: number
+  readonly source_name: string
+  readonly quantity: number
+  readonly from: string
+  readonly to: string
+}
+
 interface PartReason {
   readonly product_id: number
   readonly product_name: string | null
@@ -35,6 +45,7 @@ interface AvailabilityReasons extends PointAvailability {
   readonly slot_start: string
   readonly slot_end: string
   readonly stock_level_ids: ReadonlyArray<number>
+  readonly supplies: ReadonlyArray<SupplyReason>
   readonly claims: ReadonlyArray<DemandReason>
   readonly parts: ReadonlyArray<PartReason>
   /** Cases of a container product: whether each has a demand, whether it is filled, and what is missing. */
@@ -54,6 +65,7 @@ export const availabilityReasons = (
     const { first, last } = slotsTouched(bounds, from, to)
     return first <= last
   }
+  const stock = snapshot.stockOf(product_id).filter(touches)
   return {
     ...pointAvailability(snapshot, product_id, at),
     ...(compositionOf(product) === "plain"
@@ -61,11 +73,8 @@ export const availabilityReasons = (
       : {}),
     slot_start: instantOf(itemAt(bounds, 0)),
     slot_end: instantOf(itemAt(bounds, 1)),
-    stock_level_ids: snapshot
-      .stockOf(product_id)
-      .filter(touches)
-      .map(({ level }) => level.id)
-      .sort((a, b) => a - b),
+    stock_level_ids: stock.flatMap(({ level: { id } }) => (id < 0 ? [] : [id])).sort((a, b) => a - b),
+    supplies: stock.flatMap(supplyReason),
     claims: snapshot
       .demandsOf(product_id)
       .filter((demand) => demand.demand.is_active && touches(demand))
@@ -87,6 +96,19 @@ export const availabilityReasons = (
     cases: casesAt(snapshot, product_id, bounds)
   }
 }
+
+const supplyReason = ({ from, level, to }: StockPeriod): ReadonlyArray<SupplyReason> =>
+  level.supplied_by === undefined
+    ? []
+    : [
+        {
+          ...level.supplied_by,
+          source_name: sourceName({ ...level.supplied_by, opportunity_id: null }, new Map()),
+          quantity: Number(level.quantity_held),
+          from: instantOf(from),
+          to: instantOf(to)
+        }
+      ]
 
 const demandReason = (
   { demand, from, is_overdue, to }: ActiveDemand,

@@ -2,7 +2,7 @@
 import { type OutOfService, outOfServiceOf, outOfServicePeriod } from "../../../products/stock/schema.ts"
 import { openEndMillis, type Period } from "../../../values/period.ts"
 import { instantOf, millisOf, zoneOf } from "../../../values/time.ts"
-import { type ActiveDemand, activeDemand, type Buffers, type Demand, type Resolution } from "./demand.ts"
+import { type ActiveDemand, activeDemand, arrival, type Buffers, type Demand, type Resolution } from "./demand.ts"
 import { type CaseProduct, defaultKitDepth } from "../../../products/kits/schema.ts"
 
 // Quantity of a product that a store owns over time (rules/availability 3).
@@ -29,6 +29,8 @@ export interface StockLevel {
   /** Quantity out of service, by period; absent if none. */
   readonly out_of_service?: ReadonlyArray<OutOfService>
   readonly inspection_due_at?: string | null
+  /** Source of goods on their way here, which are no level yet: the id is the negative of the supply's. */
+  readonly supplied_by?: { readonly source_type: string; readonly source_id: number }
 }
 
 /** A stock level with its window in milliseconds. `ten_thousandths`: the bulk quantity, 0 for a unit. */
@@ -54,11 +56,16 @@ const countsAsStock = (level: StockLevel): boolean =>
 const isNever = ({ ends_at, starts_at }: StockLevel): boolean =>
   starts_at !== null && ends_at !== null && millisOf(ends_at) <= millisOf(starts_at)
 
-const stockPeriodOf = (level: StockLevel): StockPeriod => {
+const stockPeriodOf = (level: StockLevel, moment: Pick<AvailabilitySnapshot, "now" | "zone">): StockPeriod => {
   const is_unit = level.stock_category === serialisedCategory
   return {
     level,
-    from: level.starts_at === null ? Number.NEGATIVE_INFINITY : millisOf(level.starts_at),
+    from:
+      level.starts_at === null
+        ? Number.NEGATIVE_INFINITY
+        : level.supplied_by === undefined
+          ? millisOf(level.starts_at)
+          : arrival(level.starts_at, moment),
     to: level.ends_at === null ? openEndMillis : millisOf(level.ends_at),
     is_unit,
     // Integers, so that 16.49 plus 1.01 is exactly 17.5 before it is rounded.
@@ -234,6 +241,7 @@ export interface SnapshotEntries {
 export const snapshotOf = (entries: SnapshotEntries): AvailabilitySnapshot => {
   const now = millisOf(entries.now)
   const { blocks_uninspected = false } = entries
+  const moment = { now, zone: zoneOf(entries.store.timezone) }
   const store_id = entries.store.id
   const here = <Row extends { readonly store_id: number }>(row: Row): boolean => row.store_id === store_id
   const demands = grouped(
@@ -242,7 +250,11 @@ export const snapshotOf = (entries: SnapshotEntries): AvailabilitySnapshot => {
     (demand) => activeDemand(demand, now)
   )
   const levels = entries.stock.filter(here)
-  const stock = grouped(levels.filter(countsAsStock), (level) => level.product_id, stockPeriodOf)
+  const stock = grouped(
+    levels.filter(countsAsStock),
+    (level) => level.product_id,
+    (level) => stockPeriodOf(level, moment)
+  )
   const containers = grouped(
     entries.containers ?? [],
     (container) => container.product_id ?? 0,
@@ -256,9 +268,8 @@ export const snapshotOf = (entries: SnapshotEntries): AvailabilitySnapshot => {
   }
   return {
     store_id,
-    zone: zoneOf(entries.store.timezone),
     resolution: entries.resolution,
-    now,
+    ...moment,
     blocks_uninspected,
     horizon: horizonAt(now, entries.horizon ?? defaultHorizon),
     kit_depth: Math.max(1, entries.kit_nesting_max_depth ?? defaultKitDepth),
@@ -297,7 +308,11 @@ export const withLevels = (
 ): AvailabilitySnapshot => {
   const replaced = new Set([...gone, ...levels.map(({ id }) => id)])
   const here = levels.filter((level) => level.store_id === snapshot.store_id)
-  const more = grouped(here.filter(countsAsStock), (level) => level.product_id, stockPeriodOf)
+  const more = grouped(
+    here.filter(countsAsStock),
+    (level) => level.product_id,
+    (level) => stockPeriodOf(level, snapshot)
+  )
   return withProducts(
     {
       ...snapshot,

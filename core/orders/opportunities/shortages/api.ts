@@ -9,7 +9,7 @@ import { type FieldErrors, reject } from "../../../kernel/fields/rejection.ts"
 import { demandSettings, hasShortageCheck, linesTakingStock, shortagesOf } from "../state/demands.ts"
 import type { DecisionState, Opportunity } from "../state/aggregate.ts"
 import { acknowledgementOf, gatePolicy } from "../state/policies.ts"
-import { type LineShortage, tracking_types } from "../../availability/rules/line.ts"
+import { type LineShortage, lowestFree, tracking_types } from "../../availability/rules/line.ts"
 import type { AvailabilitySnapshot } from "../../availability/rules/snapshot.ts"
 import { type DemandRow, demands } from "../../demands/schema.ts"
 import type { Settings } from "../../../kernel/events/settings.ts"
@@ -25,7 +25,7 @@ import { columnsSeen } from "../../../kernel/tables/visibility.ts"
 import { members } from "../../../people/members/schema.ts"
 import { stores, zoneOf } from "../../../setup/stores.ts"
 import { endOfMoment } from "../../../values/period.ts"
-import { instantOf } from "../../../values/time.ts"
+import { instantOf, millisOf } from "../../../values/time.ts"
 import { loadDecisionState } from "../state/load.ts"
 import { one, path } from "../tables/paths.ts"
 import { loadLinePieces } from "../state/pieces.ts"
@@ -97,7 +97,7 @@ export const stockFactsOf = ({ opportunity }: Loaded, { snapshots }: WithDemands
 })
 
 /** Shortages of many opportunities, in their order. */
-const shortagesNow = Effect.fnUntraced(function* (
+export const shortagesNow = Effect.fnUntraced(function* (
   headers: ReadonlyArray<OpportunityRow>,
   context: Now
 ): Store.Reads<ReadonlyArray<{ readonly opportunity: Opportunity; readonly shortages: ReadonlyArray<LineShortage> }>> {
@@ -179,6 +179,47 @@ const withNames = Effect.fnUntraced(function* (
   })
 })
 
+/** Goods that other stores have free for a short line, from its start to its end; most first. */
+export const elsewhereShown = Shown.objects(
+  {
+    opportunity_item_id: integer(),
+    product_id: integer(),
+    store_id: integer(),
+    store_name: text(),
+    available: integer({ describe: "Quantity free there for the whole time of the line" }),
+    needed_on: date({ describe: "First short day" }),
+    starts_at: timestamp(),
+    ends_at: timestamp()
+  },
+  { describe: "Other stores that have what is missing: move it with a transfer" }
+)
+export const loadElsewhere = Effect.fnUntraced(function* (short: ReadonlyArray<LineShortage>, context: Now) {
+  if (short.length === 0) return []
+  const places = yield* Store.find(stores, { include_in_default_queries: true }, { order: ["id"] })
+  const snapshots = yield* snapshotsForLines(
+    short.flatMap((line) =>
+      places.map(({ id }) => ({
+        ...line,
+        id: line.opportunity_item_id,
+        store_id: id,
+        quantity: line.requested_quantity
+      }))
+    ),
+    context
+  )
+  return short.flatMap(({ date: needed_on, ends_at, opportunity_item_id, product_id, starts_at, store_id }) =>
+    places
+      .flatMap(({ id, name }) => {
+        const snapshot = id === store_id ? undefined : snapshots.get(id)
+        const window = { from: millisOf(starts_at), to: millisOf(ends_at) }
+        const available = snapshot === undefined ? 0 : lowestFree(snapshot, product_id, window)
+        const goods = { opportunity_item_id, product_id, store_id: id, store_name: name, available }
+        return available <= 0 ? [] : [{ ...goods, needed_on, starts_at, ends_at }]
+      })
+      .sort((one, other) => other.available - one.available)
+  )
+})
+
 /**
  * For a draft, its shortages if ordered; empty once an opportunity is over. Unpaged, with the total in `meta`
  * (rules/conventions 2).
@@ -188,6 +229,7 @@ const ofOpportunity = get(`${path}/{id}/shortages`, {
     shortages: Shown.objects(shortageShown),
     waiting: waitingShown,
     to_replace: toReplaceShown,
+    elsewhere: elsewhereShown,
     meta: Shown.meta
   },
   name: "opportunities.shortages",
@@ -206,7 +248,8 @@ const ofOpportunity = get(`${path}/{id}/shortages`, {
         new Map([[id, to_replace.length]]),
         input
       )
-      return ok({ shortages, waiting, to_replace, meta: unpagedMeta(shortages.length, input.query) })
+      const elsewhere = yield* loadElsewhere(shortages, input)
+      return ok({ shortages, waiting, to_replace, elsewhere, meta: unpagedMeta(shortages.length, input.query) })
     })
 })
 

@@ -6,10 +6,10 @@ import { Effect, Result } from "effect"
 import { activeDemand, type Demand } from "../../availability/rules/demand.ts"
 import { lowestFree } from "../../availability/rules/line.ts"
 import { loadSnapshots, stockLevelOf } from "../../availability/facts/load.ts"
-import type { AvailabilitySnapshot, StockLevel } from "../../availability/rules/snapshot.ts"
+import type { AvailabilitySnapshot } from "../../availability/rules/snapshot.ts"
 import { withLevels, withSources } from "../../availability/rules/snapshot.ts"
 import { withMargin } from "../../availability/api/window.ts"
-import { demands, demandsReplacedEvent, lockClaims } from "../../demands/schema.ts"
+import { demands, demandsReplacedEvent, lockClaims, suppliesReplacedEvent } from "../../demands/schema.ts"
 import type { DecideContext } from "../../../kernel/endpoints/endpoint.ts"
 import { dataOf, type NewEvent } from "../../../kernel/events/event-type.ts"
 import type { Settings } from "../../../kernel/events/settings.ts"
@@ -22,7 +22,6 @@ import { isJsonObject } from "../../../kernel/fields/field.ts"
 import { lockIfFree } from "../../../kernel/runtime/locks.ts"
 import { reaction } from "../../../kernel/events/react.ts"
 import { products } from "../../../products/products/schema.ts"
-import type { StockLevelRow } from "../../../products/stock/schema.ts"
 import { opportunityStream } from "../events/event-families.ts"
 import { isShort, shortagesOf } from "../state/demands.ts"
 import type { Opportunity } from "../state/aggregate.ts"
@@ -214,8 +213,6 @@ const concernedBy = Effect.fnUntraced(function* (
   return [...new Set([...relieved, ...pressed].map(({ id }) => id))]
 })
 
-const asStock = (row: StockLevelRow): StockLevel => stockLevelOf(row)
-
 type FactsContext = Pick<DecideContext, "now" | "settings" | "viewer">
 interface ShortageFacts extends WithDemands {
   readonly moved: StockMoved
@@ -268,7 +265,7 @@ const changedFlags = (
 ): ReadonlyArray<{ readonly header: OpportunityRow; readonly has_shortage: boolean }> => {
   const kept = new Set(moved.after.map(({ id }) => id))
   const gone = new Set(moved.before.flatMap(({ id }) => (kept.has(id) ? [] : [id])))
-  const levels = moved.after.map(asStock)
+  const levels = moved.after.map(stockLevelOf)
   const after = new Map(
     [...snapshots].map(
       ([id, snapshot]) =>
@@ -296,7 +293,7 @@ const waited_for_max = 500
  * changed by the same command are handled by its own rule.
  */
 export const shortagesSeenAgain = reaction({
-  on: [levelMade, levelChanged, levelDeleted, lineOnOrder, demandsReplacedEvent],
+  on: [levelMade, levelChanged, levelDeleted, lineOnOrder, demandsReplacedEvent, suppliesReplacedEvent],
   facts: ({ all }, context) =>
     Effect.gen(function* (): Store.Reads<ShortageFacts> {
       // A merge moves lines, demands and stock together, so no shortage changes.

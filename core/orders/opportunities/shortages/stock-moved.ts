@@ -5,7 +5,9 @@ import { dataOf, type NewEvent } from "../../../kernel/events/event-type.ts"
 import { sameJson } from "../../../kernel/fields/field.ts"
 import { bindings, chunked } from "../../../kernel/store/statement.ts"
 import { Store } from "../../../kernel/store/store.ts"
-import { demands } from "../../demands/schema.ts"
+import { supplyAsStock } from "../../availability/facts/load.ts"
+import type { StockLevel } from "../../availability/rules/snapshot.ts"
+import { demands, supplies, suppliesReplacedEvent } from "../../demands/schema.ts"
 import { stock_levels, type StockLevelRow } from "../../../products/stock/schema.ts"
 import { openEndMillis, type Period } from "../../../values/period.ts"
 import { instantOf, millisOf } from "../../../values/time.ts"
@@ -27,11 +29,30 @@ const counting = [
   "inspection_due_at"
 ] as const
 
-/** Stock levels before and after the events, and those deleted. */
+/** Stock in the form that counts: of a level, or of a supply, whose id is negative. */
+type StockRow = Omit<StockLevel, "last_transaction_type" | "out_of_service"> &
+  Pick<StockLevelRow, "is_gone"> &
+  Partial<Pick<StockLevelRow, "out_of_service">>
+/** Stock levels and supplies before and after the events, and those deleted. */
 export interface StockMoved {
-  readonly before: ReadonlyArray<StockLevelRow>
-  readonly after: ReadonlyArray<StockLevelRow>
+  readonly before: ReadonlyArray<StockRow>
+  readonly after: ReadonlyArray<StockRow>
 }
+const asRow = (supply: Parameters<typeof supplyAsStock>[0]): StockRow => {
+  const { last_transaction_type: _last, out_of_service: _none, ...row } = supplyAsStock(supply)
+  return { ...row, is_gone: false }
+}
+/** Supplies before and after the events. */
+const suppliesMoved = Effect.fnUntraced(function* (all: ReadonlyArray<NewEvent>): Store.Reads<StockMoved> {
+  const replaced = new Map(
+    dataOf(suppliesReplacedEvent, all).map((one) => [`${one.source_type}/${one.source_id}`, one])
+  )
+  if (replaced.size === 0) return { before: [], after: [] }
+  const before = yield* Effect.forEach([...replaced.values()], ({ source_id, source_type }) =>
+    Store.find(supplies, { source_type, source_id })
+  )
+  return { before: before.flat().map(asRow), after: [...replaced.values()].flatMap((one) => one.supplies.map(asRow)) }
+})
 export const stockMoved = Effect.fnUntraced(function* (all: ReadonlyArray<NewEvent>): Store.Reads<StockMoved> {
   const changed = dataOf(levelChanged, all).filter((data) => counting.some((name) => name in data))
   const deleted = dataOf(levelDeleted, all)
@@ -43,16 +64,20 @@ export const stockMoved = Effect.fnUntraced(function* (all: ReadonlyArray<NewEve
     if (row !== undefined) after.set(id, { ...row, ...set })
   }
   for (const { id } of deleted) after.delete(id)
+  const supplied = yield* suppliesMoved(all)
   return {
-    before,
-    after: [...after.values()].filter((row) => Number(row.quantity_held) > 0 || row.stock_category !== 10)
+    before: [...before, ...supplied.before],
+    after: [
+      ...[...after.values()].filter((row) => Number(row.quantity_held) > 0 || row.stock_category !== 10),
+      ...supplied.after
+    ]
   }
 })
 
 const always: Period = { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY }
 /** Databases accept instants from year 1 on. */
 const earliest_millis = Date.parse("0001-01-01T00:00:00.000Z")
-const windowOf = ({ ends_at, starts_at }: StockLevelRow): Period => ({
+const windowOf = ({ ends_at, starts_at }: StockRow): Period => ({
   from: starts_at === null ? always.from : millisOf(starts_at),
   to: ends_at === null ? always.to : millisOf(ends_at)
 })
@@ -67,7 +92,7 @@ interface Moved {
   readonly is_more: boolean
   readonly is_less: boolean
 }
-type Level = StockLevelRow | undefined
+type Level = StockRow | undefined
 /** Undefined if nothing that counts changed. */
 const movedBetween = (before: Level, after: Level): Moved | undefined => {
   if (before === undefined || after === undefined) {
@@ -81,7 +106,10 @@ const movedBetween = (before: Level, after: Level): Moved | undefined => {
   const is_longer = is.from < was.from || is.to > was.to
   const is_shorter = is.from > was.from || is.to < was.to
   // The quantity or the period out of service may have changed in either direction.
-  if (!sameJson(before.out_of_service, after.out_of_service) || before.inspection_due_at !== after.inspection_due_at)
+  if (
+    !sameJson(before.out_of_service ?? [], after.out_of_service ?? []) ||
+    before.inspection_due_at !== after.inspection_due_at
+  )
     return { window: hull(was, is), is_more: true, is_less: true }
   if (more === 0 && !is_longer && !is_shorter) return undefined
   const window =

@@ -16,6 +16,7 @@ import type { AnyEventType } from "../../../../core/kernel/events/event-type.ts"
 import { opportunityCreated } from "../../../../core/orders/opportunities/events/header.ts"
 import { inspectionDue } from "../../../../core/warehouse/inspections/schema.ts"
 import { purchaseOrderReceived, read as purchase_orders_read } from "../../../../core/purchasing/schema.ts"
+import { transferLate } from "../../../../core/warehouse/transfers/schema.ts"
 
 // Cancelled opportunities, and lines with freed stock.
 
@@ -148,6 +149,7 @@ const simpleCauses: ReadonlyArray<Cause> = [
   plain("invoice.overdue", { ...invoice, on: invoiceOverdue }),
   plain("payment.recorded", { ...invoice, on: paymentRecorded, details: idWithin("payment") }),
   plain("inspection.due", { about: "inspections", seen_with: stock_permission, on: inspectionDue }),
+  plain("transfer.late", { about: "transfers", seen_with: stock_permission, on: transferLate }),
   plain("purchase_order.received", {
     about: "purchase_orders",
     seen_with: purchase_orders_read.permission,

@@ -129,7 +129,15 @@ const product = (id: number, name: string, stock_method: number) =>
 const facts = (more: Partial<CountFacts>): CountFacts => ({
   ...{ take, now: decided_at, levels: [], groups: undefined, scans: [] },
   products: new Map([product(3, "Lamp", 2), product(4, "Cable", 1)]),
-  ...{ out: new Map(), seen: new Map(), packed: new Map(), bulk_out: new Map(), moves: new Map(), ledger: new Map() },
+  ...{
+    in_transit: new Map(),
+    out: new Map(),
+    seen: new Map(),
+    packed: new Map(),
+    bulk_out: new Map(),
+    moves: new Map(),
+    ledger: new Map()
+  },
   ...{ lost: new Map(), stores: new Map([[1, "Main"]]) },
   ...more
 })

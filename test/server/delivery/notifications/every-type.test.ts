@@ -11,6 +11,7 @@ import { waitlistMatched } from "../../../../server/delivery/notifications/cause
 import { writeDown } from "../../../../server/delivery/notifications/write.ts"
 import { overdueSweep } from "../../../../server/billing/slice.ts"
 import { inspectionSweep } from "../../../../server/orders/inspections.ts"
+import { lateTransfersSweep } from "../../../../server/orders/late-transfers.ts"
 import { type Books, openBooks } from "../../../api/billing-black-box.ts"
 import { engines } from "../../../app.ts"
 import { houseOf, type House, type Person } from "./house.ts"
@@ -32,7 +33,7 @@ describe.each(engines)("the notifications on %s", (engine) => {
     ])
     keeper = await house.person("Kim Keeper", ["purchase_orders.view", "activities.view"])
     manager = await house.person("Max Manager", ["users.view"])
-    outsider = await house.person("Olga Outside", ["products.view"])
+    outsider = await house.person("Olga Outside", ["rates.view"])
   })
   afterAll(() => yard.close())
 
@@ -103,6 +104,25 @@ describe.each(engines)("the notifications on %s", (engine) => {
     await house.run(ranOnce(inspectionSweep.kind, { due_at: inspection.due_at }))
     expect(await titles(technician, "inspection.due", inspection.id)).toHaveLength(1)
     expect(await of(keeper, "inspection.due")).toEqual([])
+  })
+  it("include goods from another store that have not arrived, once", async () => {
+    const porter = await house.person("Pat Porter", ["stock.view"])
+    const store = await yard.made("/stores", { name: "Leeds" })
+    const product = await yard.made("/products", { name: "Cable", stock_method: 1 })
+    const { id } = await yard.made("/transfers", {
+      ...{ from_store_id: 1, to_store_id: store.id, starts_at: "2026-07-01T08:00:00Z" },
+      items: [{ product_id: product.id, quantity: 1 }]
+    })
+    for (const due_at of ["2030-01-01T00:17:00.000Z", "2030-01-01T01:17:00.000Z"])
+      await house.run(ranOnce(lateTransfersSweep.kind, { due_at }))
+    const [told, ...more] = await of(porter, "transfer.late", id)
+    expect([told.title, told.body, more]).toEqual([
+      expect.stringMatching(`^Transfer ${id} from .* has not arrived$`),
+      "Expected at Leeds on 1 July 2026",
+      []
+    ])
+    expect(await of(seller, "transfer.late")).toEqual([])
+    await house.did(200, "POST", `/transfers/${id}/cancel`)
   })
   it("include received goods of a purchase order, without costs", async () => {
     const order = await yard.received()

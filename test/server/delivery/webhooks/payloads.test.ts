@@ -9,6 +9,7 @@ import { journal } from "../../../../core/kernel/events/journal.ts"
 import { Store } from "../../../../core/kernel/store/store.ts"
 import { describedKinds } from "../../../../server/delivery/webhooks/slice.ts"
 import { returnSweep } from "../../../../server/purchasing/slice.ts"
+import { lateTransfersSweep } from "../../../../server/orders/late-transfers.ts"
 import { overdueSweep } from "../../../../server/billing/slice.ts"
 import {
   billingKinds,
@@ -59,8 +60,28 @@ const later_kinds = [
   "shortage.waitlist.matched",
   "stocktake.cancelled",
   "stocktake.closed",
-  "stocktake.started"
+  "stocktake.started",
+  "transfer.cancelled",
+  "transfer.created",
+  "transfer.late",
+  "transfer.received",
+  "transfer.sent"
 ]
+/** Two transfers: one is late, and is sent and received after all; the other is cancelled. */
+const transferred = async ({ did, run }: House): Promise<void> => {
+  const { store } = await did(201, "POST", "/stores", { name: "Other store" })
+  const { product } = await did(201, "POST", "/products", { name: "Cable", stock_method: 1 })
+  const planned = async (): Promise<string> => {
+    const items = [{ product_id: product.id, quantity: 2 }]
+    const body = { from_store_id: 1, to_store_id: store.id, starts_at: "2026-06-01T00:00:00Z", items }
+    return `/transfers/${(await did(201, "POST", "/transfers", body)).transfer.id}`
+  }
+  const [one, other] = [await planned(), await planned()]
+  await run(ranOnce(lateTransfersSweep.kind, { due_at: "2026-06-18T00:17:00.000Z" }))
+  await did(200, "POST", `${one}/send`, {})
+  await did(200, "POST", `${one}/receive`, {})
+  await did(200, "POST", `${other}/cancel`)
+}
 /** Two stocktakes: one is closed, the other cancelled. */
 const counted = async ({ did }: House): Promise<void> => {
   const begun = async (): Promise<string> =>
@@ -251,6 +272,7 @@ describe.each(engines)("webhook messages on %s", (engine) => {
     await extended(one)
     await accepted(one)
     await counted(one)
+    await transferred(one)
     const told = await one.run(
       Effect.gen(function* () {
         const stored = yield* (yield* Store).find(journal, {}, { order: ["position"] })

@@ -150,6 +150,7 @@ describe("the chart of a product's demands", () => {
       from: at("08-01"),
       to: at("08-31"),
       total_stock: 4,
+      supplies: [],
       shortages: [],
       demands: [
         {

@@ -5,7 +5,7 @@
 import { describe, expect, it, vi } from "vitest"
 import { engines } from "../../../../app.ts"
 import { appHouse } from "../../../../app-house.ts"
-import { answersOf, buildWorld, byLine, type Choose, randomFrom, step, windowOf } from "./worlds.ts"
+import { answersOf, buildWorld, byLine, type Choose, randomFrom, step, transferStep, windowOf } from "./worlds.ts"
 
 vi.setConfig({ testTimeout: 300_000 })
 
@@ -206,6 +206,24 @@ describe.each(engines)("shortages in all answers on %s", (engine) => {
         short += await compared(world.deals, done)
       }
       await w.put("/settings/inspections", { settings: { policy: "warn" } })
+      expect(short).toBeGreaterThan(0)
+    }
+  )
+
+  it.each(engine === "sqlite" ? [201, 203] : [202])(
+    "agree after every step of random world %i with transfers between stores",
+    async (seed) => {
+      const random = randomFrom(seed)
+      const choose: Choose = (choices) => choices[Math.floor(random() * choices.length)]!
+      const world = { ...(await buildWorld(w)), transfers: [], other_store: await w.store() }
+      for (const store_id of [1, 1, world.other_store, world.other_store])
+        world.deals.push((await w.opportunity({ ...windowOf(choose), store_id })).id)
+      const done: Array<string> = []
+      let short = 0
+      for (let count = 0; count < 40; count++) {
+        done.push(await (count % 2 === 0 ? step : transferStep)(w, world, choose))
+        short += await compared(world.deals, done)
+      }
       expect(short).toBeGreaterThan(0)
     }
   )

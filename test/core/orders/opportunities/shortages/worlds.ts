@@ -113,6 +113,44 @@ export const step = async (
   return choose(steps)()
 }
 
+/** A request about transfers between the first store and another, likely to be allowed. Gives its words. */
+export const transferStep = async (
+  w: RentalHouse,
+  world: World & { readonly transfers: Array<number>; readonly other_store: number },
+  choose: Choose
+): Promise<string> => {
+  const stores = [1, world.other_store]
+  const from_store_id = choose(stores)
+  const { ends_at, starts_at } = windowOf(choose)
+  const plan = async (goods: object): Promise<string> => {
+    const body = {
+      ...{ from_store_id, to_store_id: stores.find((id) => id !== from_store_id), items: [goods] },
+      ...{ starts_at: choose([starts_at, "2026-06-01T09:00:00Z"]), ends_at: choose([null, ends_at]) }
+    }
+    const made = await w.post("/transfers", body)
+    expect(made.status, JSON.stringify([body, made.body])).toBeLessThan(500)
+    if (made.status === 201) world.transfers.push(made.body.transfer.id)
+    return `transfer ${JSON.stringify(body)}: ${made.status}`
+  }
+  const move = async (verb: string): Promise<string> => {
+    if (world.transfers.length === 0) return plan({ stock_level_id: choose(world.units).id })
+    const path = `/transfers/${choose(world.transfers)}/${verb}`
+    const { body, status } = await w.post(path, {})
+    expect(status, JSON.stringify([path, body])).toBeLessThan(500)
+    const [home] = await w.show("/transfers?sort=-id&per_page=1")
+    if (home !== undefined && !world.transfers.includes(home.id)) world.transfers.push(home.id)
+    return `${path}: ${status}`
+  }
+  return choose([
+    () => plan({ product_id: choose(world.products).id, quantity: choose([1, 2, 3]) }),
+    () => plan({ stock_level_id: choose(world.units).id }),
+    () => move("send"),
+    () => move("receive"),
+    () => move("receive"),
+    () => move("cancel")
+  ])()
+}
+
 /** Answers of all sources about one opportunity, in one form. */
 export const answersOf = async (w: RentalHouse, id: number, all: ReadonlyArray<any>) => {
   const { has_shortage } = (await w.get(`/opportunities/${id}`)).body.opportunity

@@ -1,0 +1,168 @@
+/** Endpoints of transfers: goods moved from one store to another (rules/transfers). */
+import { Effect } from "effect"
+import { command, type Endpoint, type Input, permissionsOfArea, type Slice } from "../../kernel/endpoints/endpoint.ts"
+import { crudResource } from "../../kernel/endpoints/crud-resource.ts"
+import { created, ok, renderById, resource, type Status, viewContext } from "../../kernel/endpoints/resource.ts"
+import { boolean, decimal, integer, list, object, ref, text } from "../../kernel/fields/field.ts"
+import { later, withRules } from "../../kernel/fields/later.ts"
+import * as Shown from "../../kernel/lists/answer-schema.ts"
+import { demands, supplies } from "../../orders/demands/schema.ts"
+import { grantToSystemRoles } from "../../people/users/decide.ts"
+import { stock_levels, stock_transactions } from "../../products/stock/schema.ts"
+import { stores } from "../../setup/stores.ts"
+import { dateAfter } from "../../values/period.ts"
+import { dayOf, millisOf, startOfDay, zoneOf } from "../../values/time.ts"
+import { transfer_items, transferEvents, type TransferRow, transfers, under_way } from "./schema.ts"
+
+const planning = later(() => import("./plan.ts"))
+const moving = later(() => import("./move.ts"))
+const reading = later(() => import("./facts.ts"))
+
+/** Whether the day on which the goods should have arrived has ended at the receiving store. */
+export const isLate = (
+  { arrives_at, starts_at, status }: Pick<TransferRow, "arrives_at" | "starts_at" | "status">,
+  zone: string,
+  now: number
+): boolean => {
+  const day = dayOf(millisOf(arrives_at ?? starts_at), zone)
+  return under_way.some((one) => one === status) && startOfDay(dateAfter(day), zone) <= now
+}
+
+const nameOf = (row: { readonly [column: string]: unknown } | undefined): string | null =>
+  typeof row?.["name"] === "string" ? row["name"] : null
+export const items_shown = {
+  items: Shown.objects({
+    id: integer(),
+    transfer_id: integer(),
+    product_id: integer({ nullable: true }),
+    stock_level_id: integer({ nullable: true }),
+    container_id: integer({ nullable: true }),
+    quantity: integer(),
+    sent_quantity: integer(),
+    received_quantity: integer(),
+    code: text({ nullable: true }),
+    name: text({ nullable: true }),
+    weight: decimal({ scale: 4, nullable: true, describe: "Weight of all of it; null where one is not known" })
+  })
+}
+export const transferResource = resource({
+  singular: "transfer",
+  heading: "Catalogue",
+  table: transfers,
+  shows: {
+    from_store_name: text({ nullable: true }),
+    to_store_name: text({ nullable: true }),
+    is_late: boolean({ describe: "Should have arrived by now" })
+  },
+  filters: [
+    ...(["from_store_id", "to_store_id", "opportunity_id", "status", "return_of_transfer_id", "starts_at"] as const),
+    ...(["arrives_at", "ends_at", "sent_at", "received_at", "created_at", "updated_at"] as const)
+  ],
+  sorts: ["starts_at", "arrives_at", "status", "created_at", "updated_at"],
+  order: ["-starts_at", "-id"],
+  lookups: { from: { via: "from_store_id", table: stores }, to: { via: "to_store_id", table: stores } },
+  includes: {
+    items: {
+      kind: "keys",
+      shows: items_shown,
+      of: (rows) => Effect.flatMap(reading, ({ showItems }) => showItems(rows))
+    }
+  },
+  view: (base, row, { from, to }, { now }) => ({
+    ...base,
+    from_store_name: nameOf(from),
+    to_store_name: nameOf(to),
+    is_late: isLate(row, zoneOf(typeof to?.["timezone"] === "string" ? to["timezone"] : null), millisOf(now))
+  })
+})
+
+const path = "/api/v1/transfers"
+const access = { ability: "stock:write", permission: "stock.transfer" } as const
+const codes = list(text({ max: 500 }), {
+  nullable: true,
+  max_items: 1_000,
+  describe: "As scanned: A-17, CASE-3, CABLE*7"
+})
+const items = list(
+  object({
+    stock_level_id: ref("stock_levels", { nullable: true }),
+    container_id: ref("containers", { nullable: true }),
+    product_id: ref("products", { nullable: true }),
+    quantity: integer({ nullable: true, min: 1, describe: "Pieces of the product; default: 1" })
+  }),
+  { nullable: true, max_items: 1_000, describe: "Each a unit, a case, or a quantity of a product" }
+)
+const answer = {
+  transfer: Shown.row(() => transferResource),
+  meta: Shown.optional(Shown.keys({ warnings: list(text()) }))
+}
+const result = Shown.keys({ id: integer(), warnings: Shown.list(text()) })
+const shown = (status: Status) => (moved: typeof result.Type, input: Input) =>
+  Effect.map(renderById(transferResource, moved.id, input.query, viewContext(input)), (body) =>
+    status({ ...body, ...(moved.warnings.length > 0 ? { meta: { warnings: [...moved.warnings] } } : {}) })
+  )
+
+const step = <const F extends { readonly codes?: typeof codes; readonly items?: typeof items }>(
+  verb: "send" | "receive" | "cancel",
+  summary: string,
+  fields: F
+) =>
+  command("POST", `${path}/{id}/${verb}`, {
+    answer,
+    name: `transfers.${verb}`,
+    summary,
+    ...access,
+    success_status: 200,
+    params: { id: { table: transfers } },
+    fields,
+    creates: [transfers, transfer_items, stock_levels, stock_transactions, demands, supplies],
+    facts: (input) =>
+      Effect.flatMap(reading, ({ loadMove }) => withRules(moving, () => loadMove(input.rows.id, input.values, input))),
+    decide: ({ known, rules }, _input, context) => rules[verb](known, context),
+    result,
+    respond: shown(ok)
+  })
+
+const { arrives_at, ends_at, from_store_id, notes, opportunity_id, starts_at, to_store_id } = transfers.columns
+const writes: ReadonlyArray<Endpoint> = [
+  command("POST", path, {
+    answer,
+    name: "transfers.create",
+    summary: "Plan a transfer of goods from one store to another",
+    ...access,
+    fields: { from_store_id, to_store_id, starts_at, arrives_at, ends_at, opportunity_id, notes, items, codes },
+    creates: [transfers, transfer_items, demands, supplies],
+    streams: () => [],
+    facts: (input) =>
+      Effect.flatMap(reading, ({ loadPlan }) => withRules(planning, () => loadPlan(input.values, input))),
+    decide: ({ known, rules: { plan } }, { values }, context) => plan(values, known, context),
+    result,
+    respond: shown(created)
+  }),
+  step("send", "Send a transfer: all of it, or what is scanned; the rest stays", { codes }),
+  step("receive", "Receive a transfer: all that is left of it, or what is named", { codes, items }),
+  step("cancel", "Cancel a transfer; what was sent goes back to the sending store", {})
+]
+const reads = crudResource({
+  resource: transferResource,
+  fields: {},
+  path,
+  access: {
+    ...{ read: "stock:read", write: "stock:write", view: "stock.view" },
+    ...{ create: "stock.transfer", edit: "stock.transfer", delete: "stock.transfer" }
+  },
+  only: ["list", "show"]
+}).endpoints
+
+const permissions = permissionsOfArea("stock", "transfer")
+const keys = permissions.map(({ key }) => key)
+
+export const transfersSlice: Slice = {
+  name: "transfers",
+  tables: [transfers, transfer_items],
+  resources: [transferResource],
+  events: transferEvents,
+  endpoints: [...(reads ?? []), ...writes],
+  permissions,
+  later_seeds: [grantToSystemRoles({ "Admin": keys, "Operations Manager": keys, "Warehouse": keys })]
+}
