@@ -51,6 +51,7 @@ type Resources =
   | typeof import("../../core/products/stock/api.ts").stockLevelResource
   | typeof import("../../core/warehouse/stocktakes/api.ts").stocktakeResource
   | typeof import("../../core/setup/stores.ts").storeResource
+  | typeof import("../../core/warehouse/transfers/api.ts").transferResource
   | typeof import("../../core/people/users/api.ts").userResource
   | typeof import("../../core/orders/opportunities/waiting/api.ts").waitResource
 export type RowsByName = { readonly [R in Resources as R["singular"]]: AnswerRow<R> }
@@ -84,6 +85,7 @@ interface Included {
   readonly stock_level: {
     readonly last_seen?: ValueShown<typeof import("../../core/warehouse/stocktakes/schema.ts").last_seen_shown>
   }
+  readonly transfer: Partial<KeysShown<typeof import("../../core/warehouse/transfers/api.ts").items_shown>>
   readonly stocktake: Partial<KeysShown<typeof import("../../core/warehouse/stocktakes/schema.ts").taken_shown>>
 }
 /** Objects in responses that are not rows of a resource. */
@@ -120,6 +122,9 @@ interface Lists {
   readonly scans: ValueShown<(typeof import("../../core/warehouse/stocktakes/api.ts").scansShown)["scans"]>[number]
   readonly settings: { readonly group: string; readonly settings: JsonObject }
   readonly shortages: KeysShown<typeof import("../../core/orders/opportunities/shortages/api.ts").shortageShown>
+  readonly elsewhere: ValueShown<
+    typeof import("../../core/orders/opportunities/shortages/api.ts").elsewhereShown
+  >[number]
   readonly waiting: ValueShown<typeof import("../../core/orders/opportunities/waiting/api.ts").waitingShown>[number]
 }
 /** A line of an order or quotation. */

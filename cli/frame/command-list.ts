@@ -106,6 +106,11 @@ export const commands: { readonly [word: string]: CommandEntry } = {
     usage_line: ["count start|scan|show|close|cancel", "count a store's stock by scanner; offline too"],
     load: () => import("../commands/warehouse/count.ts")
   },
+  transfers: {
+    usage_line: ["transfers create|send|receive|cancel|show", "move goods to another store by scanner; offline too"],
+    load: () => import("../commands/warehouse/transfers.ts"),
+    noun: "transfers"
+  },
   units: {
     usage_line: [
       "units quarantine|repair|release|lost|workshop",

@@ -15,6 +15,7 @@ import type { Json, JsonObject } from "../../../core/kernel/fields/field.ts"
 import type { QueryResult } from "../../../sync/device/device.ts"
 import { CliError, exit_codes } from "../../base/exit-codes.ts"
 import { withOrderNumbers } from "../../context/order-numbers.ts"
+import { oneLine } from "../../output/text.ts"
 
 const days_ahead = 30
 
@@ -84,14 +85,25 @@ export const declare = (program: Command): void => {
   withAction(leave, async (context, args) => leaveList(context, args))
 }
 
+const typed = (text: string): string => (/^[\w:-]+$/.test(text) ? text : `'${text}'`)
+
 export const showShortages = async (context: CommandContext, order: string): Promise<void> => {
   const body = await context.read(`${await opportunityPath(context, order)}/shortages`)
   if (context.options.json === true) return context.printJson(body)
   const [shortages, waiting] = [withoutOut(context, rowsIn(body, "shortages")), rowsIn(body, "waiting")]
   await printAnswer(context, { status: 200, body: { shortages, meta: unpagedMeta(shortages.length) } })
   tellToReplace(context, body)
+  for (const { available, needed_on, product_id, store_name } of rowsIn(body, "elsewhere")) {
+    const name = shortages.find((one) => one.product_id === product_id)?.product_name ?? `product ${product_id}`
+    context.note(
+      oneLine(
+        `${store_name} has ${available} × ${name}, needed on ${needed_on}: ` +
+          `flightcase transfers create --from ${typed(store_name)} --to STORE --order ${typed(order)}`
+      )
+    )
+  }
   if (waiting.length === 0) return
-  const quoted = /^[\w:-]+$/.test(order) ? order : `'${order}'`
+  const quoted = typed(order)
   if (!context.terminal.is_tty)
     return context.note(`${waiting.length} waiting for goods: flightcase shortages waiting ${quoted} lists them.`)
   context.note("Waiting for goods:")

@@ -194,6 +194,8 @@ const by_hand = (): ReadonlyArray<ReadonlyArray<string>> => [
   ["units", "inspect", `no ${odd_text}`, "--kind", odd_text, "--pass"],
   ["units", "label", `no ${odd_text}`],
   ["count", "show", `no ${odd_text}`],
+  ["transfers", "show", `no ${odd_text}`],
+  ["transfers", "create", "--to", `no ${odd_text}`, odd_text],
   ["serve", "--help"],
   ["upgrade", "--help"],
   [odd_text],
