@@ -185,7 +185,7 @@ const layerOf = (
     Layer.provide(
       Layer.effect(
         Store,
-        Effect.map(SqlClient.SqlClient, (sql) => commits.kept.over(makeStore(sql)))
+        Effect.map(SqlClient.SqlClient, (sql) => commits.kept.over(makeStore(sql, true)))
       ),
       sqlLayer(options.database)
     ),

@@ -38,7 +38,7 @@ export interface Log {
   readonly flush: () => void
 }
 
-export interface LogOptions {
+interface LogOptions {
   readonly write: (text: string) => void
   /** Formats lines for a terminal rather than as JSON. */
   readonly human: boolean

@@ -3,10 +3,10 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 import { describe, expect, it } from "vitest"
-import { type LogOptions, makeLog } from "../../server/ports/log.ts"
+import { makeLog } from "../../server/ports/log.ts"
 
 const at = new Date("2026-06-18T12:34:56.789Z")
-const logTo = (options: Partial<LogOptions> = {}) => {
+const logTo = (options: Partial<Parameters<typeof makeLog>[0]> = {}) => {
   const written: Array<string> = []
   return {
     written,

@@ -13,10 +13,10 @@ beforeAll(async () => {
 afterAll(() => server.close())
 
 /**
- * Of the second of two such requests, on the connection that names products: jobs, limits and metering send theirs by the
+ * Of the second of two such requests, on the connection that names the table: jobs, limits and metering send theirs by the
  * clock.
  */
-const statementsOf = async (request: () => Promise<unknown>): Promise<ReadonlyArray<string>> => {
+const statementsOf = async (request: () => Promise<unknown>, table = "products"): Promise<ReadonlyArray<string>> => {
   await request()
   const query = vi.spyOn(pg.Client.prototype, "query")
   try {
@@ -25,7 +25,7 @@ const statementsOf = async (request: () => Promise<unknown>): Promise<ReadonlyAr
       on: query.mock.contexts[at],
       text: typeof one === "string" ? one : (one as { readonly text: string }).text
     }))
-    const { on } = sent.find(({ text }) => text.includes('"products"'))!
+    const { on } = sent.find(({ text }) => text.includes(`"${table}"`))!
     return sent
       .filter(
         (one) =>
@@ -41,6 +41,14 @@ describe("a request to a server on Postgres", () => {
   it("reads one row with one statement", async () => {
     const statements = await statementsOf(() => server.ask(`/api/v1/products/${id}`))
     expect(statements).toEqual(['select "id",'])
+  })
+  it("counts a list by store, state and status from the kept counts", async () => {
+    await server.ask("/api/v1/opportunities", { method: "POST", json: { subject: "Gala", store_id: 1 } })
+    const read = (query: string) => () => server.ask(`/api/v1/opportunities?per_page=1&${query}`)
+    const kept = await statementsOf(read("q[store_id_eq]=1&q[state_eq]=0&q[status_eq]=0"), "opportunities")
+    expect(kept.slice(0, 2)).toEqual(['select "id",', 'select sum("rows")'])
+    const counted = await statementsOf(read("q[subject_eq]=Gala"), "opportunities")
+    expect(counted.slice(0, 2)).toEqual(['select "id",', "select count(*)"])
   })
   it("changes one row with four statements between BEGIN and COMMIT", async () => {
     let count = 0

@@ -161,6 +161,7 @@ export const invoices = table("invoices", invoiceColumns, {
   bookkeeping: ["overdue_told_at", "billed_to", "billed_by", "vat_reports"],
   days: ["issued_at", "due_at"],
   soft_delete: true,
+  counted_by: ["store_id", "type", "status"],
   lease_block_size: 100,
   indexes: [
     listed("number_folded"),

@@ -5,19 +5,13 @@ import { requestedView, selectColumns, viewConditions, viewOrder, viewSql } from
 import { ignoredMeta, ignoredOf } from "./ignored.ts"
 import { otherScales } from "../lists/filter-target.ts"
 import type { Condition, Listing, Query } from "../lists/query.ts"
-import { conditionsOf, conditionSql, includesOf, offersFilter, pageOf, sortOf, valueOf } from "../lists/query.ts"
+import { conditionsOf, conditionSql, isKept, offersFilter } from "../lists/query.ts"
+import { includesOf, pageOf, sortOf, valueOf } from "../lists/query.ts"
 import { render } from "../lists/render.ts"
-import type {
-  Includes,
-  KeysOf,
-  PeoplesNames,
-  RelatedRow,
-  RelatedRows,
-  Resource,
-  ViewContext
-} from "../lists/resource-types.ts"
-import { type Bindings, bindings, chunked, columnList, orderSql, quote, whereSql } from "../store/statement.ts"
-import { Store, type StoreRead } from "../store/store.ts"
+import type { Includes, KeysOf, PeoplesNames, RelatedRow, RelatedRows } from "../lists/resource-types.ts"
+import type { Resource, ViewContext } from "../lists/resource-types.ts"
+import { bindings, chunked, columnList, countsTable, orderSql, quote, whereSql } from "../store/statement.ts"
+import { Store, type StoreRead, type StoreShape } from "../store/store.ts"
 import { caseFoldedName, isSearchable, type RowOf, type Table, type Where } from "../tables/table.ts"
 import type { Answer } from "./endpoint-types.ts"
 import type { Field, JsonObject, Keys } from "../fields/field.ts"
@@ -63,14 +57,13 @@ export const listOf = Effect.fnUntraced(function* <T extends Table>(
         : new Map()
   }
   const bound = bindings(store.dialect)
-  const parts = [
-    archivedSql(resource, query),
+  const archived = archivedSql(resource, query)
+  const filters = [
     options.where === undefined ? undefined : whereSql(resource.table, options.where, store.dialect, bound),
     viewSql(view_conditions, listing, store.dialect, bound),
     ...conditions.map((one) => conditionSql(one, listing, store.dialect, bound))
-  ].filter((sql) => sql !== undefined)
-  const where = parts.length === 0 ? "" : ` where ${allOf(parts)}`
-  const from = ` from ${quote(resource.table.name)}${where}`
+  ]
+  const from = fromSql(resource.table.name, [archived, ...filters])
   const asked_sort = requestedSort(query, listing)
   const sort = asked_sort ?? (view && viewOrder(view, resource.columns, listing, context.viewer))
   const order = orderSql(
@@ -87,7 +80,9 @@ export const listOf = Effect.fnUntraced(function* <T extends Table>(
   const rows = (yield* store.run(statement, bound.values)).map((row) => store.decode(resource.table, row))
   // A first page that is not full needs no count.
   const is_complete = options.unpaged === true || (paging.page === 1 && rows.length < paging.per_page)
-  const total = is_complete ? rows.length : yield* countRows(from, bound)
+  const is_kept = isKept(options.where ?? {}, [...conditions, ...view_conditions], listing)
+  const kept = is_kept ? keptCountSql(resource.table, archived, filters, store) : undefined
+  const total = is_complete ? rows.length : yield* countRows(kept ?? `count(*) as total${from}`, bound.values)
   const answers = yield* render(resource, rows, view === undefined ? includesOf(query) : [], context)
   const ignored = ignoredOf(query, {
     filters: (name) => offersFilter(name, listing),
@@ -134,8 +129,19 @@ const isOneScale = Effect.fnUntraced(function* (
 const archivedSql = (resource: Resource, query: Query): string | undefined => {
   const archived = resource.lists_archived ? valueOf(query, "archived") : undefined
   if (!resource.table.soft_delete || archived === "with") return undefined
-  return `"deleted_at" is ${archived === "only" ? "not null" : "null"}`
+  return archived === "only" ? `"deleted_at" is not null` : live_sql
 }
+const live_sql = `"deleted_at" is null`
+type Conditions = ReadonlyArray<string | undefined>
+const fromSql = (table: string, conditions: Conditions): string => {
+  const parts = conditions.filter((sql) => sql !== undefined)
+  return ` from ${quote(table)}${parts.length === 0 ? "" : ` where ${allOf(parts)}`}`
+}
+/** Adds up kept counts, which are of live rows; undefined if there are none. */
+const keptCountSql = (table: Table, archived: string | undefined, filters: Conditions, { keeps_counts }: StoreShape) =>
+  keeps_counts && table.counted_by.length > 0 && table.soft_delete === (archived === live_sql)
+    ? `sum("rows") as total${fromSql(countsTable(table), filters)}`
+    : undefined
 /** The requested sort in the form `order` takes. */
 const requestedSort = (query: Query, listing: Listing): string | undefined => {
   const sort = sortOf(query, listing)
@@ -152,8 +158,8 @@ const pageSql = (table: Table, from: string, order: string, paging: Paging | und
     `join ${quote(table.name)} on ${key} = "key_of_page" order by ${order}`
   )
 }
-const countRows = Effect.fnUntraced(function* (from: string, { values }: Bindings) {
-  const [row] = yield* Store.run<{ total: number }>(`select count(*) as total${from}`, values)
+const countRows = Effect.fnUntraced(function* (count: string, values: ReadonlyArray<unknown>) {
+  const [row] = yield* Store.run<{ total: number }>(`select ${count}`, values)
   return Number(row?.total ?? 0)
 })
 

@@ -17,7 +17,7 @@ export interface Reference {
   readonly live: boolean
   readonly id: number
 }
-export interface ReadResult {
+interface ReadResult {
   /** Update: only the fields sent that may change. Create: all fields, with defaults. */
   readonly values: Values
   readonly errors: { readonly [path: string]: ReadonlyArray<string> }

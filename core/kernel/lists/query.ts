@@ -171,6 +171,16 @@ export const offersFilter = (asked: string, listing: Listing): boolean => {
 const relatedFilter = (name: string, { related }: Listing): RelatedFilter | undefined =>
   ownProperty(related, name) ?? ownProperty(related, snakeCase(name))
 
+/** Whether conditions of a list, its own and requested ones, compare only columns that its table is counted by. */
+export const isKept = (own: object, requested: ReadonlyArray<Condition>, listing: Listing): boolean => {
+  const columns = requested.flatMap((one) => {
+    const name = ownProperty(listing.aliases, one.name) ?? one.name
+    if (relatedFilter(name, listing) !== undefined || Object.hasOwn(listing.flags, name)) return [""]
+    return [name, ...(ownProperty(listing.value_names, name) ?? []).flatMap(({ where }) => Object.keys(where))]
+  })
+  return [...Object.keys(own), ...columns].every((name) => listing.table.counted_by.includes(name))
+}
+
 /** One condition as SQL; undefined if the list does not support its field. */
 export const conditionSql = (
   condition: Condition,

@@ -140,13 +140,21 @@ export const nonProjectedTables = (catalogue: Catalogue, role: RuntimeRole): Rea
   ...(role === "server" ? [id_sequences, number_sequences, ...catalogue.server_tables] : [])
 ]
 
-const fingerprintOf = (catalogue: Catalogue, store: StoreShape): string =>
-  catalogue.tables.flatMap((table) => createTable(table, store.dialect)).join(";\n")
+/** The statements that create the projected tables. */
+const createTables = Effect.fnUntraced(function* (catalogue: Catalogue, { dialect, keeps_counts }: StoreShape) {
+  const counts = keeps_counts ? yield* Effect.promise(() => import("../store/kept-counts.ts")) : undefined
+  return catalogue.tables.flatMap((table) => [
+    ...createTable(table, dialect),
+    ...(counts?.countStatements(table, dialect) ?? [])
+  ])
+})
+const fingerprintOf = (catalogue: Catalogue, store: StoreShape) =>
+  Effect.map(createTables(catalogue, store), (statements) => statements.join(";\n"))
 
 /** Whether the projected tables are as this release declares them. */
 export const tablesAreCurrent = Effect.fnUntraced(function* (catalogue: Catalogue) {
   const store = yield* Store
-  return (yield* storedMeta(store, "tables")) === fingerprintOf(catalogue, store)
+  return (yield* storedMeta(store, "tables")) === (yield* fingerprintOf(catalogue, store))
 })
 
 /** Creates or upgrades everything in one transaction, or changes nothing. Returns whether the database was empty. */
@@ -166,12 +174,11 @@ export const ensureSchema = Effect.fnUntraced(function* (
       yield* bringForward(store, catalogue, role, migrations)
       const fresh = (yield* storedMeta(store, "schema_version")) === undefined
       yield* setMeta(store, "schema_version", String(schema_version))
-      const fingerprint = fingerprintOf(catalogue, store)
+      const fingerprint = yield* fingerprintOf(catalogue, store)
       if (!fresh && (yield* storedMeta(store, "tables")) === fingerprint) return { fresh }
       if (fresh) yield* store.run("insert into journal_head (id, position) values (1, 0)")
       else yield* dropTables(store, catalogue)
-      for (const table of catalogue.tables)
-        for (const statement of createTable(table, store.dialect)) yield* store.run(statement)
+      for (const statement of yield* createTables(catalogue, store)) yield* store.run(statement)
       if (!fresh) yield* projectJournal(catalogue)
       yield* setMeta(store, "tables", fingerprint)
       return { fresh }
@@ -218,7 +225,7 @@ const isCurrent = Effect.fnUntraced(function* (
   migrations: ReadonlyArray<TableMigration>
 ) {
   if (Number(yield* storedMeta(store, "schema_version")) !== schema_version) return false
-  if ((yield* storedMeta(store, "tables")) !== fingerprintOf(catalogue, store)) return false
+  if ((yield* storedMeta(store, "tables")) !== (yield* fingerprintOf(catalogue, store))) return false
   const there = yield* tablesIn(store)
   return (
     nonProjectedTables(catalogue, role).every(({ name }) => there.has(name)) &&

@@ -26,6 +26,9 @@ export const bindings = (dialect: Dialect): Bindings => {
   }
 }
 
+/** Name of the table with a table's kept counts. */
+export const countsTable = ({ name }: Pick<Table, "name">): string => `${name}_counts`
+
 const columnLists = new WeakMap<Table, string>()
 /** The select list of a table's stored columns, without case-folded ones. */
 export const columnList = (table: Table, alias?: string): string => {

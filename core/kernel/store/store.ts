@@ -27,6 +27,8 @@ export type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 export interface StoreShape {
   readonly sql: SqlClient.SqlClient
   readonly dialect: Dialect
+  /** Whether its database keeps counts of the tables that are `counted_by` columns, as servers' do. */
+  readonly keeps_counts: boolean
   /** Runs any statement, with placeholders of the dialect and bound values. */
   readonly run: <Row extends object = { [column: string]: unknown }>(
     text: string,
@@ -252,7 +254,7 @@ const makeWrites = (dialect: Dialect, run: Run, decode: StoreShape["decode"]) =>
   return makeBatchWriter({ dialect, insertRows, sendOne, sendMany, change })
 }
 
-export const make = (sql: SqlClient.SqlClient): StoreShape => {
+export const make = (sql: SqlClient.SqlClient, keeps_counts = false): StoreShape => {
   const dialect: Dialect = sql.onDialectOrElse({ pg: () => "pg" as const, orElse: () => "sqlite" as const })
   const run = <Row extends object>(text: string, values: ReadonlyArray<unknown> = []): Sql<ReadonlyArray<Row>> =>
     sql.unsafe<Row>(text, values)
@@ -280,6 +282,7 @@ export const make = (sql: SqlClient.SqlClient): StoreShape => {
   return {
     sql,
     dialect,
+    keeps_counts,
     // A custom statement may write any row.
     run: (text, values) =>
       withWrittenRows((written) => {

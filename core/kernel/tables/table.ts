@@ -48,6 +48,8 @@ interface TableTraits {
   readonly uniques: ReadonlyArray<Unique>
   readonly no_overlap: ReadonlyArray<NoOverlap>
   readonly searched: SearchedTexts | undefined
+  /** Columns by which a server keeps counts of the live rows: with few values each, for tables that grow for years. */
+  readonly counted_by: ReadonlyArray<string>
   readonly stream: RowStream | undefined
   /** Few rows, rarely changed, read by many responses: a server may cache them. */
   readonly reference: boolean
@@ -197,6 +199,7 @@ const defaults: Omit<TableTraits, "entity" | "named_by" | "word"> = {
   uniques: [],
   no_overlap: [],
   searched: undefined,
+  counted_by: [],
   stream: undefined,
   reference: false,
   on_conflict_ignore: false,

@@ -98,6 +98,7 @@ export const activities = table("activities", stored, {
       rule: { on_delete: "keep" }
     }
   ],
+  counted_by: ["type_id", "status_id", "completed"],
   indexes: [["starts_at"], ["owned_by", "starts_at"], ["regarding_type", "regarding_id"], ["created_at"]]
 })
 export type ActivityRow = RowOf<typeof activities>

@@ -76,6 +76,7 @@ export const members = table(
   {
     soft_delete: true,
     searched: { columns: ["name", "account_number"] },
+    counted_by: ["membership_type", "is_active"],
     merged_by: { event: "member.merged", from: "secondary_id", into: "primary_id", doubled: "doubled" },
     visibility: {
       all_columns: ["members.*"],

@@ -235,6 +235,7 @@ export const stock_levels = table(
         { to: ["settings.manage"], columns: ["store_id"] }
       ]
     },
+    counted_by: ["store_id", "stock_type"],
     indexes: [
       ["product_id", "store_id"],
       ["store_id"],

@@ -19,12 +19,12 @@ import {
   text,
   timestamp
 } from "../../../core/kernel/fields/field.ts"
-import { type ReadResult, readFields, type Values } from "../../../core/kernel/fields/input.ts"
+import { readFields, type Values } from "../../../core/kernel/fields/input.ts"
 import { words } from "../../words.ts"
 
 const gbp = { base_currency: "GBP" } as const
-const create = (fields: Fields, body: JsonObject): ReadResult => readFields(fields, body, { ...gbp, mode: "create" })
-const update = (fields: Fields, body: JsonObject, current: Values = {}): ReadResult =>
+const create = (fields: Fields, body: JsonObject) => readFields(fields, body, { ...gbp, mode: "create" })
+const update = (fields: Fields, body: JsonObject, current: Values = {}) =>
   readFields(fields, body, { ...gbp, mode: "update", current })
 const refused = Symbol("refused")
 /** The parsed value of a field, or its rejection. */

@@ -214,6 +214,7 @@ export const opportunities = table("opportunities", columns, {
   },
   soft_delete: true,
   searched: { columns: ["subject", "number", "reference"] },
+  counted_by: ["store_id", "state", "status"],
   // With `deleted_at` in the index, lists of undeleted rows are counted and skipped without reading rows.
   indexes: [
     ["state", "status"],
