@@ -94,7 +94,7 @@ export interface Gantt {
   }>
 }
 /** Data of the page. */
-export interface GanttFacts {
+interface GanttFacts {
   readonly product: string
   readonly is_bulk: boolean
   readonly chart: Gantt

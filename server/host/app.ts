@@ -8,6 +8,7 @@ import { type Catalogue, catalogueOf, CommandRuntime, type Failure } from "../..
 import { ensureSchema } from "../../core/kernel/runtime/schema.ts"
 import { make as makeStore, Store } from "../../core/kernel/store/store.ts"
 import * as Sqlite from "../../sync/sqlite/client.ts"
+import { endSharedCommit, sharedCommits } from "../../sync/sqlite/shared-commits.ts"
 import { makeBodyBudget } from "../http/body.ts"
 import type { Database } from "./config.ts"
 import { keepUidHost } from "../overview/feeds/uid-host.ts"
@@ -159,6 +160,7 @@ const commandRuntimeLayer = (
               )
             yield* queueWhatFollows(stored)
             const settingsChanged = stored.some((event) => changes_settings.test(event.type))
+            if (settingsChanged) yield* endSharedCommit
             yield* (yield* Store).sql.afterCommit(Effect.sync(() => committed(settingsChanged)))
             return stored
           })
@@ -333,15 +335,12 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
   }
 }
 
-const lock_timeout_ms = 8_000
-export const sqlLayer = (database: Database): Layer.Layer<SqlClient.SqlClient, SqlError.SqlError> =>
-  database.kind === "pg"
-    ? Postgres.layer({
-        url: database.url,
-        max: database.connections_max,
-        lock_timeout_ms: database.lock_timeout_ms ?? lock_timeout_ms
-      })
-    : Sqlite.layer({ path: database.path, busy_timeout_ms: database.lock_timeout_ms ?? lock_timeout_ms })
+export const sqlLayer = (database: Database): Layer.Layer<SqlClient.SqlClient, SqlError.SqlError> => {
+  const { lock_timeout_ms = 8_000 } = database
+  return database.kind === "pg"
+    ? Postgres.layer({ url: database.url, max: database.connections_max, lock_timeout_ms })
+    : Sqlite.layer({ path: database.path, busy_timeout_ms: lock_timeout_ms, share: sharedCommits })
+}
 
 /** Health checks use a connection of their own, except on a database in memory, which has only one. */
 const healthOf = Effect.fnUntraced(function* (database: Database) {

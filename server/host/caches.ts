@@ -5,6 +5,7 @@ import { storedSettings } from "../../core/kernel/runtime/server-runtime.ts"
 import type { Catalogue, Failure } from "../../core/kernel/endpoints/endpoint.ts"
 import type { Settings } from "../../core/kernel/events/settings.ts"
 import type { Key, RowOf, Table } from "../../core/kernel/tables/table.ts"
+import { endSharedCommit } from "../../sync/sqlite/shared-commits.ts"
 import { makeAuthentication } from "../access/tokens/authenticate.ts"
 
 // Notifies other servers on a Postgres of commits. Sent after the commit, so that no writer waits; one notice covers
@@ -209,7 +210,9 @@ const watched = (store: StoreShape, changing: WeakSet<object>, changed: () => vo
       ? store.apply(changes)
       : Effect.flatMap(store.openTransaction, (transaction) => {
           if (transaction !== undefined) changing.add(transaction)
-          return Effect.andThen(store.apply(changes), store.sql.afterCommit(Effect.sync(changed)))
+          return store
+            .apply(changes)
+            .pipe(Effect.andThen(store.sql.afterCommit(Effect.sync(changed))), Effect.andThen(endSharedCommit))
         }),
   transaction: (effect) =>
     Effect.flatMap(store.openTransaction, (outer) => {

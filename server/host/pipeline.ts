@@ -9,21 +9,13 @@ import { isJsonObject } from "../../core/kernel/fields/field.ts"
 import { Rejection, unauthenticated, type Viewer } from "../../core/kernel/fields/rejection.ts"
 import { settingNumber, type Settings } from "../../core/kernel/events/settings.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
+import { SharedCommit } from "../../sync/sqlite/shared-commits.ts"
 import { revoked_message } from "../../sync/server/push.ts"
 import { authorizeCall, dispatch, match } from "../../core/kernel/runtime/engine.ts"
 import { json_body_bytes_max } from "../../core/kernel/fields/input.ts"
 import { type BodyBudget, mediaType, type ReadBody, readBody, tooLarge } from "../http/body.ts"
-import {
-  answerTo,
-  isPreflight,
-  originHeaders,
-  originOf,
-  preflightAnswer,
-  replyOf,
-  streamedReply,
-  tellingOf,
-  told
-} from "../http/answered.ts"
+import { isPreflight, originHeaders, originOf, preflightAnswer } from "../http/answered.ts"
+import { answerTo, replyOf, streamedReply, tellingOf, told } from "../http/answered.ts"
 import { partsOf, readForm } from "./form.ts"
 import { type HttpRequest, type HttpResponse, networkOf } from "../http/http-message.ts"
 import { RawRequest, type ServerContext } from "../ports/server-context.ts"
@@ -166,7 +158,13 @@ const serve = (
     // A client that hangs up interrupts a read, never a change.
     if (found.endpoint.method === "GET") return yield* whole
     const ending = Effect.onExit(whole, (exit) => Effect.sync(() => void (trace.ended = exit)))
-    return yield* Effect.uninterruptible(ending)
+    const { body_max, uploads } = found.endpoint
+    return yield* Effect.provideService(
+      Effect.uninterruptible(ending),
+      SharedCommit,
+      // Work on long bodies takes long, too, and others of its commit would wait for it.
+      body_max === undefined && uploads !== true
+    )
   })
 
 /** Authenticates (401) and applies the rate limit (429). */

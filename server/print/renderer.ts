@@ -39,7 +39,7 @@ const unpacked = (worker: URL): URL => {
 // limit of time or memory is killed. One additional thread is reserved for short tasks, so that long ones never block
 // them.
 
-export interface PoolOptions {
+interface PoolOptions {
   /** Number of threads, plus one for short tasks while the others run long ones. */
   readonly threads?: number
   /** Maximum number of waiting tasks. */

@@ -87,7 +87,14 @@ interface SqliteOptions {
   readonly synchronous?: "full" | "normal"
   /** Milliseconds to wait for another process's lock before failing with a LockTimeoutError; default: 30,000. */
   readonly busy_timeout_ms?: number
+  /** Lets transactions share a commit: `sharedCommits`. */
+  readonly share?: (
+    alone: WithTransaction,
+    transactionService: SqlClient.SqlClient["transactionService"],
+    isTransaction: () => boolean
+  ) => WithTransaction
 }
+type WithTransaction = SqlClient.SqlClient["withTransaction"]
 
 /**
  * Durability of a commit; default: `synchronous`. With "normal" a power cut may lose the last commits, but only
@@ -239,8 +246,6 @@ export const make = Effect.fnUntraced(function* (
   // Like the client's own, except that the transaction begins once it has the connection, which it returns while
   // waiting for another process's lock. The wait can be interrupted.
   const beginning = options.readOnly === true ? "BEGIN" : "BEGIN IMMEDIATE"
-  const control = (sql: string) => Effect.asVoid(connection.execute(sql, [], undefined))
-  const whenOpen = (sql: string) => Effect.suspend(() => (db.isTransaction ? control(sql) : Effect.void))
   const begun = Effect.fnUntraced(function* (restore: Restore) {
     const statement = yield* SqlClient.BeginTransaction
     const wanted = yield* Durability
@@ -257,16 +262,37 @@ export const make = Effect.fnUntraced(function* (
     transactionService: client.transactionService,
     spanAttributes,
     acquireConnection: (restore) => patiently(begun(restore), restore),
-    begin: () => Effect.void,
-    savepoint: (_, id) => control(`SAVEPOINT effect_sql_${id}`),
-    releaseSavepoint: (_, id) => whenOpen(`RELEASE SAVEPOINT effect_sql_${id}`),
-    commit: () => control("COMMIT"),
-    onCommitFailure: acquirers.onCommitFailure,
-    rollback: () => whenOpen("ROLLBACK"),
-    rollbackSavepoint: (_, id) => whenOpen(`ROLLBACK TO SAVEPOINT effect_sql_${id}`)
+    ...controlsOver(db, connection),
+    onCommitFailure: acquirers.onCommitFailure
   })
-  return Object.assign(client, { withTransaction })
+  const { share = identity } = options
+  return Object.assign(client, {
+    withTransaction: share(withTransaction, client.transactionService, () => db.isTransaction)
+  })
 })
+
+const rolledBack = new SqlError.SqlError({
+  reason: new SqlError.UnknownError({
+    cause: undefined,
+    operation: "savepoint",
+    message: "SQLite rolled back the transaction after an earlier failure"
+  })
+})
+/** Statements that control a transaction that has begun; some failures make SQLite end it early. */
+const controlsOver = (db: DatabaseSync, connection: Connection) => {
+  const control = (sql: string) => Effect.asVoid(connection.execute(sql, [], undefined))
+  const whenOpen = (sql: string, otherwise: Effect.Effect<void, SqlError.SqlError> = Effect.void) =>
+    Effect.suspend(() => (db.isTransaction ? control(sql) : otherwise))
+  return {
+    begin: () => Effect.void,
+    // Outside a transaction, a savepoint would begin one and its release commit it.
+    savepoint: (_: Connection, id: number) => whenOpen(`SAVEPOINT effect_sql_${id}`, Effect.fail(rolledBack)),
+    releaseSavepoint: (_: Connection, id: number) => whenOpen(`RELEASE SAVEPOINT effect_sql_${id}`),
+    commit: () => control("COMMIT"),
+    rollback: () => whenOpen("ROLLBACK"),
+    rollbackSavepoint: (_: Connection, id: number) => whenOpen(`ROLLBACK TO SAVEPOINT effect_sql_${id}`)
+  }
+}
 
 const attempt = <A>(operation: string, f: () => A): Effect.Effect<A, SqlError.SqlError> =>
   Effect.try({ try: f, catch: (cause) => sqliteError(cause, operation) })

@@ -1,4 +1,6 @@
-/** How many statements a request sends to Postgres, each a round trip: what does not depend on the machine. */
+/** What a request costs that does not depend on the machine: statements, round trips, rows, commits and fibers. */
+import { StatementSync } from "node:sqlite"
+import { Effect } from "effect"
 import pg from "pg"
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
 import { serve, type Serving } from "./serving.ts"
@@ -13,10 +15,10 @@ beforeAll(async () => {
 afterAll(() => server.close())
 
 /**
- * Of the second of two such requests, on the connection that names the table: jobs, limits and metering send theirs by the
+ * Of the second of two such requests, on the connection that names products: jobs, limits and metering send theirs by the
  * clock.
  */
-const statementsOf = async (request: () => Promise<unknown>, table = "products"): Promise<ReadonlyArray<string>> => {
+const statementsOf = async (request: () => Promise<unknown>): Promise<ReadonlyArray<string>> => {
   await request()
   const query = vi.spyOn(pg.Client.prototype, "query")
   try {
@@ -25,7 +27,7 @@ const statementsOf = async (request: () => Promise<unknown>, table = "products")
       on: query.mock.contexts[at],
       text: typeof one === "string" ? one : (one as { readonly text: string }).text
     }))
-    const { on } = sent.find(({ text }) => text.includes(`"${table}"`))!
+    const { on } = sent.find(({ text }) => text.includes('"products"'))!
     return sent
       .filter(
         (one) =>
@@ -44,11 +46,21 @@ describe("a request to a server on Postgres", () => {
   })
   it("counts a list by store, state and status from the kept counts", async () => {
     await server.ask("/api/v1/opportunities", { method: "POST", json: { subject: "Gala", store_id: 1 } })
-    const read = (query: string) => () => server.ask(`/api/v1/opportunities?per_page=1&${query}`)
-    const kept = await statementsOf(read("q[store_id_eq]=1&q[state_eq]=0&q[status_eq]=0"), "opportunities")
-    expect(kept.slice(0, 2)).toEqual(['select "id",', 'select sum("rows")'])
-    const counted = await statementsOf(read("q[subject_eq]=Gala"), "opportunities")
-    expect(counted.slice(0, 2)).toEqual(['select "id",', "select count(*)"])
+    const countOf = async (query: string) => {
+      const sent = vi.spyOn(pg.Client.prototype, "query")
+      try {
+        await server.ask(`/api/v1/opportunities?per_page=1&${query}`)
+        const texts = sent.mock.calls.map(([one]: ReadonlyArray<unknown>) => (one as { readonly text: string }).text)
+        return texts.flatMap(
+          (text) => /^select (?:count|sum)\(\S+\) as total from "opportunities\w*"/.exec(text)?.[0] ?? []
+        )
+      } finally {
+        sent.mockRestore()
+      }
+    }
+    const kept = await countOf("q[store_id_eq]=1&q[state_eq]=0&q[status_eq]=0")
+    expect(kept).toEqual(['select sum("rows") as total from "opportunities_counts"'])
+    expect(await countOf("q[subject_eq]=Gala")).toEqual(['select count(*) as total from "opportunities"'])
   })
   it("changes one row with four statements between BEGIN and COMMIT", async () => {
     let count = 0
@@ -63,5 +75,50 @@ describe("a request to a server on Postgres", () => {
       "with head",
       "COMMIT"
     ])
+  })
+})
+
+describe("a request to a server on SQLite", () => {
+  let on_file: Serving
+  beforeAll(async () => {
+    on_file = await serve("sqlite")
+    for (let at = 0; at < 30; at++)
+      await on_file.ask("/api/v1/opportunities", { method: "POST", json: { subject: `Gala ${at}`, store_id: 1 } })
+  })
+  afterAll(() => on_file.close())
+  const fiberId = () => on_file.run(Effect.withFiber(({ id }) => Effect.succeed(id)))
+  /** Statements that are run meanwhile, with the number of rows each returned. */
+  const readsOf = async (request: () => Promise<unknown>) => {
+    const all = vi.spyOn(StatementSync.prototype, "all")
+    try {
+      await request()
+      return all.mock.results.map(({ value }, at) => ({
+        text: (all.mock.contexts[at] as StatementSync).sourceSQL,
+        rows: (value as ReadonlyArray<unknown>).length
+      }))
+    } finally {
+      all.mockRestore()
+    }
+  }
+
+  it("reads the rows of one page and of its count, whatever the length of the list", async () => {
+    const reads = await readsOf(() => on_file.ask("/api/v1/opportunities?per_page=5&q[state_eq]=0"))
+    const of_list = reads.filter(({ text }) => text.includes("opportunities"))
+    expect(of_list.map(({ rows }) => rows)).toEqual([5, 1])
+  })
+  it("shares its commit with others that arrive together", async () => {
+    const put = (id: number) =>
+      on_file.ask(`/api/v1/opportunities/${id}`, { method: "PUT", json: { subject: "Renamed" } })
+    const reads = await readsOf(() => Promise.all([1, 2, 3, 4, 5, 6, 7, 8].map(put)))
+    expect(reads.filter(({ text }) => text === "COMMIT").length).toBeLessThan(4)
+  })
+  it("reads one row in one fiber", async () => {
+    const started = async () => {
+      const before = await fiberId()
+      await on_file.ask("/api/v1/opportunities/1")
+      return (await fiberId()) - before - 1
+    }
+    // Jobs and limits start theirs by the clock.
+    expect(Math.min(await started(), await started(), await started())).toBe(1)
   })
 })

@@ -210,7 +210,7 @@ const octetsOf = (codePoint: number): number =>
 // Orders in a calendar: the hire, when it goes out and when it comes back (rules/members-activities 7).
 
 /** Names of rows an order refers to; null if there is none, or the reader may not see it. */
-export interface OrderNames {
+interface OrderNames {
   readonly customer: string | null
   readonly venue: string | null
   readonly store: string | null

@@ -124,7 +124,7 @@ export class MailTransport extends Context.Service<MailTransport, MailTransportS
   "flightcase/server/MailTransport"
 ) {}
 
-export interface MailWaits {
+interface MailWaits {
   /** Time limit for connecting, greeting and encryption. */
   readonly connect_millis: number
   /** Time limit without data from the server, which may scan a long message first. */

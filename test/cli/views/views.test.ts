@@ -17,7 +17,7 @@ import { type CalendarProduct, calendarPage } from "../../../cli/views/calendar.
 import { dateRangeText } from "../../../cli/output/days.ts"
 import { momentsOf } from "../../../cli/views/draw.ts"
 import { type Scene, writeAtomically } from "../../../cli/views/frame.ts"
-import { type GanttFacts, ganttPage } from "../../../cli/views/gantt.ts"
+import { ganttPage } from "../../../cli/views/gantt.ts"
 import { manifestPage } from "../../../cli/commands/warehouse/containers/draw-manifest.ts"
 import { all, classed, type Element, faultsOf, readPage, textOf } from "../../browser/page.ts"
 import { dayFrom, hostile } from "../../browser/sample.ts"
@@ -162,7 +162,8 @@ const demand = (id: number, starts_at: string, ends_at: string, more: Partial<De
   ends_at,
   ...more
 })
-const facts = (demands: ReadonlyArray<Demand>, more: Partial<GanttFacts> = {}): GanttFacts => ({
+type Facts = Parameters<typeof ganttPage>[0]
+const facts = (demands: ReadonlyArray<Demand>, more: Partial<Facts> = {}): Facts => ({
   product: "Head",
   is_bulk: false,
   chart: { from: "2027-03-27T00:00:00.000Z", to: "2027-03-29T23:00:00.000Z", total_stock: 2, demands, shortages: [] },

@@ -3,13 +3,13 @@ import { Effect, Exit, Fiber, Scope } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { openServerApp } from "../../../server/host/app.ts"
 import { plain, type PrintDocument } from "../../../core/pricing/print/blocks.ts"
-import { makeRenderer, type PoolOptions, type Renderer } from "../../../server/print/renderer.ts"
+import { makeRenderer, type Renderer } from "../../../server/print/renderer.ts"
 import { ServerContext } from "../../../server/ports/server-context.ts"
 import { quote } from "./samples.ts"
 
 const odd = new URL("./odd-worker.ts", import.meta.url)
 const scopes: Array<Scope.Closeable> = []
-const open = async (options: PoolOptions): Promise<Renderer> => {
+const open = async (options: Parameters<typeof makeRenderer>[0]): Promise<Renderer> => {
   const scope = Scope.makeUnsafe()
   scopes.push(scope)
   return Effect.runPromise(Scope.provide(makeRenderer({ worker: odd, threads: 1, ...options }), scope))

@@ -1,11 +1,11 @@
 import ICAL from "ical.js"
 import { describe, expect, it } from "vitest"
-import { calendarFeed, orderEntries, type OrderNames } from "../../../../core/overview/calendar/feed.ts"
+import { calendarFeed, orderEntries } from "../../../../core/overview/calendar/feed.ts"
 import { chosenKinds, kindsIn, kindsText } from "../../../../core/overview/calendar/kinds.ts"
 import { initialRow } from "../../../../core/kernel/endpoints/crud-resource.ts"
 import { opportunities, type OpportunityRow } from "../../../../core/orders/opportunities/tables/opportunities.ts"
 
-const names: OrderNames = {
+const names: Parameters<typeof orderEntries>[1] = {
   customer: "Acme Events",
   venue: "Town Hall",
   store: "Leeds",

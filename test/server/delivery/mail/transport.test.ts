@@ -4,7 +4,7 @@ import { type AddressInfo, createServer, type Socket } from "node:net"
 import { Effect, Result } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
 import { parseSmtpUrl } from "../../../../core/values/mail-address.ts"
-import { type MailWaits, makeMailTransport, type Outcome } from "../../../../server/delivery/mail/transport.ts"
+import { makeMailTransport, type Outcome } from "../../../../server/delivery/mail/transport.ts"
 import { type Behaviour, mailServer, replies, type TestMailServer } from "./smtp.ts"
 
 const open: Array<() => Promise<unknown>> = []
@@ -12,8 +12,12 @@ afterEach(async () => {
   for (const close of open.splice(0).reverse()) await close()
 })
 
-const short: MailWaits = { connect_millis: 1_500, silence_millis: 1_500, whole_millis: 20_000 }
-const sender = (waits: MailWaits = short) => {
+const short: Parameters<typeof makeMailTransport>[0] = {
+  connect_millis: 1_500,
+  silence_millis: 1_500,
+  whole_millis: 20_000
+}
+const sender = (waits = short) => {
   const transport = makeMailTransport(waits)
   open.push(() => Effect.runPromise(transport.close))
   return (url: string, to: ReadonlyArray<string> = ["ann@customer.example"], id = "1"): Promise<Outcome> =>
