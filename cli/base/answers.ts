@@ -101,6 +101,8 @@ interface Objects
   readonly tax_rate: TableRow<typeof import("../../core/setup/reference-data/tax.ts").tax_rates>
   readonly compliance: ValueShown<typeof import("../../core/warehouse/containers/endpoint-parts.ts").manifestShown>
   readonly extension: import("../../core/orders/opportunities/extension/plan.ts").ExtensionShown
+  readonly credit_draft: ValueShown<typeof import("../../core/billing/api.ts").credit_draft>
+  readonly returned: import("../../core/orders/opportunities/extension/plan.ts").ReturnedPart
   readonly board: { readonly id: number; readonly url: string }
   readonly public_link: NonNullable<ValueShown<typeof import("../../core/documents/lifecycle-api.ts").publicLinkShown>>
   readonly search: KeysShown<typeof import("../../core/overview/search/api.ts").searchShown>

@@ -22,6 +22,7 @@ import { Effect, Result, Schema } from "effect"
 import { lockStreams } from "../kernel/runtime/engine.ts"
 import { reaction } from "../kernel/events/react.ts"
 import { Store } from "../kernel/store/store.ts"
+import { forbidden, hasOnePermission } from "../kernel/fields/rejection.ts"
 import { opportunityStream } from "../orders/opportunities/events/event-families.ts"
 import { headerUpdated } from "../orders/opportunities/events/header.ts"
 import { opportunities } from "../orders/opportunities/tables/opportunities.ts"
@@ -36,6 +37,7 @@ import {
   one_credit_note,
   path,
   paymentFields,
+  read,
   read_credit_notes,
   refundFields,
   write
@@ -111,7 +113,70 @@ const credit = command("POST", `${path}/{id}/credit_notes`, {
     )
 })
 
-const creditEndpoints: ReadonlyArray<Endpoint> = [credit]
+// The credit draft of an opportunity: what is billed beyond its total (rules/billing 1.10).
+
+const drafting = later(() => import("./credits/draft.ts"))
+const of_opportunity = { id: { table: opportunities } } as const
+const seesOrders = {
+  authorize: ({ viewer }: Pick<Input, "viewer">) =>
+    hasOnePermission(viewer, "opportunities.view")
+      ? Effect.void
+      : Effect.fail(forbidden("This needs the permission opportunities.view."))
+}
+const money = () => text({ describe: "Money: a decimal string in the opportunity's currency" })
+export const credit_draft = Shown.keys({
+  opportunity_id: integer(),
+  currency_code: text(),
+  subtotal: money(),
+  tax_total: money(),
+  total: money(),
+  left_out: text({ describe: "Billed beyond the total by invoices in other currencies, before tax" }),
+  items: Shown.objects({
+    invoice_id: integer(),
+    invoice_number: text({ nullable: true }),
+    invoice_item_id: integer(),
+    name: text(),
+    amount: text({ describe: "Amount to credit before tax, as items of a credit note take it" }),
+    tax_total: money()
+  })
+})
+const showDraft = get("/api/v1/opportunities/{id}/credit_draft", {
+  answer: { credit_draft },
+  name: "opportunities.credit_draft",
+  summary: "Show what invoices bill beyond an opportunity's total, as rows to credit",
+  ...read,
+  ...seesOrders,
+  params: of_opportunity,
+  run: (input) =>
+    Effect.gen(function* () {
+      const rules = yield* drafting
+      return ok({ credit_draft: yield* rules.creditDraft(input.rows.id) })
+    })
+})
+const issueDraft = command("POST", "/api/v1/opportunities/{id}/credit_notes", {
+  answer: { credit_notes: Shown.rows(() => creditNoteResource) },
+  success_status: 201,
+  name: "opportunities.credit",
+  summary: "Issue the credit draft: a credit note for each invoice that bills beyond the total",
+  ability: write,
+  permission: "invoices.credit",
+  ...seesOrders,
+  params: of_opportunity,
+  fields: { reason: creditFields.reason, notes: creditFields.notes, issued_at: creditFields.issued_at },
+  creates: [credit_notes, credit_note_items],
+  result: Shown.keys({ id: integer(), credit_note_ids: Shown.list(integer()) }),
+  facts: ({ rows }) => withRules(drafting, (rules) => rules.draftFacts(rows.id)),
+  decide: ({ known, rules }, input, context) => rules.issueDraft(input.rows.id, known, input.values, context),
+  respond: ({ credit_note_ids }, input) =>
+    Effect.map(
+      Effect.forEach(credit_note_ids, (id) =>
+        renderById(creditNoteResource, id, rows_of_credit_notes, viewContext(input))
+      ),
+      (notes) => created({ credit_notes: notes.map((note) => note.credit_note) })
+    )
+})
+
+const creditEndpoints: ReadonlyArray<Endpoint> = [credit, showDraft, issueDraft]
 
 // Endpoints of payments and refunds (rules/billing 1.4). Writers of one invoice wait for each other.
 

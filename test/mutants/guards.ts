@@ -148,7 +148,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
   {
     name: "Warehouse may change ordered quantities, and so the price",
     file: "core/orders/opportunities/units/bulk.ts",
-    within: "acts",
+    within: "bulkActs",
     find: "!hasOnePermission(context.viewer, edit.permission)",
     replace: "hasOnePermission(context.viewer, edit.permission) && false",
     killed_by: [{ file: roles_test, test: "permit only the listed roles to %s", engine: "sqlite" }]

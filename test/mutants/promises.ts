@@ -12,6 +12,12 @@ const planned = faultsIn(
 const standing_test = "test/core/orders/opportunities/standing.test.ts"
 const goes_along = '(goes === "named" || isOfHire(own, bound, header, seen))'
 
+const early_test = "test/core/orders/opportunities/extension/return-early.test.ts"
+const early = (file: string) => faultsIn(`core/orders/opportunities/extension/${file}.ts`, early_test, "sqlite")
+const split = early("split"),
+  returned = early("return-early")
+const credit_draft = faultsIn("core/billing/credits/draft.ts", early_test, "sqlite")
+
 export const promise_mutants: ReadonlyArray<Mutant> = [
   plan(
     "lines with the order's dates are not extended with it",
@@ -91,5 +97,59 @@ export const promise_mutants: ReadonlyArray<Mutant> = [
     "requireStanding",
     { find: "blocked.length > 0", replace: "blocked.length > 1_000" },
     "name a customer on stop at every step, and block if that is the policy"
+  ),
+  split(
+    "a part that came back early stays on its line, too",
+    "splitLine",
+    { find: "quantity: less(before.quantity, quantity),", replace: "" },
+    "splits counted goods from their line, charges them until then, and demands them no more"
+  ),
+  split(
+    "a part that came back early is charged in full",
+    "atDates",
+    { find: "line.discounted_total === today ? then : ratio(line.discounted_total, then, today)", replace: "today" },
+    "four days at 10.00 a day"
+  ),
+  split(
+    "a part is charged at today's rate, not at the one agreed",
+    "atDates",
+    { find: "line.discounted_total === today ? then : ratio(line.discounted_total, then, today)", replace: "then" },
+    "follows the rate the line was agreed at, though the product's rate is another one today"
+  ),
+  split(
+    "the units of a part stay on the line it was split from",
+    "splitLine",
+    { find: "ids.has(unit.id) ? { ...unit, opportunity_item_id: part.id } : unit", replace: "unit" },
+    "moves named units to the part's line, where another order can have them from then on"
+  ),
+  returned(
+    "a part that came back early is still demanded",
+    "splitParts",
+    { find: "returned_quantity: part.quantity", replace: 'returned_quantity: "0.00"' },
+    "splits counted goods from their line, charges them until then, and demands them no more"
+  ),
+  returned(
+    "what was checked in before is counted in again",
+    "countedIn",
+    { find: "if (!already_back)", replace: "if (true)" },
+    "splits what was checked in before, without counting it twice"
+  ),
+  returned(
+    "more comes back early than is out",
+    "countedIn",
+    { find: "exact(quantity).greaterThan(out)", replace: "false" },
+    "rejects more than is out, times at or after the end, goods sold, and quotations"
+  ),
+  credit_draft(
+    "what was billed beyond is not credited",
+    "draftRows",
+    { find: "Math.min(net, left,", replace: "Math.min(0, left," },
+    "holds what was billed beyond, until it is issued; nothing is billed or credited twice"
+  ),
+  credit_draft(
+    "a part that stays longer is credited with the one that came back",
+    "draftRows",
+    { find: "let left = -leftToBill(billed)", replace: "let left = 1e9" },
+    "takes what a part that stays longer costs off what another part left"
   )
 ]

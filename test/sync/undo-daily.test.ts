@@ -177,6 +177,14 @@ const daily: ReadonlyArray<Daily> = [
     ]
   },
   {
+    what: "orders return-early",
+    name: "opportunities.return_early",
+    before: async (w) => must(w, scan("out")),
+    record: ["POST {order}/return_early", { items: [{ opportunity_item_id: "{line_id}" }] }],
+    seen: "order",
+    since: [[changed(""), ["POST {order}/extend", { ends_at: "2030-12-09T17:00:00.000Z", lines: ["{line_id}"] }]]]
+  },
+  {
     what: "orders update",
     name: "opportunities.update",
     record: ["PUT {order}", { subject: "Other" }],
@@ -294,7 +302,7 @@ describe("undoing a daily command", () => {
     const box = await create("/containers/temporary", { name: `Case ${tag}`, barcode: tag, store_id: 1 })
     return {
       ...{ tag, product_id, product: `/products/${product_id}`, unit, other_unit, case: `/containers/${box.id}` },
-      ...{ order, line: `${order}/items/${line.id}`, assets: `${order}/items/${line.id}/assets` },
+      ...{ order, line_id: line.id, line: `${order}/items/${line.id}`, assets: `${order}/items/${line.id}/assets` },
       ...{ quote, quoted: `${quote}/items/${quoted.items[0].id}` }
     }
   }

@@ -1,11 +1,13 @@
 /** Rules of credit notes (rules/billing 1.1, 1.5). They are created as issued, and never change. */
 import { Result } from "effect"
 import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
-import type { ValuesOf } from "../../kernel/fields/field.ts"
+import type { Json, ValuesOf } from "../../kernel/fields/field.ts"
 import { invalidField, reject, type Rejection } from "../../kernel/fields/rejection.ts"
 import type { NewRow } from "../../kernel/tables/field-schema.ts"
 import { balanceAfter, taxSummary } from "../state/amounts.ts"
 import { creditNoteIssued, invoiceChange, nextDocumentNumber } from "../state/events.ts"
+import { exclusiveTax } from "../../pricing/pricing/line.ts"
+import { parseMoney } from "../../values/money.ts"
 import { isInFuture } from "../../values/time.ts"
 import { amountOf, invoiceName, noMoneyReason } from "../payments/decide.ts"
 import type { CreditNoteItemRow, InvoiceItemRow, InvoiceRow } from "../state/tables.ts"
@@ -14,7 +16,15 @@ import type { Amounts, RowLeft } from "../state/credited.ts"
 import { grossOf, hundredths, isUsedUp, leftOf, ofQuantity, quantityText, spread } from "../state/credited.ts"
 import type { creditFields } from "../state/fields.ts"
 
-export type CreditInput = Partial<ValuesOf<typeof creditFields>>
+/** A row to credit: a quantity or an amount before tax; with neither all that is left of it. */
+interface Wanted {
+  readonly invoice_item_id: number
+  readonly quantity?: string | null
+  readonly amount?: Json
+}
+export type CreditInput = Omit<Partial<ValuesOf<typeof creditFields>>, "items"> & {
+  readonly items?: ReadonlyArray<Wanted> | null
+}
 export interface CreditFacts {
   readonly invoice: InvoiceRow
   readonly items: ReadonlyArray<InvoiceItemRow>
@@ -65,7 +75,6 @@ const byAmount = (
   )
 }
 
-type Wanted = NonNullable<CreditInput["items"]>[number]
 /** Resolves one requested row, or rejects it. */
 const takenOf = (
   { invoice, items }: CreditFacts,
@@ -82,6 +91,7 @@ const takenOf = (
         : `${invoiceName(invoice)} has no such row; name one of its own.`
     )
   if (isUsedUp(row)) return reject(field, `Nothing is left to credit of "${row.item.name}".`)
+  if (wanted.amount !== null && wanted.amount !== undefined) return amountOfRow(row, invoice, wanted, `items.${at}`)
   if (wanted.quantity === null || wanted.quantity === undefined) return Result.succeed(allOf(row))
   const quantity = hundredths(wanted.quantity)
   if (quantity > row.quantity)
@@ -98,6 +108,22 @@ const takenOf = (
           "what is left."
       )
     : Result.succeed({ item: row.item, quantity, amounts })
+}
+/** An amount before tax of one row; all that is left of it takes all of its tax. */
+const amountOfRow = (row: RowLeft, invoice: InvoiceRow, wanted: Wanted, field: string): Refusable<Taken> => {
+  if (wanted.quantity !== null && wanted.quantity !== undefined)
+    return reject(`${field}.amount`, "Give the quantity or the amount of a row, not both.")
+  const read = parseMoney(wanted.amount ?? null, invoice.currency_code)
+  if (Result.isFailure(read)) return reject(`${field}.amount`, `The amount field ${read.failure}`)
+  const { item, left } = row
+  const net = read.success
+  if (net <= 0 || net > left.net)
+    return reject(
+      `${field}.amount`,
+      `Of "${item.name}" ${amountOf(left.net, invoice)} without tax are left to credit; credit that much or less.`
+    )
+  const tax = net === left.net ? left.tax : Math.min(left.tax, exclusiveTax(net, item.tax_rate ?? "0").tax)
+  return Result.succeed({ item, quantity: undefined, amounts: { net, tax } })
 }
 const without = (row: RowLeft, { amounts, quantity }: Taken): RowLeft => ({
   ...row,

@@ -1,5 +1,5 @@
 /** Fields of requests about invoices (rules/billing 1.3). */
-import type { JsonObject, ValuesOf } from "../../kernel/fields/field.ts"
+import type { Json, JsonObject, ValuesOf } from "../../kernel/fields/field.ts"
 import {
   boolean,
   choice,
@@ -99,7 +99,8 @@ export const creditFields = {
         min: "0.01",
         nullable: true,
         describe: "Quantity to credit; default: all that is left of the row"
-      })
+      }),
+      amount: json<Json>({ form: "any", nullable: true, describe: 'Instead of quantity: amount before tax, "40.00"' })
     }),
     { nullable: true, min_items: 1, max_items: items_max }
   ),

@@ -155,6 +155,7 @@ const billing: { readonly [name: string]: Compensation } = {
   "invoices.pay": never(money, "pay it back: flightcase invoices refund INVOICE"),
   "invoices.refund": never(money, "record the payment again: flightcase invoices pay INVOICE"),
   "invoices.credit": never("A credit note has its number and may be with the customer", "issue another invoice"),
+  "opportunities.credit": never("A credit note has its number and may be with the customer", "issue another invoice"),
   "invoices.email": never("A mail that was sent cannot be called back", "write to the customer"),
   "purchase_orders.delete": never("A deleted draft is gone", "make it again: flightcase purchase-orders create"),
   "purchase_orders.send": never(

@@ -192,6 +192,44 @@ const datesBefore: Compensation = (done) => {
     { expects: [...asSet(row, ...moved), ...lines.flatMap((line) => asSet(line, "starts_at", "ends_at"))] }
   )
 }
+/**
+ * Goods that came back early are out again, and their lines last as long as before. A part stays a line of its own,
+ * which costs what it did on the line it was split from.
+ */
+const outAgain: Compensation = (done) => {
+  const lines = rowsOf(done, "opportunity_items")
+  const originOf = ({ before = {}, key }: ChangedRow): number => Number(before["origin_item_id"] ?? key)
+  const ended = lines.flatMap((row) => {
+    const from =
+      row.before !== undefined
+        ? "ends_at" in row.set
+          ? [row]
+          : []
+        : lines.filter((one) => one.before !== undefined && originOf(one) === row.set["origin_item_id"])
+    return from.map(({ before = {} }) => ({ row, dates: pickDates(before) }))
+  })
+  const back = unitsBack(done)
+  const is_unfit = Number(done.body["condition"] ?? 0) > 0 && rowsOf(done, "service_records").length > 0
+  if (back.kind === "cannot" || is_unfit || new Set(ended.map(({ row }) => row.key)).size < ended.length)
+    return cannot("What came back is with the workshop, or several parts of one line came back", by_hand)
+  const steps = ended.flatMap(({ dates, row: { before, key, set } }): ReadonlyArray<UndoRequest> => {
+    const params = { ...done.params, item: Number(key) }
+    const quantity = String(set["returned_quantity"] ?? "0")
+    const is_counted = before === undefined && Number(quantity) > 0 && done.body["already_back"] !== true
+    return [
+      ...(is_counted
+        ? [{ name: "opportunities.fulfil_item", params, body: { action: "revert_return", quantity } }]
+        : []),
+      { name: "opportunities.update_item", params, body: dates }
+    ]
+  })
+  return requests(
+    [...back.requests, ...steps],
+    `${back.says}; each part stays a line of its own, with its dates of before`,
+    { expects: [...(back.expects ?? []), ...ended.flatMap(({ row }) => asSet(row, "ends_at"))] }
+  )
+}
+const pickDates = ({ ends_at = null, starts_at = null }: JsonObject): JsonObject => ({ starts_at, ends_at })
 const quotation = "opportunities.revert_to_quotation"
 const sent = "What was sent to a customer stays with them"
 
@@ -224,6 +262,7 @@ export const orderCompensations: { readonly [name: string]: Compensation } = {
     "agree them by hand: flightcase quote update QUOTE LINE --price AMOUNT"
   ),
   "opportunities.extend": datesBefore,
+  "opportunities.return_early": outAgain,
   "opportunities.add_item": deleteMade("opportunities.remove_item", "removed again"),
   "opportunities.update_item": changedLine,
   "opportunities.remove_item": removedLine,

@@ -14,7 +14,7 @@ const forward: ReadonlyArray<readonly [action: string, time: string | undefined]
 ]
 /** Order and line of a unit, from its row: scans by code name neither. */
 const placeOf = (done: Done, { before, now }: ChangedRow) => {
-  const { opportunity_id = done.params["id"] ?? "", opportunity_item_id } = before ?? now ?? {}
+  const { opportunity_id = done.params["id"] ?? "", opportunity_item_id } = now ?? before ?? {}
   return { id: Number(opportunity_id), item: Number(opportunity_item_id) }
 }
 const patch = (done: Done, row: ChangedRow, id: UndoRequest["params"][string], body: JsonObject): UndoRequest => ({

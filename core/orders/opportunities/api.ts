@@ -48,7 +48,6 @@ import { moneyEndpoints } from "./money/decide.ts"
 import { opportunities, opportunity_costs, opportunity_versions } from "./tables/opportunities.ts"
 import { shortagesSeenAgain } from "./shortages/reactions.ts"
 import { statusEndpoints } from "./status/api.ts"
-import { bulkEndpoints } from "./units/bulk.ts"
 import { unitEndpoints } from "./units/api.ts"
 import { versionEndpoints } from "./versions/api.ts"
 import { waitingEndpoints } from "./waiting/api.ts"
@@ -351,7 +350,6 @@ export const opportunitiesSlice: Slice = {
     ...moneyEndpoints,
     ...participantEndpoints,
     ...unitEndpoints,
-    ...bulkEndpoints,
     ...versionEndpoints,
     ...shortageEndpoints,
     ...waitingEndpoints

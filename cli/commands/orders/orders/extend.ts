@@ -1,16 +1,18 @@
-/** `orders extend`: moves an order's header, lines, charge period and demands, and prints them before and after. */
+/** `orders extend`, `orders return-early` and `orders credit`: goods that stay longer or come back early. */
 import { isJsonObject, type Json, type JsonObject } from "../../../../core/kernel/fields/field.ts"
 import type { QueryResult } from "../../../../sync/device/device.ts"
-import { type Row, rowIn } from "../../../base/answers.ts"
+import { type OrderLine, type Row, rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { missingFlagError, usageError } from "../../../base/exit-codes.ts"
 import { notePending, noteWarnings, printAnswer } from "../../../context/print.ts"
 import { columnsNamed, tableText } from "../../../output/table.ts"
 import { formatIn, readMoment } from "../../../base/parse-time.ts"
-import { type CommandAction, textFlag } from "../../../context/program.ts"
+import { type CommandAction, listFlag, textFlag } from "../../../context/program.ts"
 import { storeOf } from "../../../context/resolve-id.ts"
 import { itemsOf, lineMeant } from "../shared/parts.ts"
 import { opportunityPath } from "../shared/show.ts"
+import { present } from "../shared/parts.ts"
+import { countedCode, findAsset } from "../../../context/codes.ts"
 
 const moment_flags = [
   ["from", "--from", "starts_at"],
@@ -21,7 +23,7 @@ const moment_flags = [
 
 export const extendOrder: CommandAction = async (context, [named = ""], flags) => {
   const path = await opportunityPath(context, named)
-  const order = rowIn(await context.read(path, [["include", "items"]]), "opportunity")
+  const order = rowIn(await context.read(path, [["include", "items,items.assets"]]), "opportunity")
   const { zone } = await storeOf(context, order)
   const dates = Object.fromEntries(
     moment_flags.flatMap(([name, flag, field]) => {
@@ -31,9 +33,11 @@ export const extendOrder: CommandAction = async (context, [named = ""], flags) =
   )
   if (Object.keys(dates).length === 0) dates.ends_at = await askForEnd(context, order, zone)
   const reason = textFlag(flags, "reason")
+  const parts = await partsMeant(context, itemsOf(order), listFlag(flags, "part"))
   const body: JsonObject = {
     ...dates,
-    lines: await linesMeant(context, order, textFlag(flags, "lines")),
+    lines: await linesMeant(context, order, textFlag(flags, "lines") ?? (parts.length > 0 ? "keep" : undefined)),
+    ...(parts.length === 0 ? {} : { parts }),
     ...(reason === undefined ? {} : { reason })
   }
   if (context.options.plan === true) {
@@ -115,4 +119,120 @@ const showExtension = (context: CommandContext, answer: QueryResult, order: Row<
   const first_end = extension.original_ends_at
   if (first_end !== null) context.note(`Before it was first extended: until ${formatIn(first_end, zone)}.`)
   noteWarnings(context, isJsonObject(answer.body) ? answer.body : {})
+}
+
+// Goods back before their end, and the credit for what was billed beyond.
+
+interface PartMeant {
+  readonly line: OrderLine
+  readonly quantity: string | undefined
+  readonly asset_ids: Array<number>
+}
+
+/** The part that a text names: `Lamp=4`, `CABLE*4`, a unit's code, or a line for all of it. */
+const partMeant = async (
+  context: CommandContext,
+  items: ReadonlyArray<OrderLine>,
+  text: string
+): Promise<PartMeant> => {
+  const [, named, after] = /^(.*)=(\d+(?:\.\d+)?)$/s.exec(text) ?? []
+  const counted = countedCode(text)
+  const quantity = after ?? counted.quantity?.toString()
+  if (quantity !== undefined)
+    return { line: await lineMeant(context, items, named ?? counted.code), quantity, asset_ids: [] }
+  const asset = await findAsset(context, text)
+  for (const line of asset === undefined ? [] : items)
+    for (const unit of line.assets ?? [])
+      if (unit.stock_level_id === asset?.id) return { line, quantity: undefined, asset_ids: [unit.id] }
+  if (asset !== undefined) throw usageError(`${asset.label} is not on this order.`)
+  return { line: await lineMeant(context, items, text), quantity: undefined, asset_ids: [] }
+}
+
+/** Parts of lines as the API takes them; units of one line make one part. */
+const partsMeant = async (
+  context: CommandContext,
+  items: ReadonlyArray<OrderLine>,
+  texts: ReadonlyArray<string>
+): Promise<ReadonlyArray<JsonObject>> => {
+  const parts = new Map<number, PartMeant>()
+  for (const text of texts) {
+    const part = await partMeant(context, items, text)
+    const before = parts.get(part.line.id)
+    const asset_ids = [...(before?.asset_ids ?? []), ...part.asset_ids]
+    parts.set(part.line.id, { line: part.line, quantity: part.quantity ?? before?.quantity, asset_ids })
+  }
+  return [...parts.values()].map(({ asset_ids, line, quantity }) =>
+    present({ opportunity_item_id: line.id, quantity, asset_ids: asset_ids.length === 0 ? undefined : asset_ids })
+  )
+}
+
+export const returnEarly: CommandAction = async (context, [named = "", ...goods], flags) => {
+  const path = await opportunityPath(context, named)
+  const order = rowIn(await context.read(path, [["include", "items,items.assets"]]), "opportunity")
+  const { zone } = await storeOf(context, order)
+  const at = textFlag(flags, "at")
+  const answer = await context.ask({
+    method: "POST",
+    path: `${path}/return_early`,
+    body: present({
+      items: await partsMeant(context, itemsOf(order), goods),
+      // The time is set here, as a server may receive it hours later.
+      returned_at: at !== undefined ? readMoment(context, at, zone, "--at") : undefined,
+      already_back: flags.bookedIn === true ? true : undefined,
+      condition: flags.good === true ? 0 : flags.damaged === true ? 1 : undefined,
+      damage_notes: textFlag(flags, "note")
+    })
+  })
+  if (context.options.plan === true || context.options.json === true) return printAnswer(context, answer)
+  const names = new Map(itemsOf(order).map(({ id, name }) => [id, name]))
+  const { returned } = answer.body as { readonly returned: ReadonlyArray<Row<"returned">> }
+  const shown = returned.map((part) => ({
+    line: names.get(part.opportunity_item_id) ?? String(part.opportunity_item_id),
+    back: String(Number(part.quantity)),
+    charged_until: formatIn(part.charged_until, zone),
+    total_before: part.total_before,
+    total_after: part.total_after
+  }))
+  context.print(
+    tableText(columnsNamed("line, back, charged_until, total_before, total_after"), shown, context.terminal)
+  )
+  noteWarnings(context, isJsonObject(answer.body) ? answer.body : {})
+  notePending(context, answer)
+}
+
+/** Prints the credit draft, and issues it once confirmed. */
+export const creditOrder: CommandAction = async (context, [named = ""], flags) => {
+  const path = await opportunityPath(context, named)
+  const draft = rowIn(await context.read(`${path}/credit_draft`), "credit_draft")
+  if (context.options.plan === true) {
+    if (context.options.json === true) return context.print(JSON.stringify({ credit_draft: draft as Json }))
+    showDraft(context, draft)
+    return context.note("Draft only; nothing was issued.")
+  }
+  if (context.options.json !== true) showDraft(context, draft)
+  if (draft.items.length > 0 && context.interactive && flags.yes !== true) {
+    const { confirm } = await import("../../../output/prompt.ts")
+    if (!(await confirm("Issue the credit?"))) throw usageError("Nothing was changed.")
+  }
+  const answer = await context.ask({
+    method: "POST",
+    path: `${path}/credit_notes`,
+    body: present({ reason: textFlag(flags, "reason") })
+  })
+  if (context.options.json === true) return printAnswer(context, answer)
+  for (const note of (answer.body as { readonly credit_notes: ReadonlyArray<Row<"credit_note">> }).credit_notes)
+    context.note(`Credit note ${note.number ?? "(number pending)"}: ${note.total} ${note.currency_code}.`)
+  notePending(context, answer)
+}
+
+const showDraft = (context: CommandContext, draft: Row<"credit_draft">): void => {
+  if (draft.items.length === 0) return context.note("Nothing is billed beyond the order's total.")
+  const rows = draft.items.map(({ amount, invoice_id, invoice_number, name, tax_total }) => ({
+    invoice: invoice_number ?? `id ${invoice_id}`,
+    name,
+    amount,
+    tax: tax_total
+  }))
+  context.print(tableText(columnsNamed("invoice, name, amount, tax"), rows, context.terminal))
+  context.note(`Credit draft: ${draft.total} ${draft.currency_code} with tax.`)
 }

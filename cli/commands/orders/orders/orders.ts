@@ -102,12 +102,35 @@ const declareMoves = (orders: Command): void => {
     .option("--charge-from <time>", "new charge start")
     .option(
       "--lines <lines>",
-      "follow (lines with the old dates), keep (none), or lines by id, product or name, separated by commas",
-      "follow"
+      "follow (lines with the old dates; default), keep (none; default with --part), or lines by id, product or name"
+    )
+    .addOption(
+      repeatable(
+        "--part <line=quantity>",
+        "part of a line to move, as a line of its own: Lamp=4, or a unit's code; repeatable"
+      )
     )
     .option("--reason <text>", "reason, recorded with the order")
     .option("--yes", "skip the confirmation")
   withAction(extend, async (context, args, flags) => (await import("./extend.ts")).extendOrder(context, args, flags))
+  const early = orders
+    .command("return-early")
+    .description("Check in goods before their end, charged until they came back")
+    .argument("<order>", "id or number")
+    .argument("<goods...>", "line=quantity, codes of units, or lines for all of them: Lamp=4, LP-001")
+    .option("--at <time>", "when they came back (default: now, or when their units were checked in)")
+    .option("--booked-in", "counted goods are checked in already; only charged until then")
+    .option("--good", "check them at once, in good condition")
+    .addOption(new Option("--damaged", "came back damaged: they go to quarantine").conflicts("good"))
+    .option("--note <text>", "description of the damage, with --damaged")
+  withAction(early, async (context, args, flags) => (await import("./extend.ts")).returnEarly(context, args, flags))
+  const credit = orders
+    .command("credit")
+    .description("Credit what invoices bill beyond an order's total; --plan shows the draft")
+    .argument("<order>", "id or number")
+    .option("--reason <text>", "reason, on the credit notes")
+    .option("--yes", "skip the confirmation")
+  withAction(credit, async (context, args, flags) => (await import("./extend.ts")).creditOrder(context, args, flags))
   const status = orders
     .command("change-status")
     .description("Change the status: active, complete, cancelled, lost, dead, postponed, order, …")

@@ -40,6 +40,7 @@ const line_changes = changes({
   item_sub_rented: "A line became a sub-rental: all of it is hired from a supplier.",
   item_renamed: "A line got another name.",
   item_details_updated: "A line's description or notes changed.",
+  item_split: "A part of a line came back early or stays longer, and got a line of its own.",
   bulk_dispatched: { meaning: "A quantity of a line was dispatched.", activity: newOnly },
   bulk_returned: { meaning: "A quantity of a line came back.", activity: newOnly },
   bulk_dispatch_reverted: { meaning: "The dispatch of a quantity of a line was reverted.", activity: newOnly },
@@ -141,6 +142,7 @@ const unit_changes = assignments.changes({
   asset_checked: "A unit that came back was checked.",
   asset_status_reverted: "A unit went back to an earlier status.",
   asset_substituted: "A unit was replaced by another.",
+  asset_line_changed: "A unit went along to another line of its order, as a part of its line.",
   asset_container_set: "A unit was assigned to a case.",
   asset_container_cleared: "A unit is no longer assigned to a case."
 })

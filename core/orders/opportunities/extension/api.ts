@@ -1,14 +1,28 @@
-/** Endpoints that extend a hire, or preview an extension (rules/opportunities 4.3). */
+/** Endpoints that extend a hire, or end it early for what came back (rules/opportunities 4.3, 4.5). */
 import { Effect } from "effect"
 import { command, type DecideContext, type Endpoint, postQuery } from "../../../kernel/endpoints/endpoint.ts"
-import { json, list, longText, text } from "../../../kernel/fields/field.ts"
+import { boolean, code, json, list, longText, ref, text, timestamp } from "../../../kernel/fields/field.ts"
 import { later, withRules } from "../../../kernel/fields/later.ts"
 import { ok, withMore } from "../../../kernel/endpoints/resource.ts"
 import * as Shown from "../../../kernel/lists/answer-schema.ts"
 import { edit, one, path, read } from "../tables/paths.ts"
-import { opportunityShown, plainAnswer, warned, withParts } from "../state/resources.ts"
-import { acknowledgements } from "../tables/lines.ts"
-import { dateFields, extendedResult, extensionErrors, extensionShown, seenFields, type WhichLines } from "./plan.ts"
+import { lockStreams } from "../../../kernel/runtime/engine.ts"
+import { Store } from "../../../kernel/store/store.ts"
+import { loadDecisionState, type Now } from "../state/load.ts"
+import { opportunityShown, plainAnswer, warned, withParts, withUnits } from "../state/resources.ts"
+import { acknowledgements, asset_assignments, condition_labels, opportunity_items } from "../tables/lines.ts"
+import type { OpportunityRow } from "../tables/opportunities.ts"
+import {
+  dateFields,
+  extendedResult,
+  extensionErrors,
+  extensionShown,
+  partField,
+  returnedResult,
+  returnedShown,
+  seenFields,
+  type WhichLines
+} from "./plan.ts"
 
 const extending = later(() => import("./facts.ts"))
 
@@ -18,6 +32,11 @@ const fields = {
     form: "any",
     nullable: true,
     describe: "Lines to move: follow (those with the old dates; default), keep (none), or their ids"
+  }),
+  parts: list(partField, {
+    nullable: true,
+    max_items: 200,
+    describe: "Parts of an order's lines to move, each as a line of its own; lines then default to keep"
   }),
   ...seenFields,
   reason: longText({ nullable: true, max: 1_000 })
@@ -68,4 +87,68 @@ const preview = postQuery(`${path}/{id}/extend/preview`, {
     })
 })
 
-export const extensionEndpoints: ReadonlyArray<Endpoint> = [extend, preview]
+const returning = later(() => import("./return-early.ts"))
+
+/** State for returns of these lines; serialises writers of their units across opportunities. */
+const returnFacts = Effect.fnUntraced(function* (header: OpportunityRow, line_ids: ReadonlyArray<number>, input: Now) {
+  const units = yield* Store.find(asset_assignments, { opportunity_id: header.id, opportunity_item_id: line_ids })
+  yield* lockStreams(units.map((unit) => `stock_level:${unit.stock_level_id}`))
+  const lines = yield* Store.getMany(opportunity_items, line_ids)
+  return yield* loadDecisionState(header, input, {
+    live_only: true,
+    stock: true,
+    rated_product_ids: [...new Set(lines.flatMap((line) => line.item_id ?? []))]
+  })
+})
+
+const returnEarly = command("POST", `${path}/{id}/return_early`, {
+  answer: { ...opportunityShown, returned: returnedShown },
+  name: "opportunities.return_early",
+  summary: "Check in goods before their end, charged until they came back; parts get lines of their own",
+  ...edit,
+  params: one,
+  success_status: 200,
+  fields: {
+    items: list(partField, { required: true, min_items: 1, max_items: 200 }),
+    returned_at: timestamp({
+      nullable: true,
+      describe: "When they came back; default: now, or when their units were checked in"
+    }),
+    already_back: boolean({
+      default: false,
+      describe: "Counted goods are checked in already; split and charge the part only"
+    }),
+    received_by: ref("users", { nullable: true }),
+    return_store_id: ref("stores", { nullable: true }),
+    condition: code(condition_labels, { nullable: true, describe: "Check them at once, in this condition" }),
+    damage_notes: longText({ nullable: true })
+  },
+  split_by: "items",
+  facts: (input) =>
+    withRules(returning, () =>
+      returnFacts(
+        input.rows.id,
+        input.values.items.map(({ opportunity_item_id }) => opportunity_item_id),
+        input
+      )
+    ),
+  decide: ({ known, rules }, { values }, context) =>
+    rules.returnEarly(
+      known,
+      {
+        items: values.items,
+        returned_at: values.returned_at ?? null,
+        received_by: values.received_by ?? null,
+        return_store_id: values.return_store_id ?? null,
+        condition: values.condition ?? null,
+        damage_notes: values.damage_notes ?? null,
+        already_back: values.already_back ?? false
+      },
+      context
+    ),
+  result: returnedResult,
+  respond: ({ id, returned, warnings }, input) =>
+    Effect.map(plainAnswer(id, input, withUnits), (answer) => withMore(warned(answer, warnings), { returned }))
+})
+
+export const extensionEndpoints: ReadonlyArray<Endpoint> = [extend, preview, returnEarly]

@@ -34,6 +34,7 @@ import type {
   ExtensionPlan,
   ExtensionShown,
   HireShown,
+  PartAsked,
   seenFields,
   ShownShortage,
   WhichLines
@@ -42,16 +43,20 @@ import { asPlanned, planExtension } from "./plan.ts"
 import { type AddedTime, loadPromised, type PromisedTo, promisesOf, shownShortage, warningsOf } from "./warnings.ts"
 import type { ValuesOf } from "../../../kernel/fields/field.ts"
 import { Store } from "../../../kernel/store/store.ts"
-import { acknowledgements, asset_assignments, opportunity_items } from "../tables/lines.ts"
+import { acknowledgements, asset_assignments, checked_in, opportunity_items } from "../tables/lines.ts"
 import { loadDecisionState } from "../state/load.ts"
+import { partsOf, type Split, splitEvents, splitLine, withPartAt } from "./split.ts"
+import { exact, formatDecimal } from "../../../values/decimal.ts"
 
 // Extends a hire in one decision: header, lines, prices and demands change together or not at all (rules/opportunities
 // 4.3). Shortening is the same with an earlier end.
 
 interface ExtensionFacts {
   readonly state: DecisionState
-  /** The planned extension, or the refusal. */
+  /** The planned extension, or the refusal. With parts, whose lines are split first: of their lines. */
   readonly plan: Result.Result<ExtensionPlan, Rejection>
+  /** Parts of lines to extend, with the request. */
+  readonly parts?: { readonly asked: ReadonlyArray<PartAsked>; readonly sent: Sent }
   /** Other orders and quotations that need the same products at that time. */
   readonly promised: ReadonlyArray<PromisedTo>
 }
@@ -144,12 +149,72 @@ const hireShown = ({ header }: Opportunity, shortages: ReadonlyArray<ShownShorta
 }
 
 /** Lines whose demands may change: those with new dates, and those that follow the hire's. */
-const demandedLines = (opportunity: Opportunity, plan: ExtensionPlan): ReadonlyArray<number> | "all" =>
+const demandedLines = (
+  opportunity: Opportunity,
+  plan: ExtensionPlan,
+  splits: ReadonlyArray<Split>
+): ReadonlyArray<number> | "all" =>
   "charge_starts_at" in plan.set || "charge_ends_at" in plan.set
     ? "all"
     : liveLines(opportunity)
-        .filter((line) => plan.lines.has(line.id) || line.starts_at === null || line.ends_at === null)
+        .filter(
+          ({ ends_at, id, starts_at }) =>
+            plan.lines.has(id) ||
+            starts_at === null ||
+            ends_at === null ||
+            splits.some(({ before, part }) => before.id === id || part.id === id)
+        )
         .map(({ id }) => id)
+
+interface Planned {
+  readonly plan: ExtensionPlan
+  /** The opportunity with the parts on lines of their own, at the old dates. */
+  readonly split: Opportunity
+  readonly splits: ReadonlyArray<Split>
+}
+/** The plan, with the requested parts split off first. 422 on `parts.N` for one that cannot be. */
+const planned = (facts: ExtensionFacts, context: DecideContext): Result.Result<Planned, Rejection> =>
+  Result.gen(function* () {
+    const { parts, state } = facts
+    if (parts === undefined) return { plan: yield* facts.plan, split: state.opportunity, splits: [] }
+    const about = { name: "parts", isMeant: () => false, is_complete: false }
+    let split = state.opportunity
+    const splits: Array<Split> = []
+    for (const part of yield* partsOf(state, parts.asked, about, context)) {
+      const { dispatched_quantity, quantity, returned_quantity } = part.line
+      const staying = exact(quantity).minus(exact(returned_quantity))
+      if (exact(part.quantity).greaterThan(staying) || part.units.some(({ status }) => status >= checked_in))
+        return yield* reject(
+          part.field,
+          `${part.line.name}: what came back already stays no longer (${staying.toNumber()} did not).`
+        )
+      const out = exact(dispatched_quantity).minus(exact(returned_quantity))
+      const moved = {
+        dispatched_quantity: formatDecimal(exact(part.quantity).lessThan(out) ? exact(part.quantity) : out, 2),
+        returned_quantity: "0.00"
+      }
+      const found = yield* splitLine(split, part, moved, context)
+      if (found === undefined) continue
+      split = found.opportunity
+      splits.push(found.split)
+    }
+    const { lines } = parts.sent.values
+    const ids = [...(Array.isArray(lines) ? lines : []), ...splits.map(({ part }) => part.id)]
+    return { plan: yield* planExtension(split, parts.sent.values, ids), split, splits }
+  })
+
+/** Prices of the parts for their new dates, at the rates of the lines they were split from. */
+const withPartPrices = (
+  state: DecisionState,
+  opportunity: Opportunity,
+  plan: ExtensionPlan,
+  splits: ReadonlyArray<Split>
+): Result.Result<Opportunity, Rejection> =>
+  Result.gen(function* () {
+    let after = opportunity
+    for (const { part } of splits) after = yield* withPartAt(state, after, part, plan.lines.get(part.id) ?? {})
+    return after
+  })
 
 /**
  * Decides header, lines, charge, demands and units together. 422: `state` if closed, `lines.N`, `ends_at` (also for
@@ -161,15 +226,16 @@ export const extendHire = (facts: ExtensionFacts, reason: string | null, context
     const { opportunity } = state
     const { header } = opportunity
     yield* requireTransition(header, "edit")
-    const plan = yield* facts.plan
-    const planned = asPlanned(opportunity, plan)
-    const repriced = liveLines(planned)
-      .filter((line) => line.item_type !== "group" && isRepriced(line.id, plan, opportunity))
+    const { plan, split, splits } = yield* planned(facts, context)
+    const changed = yield* withPartPrices(state, asPlanned(split, plan), plan, splits)
+    const own_price = new Set(splits.flatMap(({ before, part }) => [before.id, part.id]))
+    const repriced = liveLines(changed)
+      .filter(({ id, item_type }) => item_type !== "group" && !own_price.has(id) && isRepriced(id, plan, opportunity))
       .map(({ id }) => id)
-    const demanded = demandedLines(opportunity, plan)
-    yield* requireUnits(state, planned, demanded === "all" ? planned.lines.map(({ id }) => id) : demanded, context)
+    const demanded = demandedLines(split, plan, splits)
+    yield* requireUnits(state, changed, demanded === "all" ? changed.lines.map(({ id }) => id) : demanded, context)
     const before = shortagesIn(state, opportunity, state.demands, context)
-    const recalculated = yield* recalculate(state, planned, { priced: repriced, demanded }, context)
+    const recalculated = yield* recalculate(state, changed, { priced: repriced, demanded }, context)
     const after = recalculated.opportunity
     const short = shortagesIn(state, after, recalculated.demands, context)
     const standing = header.state === order && isLonger(plan, header) ? requireStanding : tellStanding
@@ -210,9 +276,10 @@ export const extendHire = (facts: ExtensionFacts, reason: string | null, context
         ? []
         : [
             hireExtended(header, plan.set, reason === null ? also : { ...also, reason }),
+            ...splitEvents(state, splits, changed, after),
             ...opportunity.lines.flatMap((line) => {
               const dates = plan.lines.get(line.id)
-              if (dates === undefined) return []
+              if (dates === undefined || own_price.has(line.id)) return []
               return [lineChanged(line, "item_dates_changed", dates, { total: totals.get(line.id) ?? line.total })]
             }),
             ...recalculated.events,
@@ -233,7 +300,10 @@ const isRepriced = (id: number, plan: ExtensionPlan, opportunity: Opportunity): 
 }
 
 type Sent = Pick<Input, "settings" | "now"> & {
-  readonly values: Partial<ValuesOf<typeof dateFields & typeof seenFields>> & { readonly lines?: WhichLines | null }
+  readonly values: Partial<ValuesOf<typeof dateFields & typeof seenFields>> & {
+    readonly lines?: WhichLines | null
+    readonly parts?: ReadonlyArray<PartAsked> | null
+  }
 }
 
 /** Times at which lines demand goods after the change but did not before. */
@@ -260,8 +330,16 @@ export const extensionFacts = Effect.fnUntraced(function* (
   const lines = yield* Store.find(opportunity_items, { ...of, is_live: true })
   const units = yield* Store.find(asset_assignments, of)
   const before: Opportunity = { header, lines, units, costs: [] }
-  const plan = planExtension(before, input.values, input.values.lines ?? "follow")
-  if (Result.isFailure(plan)) return { state: yield* loadDecisionState(header, input), plan, promised: [] }
+  const asked = input.values.parts ?? []
+  const which = input.values.lines ?? (asked.length > 0 ? "keep" : "follow")
+  const of_parts = asked.map((part) => part.opportunity_item_id)
+  const plan = planExtension(
+    before,
+    input.values,
+    asked.length === 0 ? which : [...(Array.isArray(which) ? which : []), ...of_parts]
+  )
+  const parts = asked.length === 0 ? {} : { parts: { asked, sent: input } }
+  if (Result.isFailure(plan)) return { state: yield* loadDecisionState(header, input), plan, promised: [], ...parts }
   const after = asPlanned(before, plan.success)
   const state = yield* loadDecisionState(header, input, {
     stock: true,
@@ -269,5 +347,5 @@ export const extensionFacts = Effect.fnUntraced(function* (
     rated_product_ids: [...new Set(lines.flatMap((line) => line.item_id ?? []))]
   })
   const promised = yield* loadPromised(header.id, state.snapshots ?? new Map(), addedTimes(before, after, input))
-  return { state: yield* withOwed(state, input.settings), plan, promised }
+  return { state: yield* withOwed(state, input.settings), plan, promised, ...parts }
 })

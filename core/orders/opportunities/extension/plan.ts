@@ -5,7 +5,7 @@
 import { Result } from "effect"
 import { calendarErrors } from "../../../kernel/fields/input.ts"
 import type { Json, JsonObject, ValuesOf } from "../../../kernel/fields/field.ts"
-import { boolean, choice, integer, list, text, timestamp } from "../../../kernel/fields/field.ts"
+import { boolean, choice, decimal, integer, list, object, ref, text, timestamp } from "../../../kernel/fields/field.ts"
 import { type FieldErrors, invalid, reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 import { liveLines, type Opportunity, unitsOf } from "../state/aggregate.ts"
 import { windowErrors } from "../header/decide.ts"
@@ -44,6 +44,27 @@ export const seenFields = {
     describe: "End of the hire as you last saw it; lines that end then move, too"
   })
 }
+/** A part of a line in a request: counted goods by quantity, units by their assignments. */
+export const partField = object({
+  opportunity_item_id: integer({ required: true, min: 1, names: "opportunity_items" }),
+  quantity: decimal({
+    scale: 2,
+    min: "0.01",
+    max: "1000000000",
+    nullable: true,
+    describe: "Default: the number of units named, else all of the line"
+  }),
+  asset_ids: list(ref("asset_assignments"), {
+    nullable: true,
+    max_items: 1_000,
+    describe: "Assignments of its units, where the line has units"
+  })
+})
+export interface PartAsked {
+  readonly opportunity_item_id: number
+  readonly quantity?: string | null
+  readonly asset_ids?: ReadonlyArray<number> | null
+}
 type Seen = Partial<ValuesOf<typeof seenFields>>
 type Dates = Partial<Pick<OpportunityRow, "starts_at" | "ends_at" | "charge_starts_at" | "charge_ends_at">>
 /** Lines that get the new dates: those with the old ones, none, or exactly these ids. */
@@ -70,6 +91,9 @@ export interface ExtensionPlan {
 /** `lines` is one of two words, or a list of ids. */
 export const extensionErrors = (sent: JsonObject): FieldErrors => ({
   ...whichLinesErrors(sent),
+  ...(Array.isArray(sent["parts"]) && sent["lines"] === "follow"
+    ? { lines: ["Send keep or ids with parts: only those lines and parts get the new dates."] }
+    : {}),
   ...calendarErrors(sent, Object.keys(dateFields))
 })
 const whichLinesErrors = ({ lines }: JsonObject): FieldErrors =>
@@ -298,3 +322,17 @@ export interface Extended {
   readonly extension: ExtensionShown
   readonly warnings: ReadonlyArray<string>
 }
+
+// Goods that came back early, in responses (rules/opportunities 4.5).
+
+const returned = {
+  opportunity_item_id: integer(),
+  part_item_id: integer({ describe: "Line of the part; the line itself if all of it came back" }),
+  quantity: text(),
+  charged_until: timestamp(),
+  total_before: text({ describe: "Total of the line before tax" }),
+  total_after: text({ describe: "Total of the line and its part before tax" })
+}
+export const returnedShown = Shown.objects(returned, { describe: "Parts that came back, with what the lines come to" })
+export const returnedResult = Shown.keys({ id: integer(), returned: returnedShown, warnings: list(text()) })
+export type ReturnedPart = Shown.KeysShown<typeof returned>

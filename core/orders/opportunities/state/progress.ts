@@ -40,7 +40,7 @@ export const derivedStatus = (opportunity: Opportunity): number | undefined => {
 }
 
 /** The opportunity with its derived status, and the event. If its only dispatch is reverted the status is Active. */
-const promoted = (
+export const promoted = (
   opportunity: Opportunity,
   undone: boolean
 ): { readonly opportunity: Opportunity; readonly events: ReadonlyArray<NewEvent> } => {

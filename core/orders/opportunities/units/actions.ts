@@ -10,7 +10,17 @@ import type {
 } from "../../../kernel/endpoints/endpoint.ts"
 import { wholeNumber } from "../../../kernel/fields/input.ts"
 import type { Json, JsonObject, ValuesOf } from "../../../kernel/fields/field.ts"
-import { choice, code, integer, isJsonObject, longText, ref, text, timestamp } from "../../../kernel/fields/field.ts"
+import {
+  choice,
+  code,
+  decimal,
+  integer,
+  isJsonObject,
+  longText,
+  ref,
+  text,
+  timestamp
+} from "../../../kernel/fields/field.ts"
 import { reject } from "../../../kernel/fields/rejection.ts"
 import type { DecisionState } from "../state/aggregate.ts"
 import type { UnitDecided } from "../state/progress.ts"
@@ -188,4 +198,23 @@ export const acts: { readonly [A in keyof typeof actions]: Act } = {
     sent.status === null || sent.status === undefined
       ? missing("status", "status")
       : revertUnit(state, unit, sent.status, sent.reason ?? null, context)
+}
+
+// Fields of lines counted in bulk: dispatched, returned, adjusted (rules/opportunities 9.3).
+
+export const bulk_actions = {
+  dispatch: "Dispatch",
+  return: "Return",
+  adjust: "Adjust",
+  revert_dispatch: "Revert dispatch",
+  revert_return: "Revert return"
+} as const
+export const bulkFields = {
+  action: choice(bulk_actions, { required: true }),
+  quantity: decimal({ scale: 2, min: "0.01", max: "1000000000", nullable: true }),
+  dispatched_by: ref("users", { nullable: true }),
+  received_by: ref("users", { nullable: true }),
+  condition: code(condition_labels, { nullable: true }),
+  new_quantity: decimal({ scale: 2, min: "0", max: "1000000000", nullable: true }),
+  reason: text({ nullable: true })
 }

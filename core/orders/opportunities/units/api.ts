@@ -17,6 +17,7 @@ import {
   ref,
   text
 } from "../../../kernel/fields/field.ts"
+import { later, withRules } from "../../../kernel/fields/later.ts"
 import { lockStreams } from "../../../kernel/runtime/engine.ts"
 import { invalid, notFound } from "../../../kernel/fields/rejection.ts"
 import { created, noContent, ok, renderById, viewContext, withMore } from "../../../kernel/endpoints/resource.ts"
@@ -25,6 +26,7 @@ import {
   assignmentResource,
   dispatchMeta,
   dispatchMetaShown,
+  itemResource,
   opportunityShown,
   plainAnswer,
   withUnits
@@ -32,14 +34,14 @@ import {
 import { isHoldingStock } from "../state/demands.ts"
 import type { DecisionState } from "../state/aggregate.ts"
 import { checking, dispatching, moveUnits, preparing, returning, type UnitMovement } from "./lifecycle.ts"
-import { acts, unitAlternatives, unitFields, when } from "./actions.ts"
+import { acts, bulkFields, unitAlternatives, unitFields, when } from "./actions.ts"
 import { allocate, deallocate } from "./decide.ts"
 import { loadDecisionState, type LoadOptions } from "../state/load.ts"
 import { asset_assignments, condition_labels, good } from "../tables/lines.ts"
 import { asset, fulfil, item, one, path } from "../tables/paths.ts"
 import type { OpportunityRow } from "../tables/opportunities.ts"
 import * as Shown from "../../../kernel/lists/answer-schema.ts"
-import { type UnitDecided, unitResult } from "../state/progress.ts"
+import { bulkResult, type UnitDecided, unitResult } from "../state/progress.ts"
 
 /** Serialises writers of one unit across opportunities. */
 const unitStreams =
@@ -295,4 +297,44 @@ const release = command("DELETE", `${path}/{id}/items/{item}/assets/{asset}`, {
   respond: () => Effect.succeed(noContent)
 })
 
-export const unitEndpoints: ReadonlyArray<Endpoint> = [quickAllocate, ...batches, allocateOne, moveOne, release]
+// Endpoint that dispatches, returns and adjusts lines counted in bulk (rules/opportunities 9.3).
+
+const counting = later(() => import("./bulk.ts"))
+
+const fulfilBulk = command("PATCH", `${path}/{id}/items/{item}/fulfilment`, {
+  answer: { item: Shown.row(() => itemResource), ...dispatchMetaShown },
+  name: "opportunities.fulfil_item",
+  summary: "Dispatch, return or adjust a quantity of a bulk line, or revert that",
+  ...fulfil,
+  params: item,
+  mode: "create",
+  fields: bulkFields,
+  split_by: "quantity",
+  facts: (input) => {
+    const { id, item_id } = input.rows.item
+    return withRules(counting, () =>
+      loadDecisionState(input.rows.id, input, {
+        live_only: true,
+        line_ids: [id],
+        stock: true,
+        rated_product_ids: item_id === null ? [] : [item_id]
+      })
+    )
+  },
+  decide: ({ known, rules }, input, context) =>
+    rules.bulkActs[input.values.action!](known, input.rows.item, input.values, context),
+  result: bulkResult,
+  respond: ({ _meta }, input) =>
+    Effect.map(renderById(itemResource, input.rows.item.id, input.query, viewContext(input)), (body) =>
+      ok({ ...body, ...dispatchMeta(_meta) })
+    )
+})
+
+export const unitEndpoints: ReadonlyArray<Endpoint> = [
+  quickAllocate,
+  ...batches,
+  allocateOne,
+  moveOne,
+  release,
+  fulfilBulk
+]

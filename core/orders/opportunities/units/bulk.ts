@@ -1,21 +1,19 @@
 /** Lines counted in bulk: dispatch, return and adjust quantities (rules/opportunities 9.3). */
-import { Effect, Result } from "effect"
-import { command, type DecideContext, type Decided, type Endpoint } from "../../../kernel/endpoints/endpoint.ts"
+import { Result } from "effect"
+import type { DecideContext, Decided } from "../../../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../../kernel/events/event-type.ts"
-import { choice, code, decimal, type JsonObject, ref, text, type ValuesOf } from "../../../kernel/fields/field.ts"
+import type { JsonObject, ValuesOf } from "../../../kernel/fields/field.ts"
 import { forbidden, hasOnePermission, reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 import { exact, formatDecimal } from "../../../values/decimal.ts"
 import { type DecisionState, inActiveVersion, withLine } from "../state/aggregate.ts"
 import { type LineChange, lineChanged } from "../events/lines.ts"
-import { condition_labels, type ItemRow } from "../tables/lines.ts"
+import type { ItemRow } from "../tables/lines.ts"
 import { recalculate } from "../state/recalculate.ts"
 import { requireTransition } from "../tables/statuses.ts"
-import { type BulkDecided, bulkResult, dispatchGate, type HeldBack, promoteStatus } from "../state/progress.ts"
-import { ok, renderById, viewContext } from "../../../kernel/endpoints/resource.ts"
-import { loadDecisionState } from "../state/load.ts"
-import { edit, fulfil, item, path } from "../tables/paths.ts"
-import { dispatchMeta, dispatchMetaShown, itemResource } from "../state/resources.ts"
-import * as Shown from "../../../kernel/lists/answer-schema.ts"
+import { type BulkDecided, dispatchGate, type HeldBack, promoteStatus } from "../state/progress.ts"
+import { edit } from "../tables/paths.ts"
+import type { bulk_actions, bulkFields } from "./actions.ts"
+
 const sum = (one: string, other: string): string => formatDecimal(exact(one).plus(exact(other)), 2)
 
 const countable = (state: DecisionState, line: ItemRow): Result.Result<void, Rejection> => {
@@ -157,28 +155,10 @@ const adjustQuantity = (
     return { events, result: { id: state.opportunity.header.id, item_id: line.id, _meta: null } }
   })
 
-// Endpoint that dispatches, returns and adjusts lines counted in bulk (rules/opportunities 9.3).
-
-const actions = {
-  dispatch: "Dispatch",
-  return: "Return",
-  adjust: "Adjust",
-  revert_dispatch: "Revert dispatch",
-  revert_return: "Revert return"
-} as const
-const fields = {
-  action: choice(actions, { required: true }),
-  quantity: decimal({ scale: 2, min: "0.01", max: "1000000000", nullable: true }),
-  dispatched_by: ref("users", { nullable: true }),
-  received_by: ref("users", { nullable: true }),
-  condition: code(condition_labels, { nullable: true }),
-  new_quantity: decimal({ scale: 2, min: "0", max: "1000000000", nullable: true }),
-  reason: text({ nullable: true })
-}
-type Body = Partial<ValuesOf<typeof fields>>
+type Body = Partial<ValuesOf<typeof bulkFields>>
 type Act = (state: DecisionState, line: ItemRow, sent: Body, context: DecideContext) => BulkDecided
 const required = (field: string): Decided<never> => reject(field, `The ${field.replace("_", " ")} field is required.`)
-const acts: { readonly [A in keyof typeof actions]: Act } = {
+export const bulkActs: { readonly [A in keyof typeof bulk_actions]: Act } = {
   dispatch: (state, line, sent, context) =>
     typeof sent.quantity !== "string"
       ? required("quantity")
@@ -209,31 +189,3 @@ const acts: { readonly [A in keyof typeof actions]: Act } = {
       ? required("quantity")
       : revertReturned(state, line, sent.quantity, sent.reason ?? null, context)
 }
-
-export const bulkEndpoints: ReadonlyArray<Endpoint> = [
-  command("PATCH", `${path}/{id}/items/{item}/fulfilment`, {
-    answer: { item: Shown.row(() => itemResource), ...dispatchMetaShown },
-    name: "opportunities.fulfil_item",
-    summary: "Dispatch, return or adjust a quantity of a bulk line, or revert that",
-    ...fulfil,
-    params: item,
-    mode: "create",
-    fields,
-    split_by: "quantity",
-    facts: (input) => {
-      const { id, item_id } = input.rows.item
-      return loadDecisionState(input.rows.id, input, {
-        live_only: true,
-        line_ids: [id],
-        stock: true,
-        rated_product_ids: item_id === null ? [] : [item_id]
-      })
-    },
-    decide: (state, input, context) => acts[input.values.action!](state, input.rows.item, input.values, context),
-    result: bulkResult,
-    respond: ({ _meta }, input) =>
-      Effect.map(renderById(itemResource, input.rows.item.id, input.query, viewContext(input)), (body) =>
-        ok({ ...body, ...dispatchMeta(_meta) })
-      )
-  })
-]

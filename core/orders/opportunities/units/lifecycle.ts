@@ -118,24 +118,24 @@ export interface UnitMovement {
   /** Body field for errors about the unit. */
   readonly field: string
 }
-/**
- * Moves all units through all steps, or none. The order's status is updated once. 422 on a unit's `field` if its status
- * forbids a step, with the code `dispatch_block` if the store's policy does (rules/opportunities 9.5).
- */
-export const moveUnits = (
+interface Stepped {
+  readonly opportunity: Opportunity
+  readonly events: ReadonlyArray<NewEvent>
+  /** Changes of the number of opportunities that stock levels are allocated to. */
+  readonly counts: ReadonlyMap<number, number>
+}
+/** Units through all steps, before what follows for the order. 422 on a unit's `field` if its status forbids a step. */
+export const stepUnits = (
   state: DecisionState,
   moving: ReadonlyArray<UnitMovement>,
-  steps: ReadonlyArray<Step>,
-  context: DecideContext
-): UnitDecided =>
+  steps: ReadonlyArray<Step>
+): Result.Result<Stepped, Rejection> =>
   Result.gen(function* () {
-    const { header } = state.opportunity
-    for (const step of steps) yield* requireTransition(header, step.move)
-    const line_ids = [...new Set(moving.map(({ unit }) => unit.opportunity_item_id))]
+    for (const step of steps) yield* requireTransition(state.opportunity.header, step.move)
+    const line_ids = linesOf(moving)
     // Units dispatched for a version that is no longer active can still be returned.
-    const is_dispatch = steps.some((step) => step.move === "dispatch")
     for (const line of state.opportunity.lines)
-      if (is_dispatch && line_ids.includes(line.id)) yield* inActiveVersion(line)
+      if (isDispatch(steps) && line_ids.includes(line.id)) yield* inActiveVersion(line)
     const moved = new Map<number, AssignmentRow>()
     const events: Array<NewEvent> = []
     const counts = new Map<number, number>()
@@ -159,22 +159,41 @@ export const moveUnits = (
       ...state.opportunity,
       units: state.opportunity.units.map((unit) => moved.get(unit.id) ?? unit)
     }
-    const held_back = steps.some((step) => step.event === "asset_dispatched")
-      ? yield* dispatchGate(state, line_ids, context)
-      : undefined
-    const returned = returnedTo(opportunity, line_ids, steps)
-    for (const [line, return_store_id] of returned) {
+    for (const [line, return_store_id] of returnedTo(opportunity, line_ids, steps)) {
       events.push(lineChanged(line, "item_store_set", { return_store_id }))
       opportunity = withLine(opportunity, line.id, { return_store_id })
     }
+    return { opportunity, events, counts }
+  })
+const linesOf = (moving: ReadonlyArray<UnitMovement>): ReadonlyArray<number> => [
+  ...new Set(moving.map(({ unit }) => unit.opportunity_item_id))
+]
+const isDispatch = (steps: ReadonlyArray<Step>): boolean => steps.some((step) => step.move === "dispatch")
+
+/**
+ * Moves all units through all steps, or none. The order's status is updated once. 422 on a unit's `field` if its status
+ * forbids a step, with the code `dispatch_block` if the store's policy does (rules/opportunities 9.5).
+ */
+export const moveUnits = (
+  state: DecisionState,
+  moving: ReadonlyArray<UnitMovement>,
+  steps: ReadonlyArray<Step>,
+  context: DecideContext
+): UnitDecided =>
+  Result.gen(function* () {
+    const { counts, events, opportunity } = yield* stepUnits(state, moving, steps)
+    const line_ids = linesOf(moving)
+    const held_back = steps.some((step) => step.event === "asset_dispatched")
+      ? yield* dispatchGate(state, line_ids, context)
+      : undefined
     const follow = yield* promoteStatus(state, opportunity, line_ids, context)
-    if (is_dispatch) for (const one of moving) yield* notOutElsewhere(state, one)
+    if (isDispatch(steps)) for (const one of moving) yield* notOutElsewhere(state, one)
     // Damaged units may still change to on hire, so only dispatches are checked.
     if (steps.some((step) => step.event === "asset_dispatched"))
       for (const one of moving) yield* isInService(state, one, context)
     return {
       events: [...events, ...follow, ...allocatedCountChanged(state.levels, counts)],
-      result: { id: header.id, assignment_id: moving[0]?.unit.id ?? null, _meta: held_back ?? null }
+      result: { id: state.opportunity.header.id, assignment_id: moving[0]?.unit.id ?? null, _meta: held_back ?? null }
     }
   })
 /** 422 on the unit's field while it is out with another opportunity. */

@@ -1,0 +1,253 @@
+/** Goods that come back before their end: check-in, split, price, availability and credit (rules/opportunities 4.5). */
+import { describe, expect, it } from "vitest"
+import { both_engines, engines } from "../../../../app.ts"
+import { type AppHouse, appHouse, refused } from "../../../../app-house.ts"
+import { tableRows } from "../../../../words.ts"
+
+const hire = { starts_at: "2026-09-01T09:00:00.000Z", ends_at: "2026-09-05T09:00:00.000Z" }
+const wednesday = "2026-09-03T09:00:00.000Z"
+const now = "2026-09-04T12:00:00.000Z"
+
+interface Line {
+  readonly id: number
+  readonly quantity: string
+  readonly dispatched_quantity: string
+  readonly returned_quantity: string
+  readonly ends_at: string
+  readonly total: string
+  readonly assets: ReadonlyArray<{ readonly id: number }>
+}
+interface Order {
+  readonly ends_at: string
+  readonly charge_total: string
+  readonly items: ReadonlyArray<Line>
+}
+
+/** Orders of ten, counted or tracked, that are out. */
+const orders = (w: AppHouse) => {
+  const shown = async (id: number): Promise<Order> => await w.show(`/opportunities/${id}?include=items,items.assets`)
+  const counted = async (line: object = {}, header: object = {}) => {
+    const product_id = await w.product({ name: "PAR 64" })
+    await w.hold(product_id, 10)
+    const body = { name: "PAR 64", item_id: product_id, quantity: 10, unit_price: "10.00", ...line }
+    const { id, items } = await w.withLine({ ...hire, subject: "Fair", ...header }, body)
+    await w.confirm(id)
+    const path = `/opportunities/${id}/items/${items[0].id}/fulfilment`
+    await w.must("PATCH", path, { action: "dispatch", quantity: "10" })
+    return { id: Number(id), product_id, line: Number(items[0].id), path }
+  }
+  const tracked = async () => {
+    const product = await w.units(1, 3, { name: "Moving head" })
+    const order = await w.order(product.id, 3, { ...hire, subject: "Club" })
+    await w.allocate(order, ...product.units)
+    const { items } = await shown(order.id)
+    const asset_ids: ReadonlyArray<number> = items[0]?.assets.map((one) => one.id) ?? []
+    await w.must("POST", `/opportunities/${order.id}/quick_book_out`, { asset_ids, dispatched_at: hire.starts_at })
+    return { id: order.id, product_id: product.id, units: product.units, line: order.line.id, asset_ids }
+  }
+  const early = (id: number, body: object) => w.post(`/opportunities/${id}/return_early`, body)
+  return { counted, early, shown, tracked }
+}
+/** Quantity, dates, totals and returns of the lines. */
+const linesOf = (order: Pick<Order, "items">) =>
+  order.items.map((line) => [line.quantity, line.ends_at.slice(5, 16), line.returned_quantity, line.total])
+
+describe.each(both_engines)("goods back early on %s", (engine) => {
+  const w = appHouse(engine, now)
+  const { counted, early, shown, tracked } = orders(w)
+
+  it("splits counted goods from their line, charges them until then, and demands them no more", async () => {
+    const { id, line, product_id } = await counted()
+    const reply = await early(id, { items: [{ opportunity_item_id: line, quantity: 4 }], returned_at: wednesday })
+    expect(reply.status, JSON.stringify(reply.body)).toBe(200)
+    const { opportunity, returned } = reply.body
+    expect(linesOf(opportunity)).toEqual([
+      ["6.00", "09-05T09:00", "0.00", "240.00"],
+      ["4.00", "09-03T09:00", "4.00", "80.00"]
+    ])
+    expect([opportunity.charge_total, opportunity.status_label]).toEqual(["320.00", "On Hire"])
+    const part_item_id = opportunity.items[1].id
+    expect(returned).toEqual([
+      {
+        opportunity_item_id: line,
+        part_item_id,
+        quantity: "4.00",
+        charged_until: wednesday,
+        total_before: "400.00",
+        total_after: "320.00"
+      }
+    ])
+    const free = await w.get(`/products/${product_id}/availability?store_id=1&from=${wednesday}&to=${hire.ends_at}`)
+    expect(free.body.availability.min_available).toBe(4)
+  })
+  it("moves named units to the part's line, where another order can have them from then on", async () => {
+    const { asset_ids, id, line, product_id, units } = await tracked()
+    const [first, ...others] = asset_ids
+    await w.must("POST", `/opportunities/${id}/return_early`, {
+      items: [{ opportunity_item_id: line, asset_ids: [first] }],
+      returned_at: wednesday
+    })
+    const { items } = await shown(id)
+    expect(linesOf({ items })).toEqual([
+      ["2.00", "09-05T09:00", "0.00", "80.00"],
+      ["1.00", "09-03T09:00", "0.00", "20.00"]
+    ])
+    expect(items.map(({ assets }) => assets.map((one) => one.id))).toEqual([others, [first]])
+    const next = await w.order(product_id, 2, { starts_at: "2026-09-04T09:00:00Z", ends_at: "2026-09-05T09:00:00Z" })
+    const allocated = await w.allocate(next, units[0] ?? 0)
+    expect(allocated.status, JSON.stringify(allocated.body)).toBe(200)
+    await refused(w.allocate(next, units[1] ?? 0), "allocations.0.stock_level_id")
+  })
+})
+
+describe.each(engines)("the price of a part that came back early on %s", (engine) => {
+  const w = appHouse(engine, now)
+  const { counted, early, shown } = orders(w)
+
+  it.each(
+    tableRows(`
+      four days at 10.00 a day         | 4  | 09-03T09:00 |          | 80.00  | 240.00
+      less than a day is one day       | 4  | 09-01T15:00 |          | 40.00  | 240.00
+      before it begins is one day      | 4  | 08-31T15:00 |          | 40.00  | 240.00
+      a discount of 10 %               | 4  | 09-03T09:00 | discount | 72.00  | 216.00
+      a price for the whole line stays | 3  | 09-03T09:00 | whole    | 30.00  | 70.01
+      charged once, it stays           | 4  | 09-03T09:00 | once     | 40.00  | 60.00`)
+  )("%s: %s back at %s %s come to %s, the rest to %s", async (_title, quantity, at, kind, part, rest) => {
+    const lines: { readonly [kind: string]: object } = {
+      discount: { discount_percent: "10" },
+      whole: { unit_price: null, line_total: "100.01" },
+      once: { charge_period: 4 }
+    }
+    const { id, line } = await counted(lines[kind ?? ""] ?? {})
+    await w.must("POST", `/opportunities/${id}/return_early`, {
+      items: [{ opportunity_item_id: line, quantity }],
+      returned_at: `2026-${at}:00.000Z`
+    })
+    expect((await shown(id)).items.map((one) => one.total)).toEqual([rest, part])
+  })
+  it("follows the rate the line was agreed at, though the product's rate is another one today", async () => {
+    const product_id = await w.product({ name: "Hazer" })
+    await w.hold(product_id, 10)
+    const daily = (price: string) => ({ rate_definition_id: 1, currency: "GBP", transaction_type: "rental", price })
+    const rate = await w.create(`/products/${product_id}/rates`, daily("12.50"))
+    const { id, line, path } = await (async () => {
+      const made = await w.withLine(hire, { name: "Hazer", item_id: product_id, quantity: 10, unit_price: null })
+      await w.confirm(made.id)
+      const path = `/opportunities/${made.id}/items/${made.items[0].id}/fulfilment`
+      return { id: made.id, line: made.items[0], path }
+    })()
+    await w.must("PATCH", path, { action: "dispatch", quantity: "10" })
+    expect(line.total).toBe("500.00")
+    await w.must("PUT", `/products/${product_id}/rates/${rate.id}`, { price: "20.00" })
+    await w.must("POST", `/opportunities/${id}/return_early`, {
+      items: [{ opportunity_item_id: line.id, quantity: 4 }],
+      returned_at: wednesday
+    })
+    expect((await shown(id)).items.map((one) => one.total)).toEqual(["300.00", "100.00"])
+  })
+  it("ends the line itself when all of it came back", async () => {
+    const { id, line } = await counted()
+    const { body } = await early(id, { items: [{ opportunity_item_id: line }], returned_at: wednesday })
+    expect(linesOf(body.opportunity)).toEqual([["10.00", "09-03T09:00", "10.00", "200.00"]])
+    expect(body.opportunity.status_label).toBe("Checked")
+  })
+  it("splits what was checked in before, without counting it twice", async () => {
+    const { id, line, path } = await counted()
+    await w.must("PATCH", path, { action: "return", quantity: "4" })
+    const items = [{ opportunity_item_id: line, quantity: 4 }]
+    await w.must("POST", `/opportunities/${id}/return_early`, { items, returned_at: wednesday, already_back: true })
+    expect(linesOf(await shown(id))).toEqual([
+      ["6.00", "09-05T09:00", "0.00", "240.00"],
+      ["4.00", "09-03T09:00", "4.00", "80.00"]
+    ])
+  })
+  it("rejects more than is out, times at or after the end, goods sold, and quotations", async () => {
+    const { id, line } = await counted()
+    const items = (quantity: number) => [{ opportunity_item_id: line, quantity }]
+    await refused(early(id, { items: items(11) }), "items.0.quantity")
+    await w.must("POST", `/opportunities/${id}/return_early`, { items: items(4), returned_at: wednesday })
+    await refused(early(id, { items: items(7) }), "items.0.quantity")
+    await refused(early(id, { items: items(2), returned_at: "2026-09-04T13:00:00Z" }), "returned_at")
+    await refused(early(id, { items: [...items(1), ...items(1)] }), "items.1.opportunity_item_id")
+    await refused(early(id, { items: [{ opportunity_item_id: 999_999, quantity: 1 }] }), "items.0.opportunity_item_id")
+    const quote = await w.withLine(hire)
+    const of_quote = [{ opportunity_item_id: quote.items[0].id }]
+    await refused(early(quote.id, { items: of_quote }), "state")
+  })
+})
+
+describe.each(engines)("a part that stays longer on %s", (engine) => {
+  const w = appHouse(engine, now)
+  const { counted, shown } = orders(w)
+  const later = "2026-09-07T09:00:00.000Z"
+
+  it("gets a line of its own until then; the rest keeps its end and its price", async () => {
+    const { id, line, product_id } = await counted()
+    const body = { ends_at: later, parts: [{ opportunity_item_id: line, quantity: 3 }] }
+    const preview = await w.must("POST", `/opportunities/${id}/extend/preview`, body)
+    const { extension } = await w.must("POST", `/opportunities/${id}/extend`, body)
+    const order = await shown(id)
+    expect(linesOf(order)).toEqual([
+      ["7.00", "09-05T09:00", "0.00", "280.00"],
+      ["3.00", "09-07T09:00", "0.00", "180.00"]
+    ])
+    expect(order.items.map((one) => one.dispatched_quantity)).toEqual(["7.00", "3.00"])
+    expect([order.ends_at, order.charge_total]).toEqual([later, "460.00"])
+    expect([extension.lines_followed, extension.lines_kept]).toEqual([[order.items[1]?.id], [line]])
+    expect(preview.extension.after).toEqual(extension.after)
+    const free = await w.get(`/products/${product_id}/availability?store_id=1&from=2026-09-06T00:00:00Z&to=${later}`)
+    expect(free.body.availability.min_available).toBe(7)
+  })
+  it("is rejected beyond what did not come back, and together with lines that follow", async () => {
+    const { id, line, path } = await counted()
+    await w.must("PATCH", path, { action: "return", quantity: "8" })
+    const parts = [{ opportunity_item_id: line, quantity: 3 }]
+    await refused(w.post(`/opportunities/${id}/extend`, { ends_at: later, parts }), "parts.0")
+    await refused(w.post(`/opportunities/${id}/extend`, { ends_at: later, lines: "follow", parts }), "lines")
+  })
+})
+
+describe.each(engines)("the credit draft on %s", (engine) => {
+  const w = appHouse(engine, now)
+  const { counted, shown } = orders(w)
+  const billed = async () => {
+    const member_id = await w.customer()
+    const order = await counted({}, { member_id })
+    const invoice = await w.create(`/opportunities/${order.id}/invoices`)
+    await w.must("POST", `/invoices/${invoice.id}/issue`, {})
+    return { ...order, invoice_id: invoice.id }
+  }
+  const draftOf = (id: number) => w.show(`/opportunities/${id}/credit_draft`)
+
+  it("holds what was billed beyond, until it is issued; nothing is billed or credited twice", async () => {
+    const { id, invoice_id, line } = await billed()
+    expect(await draftOf(id)).toMatchObject({ subtotal: "0.00", items: [] })
+    const back = { items: [{ opportunity_item_id: line, quantity: 4 }], returned_at: wednesday }
+    const { meta } = await w.must("POST", `/opportunities/${id}/return_early`, back)
+    expect(meta.warnings).toEqual([expect.stringMatching("^It is invoiced already: .* is its credit draft")])
+    expect(await draftOf(id)).toMatchObject({
+      subtotal: "80.00",
+      total: "80.00",
+      left_out: "0.00",
+      items: [{ invoice_id, name: "PAR 64", amount: "80.00", tax_total: "0.00" }]
+    })
+    const notes = await w.create(`/opportunities/${id}/credit_notes`, { reason: "Four back early" })
+    expect(notes).toMatchObject([{ invoice_id, total: "-80.00", reason: "Four back early" }])
+    expect(await draftOf(id)).toMatchObject({ subtotal: "0.00", items: [] })
+    await refused(w.post(`/opportunities/${id}/credit_notes`, {}), "items")
+    await refused(w.post(`/opportunities/${id}/invoices`, {}), "items")
+  })
+  it("takes what a part that stays longer costs off what another part left", async () => {
+    const { id, line } = await billed()
+    await w.must("POST", `/opportunities/${id}/return_early`, {
+      items: [{ opportunity_item_id: line, quantity: 4 }],
+      returned_at: wednesday
+    })
+    await w.must("POST", `/opportunities/${id}/extend`, {
+      ends_at: "2026-09-07T09:00:00Z",
+      parts: [{ opportunity_item_id: line, quantity: 3 }]
+    })
+    expect((await shown(id)).charge_total).toBe("380.00")
+    expect(await draftOf(id)).toMatchObject({ subtotal: "20.00", items: [{ amount: "20.00" }] })
+  })
+})
