@@ -569,6 +569,12 @@ export const targets: { readonly [endpoint: string]: Maker } = {
   "opportunities.quick_prepare": bulk("a.status = 0"),
   "opportunities.quick_book_out": bulk("o.state = 2 and a.status in (0, 1)"),
   "opportunities.quick_check_in": bulk("a.status in (2, 3)"),
+  "opportunities.return_early": async (random, look) => {
+    const [found] = await units(random, look, "a.status in (2, 3)")
+    if (found === undefined) return undefined
+    const part = { opportunity_item_id: number(found, "line"), quantity: "1.00", asset_ids: [number(found, "asset")] }
+    return { params: { id: found["deal"] }, body: { items: [part] } }
+  },
   "opportunities.move_asset": async (random, look) => {
     const [found] = await units(random, look, "1 = 1")
     if (found === undefined) return undefined

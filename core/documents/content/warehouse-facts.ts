@@ -16,6 +16,7 @@ import type { Settings } from "../../kernel/events/settings.ts"
 import { addresses, members } from "../../people/members/schema.ts"
 import type { AssignmentRow, ItemRow } from "../../orders/opportunities/tables/lines.ts"
 import { asset_assignments, opportunity_items } from "../../orders/opportunities/tables/lines.ts"
+import { type Jobs, jobsOf } from "../../orders/opportunities/units/next-jobs.ts"
 import { opportunities, type OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
 import type { ContainerItemRow, ContainerRow } from "../../products/packing.ts"
 import { container_items, containers, live_statuses } from "../../products/packing.ts"
@@ -156,6 +157,8 @@ export interface WarehouseFacts {
   /** Lines that are goods, in the order's sequence; not groups, texts or services. */
   readonly lines: ReadonlyArray<ItemRow>
   readonly units: ReadonlyArray<AssignmentRow>
+  /** Other orders that units go on to, or come from, by stock level; empty for customers. */
+  readonly jobs: ReadonlyMap<number, Jobs>
   readonly levels: ReadonlyMap<number, StockLevelRow>
   readonly products: ReadonlyMap<number, ProductRow>
   /** Components of kits among the lines, by product. */
@@ -228,6 +231,7 @@ export const warehouseFacts = Effect.fnUntraced(function* (
     order,
     lines,
     units,
+    jobs: reader.is_customer ? new Map() : yield* jobsOf(order, ids(units.map((unit) => unit.stock_level_id))),
     levels,
     products: named,
     stocked,

@@ -1,7 +1,7 @@
 /** Rows of lines, pieces and kit components. Pure. */
 import { checked_in, type ItemRow, prepared } from "../../orders/opportunities/tables/lines.ts"
 import type { CellCode } from "../../pricing/print/blocks.ts"
-import { dateText, quantityText } from "../../pricing/print/format.ts"
+import { dateText, momentText, quantityText } from "../../pricing/print/format.ts"
 import { dayOf, millisOf } from "../../values/time.ts"
 import { exact, type ExactNumber } from "../../values/decimal.ts"
 import type { WarehouseFacts } from "./warehouse-facts.ts"
@@ -112,6 +112,21 @@ const noteOf = (writing: Writing, { is_hired_in, line, product }: Parcel): Reado
   ]
 }
 
+/** Tells on return notes where a unit goes next, and on pick lists where it comes from. */
+const jobOf = ({ facts, kind, language, words }: Writing, unit: Unit): string => {
+  const { before, next } = facts.jobs.get(unit.assignment.stock_level_id) ?? {}
+  const other = kind === "return_note" ? next : kind === "pick_list" && !hasGoneOut(unit) ? before : undefined
+  if (other === undefined) return ""
+  const at = kind === "return_note" ? other.starts_at : other.ends_at
+  const order = [
+    `${other.number ?? `#${other.id}`} ${other.subject}`,
+    at === null ? "" : momentText(at, facts.options.zone, language)
+  ]
+  return withValues(kind === "return_note" ? words.goes_on : words.comes_from, {
+    order: order.filter((part) => part !== "").join(", ")
+  })
+}
+
 const isBack = ({ assignment }: Unit): boolean =>
   assignment.status >= checked_in && assignment.condition_on_return !== missing_condition
 const unitRow = (
@@ -128,7 +143,8 @@ const unitRow = (
     note: [
       ...note,
       kind === "pick_list" && hasGoneOut(unit) ? words.gone_out : "",
-      kind === "return_note" ? (assignment.notes ?? "") : ""
+      kind === "return_note" ? (assignment.notes ?? "") : "",
+      jobOf(writing, unit)
     ],
     weight,
     tick: kind === "pick_list" ? assignment.status >= prepared : kind === "return_note" ? isBack(unit) : null,

@@ -61,11 +61,14 @@ export const scanShown = {
   meta: Shown.optional(Shown.keys({ warnings: list(text()) })),
   ...dispatchMetaShown
 }
-const answer = ({ _meta, id, scanned }: typeof scanResult.Type, { settings }: Pick<Input, "settings">) =>
+const answer = (
+  { _meta, id, scanned }: typeof scanResult.Type,
+  { settings, viewer }: Pick<Input, "settings" | "viewer">
+) =>
   Effect.gen(function* () {
     const { loadCounts, warningsOf } = yield* scans
     const counts = id === 0 ? null : yield* loadCounts(id, settings)
-    const warnings = yield* warningsOf(scanned)
+    const warnings = yield* warningsOf(scanned, viewer)
     const meta = warnings.length === 0 ? {} : { meta: { warnings } }
     return ok({ scan: { ...scanned, counts }, ...meta, ...dispatchMeta(_meta) })
   })

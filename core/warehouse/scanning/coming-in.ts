@@ -20,13 +20,15 @@ import { stores } from "../../setup/stores.ts"
 import { service_records } from "../workshop/schema.ts"
 import { unitCode } from "./read-code.ts"
 import type { count_fields, Scanned } from "./result.ts"
-import { reject, type Rejection } from "../../kernel/fields/rejection.ts"
+import { hasOnePermission, reject, type Rejection, type Viewer } from "../../kernel/fields/rejection.ts"
 import { isInFuture, plusDays } from "../../values/time.ts"
 import { decidedAs, partOf, type ScanDecided, type ScanFacts, scannedOf, type Wanted } from "./facts.ts"
 import { isKit, returnContainer } from "../containers/dispatch-return.ts"
 import { labelOf } from "../containers/events.ts"
 import type { DecideContext } from "../../kernel/endpoints/endpoint.ts"
-import type { DecisionState } from "../../orders/opportunities/state/aggregate.ts"
+import { type DecisionState, opportunityName } from "../../orders/opportunities/state/aggregate.ts"
+import { cameFrom, jobsOf } from "../../orders/opportunities/units/next-jobs.ts"
+import { numberText } from "../../values/text.ts"
 import { checking, moveUnits, returning } from "../../orders/opportunities/units/lifecycle.ts"
 
 // An order's progress in whole pieces; returned pieces count as dispatched, too.
@@ -91,10 +93,38 @@ const foundText = Effect.fnUntraced(function* ({
   return [`${name} is recorded as lost; if this is it, release it: flightcase units release ${unitCode(level.id)}`]
 })
 
-/** Warnings about a returned unit and about a bulk product that was booked out. */
-export const warningsOf = Effect.fnUntraced(function* (scanned: Scanned): Store.Reads<ReadonlyArray<string>> {
+/** Tells where a unit goes next or came from, if it goes from one order to another; with the subject for its readers. */
+const jobText = Effect.fnUntraced(function* (
+  { direction, name, opportunity_id, stock_level_id }: Scanned,
+  viewer: Viewer
+): Store.Reads<ReadonlyArray<string>> {
+  const order = opportunity_id === null ? undefined : yield* Store.get(opportunities, opportunity_id)
+  if (order === undefined || stock_level_id === null) return []
+  const other =
+    direction === "in"
+      ? (yield* jobsOf(order, [stock_level_id])).get(stock_level_id)?.next
+      : yield* cameFrom(order, stock_level_id)
+  if (other === undefined) return []
+  const called = hasOnePermission(viewer, "opportunities.view")
+    ? opportunityName(other.id, other)
+    : `order ${numberText(other.number, other.id)}`
+  return [
+    direction === "in"
+      ? `${name} goes on to ${called}${other.starts_at === null ? "" : `, from ${other.starts_at}`}.`
+      : `${name} comes from ${called}.`
+  ]
+})
+
+/** Warnings about a unit that is found again or goes from order to order, and about bulk products booked out. */
+export const warningsOf = Effect.fnUntraced(function* (
+  scanned: Scanned,
+  viewer: Viewer
+): Store.Reads<ReadonlyArray<string>> {
   const { direction, kind, name, opportunity_id, opportunity_item_id, product_id } = scanned
-  if (direction === "in" && kind === "unit") return yield* foundText(scanned)
+  if (kind === "unit") {
+    const found = direction === "in" ? yield* foundText(scanned) : []
+    return [...found, ...(yield* jobText(scanned, viewer))]
+  }
   if (direction !== "out" || kind !== "bulk" || product_id === null || opportunity_id === null) return []
   const line = opportunity_item_id === null ? undefined : yield* Store.get(opportunity_items, opportunity_item_id)
   const store_id = line?.dispatch_store_id ?? (yield* Store.get(opportunities, opportunity_id))?.store_id ?? null

@@ -8,7 +8,8 @@ import { Store } from "../../../kernel/store/store.ts"
 import { products } from "../../../products/products/schema.ts"
 import { one, path } from "../tables/paths.ts"
 import { opportunities, type OpportunityRow } from "../tables/opportunities.ts"
-import { leaveWaiting, lookAtQueue, type Looked, type Queued } from "./decide.ts"
+import { later, withRules } from "../../../kernel/fields/later.ts"
+import type { Looked, Queued } from "./decide.ts"
 import { type ItemRow, opportunity_items, shortage_waits, type WaitRow } from "../tables/lines.ts"
 import { type LineAtStore, snapshotsForLines } from "../../availability/api/window.ts"
 import { loadStockedProducts } from "../../availability/facts/load-products.ts"
@@ -19,6 +20,8 @@ import type { Opportunity } from "../state/aggregate.ts"
 import { demandSettings, demandsOf, hasShortageCheck, isHoldingStock, linesTakingStock } from "../state/demands.ts"
 import { draft, order } from "../tables/statuses.ts"
 import type { LeaveReason } from "../events/waiting.ts"
+
+const queueing = later(() => import("./decide.ts"))
 
 // Loads queues of the waiting list, in a fixed number of queries.
 
@@ -100,6 +103,7 @@ export const lookAtWaiting = Effect.fnUntraced(function* (
     )
   )
   const asked = queued.flatMap(({ line }) => (line === undefined ? [] : [line]))
+  const { lookAtQueue } = yield* queueing
   return lookAtQueue(yield* snapshotsForLines(asked, context), queued)
 })
 
@@ -208,8 +212,10 @@ const leave = command("POST", `${path}/{id}/shortages/leave`, {
       describe: "Lines; default: all of the opportunity's"
     })
   },
-  facts: ({ rows }) => Store.find(shortage_waits, { opportunity_id: rows.id.id }, { order: ["id"] }),
-  decide: (facts, { rows, values }) => leaveWaiting(rows.id.id, facts, values.opportunity_item_ids ?? null),
+  facts: ({ rows }) =>
+    withRules(queueing, () => Store.find(shortage_waits, { opportunity_id: rows.id.id }, { order: ["id"] })),
+  decide: ({ known, rules }, { rows, values }) =>
+    rules.leaveWaiting(rows.id.id, known, values.opportunity_item_ids ?? null),
   respond: ({ id }, input) => Effect.map(waitingOf(id, input), (waiting) => ok({ waiting }))
 })
 
