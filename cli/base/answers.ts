@@ -102,7 +102,9 @@ interface Objects
   readonly compliance: ValueShown<typeof import("../../core/warehouse/containers/endpoint-parts.ts").manifestShown>
   readonly extension: import("../../core/orders/opportunities/extension/plan.ts").ExtensionShown
   readonly credit_draft: ValueShown<typeof import("../../core/billing/api.ts").credit_draft>
-  readonly returned: import("../../core/orders/opportunities/extension/plan.ts").ReturnedPart
+  readonly returned: ValueShown<
+    typeof import("../../core/orders/opportunities/extension/plan.ts").returnedShown
+  >[number]
   readonly board: { readonly id: number; readonly url: string }
   readonly public_link: NonNullable<ValueShown<typeof import("../../core/documents/lifecycle-api.ts").publicLinkShown>>
   readonly search: KeysShown<typeof import("../../core/overview/search/api.ts").searchShown>

@@ -112,7 +112,7 @@ const noteOf = (writing: Writing, { is_hired_in, line, product }: Parcel): Reado
   ]
 }
 
-/** Tells on return notes where a unit goes next, and on pick lists where it comes from. */
+/** The order a unit goes on to, on return notes, or comes from, on pick lists. */
 const jobOf = ({ facts, kind, language, words }: Writing, unit: Unit): string => {
   const { before, next } = facts.jobs.get(unit.assignment.stock_level_id) ?? {}
   const other = kind === "return_note" ? next : kind === "pick_list" && !hasGoneOut(unit) ? before : undefined

@@ -93,7 +93,7 @@ const foundText = Effect.fnUntraced(function* ({
   return [`${name} is recorded as lost; if this is it, release it: flightcase units release ${unitCode(level.id)}`]
 })
 
-/** Tells where a unit goes next or came from, if it goes from one order to another; with the subject for its readers. */
+/** Names the order a scanned unit goes on to or comes from; the subject only for those who may see orders. */
 const jobText = Effect.fnUntraced(function* (
   { direction, name, opportunity_id, stock_level_id }: Scanned,
   viewer: Viewer

@@ -335,4 +335,3 @@ const returned = {
 }
 export const returnedShown = Shown.objects(returned, { describe: "Parts that came back, with what the lines come to" })
 export const returnedResult = Shown.keys({ id: integer(), returned: returnedShown, warnings: list(text()) })
-export type ReturnedPart = Shown.KeysShown<typeof returned>

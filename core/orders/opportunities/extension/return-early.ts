@@ -7,7 +7,7 @@ import { exact, formatDecimal } from "../../../values/decimal.ts"
 import { formatMoney } from "../../../values/money.ts"
 import { isInFuture } from "../../../values/time.ts"
 import { lineChanged } from "../events/lines.ts"
-import type { PartAsked, ReturnedPart } from "./plan.ts"
+import type { PartAsked, returnedResult } from "./plan.ts"
 import { type Part, partsOf, type Split, splitEvents, splitLine, withPartAt } from "./split.ts"
 import { type DecisionState, type Opportunity, withLine } from "../state/aggregate.ts"
 import { promoted } from "../state/progress.ts"
@@ -28,12 +28,6 @@ interface EarlyReturn {
   /** Whether counted goods were checked in before, and are only charged until then. */
   readonly already_back: boolean
 }
-interface ReturnedEarly {
-  readonly id: number
-  readonly returned: ReadonlyArray<ReturnedPart>
-  readonly warnings: ReadonlyArray<string>
-}
-
 const isBack = ({ status }: AssignmentRow): boolean => status >= checked_in
 const sum = (one: string, other: string): string => formatDecimal(exact(one).plus(exact(other)), 2)
 
@@ -177,7 +171,11 @@ const warningsOf = (
  * Checks goods in, and charges them until they came back: a part of a line gets a line of its own, a whole line ends
  * then. 422: `state`, `items.N…`, `returned_at`.
  */
-export const returnEarly = (state: DecisionState, sent: EarlyReturn, context: DecideContext): Decided<ReturnedEarly> =>
+export const returnEarly = (
+  state: DecisionState,
+  sent: EarlyReturn,
+  context: DecideContext
+): Decided<typeof returnedResult.Type> =>
   Result.gen(function* () {
     const { header } = state.opportunity
     yield* requireTransition(header, "edit")

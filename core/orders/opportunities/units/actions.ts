@@ -202,7 +202,7 @@ export const acts: { readonly [A in keyof typeof actions]: Act } = {
 
 // Fields of lines counted in bulk: dispatched, returned, adjusted (rules/opportunities 9.3).
 
-export const bulk_actions = {
+const bulk_actions = {
   dispatch: "Dispatch",
   return: "Return",
   adjust: "Adjust",

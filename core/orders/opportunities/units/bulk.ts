@@ -12,7 +12,7 @@ import { recalculate } from "../state/recalculate.ts"
 import { requireTransition } from "../tables/statuses.ts"
 import { type BulkDecided, dispatchGate, type HeldBack, promoteStatus } from "../state/progress.ts"
 import { edit } from "../tables/paths.ts"
-import type { bulk_actions, bulkFields } from "./actions.ts"
+import type { bulkFields } from "./actions.ts"
 
 const sum = (one: string, other: string): string => formatDecimal(exact(one).plus(exact(other)), 2)
 
@@ -158,7 +158,7 @@ const adjustQuantity = (
 type Body = Partial<ValuesOf<typeof bulkFields>>
 type Act = (state: DecisionState, line: ItemRow, sent: Body, context: DecideContext) => BulkDecided
 const required = (field: string): Decided<never> => reject(field, `The ${field.replace("_", " ")} field is required.`)
-export const bulkActs: { readonly [A in keyof typeof bulk_actions]: Act } = {
+export const bulkActs: { readonly [A in NonNullable<Body["action"]>]: Act } = {
   dispatch: (state, line, sent, context) =>
     typeof sent.quantity !== "string"
       ? required("quantity")

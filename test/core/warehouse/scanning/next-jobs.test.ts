@@ -32,7 +32,7 @@ describe.each(engines)("a unit that goes from one order to the next on %s", (eng
       fair_number: await numberOf(fair.id)
     }
   }
-  const scan = (order: number, body: object, by?: ReturnType<typeof viewerWith>): Promise<any> =>
+  const scan = (order: number, body: object, by?: ReturnType<typeof viewerWith>) =>
     w.must("POST", `/opportunities/${order}/scan`, body, by)
 
   it("is named with the next order on the return note, and with the one before on the pick list", async () => {
