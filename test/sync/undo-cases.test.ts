@@ -67,6 +67,24 @@ describe("undoing a command recorded before others' changes were known", () => {
     await undone(device, "1")
     expect(await show(`${path}?include=items`)).toMatchObject({ ends_at: seventh, items: [{ ends_at: seventh }] })
   })
+  it("brings a part that came back early out again, for as long as before and at its former price", async () => {
+    const product_id = Number((await lamp()).split("/").at(-1))
+    await server.hold(product_id, 10)
+    const { id, line } = await server.order(product_id, 10, { subject: "Gig", ...dates })
+    const path = `/opportunities/${id}`
+    await must("PATCH", `${path}/items/${line.id}/fulfilment`, { action: "dispatch", quantity: "10" })
+    const before = (await show(path)).charge_total
+    const device = await filled()
+    await sent(device, "POST", `${path}/return_early`, { items: [{ opportunity_item_id: line.id, quantity: 4 }] })
+    expect((await show(path)).charge_total).not.toBe(before)
+    await undone(device, "1")
+    const { charge_total, items } = await show(`${path}?include=items`)
+    expect([charge_total, ...items.map((one: any) => [one.quantity, one.returned_quantity, one.ends_at])]).toEqual([
+      before,
+      ["6.00", "0.00", dates.ends_at],
+      ["4.00", "0.00", dates.ends_at]
+    ])
+  })
   it("restores the status of a unit that another user prepared", async () => {
     const { assets, path, units } = await ordered(1, 1)
     const { id } = await create(assets, { stock_level_id: units[0] })

@@ -3,6 +3,12 @@ import { describe, expect, it } from "vitest"
 import { both_engines, engines } from "../../../../app.ts"
 import { type AppHouse, appHouse, refused } from "../../../../app-house.ts"
 import { tableRows } from "../../../../words.ts"
+import { opportunityEvents } from "../../../../../core/orders/opportunities/events/participants.ts"
+import { returnEarly } from "../../../../../core/orders/opportunities/extension/return-early.ts"
+import type { NewEvent } from "../../../../../core/kernel/events/event-type.ts"
+import { withoutStamps } from "../../../../../core/kernel/tables/field-schema.ts"
+import { decider, type Facts, given_at } from "../../../decider.ts"
+import { lamp, line, line_id, opportunity, opportunity_id, stateOf, unit } from "../state.ts"
 
 const hire = { starts_at: "2026-09-01T09:00:00.000Z", ends_at: "2026-09-05T09:00:00.000Z" }
 const wednesday = "2026-09-03T09:00:00.000Z"
@@ -51,6 +57,97 @@ const orders = (w: AppHouse) => {
 /** Quantity, dates, totals and returns of the lines. */
 const linesOf = (order: Pick<Order, "items">) =>
   order.items.map((line) => [line.quantity, line.ends_at.slice(5, 16), line.returned_quantity, line.total])
+
+describe("two lamps, of which one comes back before its line ends", () => {
+  const { given } = decider(opportunityEvents)
+  const dates = { starts_at: "2026-06-10T10:00:00.000Z", ends_at: "2026-06-20T10:00:00.000Z" }
+  const at = "2026-06-18T10:00:00.000Z"
+  const prices = { unit_price: 1_000, manual_unit_price: 1_000, discounted_total: 20_000, total: 20_000 }
+  const totals = { rental_charge_total: 20_000, charge_excluding_tax_total: 20_000, charge_total: 20_000 }
+  const out = { status: 2, dispatched_at: dates.starts_at }
+  const lamps = [
+    opportunity({ state: 2, status: 2, ...dates, ...totals, charge_including_tax_total: 20_000 }),
+    line({ ...dates, ...prices, tax_rate: "0.0000" }),
+    ...[1, 2].flatMap((id) => [unit(id, out), lamp(id)])
+  ]
+  const asked = {
+    items: [{ opportunity_item_id: line_id, asset_ids: [1] }],
+    returned_at: at,
+    received_by: 3,
+    return_store_id: null,
+    condition: null,
+    damage_notes: null,
+    already_back: false
+  }
+  const event = (type: string, data: NewEvent["data"]): NewEvent => ({
+    stream: `opportunity:${opportunity_id}`,
+    type: `opportunity.${type}`,
+    data: { id: opportunity_id, ...data }
+  })
+  /** Demands are left out: the product is not known to stock. */
+  const early =
+    (more: Partial<typeof asked> = {}) =>
+    (facts: Facts) =>
+      returnEarly(stateOf(facts, { stocked: new Map() }), { ...asked, ...more }, facts.context)
+  it("are checked in, split and charged by these events", () => {
+    given(...lamps)
+      .when(early())
+      .thenEvents(
+        event("asset_returned", {
+          assignment_id: 1,
+          set: { status: 4, returned_at: at },
+          was: { status: 2, returned_at: null },
+          also: { received_by: 3, return_store_id: null }
+        }),
+        event("item_split", {
+          item_id: line_id,
+          set: { quantity: "1.00", discounted_total: 10_000 },
+          was: { quantity: "2.00", discounted_total: 20_000 },
+          also: { part_item_id: 1001, part_quantity: "1.00", total: 10_000 }
+        }),
+        event("item_added", {
+          item_id: 1001,
+          item: {
+            ...withoutStamps(line({ ...dates, ...prices, tax_rate: "0.0000" }).row),
+            id: 1001,
+            path: "0002",
+            quantity: "1.00",
+            ends_at: at,
+            discounted_total: 8_000,
+            total: 8_000,
+            origin_item_id: line_id,
+            first_made_at: given_at
+          },
+          also: {}
+        }),
+        event("asset_line_changed", {
+          assignment_id: 1,
+          set: { opportunity_item_id: 1001 },
+          was: { opportunity_item_id: line_id },
+          also: {}
+        }),
+        event("priced", {
+          set: {
+            rental_charge_total: 18_000,
+            charge_excluding_tax_total: 18_000,
+            charge_total: 18_000,
+            charge_including_tax_total: 18_000
+          },
+          lines: [{ id: line_id, total: 10_000 }],
+          costs: { added: [], altered: [], removed: [] }
+        }),
+        { stream: "stock_level:501", type: "stock_level.updated", data: { id: 501, quantity_allocated: "0.00" } }
+      )
+  })
+  it("are refused after the end, for a unit named twice, and on a quotation", () => {
+    given(...lamps)
+      .when(early({ items: [{ opportunity_item_id: line_id, asset_ids: [1, 1] }] }))
+      .thenRefused({ "items.0.asset_ids.1": ["The unit is listed twice."] })
+    given(opportunity({ state: 1, status: 0, ...dates }), line(dates))
+      .when(early())
+      .thenRefused({ state: ["Only lines of an order are split; change quantities and dates of a quotation's lines."] })
+  })
+})
 
 describe.each(both_engines)("goods back early on %s", (engine) => {
   const w = appHouse(engine, now)
@@ -162,14 +259,18 @@ describe.each(engines)("the price of a part that came back early on %s", (engine
     ])
   })
   it("rejects more than is out, times at or after the end, goods sold, and quotations", async () => {
-    const { id, line } = await counted()
+    const { id, line, path } = await counted()
     const items = (quantity: number) => [{ opportunity_item_id: line, quantity }]
     await refused(early(id, { items: items(11) }), "items.0.quantity")
     await w.must("POST", `/opportunities/${id}/return_early`, { items: items(4), returned_at: wednesday })
     await refused(early(id, { items: items(7) }), "items.0.quantity")
+    await w.must("PATCH", path, { action: "return", quantity: "4" })
+    await refused(early(id, { items: items(3) }), "items.0.quantity")
     await refused(early(id, { items: items(2), returned_at: "2026-09-04T13:00:00Z" }), "returned_at")
     await refused(early(id, { items: [...items(1), ...items(1)] }), "items.1.opportunity_item_id")
     await refused(early(id, { items: [{ opportunity_item_id: 999_999, quantity: 1 }] }), "items.0.opportunity_item_id")
+    const sold = await counted({ transaction_type: 1 })
+    await refused(early(sold.id, { items: [{ opportunity_item_id: sold.line }] }), "items.0.opportunity_item_id")
     const quote = await w.withLine(hire)
     const of_quote = [{ opportunity_item_id: quote.items[0].id }]
     await refused(early(quote.id, { items: of_quote }), "state")
