@@ -79,11 +79,10 @@ describe("undoing a command recorded before others' changes were known", () => {
     expect((await show(path)).charge_total).not.toBe(before)
     await undone(device, "1")
     const { charge_total, items } = await show(`${path}?include=items`)
-    expect([charge_total, ...items.map((one: any) => [one.quantity, one.returned_quantity, one.ends_at])]).toEqual([
-      before,
-      ["6.00", "0.00", dates.ends_at],
-      ["4.00", "0.00", dates.ends_at]
-    ])
+    expect([
+      charge_total,
+      ...items.map((one: Record<string, string>) => [one["quantity"], one["returned_quantity"], one["ends_at"]])
+    ]).toEqual([before, ["6.00", "0.00", dates.ends_at], ["4.00", "0.00", dates.ends_at]])
   })
   it("restores the status of a unit that another user prepared", async () => {
     const { assets, path, units } = await ordered(1, 1)
