@@ -11,8 +11,8 @@ export const reading = later(() => import("./rules.ts"))
 
 const listing = get("/api/v1/labels", {
   answer: labels_shown,
-  name: "labels.list",
-  summary: "List labels for units, containers and counted goods",
+  name: "labels.show",
+  summary: "Show labels for units, containers and counted goods",
   ...label_access,
   fields: label_fields,
   run: (input) =>
