@@ -97,7 +97,6 @@ export const sendFields = {
   }),
   message: longText({ nullable: true, max: 5_000, describe: "Text; default: as in the settings" })
 }
-export const cancelFields = { reason: longText({ nullable: true, max: 1_000 }) }
 
 // The mail with a purchase order (rules/billing 2.3). Sending is recorded on server or device; the server that records
 // it queues the message in the same transaction. Addresses stay out of the journal.

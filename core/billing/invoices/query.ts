@@ -11,13 +11,13 @@ import { billingOf, draftWarnings } from "../state/billed.ts"
 import { invoice_items, type InvoiceItemRow, type InvoiceRow, invoices } from "../state/tables.ts"
 import { createFactsOf, issueFactsOf, itemsOf, updateFactsOf, voidFactsOf } from "./facts.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
-import { list, text } from "../../kernel/fields/field.ts"
+import { list, longText, text } from "../../kernel/fields/field.ts"
 import type { Query } from "../../kernel/lists/query.ts"
 import type { One, Status, ViewContext } from "../../kernel/endpoints/resource.ts"
 import { created, listOf, noContent, ok, renderOne, viewContext } from "../../kernel/endpoints/resource.ts"
 import { invoiceResource } from "../state/resources.ts"
 import { later, withRules } from "../../kernel/fields/later.ts"
-import { createFields, issueFields, one, path, read, updateFields, voidFields, write } from "../state/fields.ts"
+import { createFields, issueFields, one, path, read, updateFields, write } from "../state/fields.ts"
 
 // Warnings about a draft: other invoices for the same work, and rows untaxed for lack of a class.
 
@@ -173,7 +173,7 @@ const voided = command("POST", `${path}/{id}/void`, {
   ability: write,
   permission: "invoices.void",
   params: one,
-  fields: voidFields,
+  fields: { reason: longText({ nullable: true, max: 1_000 }) },
   facts: ({ rows }) => withRules(deciding, () => voidFactsOf(rows.id)),
   decide: ({ known, rules }, { rows, values }, context) =>
     rules.voidInvoice(rows.id, known, values.reason ?? null, context),

@@ -86,7 +86,6 @@ export const issueFields = {
     describe: "Allow a standard invoice above the opportunity's unbilled remainder"
   })
 }
-export const voidFields = { reason: longText({ nullable: true, max: 1_000 }) }
 
 // Fields of credit notes (rules/billing 1.5).
 

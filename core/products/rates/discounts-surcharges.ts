@@ -115,7 +115,7 @@ const judge = (
     : Result.succeed({ discount_value: value.success })
 }
 
-const discountRules = crudResource({
+export const discountRulesSlice: Slice = crudResource({
   resource: discountRuleResource,
   fields,
   path: "/api/v1/discount_rules",
@@ -143,10 +143,6 @@ export const discountFacts = Effect.fnUntraced(function* (since: string | null) 
   )
   return [...rules, ...deleted]
 })
-
-export const discountRulesSlice: Slice = discountRules
-
-// Endpoints and rules of surcharge groups (rules/billing 5).
 
 // Surcharge groups: charges that can be enabled for an opportunity (rules/billing 5).
 

@@ -13,7 +13,7 @@ import {
   type Status,
   viewContext
 } from "../../kernel/endpoints/resource.ts"
-import { boolean, decimal, text } from "../../kernel/fields/field.ts"
+import { boolean, decimal, longText, text } from "../../kernel/fields/field.ts"
 import { later, withRules } from "../../kernel/fields/later.ts"
 import type { PurchaseOrderItemRow, PurchaseOrderRow, PurchaseOrderStatus } from "../schema.ts"
 import {
@@ -27,14 +27,7 @@ import {
   write
 } from "../schema.ts"
 import type { CreateValues, SentItem, UpdateValues } from "../fields.ts"
-import {
-  cancelFields,
-  createFields,
-  purchaseOrderMail,
-  PurchaseOrderMailer,
-  sendFields,
-  updateFields
-} from "../fields.ts"
+import { createFields, purchaseOrderMail, PurchaseOrderMailer, sendFields, updateFields } from "../fields.ts"
 import { billingTypeIds, chosenContact } from "../../billing/state/parties.ts"
 import { rateToBase } from "../../billing/invoices/facts.ts"
 import { customFieldFacts } from "../../kernel/lists/custom-field.ts"
@@ -295,7 +288,7 @@ const cancel = command("POST", `${path}/{id}/cancel`, {
   ability: write,
   permission: "purchase_orders.edit",
   params: one,
-  fields: cancelFields,
+  fields: { reason: longText({ nullable: true, max: 1_000 }) },
   facts: ({ rows }) => withRules(deciding, () => cancelFactsOf(rows.id)),
   decide: ({ known, rules }, { rows, values }, context) =>
     rules.cancelPurchaseOrder(rows.id, known, values.reason ?? null, context),

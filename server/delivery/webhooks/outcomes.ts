@@ -12,8 +12,6 @@ import type { DeliveryRow, LogRow, WebhookRow } from "./schema.ts"
 import { lockWebhook, webhook_deliveries, webhook_logs, webhooks } from "./schema.ts"
 import type { Outcome } from "./send.ts"
 
-/** Seconds between attempts; with the first, six attempts in all. */
-export const usual_waits_seconds: ReadonlyArray<number> = [60, 300, 1_800, 7_200, 21_600]
 const failures_max = 18
 const patience_millis = 24 * 3_600_000
 const gone = 410

@@ -6,7 +6,7 @@ import { type Failure, Store } from "../../../core/kernel/store/store.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { ServerContext } from "../../ports/server-context.ts"
 import { bodiesOf, firstKeyOf, type WebhookKinds } from "./payloads.ts"
-import { type DisabledReason, dropQueuedForInactive, recordAttempt, usual_waits_seconds } from "./outcomes.ts"
+import { type DisabledReason, dropQueuedForInactive, recordAttempt } from "./outcomes.ts"
 import type { Claimed, DeliveryRow, WebhookRow } from "./schema.ts"
 import {
   claim,
@@ -88,7 +88,8 @@ const attemptDelivery = Effect.fnUntraced(function* (
   yield* recordAttempt(
     { delivery, outcome, duration_ms, now },
     {
-      waits_seconds: outside.webhooks_waits_seconds ?? usual_waits_seconds,
+      // With the first, six attempts in all.
+      waits_seconds: outside.webhooks_waits_seconds ?? [60, 300, 1_800, 7_200, 21_600],
       chance: yield* Random.next,
       disabled: options.disabled
     }

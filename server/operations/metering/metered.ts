@@ -143,7 +143,6 @@ const channelOf = ({ channel }: Metered): MeteringChannel => channel ?? "api"
 
 /** Route under which sent webhooks are counted; no endpoint has this name. */
 export const sent_route = "webhooks.send"
-export const sent_label = "POST to subscribers"
 const receiving_route = "inbound_sources.receive"
 
 /**

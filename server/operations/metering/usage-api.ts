@@ -6,7 +6,7 @@ import { type Failure, Store } from "../../../core/kernel/store/store.ts"
 import { streamOf } from "../../../core/kernel/events/event-type.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { tokenChanged, tokenIssued, tokens } from "../../access/tokens/issue.ts"
-import { hour_millis, metering_channels, type MeteringChannel, sent_label, sent_route } from "./metered.ts"
+import { hour_millis, metering_channels, type MeteringChannel, sent_route } from "./metered.ts"
 import { cellsFor, csvRow } from "../../../core/values/csv.ts"
 import { randomUUID } from "node:crypto"
 import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
@@ -213,7 +213,7 @@ const labelsOf = (
           keys.flatMap((key) => {
             const endpoint = key === sent_route ? undefined : catalogue.endpoint(key)
             const label = endpoint === undefined ? undefined : `${endpoint.method} ${endpoint.path}`
-            return key === sent_route ? [[key, sent_label]] : label === undefined ? [] : [[key, label]]
+            return key === sent_route ? [[key, "POST to subscribers"]] : label === undefined ? [] : [[key, label]]
           })
         )
       )
