@@ -73,7 +73,7 @@ export const unitProblem = (
 }
 const caseProblem = ({ container }: Goods & { readonly kind: "case" }, facts: GoodsFacts): string | undefined => {
   const { name, parent_container_id, status, store_id } = container
-  if (status !== "open" && status !== "sealed") return `${name} is ${status}.`
+  if (status === "dispatched" || status === "dissolved") return `${name} is ${status}.`
   if (parent_container_id !== null) return `${name} is in another case: take it out first.`
   if (store_id !== null && store_id !== facts.from.id) return `${name} does not belong to ${facts.from.name}.`
   const content = facts.cases.get(container.id)?.units ?? []
