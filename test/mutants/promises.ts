@@ -147,7 +147,7 @@ export const promise_mutants: ReadonlyArray<Mutant> = [
     "holds what was billed beyond, until it is issued; nothing is billed or credited twice"
   ),
   credit_draft(
-    "a part that stays longer is credited with the one that came back",
+    "more is credited than is billed beyond the total",
     "draftRows",
     { find: "let left = -leftToBill(billed)", replace: "let left = 1e9" },
     "takes what a part that stays longer costs off what another part left"

@@ -350,5 +350,9 @@ describe.each(engines)("the credit draft on %s", (engine) => {
     })
     expect((await shown(id)).charge_total).toBe("380.00")
     expect(await draftOf(id)).toMatchObject({ subtotal: "20.00", items: [{ amount: "20.00" }] })
+    // A line added since is paid by what was billed beyond, too.
+    const van = { name: "Van", item_type: "service", quantity: 1, unit_price: "15.00", charge_period: 4 }
+    await w.must("POST", `/opportunities/${id}/items`, van)
+    expect(await draftOf(id)).toMatchObject({ subtotal: "5.00", items: [{ amount: "5.00" }] })
   })
 })
