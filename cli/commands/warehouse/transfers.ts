@@ -10,7 +10,8 @@ import { type Flags, textFlag, withAction } from "../../context/program.ts"
 import { looksLikeId, resolveId, resolveStore } from "../../context/resolve-id.ts"
 import { columnsNamed, tableText } from "../../output/table.ts"
 import { oneLine } from "../../output/text.ts"
-import { checkOutputPath, heading, html, pageText, palette, words as typed, writeView } from "../../views/frame.ts"
+import { html, pageText, words as typed } from "../../../server/print/markup.ts"
+import { checkOutputPath, heading, palette, writeView } from "../../views/frame.ts"
 
 const path = "/api/v1/transfers"
 type Transfer = Row<"transfer">

@@ -5,7 +5,7 @@
 import { Result } from "effect"
 import type { DecideContext } from "../../../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../../kernel/events/event-type.ts"
-import { changedColumns } from "../../../kernel/events/row-events.ts"
+import { changedColumns } from "../../../kernel/events/record-events.ts"
 import { invalid, reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 import { exact, formatDecimal, roundHalfAway } from "../../../values/decimal.ts"
 import { allocateMoney } from "../../../values/money.ts"

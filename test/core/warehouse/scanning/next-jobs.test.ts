@@ -23,7 +23,7 @@ describe.each(engines)("a unit that goes from one order to the next on %s", (eng
       direction: "out",
       scanned_at: first_hire.starts_at
     })
-    const numberOf = async (id: number): Promise<string> => (await w.show(`/opportunities/${id}`)).number
+    const numberOf = async (id: number): Promise<string | null> => (await w.show(`/opportunities/${id}`)).number
     return {
       unit,
       gala: gala.id,
