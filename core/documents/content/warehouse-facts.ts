@@ -148,7 +148,7 @@ export interface Shelf {
   readonly location: string | null
   readonly is_sub_hired: boolean
 }
-export interface Inspected {
+interface Inspected {
   readonly kind: string
   readonly at: string
 }

@@ -46,7 +46,7 @@ export const inspection_intervals = table("inspection_intervals", inspectionInte
 })
 export type IntervalRow = RowOf<typeof inspection_intervals>
 
-export const inspection_results = { pass: "Passed", fail: "Failed" } as const
+const inspection_results = { pass: "Passed", fail: "Failed" } as const
 export const inspectionFields = {
   stock_level_id: ref("stock_levels", { required: true, on_delete: "delete", on_merge: "follow_updated" }),
   inspection_kind_id: ref("inspection_kinds", {

@@ -168,7 +168,7 @@ const together = <A extends { readonly ok: boolean }>({ outbox }: ReplicaParts, 
     )
   )
 
-/** What follows a pull: a read needs none of it. */
+/** Loaded only when a device pulls: reads need none of it. */
 const pulling = later(() => import("./pull.ts"))
 
 /** Moves outcomes from the replica to the outbox; safe to repeat after a crash. */

@@ -239,15 +239,14 @@ export interface SnapshotEntries {
 
 /** Builds a snapshot. Rows of other stores are ignored, so that one query's rows can serve several snapshots. */
 export const snapshotOf = (entries: SnapshotEntries): AvailabilitySnapshot => {
-  const now = millisOf(entries.now)
-  const { blocks_uninspected = false } = entries
-  const moment = { now, zone: zoneOf(entries.store.timezone) }
-  const store_id = entries.store.id
+  const { blocks_uninspected = false, store } = entries
+  const moment = { now: millisOf(entries.now), zone: zoneOf(store.timezone), blocks_uninspected }
+  const store_id = store.id
   const here = <Row extends { readonly store_id: number }>(row: Row): boolean => row.store_id === store_id
   const demands = grouped(
     entries.demands.filter(here),
     (demand) => demand.product_id,
-    (demand) => activeDemand(demand, now)
+    (demand) => activeDemand(demand, moment.now)
   )
   const levels = entries.stock.filter(here)
   const stock = grouped(
@@ -263,15 +262,14 @@ export const snapshotOf = (entries: SnapshotEntries): AvailabilitySnapshot => {
   const known = new Set([...demands.keys(), ...levels.map((level) => level.product_id)])
   for (const [product_id, rows] of stock) {
     const booked = demands.get(product_id) ?? []
-    const out = demandsOutOfService(rows, booked, { blocks_uninspected, now })
+    const out = demandsOutOfService(rows, booked, moment)
     if (out.length > 0) demands.set(product_id, [...booked, ...out])
   }
   return {
     store_id,
     resolution: entries.resolution,
     ...moment,
-    blocks_uninspected,
-    horizon: horizonAt(now, entries.horizon ?? defaultHorizon),
+    horizon: horizonAt(moment.now, entries.horizon ?? defaultHorizon),
     kit_depth: Math.max(1, entries.kit_nesting_max_depth ?? defaultKitDepth),
     products: new Map((entries.products ?? []).map((product) => [product.id, product])),
     demandsOf: (product_id) => demands.get(product_id) ?? [],
