@@ -14,7 +14,7 @@ const examples = [
 /** Groups of nouns in the overview, for those that declare no heading; others are in `other_nouns`. */
 const noun_groups: ReadonlyArray<readonly [title: string, nouns: ReadonlyArray<string>]> = [
   ["Deals", ["opportunities", "shortage-waits", "members", "activities", "accounting", "search"]],
-  ["Warehouse", ["scan-in"]],
+  ["Warehouse", ["scan-in", "labels", "inspection-dues"]],
   [
     "Catalogue",
     [

@@ -133,12 +133,18 @@ const upgrade = async ({ DATABASE_URL: url }: Values, folder: string): Promise<s
   const { catalogue } = await import("../../core/catalogue.ts")
   const { catalogueOf } = await import("../../core/kernel/endpoints/endpoint.ts")
   const { pendingUpgrade } = await import("../../core/kernel/runtime/schema.ts")
-  const { Store } = await import("../../core/kernel/store/store.ts")
+  const { make: makeStore, Store } = await import("../../core/kernel/store/store.ts")
   const { serverSlices } = await import("./slices.ts")
   const whole = catalogueOf([...catalogue.slices, ...serverSlices(() => whole)])
   const at = sqlLayer(url === undefined ? { kind: "sqlite", path } : { kind: "pg", url, connections_max: 1 })
   const { events, migrations, projects_again } = await Effect.runPromise(
-    pendingUpgrade(whole).pipe(Effect.provide(Store.layer), Effect.provide(at))
+    pendingUpgrade(whole).pipe(
+      Effect.provideServiceEffect(
+        Store,
+        Effect.map(SqlClient.SqlClient, (sql) => makeStore(sql, true))
+      ),
+      Effect.provide(at)
+    )
   )
   const parts = [
     ...(migrations.length === 0 ? [] : [`migrations: ${migrations.join(", ")}`]),

@@ -24,6 +24,8 @@ const values: {
     rest: `store_id=1&${span}`
   },
   "calendar_feeds.export with": { two: ["orders", "returns"], target: "/api/v1/calendar_feeds/export", rest: "" },
+  "labels.show codes": { two: ["Cable 1", "Lamp 1"], target: "/api/v1/labels", rest: "" },
+  "labels.zpl codes": { two: ["Cable 1", "Lamp 1"], target: "/api/v1/labels/zpl", rest: "" },
   "search.show kinds": { two: ["products", "units"], target: "/api/v1/search", rest: "q=Lamp" },
   "rate_engine.schema modifiers": {
     two: ["multiplier", "factor"],

@@ -69,10 +69,6 @@ export const notificationTypes: ReadonlyArray<NotificationType> = [
     "email",
     "broadcast"
   ]),
-  type("transfer.late", "stock", "Transfer late", "Goods from another store have not arrived on their day.", [
-    "database",
-    "email"
-  ]),
   type("purchase_order.received", "stock", "Purchase order received", "Goods of a purchase order came in.", [
     "database",
     "broadcast"
@@ -98,6 +94,10 @@ export const notificationTypes: ReadonlyArray<NotificationType> = [
     "broadcast"
   ]),
   type("inspection.due", "stock", "Inspection due", "An inspection of a unit is due soon.", ["database"]),
+  type("transfer.late", "stock", "Transfer late", "Goods from another store have not arrived on their day.", [
+    "database",
+    "email"
+  ]),
   type("user.invited", "system", "User invited", "Somebody was invited to work here.", ["database", "email"]),
   type("user.deactivated", "system", "User deactivated", "An account was closed.", ["database", "email"]),
   type("user.reactivated", "system", "User reactivated", "A closed account was opened again.", ["database", "email"]),

@@ -94,7 +94,9 @@ const pathOf = ({ before = {} }: ChangedRow): string => String(before["path"] ??
 const changedLine: Compensation = (done) => {
   const row = rowOfParam(done, "item")
   if (row?.before === undefined) return cannot("The line before is not remembered on this device", "set it by hand")
-  const names = Object.keys(done.body).filter((name) => name !== "currency")
+  const given = Object.keys(done.body).filter((name) => name !== "currency")
+  // Without an item_id, an itemable_type clears the product.
+  const names = given.includes("itemable_type") ? [...new Set([...given, "item_id"])] : given
   const empty = ["notes", "description"].filter((name) => names.includes(name) && (row.shown[name] ?? null) === null)
   if (empty.length > 0) return cannot(`A line's ${empty.join(" and ")} cannot be emptied again`, "write others")
   const price = typeof row.before["manual_total"] === "number" ? "line_total" : "unit_price"

@@ -97,7 +97,7 @@ export const due_fields = {
   stock_level_id: ref("stock_levels", { nullable: true }),
   inspection_kind_id: ref("inspection_kinds", { nullable: true }),
   due_before: timestamp({ nullable: true, describe: "Due up to this time; default: all" }),
-  page: integer({ min: 1, max: 1_000_000, default: 1 }),
+  page: integer({ min: 1, max: 1_000_000, default: 1, describe: "Page number, from 1" }),
   per_page: integer({ min: 1, max: 500, default: 100, describe: "Rows per page" })
 }
 export type DuesAsked = typeof due_fields

@@ -8,7 +8,7 @@ export const label_fields = {
   codes: list(text({ max: 500 }), { nullable: true, max_items: 100, describe: "Codes of units, containers, products" }),
   product_id: ref("products", { nullable: true, describe: "All its units; of counted goods, the product's own code" }),
   store_id: ref("stores", { nullable: true, describe: "All units there, and containers that are no unit" }),
-  page: integer({ min: 1, max: 1_000_000, default: 1 }),
+  page: integer({ min: 1, max: 1_000_000, default: 1, describe: "Page number, from 1" }),
   per_page: integer({ min: 1, max: labels_max, default: labels_max, describe: "Labels per page" })
 }
 export const label_access = { ability: "stock:read", permission: "stock.view" } as const

@@ -49,6 +49,7 @@ const level = (product_id: number, store_id: number, id = 1_001): NewEvent => ({
     container_mode: null,
     starts_at: null,
     ends_at: null,
+    inspection_due_at: null,
     custom_fields: {},
     is_gone: false,
     out_of_service: [],

@@ -51,10 +51,13 @@ const procurement_names = procurementKinds.map(({ name }) => name)
 const later_kinds = [
   ...[...billingKinds, ...documentKinds].map(({ name }) => name),
   ...procurement_names,
+  "inspection.created",
+  "opportunity.asset_line_changed",
   "opportunity.bulk_dispatch_reverted",
   "opportunity.bulk_return_reverted",
   "opportunity.extended",
   "opportunity.item_kind_changed",
+  "opportunity.item_split",
   "opportunity.item_sub_rented",
   "opportunity.repriced",
   "shortage.waitlist.matched",
@@ -81,6 +84,29 @@ const transferred = async ({ did, run }: House): Promise<void> => {
   await did(200, "POST", `${one}/send`, {})
   await did(200, "POST", `${one}/receive`, {})
   await did(200, "POST", `${other}/cancel`)
+}
+/** A unit with an inspection, one of two on a line: it comes back early. */
+const backEarly = async ({ did }: House): Promise<void> => {
+  const { product } = await did(201, "POST", "/products", { name: "Dimmer", stock_method: 2 })
+  const units: Array<number> = []
+  for (const asset_number of ["D-1", "D-2"])
+    units.push(
+      (await did(201, "POST", "/stock_levels", { product_id: product.id, store_id: 1, asset_number })).stock_level.id
+    )
+  const { inspection_kind } = await did(201, "POST", "/inspection_kinds", { name: "PAT" })
+  const passed = { stock_level_id: units[0], inspection_kind_id: inspection_kind.id, result: "pass" }
+  await did(201, "POST", "/inspections", passed)
+  const job = { subject: "Dim", store_id: 1, starts_at: "2026-06-10T09:00:00Z", ends_at: "2036-06-30T18:00:00Z" }
+  const path = `/opportunities/${(await did(201, "POST", "/opportunities", job)).opportunity.id}`
+  const line = { name: "Dimmer", item_id: product.id, quantity: 2, unit_price: "5.00" }
+  const [item] = (await did(201, "POST", `${path}/items`, line)).opportunity.items
+  await did(200, "POST", `${path}/convert_to_quotation`, {})
+  await did(200, "POST", `${path}/convert_to_order`, {})
+  for (const stock_level_id of units) await did(200, "POST", `${path}/scan`, { stock_level_id, direction: "out" })
+  const { assets } = (await did(200, "GET", `${path}?include=items,items.assets`)).opportunity.items[0]
+  await did(200, "POST", `${path}/return_early`, {
+    items: [{ opportunity_item_id: item.id, asset_ids: [assets[0].id] }]
+  })
 }
 /** Two stocktakes: one is closed, the other cancelled. */
 const counted = async ({ did }: House): Promise<void> => {
@@ -273,6 +299,7 @@ describe.each(engines)("webhook messages on %s", (engine) => {
     await accepted(one)
     await counted(one)
     await transferred(one)
+    await backEarly(one)
     const told = await one.run(
       Effect.gen(function* () {
         const stored = yield* (yield* Store).find(journal, {}, { order: ["position"] })

@@ -54,6 +54,7 @@ describe.each(engines)("shortages of one opportunity on %s", (engine) => {
       ],
       waiting: [],
       to_replace: [],
+      elsewhere: [],
       meta: { total: 1, per_page: 1, page: 1 }
     })
     await w.confirm(id)
@@ -63,6 +64,7 @@ describe.each(engines)("shortages of one opportunity on %s", (engine) => {
       shortages: [],
       waiting: [],
       to_replace: [],
+      elsewhere: [],
       meta: { total: 0, per_page: 0, page: 1 }
     })
   })
