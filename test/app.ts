@@ -167,8 +167,7 @@ const ask = (method: string, path: string, body: unknown, viewer: Viewer) =>
       Effect.sync(() => {
         // As it would cross a border: what is undefined in memory is absent there.
         const text = got.body === undefined ? "" : typeof got.body === "string" ? got.body : JSON.stringify(got.body)
-        const type =
-          got.headers["content-type"] ?? (typeof got.body === "string" ? "text/calendar" : "application/json")
+        const type = got.headers["content-type"] ?? "application/json"
         const sent = {
           status: got.status,
           headers: { "content-type": type },
@@ -184,7 +183,7 @@ const ask = (method: string, path: string, body: unknown, viewer: Viewer) =>
 const reply = (answer: Answer): Reply => ({
   status: answer.status,
   body: bodyRead(answer.body ?? answer.content?.text),
-  headers: answer.headers ?? {}
+  headers: { ...(answer.content === undefined ? {} : { "content-type": answer.content.type }), ...answer.headers }
 })
 
 export const dumpTables = Effect.gen(function* () {
