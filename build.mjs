@@ -213,7 +213,7 @@ await drawing.close()
 const packageFile = (file) => `${root}node_modules/${file}`
 mkdirSync(`${root}out/print/fonts`)
 mkdirSync(`${root}out/print/data`)
-for (const face of ["Regular", "Medium", "Italic", "MediumItalic"])
+for (const face of ["Regular", "Medium", "Italic"])
   copyFileSync(packageFile(`pdfmake/fonts/Roboto/Roboto-${face}.ttf`), `${root}out/print/fonts/Roboto-${face}.ttf`)
 for (const face of ["DejaVuSans", "DejaVuSans-Bold"])
   copyFileSync(packageFile(`dejavu-fonts-ttf/ttf/${face}.ttf`), `${root}out/print/fonts/${face}.ttf`)

@@ -85,7 +85,7 @@ const own = {
     normal: "Roboto-Regular.ttf",
     bold: "Roboto-Medium.ttf",
     italics: "Roboto-Italic.ttf",
-    bolditalics: "Roboto-MediumItalic.ttf"
+    bolditalics: "Roboto-Medium.ttf"
   },
   DejaVu: {
     normal: "DejaVuSans.ttf",

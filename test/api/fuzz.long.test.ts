@@ -20,7 +20,7 @@ const times = Number(process.env["FUZZ_TIMES"] ?? 1)
 
 const refusals = new Set([401, 403, 404, 405, 409, 410, 413, 415, 422, 425])
 /** Each looks at the process or at what only chance names. */
-const engine_bound = new Set(["metrics", "replicas.follow", "system.health"])
+const engine_bound = new Set(["metrics", "replicas.follow", "system.checks", "system.health"])
 /** Recorded in the background: two servers may differ in progress. */
 const isByAndBy = ({ name }: Endpoint): boolean => /^(usage|request_logs|notifications|jobs)\./.test(name)
 
