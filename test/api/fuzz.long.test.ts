@@ -198,10 +198,11 @@ describe(`arbitrary requests, with FUZZ_SEED=${seed}`, () => {
   })
 })
 
-/** The first row that is not the same; when somebody was last seen is noted beside the journal. */
+/** The first row that is not the same; last uses and stored files are noted beside the journal, after the answer. */
 const unlike = (before: Rows, after: Rows): string | undefined => {
+  const stored = (row: AnyRow): AnyRow => (row["state"] === "storing" ? { ...row, state: "kept" } : row)
   const written = (row: AnyRow | undefined): string =>
-    row === undefined ? "no row" : canonicalJson({ ...row, last_used_at: null } as Json)
+    row === undefined ? "no row" : canonicalJson({ ...stored(row), last_used_at: null } as Json)
   for (const [table, rows] of before) {
     const others = after.get(table) ?? []
     for (let at = 0; at < Math.max(rows.length, others.length); at++) {
