@@ -11,6 +11,8 @@ export const container_statuses = {
   dissolved: "Dissolved"
 } as const
 export type ContainerStatus = keyof typeof container_statuses
+/** Depth to which cases in cases are followed. */
+export const nesting_max = 25
 /** Statuses of containers in use: all but dissolved. */
 export const live_statuses = [
   "open",

@@ -124,7 +124,7 @@ const database = async ({ DATABASE_URL: url }: Values, folder: string): Promise<
   return `${row.name} on Postgres ${Math.floor(Number(row.version) / 10_000)}`
 }
 
-/** Events that a slow machine projects in a second. */
+/** Assumed number of events projected in a second, on the low side. Not measured. */
 const projected_in_a_second = 1_000
 /** The effect of this release's first start on the database, with the time and room it needs. Changes nothing. */
 const upgrade = async ({ DATABASE_URL: url }: Values, folder: string): Promise<string> => {

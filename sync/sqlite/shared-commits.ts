@@ -6,9 +6,9 @@ import { Durability, type make } from "./client.ts"
 /** A commit that several transactions share. */
 interface CommitGroup {
   /** Whether others may join; if not, the next transaction begins another group. */
-  isOpen: boolean
+  is_open: boolean
   /** Whether those that have joined and not begun move to another group. */
-  isSealed: boolean
+  is_sealed: boolean
 }
 /**
  * Whether a transaction may share its commit with others that arrive in the same turn of the event loop, and the group
@@ -20,8 +20,8 @@ export const SharedCommit = Context.Reference<boolean | CommitGroup>("flightcase
 /** Ends the group of the running transaction: what it changes must be committed before another one reads it. */
 export const endSharedCommit: Effect.Effect<void> = Effect.map(SharedCommit, (group) => {
   if (typeof group !== "object") return
-  group.isOpen = false
-  group.isSealed = true
+  group.is_open = false
+  group.is_sealed = true
 })
 
 /** The database's failure in a cause; undefined if it has none. */
@@ -42,15 +42,15 @@ interface OpenGroup extends CommitGroup {
   /** The failure that made SQLite roll back everything. */
   lost: Cause.Cause<SqlError> | undefined
 }
-const SHARED_MAX = 16
+const shared_max = 16
 
 type Share = NonNullable<Parameters<typeof make>[0]["share"]>
 
 /** Begins a transaction that commits at the end of this turn of the event loop, once no joined one is running. */
 const begin = (alone: Parameters<Share>[0]): OpenGroup => {
   const group: OpenGroup = {
-    isOpen: true,
-    isSealed: false,
+    is_open: true,
+    is_sealed: false,
     running: 0,
     joined: 0,
     settle: () => {},
@@ -62,7 +62,7 @@ const begin = (alone: Parameters<Share>[0]): OpenGroup => {
     const turn = setImmediate(() => {
       group.settle = () => {
         if (group.running > 0) return
-        group.isOpen = false
+        group.is_open = false
         resume(Effect.void)
       }
       group.settle()
@@ -79,7 +79,7 @@ const begin = (alone: Parameters<Share>[0]): OpenGroup => {
     Effect.provideService(References.TracerEnabled, false),
     Effect.onExit((exit) =>
       Effect.sync(() => {
-        group.isOpen = false
+        group.is_open = false
         Deferred.doneUnsafe(group.committed, exit)
         if (Exit.isFailure(exit)) Deferred.doneUnsafe(group.begun, Exit.failCause(exit.cause))
       })
@@ -93,17 +93,17 @@ const begin = (alone: Parameters<Share>[0]): OpenGroup => {
 export const sharedCommits: Share = (alone, transactionService, isTransaction) => {
   let current: OpenGroup | undefined
   const join = (): OpenGroup => {
-    const group = current?.isOpen === true ? current : begin(alone)
+    const group = current?.is_open === true ? current : begin(alone)
     current = group
     group.running++
-    if (++group.joined >= SHARED_MAX) group.isOpen = false
+    if (++group.joined >= shared_max) group.is_open = false
     return group
   }
   const share = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | SqlError, R> =>
     Effect.uninterruptibleMask((restore) => {
       const group = join()
       const moved = {}
-      const begun = Effect.suspend(() => (group.isSealed ? Effect.die(moved) : effect))
+      const begun = Effect.suspend(() => (group.is_sealed ? Effect.die(moved) : effect))
       const own = Effect.flatMap(restore(Deferred.await(group.begun)), (shared) =>
         restore(Effect.updateContext(alone(begun), (services: Context.Context<R>) => Context.merge(services, shared)))
       )

@@ -3,7 +3,7 @@ import { exclusiveTax, inclusiveTax } from "../../pricing/pricing/line.ts"
 import { allocateMoney, formatMoney, parseMoney, percentOfMoney } from "../../values/money.ts"
 import { groupKey, type RowTax, sumsOf } from "../state/amounts.ts"
 import { newItem } from "../state/items.ts"
-import type { InvoiceItemRow, InvoiceRow, InvoiceType, TaxSummaryRow } from "../state/tables.ts"
+import type { InvoiceItemRow, InvoiceRow, TaxSummaryRow } from "../state/tables.ts"
 import { invoice_items, invoices } from "../state/tables.ts"
 import { Result } from "effect"
 import type { Json, JsonObject } from "../../kernel/fields/field.ts"
@@ -226,7 +226,7 @@ export interface CheckoutFacts {
   readonly custom: { readonly from: CustomFieldFacts; readonly to: CustomFieldFacts }
 }
 interface CheckoutAsked extends PartAsked {
-  readonly type: InvoiceType
+  readonly type: InvoiceRow["type"]
   readonly deduct_deposits: boolean
 }
 
@@ -291,7 +291,7 @@ const restOf = (
 const draftOf = (
   opportunity: OpportunityRow,
   member: MemberRow,
-  type: InvoiceType,
+  type: InvoiceRow["type"],
   { custom }: CheckoutFacts,
   context: DecideContext
 ) =>

@@ -18,7 +18,6 @@ import {
 import { type RowOf, table } from "../../kernel/tables/table.ts"
 
 export const invoice_types = { standard: "Standard", deposit: "Deposit", proforma: "Proforma" } as const
-export type InvoiceType = keyof typeof invoice_types
 export const invoice_statuses = {
   draft: "Draft",
   issued: "Issued",

@@ -87,9 +87,6 @@ export const reactionsTo = (
 ): ReadonlyArray<DueReaction> =>
   fresh.some(({ type }) => types.has(type)) ? reactions.flatMap((one) => one.dueAfter(fresh, all) ?? []) : []
 
-/** Maximum rounds of reactions to reactions. Reaching it is a bug: two reactions trigger each other endlessly. */
-export const rounds_max = 8
-
 /** The rules of one round with their facts, in the order of the catalogue. */
 export const rulesOf = (
   due: ReadonlyArray<DueReaction>,

@@ -4,11 +4,14 @@ import { type Catalogue, CommandRuntime } from "../endpoints/endpoint.ts"
 import type { DecideContext } from "../events/settings.ts"
 import type { CommandEndpoint, Decided, Decision, Input } from "../endpoints/endpoint-types.ts"
 import { isJsonObject, type JsonObject } from "../fields/field.ts"
-import { react, type ReactionRule, reactionsTo, rounds_max, rulesOf } from "../events/react.ts"
+import { react, type ReactionRule, reactionsTo, rulesOf } from "../events/react.ts"
 import type { Table } from "../tables/table.ts"
 import { auto_number, type CustomFieldRow, customFieldsFor } from "../lists/custom-field.ts"
 import type { NewEvent } from "../events/event-type.ts"
 import { isStorableText } from "../fields/input.ts"
+
+/** Maximum rounds of reactions to reactions. Reaching it is a bug: two reactions trigger each other endlessly. */
+const rounds_max = 8
 
 /**
  * Decides a command and its reactions. Rules and reactions are pure: they run once to learn how many more ids and

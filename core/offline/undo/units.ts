@@ -2,6 +2,7 @@
 import type { JsonObject } from "../../kernel/fields/field.ts"
 import type { ChangedRow, Compensation, Done, Expected, MadeBy, Undoing, UndoRequest } from "./compensation.ts"
 import { cannot, madeIn, requests, rowsOf, subjectOf } from "./compensation.ts"
+import { unit_category } from "../../products/stock/schema.ts"
 
 /** Steps of a unit's assignment, by status: the action that leads there, and the time it takes. */
 const forward: ReadonlyArray<readonly [action: string, time: string | undefined]> = [
@@ -214,8 +215,6 @@ const backInService = (done: Done, back: Undoing): Undoing => {
     untouched: [...(back.untouched ?? []), ...open]
   }
 }
-/** The stock category of a single unit. */
-const unit_category = 50
 
 export const scanCompensations: { readonly [name: string]: Compensation } = {
   "opportunities.scan": scannedBack,

@@ -16,7 +16,7 @@ import type { Viewer } from "../../kernel/fields/rejection.ts"
 import { columnsSeen } from "../../kernel/tables/visibility.ts"
 import { members } from "../../people/members/schema.ts"
 import { opportunities, type OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
-import { container_items, type ContainerRow, containers, live_statuses } from "../../products/packing.ts"
+import { type ContainerRow, container_items, containers, live_statuses, nesting_max } from "../../products/packing.ts"
 import type { OutOfService, ServiceState, StockLevelRow } from "../../products/stock/schema.ts"
 import { stores, zoneOf } from "../../setup/stores.ts"
 import { millisOf } from "../../values/time.ts"
@@ -94,7 +94,6 @@ export interface CaseWhere {
   readonly order: Whereabouts["order"]
 }
 
-const nesting_max = 25
 /** These cases and all cases around them, by id. */
 const withParents = Effect.fnUntraced(function* (
   first: ReadonlyArray<ContainerRow>

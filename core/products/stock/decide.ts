@@ -14,13 +14,18 @@ import { invalidField, reject, type Rejection } from "../../kernel/fields/reject
 import { bulk, type ProductRow, products, serialised } from "../products/schema.ts"
 import { exact, formatDecimal } from "../../values/decimal.ts"
 import type { StockLevelRow, StockTransactionRow, TransactionType } from "./schema.ts"
-import { stock_levels, stock_transactions, stockLevelFields, transaction_types } from "./schema.ts"
+import {
+  bulk_category,
+  stockLevelFields,
+  stock_levels,
+  stock_transactions,
+  transaction_types,
+  unit_category
+} from "./schema.ts"
 import { type Happened, reaction } from "../../kernel/events/react.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { type StoreRow, stores } from "../../setup/stores.ts"
 
-const bulkCategory = 10,
-  serialisedCategory = 50
 const opening = 1
 const buy = 4
 const transfer_out: TransactionType = 10
@@ -45,7 +50,7 @@ export const saveLevel = (
   context: DecideContext
 ): SaveResult<typeof stock_levels> => {
   const is_unit =
-    before === undefined ? facts.product?.stock_method === serialised : before.stock_category === serialisedCategory
+    before === undefined ? facts.product?.stock_method === serialised : before.stock_category === unit_category
   if (next.starts_at !== null && next.ends_at !== null && next.ends_at < next.starts_at) {
     return reject("ends_at", "The ends at field must be a date on or after starts at.")
   }
@@ -66,7 +71,7 @@ export const saveLevel = (
     )
   }
   const quantity_held = !is_unit ? next.quantity_held : (before?.quantity_held ?? "1.00")
-  const set = { stock_category: is_unit ? serialisedCategory : bulkCategory, quantity_held }
+  const set = { stock_category: is_unit ? unit_category : bulk_category, quantity_held }
   const also =
     before === undefined ? openingEvents({ ...next, ...set }, context) : transferEvents(before, next, context)
   return Result.succeed({ set, also })
@@ -95,7 +100,7 @@ const byOrder = (before: StockLevelRow, next: StockLevelRow): Rejection | undefi
   if (!before.is_sub_hired) return undefined
   const changed = (["quantity_held", "starts_at", "ends_at", "member_id"] as const).find((name) =>
     name === "quantity_held"
-      ? before.stock_category !== serialisedCategory && !exact(next[name]).equals(before[name])
+      ? before.stock_category !== unit_category && !exact(next[name]).equals(before[name])
       : next[name] !== before[name]
   )
   return changed === undefined ? undefined : invalidField(changed, sub_hired)
@@ -156,7 +161,7 @@ export const transferredEvents = (
       source_id: moved.transfer_id,
       manual: false
     }),
-    ...(level.stock_category === serialisedCategory ? [] : levelMoved(level, row.quantity_move, level.is_gone))
+    ...(level.stock_category === unit_category ? [] : levelMoved(level, row.quantity_move, level.is_gone))
   ]
 }
 
@@ -182,7 +187,7 @@ export const deleteLevel = (
   if (level.is_sub_hired)
     return refuse("The stock is sub-hired and belongs to a purchase order; give it back to the supplier there.")
   const is_live = facts.product !== undefined && facts.product.deleted_at === null
-  if (is_live && level.stock_category === bulkCategory && !facts.bulk_levels.some((one) => one.id !== level.id)) {
+  if (is_live && level.stock_category === bulk_category && !facts.bulk_levels.some((one) => one.id !== level.id)) {
     return refuse("The last stock level of a bulk product cannot be deleted; set its quantity to 0 instead.")
   }
   return Result.succeed([])
@@ -215,7 +220,7 @@ export const postTransaction = (
     )
   }
   if (!exact(input.quantity).isInteger()) return reject("quantity", "The quantity field must be a whole number.")
-  const is_unit = level.stock_category === serialisedCategory
+  const is_unit = level.stock_category === unit_category
   if (is_unit && !exact(input.quantity).equals(1))
     return reject("quantity", "The quantity field must be 1 for a serialised unit.")
   const row = {
@@ -248,7 +253,7 @@ export const deleteTransaction = (
 ): Decided => {
   if (row.source_type !== null) return reject("stock_transaction", "The line belongs to a document; undo it there.")
   const is_gone =
-    level.stock_category === serialisedCategory && newest !== undefined && moves_out.has(newest.transaction_type)
+    level.stock_category === unit_category && newest !== undefined && moves_out.has(newest.transaction_type)
   return Result.succeed({
     events: [
       deletedEvent(stock_transactions, row.id),

@@ -10,7 +10,8 @@ import { reaction } from "../../kernel/events/react.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { type ProductRow, products, serialised } from "../../products/products/schema.ts"
 import { boughtEvents } from "../../products/stock/decide.ts"
-import { stock_levels, stockLevelFields, type StockLevelRow } from "../../products/stock/schema.ts"
+import type { StockLevelRow } from "../../products/stock/schema.ts"
+import { bulk_category, stock_levels, stockLevelFields, unit_category } from "../../products/stock/schema.ts"
 import { type StoreRow, stores } from "../../setup/stores.ts"
 import { exact, type ExactNumber, formatDecimal } from "../../values/decimal.ts"
 import { dayOf, instantOf, millisOf, startOfDay, zoneOf } from "../../values/time.ts"
@@ -58,8 +59,6 @@ interface Entry {
 }
 const unstamped = { created_at: "", updated_at: "", deleted_at: null }
 const sale = 2
-const bulk_category = 10
-const unit_category = 50
 
 /** Hire period of a row: its own dates, else the order's. */
 export const windowOf = (

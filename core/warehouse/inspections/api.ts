@@ -12,8 +12,7 @@ import { grantToSystemRoles } from "../../people/users/decide.ts"
 import { products } from "../../products/products/schema.ts"
 import { stock_levels } from "../../products/stock/schema.ts"
 import {
-  due_fields,
-  dues_shown,
+  dues,
   inspection_intervals,
   inspection_kinds,
   inspectionFields,
@@ -114,13 +113,12 @@ const recorded = crudResource({
   }
 })
 
-const dues = get("/api/v1/inspection_dues", {
-  answer: dues_shown,
+const due = get("/api/v1/inspection_dues", {
+  ...dues,
   name: "inspection_dues.list",
   summary: "List inspections that units need, the earliest due first",
   ability: "stock:read",
   permission: "stock.view",
-  fields: due_fields,
   run: (input) =>
     Effect.gen(function* () {
       const { page = 1, per_page = 100 } = input.values
@@ -162,7 +160,7 @@ export const inspectionsSlice: Slice = {
   tables: [inspection_kinds, inspection_intervals, inspections],
   resources: [kindResource, intervalResource, inspectionResource],
   events: [...(kinds.events ?? []), ...(intervals.events ?? []), ...(recorded.events ?? []), inspectionDue],
-  endpoints: [...(kinds.endpoints ?? []), ...(intervals.endpoints ?? []), ...(recorded.endpoints ?? []), dues],
+  endpoints: [...(kinds.endpoints ?? []), ...(intervals.endpoints ?? []), ...(recorded.endpoints ?? []), due],
   react: [unitsMade],
   settings: {
     inspections: {

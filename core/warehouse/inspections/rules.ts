@@ -7,12 +7,10 @@ import { reject } from "../../kernel/fields/rejection.ts"
 import { bindings } from "../../kernel/store/statement.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { products, serialised } from "../../products/products/schema.ts"
-import { stock_levels, type StockLevelRow } from "../../products/stock/schema.ts"
+import { type StockLevelRow, stock_levels, unit_category } from "../../products/stock/schema.ts"
 import { instantOf, isInFuture, millisOf } from "../../values/time.ts"
 import type { DuesAsked, DueShown, InspectionRow, IntervalRow } from "./schema.ts"
 import { inspection_intervals, inspection_kinds, inspections } from "./schema.ts"
-
-const unit_category = 50
 
 /** The same day and time some months later; the last of a shorter month. */
 export const monthsAfter = (at: string, months: number): string => {

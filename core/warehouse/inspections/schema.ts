@@ -91,7 +91,7 @@ export const inspectionDue = eventType("inspection.due", {
 
 // Requests and responses of the list of inspections that units need.
 
-export const due_fields = {
+const due_fields = {
   store_id: ref("stores", { nullable: true }),
   product_id: ref("products", { nullable: true }),
   stock_level_id: ref("stock_levels", { nullable: true }),
@@ -120,7 +120,10 @@ const due_shown = {
   barcode: text({ nullable: true })
 }
 export type DueShown = Shown.KeysShown<typeof due_shown>
-export const dues_shown = {
-  inspection_dues: Shown.objects(due_shown),
-  meta: Shown.keys({ total: integer(), per_page: integer(), page: integer() })
+export const dues = {
+  fields: due_fields,
+  answer: {
+    inspection_dues: Shown.objects(due_shown),
+    meta: Shown.keys({ total: integer(), per_page: integer(), page: integer() })
+  }
 }

@@ -16,7 +16,7 @@ import {
   on_hire
 } from "../../orders/opportunities/tables/lines.ts"
 import { demands, transfer_source } from "../../orders/demands/schema.ts"
-import { container_items, type ContainerRow, containers, live_statuses } from "../../products/packing.ts"
+import { type ContainerRow, container_items, containers, live_statuses, nesting_max } from "../../products/packing.ts"
 import { product_groups } from "../../products/products/api.ts"
 import { products } from "../../products/products/schema.ts"
 import { stock_levels, stock_transactions } from "../../products/stock/schema.ts"
@@ -130,7 +130,6 @@ const loadPacked = Effect.fnUntraced(function* (
 })
 const latest = (...instants: ReadonlyArray<string | null>): string =>
   instants.reduce<string>((last, one) => (one !== null && one > last ? one : last), "")
-const nesting_max = 25
 const chainOf = (
   container: ContainerRow | undefined,
   cases: ReadonlyMap<number, ContainerRow>

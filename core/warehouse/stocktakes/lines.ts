@@ -4,7 +4,7 @@
  */
 import type { KeysShown } from "../../kernel/lists/answer-schema.ts"
 import { type ProductRow, serialised } from "../../products/products/schema.ts"
-import { stateWords, type StockLevelRow } from "../../products/stock/schema.ts"
+import { type StockLevelRow, stateWords, unit_category } from "../../products/stock/schema.ts"
 import { labelOf } from "../containers/events.ts"
 import { unitCode } from "../scanning/read-code.ts"
 import type {
@@ -72,7 +72,6 @@ export interface CountFacts {
   readonly stores: ReadonlyMap<number, string>
 }
 
-const serialisedCategory = 50
 const codeOf = (level: CountedLevel): string =>
   level.asset_number ?? level.barcode ?? level.serial_number ?? unitCode(level.id)
 /** By id: users who see stock alone do not see numbers of orders. */
@@ -339,12 +338,10 @@ export const countLines = (facts: CountFacts): ReadonlyArray<CountLine> => {
     facts.scans.flatMap((scan) => (scan.stock_level_id === null ? [] : [[scan.stock_level_id, scan] as const]))
   )
   const [units, bulk] = [
-    facts.levels.filter((level) => level.stock_category === serialisedCategory),
+    facts.levels.filter((level) => level.stock_category === unit_category),
     facts.levels.filter(
       (level) =>
-        level.stock_category !== serialisedCategory &&
-        level.store_id === facts.take.store_id &&
-        level.given_back_at === null
+        level.stock_category !== unit_category && level.store_id === facts.take.store_id && level.given_back_at === null
     )
   ]
   const unit_lines = units.flatMap((level) => {

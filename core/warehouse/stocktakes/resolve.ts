@@ -1,7 +1,7 @@
 /** Resolves scanned codes of a stocktake: many codes in few queries, and sealed cases with their contents. */
 import { Effect } from "effect"
 import { type Failure, Store } from "../../kernel/store/store.ts"
-import { container_items, type ContainerRow, containers, live_statuses } from "../../products/packing.ts"
+import { type ContainerRow, container_items, containers, live_statuses, nesting_max } from "../../products/packing.ts"
 import { serialised } from "../../products/products/schema.ts"
 import { stock_levels } from "../../products/stock/schema.ts"
 import { labelOf } from "../containers/events.ts"
@@ -46,7 +46,6 @@ const plainUnits = Effect.fnUntraced(function* (
   )
 })
 
-const nesting_max = 25
 /** Units in a sealed case and in cases inside, with the case's own unit. */
 const contentOf = Effect.fnUntraced(function* (container: ContainerRow) {
   let inside: ReadonlyArray<ContainerRow> = [container]

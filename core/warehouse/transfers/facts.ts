@@ -16,14 +16,15 @@ import { opportunityName } from "../../orders/opportunities/state/aggregate.ts"
 import { loadElsewhere, shortagesNow } from "../../orders/opportunities/shortages/api.ts"
 import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
 import {
-  container_items,
   type ContainerItemRow,
   type ContainerRow,
+  container_items,
   containers,
-  live_statuses
+  live_statuses,
+  nesting_max
 } from "../../products/packing.ts"
 import { products } from "../../products/products/schema.ts"
-import { stock_levels, type StockLevelRow } from "../../products/stock/schema.ts"
+import { type StockLevelRow, bulk_category, stock_levels } from "../../products/stock/schema.ts"
 import { type StoreRow, stores } from "../../setup/stores.ts"
 import { exact, formatDecimal } from "../../values/decimal.ts"
 import { openEndMillis } from "../../values/period.ts"
@@ -86,7 +87,6 @@ const withProductsOfBulk = Effect.fnUntraced(function* (one: Goods, quantity: nu
   const product = yield* Store.get(products, one.level.product_id)
   return product === undefined ? one : { field: one.field, kind: "product", product, quantity }
 })
-const bulk_category = 10
 
 const loadGoods = Effect.fnUntraced(function* (sent: SentBody): Store.Reads<ReadonlyArray<Goods> | undefined> {
   if (!sent.codes?.length && !sent.items?.length) return undefined
@@ -98,7 +98,6 @@ const loadGoods = Effect.fnUntraced(function* (sent: SentBody): Store.Reads<Read
   return [...scanned, ...named]
 })
 
-const nesting_max = 25
 const loadCase = Effect.fnUntraced(function* (container: ContainerRow): Store.Reads<CaseContent> {
   const all = [container]
   for (let inside = all, depth = 0; inside.length > 0 && depth < nesting_max; depth++) {

@@ -9,22 +9,22 @@ import { createdEvent, updatedEvent } from "../../kernel/endpoints/crud-resource
 import { reject, type Rejection } from "../../kernel/fields/rejection.ts"
 import { postTransaction } from "../../products/stock/decide.ts"
 import {
-  came_back_text,
-  out_of_service_labels,
   type OutOfService,
   type OutOfServiceState,
   type ServiceState,
-  stateWords,
-  stock_levels,
   type StockLevelRow,
   type StockTransactionRow,
-  transitionRefusal
+  came_back_text,
+  out_of_service_labels,
+  stateWords,
+  stock_levels,
+  transitionRefusal,
+  unit_category
 } from "../../products/stock/schema.ts"
 import { isInFuture } from "../../values/time.ts"
 import { service_records, type ServiceRecordRow } from "./schema.ts"
 
-const serialisedCategory = 50
-export const isUnit = (level: StockLevelRow): boolean => level.stock_category === serialisedCategory
+export const isUnit = (level: StockLevelRow): boolean => level.stock_category === unit_category
 
 /** Facts about one stock level. */
 export interface ServiceFacts {

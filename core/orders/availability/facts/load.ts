@@ -9,7 +9,7 @@ import { decodeValue } from "../../../kernel/store/dialect.ts"
 import { type Bindings, bindings } from "../../../kernel/store/statement.ts"
 import { Store, type StoreShape } from "../../../kernel/store/store.ts"
 import { demands, supplies, type SupplyRow } from "../../demands/schema.ts"
-import { blocksUninspected, stock_levels } from "../../../products/stock/schema.ts"
+import { blocksUninspected, bulk_category, stock_levels } from "../../../products/stock/schema.ts"
 import { stores } from "../../../setup/stores.ts"
 import type { Period } from "../../../values/period.ts"
 import type { AvailabilitySnapshot, Horizon, StockLevel } from "../rules/snapshot.ts"
@@ -183,7 +183,6 @@ const loadStock = Effect.fnUntraced(function* (
       : supplyAsStock({ ...row, id: -row.id, quantity: Number(row.quantity_held), source_id, source_type })
   )
 })
-const bulk_category = 10
 /** Converts a supply to the form of stock in snapshots. */
 export const supplyAsStock = ({
   ends_at,

@@ -1,13 +1,11 @@
 /** Snapshots: one store's stock and demands in memory, from which all availability figures are computed. */
-import { type OutOfService, outOfServiceOf, outOfServicePeriod } from "../../../products/stock/schema.ts"
+import { type OutOfService, outOfServiceOf, outOfServicePeriod, unit_category } from "../../../products/stock/schema.ts"
 import { openEndMillis, type Period } from "../../../values/period.ts"
 import { instantOf, millisOf, zoneOf } from "../../../values/time.ts"
 import { type ActiveDemand, activeDemand, arrival, type Buffers, type Demand, type Resolution } from "./demand.ts"
 import { type CaseProduct, defaultKitDepth } from "../../../products/kits/schema.ts"
 
 // Quantity of a product that a store owns over time (rules/availability 3).
-
-const serialisedCategory = 50
 
 /** One stock level. `quantity_held`: decimal with up to four places, for bulk only; a serialised row is one unit. */
 export interface StockLevel {
@@ -49,7 +47,7 @@ const movesOut: ReadonlySet<number> = new Set([3, 6, 7, 10])
  */
 const countsAsStock = (level: StockLevel): boolean =>
   !isNever(level) &&
-  (level.stock_category !== serialisedCategory ||
+  (level.stock_category !== unit_category ||
     level.last_transaction_type === null ||
     !movesOut.has(level.last_transaction_type))
 /** Whether the window is empty: goods returned to the supplier before they counted. */
@@ -57,7 +55,7 @@ const isNever = ({ ends_at, starts_at }: StockLevel): boolean =>
   starts_at !== null && ends_at !== null && millisOf(ends_at) <= millisOf(starts_at)
 
 const stockPeriodOf = (level: StockLevel, moment: Pick<AvailabilitySnapshot, "now" | "zone">): StockPeriod => {
-  const is_unit = level.stock_category === serialisedCategory
+  const is_unit = level.stock_category === unit_category
   return {
     level,
     from:

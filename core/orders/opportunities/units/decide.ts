@@ -5,13 +5,14 @@ import type { NewEvent } from "../../../kernel/events/event-type.ts"
 import { initialRow, updatedEvent } from "../../../kernel/endpoints/crud-resource.ts"
 import { reject } from "../../../kernel/fields/rejection.ts"
 import {
+  type StockLevelRow,
   blocksUninspected,
   outOfServiceIn,
   outOfServiceOf,
   outOfServiceText,
   outOfServiceWayOut,
   stock_levels,
-  type StockLevelRow
+  unit_category
 } from "../../../products/stock/schema.ts"
 import { formatDecimal } from "../../../values/decimal.ts"
 import { overlaps } from "../../../values/period.ts"
@@ -25,8 +26,6 @@ import { recalculate, unitName } from "../state/recalculate.ts"
 import { roomOf, unitsOfProduct } from "../state/pieces.ts"
 import { requireTransition } from "../tables/statuses.ts"
 import type { UnitDecided } from "../state/progress.ts"
-
-const serialisedCategory = 50
 
 /** Changes the number of opportunities a stock level is allocated to; never below zero (rules/availability 10). */
 export const allocatedCountChanged = (
@@ -58,7 +57,7 @@ export const allocationRefusal = (
   const settings = demandSettings(context.settings, context.now)
   if (roomOf(state, line, level.product_id, settings) === 0 && level.product_id !== line.item_id)
     return `${name} is not a unit of the line's product.`
-  if (level.stock_category !== serialisedCategory) return `${name} is counted in bulk; only single units are allocated.`
+  if (level.stock_category !== unit_category) return `${name} is counted in bulk; only single units are allocated.`
   if (level.is_gone) return `${name} is no longer in stock.`
   if (level.given_back_at !== null) return `${name} went back to its supplier.`
   const store_id = line.dispatch_store_id ?? opportunity.header.store_id
