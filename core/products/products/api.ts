@@ -30,7 +30,7 @@ const fields = {
   custom_fields: json<JsonObject>({ default: {} })
 }
 export const product_groups = table("product_groups", fields, {
-  visibility: { all_columns: ["products.*"] },
+  visibility: { all_columns: ["products.*", "stock.*"] },
   reference: true,
   indexes: [["parent_id"], ["name_folded"]]
 })
