@@ -323,7 +323,7 @@ describe.each(share(engines))("any request on %s", (engine) => {
   }
   let made = 0
 
-  it("is answered or rejected, but never throws an error", async () => {
+  it("gets a response or a rejection, and never throws an error", async () => {
     const faults: Array<{ readonly request: string; readonly body: unknown; readonly fault: string }> = []
     const statuses = new Map<number, number>()
     const seed = Number(process.env["ANY_REQUEST_SEED"] ?? 4480)
@@ -356,7 +356,7 @@ describe.each(share(engines))("any request on %s", (engine) => {
     // A walk on which nothing ever succeeds would prove little.
     expect((statuses.get(201) ?? 0) + (statuses.get(200) ?? 0)).toBeGreaterThan(drawn.length / 10)
   })
-  it("leaves no costs visible to users without the permission", async () => {
+  it("shows no costs to users without costs.view", async () => {
     const guarded = catalogue.tables.flatMap((table) =>
       Object.entries(table.columns)
         .filter(([, field]) => field.visible_to !== undefined)

@@ -57,7 +57,7 @@ describe("the list of events", () => {
 })
 
 describe("a declared event", () => {
-  it("has a meaning of one sentence", () => {
+  it("is described in one sentence of at most 160 characters", () => {
     for (const { meaning, type } of kinds) expect(meaning, type).toMatch(/^[A-Z][^\n]{8,160}\.$/)
   })
   it("is rejected if another event has its type", () => {

@@ -54,7 +54,7 @@ describe("flightcase/client", () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  it("has types that need neither Node's nor a browser's, and refuse what the API does not know", async () => {
+  it("has types that compile without Node and browsers, and reject unknown fields, filters and includes", async () => {
     writeFileSync(
       join(folder, "plain.ts"),
       `import { createClient, type Invoice, type Member } from "flightcase/client"
@@ -83,12 +83,12 @@ client.products.show()
     expect(await check("plain", ["plain.ts"], { lib: ["es2022"], types: [] })).toEqual({ code: 0, out: "" })
     expect(await check("browser", ["plain.ts"], { lib: ["es2022", "dom"], types: [] })).toEqual({ code: 0, out: "" })
   })
-  it("type-checks the ten recipes of the guide strictly", async () => {
+  it("is used by the guide's ten recipes with strictly correct types", async () => {
     expect(recipes.length).toBe(10)
     const files = recipes.map((_, at) => `recipe-${at + 1}.ts`)
     expect(await check("node", files, { lib: ["es2024"], types: ["node"] })).toEqual({ code: 0, out: "" })
   })
-  it("runs the recipes in their order", async () => {
+  it("gives the documented results when the guide's recipes run in order", async () => {
     const printed: Array<string> = []
     for (const at of recipes.keys()) {
       const environment = { FLIGHTCASE_URL: http.url, FLIGHTCASE_TOKEN: owner_token }

@@ -71,10 +71,10 @@ describe("the pages of docs/rules", () => {
       expect(numbers, file).toEqual([...new Set(numbers)].sort(compare))
     }
   })
-  it("are cited by sections that exist", () => {
+  it("are cited with sections that exist", () => {
     expect(problemsByFile((path) => problemsOf(read(path)))).toEqual([])
   })
-  it("are cited in one form, by the file's name", () => {
+  it("are cited in one form, as rules/ and the file's name", () => {
     const bare = new RegExp(`\\((?:${[...sections.keys()].join("|")}) ${sectionNumber}[,) ]`, "g")
     expect(problemsByFile((path) => [...read(path).matchAll(bare)].map(([whole]) => whole))).toEqual([])
     expect([...read("core/orders/opportunities/tables/opportunities.ts").matchAll(citation)]).not.toEqual([])
@@ -97,7 +97,7 @@ describe("the pages of docs/rules", () => {
       "[rates 99](rates.md)",
       "[rates 99](rates.md): docs/rules/rates.md has no section 99"
     ]
-  ])("are reported for %s", (_, text, expected) => {
+  ])("are checked for %s", (_, text, expected) => {
     expect(problemsOf(text)).toEqual([expected])
   })
 })

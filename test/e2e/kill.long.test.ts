@@ -26,7 +26,7 @@ const kills = shareOf(30)
 const killTimes = (run_millis: number): ReadonlyArray<number> =>
   Array.from({ length: kills }, (_, at) => Math.round(run_millis * (0.1 + (at / kills) * 0.95)))
 
-it("the command line killed in the middle of writing loses nothing it acknowledged", async () => {
+it("a command line that is killed while it writes loses no command that it acknowledged", async () => {
   expect((await cli("login", server.url, "--token", token, "--name", "van")).code).toBe(0)
   // The first run compiles what later ones find compiled.
   let begun = 0

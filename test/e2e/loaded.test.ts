@@ -69,7 +69,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 describe("the built command line", () => {
-  it("is checked for modules that all exist in the sources", () => {
+  it("is checked for loading modules that all exist in the sources", () => {
     const root = fileURLToPath(new URL("../../", import.meta.url))
     expect([...server_work, ...seldom].filter((name) => !existsSync(join(root, name)))).toEqual([])
   })
@@ -82,7 +82,7 @@ describe("the built command line", () => {
     [["orders", "items", "create", "--help"]],
     [["completion", "words", "products", ""]],
     [["completion", "words", "products", "create", "--stock-method", ""]]
-  ])("answers from data prepared by the build, without loading the core: %s", async (words) => {
+  ])("responds from data prepared by the build, without loading the core: %s", async (words) => {
     const { bytes, sources } = await loadedBy(...words)
     expect(sources).toContain("cli/frame/built-commands.ts")
     expect(sources.filter((source) => !/^(cli|core\/values)\/|commander/.test(source))).toEqual([])

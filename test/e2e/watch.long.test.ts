@@ -148,7 +148,7 @@ describe("sync --watch, and the sync in the background,", () => {
     expect((await cli("products", "list")).code).toBe(4)
   })
 
-  it("starts after a command has answered, and the next command reports a refusal", async () => {
+  it("starts after a command has ended, and the next command reports a rejection", async () => {
     const free = commandLine(home, { FLIGHTCASE_NO_BACKGROUND: "" })
     const attempt = () => {
       try {

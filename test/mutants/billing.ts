@@ -44,7 +44,7 @@ export const billing_mutants: ReadonlyArray<Mutant> = [
     within: "byAmount",
     find: "amount > most",
     replace: "amount > invoice.total",
-    killed_by: [{ file: credits_test, test: "one unit above the remainder" }, histories]
+    killed_by: [{ file: credits_test, test: "is rejected one minor unit above the remaining amount" }, histories]
   },
   {
     name: "credited rows may exceed the invoice's total",
@@ -83,7 +83,10 @@ export const billing_mutants: ReadonlyArray<Mutant> = [
     find: "quantity === row.quantity",
     replace: "quantity > row.quantity",
     killed_by: [
-      { file: credits_test, test: "takes net and tax in proportion, and the last part of a row its remainder" }
+      {
+        file: credits_test,
+        test: "credits net and tax in proportion to the quantity, and the row's remainder with its last part"
+      }
     ]
   },
   {

@@ -101,7 +101,13 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     within: "missingReferences",
     find: 'if (row === undefined || (one.live && table.soft_delete && row["deleted_at"] !== null)) errors',
     replace: "if (row === undefined) errors",
-    killed_by: [{ file: engine_test, test: "must exist and not be deleted", engine: "sqlite" }]
+    killed_by: [
+      {
+        file: engine_test,
+        test: "are rejected anywhere in the body if the row is missing or deleted",
+        engine: "sqlite"
+      }
+    ]
   },
   {
     name: "positions come from a sequence without a lock",
@@ -229,7 +235,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/core/kernel/store/batch-writer.test.ts",
-        test: "leave the same rows as changes one by one, existing rows included",
+        test: "leave the same rows as single changes, existing rows included",
         engine: "sqlite"
       }
     ]
@@ -275,7 +281,7 @@ export const rule_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/core/orders/demands/overlap.test.ts",
-        test: "rejects overlapping demands of one unit, and no others",
+        test: "rejects overlapping demands of one unit, and accepts all other demands",
         engine: "sqlite"
       }
     ]
@@ -289,7 +295,7 @@ export const rule_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/core/orders/demands/overlap.test.ts",
-        test: "rejects moving or reactivating a demand in a taken window",
+        test: "rejects moving or reactivating a demand if another one has the unit at that time",
         engine: "sqlite"
       }
     ]

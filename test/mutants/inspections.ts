@@ -4,14 +4,14 @@ import { faultsIn, type Mutant } from "./mutant.ts"
 const suite = "test/core/warehouse/inspections.test.ts"
 const rules = faultsIn("core/warehouse/inspections/rules.ts", suite, "sqlite")
 const stock = faultsIn("core/products/stock/schema.ts", suite, "sqlite")
-const blocked = "keep failed and overdue units from being allocated if the policy is to block, and count them out"
+const blocked = "if the policy is to block, exclude failed and overdue units from allocation and availability"
 
 export const inspection_mutants: ReadonlyArray<Mutant> = [
   rules(
     "a failed unit has no due date if its product needs no such inspection",
     "inspectionDueAt",
     { find: 'result === "fail"', replace: 'result === "pass"' },
-    "of a failed unit is when it failed, whether its product needs the kind or not"
+    "of a unit that failed is the time it failed, even if its product does not need that kind"
   ),
   rules(
     "a failed unit is due after the interval, and is allocated until then",
@@ -23,7 +23,7 @@ export const inspection_mutants: ReadonlyArray<Mutant> = [
     "an inspection recorded late replaces a newer one",
     "saveInspection",
     { find: '(other.inspected_at ?? "") <= inspected_at', replace: '(other.inspected_at ?? "") !== inspected_at' },
-    "recorded late do not replace newer ones, and deleting one makes the one before it the newest"
+    "that are recorded late do not replace newer ones, and deleting the newest makes the previous one count"
   ),
   stock(
     "an overdue unit counts as fine",

@@ -23,7 +23,7 @@ describe("mutants", () => {
     expect(new Set(mutants.map(({ name }) => name)).size).toBe(mutants.length)
   })
   it.each(mutants.map((mutant) => [mutant.name, mutant] as const))(
-    "(%s) break one place, and name existing tests",
+    "change one place in the source, and name existing tests: %s",
     (_name, mutant) => {
       const { killed_by } = mutant
       const place = placeOf(sources, mutant)

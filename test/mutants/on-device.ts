@@ -319,7 +319,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/core/kernel/store/store.test.ts",
-        test: "are reported as they were before a change",
+        test: "are returned as they were before a change",
         engine: "sqlite"
       }
     ]

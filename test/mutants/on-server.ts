@@ -386,7 +386,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     within: "redactedValue",
     find: 'return type.kind === "text" ? `withheld ${key}` : -Number(key)',
     replace: 'return type.kind === "text" ? "withheld" : -1',
-    killed_by: [{ file: "test/core/kernel/visibility.test.ts", test: "permissions and columns" }]
+    killed_by: [{ file: "test/core/kernel/visibility.test.ts", test: "a user's permissions" }]
   },
   {
     name: "a device does not receive when a partly visible row was created",
@@ -407,7 +407,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     within: "hasPermission",
     find: "one.startsWith(area) && one !== `${area}access`",
     replace: "one.startsWith(area)",
-    killed_by: [{ file: "test/core/kernel/visibility.test.ts", test: "permissions and columns" }]
+    killed_by: [{ file: "test/core/kernel/visibility.test.ts", test: "a user's permissions" }]
   },
   {
     name: "a removed permission leaves its reader the data it showed",

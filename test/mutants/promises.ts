@@ -9,7 +9,7 @@ const planned = faultsIn(
   "core/orders/opportunities/extension/plan.ts",
   "test/core/orders/opportunities/extension/plan.test.ts"
 )
-const standing_test = "test/core/orders/opportunities/standing.test.ts"
+const order_warnings_test = "test/core/orders/opportunities/order-warnings.test.ts"
 const goes_along = '(goes === "named" || isOfHire(own, bound, header, seen))'
 
 const early_test = "test/core/orders/opportunities/extension/return-early.test.ts"
@@ -86,23 +86,23 @@ export const promise_mutants: ReadonlyArray<Mutant> = [
     "moves the header, lines with the old end, charge dates, price and demands together",
     "shortens a hire as well, with a lower price and its stock released"
   ),
-  faultsIn("core/orders/opportunities/extension/facts.ts", standing_test, "sqlite")(
+  faultsIn("core/orders/opportunities/extension/facts.ts", order_warnings_test, "sqlite")(
     "a customer over the credit limit cannot shorten a hire",
     "extendHire",
     { find: "isLonger(plan, header)", replace: "plan.kept.length >= 0" },
     "count open invoices, unbilled orders and this one against the credit limit"
   ),
-  faultsIn("core/orders/opportunities/state/policies.ts", standing_test, "sqlite")(
+  faultsIn("core/orders/opportunities/state/policies.ts", order_warnings_test, "sqlite")(
     "an order is confirmed despite the customer's credit status",
     "requireStanding",
     { find: "blocked.length > 0", replace: "blocked.length > 1_000" },
-    "name a customer on stop at every step, and block if that is the policy"
+    "name a customer on stop at every step, and reject the order if the policy is to block"
   ),
   split(
     "a part that came back early stays on its line, too",
     "splitLine",
     { find: "quantity: less(before.quantity, quantity),", replace: "" },
-    "splits counted goods from their line, charges them until then, and demands them no more"
+    "splits bulk goods from their line, charges them until the return, and frees their stock"
   ),
   split(
     "a part that came back early is charged in full",
@@ -114,42 +114,42 @@ export const promise_mutants: ReadonlyArray<Mutant> = [
     "a part is charged at today's rate, not at the one agreed",
     "atDates",
     { find: "line.discounted_total === today ? then : ratio(line.discounted_total, then, today)", replace: "then" },
-    "follows the rate the line was agreed at, though the product's rate is another one today"
+    "charges the part by the rate agreed for the line, although the product's rate has changed since"
   ),
   split(
     "the units of a part stay on the line it was split from",
     "splitLine",
     { find: "ids.has(unit.id) ? { ...unit, opportunity_item_id: part.id } : unit", replace: "unit" },
-    "moves named units to the part's line, where another order can have them from then on"
+    "moves the named units to a line of their own, and frees them for other orders"
   ),
   returned(
     "a part that came back early is still demanded",
     "splitParts",
     { find: "returned_quantity: part.quantity", replace: 'returned_quantity: "0.00"' },
-    "splits counted goods from their line, charges them until then, and demands them no more"
+    "splits bulk goods from their line, charges them until the return, and frees their stock"
   ),
   returned(
     "what was checked in before is counted in again",
     "countedIn",
     { find: "if (!already_back)", replace: "if (true)" },
-    "splits what was checked in before, without counting it twice"
+    "splits off goods that were checked in before, without counting them twice"
   ),
   returned(
     "more comes back early than is out",
     "countedIn",
     { find: "exact(quantity).greaterThan(out)", replace: "false" },
-    "rejects more than is out, times at or after the end, goods sold, and quotations"
+    "is rejected for more than is out, for a time after the line's end, for sold goods and on a quotation"
   ),
   credit_draft(
     "what was billed beyond is not credited",
     "draftRows",
     { find: "Math.min(net, left,", replace: "Math.min(0, left," },
-    "holds what was billed beyond, until it is issued; nothing is billed or credited twice"
+    "holds the amount billed beyond the order's total until it is issued, and nothing is billed or credited twice"
   ),
   credit_draft(
     "more is credited than is billed beyond the total",
     "draftRows",
     { find: "let left = -leftToBill(billed)", replace: "let left = 1e9" },
-    "takes what a part that stays longer costs off what another part left"
+    "is reduced by the cost of goods that stay longer and of lines added later"
   )
 ]

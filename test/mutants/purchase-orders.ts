@@ -3,7 +3,7 @@ import type { Mutant } from "./mutant.ts"
 
 const decide = "core/purchasing/orders/decide.ts"
 const orders_test = "test/core/purchasing/orders.test.ts"
-const goods_test = "test/core/purchasing/goods.test.ts"
+const goods_test = "test/core/purchasing/received-goods.test.ts"
 
 export const purchase_order_mutants: ReadonlyArray<Mutant> = [
   {
@@ -81,7 +81,7 @@ export const purchase_order_mutants: ReadonlyArray<Mutant> = [
     within: "heldUnit",
     find: "holds.has(unit.id)",
     replace: "unit.id < 0",
-    killed_by: [{ file: goods_test, test: "are not returned while the unit is packed" }]
+    killed_by: [{ file: goods_test, test: "cannot be returned while the unit is packed" }]
   },
   {
     name: "two units can have one serial number",
@@ -89,7 +89,7 @@ export const purchase_order_mutants: ReadonlyArray<Mutant> = [
     within: "serialsRefusal",
     find: "serials.find((serial) => taken_serials.has(serial))",
     replace: "serials.find((serial) => taken_serials.has(`${serial}-`))",
-    killed_by: [{ file: goods_test, test: "have each serial number on one unit only" }]
+    killed_by: [{ file: goods_test, test: "have a serial number that no other unit has" }]
   },
   {
     name: "stock of an extended sub-hire ends at its former date",

@@ -3,8 +3,8 @@ import { faultsIn, type Mutant } from "./mutant.ts"
 
 const words = "test/core/overview/search/find.test.ts"
 const within = (file: string, test_file = words) => faultsIn(`core/overview/search/${file}.ts`, test_file, "sqlite")
-const beyond_sight = "test/core/overview/search/beyond-sight.test.ts"
-const where = within("where", beyond_sight)
+const unit_location_test = "test/core/overview/search/unit-location.test.ts"
+const where = within("where", unit_location_test)
 
 export const search_mutants: ReadonlyArray<Mutant> = [
   within("find")(
@@ -17,7 +17,7 @@ export const search_mutants: ReadonlyArray<Mutant> = [
     "a telephone number is found only in its own format",
     "soughtIn",
     { find: "digits.slice(-phone_digits_told_by)", replace: "digits" },
-    "finds members by e-mail address and by telephone number in any format"
+    "finds members by e-mail address, and by telephone number in any format"
   ),
   faultsIn("core/values/text.ts", words, "sqlite")(
     "a document number is found only with its leading zeros",
@@ -47,7 +47,7 @@ export const search_mutants: ReadonlyArray<Mutant> = [
     "deleted rows displace older matches",
     "matchSql",
     { find: 'table.soft_delete ? ` and exists (${own})` : ""', replace: '""' },
-    "finds a row that follows more deleted rows than are examined"
+    "finds a row that comes after more deleted rows than one search examines"
   ),
   within("rows")(
     "short words find nothing",
@@ -73,7 +73,7 @@ export const search_mutants: ReadonlyArray<Mutant> = [
     { find: "sees_customer ?", replace: "id > 0 ?" },
     "names the order to users who see orders, and its customer to users who see customers"
   ),
-  within("steps", beyond_sight)(
+  within("steps", unit_location_test)(
     "a dispatched unit is reported as allocated to its next order",
     "telling",
     { find: "in_order.indexOf(one.status) - in_order.indexOf(other.status)", replace: "0" },

@@ -44,6 +44,6 @@ export const service_mutants: ReadonlyArray<Mutant> = [
     "users who may not see stock may charge service records",
     "authorizeCall",
     { find: "endpoint.permission !== null", replace: "endpoint.permission === null" },
-    "hides a record from users without stock rights, and charges nothing for them"
+    "responds 404 to a charge by users without stock.view, as for an unknown record"
   )
 ]

@@ -1,7 +1,7 @@
 /** Faults of shortages: places that say something else than the rule. */
 import { faultsIn, type Mutant } from "./mutant.ts"
 
-const fault = (file: string) => faultsIn(file, "test/core/orders/opportunities/shortages/one-answer.test.ts")
+const fault = (file: string) => faultsIn(file, "test/core/orders/opportunities/shortages/all-responses.test.ts")
 const moved = fault("core/orders/opportunities/shortages/reactions.ts")
 const one_answer = "agree after every step of random world %i"
 const follows = "reflect other orders' demands and cancellations, on orders and drafts alike"

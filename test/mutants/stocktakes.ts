@@ -54,7 +54,7 @@ export const stocktake_mutants: ReadonlyArray<Mutant> = [
     "a unit scanned by two devices is counted twice",
     "count",
     { find: "!tally.has(key)", replace: "key !== null" },
-    "count a unit once and every bulk quantity, also over several requests"
+    "count a unit once and add up bulk quantities over several requests, too"
   ),
   decide(
     "a scan after the end of a stocktake is silently dropped",

@@ -34,7 +34,7 @@ export const today_mutants: ReadonlyArray<Mutant> = [
     "an open-ended hire is listed as overdue",
     "returning",
     { find: "and not open_ended_rental", replace: "", in_text: true },
-    "lists returns that are due apart from overdue ones, and drops them once returned"
+    "lists due returns separately from overdue ones, and drops them once returned"
   ),
   within("today", lists)(
     "users who may see orders see outstanding amounts",
@@ -46,7 +46,7 @@ export const today_mutants: ReadonlyArray<Mutant> = [
     "goods due later today are listed as late",
     "dayIn",
     { find: "on === today ? now_millis", replace: "on === today ? start(1)" },
-    "lists returns that are due apart from overdue ones, and drops them once returned"
+    "lists due returns separately from overdue ones, and drops them once returned"
   ),
   within("day", lists)(
     "shortages of next month are listed",

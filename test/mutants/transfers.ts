@@ -12,19 +12,19 @@ export const transfer_mutants: ReadonlyArray<Mutant> = [
     "the sending store offers goods that are on their way",
     "claimsOf",
     { find: "is_active: true", replace: "is_active: false" },
-    "takes goods from one store when they leave, and gives them to the other when they arrive"
+    "moves stock out of one store when it is sent, and into the other when it is received"
   ),
   plan(
     "the receiving store offers goods before they arrive",
     "claimsOf",
     { find: "starts_at: arrivalOf(transfer)", replace: "starts_at: transfer.starts_at" },
-    "takes goods from one store when they leave, and gives them to the other when they arrive"
+    "moves stock out of one store when it is sent, and into the other when it is received"
   ),
   plan(
     "goods that go home are offered at the other store for good",
     "claimsOf",
     { find: "starts_at: arrivalOf(transfer), ends_at", replace: "starts_at: arrivalOf(transfer), ends_at: null" },
-    "brings goods home after ends_at"
+    "plans a return transfer for ends_at when the goods arrive"
   ),
   demand(
     "goods that are late are offered as if they had arrived",
@@ -36,19 +36,19 @@ export const transfer_mutants: ReadonlyArray<Mutant> = [
     "a unit is in two stores: it arrives without leaving the first",
     "putIn",
     { find: "{ store_id, location: null }", replace: "{ location: null }" },
-    "takes goods from one store when they leave, and gives them to the other when they arrive"
+    "moves stock out of one store when it is sent, and into the other when it is received"
   ),
   move(
     "counted goods are in two stores",
     "postAtSender",
     { find: "if (bulk !== undefined)", replace: "if (bulk === null)" },
-    "moves counted goods in parts"
+    "moves bulk quantities in parts"
   ),
   move(
     "goods that arrived before they were recorded as sent leave twice",
     "Picking",
     { find: "this.pickedOf(item) - item.sent_quantity", replace: "this.pickedOf(item)" },
-    "is received before anybody has recorded that it was sent"
+    "can be received before it is recorded as sent"
   ),
   move(
     "cancelling loses goods that were sent",
@@ -60,12 +60,12 @@ export const transfer_mutants: ReadonlyArray<Mutant> = [
     "a store gives away what it has promised",
     "plan",
     { find: '=== "block"', replace: '=== "-"' },
-    "is refused or warns where the sending store has promised the goods"
+    "is rejected or gives a warning, by the store's policy"
   ),
   shortages(
     "an order stays short although goods are on their way to it",
     "stockMoved",
     { find: "...supplied.after", replace: "" },
-    "checks shortages of both stores again"
+    "updates the shortages of orders at both stores"
   )
 ]

@@ -113,7 +113,7 @@ describe("template fields", () => {
   it("of purchase orders all have a value, and no value is unlisted", () =>
     same(purchaseGroups, purchaseSample({ lines: 2, currency: "EUR" })))
   it.each(Object.keys(document_types) as ReadonlyArray<DocumentType>)(
-    "of a %s are listed once, and equal the accepted paths",
+    "of a %s are listed once, and are exactly the paths that templates accept",
     (type) => {
       const offered = fieldsOfType(type).flatMap(({ fields }) => fields)
       expect(new Set(offered.map(({ name }) => name)).size).toBe(offered.length)
@@ -140,7 +140,7 @@ describe("template fields", () => {
           .filter((one) => one.type === "currency")
       ).toEqual([])
   })
-  it("without a document type exclude those of single types", () => {
+  it("for any document type exclude the fields of single types", () => {
     expect(pathsOfType(null)).toContain("store.name")
     expect(pathsOfType(null)).not.toContain("opportunity.subject")
   })

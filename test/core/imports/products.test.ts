@@ -124,7 +124,7 @@ describe.each(engines)("importing products on %s", (engine) => {
     )
   })
 
-  it("adds a separate rate for other conditions", async () => {
+  it("adds a separate rate if the row's store, dates, currency or type differ", async () => {
     const year = { valid_from: "2026-01-01", valid_to: "2026-12-31" }
     const row = {
       sku: "MH-1",
@@ -165,7 +165,7 @@ describe.each(engines)("importing products on %s", (engine) => {
     ).not.toHaveProperty("warnings")
   })
 
-  it("rejects an invalid row without stopping the others", async () => {
+  it("rejects invalid rows and imports the other rows", async () => {
     const before = (await w.app.dump())["product_groups"]
     const { body } = await send([
       { name: "Good", sku: "G-1" },
@@ -233,7 +233,7 @@ describe.each(engines)("importing products on %s", (engine) => {
     ])
   })
 
-  it("warns about each unknown column once", async () => {
+  it("warns once about each unknown column", async () => {
     const results = await verdicts([
       { sku: "G-1", Colour: "red" },
       { sku: "G-2", Colour: "blue", Size: "L" }
@@ -380,7 +380,7 @@ describe.each(engines)("importing products on %s", (engine) => {
       })
       expect((await units(made.id)).length).toBe(5)
     })
-    it("stay written off", async () => {
+    it("are not created again once they are written off", async () => {
       const { id } = await one({ name: "Torch", sku: "TO-1", stock_method: 2, stock: { Depot: ["TO-A"] } })
       const level = (await product(id)).stock_levels[0]
       await w.post(`/products/${id}/stock_levels/${level.id}/stock_transactions`, { transaction_type: 6, quantity: 1 })
@@ -400,14 +400,14 @@ describe.each(engines)("importing products on %s", (engine) => {
       const verdict = await one({ name: "Other", sku: "O-1", stock_method: 2, stock: { Depot: list } })
       expect([verdict.status, Object.keys(verdict.errors ?? {})]).toEqual(["rejected", errors])
     })
-    it("go to the first of two rows with the same number", async () => {
+    it("are created by the first of two rows with the same asset number, and the second is rejected", async () => {
       const results = await verdicts([
         { name: "P", sku: "P-1", stock_method: 2, stock: { Depot: ["DUP-1"] } },
         { name: "Q", sku: "Q-1", stock_method: 2, stock: { Depot: ["DUP-1"] } }
       ])
       expect(results.map(({ status }) => status)).toEqual(["created", "rejected"])
     })
-    it("reject a change of how stock is tracked", async () => {
+    it("cannot be turned into bulk stock by a row with another stock method", async () => {
       expect(await one({ sku: "R-1", stock_method: 1 })).toMatchObject({
         status: "rejected",
         errors: { stock_method: [expect.any(String)] }

@@ -99,7 +99,7 @@ describe.each(engines)("importing rate definitions on %s", (engine) => {
       preset_slug: null
     })
   })
-  it("reads text cells: words, lists and JSON", async () => {
+  it("reads words, lists and JSON from text cells", async () => {
     const row = {
       Name: "Bulk days",
       "Calculation Strategy": "Period-based",
@@ -130,7 +130,7 @@ describe.each(engines)("importing rate definitions on %s", (engine) => {
     [{ name: "New", engine: "Fixed Rate", enabled_modifiers: ["multiplier"] }, ["enabled_modifiers"]],
     [{ name: "x".repeat(256), engine: "Fixed Rate" }, ["name"]],
     [{ name: "New", engine: "Fixed Rate", strategy_config: "{broken" }, ["strategy_config"]]
-  ])("rejects %j", async (row, errors) => {
+  ])("rejects %j at its invalid columns", async (row, errors) => {
     const verdict = await one(row)
     expect([verdict.status, Object.keys(verdict.errors ?? {})]).toEqual(["rejected", errors])
   })

@@ -82,7 +82,7 @@ describe.each(both_engines)("commands on %s", (engine) => {
   })
 
   describe("references", () => {
-    it("must exist and not be deleted, anywhere in the body", async () => {
+    it("are rejected anywhere in the body if the row is missing or deleted", async () => {
       const [alive, gone] = [(await w.create("/racks", { name: "R" })).id, (await w.create("/racks", { name: "S" })).id]
       await w.remove(`/racks/${gone}`)
       const id = await lamp({ rack_id: alive })
@@ -119,7 +119,7 @@ describe.each(both_engines)("commands on %s", (engine) => {
       ["a rule's refusal after it drew a document number", (id) => [`/lamps/${id}/number`, { refuse: true }], 422],
       ["a refusal after recording", (id) => [`/lamps/${id}/crash`, { at: "respond_refusal" }], 422],
       ["an overlap that only the database detects", (id) => [`/lamps/${id}/book`, booking("04", "06")], 422]
-    ])("leaves nothing behind after %s", async (_name, asked, status) => {
+    ])("leaves no row and no event after %s", async (_name, asked, status) => {
       await w.post("/lamps", { name: "First", asset_number: "A-1" })
       const id = await lamp()
       await w.post(`/lamps/${id}/book`, booking("01", "05"))
@@ -128,7 +128,7 @@ describe.each(both_engines)("commands on %s", (engine) => {
       expect([refused.status, Object.keys(refused.body)]).toEqual([status, ["message", "errors"]])
       expect(await shop.dump()).toEqual(before)
     })
-    it.each(["facts", "decide", "respond"])("leaves nothing behind after a defect in %s", async (at) => {
+    it.each(["facts", "decide", "respond"])("leaves no row and no event after a defect in %s", async (at) => {
       const id = await lamp()
       const before = await shop.dump()
       await expect(w.post(`/lamps/${id}/crash`, { at })).rejects.toThrow("broken")
@@ -146,7 +146,7 @@ describe.each(both_engines)("commands on %s", (engine) => {
         first + 2
       ])
     })
-    it("records nothing if it changes no value", async () => {
+    it("records no event if it changes no value", async () => {
       const id = await lamp({ weight: "1.50", tag_list: ["a"] })
       const before = await shop.dump()
       const { body } = await w.put(`/lamps/${id}`, { name: " Lamp ", weight: 1.5, tag_list: ["a"], custom_fields: {} })
@@ -326,7 +326,7 @@ describe.each(both_engines)("the schema on %s", (engine) => {
     for (const catalogue of [shopCatalogue, changed]) await expect(open(catalogue)).rejects.toThrow("schema 99")
     expect(await shop.dump()).toEqual(before)
   })
-  it("is migrated from an older release by projecting the journal, and back", async () => {
+  it("is migrated from an older release and back by projecting the journal", async () => {
     const first = await open()
     const ids = await Promise.all(
       ["a", "b", "c"].map(

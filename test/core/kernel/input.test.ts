@@ -168,8 +168,12 @@ describe("reading a body", () => {
     ["a text for an object", object({ a: integer() }), "{}", refused]
   ]
   const [rejected, read] = [true, false].map((is) => inputs.filter(([, , , expected]) => (expected === refused) === is))
-  it.each(read!)("accepts %s", (_, field, raw, expected) => expect(value(field, raw)).toEqual(expected))
-  it.each(rejected!)("rejects %s", (_, field, raw) => expect(value(field, raw)).toBe(refused))
+  it.each(read!)("accepts %s as a value of its declared type", (_, field, raw, expected) =>
+    expect(value(field, raw)).toEqual(expected)
+  )
+  it.each(rejected!)("rejects %s as a value of its declared type", (_, field, raw) =>
+    expect(value(field, raw)).toBe(refused)
+  )
   it.each([
     ["9999-12-31T23:59:59Z", "must be a time until 2199-01-01."],
     ["2199-01-01T00:00:00.001Z", "must be a time until 2199-01-01."],
@@ -233,7 +237,7 @@ describe("reading a body", () => {
       ["1.50", "eur", 150],
       ["1.50", undefined, 150],
       ["1.50", "nonsense", 150]
-    ])("is read from %s in %s as %s", (raw, currency, expected) => {
+    ])("is read from %s in the currency %s as %s", (raw, currency, expected) => {
       const { values, errors } = create(fields, { euros: raw as Json, ...(currency === undefined ? {} : { currency }) })
       expect(errors["euros"] === undefined ? values["euros"] : refused).toBe(expected)
     })

@@ -79,7 +79,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
         "active"
       ])
     })
-    it("include no deleted ones, which the action log still names", async () => {
+    it("include no deleted opportunities, which the action log still names", async () => {
       const { id } = (await post("/opportunities", { subject: "deleted" })).opportunity
       await w.remove(`/opportunities/${id}`)
       for (const query of ["", "archived=only", "archived=with"]) expect(await found(query)).not.toContain("deleted")
@@ -176,7 +176,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
     ).toEqual({ id: strap.id, name: "Strap" })
   })
 
-  it("lists of values can be read and written under their second path", async () => {
+  it("lists of values can be read and written under /list_of_values as under /list_names", async () => {
     for (const path of ["", "/1", "/1/values", "?q[name_eq]=Rating&include=values"])
       expect([path, await get(`/list_of_values${path}`)]).toEqual([path, await get(`/list_names${path}`)])
     const { list_name } = await post("/list_of_values", { name: "Rigging" })
@@ -216,7 +216,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
     }
   })
 
-  it("archived rows are listed only where declared", async () => {
+  it("archived rows are listed on request, for members and products only", async () => {
     expect(catalogue.resources.filter((one) => one.lists_archived).map((one) => one.plural)).toEqual([
       "members",
       "products"

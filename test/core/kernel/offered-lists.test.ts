@@ -193,7 +193,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
       expect(await listed(resource, [[`q[${name}_eq]`, "no such thing"]])).toEqual([])
     }
   })
-  it.each(resources)("sort $plural both ways, under each name of a column", async (resource) => {
+  it.each(resources)("sort $plural ascending and descending, under each name of a column", async (resource) => {
     for (const name of [
       ...resource.sorts,
       ...Object.keys(resource.aliases).filter((alias) => resource.sorts.includes(resource.aliases[alias]!))
@@ -219,7 +219,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
     }
   )
   it.each(resources.filter((one) => Object.keys(one.includes).length > 0))(
-    "fill one key of $plural for each include, and no other",
+    "add one key to $plural for each include, and no other key",
     async (resource) => {
       const row = first.get(resource.table)!
       const shown = async (include: string): Promise<{ readonly [key: string]: unknown }> =>

@@ -48,7 +48,7 @@ describe("erasure in a partly visible event", () => {
     ])
       expect(scrubbed(told(change), scrub, isWithheld)).not.toEqual(told(change))
   })
-  it("returns the same data if there is nothing to remove", () => {
+  it("returns the event's data unchanged if there is nothing to remove", () => {
     const data = redactedEventData("member.created", [insert(members, { id: 7, ...withheld })], undefined)
     expect(scrubbed(data, scrub, isWithheld)).toBe(data)
   })

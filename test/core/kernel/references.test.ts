@@ -275,7 +275,7 @@ describe.each(both_engines)("references on %s", (engine) => {
     await w.post(`/products/${one}/merge`, { secondary_id: two })
     expect(await w.show(`/activities/${activity}`)).toMatchObject({ regarding_type: "StockLevel", regarding_id: into })
   })
-  it("to missing rows are found", async () => {
+  it("to missing rows are found by the check for dangling references", async () => {
     const group = (await w.create("/revenue_groups", { name: "Ghosts" })).id
     const product = (await w.create("/products", { name: "Haunted", rental_revenue_group_id: group })).id
     const put = (id: number) =>

@@ -100,7 +100,7 @@ describe("visibility of a table's rows", () => {
   })
 })
 
-describe("permissions and columns", () => {
+describe("a user's permissions", () => {
   it.each([
     [["members.view"], "members.*", true],
     [["members.access"], "members.*", false],
@@ -108,7 +108,7 @@ describe("permissions and columns", () => {
     [["membership.view"], "members.*", false],
     [[], "members.*", false],
     [["costs.view"], "costs.view", true]
-  ] as const)("holding %j includes %s: %s", (held, wanted, expected) => {
+  ] as const)("match a permission pattern or not: %j holds %s: %s", (held, wanted, expected) => {
     expect(hasPermission(viewerWith(held, ["*"]), wanted)).toBe(expected)
   })
 
@@ -136,11 +136,11 @@ describe("permissions and columns", () => {
       ["id", "name", "price"]
     ],
     [["rates.edit"], ["id"]]
-  ] as const)("holding %j shows %j of lamps", (held, expected) => {
+  ] as const)("decide the visible columns: with %j, %j of the table of lamps", (held, expected) => {
     const seen = visibleColumnsOf(lamps, viewerWith(held, ["*"]))
     expect(typeof seen === "object" ? [...seen] : seen).toEqual(expected)
   })
-  it("a table without visibility is readable only by users who may read everything", () => {
+  it("show a table without declared visibility only if they permit reading everything", () => {
     const safes = table("safes", { name: text() })
     expect(
       visibleColumnsOf(
@@ -154,7 +154,7 @@ describe("permissions and columns", () => {
     expect(visibleColumnsOf(safes, viewerWith(["action-log.view"], ["*"]))).toBe("whole")
     expect(visibleColumnsOf(safes, { ...viewerWith([], ["*"]), is_owner: true })).toBe("whole")
   })
-  it("creation time and deletion flag are always visible", () => {
+  it("never hide the creation time and the deletion flag", () => {
     const carts = table(
       "carts",
       { name: text() },
@@ -176,7 +176,7 @@ describe("permissions and columns", () => {
     ["count", 3],
     ["tags", []],
     ["seen_at", "1970-01-01T00:00:00.000Z"]
-  ])("a withheld %s is stored as %j", (column, expected) => {
+  ])("withhold the column %s behind the placeholder %j", (column, expected) => {
     const racks = table(
       "racks",
       {

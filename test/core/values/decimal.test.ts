@@ -65,7 +65,7 @@ describe("decimals", () => {
     expect(Result.merge(parseDecimal(value, { scale: 2, min: "0", max: "100" }))).toBe(expected)
   })
 
-  it("are rounded instead of rejected on request", () => {
+  it("are rounded on request, instead of rejected for too many digits", () => {
     expect(Result.merge(parseDecimal("1.235", { scale: 2, strict: false }))).toBe("1.24")
   })
 

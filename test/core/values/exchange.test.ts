@@ -16,7 +16,7 @@ const ask = (rates: ReadonlyArray<ExchangeRate>, from: string, to: string, at = 
   findExchangeRate(rates, { from, to, base_currency: "GBP", at })
 
 describe("the exchange rate at an instant", () => {
-  it("is one between equal currencies", () => {
+  it("is 1 between equal currencies", () => {
     expect(ask([], "GBP", "GBP")).toBe("1.00000000")
   })
   it("is the stored pair, even if the reverse is stored too", () => {
@@ -32,11 +32,11 @@ describe("the exchange rate at an instant", () => {
     expect(ask([rate("USD/GBP", "0.8"), rate("GBP/EUR", "1.17")], "USD", "EUR")).toBe("0.93600000")
     expect(ask([rate("USD/GBP", "0.33333333"), rate("GBP/EUR", "0.33333333")], "USD", "EUR")).toBe("0.11111110")
   })
-  it("does not exist if nothing connects the two", () => {
+  it("does not exist if no stored rates connect the two currencies", () => {
     expect(ask([rate("USD/GBP", "0.8")], "USD", "EUR")).toBeUndefined()
     expect(ask([], "USD", "GBP")).toBeUndefined()
   })
-  it("is the newest one in force, until just before it expires", () => {
+  it("is the newest rate in force, until just before it expires", () => {
     const rates = [
       rate("GBP/USD", "1.20"),
       rate("GBP/USD", "1.30", { effective_at: "2026-03-01T00:00:00.000Z", expires_at: "2026-05-01T00:00:00.000Z" })

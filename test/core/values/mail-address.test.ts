@@ -13,7 +13,7 @@ describe("a mail address", () => {
     ["root@localhost", "root@localhost"],
     ["a@[192.168.1.20]", "a@[192.168.1.20]"],
     [`${"l".repeat(64)}@example.com`, `${"l".repeat(64)}@example.com`]
-  ])("may be %j", (given, expected) => {
+  ])("is accepted and normalised from %j", (given, expected) => {
     expect(parseMailAddress(given)).toEqual(Result.succeed(expected))
   })
 
@@ -50,7 +50,7 @@ describe("a mail address", () => {
     `${"ü".repeat(33)}@example.com`,
     `name@${"d".repeat(64)}.com`,
     `name@${"d.".repeat(130)}com`
-  ])("may not be %j", (given) => {
+  ])("is rejected from %j", (given) => {
     expect(Result.isFailure(parseMailAddress(given))).toBe(true)
   })
 })

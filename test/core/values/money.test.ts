@@ -96,11 +96,11 @@ describe("rounding", () => {
     [-10, "4.9", 0],
     [100, "33.335", 33],
     [1, "50", 1]
-  ])("takes %d at %s percent as %d, half away from zero", (minor, percent, expected) => {
+  ])("goes half away from zero: %d at %s percent is %d", (minor, percent, expected) => {
     expect(percentOfMoney(minor, percent)).toBe(expected)
   })
 
-  it("is exact despite binary fractions", () => {
+  it("is exact where binary fractions are not", () => {
     expect(timesMoney(105, "0.1")).toBe(11n)
     expect(timesMoney(9_007_199_254_740_993n, "1.0")).toBe(9_007_199_254_740_993n)
   })
@@ -115,7 +115,7 @@ describe("splitting an amount by largest remainder", () => {
     [-100, [1, 1, 1], [-34, -33, -33]],
     [0, [3, 4], [0, 0]],
     [7, [], []]
-  ])("gives %d over %j as %j", (total, weights, parts) => {
+  ])("splits %d over the weights %j into %j", (total, weights, parts) => {
     expect(allocateMoney(total, weights)).toEqual(parts)
   })
 

@@ -17,7 +17,7 @@ describe("the mail server's address", () => {
     ["smtp://post?tls=unchecked", "post", 587, "starttls", false, undefined],
     ["smtp://localhost?tls=off", "localhost", 587, "off", false, undefined],
     ["smtp://me%40example.com:p%3Aa%2Fss%25@mail.example", "mail.example", 587, "starttls", true, me]
-  ])("is read from %s", (given, host, port, tls, checks_certificate, login) => {
+  ])("is read into host, port, TLS and login from %s", (given, host, port, tls, checks_certificate, login) => {
     expect(parseSmtpUrl(given)).toEqual(Result.succeed({ host, port, tls, checks_certificate, login }))
   })
 

@@ -24,12 +24,12 @@ describe("a due date", () => {
     expect(inspectionDueAt(level, [pat], [])).toBe(level.created_at)
     expect(inspectionDueAt(level, [], [passed])).toBe(null)
   })
-  it("of a failed unit is when it failed, whether its product needs the kind or not", () => {
+  it("of a unit that failed is the time it failed, even if its product does not need that kind", () => {
     const failed = { inspection_kind_id: 3, result: "fail", due_at: "2026-05-01T00:00:00.000Z" } as const
     expect(inspectionDueAt(level, [pat], [passed, failed])).toBe(failed.due_at)
     expect(inspectionDueAt(level, [], [failed])).toBe(failed.due_at)
   })
-  it("is null for counted and sub-hired goods", () => {
+  it("is null for bulk stock and sub-hired units", () => {
     expect(inspectionDueAt({ ...level, stock_category: 10 }, [pat], [])).toBe(null)
     expect(inspectionDueAt({ ...level, is_sub_hired: true }, [pat], [])).toBe(null)
   })
@@ -47,7 +47,7 @@ describe.each(engines)("inspections on %s", (engine) => {
   const free = async (product: number, store = 1) =>
     (await w.show(`/availability?product_id=${product}&store_id=${store}&date=2026-07-01`)).available
 
-  it("give units their due date, by the product's interval or else the kind's", async () => {
+  it("give units their due date by the product's interval, or else by the kind's", async () => {
     const [kind, other] = [await kindNamed(), await kindNamed(6)]
     const { id: product_id, units } = await w.units(1, 2)
     expect(await dueOf(units[0]!)).toBe(null)
@@ -65,7 +65,7 @@ describe.each(engines)("inspections on %s", (engine) => {
     await inspect(units[0]!, kind, "pass", { due_at: "2030-01-01T00:00:00Z" })
     expect(await dueOf(units[0]!)).toBe("2030-01-01T00:00:00.000Z")
   })
-  it("recorded late do not replace newer ones, and deleting one makes the one before it the newest", async () => {
+  it("that are recorded late do not replace newer ones, and deleting the newest makes the previous one count", async () => {
     const kind = await kindNamed()
     const { units } = await w.units(1, 1)
     const [unit] = units
@@ -83,7 +83,7 @@ describe.each(engines)("inspections on %s", (engine) => {
       )
     ).toEqual([first.id])
   })
-  it("are rejected for counted goods, in the future, and if a failed one has a due date", async () => {
+  it("are rejected for bulk stock, in the future, and if they failed but have a due date", async () => {
     const kind = await kindNamed()
     const { level, id } = await w.bulk(await w.store(), 3)
     const { units } = await w.units(1, 1)
@@ -94,7 +94,7 @@ describe.each(engines)("inspections on %s", (engine) => {
     await refused(inspect(units[0]!, kind, "fail", { due_at: "2027-06-01T00:00:00Z" }), "due_at")
     await refused(w.post("/inspections", {}), "inspection_kind_id", "result", "stock_level_id")
   })
-  it("list what is due by store and kind: failed, overdue and coming", async () => {
+  it("list failed, overdue and soon due units by store, kind, product and date", async () => {
     const kind = await kindNamed()
     const store = await w.store()
     const { id: product_id, units } = await w.units(store, 4)
@@ -120,7 +120,7 @@ describe.each(engines)("inspections on %s", (engine) => {
       page: 2
     })
   })
-  it("keep failed and overdue units from being allocated if the policy is to block, and count them out", async () => {
+  it("if the policy is to block, exclude failed and overdue units from allocation and availability", async () => {
     await policy("block")
     const kind = await kindNamed()
     const { id: product_id, units } = await w.units(1, 2)
@@ -151,7 +151,7 @@ describe.each(engines)("inspections on %s", (engine) => {
       ).status
     ).toBe(200)
   })
-  it("that passed are named on the delivery note, and on no paper for the staff", async () => {
+  it("that passed are named on the delivery note, but not on the pick list", async () => {
     const kind = await kindNamed()
     const { id: product_id, units } = await w.units(1, 2)
     await inspect(units[0]!, kind, "pass", { inspected_at: "2026-06-01T12:00:00Z" })
@@ -162,7 +162,7 @@ describe.each(engines)("inspections on %s", (engine) => {
     expect(note.match(new RegExp(`Kind ${named} [0-9/]+`, "g"))).toEqual([`Kind ${named} 01/06/2026`])
     expect(JSON.stringify(await paperOf(w.app, order.id, "pick_list"))).not.toContain(`Kind ${named}`)
   })
-  it("due later do not count until then", async () => {
+  it("that fall due later leave the unit available until then", async () => {
     await policy("block")
     const kind = await kindNamed(1)
     const { id: product_id, units } = await w.units(1, 1)

@@ -12,7 +12,7 @@ describe.each(engines)("labels on %s", (engine) => {
   const labelsOf = async (query: string) => (await w.get(`/labels?${query}`)).body.labels
   const codesOf = async (query: string) => (await labelsOf(query)).map(({ code }: { code: string }) => code)
 
-  it("bear the first code that only the unit has, and its id if there is none", async () => {
+  it("have the first code that is unique to the unit, or else its id", async () => {
     const { id, units } = await w.units(w.S, 4)
     const [plain, both, twin, odd] = units
     await w.put(`/stock_levels/${plain}`, { asset_number: "LB-1", serial_number: "LB-S1", location: "Aisle 3" })
@@ -28,7 +28,7 @@ describe.each(engines)("labels on %s", (engine) => {
     for (const { code, id: unit } of labels)
       expect(await labelsOf(`codes[]=${encodeURIComponent(code)}`)).toMatchObject([{ id: unit, code }])
   })
-  it("of a case bear the name of the container, and of one that is no unit its barcode", async () => {
+  it("of a case have its container's name, and of a container that is no unit its barcode or id", async () => {
     const kit = await w.container("transport")
     const crate = await w.create("/containers/temporary", { name: "Crate", barcode: "LB-CRATE", store_id: w.S })
     const plain = await w.create("/containers", { name: "Plain", store_id: w.S })
@@ -38,7 +38,7 @@ describe.each(engines)("labels on %s", (engine) => {
       { kind: "container", code: `container:${plain.id}` }
     ])
   })
-  it("of a store list its units, then containers that are no unit, page by page", async () => {
+  it("of a store are those of its units, then of containers that are no unit, page by page", async () => {
     const store = await w.store()
     await w.units(store, 3)
     await w.create("/containers", { name: "Plain", store_id: store })
@@ -47,13 +47,13 @@ describe.each(engines)("labels on %s", (engine) => {
     expect([...first.labels, ...second.labels].map(({ kind }) => kind)).toEqual(["unit", "unit", "unit", "container"])
     expect(second.meta).toEqual({ total: 4, per_page: 2, page: 2 })
   })
-  it("of counted goods bear the product's code", async () => {
+  it("of bulk products have the product's code", async () => {
     const { id } = await w.bulk(w.S, 3, { sku: "LB-CABLE" })
     expect(await labelsOf(`product_id=${id}`)).toMatchObject([{ kind: "product", code: "LB-CABLE", id }])
     expect(await codesOf("codes[]=LB-CABLE")).toEqual(["LB-CABLE"])
     await refused(w.get(`/labels?product_id=${(await w.bulk(w.S, 1)).id}`), "product_id")
   })
-  it("are rejected if nothing is named, and for each code that names nothing to label", async () => {
+  it("are rejected if nothing is requested, and for each code without anything to label", async () => {
     const { id } = await w.units(w.S, 1, { sku: "LB-HEAD" })
     await refused(w.get("/labels"), "codes")
     await refused(w.get("/labels?codes[]=LB-HEAD&codes[]=LB-NONE"), "codes.0", "codes.1")
@@ -61,9 +61,9 @@ describe.each(engines)("labels on %s", (engine) => {
   })
 })
 
-describe("ZPL", () => {
+describe("labels in ZPL", () => {
   const label = { title: "Moving head", more: "S/N 77 · Aisle 3", is_case: false }
-  it("equals its golden files", () => {
+  it("equal their golden files", () => {
     const labels = [
       { ...label, code: "A-1" },
       { ...label, code: "00012345", more: null },
@@ -86,7 +86,7 @@ describe("ZPL", () => {
       expect(text).toBe(readFileSync(path, "utf8"))
     }
   })
-  it("is ASCII, with text that cannot end its field", () => {
+  it("are ASCII, with texts that cannot end their field", () => {
     const text = zplOf([{ ...label, code: "A-1", title: "^XZ ~JA Ünit_" }])
     expect(text).toMatch(/^[\n\u0020-\u007e]*$/)
     expect(text).toContain("^FD_5EXZ _7EJA _C3_9Cnit_5F^FS")

@@ -45,7 +45,7 @@ const sums = (posted: { readonly postings: ReadonlyArray<{ readonly debit: numbe
 ]
 
 describe("accounting postings", () => {
-  it("balance debits and credits for any rows, and a void reverses every account", () => {
+  it("have equal debits and credits for any rows, and are reversed on every account by voiding the invoice", () => {
     const row = fc.record({
       subtotal: fc.integer({ min: -5_000_000, max: 5_000_000 }),
       tax_total: fc.integer({ min: -1_000_000, max: 1_000_000 }),
@@ -71,7 +71,7 @@ describe("accounting postings", () => {
       })
     )
   })
-  it("debit the invoice's total to receivables; a full credit note reverses the same accounts", () => {
+  it("debit the invoice's total to receivables, and are reversed on the same accounts by a full credit note", () => {
     const { invoice, items } = invoiceSample({ lines: 9, currency: "EUR", language: "en", with_deposit: true })
     const grouped = items.map((item, at) => ({ ...item, revenue_group_id: at % 2 === 0 ? 1 : null }))
     const posted = postedInvoice(invoice, grouped, accounts)

@@ -107,7 +107,7 @@ describe("a full credit note", () => {
         }
       })
   })
-  it("has no number if none was assigned when it was issued", () => {
+  it("has no number while the server has assigned none", () => {
     const history = after(of120(), (facts) => issueCreditNote(creditFactsIn(facts), {}, facts.context))
     if (history._tag === "Failure") throw history.failure
     expect(after([...of120(), ...history.success.events], (facts) => notesIn(facts)[0]?.number)).toBeNull()
@@ -136,7 +136,7 @@ describe("a full credit note", () => {
 })
 
 describe("a credit note for chosen rows", () => {
-  it("takes net and tax in proportion, and the last part of a row its remainder", () => {
+  it("credits net and tax in proportion to the quantity, and the row's remainder with its last part", () => {
     const one = { items: [{ invoice_item_id: 11, quantity: "1.00" }] }
     const history = credited(issued([{ quantity: "3.00", amount: 1_000 }]).rows, one, one, one)
     expect(rowsOf(history)).toEqual([
@@ -146,7 +146,7 @@ describe("a credit note for chosen rows", () => {
     ])
     expect(endOf(history)).toEqual({ status: "credited", amount_credited: 1_200, amount_outstanding: 0 })
   })
-  it("never takes more than the row has, even if each part rounds up", () => {
+  it("never credits more than the row's amount, even if each part rounds up", () => {
     const tenth = { items: [{ invoice_item_id: 11, quantity: "1.00" }] }
     const history = credited(
       issued([
@@ -174,7 +174,7 @@ describe("a credit note for chosen rows", () => {
       .when(credit({ items: [{ invoice_item_id: 99, quantity: "1.00" }] }))
       .thenRefused({ "items.0.invoice_item_id": ["Invoice 0000000001 has no such row; name one of its own."] })
   })
-  it("without a quantity credits all that is left of a row", () => {
+  it("credits all that is left of a row if no quantity is given", () => {
     const all = [{ invoice_item_id: 11, quantity: null }]
     expect(rowsOf(credited(of120(), { amount: 3_000 }, { items: all }))).toEqual([
       [11, "1.00", -2_500, -2_500, -500, -3_000],
@@ -242,7 +242,7 @@ describe("a credit note for an amount", () => {
       ]
     })
   })
-  it("takes the full rows if it covers the full remainder", () => {
+  it("credits every row in full if it equals the full remaining amount", () => {
     const history = credited(two, { amount: 1_001 }, { amount: 333 }, { amount: 17_250 - 1_334 })
     const left = after(history, (facts) => facts.find(credit_note_items, {}))
     const sum = (id: number, column: "subtotal" | "tax_total"): number =>
@@ -252,7 +252,7 @@ describe("a credit note for an amount", () => {
     ])
     expect(endOf(history)).toEqual({ status: "credited", amount_credited: 17_250, amount_outstanding: 0 })
   })
-  it("is rejected one unit above the remainder", () => {
+  it("is rejected one minor unit above the remaining amount", () => {
     given(...credited(of120(), { amount: 2_000 }))
       .when(credit({ amount: 10_001 }))
       .thenRefused({

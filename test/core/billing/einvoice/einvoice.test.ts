@@ -36,7 +36,7 @@ describe.each(forms)("an e-invoice as %s", (form) => {
     expect(text).toBe(readFileSync(path, "utf8"))
     expect(brokenRules(readInvoice(text))).toEqual([])
   })
-  it("has the totals of any invoice and its credit note, and breaks no rule", () => {
+  it("keeps the totals of any invoice and its credit note, and breaks no EN 16931 rule", () => {
     fc.assert(
       fc.property(anyInvoice, (invoice) => {
         for (const source of [invoice, creditOf(invoice)]) {
@@ -52,7 +52,7 @@ describe.each(forms)("an e-invoice as %s", (form) => {
       })
     )
   })
-  it("keeps any text except characters that XML cannot contain", () => {
+  it("keeps any text, without the characters that XML cannot contain", () => {
     fc.assert(
       fc.property(anyCharacters({ minLength: 1 }), (words) => {
         const text = textOf(invoiceOf({ sold: [hire], notes: [`a${words}z`] }), form)
@@ -104,7 +104,7 @@ describe("tax of a VAT group", () => {
 
 describe("content of an e-invoice", () => {
   const read = (source: Source) => readInvoice(textOf(source, "cii"))
-  it("is a prepayment for a deposit, with the hire period", () => {
+  it('has the type "prepayment invoice" and the hire period for a deposit', () => {
     expect(read(documents["deposit"] ?? invoiceOf({ sold: [] }))).toMatchObject({
       code: "386",
       period: { first: "2026-03-02", last: "2026-03-06" }
@@ -116,7 +116,7 @@ describe("content of an e-invoice", () => {
     expect(preceding).toEqual([{ number: "0000000031", date: "2026-02-01" }])
     expect([without_vat, due]).toEqual(["700.00", "840.00"])
   })
-  it("is positive on a credit note, which names the credited invoice and no account", () => {
+  it("has positive amounts on a credit note, with the credited invoice's number and no bank account", () => {
     expect(read(creditOf(invoiceOf({ sold: [hire] })))).toMatchObject({
       code: "381",
       with_vat: "12.00",
@@ -147,7 +147,7 @@ describe("content of an e-invoice", () => {
     expect(readInvoice(text).lines).toHaveLength(1)
     expect(text).toContain("Spring tour\nMind the step")
   })
-  it("gives rows without an amount and a tax rate the VAT category of the others", () => {
+  it("gives rows without amount and tax rate the VAT category of the other rows", () => {
     const invoice = invoiceOf({ sold: [hire] })
     const free = { ...invoice.rows[0]!, name: "Included", unit_price: 0, subtotal: 0, tax_total: 0 }
     const { lines, vat } = read({ ...invoice, rows: [...invoice.rows, { ...free, tax_rate: null, tax_rate_id: null }] })
@@ -201,7 +201,7 @@ describe("an incomplete e-invoice", () => {
       "member.peppol_id"
     ])
   })
-  it("reports a missing exemption reason, rows outside VAT beside taxed ones, and no rows", () => {
+  it("reports a missing exemption reason, rows outside VAT beside taxed rows, and an invoice without rows", () => {
     const rates = new Map([[4, { name: "Insurance", category: "E" as const, reason: " " }]])
     expect(errorsOf(invoiceOf({ sold: [{ ...hire, rate: 4 }], rates }))).toHaveProperty(["items.0.tax_rate_id"])
     expect(errorsOf(invoiceOf({ sold: [hire, { ...hire, rate: 6 }] }))).toHaveProperty(["items"])
@@ -217,7 +217,7 @@ describe("an incomplete e-invoice", () => {
     expect(errorsOf(taxed(99))).toEqual({})
     expect(errorsOf(taxed(100))).toHaveProperty(["tax_total"])
   })
-  it("reports amounts in thousandths, which cannot be written", () => {
+  it("reports amounts with three decimals, which an e-invoice cannot hold", () => {
     const thousandths = invoiceOf({ currency_code: "KWD", sold: [{ ...hire, price: 1_001 }] })
     expect(errorsOf(thousandths)).toHaveProperty(["currency_code"])
   })

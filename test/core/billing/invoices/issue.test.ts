@@ -188,7 +188,7 @@ describe("issuing a draft", () => {
     ],
     ["once issued", { status: "issued" }, {}, { status: ["The invoice is issued; only a draft can be issued."] }],
     ["once voided", { status: "voided" }, {}, { status: ["The invoice is voided; only a draft can be issued."] }]
-  ])("is rejected %s", (_, set, facts, errors) => {
+  ])("is rejected with the reason at its field: %s", (_, set, facts, errors) => {
     given(...draft(set))
       .when(issue({}, facts))
       .thenRefused({ ...errors })
@@ -238,7 +238,7 @@ describe("voiding an invoice", () => {
       { deducted_by: ["invoice 0000000009"] },
       "The deposit is taken off by invoice 0000000009; void that first."
     ]
-  ])("rejects %s", (_, set, facts, text) => {
+  ])("is rejected with the reason for %s", (_, set, facts, text) => {
     given(...of120(set))
       .when(undo(facts))
       .thenRefused({ status: [text] })

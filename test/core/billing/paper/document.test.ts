@@ -60,7 +60,7 @@ describe("an invoice document", () => {
       "0000000042"
     ])
   })
-  it("states on a proforma that it is no invoice, and no way to pay", () => {
+  it("states on a proforma that it is no invoice, and shows no payment details", () => {
     const proforma = (language: string, status: "issued" | "voided" = "issued") =>
       textOf({ ...plain, language, invoice: { type: "proforma", status } })
     expect(codesOf(invoiceDocument(invoiceSample({ ...plain, invoice: { type: "proforma" } })).blocks)).toEqual([])

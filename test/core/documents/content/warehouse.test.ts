@@ -61,7 +61,7 @@ describe.each(engines)("warehouse documents on %s", (engine) => {
       "== No place recorded"
     ])
   })
-  it("tick prepared units, and show what is still to pick and where else it is", async () => {
+  it("tick prepared units, and show the quantity still to pick and its other locations", async () => {
     expect(await row("pick_list", "A-2 · S/N SN-1002")).toContain("[x]")
     expect(await row("pick_list", "still to pick")).toBe(
       "Mac Aura (AURA / Spots first / 1 still to pick / also at A-10) · 2 · 13 kg · "
@@ -192,7 +192,7 @@ describe.each(engines)("warehouse documents on %s", (engine) => {
 const customerOf = async (app: App, order: number): Promise<number | null> =>
   (await app.call("GET", `/api/v1/opportunities/${order}`)).body.opportunity.member_id
 
-it("a case on the order lists all its content, ticked once sealed", async () => {
+it("a pick list shows all content of a case on the order, ticked once the case is sealed", async () => {
   const app = await openApp()
   const { made, post, put } = callsTo(app)
   const [rack, wireless] = [

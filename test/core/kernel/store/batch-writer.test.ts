@@ -114,7 +114,7 @@ describe.each(both_engines)("batched row changes on %s", (engine) => {
       })
     )
 
-  it("leave the same rows as changes one by one, existing rows included", async () => {
+  it("leave the same rows as single changes, existing rows included", async () => {
     const lists = fc.tuple(fc.array(change, { maxLength: 20 }), fc.array(change, { maxLength: 30 }))
     await fc.assert(
       fc.asyncProperty(lists, async ([first, second]) => {
@@ -126,7 +126,7 @@ describe.each(both_engines)("batched row changes on %s", (engine) => {
       { numRuns: engine === "sqlite" ? 300 : 60, seed: 4480 }
     )
   })
-  it("equal single changes for 150 similar updates", async () => {
+  it("leave the same rows as single changes for 150 similar updates", async () => {
     const [table] = tables
     const rows = Array.from({ length: 150 }, (_, at) => ({ id: at + 1, name: `Row ${at}` }))
     const changes = rows.map(({ id }): RowChange => ({
@@ -169,7 +169,7 @@ describe.each(both_engines)("batched row changes on %s", (engine) => {
       { id: 2, place: 1, name: "Bob" }
     ])
   })
-  it("reject a second row of one key, and leave none", async () => {
+  it("reject a second row with the same key, and write neither", async () => {
     const [table] = tables
     const twice = [
       { id: 999, name: "one" },

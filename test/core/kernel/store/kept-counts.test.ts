@@ -78,7 +78,7 @@ describe.each(both_engines)("the kept counts of a table on %s", (engine) => {
   afterAll(async () => (await ready).close())
   const emptied = Store.run("delete from counted_cells")
 
-  it("equal a count of its rows after any transactions, some of them rolled back", async () => {
+  it("equal the number of its rows after any transactions, rolled back ones included", async () => {
     const shop = await ready
     const transactions = fc.array(fc.tuple(fc.array(change, { maxLength: 6 }), fc.boolean()), { maxLength: 8 })
     await fc.assert(
@@ -92,7 +92,7 @@ describe.each(both_engines)("the kept counts of a table on %s", (engine) => {
       { numRuns: engine === "sqlite" ? 80 : 30, seed: 4480 }
     )
   })
-  it("equal a count of its rows after writers at once, and stay few rows", async () => {
+  it("equal the number of its rows after concurrent writers, and take few rows themselves", async () => {
     const shop = await ready
     await shop.run(emptied)
     const writers = Array.from({ length: 8 }, async (_, writer) => {
@@ -110,7 +110,7 @@ describe.each(both_engines)("the kept counts of a table on %s", (engine) => {
     // Unmerged, 8 writers leave about a thousand.
     expect(rows).toBeLessThan(800)
   })
-  it.runIf(engine === "pg")("let a writer commit while another one of the same group is open", async () => {
+  it.runIf(engine === "pg")("let a writer commit while another writer of the same group is open", async () => {
     const shop = await ready
     await shop.run(emptied)
     await shop.run(
@@ -124,7 +124,7 @@ describe.each(both_engines)("the kept counts of a table on %s", (engine) => {
     )
     expect(await shop.run(kept)).toEqual(["1, false: 2"])
   })
-  it("count rows that were there before", async () => {
+  it("include rows that existed before the counts were added", async () => {
     const shop = await ready
     await shop.run(emptied)
     await shop.run(written([added(1), added(2, { deleted_at: some_time }), added(3, { size: null })]))

@@ -100,7 +100,7 @@ describe.each(both_engines)("rows on %s", (engine) => {
     await apply(cell({ id: Number.MAX_SAFE_INTEGER }), cell({ id: 1 }))
     expect((await found()).map((row) => row["id"])).toEqual([1, Number.MAX_SAFE_INTEGER])
   })
-  it("take the default or null for absent values", async () => {
+  it("get the column's default or null for absent values", async () => {
     await apply(cell({ id: 1 }))
     expect(await found()).toEqual([
       {
@@ -123,11 +123,14 @@ describe.each(both_engines)("rows on %s", (engine) => {
     ["text", ["b", "B", null, "a"], [2, 4, 1, 3], [3, 1, 4, 2]],
     ["flag", [true, null, false, true], [3, 1, 4, 2], [2, 1, 4, 3]],
     ["fine", ["10.000000", "9.000000", null, "-10.000000"], [4, 2, 1, 3], [3, 1, 2, 4]]
-  ])("sort by %s with null last, first when descending, equals by key", async (name, values, upwards, downwards) => {
-    await column(name, ...values)
-    expect((await found([name])).map((row) => row["id"])).toEqual(upwards)
-    expect((await found([`-${name}`])).map((row) => row["id"])).toEqual(downwards)
-  })
+  ])(
+    "sort by %s with null last (first when descending) and equal values by key",
+    async (name, values, upwards, downwards) => {
+      await column(name, ...values)
+      expect((await found([name])).map((row) => row["id"])).toEqual(upwards)
+      expect((await found([`-${name}`])).map((row) => row["id"])).toEqual(downwards)
+    }
+  )
   it("are inserted, updated and deleted in the given order, by key or condition", async () => {
     const many = Array.from({ length: 300 }, (_, at) => cell({ id: at + 1, amount: at }))
     await apply(
@@ -152,7 +155,7 @@ describe.each(both_engines)("rows on %s", (engine) => {
       { id: 2 }
     ])
   })
-  it("are reported as they were before a change", async () => {
+  it("are returned as they were before a change", async () => {
     await apply(cell({ id: 1, amount: 1 }), cell({ id: 2, amount: 1 }), cell({ id: 3 }))
     const images = (change: RowChange) =>
       withStore((store) =>

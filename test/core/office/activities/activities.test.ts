@@ -130,7 +130,7 @@ describe.each(engines)("activities on %s", (engine) => {
     const value = await w.create("/list_names/12/values", { name: "Site visit" })
     expect(await make({ type_id: value.id })).toMatchObject({ type_code: null, activity_type_name: "Site visit" })
   })
-  it("can be completed repeatedly by the action, which sets the status; the completed flag does not", async () => {
+  it("can be completed repeatedly by the action, which sets the status, unlike an update of the completed flag", async () => {
     const { id } = await make()
     expect(await w.update(`/activities/${id}`, { completed: true })).toMatchObject({ completed: true, status_id: 2001 })
     for (let turn = 0; turn < 2; turn++) {
@@ -197,7 +197,7 @@ describe.each(engines)("activities on %s", (engine) => {
     expect((await w.post(`/activities/${id}/complete`, undefined, completer)).status).toBe(200)
   })
 
-  it("of the last year and later are in the calendar feed, of one user or of all", async () => {
+  it("that start a year ago or later are in the calendar feeds of all users and of their user", async () => {
     await make({ subject: "Long ago", starts_at: "2001-01-01T10:00" })
     await make({ subject: "No time" })
     await make({ subject: "Pat, far off", starts_at: "2199-01-01T00:00", owned_by: pat.id })

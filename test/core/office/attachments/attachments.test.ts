@@ -98,7 +98,7 @@ describe.each(engines)("attachments on %s", (engine) => {
       expect((await attach({ type, id: unit.id })).body.attachment.attachable_type).toBe("StockLevel")
   })
 
-  it("are 404 for a missing or archived subject once the rest is valid (case F4)", async () => {
+  it("are 404 for a missing or archived subject if the rest of the request is valid (case F4)", async () => {
     expect((await attach({ type: "Member", id: 999_999 })).status).toBe(404)
     const id = await member("Four")
     await remove(`members/${id}`)

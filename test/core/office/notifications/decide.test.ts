@@ -111,7 +111,7 @@ describe("a notification preference", () => {
     ["no channels", { channels: {}, ...no_flag }],
     ["not muted", { ...no_channels, flag: false }],
     ["nothing", { ...no_channels, ...no_flag }]
-  ])("changes nothing if repeated: %s", (_case, said) =>
+  ])("changes nothing if the same request is repeated: %s", (_case, said) =>
     given(preference())
       .when(prefer(change(said)))
       .thenNothing()
@@ -166,7 +166,7 @@ describe("a company notification setting", () => {
     given(setting())
       .when(set(change({ channels: null, ...no_flag })))
       .thenEvents(changed(null)))
-  it("changes nothing if repeated", () => {
+  it("changes nothing if the same request is repeated", () => {
     given(setting())
       .when(set(change({ channels: { broadcast: true, email: false }, flag: true })))
       .thenNothing()
@@ -215,7 +215,9 @@ describe("entries of a request", () => {
       [of(overdue, { is_muted: true }), of("payment.recorded", { is_muted: true }), of(overdue, { is_muted: false })],
       { "preferences.2.notification_type": ["invoice.overdue stands at preferences.0 already: name each type once."] }
     ]
-  ])("are checked against the types: %s", (_case, entries, errors) => expect(errorsOf(...entries)).toEqual(errors))
+  ])("are checked against the notification types: %s", (_case, entries, errors) =>
+    expect(errorsOf(...entries)).toEqual(errors)
+  )
   it("distinguish null channels from absent ones", () => {
     const entries = [{ notification_type: overdue }, { notification_type: "payment.recorded" }]
     const body = { preferences: [{ ...entries[0], channels: null }, { ...entries[1] }] }

@@ -98,10 +98,13 @@ describe("a member's list of notification preferences", () => {
       "preference"
     ],
     ["a disabled setting", { channels: null, is_enabled: false }, { channels: ["email"], is_muted: false }, "setting"]
-  ] as const)("names the deciding level with %s: %o, %o: %s", (_case, setting, preference, source) => {
-    expect(shown("invoice.overdue", setting, preference).source).toBe(source)
-    expect(shown("password.reset", setting, preference).source).toBe("default")
-  })
+  ] as const)(
+    "names the deciding level with %s (setting %o, preference %o): %s",
+    (_case, setting, preference, source) => {
+      expect(shown("invoice.overdue", setting, preference).source).toBe(source)
+      expect(shown("password.reset", setting, preference).source).toBe("default")
+    }
+  )
   it("lists every type once, in the order of the types", () => {
     const rows = shownPreferences(7, rulesOf("", undefined, undefined))
     expect(rows.map((one) => one.notification_type)).toEqual(notificationTypes.map(({ key }) => key))

@@ -38,12 +38,12 @@ const facts =
 const quantities = async (...given: Parameters<typeof facts>) =>
   (await shortLines(facts(...given), 1)).lines.map((one) => [one.opportunity_item_id, one.quantity])
 
-it("a short line is skipped if goods on order cover it", async () => {
+it("a short line needs no other goods if goods on order from suppliers cover it", async () => {
   expect(await quantities([short(1, 1, 0)], [line(1, 3, 2, early), line(2, 2, 2, late)])).toEqual([])
 })
-it("goods on order for one line take nothing from other lines", async () => {
+it("goods on order for a line leave the available goods to the other lines", async () => {
   expect(await quantities([short(1, 3, 0)], [line(1, 3, 0, early), line(2, 2, 2, early)])).toEqual([])
 })
-it("available goods are distributed in line order", async () => {
+it("available goods are allotted to lines in their order", async () => {
   expect(await quantities([], [line(1, 2, 3, early), line(2, 2, 3, early), line(3, 2, 3, late)])).toEqual([[2, 1]])
 })

@@ -45,7 +45,7 @@ describe("days of a hire in words", () => {
     ["2026-12-31T09:00:00Z", "2027-01-02T17:00:00Z", "31 Dec 2026 – 2 Jan 2027"],
     ["2027-12-03T09:00:00Z", "2027-12-03T17:00:00Z", "3 Dec 2027"],
     ["2026-12-03T09:00:00Z", null, "from 3 Dec on"]
-  ])("are %s to %s: %s", (from, to, words) => {
+  ])('name the days from %s to %s as "%s"', (from, to, words) => {
     expect(daysInWords(from, to, "UTC", "2026-11-23T09:00:00Z")).toBe(words)
   })
 })

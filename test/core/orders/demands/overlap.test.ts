@@ -33,7 +33,7 @@ describe.each(both_engines)("the database of %s", (engine) => {
       )
     )
 
-  it("rejects overlapping demands of one unit, and no others", async () => {
+  it("rejects overlapping demands of one unit, and accepts all other demands", async () => {
     expect(await apply(claim(1, 7, 10, 15))).toBe("done")
     for (const [from, to] of [
       [10, 15],
@@ -54,7 +54,7 @@ describe.each(both_engines)("the database of %s", (engine) => {
     ).toBe("done")
   })
 
-  it("rejects moving or reactivating a demand in a taken window", async () => {
+  it("rejects moving or reactivating a demand if another one has the unit at that time", async () => {
     expect(await apply(update(demands, 2, { buffered_starts_at: at(14) }))).toBe("overlap")
     expect(await apply(update(demands, 4, { asset_id: 7 }))).toBe("overlap")
     expect(await apply(update(demands, 6, { is_active: true }))).toBe("overlap")

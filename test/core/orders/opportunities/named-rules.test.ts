@@ -42,7 +42,7 @@ describe.each(engines)("discount rules and surcharge groups of an opportunity on
   })
   // 2 × 50.00 × 4 days is 400.00; the lone rule that is best for the customer is taken, in its dates, store and
   // currency only.
-  it("apply within their dates, store and currency, but only the best of those that do not stack", async () => {
+  it("apply within their dates, store and currency, but only the best of the rules that do not stack", async () => {
     const [ten, twenty] = [
       await rule(),
       await rule({ name: "Twenty", discount_value: 20, valid_from: "2026-09-01", valid_to: "2026-09-01" })
@@ -124,7 +124,7 @@ describe.each(engines)("discount rules and surcharge groups of an opportunity on
     // Another deal is another deal.
     expect((await w.create(`/opportunities/${id}/clone`)).charge_total).toBe("400.00")
   })
-  it("keep their order when one of them is deleted", async () => {
+  it("keep their order when one of the rules is deleted", async () => {
     const percent = await rule({ discount_value: 20, stackable: true, priority: 10 })
     const hundred = { name: "Hundred", discount_type: "fixed_amount", discount_value: "100", currency_code: "GBP" }
     const fixed = await rule({ ...hundred, applies_to: "total", stackable: true })

@@ -35,7 +35,7 @@ const expected: { readonly [M in Transition]?: { readonly [S in StatusName]?: St
 }
 
 describe("the table of status moves", () => {
-  it("permits only the transitions in the rules", () => {
+  it("permits exactly the moves that the rules list, to the status they name", () => {
     for (const [move, ends] of Object.entries(expected) as ReadonlyArray<
       [Transition, { readonly [S in StatusName]?: StatusName }]
     >) {

@@ -83,7 +83,7 @@ describe("a calendar feed", () => {
     [2002, 1, ["STATUS:CONFIRMED", "X-COMPLETED:TRUE", "TRANSP:OPAQUE"]],
     [2003, 0, ["STATUS:CANCELLED", "TRANSP:TRANSPARENT"]],
     [2004, 0, ["STATUS:CONFIRMED", "TRANSP:TRANSPARENT"]]
-  ])("writes status %d with time status %d", (status_id, time_status, expected) => {
+  ])("maps status %d with time status %d to STATUS and TRANSP", (status_id, time_status, expected) => {
     const lines = unfolded(feed([activity({ status_id, time_status })]))
     expect(lines.filter((line) => /^(STATUS|X-COMPLETED|TRANSP)/.test(line))).toEqual(expected)
   })
@@ -160,10 +160,13 @@ describe("the time of an event", () => {
     a day of 23 hours                    | America/New_York | 2026-03-08T05:00:00Z     | 2026-03-09T04:00:00Z     | ;VALUE=DATE:20260308 | ;VALUE=DATE:20260309
     a day that begins at 01:00           | America/Santiago | 2026-09-06T04:00:00Z     | 2026-09-07T03:00:00Z     | ;VALUE=DATE:20260906 | ;VALUE=DATE:20260907
   `)
-  it.each(table)("is written for %s", (_, zone = "UTC", starts_at = "", ends_at = "", start, end) => {
-    const text = feed([activity({ starts_at, ends_at: ends_at === "-" ? null : ends_at })], { zone })
-    expect([...property(text, "DTSTART"), ...property(text, "DTEND")]).toEqual([`DTSTART${start}`, `DTEND${end}`])
-  })
+  it.each(table)(
+    "is written as a time or as whole days for %s",
+    (_, zone = "UTC", starts_at = "", ends_at = "", start, end) => {
+      const text = feed([activity({ starts_at, ends_at: ends_at === "-" ? null : ends_at })], { zone })
+      expect([...property(text, "DTSTART"), ...property(text, "DTEND")]).toEqual([`DTSTART${start}`, `DTEND${end}`])
+    }
+  )
 })
 
 describe("the lines of a feed", () => {
@@ -177,7 +180,7 @@ describe("the lines of a feed", () => {
     expect(lines.slice(accented, accented + 3).map(octets)).toEqual([74, 75, 12 + 200 - 74 - 74 + 1])
   })
 
-  it("read back as written for any text, and never split a character", () => {
+  it("are parsed into the same text for any text, and never split a character", () => {
     const text = anyCharacters({ maxLength: 300 })
     fc.assert(
       fc.property(text, text, text, (subject, location, description) => {
@@ -199,7 +202,7 @@ describe("the lines of a feed", () => {
     )
   })
 
-  it("read back as the same events", () => {
+  it("are parsed by a calendar library into the same events", () => {
     const events = parsed(
       feed([
         activity({ id: 1, owner: { name: 'Zoë ^n "Z"', email: "zoe@hire.example" } }),
@@ -217,8 +220,8 @@ describe("the lines of a feed", () => {
   })
 })
 
-describe("the name of a feed", () => {
-  it("names one person's calendar or everybody's", () => {
+describe("the name and the UIDs of a feed", () => {
+  it("name the person, or all activities", () => {
     expect([feedName(null), feedName("Ann O'Neil")]).toEqual(["Flightcase — All Activities", "Flightcase — Ann O'Neil"])
     expect(feedHeaders).toEqual({
       "content-type": "text/calendar; charset=utf-8",
@@ -226,7 +229,7 @@ describe("the name of a feed", () => {
     })
   })
 
-  it('has UIDs with the host of the configured address, or "flightcase" without a valid one', () => {
+  it('contain the host of the configured address, or "flightcase" without a valid one', () => {
     expect([uidHost("https://hire.example:8443/app"), uidHost("not an address"), uidHost("")]).toEqual([
       "hire.example",
       "flightcase",

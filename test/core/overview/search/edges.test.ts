@@ -55,7 +55,7 @@ describe.each(engines)("search edge cases on %s", (engine) => {
     for (const words of ["rack OR nothing", "NEAR(rack xq)", "rack NOT xq", "r*ck", "rack^", "%781%", "_781"])
       expect(ids((await search(words)).units), words).toEqual([])
   })
-  it("finds names by their first one or two letters, and complete codes of two", async () => {
+  it("finds names by their first one or two letters, and complete codes of two characters", async () => {
     const xu = await member("Xu & Partners")
     const product = await w.serialised({ sku: "Q7" })
     expect(ids((await search("x")).members)).toContain(xu)
@@ -63,7 +63,7 @@ describe.each(engines)("search edge cases on %s", (engine) => {
     expect(ids((await search("q7")).products)).toEqual([product])
     expect((await search("q7")).products[0].is_exact).toBe(true)
   })
-  it("finds a row that follows more deleted rows than are examined", async () => {
+  it("finds a row that comes after more deleted rows than one search examines", async () => {
     const kept = await member("Verdigris Stages")
     const row = await w.app.run(Effect.flatMap(Store, (store) => store.get(members, kept)))
     if (row === undefined) throw new Error("the member is not there")
@@ -75,7 +75,7 @@ describe.each(engines)("search edge cases on %s", (engine) => {
     expect(ids(answer.members)).toEqual([kept])
     expect(answer.more).toEqual([])
   })
-  it("returns the requested number with the exact match, and reports that there are more", async () => {
+  it("returns the requested number of rows with the exact match first, and reports that there are more", async () => {
     for (let n = 0; n < 20; n++) await w.post("/members", { name: `Bulk Crowd ${n}`, membership_type: "contact" })
     const exact = await member("Crowd")
     const answer = await search("crowd", "&limit=7")
@@ -99,7 +99,7 @@ describe.each(engines)("search edge cases on %s", (engine) => {
     expect(ids((await search("forgettable")).members)).toEqual([])
     expect(ids((await search("widget")).products)).toEqual([])
   })
-  it("shows a unit in quarantine with reason and end, in repair, lost, found and sold", async () => {
+  it("shows whether a unit is in quarantine (with reason and end), in repair, lost, found or sold", async () => {
     const product = await w.serialised({ name: "Fresnel" })
     const unit = await w.unit(product, 1, { asset_number: "FR-1", location: "Rack 3" })
     const move = async (name: string, body: object = {}) => {

@@ -30,7 +30,7 @@ describe.each(both_engines)("search by words and codes, on %s", (engine) => {
     for (const words of ["zurcher", "ZÜRCHER", "technik zür", "buhnen"])
       expect(ids((await find(words)).members), words).toEqual([made.acme])
   })
-  it("finds members by e-mail address and by telephone number in any format", async () => {
+  it("finds members by e-mail address, and by telephone number in any format", async () => {
     for (const words of ["ann.lee@example", "07700900123", "+44 7700 900123", "900-123"])
       expect(ids((await find(words)).members), words).toEqual([made.ann])
   })
@@ -39,7 +39,7 @@ describe.each(both_engines)("search by words and codes, on %s", (engine) => {
     expect((await find("10001")).members).toMatchObject([{ id, is_exact: true }])
     expect(ids(await w.show("/members?q[account_number_eq]=10001"))).toEqual([id])
   })
-  it("ranks whole words before parts, items in use before others, and goods before their cases", async () => {
+  it("ranks whole words before parts, active products before inactive ones, and goods before cases", async () => {
     const lamp = await w.product({ name: "Quasar Aura", stock_method: 2 })
     const old = await w.product({ name: "Quasar Beam", is_active: false })
     const part = await w.product({ name: "Quasarian lens" })

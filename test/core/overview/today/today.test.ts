@@ -97,7 +97,7 @@ describe.each(engines)("the day's work, on %s", (engine) => {
       []
     ])
   })
-  it("lists returns that are due apart from overdue ones, and drops them once returned", async () => {
+  it("lists due returns separately from overdue ones, and drops them once returned", async () => {
     const due = await order("due at five", "2026-06-16T08:00:00Z", "2026-06-18T16:00:00Z")
     const late = await order("due at noon", "2026-06-16T08:00:00Z", "2026-06-18T11:00:00Z")
     const open = await order("open", "2026-06-16T08:00:00Z", "2026-06-17T11:00:00Z", { open_ended_rental: true })

@@ -19,7 +19,7 @@ const stored = (position: number, type: string, data: JsonObject): StoredEvent =
 })
 
 describe("changes of an event", () => {
-  it("are taken from an event that has old and new values", () => {
+  it("are the old and new values that the event records", () => {
     const moved = stored(7, "opportunity.status_changed", {
       id: 1,
       set: { status: 1 },
@@ -31,7 +31,7 @@ describe("changes of an event", () => {
       new_values: { status: 1, reason: "deposit paid" }
     })
   })
-  it("are the data of an event without old and new values", () => {
+  it("are the event's data as new values if it records no old ones", () => {
     expect(
       changesOf([stored(7, "opportunity.cloned", { id: 1, source_opportunity_id: 3 })], new Set([7])).get(7)
     ).toEqual({ old_values: {}, new_values: { source_opportunity_id: 3 } })
@@ -79,7 +79,7 @@ describe.each(both_engines)("the action log on %s", (engine) => {
     expect(actions[4]).toMatchObject({ old_values: {}, new_values: { name: "Acme", membership_type: "organisation" } })
     expect(meta).toEqual({ total: 5, per_page: 20, page: 1 })
   })
-  it("shows the same old values on pages of one action", async () => {
+  it("shows the same old values on a page that holds a single action", async () => {
     const { actions, meta } = await log(`q[auditable_type_eq]=Member&q[auditable_id_eq]=${member}&per_page=1`)
     expect(actions).toMatchObject([{ old_values: { name: "Acme Ltd", rating: 1 } }])
     expect(meta.total).toBe(5)
@@ -105,7 +105,7 @@ describe.each(both_engines)("the action log on %s", (engine) => {
     expect(Math.min(...first)).toBeGreaterThan(Math.max(...second))
     expect(await ids("sort=created_at&per_page=2")).toEqual([1, 2])
   })
-  it("hides costs from users without the permission", async () => {
+  it("hides costs from users without costs.view", async () => {
     const query = "q[action_eq]=product.updated"
     expect((await log(query)).actions[0]).toMatchObject({
       old_values: { purchase_price: 5000, sku: null },

@@ -162,7 +162,7 @@ describe.each(engines)("members on %s", (engine) => {
     expect({ ...again.body.member, updated_at: "" }).toEqual({ ...(await show(member.id)), updated_at: "" })
     expect(again.body.member.day_cost).toBe("12.50")
   })
-  it("reject changes of a user's name, type and activity, and deletion", async () => {
+  it("reject changes of a user's name, type and active flag, and its deletion", async () => {
     const user = await w.create("/users", { name: "Uma", email: `uma-${engine}@example.com`, active: true })
     const path = `/members/${user.member_id}`
     expect(
@@ -201,7 +201,7 @@ describe.each(engines)("members on %s", (engine) => {
     expect((await w.post("/members/999999/restore")).status).toBe(404)
     expect(await found("&archived=with")).toHaveLength(1)
   })
-  it("are filtered by type in any spelling, and by activity under both names", async () => {
+  it("are filtered by type in any spelling, and by the active flag under both of its names", async () => {
     await make({ name: "Hall", membership_type: "venue", is_active: false })
     const names = async (query: string) =>
       (await w.show(`/members?per_page=100&${query}`)).map((one: { name: string }) => one.name)

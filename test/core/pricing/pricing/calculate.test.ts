@@ -27,7 +27,7 @@ describe("calculate_rate", () => {
     })
   })
 
-  it("answers in the base currency at zero when no rate matches", () => {
+  it("returns zero in the base currency if no rate matches", () => {
     const answer = Result.getOrThrow(ask({ transaction_type: "sale" }))
     expect(answer.meta.resolved).toBe(false)
     expect(answer.rate_breakdown).toMatchObject({ currency: "EUR", total: "0.00", units: 3 })
@@ -95,10 +95,10 @@ describe("the winning rate", () => {
       { start: "2026-06-16T00:30:00+02:00" },
       1
     ],
-    ["rental unless told", [{}, { transaction_type: "sale" }, { transaction_type: "service" }], {}, 1],
-    ["sale when told", [{}, { transaction_type: "sale" }, { priority: 1 }], { transaction_type: "sale" }, 2],
+    ["rental unless a type is sent", [{}, { transaction_type: "sale" }, { transaction_type: "service" }], {}, 1],
+    ["sale if it is sent", [{}, { transaction_type: "sale" }, { priority: 1 }], { transaction_type: "sale" }, 2],
     [
-      "service when told",
+      "service if it is sent",
       [{ priority: 9 }, { transaction_type: "service" }, { transaction_type: "sale" }],
       { transaction_type: "service" },
       2
@@ -110,7 +110,7 @@ describe("the winning rate", () => {
       { store_id: 7 },
       2
     ]
-  ])("is chosen: %s", (_, rates, question, id) => {
+  ])("is chosen by type, dates, store, priority and age: %s", (_, rates, question, id) => {
     const answer = ask(
       { start: "2026-06-15T10:00:00Z", end: "2028-03-01T00:00:00Z", ...question },
       rates.map((over, at) => rate({ id: at + 1, ...over }))
@@ -145,7 +145,7 @@ describe("two rates of a product", () => {
       true
     ],
     ["open end, earlier window", { valid_from: "2026-01-02" }, { valid_to: "2026-01-01" }, false]
-  ])("%s: %o and %o overlap: %s", (_, existing, saved, overlap) => {
+  ])("overlap by type, store, priority and dates: %s (%o and %o: %s)", (_, existing, saved, overlap) => {
     const [one, two] = [rate(existing), rate({ id: 2, ...saved })]
     expect(overlappingRateIds(two, [one, two])).toEqual(overlap ? [1] : [])
     expect(overlappingRateIds(one, [one, two])).toEqual(overlap ? [2] : [])

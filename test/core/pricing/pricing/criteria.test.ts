@@ -84,7 +84,7 @@ describe("a condition", () => {
     ["state", "eq", "Quotation", true],
     ["state", "in", [2, "1"], true],
     ["state", "eq", 2, false]
-  ])("%s %s %j is met: %s", (field, operator, value, expected) => {
+  ])("compares a fact of the line or order with its value: %s %s %j is met: %s", (field, operator, value, expected) => {
     expect(meets({ conditions: [{ field, operator, value }] })).toBe(expected)
   })
 })
@@ -114,7 +114,7 @@ describe("criteria", () => {
       meets({ member_id: 7, store_id: 2 })
     ]).toEqual([true, true, false])
   })
-  it("meet no comparison with an unknown fact", () => {
+  it("are not met if a condition compares an unknown fact", () => {
     const unknown = { ...facts, starts_at: null, quantity: null }
     const meetsUnknown = (criteria: Json) => meetsCriteria(Result.getOrThrow(readCriteria(criteria)), unknown, "GBP")
     for (const operator of ["gt", "gteq", "lt", "lteq"]) {

@@ -39,7 +39,7 @@ describe("the strategy config of a rate definition", () => {
     [{ leeway_minutes: -1, rental_days_per_week: 0 }, "rental_days_per_week leeway_minutes"],
     [{ first_day_cutoff: "" }, "accepted"],
     [{ leeway_minutes: 10_000_000 }, "accepted"]
-  ])("%j gives %s", (submitted, expected) => {
+  ])("is accepted, or rejected at its invalid keys: %j gives %s", (submitted, expected) => {
     expect(config(submitted)).toBe(inConfig(expected))
   })
 
@@ -47,7 +47,7 @@ describe("the strategy config of a rate definition", () => {
     [{ fixed_charge: -1 }, "fixed_charge"],
     [{ fixed_charge: 1.5 }, "fixed_charge"],
     [{ fixed_period_units: -1 }, "fixed_period_units"]
-  ])("%j of a hybrid strategy gives %s", (submitted, expected) => {
+  ])("is rejected at the invalid keys of a hybrid strategy: %j gives %s", (submitted, expected) => {
     expect(block(submitted)).toBe(inConfig(expected))
   })
 
@@ -94,7 +94,7 @@ describe("modifier configs", () => {
     ["1e2", "modifier_configs.multiplier.tiers.0.multiplier"],
     ["", "modifier_configs.multiplier.tiers.0.multiplier"],
     [null, "modifier_configs.multiplier.tiers.0.multiplier"]
-  ])("a multiplier of %j gives %s", (multiplier, expected) => {
+  ])("accept a decimal multiplier, or reject it at its key: %j gives %s", (multiplier, expected) => {
     expect(errorKeys(tier(multiplier))).toBe(expected)
   })
 
@@ -108,14 +108,14 @@ describe("modifier configs", () => {
     [{ from: 1, factor: -0.1 }, "modifier_configs.factor.ranges.0.factor"],
     [{ from: 1, factor: "" }, "modifier_configs.factor.ranges.0.factor"],
     ["row", "modifier_configs.factor.ranges.0.from modifier_configs.factor.ranges.0.factor"]
-  ])("a range of %j gives %s", (range, expected) => {
+  ])("accept a valid range of a factor, or reject it at its key: %j gives %s", (range, expected) => {
     expect(errorKeys(factor(range))).toBe(expected)
   })
 
   it.each<[string, JsonObject, string]>([
     ["factor", { ranges: [] }, "modifier_configs.factor.ranges"],
     ["multiplier", { tiers: [{ multiplier: "1" }, {}] }, "modifier_configs.multiplier.tiers.1.multiplier"]
-  ])("a %s of %j is rejected at %s", (name, submitted, expected) => {
+  ])("reject an incomplete %s at its key: %j at %s", (name, submitted, expected) => {
     expect(
       errorKeys(composeMethod({ ...daily, enabled_modifiers: [name], modifier_configs: { [name]: submitted } }))
     ).toBe(expected)
@@ -173,7 +173,7 @@ describe("the strategy of a rate definition", () => {
     [null, "daily", [], "calculation_strategy"],
     ["period", 1, [], "base_period"]
   ])(
-    "%j with period %j and modifiers %j gives %s",
+    "is accepted with its own periods and modifiers, or rejected at their keys: %j with period %j and modifiers %j gives %s",
     (calculation_strategy, base_period, enabled_modifiers, expected) => {
       expect(errorKeys(composeMethod({ calculation_strategy, base_period, enabled_modifiers }))).toBe(expected)
     }
@@ -327,7 +327,7 @@ describe("presets", () => {
       ).toBe("accepted")
     }
   })
-  it("include one for every source engine, the daily rate for usage-based ones", () => {
+  it("include one for every engine that is imported, the daily rate for usage-based engines", () => {
     const slugs = presets.map(({ slug }) => slug)
     expect(Object.values(presetSlugOfSourceEngine).filter((slug) => !slugs.includes(slug))).toEqual([])
     expect(presetSlugOfSourceEngine["Days Used Rate"]).toBe("daily-rate")

@@ -44,7 +44,7 @@ describe("one discount rule", () => {
     expect(off([rule(1, { discount_value: "12.50" })], [line(333), line(333)])).toEqual([42, 42])
     expect(off([rule(1, { discount_value: "12.50", applies_to: "total" })], [line(333), line(333)])).toEqual([42, 41])
   })
-  it("takes a fixed amount off each line, or once off them all", () => {
+  it("takes a fixed amount off each line, or once off all lines together", () => {
     const fixed = { discount_type: "fixed_amount", discount_value: "10.00", currency_code: "GBP" } as const
     expect(off([rule(1, fixed)], [line(5000), line(700)])).toEqual([1000, 700])
     expect(off([rule(1, { ...fixed, applies_to: "total" })], [line(6667), line(3333)])).toEqual([667, 333])
@@ -124,7 +124,7 @@ describe("several discount rules", () => {
       [2, 900]
     ])
   })
-  it("that do not stack are reduced to the one with the largest discount", () => {
+  it("that do not stack are reduced to the rule with the largest discount", () => {
     const rules = [rule(1, { priority: 9, discount_value: "5.00" }), rule(2, { discount_value: "20.00" }), rule(3)]
     expect(apply(rules, [line(10_000)]).applied).toEqual([{ rule_id: 2, name: "Rule 2", amount: 2000 }])
     const fixed = rule(2, { discount_type: "fixed_amount", discount_value: "10.01", currency_code: "GBP" })
@@ -134,7 +134,7 @@ describe("several discount rules", () => {
     expect(apply([rule(5), rule(4)], [line(10_000)]).applied[0]?.rule_id).toBe(4)
     expect(apply([rule(4), rule(5, { priority: 1 })], [line(10_000)]).applied[0]?.rule_id).toBe(5)
   })
-  it("apply either those that stack or the best one that does not, whichever takes more off", () => {
+  it("apply the rules that stack or the best rule that does not, whichever takes more off", () => {
     const stack = [rule(1, { stackable }), rule(2, { stackable })]
     expect(off([...stack, rule(3, { discount_value: "15.00" })], [line(10_000)])).toEqual([1900])
     expect(off([...stack, rule(3, { discount_value: "25.00" })], [line(10_000)])).toEqual([2500])
@@ -183,7 +183,7 @@ describe("the value of a discount rule", () => {
     ["fixed_amount", "10.5", "10.50"],
     ["fixed_amount", "0.00", "must be greater than 0."],
     ["fixed_amount", "-1.00", "must be at least 0."]
-  ])("as %s, %j is read as %j", (type, value, expected) => {
+  ])("of the type %s is read from %j as %j", (type, value, expected) => {
     expect(Result.merge(readDiscountValue(type, value, "GBP"))).toBe(expected)
   })
 })

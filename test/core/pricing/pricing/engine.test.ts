@@ -133,20 +133,23 @@ describe("units of a hire (rules/rates 4.1)", () => {
     opening hours of ends in two offsets                       | hourly      | day_type=business business_hours_start=09:00 business_hours_end=17:00 | 2026-01-05T09:00:00+05:00 | 2026-01-05 12:00 | 8
     ten years of opening hours                                 | hourly      | day_type=business business_hours_start=09:00 business_hours_end=17:00 | 2016-01-01 | 2026-01-01 | 29224
   `)
-  it.each(table)("are counted: %s", (_, base_period, config = "", start = "", end = "", units) => {
-    const answer = breakdown({
-      base_period: base_period as RateRequest["base_period"],
-      strategy_config: options(config),
-      start: at(start),
-      end: at(end)
-    })
-    const n = Number(units)
-    expect({ units: answer.units, total: answer.total, lines: drawn(answer.line_items) }).toEqual({
-      units: n,
-      total: `${n * 100}.00`,
-      lines: `1-${n} x1.0 @100.00 = ${n * 100}.00`
-    })
-  })
+  it.each(table)(
+    "are counted by period, cut-offs, leeway and opening hours: %s",
+    (_, base_period, config = "", start = "", end = "", units) => {
+      const answer = breakdown({
+        base_period: base_period as RateRequest["base_period"],
+        strategy_config: options(config),
+        start: at(start),
+        end: at(end)
+      })
+      const n = Number(units)
+      expect({ units: answer.units, total: answer.total, lines: drawn(answer.line_items) }).toEqual({
+        units: n,
+        total: `${n * 100}.00`,
+        lines: `1-${n} x1.0 @100.00 = ${n * 100}.00`
+      })
+    }
+  )
 })
 
 describe("modifiers (rules/rates 4.4, 4.5)", () => {
@@ -297,7 +300,7 @@ describe("a hybrid's block and its remainder (rules/rates 4.3)", () => {
   )
 })
 
-describe("limits", () => {
+describe("limits of the rate engine", () => {
   it("reject an hourly hire beyond 100000 units, and count one of exactly 100000", () => {
     const start = "2026-01-01T00:00Z"
     expect(breakdown({ base_period: "hourly", start, end: "2037-05-29T16:00Z" }).units).toBe(100_000)
@@ -330,7 +333,7 @@ describe("limits", () => {
     })
   })
 
-  it("name the field that makes the price impossible", () => {
+  it("reject an invalid start, end, currency or period at its field", () => {
     expect(Result.merge(calculateRate(request({ start: "tomorrow" })))).toHaveProperty("start")
     expect(Result.merge(calculateRate(request({ end: "2026-02-30" })))).toHaveProperty("end")
     expect(Result.merge(calculateRate(request({ currency: "XXZ" })))).toHaveProperty("currency")

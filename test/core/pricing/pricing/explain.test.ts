@@ -119,7 +119,7 @@ describe("the steps of a calculation", () => {
       "total quantity 60.06"
     ])
   })
-  it("are none for a hire that cannot be counted", () => {
+  it("are empty for a hire that cannot be counted", () => {
     expect(explainCalculation({ ...request, base_period: "hourly", end: "2056-01-01T00:00:00Z" })).toEqual([])
   })
 })
@@ -148,7 +148,7 @@ describe("the explanation of a line", () => {
     return { unit_price, discounted_total: subtotal - discount, tax_rate: "20.0000" }
   }
   // 3 × 9.99 × 2 = 59.94; 12.5 percent is 7.4925, 7.49; 52.45 with tax in it is 43.7083 net.
-  it("with a manual price shows full units, days, its own discount and the tax it includes", () => {
+  it("that has a manual price shows full units, days, its own discount and the included tax", () => {
     const given = facts({ prices_include_tax: true })
     expect(rules(explainLine(given, stored(given)))).toEqual([
       "quantity whole_units 3",
@@ -167,7 +167,7 @@ describe("the explanation of a line", () => {
     const undated = facts({ starts_at: null })
     expect(rules(explainLine(undated, stored(undated)))).toContain("units at_least_one 1")
   })
-  it("with an outdated price shows that price, with a note", () => {
+  it("whose price is outdated shows that price, with a note", () => {
     const given = facts()
     expect(explainLine(given, { ...stored(given), discounted_total: 5000 })).toEqual([
       {

@@ -128,7 +128,7 @@ describe("the price of a line over three days", () => {
     ])
   })
 
-  it("passes its minutes, block charge and whole pieces to its rate", () => {
+  it("uses its rate's leeway in minutes, block charge and factors by whole pieces", () => {
     const hourly = { ...noRateMethod, base_period: "hourly" as const, strategy_config: { leeway_minutes: 15 } }
     const hours = (end: string) =>
       priced({ rate: { price: 500, method: hourly }, ends_at: `2026-07-01T${end}:00.000Z` }).total
@@ -173,7 +173,7 @@ describe("chargeable days", () => {
     expect(chargeableDays({ starts_at: null, ends_at: "2026-07-04T09:00:00Z" }, noOverride)).toBe(1)
     expect(chargeableDays({ starts_at: "2026-07-04T09:00:00Z", ends_at: "2026-07-01T09:00:00Z" }, noOverride)).toBe(1)
   })
-  it("are those of the dates if the override is switched on without a value", () => {
+  it("are the days of the dates if the override is switched on without a value", () => {
     const window = { starts_at: "2026-07-01T09:00:00Z", ends_at: "2026-07-04T08:59:00Z" }
     expect(chargeableDays(window, { use_chargeable_days: true, chargeable_days: null })).toBe(2)
     expect(chargeableDays(window, { use_chargeable_days: true, chargeable_days: "0.0" })).toBe(1)
@@ -221,7 +221,7 @@ describe("the tax of a product class and a member class", () => {
     expect(resolve([rule(1, 1, 20), rule(2, 3, 5, { is_active: false })], 2, 3).tax_rate_id).toBe(20)
     expect(resolve([], 1, 1)).toEqual(noTax)
   })
-  it("is none when a class is missing or the rate is gone", () => {
+  it("is none if a class is missing or the rate is deleted", () => {
     expect(resolve([rule(1, 1, 20)], null, 1)).toEqual(noTax)
     expect(resolve([rule(1, 1, 20)], 1, null)).toEqual(noTax)
     expect(resolve([rule(1, 1, 404)], 1, 1)).toEqual({ tax_rate_id: null, name: "No Tax", percentage: "0.0000" })

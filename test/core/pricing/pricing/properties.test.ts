@@ -179,7 +179,7 @@ describe("the rate engine", () => {
     )
   })
 
-  it("counts the same units at any offset of the clock, unless the rate depends on the time of day", () => {
+  it("counts the same units at any UTC offset, unless the rate depends on the time of day", () => {
     fc.assert(
       fc.property(hire, fc.integer({ min: -720, max: 840 }), ({ minutes, start }, offset) => {
         const sign = offset < 0 ? "-" : "+"
@@ -236,7 +236,7 @@ describe("tax", () => {
     )
   })
 
-  it("put on a net that was taken out of a gross gives that gross, up to one minor unit", () => {
+  it("added to a net that was taken out of a gross gives that gross, up to one minor unit", () => {
     fc.assert(
       fc.property(amount, percentage, (gross, rate) => {
         // A net rounded by up to half a unit moves the gross by up to half a unit and the tax on that half.
@@ -401,8 +401,8 @@ const pipeline: fc.Arbitrary<StagesRequest> = fc.record({
 /** "12.345" at 3 decimals → 12345n: sums of displayed figures. */
 const shownMinor = (text: string): bigint => BigInt(text.replace(".", ""))
 
-describe("all four stages together", () => {
-  it("make parts that add up to the totals as they are shown, in every currency scale", () => {
+describe("all four stages of pricing", () => {
+  it("produce parts that add up to the totals as they are printed, in every currency scale", () => {
     fc.assert(
       fc.property(pipeline, (request) => {
         const priced = Result.getOrThrow(priceOpportunity(request))
@@ -441,7 +441,7 @@ describe("all four stages together", () => {
     )
   })
 
-  it("give every line and every total the same price for any order of lines", () => {
+  it("price every line and total the same for any order of lines", () => {
     fc.assert(
       fc.property(pipeline, fc.array(fc.nat(), { minLength: 10, maxLength: 10 }), (request, keys) => {
         const one = Result.getOrThrow(priceOpportunity(request))

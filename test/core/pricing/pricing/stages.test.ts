@@ -46,21 +46,21 @@ const charge = (over: Partial<Surcharge>, lines: Parameters<typeof applySurcharg
 describe("a surcharge on 100.00 rental, 50.00 sale and 20.00 sub-rental over four days", () => {
   it.each<[string, Partial<Surcharge>, ReadonlyArray<number>]>([
     ["ten percent of all", {}, [1700]],
-    ["ten percent of rental, what was hired in included", { applies_to: "rental" }, [1200]],
+    ["ten percent of rental, sub-rental included", { applies_to: "rental" }, [1200]],
     ["ten percent of sale", { applies_to: "sale" }, [500]],
-    ["ten percent of service, of which there is none", { applies_to: "service", min_amount: 900 }, []],
+    ["nothing for service, which no line is", { applies_to: "service", min_amount: 900 }, []],
     ["a third of a percent, rounded", { value: "0.33", applies_to: "sale" }, [17]],
     ["half a penny rounds up", { value: "0.01", applies_to: "sale" }, [1]],
-    ["no percent", { value: "0.00" }, [0]],
+    ["nothing at zero percent", { value: "0.00" }, [0]],
     ["25.00 once", { calculation_type: "fixed_amount", value: "25.00" }, [2500]],
     ["2.50 a day", { calculation_type: "per_day", value: "2.50" }, [1000]],
     ["at least 20.00", { min_amount: 2000 }, [2000]],
     ["at most 15.00", { max_amount: 1500 }, [1500]],
     ["within its limits", { min_amount: 1000, max_amount: 2000 }, [1700]],
-    ["exactly what its limits say", { min_amount: 1200, max_amount: 1200 }, [1200]],
-    ["at least 12.00 for the days", { calculation_type: "per_day", value: "2.50", min_amount: 1200 }, [1200]],
-    ["at most 5.00 a day's charge", { calculation_type: "per_day", value: "2.50", max_amount: 500 }, [500]]
-  ])("charges %s", (_, over, expected) => {
+    ["exactly its limit if minimum and maximum are equal", { min_amount: 1200, max_amount: 1200 }, [1200]],
+    ["at least 12.00 for all days", { calculation_type: "per_day", value: "2.50", min_amount: 1200 }, [1200]],
+    ["at most 5.00 for all days", { calculation_type: "per_day", value: "2.50", max_amount: 500 }, [500]]
+  ])("is charged by its kind, limits and transaction types: %s", (_, over, expected) => {
     expect(charge(over)).toEqual(expected)
   })
 
@@ -75,7 +75,7 @@ describe("surcharge groups", () => {
       ({ surcharge_id }) => surcharge_id
     )
 
-  it("charge each of their surcharges on the lines alone", () => {
+  it("charge each of their surcharges on the lines, never on other surcharges", () => {
     const groups = [group([surcharge(1), surcharge(2, { value: "20.00" })])]
     expect(
       applySurcharges({ groups, lines: threeLines, days: 4, currency: "GBP", store_id: 1 }).map(({ net }) => net)
@@ -90,7 +90,7 @@ describe("surcharge groups", () => {
       ])
     ).toEqual([3])
   })
-  it("and their surcharges are charged in their sort order", () => {
+  it("are charged in their sort order, and so are their surcharges", () => {
     expect(
       apply([
         group([surcharge(1, { sort_order: 2 }), surcharge(2, { sort_order: 1 }), surcharge(3, { sort_order: 1 })], {

@@ -16,28 +16,24 @@ describe("a document", () => {
     expect(readDocument(JSON.parse(JSON.stringify(sample)))).toEqual(Result.succeed(sample))
   })
   it.each([
-    ["of another version", { version: 3 }, /version/],
-    ["of another format", { format: "other" }, /format/],
-    ["with a script for a link", { blocks: [paragraph("javascript:alert(1)")] }, /link/],
-    ["with a file for a link", { blocks: [paragraph("file:///etc/passwd")] }, /link/],
-    ["with a word of its own across the page", { watermark: "PAID" }, /watermark/],
-    ["with a colour that is none", { accent: "red;background:url(x)" }, /accent/],
+    ["another version of the format", { version: 3 }, /version/],
+    ["another format", { format: "other" }, /format/],
+    ["a script as a link", { blocks: [paragraph("javascript:alert(1)")] }, /link/],
+    ["a file as a link", { blocks: [paragraph("file:///etc/passwd")] }, /link/],
+    ["an unknown watermark", { watermark: "PAID" }, /watermark/],
+    ["an accent that is no colour", { accent: "red;background:url(x)" }, /accent/],
+    ["a Code 128 text beyond ASCII", { blocks: [{ kind: "code", symbology: "code128", value: "é" }] }, /ASCII/],
     [
-      "with text that Code 128 does not hold",
-      { blocks: [{ kind: "code", symbology: "code128", value: "é" }] },
-      /ASCII/
-    ],
-    [
-      "with a row of too few cells",
+      "a row with too few cells",
       { blocks: [{ kind: "table", columns: [{ title: "A", share: 1 }], rows: [{ kind: "row", cells: [] }] }] },
       /Row 1/
     ],
-    ["with blocks too deep", { blocks: nested(6) }, /deep/],
-    ["nested without end", { blocks: nested(5_000) }, /deep/]
-  ])("%s is rejected", (_what, change, message) => {
+    ["blocks nested too deep", { blocks: nested(6) }, /deep/],
+    ["blocks nested 5,000 deep", { blocks: nested(5_000) }, /deep/]
+  ])("is rejected with the reason: %s", (_what, change, message) => {
     expect(failure(change)).toMatch(message)
   })
-  it("lists the pictures it needs", () => {
+  it("lists its pictures, each once", () => {
     const sha256 = "a".repeat(64)
     const image = { kind: "image", picture: { sha256 }, alt: "", width_mm: 10 } as const
     const signature = { kind: "signature", label: "", drawn: { sha256: "b".repeat(64) } } as const
@@ -70,9 +66,9 @@ describe("a picture", () => {
     ["a file by its old name", svg('<image xlink:href="file:///etc/passwd"/>')],
     ["an address in a style", svg('<rect style="fill:url(https://example.com/a)"/>')],
     ["a document type", new TextEncoder().encode('<!DOCTYPE svg [<!ENTITY a "b">]><svg></svg>')],
-    ["copies of copies", svg('<g id="a"/><use href="#a"/>')],
-    ["what is done on a click", svg('<rect onclick="1"/>')]
-  ])("with %s is rejected", (_what, bytes) => {
+    ["an element that copies another", svg('<g id="a"/><use href="#a"/>')],
+    ["an event handler", svg('<rect onclick="1"/>')]
+  ])("is rejected as SVG with %s", (_what, bytes) => {
     expect(reading(bytes)).toMatch(/^The SVG picture has/)
   })
   it("of another type is rejected", () => {

@@ -26,7 +26,7 @@ describe("an amount", () => {
     ["999.00", "GBP", "en", "£999.00"],
     ["12.00", "XTS", "en", "XTS_12.00"],
     ["-0.01", "SEK", "sv", "-0,01_kr"]
-  ])("of %s %s in %s is written %s", (amount, currency, language, text) => {
+  ])("of %s %s in the language %s is written %s", (amount, currency, language, text) => {
     expect(shown(moneyText(amount, currency, language))).toBe(text)
   })
   it("keeps every decimal, however large", () => {
@@ -43,7 +43,7 @@ describe("a number", () => {
     ["2.000", "de", "2"],
     ["1000", "de", "1.000"],
     ["100", "en", "100"]
-  ])("of %s as a quantity in %s is written %s", (amount, language, text) => {
+  ])("of %s as a quantity in the language %s is written %s", (amount, language, text) => {
     expect(shown(quantityText(amount, language))).toBe(text)
   })
   it("as a percentage has a percent sign", () => {
@@ -63,7 +63,7 @@ describe("a day", () => {
     ["ja", "long", "2026年12月5日"],
     ["sv", "figures", "2026-12-05"],
     ["xx", "long", "5 December 2026"]
-  ] as const)("in %s, %s, is written %s", (language, form, text) => {
+  ] as const)("in the language %s and the style %s is written %s", (language, form, text) => {
     expect(dateText("2026-12-05", language, form)).toBe(text)
   })
   it("with its time is written in the store's time zone", () => {

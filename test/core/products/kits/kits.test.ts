@@ -16,7 +16,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
   const isKit = async (product: number) => (await w.show(`/products/${product}`)).is_kit
 
   describe("components", () => {
-    it("make the product a kit with the first and none without the last (case G1)", async () => {
+    it("make the product a kit while it has at least one (case G1)", async () => {
       const [K, C] = [await made(), await made({ name: "Cable" })]
       const first = await add(K, C, { quantity: 2, binding: "pool" })
       expect(first.status).toBe(201)
@@ -55,7 +55,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
       await refused(add(E, A), "component_product_id")
       expect((await add(E, B)).status).toBe(201)
     })
-    it("can change quantity, binding and order, not the product (case G7)", async () => {
+    it("can change their quantity, binding and order, but not their product (case G7)", async () => {
       const [K, C, other] = [await made(), await made(), await made()]
       const { id } = (await add(K, C)).body.component
       const changed = { binding: "fixed", sort_order: 3 }

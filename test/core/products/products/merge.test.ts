@@ -37,7 +37,7 @@ describe.each(engines)("merging products on %s", (engine) => {
     const { body } = await w.get(`/availability?product_id=${P.id}&store_id=${S}&date=2026-09-01`)
     expect(body.availability).toMatchObject({ total_stock: 3, total_demanded: 1, available: 2 })
   })
-  it("leaves one bulk level per store, with both ledgers", async () => {
+  it("leaves one bulk level per store, with the ledgers of both products", async () => {
     const [P, Q] = [await w.bulk(S, 4), await w.bulk(S, 3)]
     const T = await w.store()
     await w.create("/stock_levels", { product_id: Q.id, store_id: T, quantity_held: 5 })

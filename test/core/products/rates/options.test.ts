@@ -92,7 +92,7 @@ describe("the options of a rate definition (rules/rates 4)", () => {
     ],
     ["tiers as numbers", tiers(1.0, 0.5), "05 to 08: 1-1 x1 @100.00; 2-3 x0.5 @50.00 = 400.00"],
     ["both modifiers", modified(both), "05 to 07: 1-2 x0.5 @50.00 = 100.00"]
-  ])("give the price of %s", async (_, definition, expected) => {
+  ])("change the price as declared: %s", async (_, definition, expected) => {
     const [, start, end, lines, total] = /^(\S+) to (\S+): (.*) = (.*)$/.exec(expected)!
     const id = await priced(10_000, {}, definition)
     const got = await calculate(id, { quantity: 2, start: `2026-01-${start}`, end: `2026-01-${end}` })

@@ -82,7 +82,7 @@ describe.each(engines)("product rates on %s", (engine) => {
     [{ currency: "KWD", price: 1234 }, { price: "1.234" }],
     [{ transaction_type: "SaLe" }, { transaction_type: "sale", transaction_type_name: "Sale" }],
     [{ valid_from: "2028-02-29" }, { valid_from: "2028-02-29", valid_to: null }]
-  ])("store %j as %j", async (over, kept) => {
+  ])("are normalised on saving: %j as %j", async (over, kept) => {
     expect((await put(await newProduct(), over)).product_rate).toMatchObject(kept)
   })
 

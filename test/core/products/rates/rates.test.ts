@@ -252,7 +252,7 @@ describe.each(engines)("golden rates on %s", (engine) => {
       const sorted = await w.get("/rate_definitions?sort=-name&q[is_preset_true]=1&per_page=1")
       expect(sorted.body.rate_definitions[0].name).toBe("Weekly Rate")
     })
-    it("require both permission and ability", async () => {
+    it("require rates.view to read, and other permissions to change", async () => {
       const viewer = viewerWith(["rates.view"], ["rates:read", "rates:write"])
       expect((await w.get("/rate_definitions/1", viewer)).status).toBe(200)
       expect((await w.post("/rate_definitions", { name: "x" }, viewer)).status).toBe(403)

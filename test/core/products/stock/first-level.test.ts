@@ -65,7 +65,7 @@ const recording =
     Result.map(productStocked.decideOn(all, find(stores, {}), context), (events) => ({ events, result: {} }))
 
 describe("a new bulk product", () => {
-  it("gets an empty level at the default store, else at the first, else none", () => {
+  it("gets an empty level at the default store, else at the first store, else no level", () => {
     given(store(1), store(2, true))
       .when(recording(product(5, bulk)))
       .thenEvents(level(5, 2))
@@ -76,14 +76,14 @@ describe("a new bulk product", () => {
       .when(recording(product(5, bulk)))
       .thenNothing()
   })
-  it("gets no level if its command gives it stock, unlike others of the command", () => {
+  it("gets no empty level if its command gives it stock, unlike other products of the command", () => {
     given(store(1), store(2, true))
       .when(recording(product(5, bulk), level(5, 1, 900), product(6, bulk), product(7, bulk)))
       .thenEvents(level(6, 2), level(7, 2, 1_002))
   })
 })
 describe("a new serialised product", () => {
-  it("has no stock before its units", () => {
+  it("has no stock level before its first unit", () => {
     given(store(1, true))
       .when(recording(product(5, serialised)))
       .thenNothing()

@@ -98,7 +98,7 @@ describe.each(engines)("stock on %s", (engine) => {
     expect((await w.get(`/stock_levels/${units[0]}`)).status).toBe(404)
     expect((await w.get(ledgerOf(id, units[0]!))).status).toBe(404)
   })
-  it("changes with each transaction, and back when that is deleted", async () => {
+  it("changes with each transaction, and back when the transaction is deleted", async () => {
     const { id, level } = await w.bulk(S, 0)
     const bought = await w.post(ledgerOf(id, level), { transaction_type: 4, quantity: "10.0" })
     expect(bought.status).toBe(201)

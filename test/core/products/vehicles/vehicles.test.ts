@@ -105,7 +105,7 @@ describe.each(engines)("vehicles on %s", (engine) => {
     expect(await names("q[registration_cont]=b12&q[vehicle_type_eq]=truck&q[store_id_eq]=1")).toEqual(["Truck 1"])
   })
 
-  it("stay when their store is deleted", async () => {
+  it("are kept without a store when their store is deleted", async () => {
     const { store } = (await w.post("/stores", { name: "North" })).body
     const van = await make({ name: "Van of the north", store_id: store.id })
     expect((await w.remove(`/stores/${store.id}`)).status).toBe(204)
@@ -143,7 +143,7 @@ describe.each(engines)("vehicles on %s", (engine) => {
     expect(refusedOn(unknown)).toEqual([422, ["permissions.0"]])
   })
 
-  it("add missing permissions to a system role once, and keep its others", async () => {
+  it("add missing permissions to a system role once, and keep its other permissions", async () => {
     const sales = (await w.show("/roles?q[name_eq]=Sales"))[0]
     await w.put(`/roles/${sales.id}`, { permissions: ["members.view"] })
     const seed = grantToSystemRoles({ Sales: ["vehicles.view", "members.view"], Nobody: ["vehicles.edit"] })

@@ -44,7 +44,7 @@ describe.each(engines)("custom fields and lists on %s", (engine) => {
     expect((await w.remove(`/list_names/${list.id}`)).status).toBe(204)
     expect((await w.get(`/list_names/${list.id}/values`)).status).toBe(404)
   })
-  it("hint at is_personal for free texts of members, and allow it for members only", async () => {
+  it("suggest is_personal for free texts of members, and allow it for members only", async () => {
     const answer = (body: object) => w.post("/custom_fields", { module_type: "Member", ...body })
     const offered = await answer({ name: "allergies", field_type: 0 })
     expect([offered.status, offered.body.custom_field.is_personal, offered.body.meta]).toEqual([
@@ -248,7 +248,7 @@ describe.each(engines)("custom fields and lists on %s", (engine) => {
     const list = (await w.show("/list_names?q[name_eq]=Colours"))[0]
     expect((await w.remove(`/list_names/${list.id}`)).body.errors).toHaveProperty("list_name")
   })
-  it("show a group with its fields, which survive its deletion", async () => {
+  it("show a group with its fields, which survive the group's deletion", async () => {
     const group = await w.create("/custom_field_groups", { name: "Safety" })
     const field = await define({ name: "pat_tested", field_type: 3, custom_field_group_id: group.id })
     expect(names((await w.show(`/custom_field_groups/${group.id}`)).custom_fields)).toEqual(["pat_tested"])

@@ -37,7 +37,7 @@ describe.each(engines)("settings on %s", (engine) => {
     )
     expect(body.meta).toEqual({ total: groups.length, per_page: groups.length, page: 1 })
   })
-  it("change at once, keep absent keys and drop unknown ones", async () => {
+  it("change at once, keep absent keys and drop unknown keys", async () => {
     const changed = await w.put("/settings/company", {
       settings: { timezone: "Europe/London", base_currency: "eur", nonsense: 1 }
     })
@@ -69,7 +69,7 @@ describe.each(engines)("settings on %s", (engine) => {
     expect((await w.put("/settings/api", { settings: "x" })).status).toBe(422)
     expect((await w.put("/settings/company", { settings: { base_currency: null, timezone: "" } })).status).toBe(422)
   })
-  it("are 404 for an unknown group, also one named like a property of every object", async () => {
+  it("are 404 for an unknown group, also if it is named like a property of every object", async () => {
     for (const group of ["nope", "constructor", "__proto__"]) {
       expect((await w.get(`/settings/${group}`)).status).toBe(404)
       expect((await w.put(`/settings/${group}`, { settings: {} })).status).toBe(404)

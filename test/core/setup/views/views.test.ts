@@ -100,7 +100,7 @@ describe.each(engines)("saved views on %s", (engine) => {
     [{ filters: [{ field: "name", predicate: "eq" }] }, ["filters.0.value"]],
     [{ filters: [named, { predicate: "eq", value: 1 }] }, ["filters.1.field"]],
     [{ filters: [{ field: "name", predicate: "eq", value: "x", logic: "xor" }] }, ["filters.0.logic"]]
-  ])("reject %j", async (body, fields) => {
+  ])("reject invalid values at their fields: %j", async (body, fields) => {
     expect(await refused(body)).toEqual(fields)
   })
 
@@ -182,7 +182,7 @@ describe.each(engines)("saved views on %s", (engine) => {
     ["without the first one's logic", [type_is("venue", "nor")], ["Town Hall"]],
     ["commas in one text", [where("membership_type", "in", "contact,venue")], ["Ann", "Town Hall"]],
     ["without unknown fields", [where("shoe_size", "eq", 42), type_is("venue", "or")], ["Town Hall"]]
-  ])("join filters: %s", async (_what, filters, expected) => {
+  ])("join their filters by the logic of each: %s", async (_what, filters, expected) => {
     const view = await made({ columns: ["name"], filters })
     expect(names((await listed("members", view.id, "&q[membership_type_not_eq]=user")).members)).toEqual(expected)
   })
@@ -225,7 +225,7 @@ describe.each(engines)("saved views on %s", (engine) => {
     words(`
     products product_groups stock_levels activities rate_definitions opportunities containers stores roles currencies
   `)
-  )("show %s by all their columns", async (entity_type) => {
+  )("can show %s with all of their columns", async (entity_type) => {
     const product_group = await w.create("/product_groups", { name: `Group of ${entity_type}` })
     await w.post("/products", { name: `Lamp of ${entity_type}`, product_group_id: product_group.id })
     await w.post("/activities", { subject: "Call" })
@@ -308,7 +308,7 @@ describe.each(engines)("saved views on %s", (engine) => {
     const own = await made({ name: "Of views", entity_type: "custom_views" })
     expect((await w.get(`${path}?view_id=${own.id}`)).body.meta.view).toEqual({ id: own.id, name: "Of views" })
   })
-  it("are visible to their audience", async () => {
+  it("are visible to their owner and to the roles they are shared with", async () => {
     const own = await made({ name: "Anna's" }, anna)
     const shared = await made({ name: "For sellers", visibility: "shared", role_ids: [3] }, anna)
     const seen = async (viewer: Viewer): Promise<ReadonlyArray<string>> =>
@@ -384,7 +384,7 @@ describe.each(engines)("saved views on %s", (engine) => {
     const long = await made({ name: "x".repeat(255) })
     expect((await w.create(`${path}/${long.id}/clone`, {})).name).toHaveLength(255)
   })
-  it("of the system select the rows they are named after", async () => {
+  it("of the system select the rows that their names say", async () => {
     const custom_views = await w.show(`${path}?entity_type=opportunities`)
     expect(custom_views.filter((one: any) => one.visibility === "system").map((one: any) => one.name)).toEqual(
       words("All Drafts Orders Quotations")

@@ -139,7 +139,7 @@ describe.each(engines)("containers on orders on %s", (engine) => {
     ]).toEqual([0, 1, 0])
     expect((await w.act(kit.id, "return")).status).toBe(200)
   })
-  it.each(["kit", "transport"] as const)("packed in a %s go out with it or not at all", async (mode) => {
+  it.each(["kit", "transport"] as const)("packed in another container (%s) go out with that one only", async (mode) => {
     const [outer, inner] = [await w.container(mode), await sealed()]
     expect((await w.pack(outer.id, inner.housing)).status).toBe(201)
     for (const id of [await order(), await order(inner.product)]) await refused(out(inner, id), "container")

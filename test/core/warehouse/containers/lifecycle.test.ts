@@ -94,7 +94,7 @@ describe("sealing a container", () => {
       .when(sealing(null, [8]))
       .thenResult({ id: 7 })
   })
-  it("of a strict container is rejected while its content differs from the template", () => {
+  it("is rejected for a strict container while its content differs from the template", () => {
     const strict = container(7, { scan_mode: "strict" })
     given(strict, item(1, 7))
       .when(sealing(null, [], slots([50, 2])))
@@ -149,7 +149,7 @@ describe("changing a container", () => {
       .when(({ get }) => changeContainer(get(containers, 7)!, { name: "Case 7" }, undefined))
       .thenNothing()
   })
-  it("of the scan mode is rejected for sealed and temporary containers", () => {
+  it("is rejected for the scan mode of sealed and temporary containers", () => {
     const free = (facts: Facts) => changeContainer(facts.get(containers, 7)!, { scan_mode: "strict" }, undefined)
     given(container(7), sealed(7))
       .when(free)
@@ -177,7 +177,7 @@ describe("dissolving a container", () => {
         })
       )
   })
-  it("is rejected while it is out, and a second time", () => {
+  it("is rejected while the container is out, and a second time", () => {
     given(container(7, { status: "dispatched" }))
       .when(dissolving)
       .thenRefused({ container: ["The container is out; it has to come back first."] })

@@ -9,7 +9,7 @@ describe.each(engines)("packing on %s", (engine) => {
   const level = async (id: number) => await w.show(`/stock_levels/${id}`)
 
   describe("containers", () => {
-    it("are listed with their content on request", async () => {
+    it("are listed on request with their content, product and store", async () => {
       const kit = await w.container("kit")
       const { unit } = await w.gear()
       await w.pack(kit.id, unit)
@@ -143,7 +143,7 @@ describe.each(engines)("packing on %s", (engine) => {
         { serialised_item_id: "x", position: "p".repeat(256), notes: 5 },
         ["notes", "position", "serialised_item_id"]
       ]
-    ])("rejects %s", async (_, body, keys) => {
+    ])("rejects %s, naming every invalid field", async (_, body, keys) => {
       const kit = await w.container("kit")
       expect(errorKeys(await w.act(kit.id, "pack", body))).toEqual([422, keys])
     })
@@ -220,12 +220,12 @@ describe.each(engines)("packing on %s", (engine) => {
     const replies = await Promise.all(cases.map((one) => w.pack(one.id, unit)))
     expect(replies.map((reply) => reply.status).sort()).toEqual([201, 422, 422])
   })
-  it("packs one of two cases into the other concurrently", async () => {
+  it("packs one of two cases into the other if both are tried concurrently", async () => {
     const [one, two] = [await w.container("transport"), await w.container("transport")]
     const replies = await Promise.all([w.pack(one.id, two.housing), w.pack(two.id, one.housing)])
     expect(replies.map((reply) => reply.status).sort()).toEqual([201, 422])
   })
-  it("packs or allocates a unit, not both, concurrently", async () => {
+  it("packs or allocates a unit, never both, if both are tried concurrently", async () => {
     const kit = await w.container("kit")
     const { product, unit } = await w.gear()
     const july = { store_id: w.S, starts_at: "2026-07-01", ends_at: "2026-07-03" }
@@ -242,7 +242,7 @@ describe.each(engines)("packing on %s", (engine) => {
       (await w.create("/containers", { name, store_id: store })).id
     const nest = (id: number, parent_container_id: number | null) => w.act(id, "nest", { parent_container_id })
 
-    it("goes into another and out again, and is enough content to seal", async () => {
+    it("can be packed into another container and unpacked, and is enough content to seal that one", async () => {
       const [outer, inner] = [await box("Outer"), await box("Inner")]
       await w.pack(inner, (await w.gear()).unit)
       expect((await nest(inner, outer)).body.container).toMatchObject({ parent_container_id: outer })
@@ -257,7 +257,7 @@ describe.each(engines)("packing on %s", (engine) => {
       expect((await nest(inner, null)).body.container).toMatchObject({ parent_container_id: null })
       await refused(w.act(outer, "seal"), "container")
     })
-    it("is rejected where a unit's case would be, and if it is one", async () => {
+    it("is rejected in itself, in its content, in two containers, in another store and below two levels", async () => {
       const [outer, middle, inner, other] = [await box("A"), await box("B"), await box("C"), await box("D")]
       const kit = await w.container("transport")
       await refused(nest(kit.id, outer), "container")
@@ -270,7 +270,7 @@ describe.each(engines)("packing on %s", (engine) => {
       // Two levels at most.
       await refused(nest(inner, middle), "parent_container_id")
     })
-    it("stands on its own once the one around it is dissolved", async () => {
+    it("becomes independent when the container around it is dissolved", async () => {
       const [outer, inner] = [await box("Outer"), await box("Inner")]
       await nest(inner, outer)
       const { body } = await w.act(outer, "dissolve")

@@ -173,7 +173,7 @@ describe("dispatching and returning units", () => {
       .when(booking(of("transport"), out(housing)))
       .thenEvents(dissolved(7))
   })
-  it("leaves containers unchanged for a returned unit and for one outside them", () => {
+  it("leaves containers unchanged for a returned unit, and for a unit outside any container", () => {
     packed()
       .when(booking(of("transport"), back(501)))
       .thenNothing()
@@ -205,7 +205,7 @@ describe("dispatching and returning units", () => {
       .when(booking(of("hybrid", [51]), out(502)))
       .thenEvents(broken(7), ...left(2, 7))
   })
-  it("returns a kit with its case from its own order only", () => {
+  it("returns a kit with its case from the order it is on, and from no other order", () => {
     const away: Partial<ContainerRow> = { status: "dispatched", opportunity_id: order, dispatched_at: given_at }
     packed(away)
       .when(booking(of("kit"), back(housing)))
@@ -305,7 +305,7 @@ describe("changing a case product", () => {
       .when(changing(mode(null)))
       .thenEvents(released(1, 7), changed(1, { container_mode: "transport" }))
   })
-  it("reserves a part of a hybrid that becomes fixed, and frees one drawn from the pool or removed", () => {
+  it("reserves a part of a hybrid that becomes fixed, and frees a part that is drawn from the pool or removed", () => {
     const units = [unit(1, { container_mode: "hybrid" }), unit(2, { container_mode: "hybrid" })]
     given(product("hybrid"), ...box, ...units)
       .when(changing(partEvent("created", 1, { ...part(1) } as JsonObject)))

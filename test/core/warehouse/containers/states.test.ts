@@ -43,7 +43,7 @@ describe.each(engines)("states of containers on %s", (engine) => {
   })
 
   describe("transfer", () => {
-    it("ends the old rows and starts new ones, with reservations by the new container", async () => {
+    it("ends the old content rows and starts new ones, reserved by the new container", async () => {
       const [kit, box] = [await w.container("kit"), await w.container("transport")]
       const [one, two] = [await w.gear(), await w.gear()]
       await w.pack(kit.id, one.unit, { position: "A" })
@@ -99,7 +99,7 @@ describe.each(engines)("states of containers on %s", (engine) => {
   })
 
   describe("dissolve", () => {
-    it("moves its contents to another container on request, and warns about nested containers", async () => {
+    it("moves the contents to another container on request, and warns about nested containers", async () => {
       const from = await w.container("transport"),
         to = await w.container("kit"),
         inner = await w.container("kit", { body: { name: "Inner" } })
@@ -171,7 +171,7 @@ describe.each(engines)("states of containers on %s", (engine) => {
   })
 
   describe("repacking", () => {
-    it("follows a dissolved container with a new one", async () => {
+    it("replaces a dissolved container with a new one", async () => {
       const kit = await w.container("kit")
       const { unit } = await w.gear()
       await w.pack(kit.id, unit)

@@ -33,7 +33,7 @@ describe.each(engines)("scanning cases on %s", (engine) => {
     expect((await w.create(`/containers/${packed.id}/seal`)).unsealed_reason).toBeNull()
   })
 
-  it("takes a unit out of an open box with a message; booking it out by id breaks a box's seal", async () => {
+  it("takes a unit out of an open box with a message, and breaks the seal of a box if a unit is booked out by id", async () => {
     const [product, a, b, c] = await s.heads(3)
     const gig = await s.order([{ item_id: product.id, quantity: 3 }])
     const open = await s.box([a!, b!], { sealed: false })

@@ -188,7 +188,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     expect((await s.scan(heads, "out", String(product.sku ?? product.name))).status).toBe(422)
   })
 
-  it("rejects a counted product of a kit, naming how to scan the kit", async () => {
+  it("rejects a bulk product that is part of a kit, naming how to scan the kit", async () => {
     const [kit_sku, sku] = [`KIT-${s.next()}`, `XLR-${s.next()}`]
     const [kit, cable] = [await w.product({ name: "Stage kit", sku: kit_sku }), await w.product({ name: "XLR", sku })]
     const part = { component_product_id: cable, quantity: 3 }

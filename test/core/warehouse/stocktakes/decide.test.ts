@@ -61,14 +61,14 @@ const scanned = (added: ReadonlyArray<object>, removed: ReadonlyArray<string> = 
 })
 const now: ScanInput = { counted_at: null, take_back: false }
 
-describe("scans", () => {
+describe("scans of a stocktake", () => {
   const { given } = decider(stocktakeEvents)
   const scanOf = (codes: ReadonlyArray<CodeFound>, more: Partial<ScanInput> = {}, ...before: ReadonlyArray<NewEvent>) =>
     given(row(stocktakes, take), ...before).when(({ context, find }) =>
       scan({ take, codes, scans: find(stocktake_scans, {}) }, { ...now, ...more }, context)
     )
 
-  it("count units, cases with their content and unknown codes once, but every bulk quantity", () => {
+  it("count units, cases with their content and unknown codes once each, but add up bulk quantities", () => {
     scanOf([unit(10), unit(10), crate, unknown, cables(7), cables(7)]).thenEvents(
       scanned([
         ofUnit(10),
@@ -89,7 +89,7 @@ describe("scans", () => {
       ])
     )
   })
-  it("count a unit once and every bulk quantity, also over several requests", () => {
+  it("count a unit once and add up bulk quantities over several requests, too", () => {
     scanOf([unit(10)], {}, scanned([ofUnit(10)])).thenNothing()
     scanOf([cables(5)], {}, scanned([ofCables(1, 7)])).thenEvents(scanned([ofCables(2, 5)]))
   })
@@ -146,7 +146,7 @@ const scanAt = (hour: number, one: object) => ({ ...ofUnit(10), ...one, stocktak
 const statusesOf = (more: Partial<CountFacts>) =>
   countLines(facts(more)).map(({ on_close, status }) => [status, on_close])
 
-describe("lines", () => {
+describe("lines of a stocktake", () => {
   it("report a unit as found if it went out, was lost or was written off after its scan", () => {
     const scans = [scanAt(9, {})]
     const lost = level(10, {
@@ -194,7 +194,7 @@ describe("lines", () => {
   })
 })
 
-describe("closing", () => {
+describe("closing a stocktake", () => {
   const counted: Partial<CloseFacts> = { counted_by: [1] }
   const closeOf = (more: Partial<CloseFacts>, settings = {}) =>
     decider(stocktakeEvents, { settings })
@@ -230,7 +230,7 @@ describe("closing", () => {
       }
     })
   })
-  it("is not needed after cancelling, which is rejected a second time", () => {
+  it("is unlike cancelling, which records only its time and user and is rejected a second time", () => {
     const { given } = decider(stocktakeEvents)
     const cancelled = {
       stream: "stocktake:7",

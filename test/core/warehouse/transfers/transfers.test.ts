@@ -55,7 +55,7 @@ describe.each(engines)("a transfer on %s", (engine) => {
   }
   const move = (id: number, verb: string, body: object = {}) => w.must("POST", `/transfers/${id}/${verb}`, body)
 
-  it("takes goods from one store when they leave, and gives them to the other when they arrive", async () => {
+  it("moves stock out of one store when it is sent, and into the other when it is received", async () => {
     const { codes, from, product, to, units } = await shop(3)
     const { id } = await planned(from, to, { codes: codes.slice(0, 2), arrives_at: at(14) })
     expect(await offered(product, [from, to], 11, 12, 13, 14, 20)).toEqual([
@@ -110,7 +110,7 @@ describe.each(engines)("a transfer on %s", (engine) => {
     ])
   })
 
-  it("moves counted goods in parts, to a stock level that is made where there is none", async () => {
+  it("moves bulk quantities in parts, and creates a missing stock level at the receiving store", async () => {
     const { from, to } = await places()
     const sku = `CABLE-${from}`
     const { id: product, level } = await w.bulk(from, 40, { sku })
@@ -137,7 +137,7 @@ describe.each(engines)("a transfer on %s", (engine) => {
     expect(await offered(product, [from, to], 13)).toEqual([[15], [25]])
   })
 
-  it("brings goods home after ends_at, by a transfer that is planned when they arrive", async () => {
+  it("plans a return transfer for ends_at when the goods arrive", async () => {
     const { codes, from, product, to } = await shop(2)
     const cable = await w.bulk(from, 10)
     const items = [{ product_id: cable.id, quantity: 4 }]
@@ -194,7 +194,7 @@ describe.each(engines)("a transfer on %s", (engine) => {
     ])
   })
 
-  it("is received before anybody has recorded that it was sent, which may follow", async () => {
+  it("can be received before it is recorded as sent, which can be recorded later", async () => {
     const { codes, from, product, to } = await shop(2)
     const cable = await w.bulk(from, 10)
     const cables = { product_id: cable.id, quantity: 4 }
@@ -232,7 +232,7 @@ describe.each(engines)("a transfer on %s", (engine) => {
     ])
   })
 
-  it("is refused or warns where the sending store has promised the goods, by its policy", async () => {
+  it("is rejected or gives a warning, by the store's policy, if orders of the sending store need the goods", async () => {
     const blocking = await shop(2, "block")
     const warning = await shop(2, "warn")
     for (const { from, product } of [blocking, warning])
@@ -245,7 +245,7 @@ describe.each(engines)("a transfer on %s", (engine) => {
     expect(body.meta.warnings).toEqual([expect.stringMatching(words)])
   })
 
-  it("takes no unit that an order, a case or another transfer has, and no order takes one of a transfer", async () => {
+  it("rejects units that an order, a case or another transfer has, and keeps its own units from orders", async () => {
     const { codes, from, product, to, units } = await shop(4)
     const order = await w.order(product, 1, { store_id: from, starts_at: at(20), ends_at: at(22) })
     await w.allocate(order, units[0]!.id)
@@ -268,7 +268,7 @@ describe.each(engines)("a transfer on %s", (engine) => {
     await refused(w.put(`/stock_levels/${units[2]!.id}`, { store_id: to }), "store_id")
   })
 
-  it("moves a case with all that is in it", async () => {
+  it("moves a case with all its content", async () => {
     const { codes, from, product, to, units } = await shop(3)
     const flight = await w.serialised()
     await w.update(`/products/${flight}/container_template`, { is_containerable: true })
@@ -292,7 +292,7 @@ describe.each(engines)("a transfer on %s", (engine) => {
     expect(await offered(product, [from, to], 12)).toEqual([[0], [3]])
   })
 
-  it("shows in calendar, chart and reasons of both stores", async () => {
+  it("appears in the calendar, the chart and the explanation of availability of both stores", async () => {
     const { codes, from, product, to } = await shop(2)
     const { id } = await planned(from, to, { codes, arrives_at: at(13) })
     const span = `from=${day(12)}&to=${day(13)}`
@@ -328,7 +328,7 @@ describe.each(engines)("a transfer on %s", (engine) => {
     expect(as_of.available).toBe(2)
   })
 
-  it("checks shortages of both stores again", async () => {
+  it("updates the shortages of orders at both stores", async () => {
     const { codes, from, product, to } = await shop(1)
     const hire = { starts_at: at(14), ends_at: at(15) }
     const there = await w.order(product, 1, { store_id: to, ...hire })
@@ -342,7 +342,7 @@ describe.each(engines)("a transfer on %s", (engine) => {
     expect([await short(there.id), await short(here.id)]).toEqual([true, false])
   })
 
-  it("moves what an order is short of, from a store that has it", async () => {
+  it("can be planned for the shortage of an order, with the quantity the other store has available", async () => {
     const { from, product, to } = await shop(3)
     await w.order(product, 1, { store_id: from, starts_at: at(14), ends_at: at(15) })
     const { id } = await w.order(product, 5, { store_id: to, starts_at: at(14), ends_at: at(15) })
@@ -355,7 +355,7 @@ describe.each(engines)("a transfer on %s", (engine) => {
     await refused(plan(from, to, { opportunity_id: id }), "items")
   })
 
-  it("makes no unit missing in a stocktake while it is on its way", async () => {
+  it("keeps its units from being reported missing in a stocktake while they are on their way", async () => {
     const { codes, from, to } = await shop(2)
     const { id } = await planned(from, to, { codes: [codes[0]], starts_at: at(10) })
     await move(id, "send")
@@ -367,7 +367,7 @@ describe.each(engines)("a transfer on %s", (engine) => {
     ])
   })
 
-  it("names what is wrong with its stores, dates and goods", async () => {
+  it("is rejected at the field for invalid stores, dates and goods", async () => {
     const { codes, from, to } = await shop(1)
     await refused(plan(from, from, { codes }), "to_store_id")
     await refused(plan(from, to, { codes, arrives_at: at(11) }), "arrives_at")

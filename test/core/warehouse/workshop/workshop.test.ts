@@ -259,7 +259,7 @@ describe.each(engines)("the workshop on %s", (engine) => {
     expect((await move(bulk.id, "lost", { opportunity_id: with_kit.id })).status).toBe(200)
   })
 
-  it("hides a record from users without stock rights, and charges nothing for them", async () => {
+  it("responds 404 to a charge by users without stock.view, as for an unknown record", async () => {
     const { back, opportunity } = await out(1)
     const [record] = await recordsOf(back!.body.opportunity.items[0].assets[0].stock_level_id)
     const blind = viewerWith(["opportunities.view", "opportunities.edit"], ["*"])
@@ -284,7 +284,7 @@ describe.each(engines)("the workshop on %s", (engine) => {
       })
     expect(await recordsOf(unit)).toEqual([])
   })
-  it("requires stock.service for quarantine and release, and more for lost and sold units", async () => {
+  it("requires stock.service for quarantine and release, and stock.adjust for lost and sold units", async () => {
     const product = await w.serialised()
     const unit = await w.unit(product)
     const by = (permission: string, name: string) =>

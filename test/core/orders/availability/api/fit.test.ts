@@ -57,7 +57,7 @@ describe("the first window in which a list is free", () => {
       bottleneck: { product_id: P, product_name: "Product 100", needed_quantity: 6, most_available: 5, lines: [0, 1] }
     })
   })
-  it("has all products free at the same time, or names the longest blocker", () => {
+  it("has all products free at the same time, or names the product that is taken the longest", () => {
     const Q = 101
     const given = snapshot({
       stock: [bulk(1), bulk(1, { product_id: Q })],
@@ -96,7 +96,7 @@ describe("the first window in which a list is free", () => {
       earliestFit(snapshot({ products: [product(P, { track_availability: false })] }), asked("07-01", "07-05", 1))
     ).toEqual(window("07-01", "07-02"))
   })
-  it("starts with a slot, with a day of the store, or at any moment", () => {
+  it("starts at a slot, at a day of the store or at any moment, as requested", () => {
     const given = snapshot({
       resolution: "hourly",
       zone: "Asia/Kathmandu",

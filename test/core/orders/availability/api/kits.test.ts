@@ -76,7 +76,7 @@ describe("a catalogue kit", () => {
     ["only fixed parts", [fixed(A, 1)], 5, 0, []],
     ["only a part of quantity 0", [pool(A, 0)], 5, 0, []],
     ["no parts", [], 5, 0, []]
-  ])("is counted with %s", (_, parts, a, b, expected) => {
+  ])("is counted by its pool parts, with %s", (_, parts, a, b, expected) => {
     const given = snapshot({
       products: [product(kit, { is_kit: true, parts })],
       stock: [bulk(a, { product_id: A }), bulk(b, { product_id: B })]
@@ -156,9 +156,11 @@ describe("a case hired with its contents", () => {
     ["is counted by its own contents", filled(3, [[301, 302], []]), [1, 1]],
     ["is not deducted twice if unfilled and out", filled(2, [[301]], booked(1, { asset_id: 202 })), [1, 1]],
     ["is overbooked if more are booked than are filled", filled(2, [[301]], booked(2)), [-1, 1]]
-  ])("%s", (_, given, expected) => expect(free(given, H, "07-01", "07-03")).toEqual(expected))
+  ])("is available by its housings and contents: it %s", (_, given, expected) =>
+    expect(free(given, H, "07-01", "07-03")).toEqual(expected)
+  )
 
-  it("ignores bookings of other units of a fixed part, and counts its own unit's on that day only", () => {
+  it("ignores bookings of other units of a fixed part, and is taken by a booking of its own unit on that day only", () => {
     const base = {
       products: [caseOf("kit", [fixed(F, 1)])],
       stock: [...cases(1), ...units(301, 302)],
@@ -231,7 +233,7 @@ describe("a case hired with its contents", () => {
     expect(range(listed, H, "07-01", "07-02").slots).toMatchObject([{ total_stock: 2, available: 2 }])
   })
 
-  it("is explained case by case: booked, not filled, and what is missing", () => {
+  it("is explained case by case: booked, filled or not, and the parts that are missing", () => {
     const given = snapshot({
       products: [caseOf("kit", [fixed(F, 2)]), product(F)],
       stock: [...cases(3), ...units(301, 302, 303)],

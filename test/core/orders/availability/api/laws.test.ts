@@ -217,7 +217,7 @@ describe("laws of availability, kits and cases included", () => {
       expect(answers(2, 1)).toEqual(answers(1, 2))
     })
   })
-  it("a found window has no shortage, and a longer or larger request never finds an earlier one", () => {
+  it("the first free window has no shortage, and a longer or larger request never finds an earlier one", () => {
     law(
       fc.tuple(someDemands, someHired, fc.constantFrom(...all), fc.integer({ min: 1, max: 5 })),
       ([demands, hired, product_id, quantity], where) => {
@@ -281,7 +281,7 @@ describe("laws of availability, kits and cases included", () => {
       expect(figures(demands, where, { stock: [...stock, ...hiredLevels(nothing)] })).toEqual(figures(demands, where))
     })
   })
-  it("a planned line has the shortage of the same line once ordered", () => {
+  it("a planned line has the same shortage as the line has once it is ordered", () => {
     law(
       fc.tuple(someDemands, someHired, fc.constantFrom(...all), fc.integer({ min: 1, max: 8 })),
       ([demands, hired, product_id, quantity], where) => {
@@ -296,7 +296,7 @@ describe("laws of availability, kits and cases included", () => {
       }
     )
   })
-  it("a slot of the range equals the same slot requested alone", () => {
+  it("a slot within a range equals the same slot requested alone", () => {
     law(fc.tuple(someDemands, someHired), ([demands, hired], where) => {
       const given = snapshotWith(demands, where, { stock: [...stock, ...hiredLevels(hired)] })
       for (const product_id of all)

@@ -82,11 +82,14 @@ describe("the phase of an opportunity", () => {
     [2, 4, "closed", "closed", false, true],
     [2, 5, "closed", "void", false, false],
     [2, 6, "void", "void", false, false]
-  ])("of state %d, status %d is %s, with demands %s", (state, status, phase, demandPhase, active, buffered) => {
-    expect(phaseOf(state, status)).toBe(phase)
-    const found = demandPhaseOf(state, status)
-    expect([found, holdsStock(found), takesBuffers(found)]).toEqual([demandPhase, active, buffered])
-  })
+  ])(
+    "in state %d, status %d is %s, and that of its demands is %s",
+    (state, status, phase, demandPhase, active, buffered) => {
+      expect(phaseOf(state, status)).toBe(phase)
+      const found = demandPhaseOf(state, status)
+      expect([found, holdsStock(found), takesBuffers(found)]).toEqual([demandPhase, active, buffered])
+    }
+  )
 
   it("stays on hire for a returned order only if the check releases stock (case F11)", () => {
     expect((["off_hired", "returned", "checked"] as const).map((point) => demandPhaseOf(2, 3, point))).toEqual([
@@ -153,7 +156,7 @@ describe("the demands of a line", () => {
     ["a fraction is rounded", 2.5, 0, 0, [[3, false]]],
     ["a fraction is all back", 2.5, 2.5, 2.5, []],
     ["at least one", 0.2, 0, 0, [[1, false]]]
-  ])("are the quantity not yet returned: %s", (_, quantity, dispatched_quantity, returned_quantity, claimed) => {
+  ])("have the quantity not yet returned: %s", (_, quantity, dispatched_quantity, returned_quantity, claimed) => {
     const found = demands(line(quantity, { dispatched_quantity, returned_quantity }), opportunity({ status: 2 }))
     expect(found.map((row) => [row.quantity, row.out])).toEqual(claimed)
   })
@@ -171,7 +174,7 @@ describe("the demands of a line", () => {
     expect(demands(line(1, { is_live: false })).map((row) => [row.phase, row.is_active])).toEqual([["void", false]])
   })
 
-  it("are one for each allocated unit and one for the rest (case F7)", () => {
+  it("are one for each allocated unit and one for the unallocated quantity (case F7)", () => {
     const rows = (quantity: number, units: ReadonlyArray<AllocatedUnit>) =>
       demands(line(quantity, { units }), opportunity(), [serialised]).map((row) => [row.asset_id, row.quantity])
     expect(rows(2, [])).toEqual([[null, 2]])
@@ -217,7 +220,7 @@ describe("the demands of a line", () => {
       allocated(1, 5, { returned_at: at("08-02") }),
       { pending_checkin: false, ends_at: at("08-02"), is_active: false }
     ]
-  ])("follow a unit that is %s", (_, held, expected) => {
+  ])("have the dates and the phase of a unit that is %s", (_, held, expected) => {
     const [found, ...rest] = demands(line(1, { units: [held] }), opportunity({ status: 2 }), [serialised])
     expect(found).toMatchObject({ asset_id: 1, quantity: 1, ...expected })
     expect(rest).toEqual([])
@@ -332,7 +335,7 @@ describe("the demands of a line", () => {
       [null, 3]
     ])
   })
-  it("measure nesting by the longest path to a kit", () => {
+  it("are rejected if the longest path to a nested kit exceeds the limit, and add up all paths within the limit", () => {
     const products = [
       product(P, { is_kit: true, parts: [pool(2, 1), pool(3, 1)] }),
       product(2, { is_kit: true, parts: [pool(9, 1)] }),
@@ -370,7 +373,7 @@ describe("the window of a line", () => {
     ["the hire's dates otherwise", {}, opportunity(), "operational", at("08-01"), at("08-05")],
     ["from now without end if undated", {}, undated, "operational", settings.now, openEnd],
     ["the charge dates by setting", { starts_at: at("08-03") }, charged, "charge", at("08-02"), at("08-05")]
-  ])("is %s", (_, asked, of, demand_date_source, starts_at, ends_at) => {
+  ])("comes from the line, the hire or the setting: %s", (_, asked, of, demand_date_source, starts_at, ends_at) => {
     expect(lineWindow(line(1, asked), of, { demand_date_source, now: settings.now })).toEqual({ starts_at, ends_at })
   })
 

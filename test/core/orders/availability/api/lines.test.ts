@@ -40,20 +40,38 @@ describe("availability for a line", () => {
 
   //  case                                   stock claimed                quantity  from     to            requested free short
   it.each<[string, number, ReturnType<typeof demand>, number, string, string, number, number, number]>([
-    ["is that of the lowest slot", 5, demand(4, "07-03", "07-04"), 2, "07-01", "07-06", 2, 1, 1],
+    ["is that of the slot with the least", 5, demand(4, "07-03", "07-04"), 2, "07-01", "07-06", 2, 1, 1],
     ["may be negative", 5, demand(7, "07-03", "07-04"), 2, "07-01", "07-06", 2, -2, 4],
     ["swaps dates in the wrong order", 5, demand(4, "07-03", "07-04"), 2, "07-06", "07-01", 2, 1, 1],
     ["is requested for at least one", 5, demand(5, "07-03", "07-04"), 0, "07-03", "07-04", 1, 0, 1],
     ["rounds halves up", 5, demand(1, "07-03", "07-04"), 2.5, "07-03", "07-04", 3, 4, 0],
     ["covers an end beyond the horizon", 5, demand(4, "07-03", null), 2, "07-01", "2199-01-01", 2, 1, 1],
-    ["covers open dates beyond it", 5, demand(4, "07-03", null), 2, "2040-01-01", "2199-01-01", 2, 1, 1],
-    ["covers closed dates beyond it", 5, demand(4, "2040-01-03", null), 2, "2040-01-01", "2040-01-05", 2, 1, 1],
-    ["ignores a demand that only touches it", 5, demand(4, "07-03", "07-04"), 2, "07-04", "07-05", 2, 5, 0]
-  ])("%s", (_, stock, other, quantity, from, to, requested_quantity, available_for_item, shortage_quantity) => {
-    expect(
-      lineAvailability(snapshot({ stock: [bulk(stock)], demands: [other] }), line(quantity, from, to))
-    ).toMatchObject({ requested_quantity, available_for_item, shortage_quantity, has_shortage: shortage_quantity > 0 })
-  })
+    ["covers open dates beyond the horizon", 5, demand(4, "07-03", null), 2, "2040-01-01", "2199-01-01", 2, 1, 1],
+    [
+      "covers closed dates beyond the horizon",
+      5,
+      demand(4, "2040-01-03", null),
+      2,
+      "2040-01-01",
+      "2040-01-05",
+      2,
+      1,
+      1
+    ],
+    ["ignores a demand that only touches its dates", 5, demand(4, "07-03", "07-04"), 2, "07-04", "07-05", 2, 5, 0]
+  ])(
+    "is the lowest free quantity during its dates: it %s",
+    (_, stock, other, quantity, from, to, requested_quantity, available_for_item, shortage_quantity) => {
+      expect(
+        lineAvailability(snapshot({ stock: [bulk(stock)], demands: [other] }), line(quantity, from, to))
+      ).toMatchObject({
+        requested_quantity,
+        available_for_item,
+        shortage_quantity,
+        has_shortage: shortage_quantity > 0
+      })
+    }
+  )
 
   it("is computed for an open-ended hourly line without walking two centuries", () => {
     const given = snapshot({ stock: [bulk(5)], demands: [demand(4, "07-03", "07-04")], resolution: "hourly" })

@@ -48,12 +48,12 @@ describe("the clock of a zone", () => {
     )
   })
 
-  it("takes the first of a repeated hour and jumps over a skipped one", () => {
+  it("reads a repeated hour as the first of the two, and jumps over a skipped hour", () => {
     expect(iso(instantOfWall(Date.parse("2026-10-25T01:30Z"), "Europe/London"))).toBe("2026-10-25T00:30")
     expect(iso(instantOfWall(Date.parse("2026-03-29T01:30Z"), "Europe/London"))).toBe("2026-03-29T01:00")
   })
 
-  it("accepts known zone names, and UTC for a blank one", () => {
+  it("accepts known zone names, and reads a blank name as UTC", () => {
     expect([isZone("Europe/London"), isZone("Mars/Olympus")]).toEqual([true, false])
     expect([zoneOf(null), zoneOf(" "), zoneOf("Asia/Tokyo")]).toEqual(["UTC", "UTC", "Asia/Tokyo"])
   })
@@ -88,7 +88,7 @@ describe("a store-local day", () => {
     expect(dayOf(Date.parse("2011-12-30T10:00Z"), "Pacific/Apia")).toBe("2011-12-31")
   })
 
-  it("keeps its instants together when the clock is set back over midnight", () => {
+  it("does not end again when the clock is set back over its midnight", () => {
     // St John's put its clocks back at 00:01, so 23:01 to 24:00 of the day before came again.
     expect(dayOf(Date.parse("2008-11-02T02:30:30Z"), "America/St_Johns")).toBe("2008-11-02")
     expect(dayOf(Date.parse("2008-11-02T03:00:00Z"), "America/St_Johns")).toBe("2008-11-02")
@@ -101,7 +101,7 @@ describe("a date or time as text", () => {
     ["2026-07-02", "Asia/Tokyo", "2026-07-01T15:00", "2026-07-02"],
     ["2026-07-02T01:00:00.000Z", "America/New_York", "2026-07-02T01:00", "2026-07-01"],
     ["2026-07-02T01:00:00+02:00", "UTC", "2026-07-01T23:00", "2026-07-01"]
-  ])("is read: %s in %s is %sZ, on %s", (text, zone, instant, date) => {
+  ])("is read in the store's zone: %s in %s is %sZ, on %s", (text, zone, instant, date) => {
     const moment = momentOf(text, zone)!
     expect([iso(moment.at), dayOfMoment(moment, zone)]).toEqual([instant, date])
   })

@@ -109,7 +109,7 @@ const countedOf = (now: number, { demands, stock }: ReturnType<typeof rowsOf>) =
 describe("availability", () => {
   const zones = changes.flatMap(([zone, ...starts]) => starts.map((from) => [zone, from!] as const))
   const cases = zones.flatMap(([zone, from]) => resolutions.map((resolution) => [zone, from, resolution] as const))
-  it.each(cases)("adds up the minutes of every slot in %s from %s, %s", (zone, from, resolution) => {
+  it.each(cases)("equals a count minute by minute in every slot: in %s from %s, %s slots", (zone, from, resolution) => {
     const start = Date.parse(from),
       end = start + window_minutes * minute,
       now = start + 720 * minute
@@ -142,7 +142,7 @@ describe("availability", () => {
     )
   })
 
-  it("is the lowest slot of the day in a calendar", () => {
+  it("is that of the day's lowest slot in the calendar", () => {
     const start = Date.parse("2026-06-29T00:00Z")
     const moment = (date: string) => ({ at: start, date })
     fc.assert(
@@ -170,7 +170,7 @@ describe.each<Resolution>([...resolutions])("availability through the API, %s", 
     for (const app of opened) await app.close()
   })
 
-  it("adds up the minutes of every slot at stores in eight zones, and is a day's lowest in the calendar", async () => {
+  it("equals a count minute by minute at stores in eight zones, and in the calendar that of the day's lowest slot", async () => {
     const app = await openApp("sqlite")
     opened.push(app)
     app.setClock("2026-06-18T12:00:00.000Z")

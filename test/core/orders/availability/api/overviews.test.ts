@@ -74,7 +74,7 @@ describe.each(engines)("availability over many days on %s", (engine) => {
       const product = await w.serialised()
       await refused(w.get(`/availability/${path.replace("P", String(product))}`), ...fields)
     })
-    it("are 403 without the permission or the ability", async () => {
+    it("are 403 without availability.view or availability:read", async () => {
       const P = await w.units(S, 0)
       for (const path of ["calendar", "shortages", `${P.id}/gantt`, "why"]) {
         const get = (viewer: ReturnType<typeof viewerWith>) => w.get(`/availability/${path}`, viewer)

@@ -247,7 +247,7 @@ describe("the chart of a product's demands", () => {
     expect(byInstant.map((row) => row.demand_id)).toEqual([6, 2])
   })
 
-  it("lists a short day once, and one short by turnaround alone separately (cases D13, D15)", () => {
+  it("lists a short day once, and separately a day that is short by turnaround alone (cases D13, D15)", () => {
     const buffers = { before_minutes: 0, after_minutes: 1440 }
     const demands = [
       demand(3, "07-14", "07-15", { buffers }),

@@ -69,12 +69,15 @@ describe("availability on a day", () => {
       ...past
     ],
     ["is zero for an unknown product", [0, 0, 0], [], []]
-  ])("%s", (_, [total_stock, total_demanded, available], stock, demands, asked = "07-02", now = "06-18") => {
-    const found = pointAvailability(snapshot({ stock, demands, now }), P, ms(asked))
-    expect(found).toMatchObject({ total_stock, total_demanded, available })
-  })
+  ])(
+    "is the stock minus the demands of the day: it %s",
+    (_, [total_stock, total_demanded, available], stock, demands, asked = "07-02", now = "06-18") => {
+      const found = pointAvailability(snapshot({ stock, demands, now }), P, ms(asked))
+      expect(found).toMatchObject({ total_stock, total_demanded, available })
+    }
+  )
 
-  it("lists sources of any name in the breakdown, and omits those without demands", () => {
+  it("lists sources of any name in the breakdown, and omits sources without demands", () => {
     const given = snapshot({
       stock: [bulk(10)],
       demands: [demand(2, "07-01", "07-04", { source_type: "quarantine" }), demand(3, "07-08", "07-09")]

@@ -111,7 +111,7 @@ describe("availability over a range", () => {
     ["is one slot for an empty range", "07-01", "07-01", ["07-01"]],
     ["has nothing beyond the horizon", "2030-07-01", "2030-07-04", []],
     ["has nothing before the horizon", "2020-07-01", "2020-07-04", []]
-  ])("%s", (_, from, to, starts) => {
+  ])("has the slots of the range that are within the horizon: it %s", (_, from, to, starts) => {
     const found = range(snapshot({ stock: [bulk(1)] }), from, to)
     expect(found.slots.map((slot) => slot.slot_start)).toEqual(starts.map(at))
     if (starts.length === 0) {
@@ -126,7 +126,7 @@ describe("availability over a range", () => {
     expect(pointAvailability(untracked, P, ms("07-01")).available).toBe(4)
   })
 
-  it("adds up 20,000 demands over 300 days, hour by hour", () => {
+  it("is computed for 20,000 demands over 300 days, hour by hour", () => {
     const day = (index: number) => new Date(ms("06-29") + index * 86_400_000).toISOString()
     const demands = Array.from({ length: 20_000 }, (_, index) => demand(1, day(index % 300), day((index % 300) + 20)))
     const given = snapshot({ demands, stock: [bulk(2000)], resolution: "hourly", now: "06-29" })

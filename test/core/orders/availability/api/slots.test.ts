@@ -21,7 +21,7 @@ describe("the slot of an instant", () => {
     ["daily", "America/Sao_Paulo", "2018-11-04T02:59Z", "2018-11-03T03:00"],
     ["daily", "America/Sao_Paulo", "2018-11-04T03:00Z", "2018-11-04T03:00"],
     ["daily", "UTC", "1969-12-31T23:59Z", "1969-12-31T00:00"]
-  ])("is found: %s in %s, %s is in the slot from %sZ", (resolution, zone, instant, start) => {
+  ])("starts by the zone's clock: %s slots in %s, %s is in the slot from %sZ", (resolution, zone, instant, start) => {
     expect(slotBounds(ms(instant), ms(instant), resolution, zone).slice(0, 1).map(iso)).toEqual([start])
   })
 })
@@ -82,7 +82,7 @@ describe("the slots a period touches", () => {
     [-9, 99, [0, 1, 2]],
     [5, 5, [0]],
     [10, 10, []]
-  ])("[%d, %d) touches %j", (from, to, touched) => {
+  ])("are the slots it overlaps, its end excluded: from %d to %d they are %j", (from, to, touched) => {
     const { first, last } = slotsTouched(bounds, from, to)
     expect([0, 1, 2].filter((slot) => first <= slot && slot <= last)).toEqual(touched)
   })

@@ -59,7 +59,7 @@ describe.each(engines)("planning without an order, on %s", (engine) => {
     ])
     expect(await w.app.dump()).toEqual(before)
   })
-  it("answers like an order with the same lines", async () => {
+  it("gives the same availability as an order with the same lines", async () => {
     const P = await w.bulk(S, 5, { post_rent_unavailability: 1440, buffer_before_minutes: 60 }),
       A = await w.bulk(S, 20),
       B = await w.bulk(S, 7)

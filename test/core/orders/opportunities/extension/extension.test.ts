@@ -148,7 +148,7 @@ describe.each(engines)("extending a hire on %s", (engine) => {
     const { activity } = (await w.get(`/opportunities/${first.id}/activity`)).body
     expect(activity[0]).toMatchObject({ action: "shortage.acknowledged", new_values: { policy_at_time: "warn" } })
   })
-  it("no longer charges returned lines, and names partly returned ones", async () => {
+  it("no longer charges returned lines, and names partly returned lines", async () => {
     const product = await stocked(10, "Cable")
     const order = await ordered([
       { item_id: product, name: "All back", quantity: 2 },

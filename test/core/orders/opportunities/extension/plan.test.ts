@@ -38,7 +38,7 @@ const dated = (id: number, set: JsonObject, was: JsonObject) => ({
 })
 
 describe("a hire with a new end", () => {
-  it("moves the lines that ended with it, and no others", () => {
+  it("moves the lines that ended with the hire, and no other lines", () => {
     given(hire(), line(plain), line({ ...plain, id: 71, path: "0002", ends_at: sooner }))
       .when(extended({ ends_at: later }))
       .thenEvents(
@@ -54,7 +54,7 @@ describe("a hire with a new end", () => {
       .when(extended({ ends_at: later }))
       .thenEvents(header({ ends_at: later }, { ends_at }, []))
   })
-  it("moves each bound of a line separately", () => {
+  it("moves the start and the end of a line separately", () => {
     const begins = "2026-08-31T09:00:00.000Z"
     given(hire(), line({ ...plain, ends_at: sooner }))
       .when(extended({ starts_at: begins, ends_at: later }))
@@ -79,7 +79,7 @@ describe("a hire with a new end", () => {
       .when(extended({ ends_at: later }))
       .thenEvents(header({ ends_at: later }, { ends_at }, []))
   })
-  it("changes nothing if it has that end already", () => {
+  it("changes nothing if the hire has that end already", () => {
     given(hire(), line(plain)).when(extended({ ends_at })).thenNothing()
   })
   it("is rejected for a closed order, for a group, and without a date", () => {

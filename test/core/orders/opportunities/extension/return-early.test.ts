@@ -58,7 +58,7 @@ const orders = (w: AppHouse) => {
 const linesOf = (order: Pick<Order, "items">) =>
   order.items.map((line) => [line.quantity, line.ends_at?.slice(5, 16), line.returned_quantity, line.total])
 
-describe("two lamps, of which one comes back before its line ends", () => {
+describe("one of two lamps that comes back before its line ends", () => {
   const { given } = decider(opportunityEvents)
   const dates = { starts_at: "2026-06-10T10:00:00.000Z", ends_at: "2026-06-20T10:00:00.000Z" }
   const at = "2026-06-18T10:00:00.000Z"
@@ -89,7 +89,7 @@ describe("two lamps, of which one comes back before its line ends", () => {
     (more: Partial<typeof asked> = {}) =>
     (facts: Facts) =>
       returnEarly(stateOf(facts, { stocked: new Map() }), { ...asked, ...more }, facts.context)
-  it("are checked in, split and charged by these events", () => {
+  it("is checked in, split off to a line of its own and charged until then", () => {
     given(...lamps)
       .when(early())
       .thenEvents(
@@ -139,7 +139,7 @@ describe("two lamps, of which one comes back before its line ends", () => {
         { stream: "stock_level:501", type: "stock_level.updated", data: { id: 501, quantity_allocated: "0.00" } }
       )
   })
-  it("are refused after the end, for a unit named twice, and on a quotation", () => {
+  it("is rejected if the unit is named twice, and on a quotation", () => {
     given(...lamps)
       .when(early({ items: [{ opportunity_item_id: line_id, asset_ids: [1, 1] }] }))
       .thenRefused({ "items.0.asset_ids.1": ["The unit is listed twice."] })
@@ -149,11 +149,11 @@ describe("two lamps, of which one comes back before its line ends", () => {
   })
 })
 
-describe.each(both_engines)("goods back early on %s", (engine) => {
+describe.each(both_engines)("an early return on %s", (engine) => {
   const w = appHouse(engine, now)
   const { counted, early, shown, tracked } = orders(w)
 
-  it("splits counted goods from their line, charges them until then, and demands them no more", async () => {
+  it("splits bulk goods from their line, charges them until the return, and frees their stock", async () => {
     const { id, line, product_id } = await counted()
     const reply = await early(id, { items: [{ opportunity_item_id: line, quantity: 4 }], returned_at: wednesday })
     expect(reply.status, JSON.stringify(reply.body)).toBe(200)
@@ -177,7 +177,7 @@ describe.each(both_engines)("goods back early on %s", (engine) => {
     const free = await w.get(`/products/${product_id}/availability?store_id=1&from=${wednesday}&to=${hire.ends_at}`)
     expect(free.body.availability.min_available).toBe(4)
   })
-  it("moves named units to the part's line, where another order can have them from then on", async () => {
+  it("moves the named units to a line of their own, and frees them for other orders", async () => {
     const { asset_ids, id, line, product_id, units } = await tracked()
     const [first, ...others] = asset_ids
     await w.must("POST", `/opportunities/${id}/return_early`, {
@@ -197,7 +197,7 @@ describe.each(both_engines)("goods back early on %s", (engine) => {
   })
 })
 
-describe.each(engines)("the price of a part that came back early on %s", (engine) => {
+describe.each(engines)("an early return of part of a line on %s", (engine) => {
   const w = appHouse(engine, now)
   const { counted, early, shown } = orders(w)
 
@@ -209,20 +209,23 @@ describe.each(engines)("the price of a part that came back early on %s", (engine
       a discount of 10 %               | 4  | 09-03T09:00 | discount | 72.00  | 216.00
       a price for the whole line stays | 3  | 09-03T09:00 | whole    | 30.00  | 70.01
       charged once, it stays           | 4  | 09-03T09:00 | once     | 40.00  | 60.00`)
-  )("%s: %s back at %s %s come to %s, the rest to %s", async (_title, quantity, at, kind, part, rest) => {
-    const lines: { readonly [kind: string]: object } = {
-      discount: { discount_percent: "10" },
-      whole: { unit_price: null, line_total: "100.01" },
-      once: { charge_period: 4 }
+  )(
+    "charges the part until its return by the line's price: %s (%s back at %s %s cost %s, the rest of the line %s)",
+    async (_title, quantity, at, kind, part, rest) => {
+      const lines: { readonly [kind: string]: object } = {
+        discount: { discount_percent: "10" },
+        whole: { unit_price: null, line_total: "100.01" },
+        once: { charge_period: 4 }
+      }
+      const { id, line } = await counted(lines[kind ?? ""] ?? {})
+      await w.must("POST", `/opportunities/${id}/return_early`, {
+        items: [{ opportunity_item_id: line, quantity }],
+        returned_at: `2026-${at}:00.000Z`
+      })
+      expect((await shown(id)).items.map((one) => one.total)).toEqual([rest, part])
     }
-    const { id, line } = await counted(lines[kind ?? ""] ?? {})
-    await w.must("POST", `/opportunities/${id}/return_early`, {
-      items: [{ opportunity_item_id: line, quantity }],
-      returned_at: `2026-${at}:00.000Z`
-    })
-    expect((await shown(id)).items.map((one) => one.total)).toEqual([rest, part])
-  })
-  it("follows the rate the line was agreed at, though the product's rate is another one today", async () => {
+  )
+  it("charges the part by the rate agreed for the line, although the product's rate has changed since", async () => {
     const product_id = await w.product({ name: "Hazer" })
     await w.hold(product_id, 10)
     const daily = (price: string) => ({ rate_definition_id: 1, currency: "GBP", transaction_type: "rental", price })
@@ -242,13 +245,13 @@ describe.each(engines)("the price of a part that came back early on %s", (engine
     })
     expect((await shown(id)).items.map((one) => one.total)).toEqual(["300.00", "100.00"])
   })
-  it("ends the line itself when all of it came back", async () => {
+  it("ends the line itself if all of its goods come back", async () => {
     const { id, line } = await counted()
     const { body } = await early(id, { items: [{ opportunity_item_id: line }], returned_at: wednesday })
     expect(linesOf(body.opportunity)).toEqual([["10.00", "09-03T09:00", "10.00", "200.00"]])
     expect(body.opportunity.status_label).toBe("Checked")
   })
-  it("splits what was checked in before, without counting it twice", async () => {
+  it("splits off goods that were checked in before, without counting them twice", async () => {
     const { id, line, path } = await counted()
     await w.must("PATCH", path, { action: "return", quantity: "4" })
     const items = [{ opportunity_item_id: line, quantity: 4 }]
@@ -258,7 +261,7 @@ describe.each(engines)("the price of a part that came back early on %s", (engine
       ["4.00", "09-03T09:00", "4.00", "80.00"]
     ])
   })
-  it("rejects more than is out, times at or after the end, goods sold, and quotations", async () => {
+  it("is rejected for more than is out, for a time after the line's end, for sold goods and on a quotation", async () => {
     const { id, line, path } = await counted()
     const items = (quantity: number) => [{ opportunity_item_id: line, quantity }]
     await refused(early(id, { items: items(11) }), "items.0.quantity")
@@ -277,12 +280,12 @@ describe.each(engines)("the price of a part that came back early on %s", (engine
   })
 })
 
-describe.each(engines)("a part that stays longer on %s", (engine) => {
+describe.each(engines)("extending part of a line on %s", (engine) => {
   const w = appHouse(engine, now)
   const { counted, shown } = orders(w)
   const later = "2026-09-07T09:00:00.000Z"
 
-  it("gets a line of its own until then; the rest keeps its end and its price", async () => {
+  it("gives the part a line of its own with the new end; the rest of the line keeps its end and price", async () => {
     const { id, line, product_id } = await counted()
     const body = { ends_at: later, parts: [{ opportunity_item_id: line, quantity: 3 }] }
     const preview = await w.must("POST", `/opportunities/${id}/extend/preview`, body)
@@ -299,7 +302,7 @@ describe.each(engines)("a part that stays longer on %s", (engine) => {
     const free = await w.get(`/products/${product_id}/availability?store_id=1&from=2026-09-06T00:00:00Z&to=${later}`)
     expect(free.body.availability.min_available).toBe(7)
   })
-  it("is rejected beyond what did not come back, and together with lines that follow", async () => {
+  it('is rejected for more than is still out, and together with lines: "follow"', async () => {
     const { id, line, path } = await counted()
     await w.must("PATCH", path, { action: "return", quantity: "8" })
     const parts = [{ opportunity_item_id: line, quantity: 3 }]
@@ -320,7 +323,7 @@ describe.each(engines)("the credit draft on %s", (engine) => {
   }
   const draftOf = (id: number) => w.show(`/opportunities/${id}/credit_draft`)
 
-  it("holds what was billed beyond, until it is issued; nothing is billed or credited twice", async () => {
+  it("holds the amount billed beyond the order's total until it is issued, and nothing is billed or credited twice", async () => {
     const { id, invoice_id, line } = await billed()
     expect(await draftOf(id)).toMatchObject({ subtotal: "0.00", items: [] })
     const back = { items: [{ opportunity_item_id: line, quantity: 4 }], returned_at: wednesday }
@@ -338,7 +341,7 @@ describe.each(engines)("the credit draft on %s", (engine) => {
     await refused(w.post(`/opportunities/${id}/credit_notes`, {}), "items")
     await refused(w.post(`/opportunities/${id}/invoices`, {}), "items")
   })
-  it("takes what a part that stays longer costs off what another part left", async () => {
+  it("is reduced by the cost of goods that stay longer and of lines added later", async () => {
     const { id, line } = await billed()
     await w.must("POST", `/opportunities/${id}/return_early`, {
       items: [{ opportunity_item_id: line, quantity: 4 }],

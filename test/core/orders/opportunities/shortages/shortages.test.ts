@@ -121,7 +121,7 @@ describe.each(engines)("shortages of one opportunity on %s", (engine) => {
     expect(await header({ store_id: 1 })).toBe(true)
     expect(await claimed()).toEqual(before)
   })
-  it("require shortages.view to read, and a further permission to acknowledge", async () => {
+  it("require shortages.view to read, and shortages.resolve to acknowledge", async () => {
     const { id } = await shortOpportunity()
     const sees = viewerWith(["shortages.view"], ["opportunities:read", "opportunities:write"])
     expect((await w.get(`/opportunities/${id}/shortages`, sees)).status).toBe(200)

@@ -99,7 +99,7 @@ describe.each(engines)("dispatch and return on %s", (engine) => {
     await refused(w.patch(at, { item_id: null }), "item_id")
     await refused(w.remove(at), "item")
   })
-  it("move a bulk line by no more than its quantity, and its price follows", async () => {
+  it("dispatch and return at most a bulk line's quantity, whose change also changes the price", async () => {
     const { fulfil } = await bulkOrder(50)
     await fulfil({ action: "dispatch", quantity: 30 })
     await refused(fulfil({ action: "dispatch", quantity: 21 }), "quantity")
@@ -110,7 +110,7 @@ describe.each(engines)("dispatch and return on %s", (engine) => {
     expect((await fulfil({ action: "dispatch", quantity: "0.001" })).status).toBe(422)
     await refused(fulfil({}), "action")
   })
-  it("check a bulk line once all that was dispatched is back", async () => {
+  it("make an order Checked once the dispatched quantity of its bulk line is back", async () => {
     const { id, fulfil } = await bulkOrder(100)
     await fulfil({ action: "dispatch", quantity: 60 })
     await fulfil({ action: "return", quantity: 60 })
@@ -123,7 +123,7 @@ describe.each(engines)("dispatch and return on %s", (engine) => {
     const elsewhere = `/opportunities/${id}/items/${line.id}/fulfilment`
     expect((await w.patch(elsewhere, { action: "dispatch", quantity: 1 })).status).toBe(404)
   })
-  it("are 403 without the permission", async () => {
+  it("are 403 without opportunities.fulfil", async () => {
     const { id, asset_ids, at } = await orderWith(1)
     const viewer = viewerWith(["opportunities.view"], ["*"])
     for (const reply of [
@@ -134,7 +134,7 @@ describe.each(engines)("dispatch and return on %s", (engine) => {
     ])
       expect(reply.status).toBe(403)
   })
-  it("count a unit correctly that is checked in and allocated elsewhere concurrently", async () => {
+  it("count a unit once that is checked in and allocated to another order concurrently", async () => {
     const { id, asset_ids, product, ids } = await orderWith(1)
     await quick(id, "book_out", { asset_ids })
     const later = await w.deal({ starts_at: "2031-07-01", ends_at: "2031-07-03" }, { name: "Unit", item_id: product })

@@ -83,7 +83,7 @@ describe("a unit on an order", () => {
         unitEvent("asset_preparation_reverted", { status: 0, prepared_at: null }, { status: 1, prepared_at: earlier })
       ))
 
-  it("takes the order straight to On Hire if it is dispatched as the only one", () =>
+  it("makes the order On Hire at once if it is dispatched as its only unit", () =>
     given(order(), line(), lamp(1), prepared)
       .when(moved(withoutDemands, [1], dispatching(at, about)))
       .thenEvents(
@@ -91,7 +91,7 @@ describe("a unit on an order", () => {
         promoted(0, 2)
       ))
 
-  it("leaves the order Dispatched while another unit is to go", () =>
+  it("leaves the order Dispatched while another of its units is still to go", () =>
     given(order(), line(), lamp(1), lamp(2), allocated, unit(2))
       .when(moved(withoutDemands, [1], dispatching(at, about)))
       .thenEvents(

@@ -141,7 +141,7 @@ describe.each(engines)("versions of a quote on %s", (engine) => {
       net_change: "-640.00"
     })
   })
-  it("become the order if accepted, and supersede the others (scenario 123)", async () => {
+  it("become the order if accepted, and supersede the other versions (scenario 123)", async () => {
     const { id } = await quote()
     const v1 = await make(id)
     const v2 = await make(id, { version_type: 1 })
@@ -156,7 +156,7 @@ describe.each(engines)("versions of a quote on %s", (engine) => {
     await refused(w.post(`/opportunities/${id}/versions`), "state")
     await refused(act(id, v2.id, "activate"), "state")
   })
-  it("become the order if active and none is accepted", async () => {
+  it("become the order if active while no version is accepted", async () => {
     const { id } = await quote()
     const v1 = await make(id)
     const v2 = await make(id, { version_type: 1 })

@@ -93,9 +93,12 @@ const cases: ReadonlyArray<readonly [number, number, ReadonlyArray<Asked>, objec
 ]
 
 describe("lines that wait for stock", () => {
-  it.each(cases)("with stock %i, %i reserved and queue %o, end as %o", (stock, others, all, expected) => {
-    expect(outcome(stock, others, all)).toEqual(expected)
-  })
+  it.each(cases)(
+    "are matched in queue order: with stock %i, %i reserved and queue %o, the changes are %o",
+    (stock, others, all, expected) => {
+      expect(outcome(stock, others, all)).toEqual(expected)
+    }
+  )
   it("report the available quantity of each line, in queue order", () => {
     const looked = look(3, 1, [line(1), line(4), line(1)])
     expect(looked.map(({ found }) => found?.available_for_item)).toEqual([2, 1, -3])

@@ -61,7 +61,7 @@ describe.each(engines)("details of opportunities on %s", (engine) => {
     await w.post(`/opportunities/${id}/lock_locks`)
     expect((await w.update(`/opportunities/${id}`, { member_id: untaxed.id })).tax_total).toBe("80.00")
   })
-  it("keep the exchange rate of another currency, which must be known (rules/rates 9.5)", async () => {
+  it("keep the exchange rate of a foreign currency, and are rejected if none is known (rules/rates 9.5)", async () => {
     await refused(w.post("/opportunities", { subject: "x", currency: "EUR" }), "currency")
     const yen = { source_currency_code: "JPY", target_currency_code: "GBP", rate: "0.0053" }
     await w.create("/exchange_rates", { ...yen, effective_at: "2020-01-01" })
@@ -145,7 +145,7 @@ describe.each(engines)("details of opportunities on %s", (engine) => {
       "opportunity.cloned"
     ])
   })
-  it("show old and new values in the activity, newest first, to users with the right (scenario 125)", async () => {
+  it("show old and new values in the activity, newest first, and require its ability (scenario 125)", async () => {
     const { id } = await w.opportunity({ subject: "Old", reference: "same" })
     await w.put(`/opportunities/${id}`, { subject: "New", reference: "same" })
     const [line] = (await w.create(`/opportunities/${id}/items`, fifty_each)).items

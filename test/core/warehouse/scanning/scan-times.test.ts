@@ -8,7 +8,7 @@ describe.each(engines)("times and units sent with a scan, on %s", (engine) => {
   const w = appHouse(engine)
   const s = scanFixture(w)
 
-  it("must be within the last year, and not before the unit went out", async () => {
+  it("must be within the last year, and not before the unit was dispatched", async () => {
     const [product, a, b] = await s.heads(2)
     const gig = await s.order([{ item_id: product.id, quantity: 2 }])
     const at = await s.clockOf(gig)
@@ -89,7 +89,7 @@ describe.each(engines)("times and units sent with a scan, on %s", (engine) => {
     await s.done(second, "out", barcode, at(-30))
   })
 
-  it("must not be before the case went out", async () => {
+  it("must not be before the case was dispatched", async () => {
     const [product, ...units] = await s.heads(2)
     const gig = await s.order([{ item_id: product.id, quantity: 2 }])
     const { barcode } = await s.box(units)
@@ -99,7 +99,7 @@ describe.each(engines)("times and units sent with a scan, on %s", (engine) => {
     await s.done(gig, "in", barcode, at(-62))
   })
 
-  it("must be of one unit if a code and an id are sent", async () => {
+  it("must name the same unit if both a code and an id are sent", async () => {
     const [product, a, b] = await s.heads(2)
     const gig = await s.order([{ item_id: product.id, quantity: 2 }])
     const before = await w.app.dump()

@@ -9,7 +9,7 @@ import { answersOf, buildWorld, byLine, type Choose, randomFrom, step, transferS
 
 vi.setConfig({ testTimeout: 300_000 })
 
-describe.each(engines)("shortages in all answers on %s", (engine) => {
+describe.each(engines)("shortages in all responses on %s", (engine) => {
   const w = appHouse(engine)
 
   it("reflect other orders' demands and cancellations, on orders and drafts alike", async () => {

@@ -40,7 +40,7 @@ describe.each(engines)("goods of suppliers on %s", (engine) => {
     const twice = [1, 2].map(() => ({ item_id, quantity: "1" }))
     await refused(post(id, "receive", { lines: twice }), "lines.1.quantity")
   })
-  it("have each serial number on one unit only", async () => {
+  it("have a serial number that no other unit has", async () => {
     const product_id = await product(2)
     const { id, items } = await ordered({ product_id, quantity: "3" })
     const take = (quantity: string, ...serial_numbers: ReadonlyArray<string>) =>
@@ -59,7 +59,7 @@ describe.each(engines)("goods of suppliers on %s", (engine) => {
       expect(await totals(product_id)).toEqual([0, 2, 2, 2, 2, 0])
     }
   })
-  it("are not returned while the unit is packed", async () => {
+  it("cannot be returned while the unit is packed", async () => {
     const product_id = await product(2)
     const { id, items } = await ordered({ product_id, quantity: "1" })
     await post(id, "receive", { lines: [{ item_id: items[0].id, quantity: "1" }] })
@@ -72,7 +72,7 @@ describe.each(engines)("goods of suppliers on %s", (engine) => {
     ["receive", "purchase_orders.receive", { lines: [{ item_id: 1, quantity: "1" }] }],
     ["return", "purchase_orders.receive", {}],
     ["extend", "purchase_orders.edit", { ends_at: later }]
-  ] as const)("are limited: %s requires %s and the write ability", async (what, permission, body) => {
+  ] as const)("require a permission and the write ability: %s requires %s", async (what, permission, body) => {
     const { id, items } = await ordered({ product_id: await product(1), quantity: "1" })
     const sent = "lines" in body ? { lines: [{ ...body.lines[0], item_id: items[0].id }] } : body
     if (what === "return") await post(id, "receive", { lines: [{ item_id: items[0].id, quantity: "1" }] })

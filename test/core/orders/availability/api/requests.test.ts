@@ -126,7 +126,7 @@ describe.each(engines)("availability requests on %s", (engine) => {
       expect((await w.get("/products/99999/availability", nobody)).status).toBe(404)
       expect((await w.get("/products/x/available-assets", nobody)).status).toBe(404)
     })
-    it("are 403 without the permission or the ability, before dates are checked", async () => {
+    it("are 403 without availability.view or availability:read, before dates are checked", async () => {
       const P = await w.bulk(S, 1)
       for (const path of ["/availability", `/products/${P.id}/availability`, `/products/${P.id}/available-assets`]) {
         expect((await w.get(path, viewerWith(["availability.view"], ["stock:read"]))).status).toBe(403)

@@ -24,7 +24,7 @@ import { decodingProblem } from "../../api/description.ts"
 const draft = { name: "lamps.count", summary: "Counts lamps", ability: null, permission: null } as const
 const counted = { lamps: integer(), last: timestamp({ nullable: true }), told: Shown.optional(text()) }
 
-describe("declared answers", () => {
+describe("declared responses", () => {
   const fields = {
     name: text(),
     count: integer(),
@@ -54,7 +54,7 @@ describe("declared answers", () => {
     at: { shelf: 1, value: "2.00" },
     custom: { any: [1, { thing: null }] }
   } as const
-  it("have the types of their values: money as text, others as declared", () => {
+  it("have static types: text for money, the declared type for other fields", () => {
     expectTypeOf<(typeof shown.Type)["price"]>().toEqualTypeOf<string>()
     expectTypeOf<(typeof shown.Type)["cost"]>().toEqualTypeOf<string | null>()
     expectTypeOf<(typeof shown.Type)["kind"]>().toEqualTypeOf<"pool" | "fixed">()
@@ -73,15 +73,15 @@ describe("declared answers", () => {
     ["too many decimals", { weight: "1.255" }],
     ["an undeclared nested key", { at: { shelf: 1, value: "2.00", more: 1 } }],
     ["NaN in a free document", { custom: { any: Number.NaN } }]
-  ])("reject %s", (_what, wrong) => {
+  ])("reject a response with %s", (_what, wrong) => {
     expect(decodingProblem(shown, { ...good, ...wrong })).toBeTypeOf("string")
   })
-  it("reject missing keys, but not optional ones", () => {
+  it("reject a response without a required key, and accept one without an optional key", () => {
     const { name: _name, ...nameless } = good
     expect(decodingProblem(shown, nameless)).toContain("name")
     expect(decodingProblem(Shown.keys(counted), { lamps: 1, last: null })).toBeUndefined()
   })
-  it("are built on first use", () => {
+  it("build their schemas on first use", () => {
     let made = 0
     const lazy = Shown.named("Lazy", () => {
       made++
@@ -94,8 +94,8 @@ describe("declared answers", () => {
   })
 })
 
-describe("answers of an endpoint", () => {
-  it("have the declared type", () => {
+describe("responses of an endpoint", () => {
+  it("are type-checked against the declared response", () => {
     const endpoint = get("/api/v1/lamps/count", {
       ...draft,
       answer: counted,
@@ -119,7 +119,7 @@ describe("answers of an endpoint", () => {
       run: () => Effect.succeed({ status: 409, body: { held_by: "Ann" } })
     })
   })
-  it("are built from a result that matches its Schema", () => {
+  it("are built from a result that is type-checked against its Schema", () => {
     const result = Shown.keys({ ids: list(integer()) })
     const base = { ...draft, answer: { lamps: integer() }, facts: () => Effect.void } as const
     const endpoint = command("POST", "/api/v1/lamps/many", {
@@ -146,7 +146,7 @@ describe("answers of an endpoint", () => {
     // Stored data of an earlier release with additional keys is still read.
     expect(Schema.decodeUnknownSync(usual.result)({ id: 7, meta: null })).toEqual({ id: 7 })
   })
-  it("keep their type when extended", () => {
+  it("keep their type when fields are added", () => {
     const more = withMore(ok({ lamps: 1 }), { told: "one" })
     expectTypeOf(more.body!.told).toEqualTypeOf<"one">()
     expect(more).toEqual({ status: 200, body: { lamps: 1, told: "one" } })

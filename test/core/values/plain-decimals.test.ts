@@ -53,7 +53,7 @@ describe("a plain decimal", () => {
     expect(multiplyDivide(-4, 1, 10)).toBe(0)
     expect(multiplyDivide(4, 1, 10)).toBe(0)
   })
-  it("is not computed if the result exceeds exact integers", () => {
+  it("is left to exact arithmetic if the result exceeds exact integers", () => {
     expect(multiplyDivide(2 ** 30, 2 ** 30, 7)).toBeUndefined()
     expect(multiplyDivide(0.5, 4, 1)).toBeUndefined()
   })

@@ -35,7 +35,7 @@ describe.each(engines)("a unit that goes from one order to the next on %s", (eng
   const scan = (order: number, body: object, by?: ReturnType<typeof viewerWith>) =>
     w.must("POST", `/opportunities/${order}/scan`, body, by)
 
-  it("is named with the next order on the return note, and with the one before on the pick list", async () => {
+  it("is listed with the next order on the return note, and with the previous order on the pick list", async () => {
     const { fair, fair_number, gala, gala_number } = await betweenOrders()
     const rows = async (order: number, kind: "return_note" | "pick_list" | "delivery_note") =>
       rowsOf(await paperOf(w.app, order, kind)).map(({ cells }) => cells.map(said).join(" · "))
@@ -43,7 +43,7 @@ describe.each(engines)("a unit that goes from one order to the next on %s", (eng
     expect((await rows(fair, "pick_list")).join()).toMatch(`Comes from ${gala_number} Gala, `)
     expect(sketch(await paperOf(w.app, fair, "delivery_note"))).not.toContain("Gala")
   })
-  it("is named at both scans, by number alone to those who may not see orders", async () => {
+  it("gives a warning with the other order at both scans, by number alone for users who may not see orders", async () => {
     const { fair, fair_number, gala, gala_number, unit } = await betweenOrders()
     const fulfils = viewerWith(["opportunities.fulfil"], ["*"])
     const back = await scan(gala, { stock_level_id: unit, direction: "in", finalise: true })
@@ -53,7 +53,7 @@ describe.each(engines)("a unit that goes from one order to the next on %s", (eng
     const out = await scan(fair, { stock_level_id: unit, direction: "out" }, fulfils)
     expect(out.meta.warnings).toEqual([expect.stringMatching(`comes from order ${Number(gala_number)}\\.$`)])
   })
-  it("is not named once it came home: checked in and allocated afterwards, or without another order", async () => {
+  it("gives no warning if it is checked in before it is allocated again, or has no other order", async () => {
     const product = await w.units(1, 1, { name: "Head" })
     const order = await w.order(product.id, 1, { ...first_hire, subject: "Gala" })
     const [stock_level_id = 0] = product.units
