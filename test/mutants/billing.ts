@@ -28,7 +28,7 @@ export const billing_mutants: ReadonlyArray<Mutant> = [
     within: "recordPayment",
     find: "amount > invoice.amount_outstanding",
     replace: "amount > invoice.total",
-    killed_by: [{ file: payments_test, test: "one unit above the outstanding amount" }, histories]
+    killed_by: [{ file: payments_test, test: "is rejected one minor unit above the outstanding amount" }, histories]
   },
   {
     name: "a refund above the amount paid is accepted",
@@ -36,7 +36,7 @@ export const billing_mutants: ReadonlyArray<Mutant> = [
     within: "recordRefund",
     find: "amount > invoice.amount_paid",
     replace: "amount > invoice.total",
-    killed_by: [{ file: payments_test, test: "one unit above what is paid" }, histories]
+    killed_by: [{ file: payments_test, test: "is rejected one minor unit above what is paid" }, histories]
   },
   {
     name: "a credit above the invoice's total is accepted",

@@ -56,7 +56,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/core/kernel/lock-order.test.ts",
-        test: "a writer waits for its first stream without locking the others"
+        test: "a writer that waits for its first stream has not locked its other streams"
       }
     ]
   },

@@ -38,7 +38,7 @@ export const service_mutants: ReadonlyArray<Mutant> = [
     "a unit checked in as damaged stays in service",
     "isUnfit",
     { find: "condition === damaged", replace: "condition === null" },
-    "puts damaged returns in quarantine and missing ones among the lost, in the same command"
+    "records damaged returns as quarantined and missing ones as lost, in the same command"
   ),
   fault("core/kernel/runtime/prepare.ts")(
     "users who may not see stock may charge service records",

@@ -64,16 +64,16 @@ describe("rental words", () => {
   })
 })
 
-describe("dialect", () => {
+describe("phrases to avoid in comments and titles", () => {
   const kinds = (texts: Parameters<typeof dialectIn>[0]) => dialectIn(texts).map(({ kind }) => kind)
-  it("is found in comments, across lines, and not in code or strings", () => {
+  it("are found in comments, across lines, and not in code or strings", () => {
     const text =
       '/** Whoever is\n   * told. */\nconst nobody = "anew", a = /\\/\\/ wanted/ // so\n// many\n// What it is'
     expect(commentsOf(text).length).toBe(2)
     expect(kinds(commentsOf(text))).toEqual(["whoever", "is told", "tell, told", "so many"])
     expect(kinds(commentsOf("// What it is"))).toEqual(["begins with a clause"])
   })
-  it("is found in test titles, and not in other strings of tests", () => {
+  it("are found in test titles, and not in other strings of tests", () => {
     const text = 'describe.each(["nobody"])("nobody", () => it.live(`is told ${"anew"}`, () => expect("anew")))'
     expect(kinds(titlesOf({ text, tree: parsed(text) }))).toEqual(["nobody", "is told", "anew", "tell, told"])
   })

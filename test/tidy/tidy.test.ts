@@ -8,10 +8,10 @@ const today = tidinessToday(),
 const changed = differences(ratchets, today)
 
 describe("the source", () => {
-  it("has no count above its ceiling", () => {
+  it("exceeds no ceiling of ratchets.json", () => {
     expect(changed.filter(isMore).map(told).join("\n")).toBe("")
   })
-  it("has no ceiling above its count", () => {
+  it("leaves no ceiling of ratchets.json higher than its count", () => {
     expect(
       changed
         .filter((one) => !isMore(one))

@@ -246,7 +246,7 @@ describe.each(engines)("importing products on %s", (engine) => {
     expect(results[1]?.warnings?.[0]).toContain("Size")
   })
 
-  it("reads spreadsheet formats: headings, words and spread columns", async () => {
+  it("reads headings, words for values, and fields spread over several columns, as spreadsheets have them", async () => {
     const row = {
       "Product Name": "Cable",
       SKU: 1001,

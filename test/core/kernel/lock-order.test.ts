@@ -41,7 +41,7 @@ const somebodyWaits = Effect.gen(function* () {
   for (let looks = 0; looks < 1_000 && (yield* waiting).length === 0; looks++) yield* Effect.promise(() => pause(10))
 })
 
-it("a writer waits for its first stream without locking the others", () =>
+it("a writer that waits for its first stream has not locked its other streams", () =>
   inShop(
     Effect.gen(function* () {
       const { letGo } = yield* holding(lockStreams(["lamp:1"]))

@@ -35,7 +35,7 @@ describe("references", () => {
     ]
     expect(called.filter((name) => !declared.has(name) && !others.includes(name))).toEqual([])
   })
-  it("are declared for body fields named like ids, with few exceptions", () => {
+  it("are declared for body fields named like ids, with listed exceptions", () => {
     const unnamed = (fields: Fields, path: string): ReadonlyArray<string> =>
       Object.entries(fields).flatMap(([name, { type: shape }]) => {
         const one = shape.kind === "list" ? shape.of.type : shape

@@ -108,7 +108,7 @@ describe("a user's permissions", () => {
     [["membership.view"], "members.*", false],
     [[], "members.*", false],
     [["costs.view"], "costs.view", true]
-  ] as const)("match a permission pattern or not: %j holds %s: %s", (held, wanted, expected) => {
+  ] as const)("are matched with a required permission: %j covers %s: %s", (held, wanted, expected) => {
     expect(hasPermission(viewerWith(held, ["*"]), wanted)).toBe(expected)
   })
 
@@ -136,7 +136,7 @@ describe("a user's permissions", () => {
       ["id", "name", "price"]
     ],
     [["rates.edit"], ["id"]]
-  ] as const)("decide the visible columns: with %j, %j of the table of lamps", (held, expected) => {
+  ] as const)("decide which columns are visible: %j shows %j of the lamps", (held, expected) => {
     const seen = visibleColumnsOf(lamps, viewerWith(held, ["*"]))
     expect(typeof seen === "object" ? [...seen] : seen).toEqual(expected)
   })

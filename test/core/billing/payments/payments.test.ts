@@ -71,7 +71,7 @@ describe("a payment", () => {
         )
       )
   })
-  it("is rejected one unit above the outstanding amount, naming that amount", () => {
+  it("is rejected one minor unit above the outstanding amount, naming that amount", () => {
     given(...of120(half_paid))
       .when(pay({ amount: 7_001 }))
       .thenRefused({
@@ -163,7 +163,7 @@ describe("a refund", () => {
         .when(refund({ amount: 1, payment_id: 21 }, { payment: other, refunded: 0 }))
         .thenRefused({ payment_id: ["Invoice 0000000001 has no payment 21; name one of its own, or none."] })
   })
-  it("is rejected one unit above what is paid", () => {
+  it("is rejected one minor unit above what is paid", () => {
     given(...of120(half_paid))
       .when(refund({ amount: 5_001 }))
       .thenRefused({

@@ -91,7 +91,7 @@ describe.each(both_engines)("rows on %s", (engine) => {
   ])("keep every value of a column of kind %s", async (name, values) => {
     expect(await column(name, ...values)).toEqual(values)
   })
-  it("are rolled back or committed as the work's result decides, and the result is returned", async () => {
+  it("are committed or rolled back as the transaction's result says, and that result is returned", async () => {
     const work = (id: number) =>
       withStore((store) => store.rolledBack(Effect.as(store.apply([cell({ id })]), id), (result) => result === 2))
     expect([await work(1), await work(2), (await found()).map((row) => row["id"])]).toEqual([1, 2, [2]])

@@ -61,7 +61,7 @@ describe("the effective channels of a user", () => {
   // A type without broadcast, whatever settings and preferences of another release say.
   const narrow: NotificationType = { ...typeOf("invoice.overdue"), available_channels: ["database", "email"] }
   for (const type of [...notificationTypes, narrow])
-    it(`follow setting and preference for ${type.key} with ${type.available_channels.length} channels, in ${settings.length * preferences.length} combinations`, () => {
+    it(`combine setting and preference for ${type.key} with ${type.available_channels.length} channels, in ${settings.length * preferences.length} combinations`, () => {
       for (const setting of settings)
         for (const preference of preferences)
           expect(
@@ -115,8 +115,8 @@ describe("a member's list of notification preferences", () => {
   })
 })
 
-describe("the company's settings", () => {
-  it("show the channels without preferences, all off if the type is disabled", () => {
+describe("the company's notification settings", () => {
+  it("show each type's channels before users' preferences apply, and none if the type is disabled", () => {
     for (const type of notificationTypes)
       for (const setting of settings) {
         const row = shownSettings(rulesOf(type.key, setting, undefined)).find(

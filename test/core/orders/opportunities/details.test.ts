@@ -19,7 +19,7 @@ describe.each(engines)("details of opportunities on %s", (engine) => {
       .map((one) => one.key)
   const always = ["unlock_locks", "clone", "delete"]
 
-  it("require an existing member as customer, and an organisation on update", async () => {
+  it("require an existing member as customer, which on update must be an organisation", async () => {
     const gone = await organisation()
     await w.remove(`/members/${gone.id}`)
     for (const member_id of [gone.id, 99_999])
@@ -175,7 +175,7 @@ describe.each(engines)("details of opportunities on %s", (engine) => {
     const reader = viewerWith(["opportunities.view", "action-log.view"], ["opportunities:read"])
     expect((await w.get(`/opportunities/${id}/activity`, reader)).status).toBe(403)
   })
-  it("record an update without changes with empty values, and keep the row (rules/opportunities 4)", async () => {
+  it("list an update without changes in the activity with empty values, and keep the row (rules/opportunities 4)", async () => {
     const { id, reference, updated_at } = await w.opportunity({ reference: "same" })
     for (const body of [{}, { reference }, { unheard_of: 1, number: "7" }, { custom_fields: null }]) {
       const unchanged = await w.put(`/opportunities/${id}`, body)

@@ -127,7 +127,7 @@ describe("an order in a calendar", () => {
     [4, "CONFIRMED", [null, "TRUE", "TRUE"]],
     [5, "CONFIRMED", ["TRUE", "TRUE", "TRUE"]],
     [6, "CANCELLED", [null, null, null]]
-  ])("with status %d is %s", (status, said, done) => {
+  ])("has for the order status %d the event status %s, and its ended events marked completed", (status, said, done) => {
     const shown = Object.values(events(order({ status })))
     expect(shown.map((one) => one.status)).toEqual([said, said, said])
     expect(
@@ -156,7 +156,7 @@ describe("an order in a calendar", () => {
 })
 
 describe("the kinds of entries in a calendar", () => {
-  it("are activities by default, and have one fixed order as text", () => {
+  it("are activities by default, and are always written in the same order", () => {
     expect(chosenKinds(undefined)).toEqual(["activities"])
     expect(chosenKinds([])).toEqual(["activities"])
     expect(chosenKinds(["returns", "orders", "returns"])).toEqual(["orders", "returns"])

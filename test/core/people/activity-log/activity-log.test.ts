@@ -79,7 +79,7 @@ describe.each(both_engines)("the action log on %s", (engine) => {
     expect(actions[4]).toMatchObject({ old_values: {}, new_values: { name: "Acme", membership_type: "organisation" } })
     expect(meta).toEqual({ total: 5, per_page: 20, page: 1 })
   })
-  it("shows the same old values on a page that holds a single action", async () => {
+  it("shows an action's old values even if the action before is on another page", async () => {
     const { actions, meta } = await log(`q[auditable_type_eq]=Member&q[auditable_id_eq]=${member}&per_page=1`)
     expect(actions).toMatchObject([{ old_values: { name: "Acme Ltd", rating: 1 } }])
     expect(meta.total).toBe(5)

@@ -29,7 +29,7 @@ describe.each(engines)("contact records on %s", (engine) => {
     ["links", "link", link, link, { name: "Shop" }]
   ] as const
   it.each(kinds)(
-    "%s are created, listed, changed and deleted under their member",
+    "are created, listed, changed and deleted under their member: %s",
     async (kind, singular, body, expected, change) => {
       const member = await make(`With ${kind}`)
       const made = await w.post(path(member, kind), body)
@@ -47,7 +47,7 @@ describe.each(engines)("contact records on %s", (engine) => {
       expect((await w.get(path(member, kind))).body).toEqual({ [kind]: [], meta: { total: 0, per_page: 0, page: 1 } })
     }
   )
-  it.each(kinds)("%s of another member are not found", async (kind, singular, body) => {
+  it.each(kinds)("are not found under another member: %s", async (kind, singular, body) => {
     const [one, other] = [await make("One"), await make("Other")]
     const { id } = (await w.post(path(one, kind), body)).body[singular]
     expect((await w.put(path(other, kind, id), body)).status).toBe(404)
@@ -192,7 +192,7 @@ describe.each(engines)("contact records on %s", (engine) => {
     const editor = viewerWith(["members.edit"], ["members:write"])
     expect((await w.post(path(member, "emails"), { address: "x@example.com" }, editor)).status).toBe(201)
   })
-  it("lose a list value that is deleted", async () => {
+  it("lose their type when the type's list is deleted", async () => {
     const list = await w.create("/list_names", { name: "Own types" })
     const value = await w.create(`/list_names/${list.id}/values`, { name: "Shed" })
     const member = await make("Typed")

@@ -86,7 +86,7 @@ describe.each(engines)("personal data on %s", (engine) => {
     const again = await post(`members/${id}/anonymise`)
     expect([again.status, again.body.member.name]).toEqual([200, "Anonymised Member"])
   })
-  it("added after an erasure is removed by the next one", async () => {
+  it("added after an erasure is removed by the next erasure", async () => {
     const id = await w.contact({ name: "Otto" })
     await post(`members/${id}/anonymise`)
     await post(`members/${id}/phones`, { number: "555-2368" })

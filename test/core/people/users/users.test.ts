@@ -260,7 +260,7 @@ describe.each(engines)("users and roles on %s", (engine) => {
     await w.put(`/users/${user.id}`, { roles: [] })
     expect((await w.remove(`/roles/${id}`)).status).toBe(204)
   })
-  it("cannot grant more than they hold, nor change roles that hold more or rank as high", async () => {
+  it("cannot grant permissions they lack, nor change roles that have such permissions or an equal rank", async () => {
     const keeper = { ...(await viewerFor("Sales")), permissions: new Set(["roles.manage", "members.view"]) }
     const held = [...(await viewerFor("Warehouse")).permissions, ...(await viewerFor("Sales")).permissions]
     const fuller = { ...keeper, permissions: new Set([...held, "roles.manage"]) }

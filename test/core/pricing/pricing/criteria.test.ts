@@ -84,7 +84,7 @@ describe("a condition", () => {
     ["state", "eq", "Quotation", true],
     ["state", "in", [2, "1"], true],
     ["state", "eq", 2, false]
-  ])("compares a fact of the line or order with its value: %s %s %j is met: %s", (field, operator, value, expected) => {
+  ])("compares a field of the line or order with a value: %s %s %j is met: %s", (field, operator, value, expected) => {
     expect(meets({ conditions: [{ field, operator, value }] })).toBe(expected)
   })
 })

@@ -83,9 +83,9 @@ const table = `
   .split("\n")
   .map((row) => row.trim().split(/\s+/))
 
-describe("published prices of the engines that rates are imported from", () => {
+describe("prices published by rental software that rates are imported from", () => {
   it.each(table)(
-    "are also the engine's: %s, %s at %s × %s from %s to %s is %s units, %s",
+    "are reproduced: %s, %s at %s × %s from %s to %s is %s units, %s",
     (_source, name, price, quantity, start, end, units, total) => {
       const request = {
         ...methods[name!]!,
@@ -98,7 +98,7 @@ describe("published prices of the engines that rates are imported from", () => {
       expect(Result.getOrThrow(calculateRate(request))).toMatchObject({ units: Number(units), total })
     }
   )
-  it("of a three-day week are also the engine's for each of 21 days", () => {
+  it("are reproduced for a three-day week on each of 21 days", () => {
     three_day_week.forEach((days, at) => {
       const request = {
         ...methods["3-day-week"]!,
@@ -111,7 +111,7 @@ describe("published prices of the engines that rates are imported from", () => {
       expect([at + 1, Result.getOrThrow(calculateRate(request)).total]).toEqual([at + 1, `${days}.00`])
     })
   })
-  it("differ for factors, which depend on the days there and on the quantity here: 14 days at 0.9 are 12.60 there", () => {
+  it("are not reproduced for factors, which depend on the days there and on the quantity here", () => {
     const request = {
       ...method("period", "daily"),
       price: 100,

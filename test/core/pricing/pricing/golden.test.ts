@@ -199,7 +199,7 @@ describe("the pricing of opportunities", () => {
 })
 
 describe("the golden file", () => {
-  it("has only kinds of cases that this file or rates.test.ts runs", () => {
+  it("has only kinds of cases that golden.test.ts or rates.test.ts runs", () => {
     const by_endpoints = ["calculate_endpoint", "definition_config", "presets", "schema_sections"]
     expect([...goldenKinds].filter((kind) => !by_endpoints.includes(kind)).sort()).toEqual(
       words(`

@@ -111,7 +111,7 @@ describe("the price of a line over three days", () => {
     expect(priced({ rate: daily(2), carried_unit_price: 3 }).source).toBe("rate")
   })
 
-  it("counts four days and eight hours as four by hand and as five by rate", () => {
+  it("counts four days and eight hours as four days at a manual price and as five at a rate", () => {
     const window = { starts_at: "2026-10-01T09:00:00.000Z", ends_at: "2026-10-05T17:00:00.000Z" }
     expect([
       priced({ ...window, manual_unit_price: 100 }).units,
@@ -226,7 +226,7 @@ describe("the tax of a product class and a member class", () => {
     expect(resolve([rule(1, 1, 20)], 1, null)).toEqual(noTax)
     expect(resolve([rule(1, 1, 404)], 1, 1)).toEqual({ tax_rate_id: null, name: "No Tax", percentage: "0.0000" })
   })
-  it("is locked for every product class, with the default pair's for those without a rule", () => {
+  it("is locked for every product class, with the default pair's tax for classes without a rule", () => {
     const rules = [rule(1, 1, 20), rule(2, 3, 5), rule(2, 4, 9)]
     const table = { rules, rates, default_organisation_tax_class_id: 1, default_product_tax_class_id: 1 }
     for (const organisation of [1, 2, null]) {

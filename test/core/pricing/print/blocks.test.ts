@@ -30,7 +30,7 @@ describe("a document", () => {
     ],
     ["blocks nested too deep", { blocks: nested(6) }, /deep/],
     ["blocks nested 5,000 deep", { blocks: nested(5_000) }, /deep/]
-  ])("is rejected with the reason: %s", (_what, change, message) => {
+  ])("is rejected if it is invalid, with the reason: %s", (_what, change, message) => {
     expect(failure(change)).toMatch(message)
   })
   it("lists its pictures, each once", () => {
@@ -56,7 +56,7 @@ const reading = (bytes: Uint8Array): string =>
   Result.match(readPicture(bytes), { onFailure: (message) => message, onSuccess: ({ mime_type }) => mime_type })
 
 describe("a picture", () => {
-  it("is identified by its content", () => {
+  it("is recognised as PNG or SVG by its content", () => {
     expect(reading(fadingPng(4, 4))).toBe("image/png")
     expect(reading(svg('<path d="M0 0"/><rect fill="url(#a)"/>'))).toBe("image/svg+xml")
   })
@@ -74,7 +74,7 @@ describe("a picture", () => {
   it("of another type is rejected", () => {
     expect(reading(new TextEncoder().encode("<html></html>"))).toMatch(/neither PNG nor JPEG nor SVG/)
   })
-  it("of a small file with a huge drawing is rejected", () => {
+  it("with more than 25 million pixels is rejected, however small its file", () => {
     const png = fadingPng(2, 2)
     png.writeUInt32BE(60_000, 16)
     png.writeUInt32BE(60_000, 20)
@@ -83,7 +83,7 @@ describe("a picture", () => {
 })
 
 describe("the fields of a text", () => {
-  it("are those of the document, and unknown ones are reported", () => {
+  it("must be fields of the document; unknown ones are reported", () => {
     const allowed = ["member.name", "lines.name", "member.custom_fields.*"]
     expect(
       unknownFields(["member", "member.name", "member.nmae", "lines.size", "lines.name", "secret"], allowed)

@@ -118,7 +118,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
         ...{ slots: [{ ...whole, total_stock: 0 }], calculated_at: null }
       })
     })
-    it("omits a deleted part, and has no slots for fixed parts only", async () => {
+    it("omits a deleted part, and has no slots for a kit of fixed parts only", async () => {
       const [A, B, K] = [await w.bulk(S, 5), await w.bulk(S, 1), await made()]
       await add(K, A.id)
       await add(K, B.id)

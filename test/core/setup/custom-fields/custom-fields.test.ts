@@ -158,7 +158,7 @@ describe.each(engines)("custom fields and lists on %s", (engine) => {
     const kept = await w.put(`/products/${made.body.product.id}`, { custom_fields: { code: "CD" } })
     expect(kept.body.product.custom_fields).toMatchObject({ colour: "Red", code: "CD" })
   })
-  it("can be filtered by their name or id and by the list value's, if they are searchable", async () => {
+  it("can be filtered, if searchable, by the name or id of the field and of its list value", async () => {
     await product({ name: "Blue one", custom_fields: { colour: "Blue", colours: ["Blue"], length_m: 3, code: "EF" } })
     const field = (await w.show("/custom_fields?q[name_eq]=colour"))[0]
     const total = async (query: string) => (await w.get(`/products?${query}`)).body.meta.total

@@ -230,7 +230,10 @@ describe("closing a stocktake", () => {
       }
     })
   })
-  it("is unlike cancelling, which records only its time and user and is rejected a second time", () => {
+})
+
+describe("cancelling a stocktake", () => {
+  it("records its time and user, and is rejected a second time", () => {
     const { given } = decider(stocktakeEvents)
     const cancelled = {
       stream: "stocktake:7",

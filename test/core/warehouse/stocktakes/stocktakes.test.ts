@@ -347,7 +347,7 @@ describe.each(engines)("a stocktake on %s", (engine) => {
     expect([stocktake.totals?.missing_value, stocktake.stocktake_lines[0].unit_cost]).toEqual([undefined, undefined])
   })
 
-  it("is listed by store and status, and is where its counted units were last seen", async () => {
+  it("is listed by store and status, and is named as the last sighting of its counted units", async () => {
     const { store, units } = await shop(1)
     const id = await start(store)
     await scan(id, units[0]!.code)

@@ -120,7 +120,7 @@ describe.each(engines)("the workshop on %s", (engine) => {
     expect((await w.post(`/opportunities/${gig.id}/quick_book_out`, { asset_ids: [asset] })).status).toBe(200)
   })
 
-  it("puts damaged returns in quarantine and missing ones among the lost, in the same command", async () => {
+  it("records damaged returns as quarantined and missing ones as lost, in the same command", async () => {
     const damaged = await out(1)
     expect(damaged.back?.status, JSON.stringify(damaged.back?.body)).toBe(200)
     expect((await level(damaged.unit.id)).service_state).toBe("quarantine")
@@ -203,7 +203,7 @@ describe.each(engines)("the workshop on %s", (engine) => {
     await refused(w.post(`/service_records/${second.id}/charge`, {}), "amount")
   })
 
-  it("rejects a hire that the unit was never on, and names the last one", async () => {
+  it("rejects a service record for a hire that the unit was never on, and names its last hire", async () => {
     const { opportunity, unit } = await out()
     const other = await order(await w.serialised())
     const before = await w.app.dump()
@@ -228,7 +228,7 @@ describe.each(engines)("the workshop on %s", (engine) => {
     expect((await move(unit.id, "lost", { opportunity_id: opportunity.id })).status).toBe(200)
   })
 
-  it("accepts the hire of an exchanged unit, of its case and of a kit that contains it", async () => {
+  it("accepts a service record for the hire of an exchanged unit, of its case or of a kit that contains it", async () => {
     const { asset, opportunity, product, unit } = await out()
     const second = await w.unit(product)
     const item = opportunity.line.id

@@ -27,7 +27,7 @@ const window = (starts_at: string, ends_at: string) => ({
   bottleneck: null
 })
 
-describe("the first window in which a list is free", () => {
+describe("the first window in which a list of products is free", () => {
   it("is immediate if nothing is booked", () => {
     expect(earliestFit(snapshot({ stock: [bulk(1)] }), asked("07-01", "07-10", 3))).toEqual(window("07-01", "07-04"))
   })

@@ -106,7 +106,7 @@ describe("the phase of an opportunity", () => {
 })
 
 describe("the demands of a line", () => {
-  it("are one quantity for bulk, with the hire's dates and store and the product's buffers", () => {
+  it("are one quantity for bulk stock, with the hire's dates and store and the product's buffers", () => {
     const buffered = product(P, { before_minutes: 120, after_minutes: 240 })
     expect(demands(line(4), opportunity(), [buffered])).toEqual([
       {
@@ -401,7 +401,7 @@ describe("the demand of a packed unit", () => {
     })
   })
 
-  it("exists in a kit case, for fixed parts of a hybrid one, and never in a transport box", () => {
+  it("exists in a kit case, for fixed parts in a hybrid case, and never in a transport box", () => {
     const hybrid = { container_mode: "hybrid" as const, parts: [fixed(1, 1), pool(2, 1)] }
     expect([
       isPackedUnitHeld({ container_mode: "kit", parts: [] }, 9),

@@ -101,7 +101,7 @@ describe("availability for a line", () => {
     })
   })
 
-  it("reports a shortage with its remainder, and availability of at least zero", () => {
+  it("reports a shortage's shortfall and severity, and what goods on order leave of it", () => {
     const given = snapshot({
       products: [product(P, { name: "Wedge", is_serialised: true })],
       stock: [unit(1), unit(2)],

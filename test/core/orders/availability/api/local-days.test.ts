@@ -88,7 +88,7 @@ describe("a store-local day", () => {
     expect(dayOf(Date.parse("2011-12-30T10:00Z"), "Pacific/Apia")).toBe("2011-12-31")
   })
 
-  it("does not end again when the clock is set back over its midnight", () => {
+  it("includes the hour that repeats when the clock is set back a minute after midnight", () => {
     // St John's put its clocks back at 00:01, so 23:01 to 24:00 of the day before came again.
     expect(dayOf(Date.parse("2008-11-02T02:30:30Z"), "America/St_Johns")).toBe("2008-11-02")
     expect(dayOf(Date.parse("2008-11-02T03:00:00Z"), "America/St_Johns")).toBe("2008-11-02")

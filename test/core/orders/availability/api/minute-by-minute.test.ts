@@ -142,7 +142,7 @@ describe("availability", () => {
     )
   })
 
-  it("is that of the day's lowest slot in the calendar", () => {
+  it("is the day's lowest slot in the calendar", () => {
     const start = Date.parse("2026-06-29T00:00Z")
     const moment = (date: string) => ({ at: start, date })
     fc.assert(
@@ -170,7 +170,7 @@ describe.each<Resolution>([...resolutions])("availability through the API, %s", 
     for (const app of opened) await app.close()
   })
 
-  it("equals a count minute by minute at stores in eight zones, and in the calendar that of the day's lowest slot", async () => {
+  it("equals a count minute by minute at stores in eight zones, and is the day's lowest slot in the calendar", async () => {
     const app = await openApp("sqlite")
     opened.push(app)
     app.setClock("2026-06-18T12:00:00.000Z")

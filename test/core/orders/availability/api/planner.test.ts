@@ -75,7 +75,7 @@ describe("the calendar grid", () => {
     ).toBe(true)
   })
 
-  it("assigns an hour across a half-hour zone's midnight to the demand's day", () => {
+  it("assigns an hourly slot that spans midnight of a half-hour zone to the day of its demand", () => {
     // A claim from local midnight in Kolkata (18:30Z) touches the 18:00Z hour, but not the day before.
     const given = snapshot({
       zone: "Asia/Kolkata",

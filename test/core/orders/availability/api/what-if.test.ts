@@ -93,7 +93,7 @@ describe.each(engines)("planning without an order, on %s", (engine) => {
       expect(timeline.slots.map((slot: any) => slot.available)).toEqual(range.slots.map((slot: any) => slot.available))
     }
   })
-  it("judges lines of several stores each at its store, with dates by its clock", async () => {
+  it("checks lines of several stores each at its own store, with dates by that store's clock", async () => {
     const NY = await w.store({ timezone: "America/New_York" })
     const P = await w.bulk(S, 1)
     await w.create("/stock_levels", { product_id: P.id, store_id: NY, quantity_held: 3 })
@@ -135,7 +135,7 @@ describe.each(engines)("planning without an order, on %s", (engine) => {
     await refused(ask({ store_id: 999_999, lines: [good] }), "store_id")
     await refused(ask({ store_id: S, lines: "all" }), "lines")
   })
-  it("requires the permissions for reading availability", async () => {
+  it("requires availability.view and availability:read", async () => {
     const P = await w.bulk(S, 1)
     const body = { store_id: S, lines: [line(P.id, 1, "07-01", "07-02")] }
     expect((await ask(body, viewerWith(["availability.view"], ["availability:read"]))).status).toBe(200)

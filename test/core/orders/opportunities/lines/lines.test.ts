@@ -100,7 +100,7 @@ describe.each(engines)("lines of opportunities on %s", (engine) => {
       const { items } = await w.deal(hire_dates, { name: "Fog", item_id: fog })
       expect(items[1]).toMatchObject({ transaction_type_label: "Sale", total: "3.00" })
     })
-    it("takes no stock for a service", async () => {
+    it("reserves no stock if the line is a service", async () => {
       const product = await rated("service", "40.00")
       const { id } = await w.deal(hire_dates, { name: "Delivery", item_id: product })
       expect(await w.confirm(id)).toMatchObject({ has_shortage: false })

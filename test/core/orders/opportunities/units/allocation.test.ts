@@ -32,7 +32,7 @@ describe.each(engines)("allocating units on %s", (engine) => {
     await w.post(`/opportunities/${first.id}/quick_check_in`, { asset_ids: [assetOf(one)] })
     expect((await bookOut(second, assetOf(other))).status).toBe(200)
   })
-  it("gives each unit a demand of its own, and the rest of the line one", async () => {
+  it("gives each unit a demand of its own, and the rest of the line one demand", async () => {
     const product = await w.serialised()
     const [a, b] = [await w.labelled(product), await w.labelled(product)]
     const opportunity = await order(product, 3)
@@ -142,7 +142,7 @@ describe.each(engines)("allocating units on %s", (engine) => {
 describe.each(both_engines)("concurrent allocation on %s", (engine) => {
   const w = appHouse(engine)
 
-  it("of one unit succeeds once, and is rejected with the holder's name for the other", async () => {
+  it("of one unit succeeds once, and is rejected for the other order with the holder's name", async () => {
     const product = await w.serialised()
     const unit = await w.unit(product)
     await w.unit(product)

@@ -183,7 +183,7 @@ describe("a unit on an order", () => {
       .thenRefused({ "asset_ids.0": [words] })
   )
 
-  it("moves together with the others of its request or not at all, naming the invalid unit", () =>
+  it("moves together with the other units of its request or not at all, naming the invalid unit", () =>
     given(order(), line(), lamp(1), lamp(2), allocated, unit(2, { status: 3 }))
       .when(moved(withoutDemands, [1, 2], dispatching(at, about)))
       .thenRefused({ "asset_ids.1": ["Lamp 2 is on hire and cannot be dispatched."] }))
