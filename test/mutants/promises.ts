@@ -90,7 +90,7 @@ export const promise_mutants: ReadonlyArray<Mutant> = [
     "a customer over the credit limit cannot shorten a hire",
     "extendHire",
     { find: "isLonger(plan, header)", replace: "plan.kept.length >= 0" },
-    "count open invoices, unbilled orders and this one against the credit limit"
+    "count open invoices, other unbilled orders and this order against the credit limit"
   ),
   faultsIn("core/orders/opportunities/state/policies.ts", order_warnings_test, "sqlite")(
     "an order is confirmed despite the customer's credit status",

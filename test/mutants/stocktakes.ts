@@ -66,6 +66,6 @@ export const stocktake_mutants: ReadonlyArray<Mutant> = [
     "a stocktake can be closed by the only person who counted",
     "requireSecondPerson",
     { find: "|| is_alone", replace: "&& is_alone" },
-    "is rejected if nothing is counted, and by the only user who counted if another one is required"
+    "is rejected if nothing is counted, and by the only user who counted if a second user is required"
   )
 ]

@@ -140,7 +140,7 @@ describe("template fields", () => {
           .filter((one) => one.type === "currency")
       ).toEqual([])
   })
-  it("for any document type exclude the fields of single types", () => {
+  it("shared by all document types exclude the fields of single types", () => {
     expect(pathsOfType(null)).toContain("store.name")
     expect(pathsOfType(null)).not.toContain("opportunity.subject")
   })

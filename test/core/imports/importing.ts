@@ -67,7 +67,7 @@ export const itRehearses = (
   rows: ReadonlyArray<object>,
   statuses: string
 ): void => {
-  it("gives the same verdicts in a dry run, which writes nothing", async () => {
+  it("gives the same verdicts in a dry run as in an import, and writes nothing in it", async () => {
     const [before, position] = [await dump(), await head()]
     const dry = (await send(rows, { dry_run: true })).body
     expect([await dump(), await head()]).toEqual([before, position])
@@ -89,19 +89,19 @@ export const itTakesBatches = (
   }
 ): void => {
   const batch = (name: string, size: number) => Array.from({ length: size }, (_, at) => batches.rowOf(name, at))
-  it("rejects a body without rows or with more than 500", async () => {
+  it("rejects a body without rows or with more than 500 rows", async () => {
     for (const body of [{}, { rows: {} }, { rows: Array.from({ length: 501 }, () => ({})) }]) {
       const refused = await sendBody(body)
       expect([refused.status, Object.keys(refused.body.errors)]).toEqual([422, ["rows"]])
     }
   })
-  it("imports 500 rows at once, and changes nothing the second time", async () => {
+  it("imports 500 rows in one request, and changes nothing if the request is repeated", async () => {
     const rows = batch("Bulk", 500)
     expect((await send(rows)).body.meta).toMatchObject({ created: 500, rejected: 0 })
     expect((await send(rows)).body.meta).toMatchObject({ unchanged: 500 })
     expect(await batches.counted("Bulk")).toBe(500)
   })
-  it("creates each record once if two imports run together", async () => {
+  it("creates each record once if two imports of it run concurrently", async () => {
     const rows = batch("Twice", 20)
     const metas = (await Promise.all([send(rows), send(rows)])).map(({ body: { meta } }) => [
       meta.created,

@@ -26,7 +26,7 @@ describe.each(engines)("importing rate definitions on %s", (engine) => {
   const send = async (rows: ReadonlyArray<unknown>, more: object = {}) => (await sent(rows, more)).body
   const shown = async (id: number | null) => await w.show(`/rate_definitions/${id}`)
 
-  it("maps the other system's twelve engines to presets, with a warning for the usage-based one only", async () => {
+  it("maps the twelve engines of the imported system to presets, with a warning for the usage-based engine only", async () => {
     const before = await head()
     const { results, meta } = await send(engineNames.map((name) => ({ name })))
     expect(meta).toEqual({ created: 0, updated: 0, unchanged: 12, rejected: 0, dry_run: false })

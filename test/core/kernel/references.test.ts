@@ -127,7 +127,7 @@ describe.each(both_engines)("references on %s", (engine) => {
     expect(await dangling()).toEqual([])
     await w.post(`/opportunities/${job}/convert_to_order`)
   })
-  it("prevent deleting a store with an open opportunity, and are cleared on closed ones", async () => {
+  it("prevent deleting a store with an open opportunity, and are cleared on closed opportunities", async () => {
     const S = await w.store()
     const job = await quote({ store_id: S })
     expect(refused(await w.remove(`/stores/${S}`), "store")).toBe(
@@ -265,7 +265,7 @@ describe.each(both_engines)("references on %s", (engine) => {
       expect((await w.show(`/opportunities/${job}`)).discount_rule_ids).toEqual([one, two])
     }
   })
-  it("to a merged stock level move to the kept one", async () => {
+  it("to a merged stock level move to the kept stock level", async () => {
     const product = async () => (await w.create("/products", { name: "Cable" })).id as number
     const [one, two] = [await product(), await product()]
     const levelOf = async (id: number) =>

@@ -22,7 +22,7 @@ describe("the exchange rate at an instant", () => {
   it("is the stored pair, even if the reverse is stored too", () => {
     expect(ask([rate("GBP/USD", "1.27"), rate("USD/GBP", "0.5")], "GBP", "USD")).toBe("1.27000000")
   })
-  it("is the stored inverse of the reverse pair, or one over it cut to 8 decimals", () => {
+  it("is the stored inverse of the reverse pair, or 1 divided by its rate and cut to 8 decimals", () => {
     expect(ask([rate("GBP/USD", "1.27", { inverse_rate: "0.79" })], "USD", "GBP")).toBe("0.79000000")
     expect(ask([rate("GBP/USD", "1.27")], "USD", "GBP")).toBe("0.78740157")
     expect(inverseOf("3")).toBe("0.33333333")

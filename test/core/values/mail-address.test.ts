@@ -13,7 +13,7 @@ describe("a mail address", () => {
     ["root@localhost", "root@localhost"],
     ["a@[192.168.1.20]", "a@[192.168.1.20]"],
     [`${"l".repeat(64)}@example.com`, `${"l".repeat(64)}@example.com`]
-  ])("is accepted and normalised from %j", (given, expected) => {
+  ])("is accepted and normalised if it is %j", (given, expected) => {
     expect(parseMailAddress(given)).toEqual(Result.succeed(expected))
   })
 
@@ -50,7 +50,7 @@ describe("a mail address", () => {
     `${"ü".repeat(33)}@example.com`,
     `name@${"d".repeat(64)}.com`,
     `name@${"d.".repeat(130)}com`
-  ])("is rejected from %j", (given) => {
+  ])("is rejected if it is %j", (given) => {
     expect(Result.isFailure(parseMailAddress(given))).toBe(true)
   })
 })

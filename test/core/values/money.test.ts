@@ -44,7 +44,7 @@ describe("money in a body", () => {
     [null, "GBP", "must be a number."],
     [true, "GBP", "must be a number."],
     [["1"], "GBP", "must be a number."]
-  ])("is read from %j in %s as %j", (value, currency, expected) => {
+  ])("is read from %j in the currency %s as %j", (value, currency, expected) => {
     expect(Result.merge(parseMoney(value, currency))).toBe(expected)
   })
 
@@ -161,7 +161,7 @@ describe("currencies", () => {
     ).toEqual(["EUR", "GBP", "USD"])
   })
 
-  it("have different decimal and group separators", () => {
+  it("have a decimal separator that differs from their group separator", () => {
     for (const row of currencies) expect(row.thousand_separator).not.toBe(row.decimal_separator)
     expect(currencyOf("GBP")).toEqual({
       code: "GBP",

@@ -85,7 +85,7 @@ const issuedWith = (set: object, was: object = {}) => ({
   }
 })
 
-describe("issuing a draft", () => {
+describe("issuing a draft invoice", () => {
   it("assigns the number and the due date, and freezes the names of both parties", () => {
     given(...draft())
       .when(issue())

@@ -36,7 +36,7 @@ describe.each(engines)("warnings before an order, on %s", (engine) => {
     const taken = await w.put(`/opportunities/${other.id}`, { member_id })
     expect(taken.body.meta.warnings).toEqual([on_stop])
   })
-  it("count open invoices, unbilled orders and this one against the credit limit", async () => {
+  it("count open invoices, other unbilled orders and this order against the credit limit", async () => {
     const { id: member_id } = await customer({ credit_limit: "1000.00" })
     const first = await quoted(member_id)
     expect((await converted(first)).body.meta.warnings).toEqual([expect.stringMatching(/^Untaxed: /)])

@@ -102,7 +102,7 @@ describe("positions of lines", () => {
     expect(Result.getOrThrow(nextPath(lines, "product", null))).toBe("0010")
     expect(Result.getOrThrow(nextPath(lines, "text", "0001"))).toBe("00010008")
   })
-  it("are below products for accessories, and at most five deep for groups", () => {
+  it("must be below a product for an accessory, and at most five levels deep for a group", () => {
     const product = line(2, { path: "0002" })
     expect(Result.isFailure(nextPath([group], "accessory", "0001"))).toBe(true)
     expect(Result.getOrThrow(nextPath([product], "accessory", "0002"))).toBe("00020001")

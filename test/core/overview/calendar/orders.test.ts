@@ -91,7 +91,7 @@ describe("an order in a calendar", () => {
       starts: "2026-06-30T23:00:00Z"
     })
   })
-  it("has planned dispatch and return times, or those of the hire", () => {
+  it("has the planned dispatch and return times, or else the hire's start and end", () => {
     const planned = events(
       order({
         deliver_starts_at: "2026-06-30T14:00:00.000Z",

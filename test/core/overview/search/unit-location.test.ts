@@ -90,7 +90,7 @@ describe.each(engines)("the location of a found unit, on %s", (engine) => {
     expect((await w.post(`/containers/${id}/seal`)).status).toBe(200)
     return { id: id as number, flight, housing, product }
   }
-  it("is the store once the latest order's return is checked, even if an earlier one never was", async () => {
+  it("is the store once the latest order's return is checked, even if an earlier return never was", async () => {
     const product = await w.serialised({ name: "Hazer" })
     const unit = await w.unit(product, 1, { asset_number: "HAZ-1" })
     for (const [subject, more] of [
@@ -132,7 +132,7 @@ describe.each(engines)("the location of a found unit, on %s", (engine) => {
     expect(where).toMatchObject({ place: "quarantine", order: null })
     expect(where.text).not.toContain("back from")
   })
-  it("is the store for a unit returned alone, while its case is out with the rest", async () => {
+  it("is the store for a unit returned alone, while its case is out with its other content", async () => {
     const product = await w.serialised({ name: "Movers" })
     const movers = [
       await w.labelled(product, { asset_number: "MOV-1" }),

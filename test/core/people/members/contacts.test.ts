@@ -70,7 +70,7 @@ describe.each(engines)("contact records on %s", (engine) => {
     expect(await errors("links", { url: "nowhere" })).toEqual(["url"])
     expect(await errors("links", { url: `https://example.com/${"x".repeat(2048)}` })).toEqual(["url"])
   })
-  it("have one primary record of a kind, the last one marked, and none by default", async () => {
+  it("have as their primary record the last one marked, one of each kind, and none by default", async () => {
     const member = await make("Prime")
     const add = async (street: string, is_primary?: boolean) =>
       await w.create(path(member, "addresses"), { street, ...(is_primary === undefined ? {} : { is_primary }) })

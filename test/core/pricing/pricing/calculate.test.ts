@@ -161,7 +161,7 @@ describe("the rate of an opportunity's line", () => {
     const base = rate({ id: 2, priority: 9 })
     expect(resolveLineRate([own, base], question, euros)).toMatchObject({ product_rate_id: 1, price: 6000 })
   })
-  it("is otherwise converted from the base currency at the opportunity's exchange rate, with a hybrid's block charge", () => {
+  it("is converted from the base currency if none is in the opportunity's own, with the block charge of a hybrid rate", () => {
     const method = {
       ...noRateMethod,
       calculation_strategy: "hybrid" as const,

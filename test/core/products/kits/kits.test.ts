@@ -105,7 +105,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
       await w.show(`/availability?product_id=${product_id}&store_id=${S}&from=2026-${from}&to=2026-${to}`)
     const point = async (product_id: number, date: string) =>
       await w.show(`/availability?product_id=${product_id}&store_id=${S}&date=2026-${date}`)
-    it("is limited by its parts; a range of days also reports it, with no stock of its own (case G11)", async () => {
+    it("is limited by their parts, on a day and over a range, without stock of their own (case G11)", async () => {
       const [A, B, K] = [await w.bulk(S, 5), await w.bulk(S, 8), await made()]
       await add(K, A.id)
       await add(K, B.id, { quantity: 2 })
@@ -174,7 +174,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
       expect((await w.remove(`${path(P)}/${id}`)).status).toBe(204)
       expect(await w.show(path(P))).toEqual([])
     })
-    it("are unique for a pair, and never the product itself (case I17)", async () => {
+    it("are unique per product and accessory, and never the product itself (case I17)", async () => {
       const [P, A, B] = [await made(), await made(), await made()]
       await w.post(path(P), { accessory_product_id: A })
       const second = (await w.create(path(P), { accessory_product_id: B })).id

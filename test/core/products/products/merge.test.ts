@@ -70,7 +70,7 @@ describe.each(engines)("merging products on %s", (engine) => {
     expect([await accessories(P), await accessories(outer)]).toEqual([[A, B], [P]])
     expect([await components(P), await components(outer)]).toEqual([[A], [P]])
   })
-  it("is rejected if one contains the other through a third kit, and allowed for a direct part", async () => {
+  it("is rejected if one product contains the other through a third kit, and allowed if it contains it directly", async () => {
     const [P, X, Q] = [await made(), await made(), await made()] as const
     await w.create(`/products/${P}/components`, { component_product_id: X })
     await w.create(`/products/${X}/components`, { component_product_id: Q })

@@ -72,7 +72,7 @@ describe.each(engines)("discount rules on %s", (engine) => {
   ])("are rejected: %j", async (body, errors) => {
     await refused(w.post(path, body), ...errors)
   })
-  it("return criteria as sent, in either form", async () => {
+  it("return criteria as sent, as conditions or as a map of values", async () => {
     const structured = {
       match: "any",
       conditions: [

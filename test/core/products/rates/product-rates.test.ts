@@ -59,7 +59,7 @@ describe.each(engines)("product rates on %s", (engine) => {
     expect((await w.remove(path)).status).toBe(204)
     expect((await w.get(path)).status).toBe(404)
   })
-  it("keep absent and null fields on update, and clear clearable ones", async () => {
+  it("keep absent and null fields on update, and clear optional fields", async () => {
     const kept = { price: "125", currency: "JPY", transaction_type: "rental", valid_to: "2026-12-31", store_id: 1 }
     const { product_rate: rate } = await put(base, { ...kept, valid_from: "2026-01-01", priority: 3 })
     const path = `${base}/rates/${rate.id}`
@@ -148,7 +148,7 @@ describe.each(engines)("product rates on %s", (engine) => {
     expect(moved.body.meta.overlapping_rate_ids).toEqual([first])
   })
 
-  it("are 404 under another product, and for a deleted one", async () => {
+  it("are 404 under another product, and under a deleted product", async () => {
     const other = await newProduct()
     const { product_rate: rate } = await put(base)
     for (const method of ["GET", "PUT", "DELETE"])

@@ -70,7 +70,7 @@ describe.each(engines)("vehicles on %s", (engine) => {
     expect(refusedOn(await w.post(path, body))).toEqual([422, [field]])
   })
 
-  it("have a unique plate among those in use, in any spelling", async () => {
+  it("have a unique plate among the vehicles in use, in any spelling", async () => {
     const first = await make({ name: "First", registration: "KA-RL 123" })
     expect(refusedOn(await w.post(path, { name: "Second", registration: "ka rl-123" }))).toEqual([
       422,
@@ -161,7 +161,7 @@ describe.each(engines)("vehicles on %s", (engine) => {
 describe.each(engines)("vehicles entered offline, on %s", (engine) => {
   const server = serverOfSuite(engine)
 
-  it("keep their ids; one whose plate was taken meanwhile is a conflict", async () => {
+  it("keep their ids, and become a conflict if their plate was taken meanwhile", async () => {
     const yard = await server.enrol()
     const kept = await yard.create(path, { name: "Kept", registration: "KEPT 1" })
     await yard.must("PUT", `${path}/${kept.id}`, { seats: 3 })

@@ -105,7 +105,7 @@ describe.each(engines)("auto numbers on %s", (engine) => {
     const clone = await w.create(`/opportunities/${source.id}/clone`)
     expect([source.custom_fields.serial, clone.custom_fields.serial]).toEqual(["3", "4"])
   })
-  it("are not used up by rejected commands, and have no gap between concurrent ones", async () => {
+  it("are not used up by rejected commands, and have no gap after concurrent commands", async () => {
     expect((await w.post("/members", { name: "" })).status).toBe(422)
     const numbers = await Promise.all(
       Array.from({ length: 8 }, async () => (await make("Member")).custom_fields.serial)

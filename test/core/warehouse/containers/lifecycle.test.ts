@@ -67,7 +67,7 @@ describe("sealing a container", () => {
       .when(sealing("checked twice"))
       .thenEvents(sealed(7, decided_at, { notes: "checked twice" }))
   })
-  it("is rejected for an empty container, also one emptied since", () => {
+  it("is rejected for a container that is empty or was emptied since it was packed", () => {
     const errors = { container: ["The container is empty; pack something first."] }
     given(container(7)).when(sealing()).thenRefused(errors)
     const unpacked = happened(7, "container.item.unpacked", {

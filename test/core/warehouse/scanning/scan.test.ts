@@ -28,7 +28,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     ])
   })
 
-  it("checks a returned unit if finalise or a condition is sent, and asks for one of them otherwise", async () => {
+  it("checks a returned unit if finalise or a condition is sent, and asks for one of the two if neither is", async () => {
     const [product, ...made] = await s.heads(2)
     const at = await s.order([{ item_id: product.id, quantity: 2 }])
     for (const { asset_number } of made)
@@ -59,7 +59,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     expect(await s.units(second)).toEqual([])
   })
 
-  it("takes another unit in place of a damaged return, with correct counts", async () => {
+  it("dispatches another unit in place of a damaged return, with the line's counts correct", async () => {
     const [product, a, b, c] = await s.heads(3)
     const gig = await s.order([{ item_id: product.id, quantity: 2 }])
     for (const one of [a, b]) await s.done(gig, "out", one!.asset_number)

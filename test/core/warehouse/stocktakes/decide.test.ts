@@ -202,7 +202,7 @@ describe("closing a stocktake", () => {
       .when(({ context }) =>
         close({ take, lines: [], counted_by: [], levels: new Map(), ...more }, { missing_as: "lost" }, context)
       )
-  it("is rejected if nothing is counted, and by the only user who counted if another one is required", () => {
+  it("is rejected if nothing is counted, and by the only user who counted if a second user is required", () => {
     closeOf({}).thenRefused({ stocktake: [expect.stringContaining("Nothing is counted yet")] })
     const second_person = { stocktakes: { second_person: true } }
     const refusal = { stocktake: [expect.stringContaining("Somebody else has to close this stocktake")] }

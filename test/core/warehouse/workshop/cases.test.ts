@@ -9,7 +9,7 @@ describe.each(engines)("cases with stock out of service on %s", (engine) => {
   const move = (id: number, name: string) => w.post(`/stock_levels/${id}/${name}`, {})
   const manifest = async (id: number) => await w.show(`/containers/${id}/compliance`)
 
-  it("cannot be packed, sealed or dispatched with such stock, which the manifest names", async () => {
+  it("cannot be packed, sealed or dispatched while that stock is inside, and name it in the manifest", async () => {
     const box = await w.container("kit")
     const gear = await w.gear()
     await move(gear.unit, "quarantine")
@@ -42,7 +42,7 @@ describe.each(engines)("cases with stock out of service on %s", (engine) => {
     expect(no_dispatch.body.message).toContain("is in repair since")
   })
 
-  it("cannot be moved to another store, nor can their packed units", async () => {
+  it("cannot be moved to another store, and neither can their packed units", async () => {
     const gear = await w.units(w.S, 1)
     const box = await w.container("hybrid")
     await w.pack(box.id, gear.units[0]!)

@@ -94,7 +94,7 @@ describe("the calendar grid", () => {
     ])
   })
 
-  it("hides kits, untracked products and those without stock at this store (case D9)", () => {
+  it("hides kits, untracked products and products without stock at this store (case D9)", () => {
     const stock = [11, 12, 13, 14, 15].map((product_id) => bulk(1, { product_id }))
     const given = snapshot({
       stock,

@@ -119,7 +119,7 @@ describe("availability over a range", () => {
     }
   })
 
-  it("is empty for an untracked product and for one that this store never had", () => {
+  it("is empty for an untracked product and for a product that this store never had", () => {
     expect(range(snapshot({}), "07-01", "07-04")).toMatchObject({ slots: [], min_available: null, calculated_at: null })
     const untracked = snapshot({ stock: [bulk(4)], products: [product(P, { track_availability: false })] })
     expect(range(untracked, "07-01", "07-04")).toMatchObject({ slots: [], calculated_at: null })

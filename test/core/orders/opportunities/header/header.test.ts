@@ -42,7 +42,7 @@ describe.each(engines)("opportunity headers on %s", (engine) => {
     )
     expect((await w.get("/opportunities")).body.meta.total).toBe(before)
   })
-  it("clear clearable fields by null on update", async () => {
+  it("clear optional fields by null on update", async () => {
     const { id } = await w.opportunity({ reference: "PO-KEEP", rating: 3, tag_list: ["keep"], starts_at: "2026-03-01" })
     const nulls = { reference: null, rating: null, tag_list: null, starts_at: null, store_id: null }
     const kept = { starts_at: "2026-03-01T00:00:00.000Z", store_id: 1 }

@@ -168,7 +168,7 @@ describe("an order", () => {
     type: `opportunity.${type}`,
     data: { id: opportunity_id, ...data, also: { reason: "The unit has been deleted." } }
   })
-  it("drops deleted allocated units and finalises returned ones when it is reinstated", () =>
+  it("drops deleted allocated units and finalises returned units when it is reinstated", () =>
     given(order(6), service, lamp(3), unit(1), unit(2, { status: 4 }), unit(3))
       .when(asked(reinstate))
       .thenEvents(

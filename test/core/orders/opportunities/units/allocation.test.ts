@@ -109,7 +109,7 @@ describe.each(engines)("allocating units on %s", (engine) => {
     await w.post(`/opportunities/${draft.id}/convert_to_quotation`)
     await refused(w.post(`/opportunities/${draft.id}/convert_to_order`), "state")
   })
-  it("takes the first unit's store for an opportunity without one", async () => {
+  it("sets the store of an opportunity without a store to that of the first unit", async () => {
     const product = await w.serialised()
     const unit = await w.unit(product)
     const opportunity = await w.deal({ ...may, store_id: null }, { name: "Unit", item_id: product })
