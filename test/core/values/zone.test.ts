@@ -2,7 +2,7 @@ import { expect, it } from "vitest"
 import { dayOf, offsetAt, startOfDay } from "../../../core/values/time.ts"
 
 it.each(["UTC", "Europe/London", "America/New_York", "Pacific/Auckland"])(
-  "the first and last days of the calendar begin and end in %s like any other day",
+  "the first and last days that can be stored begin and end correctly in %s",
   (zone) => {
     for (const [day, next] of [
       ["0000-12-31", "0001-01-01"],

@@ -37,7 +37,7 @@ describe.each(engines)("extreme prices on %s", (engine) => {
     await refused(ask(hourly, { start: "0001-01-01", end: "2199-01-01" }), "end")
     await refused(ask(daily, { start: "0001-01-01", end: "9999-12-31" }), "end")
   })
-  it("are exact to the penny beyond any real amount", async () => {
+  it("are exact to the penny for the largest price and quantity over 2,198 years", async () => {
     // 21,474,836.47 × 802,803 days × 2,147,483,647 pieces. Years 1 to 2198 have 549 - 21 + 5 leap days; later than 2199
     // no time goes.
     const reply = await ask(daily, {
