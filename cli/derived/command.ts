@@ -4,17 +4,8 @@ import { catalogue } from "../../core/catalogue.ts"
 import { document_types } from "../../core/documents/schema.ts"
 import { type Endpoint, resourceOf } from "../../core/kernel/endpoints/endpoint.ts"
 import { withAction, repeatable } from "../context/program.ts"
-import {
-  argumentName,
-  describeFlag,
-  type Flag,
-  flagsOf,
-  isList,
-  placeholder,
-  valuesFor,
-  type Verb,
-  verb_aliases
-} from "./names.ts"
+import type { Flag, Verb } from "./names.ts"
+import { argumentName, describeFlag, flagsOf, isList, placeholder, valuesFor, verb_aliases } from "./names.ts"
 import { withValues } from "../output/program.ts"
 import { runDerivedCommand } from "./run.ts"
 

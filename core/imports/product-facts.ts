@@ -12,12 +12,8 @@ import { isJsonObject, type Json } from "../kernel/fields/field.ts"
 import { Store } from "../kernel/store/store.ts"
 import { type ComponentRow, product_components } from "../products/kits/schema.ts"
 import { type ProductRow, products } from "../products/products/schema.ts"
-import {
-  product_rates,
-  type ProductRateRow,
-  rate_definitions,
-  type RateDefinitionRow
-} from "../products/rates/product-rates.ts"
+import type { ProductRateRow, RateDefinitionRow } from "../products/rates/product-rates.ts"
+import { product_rates, rate_definitions } from "../products/rates/product-rates.ts"
 import { assignedClass, product_tax_classes } from "../setup/reference-data/tax.ts"
 import { stock_levels, type StockLevelRow } from "../products/stock/schema.ts"
 import { type StoreRow, stores } from "../setup/stores.ts"

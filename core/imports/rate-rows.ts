@@ -8,12 +8,8 @@ import type { FieldErrors } from "../kernel/fields/rejection.ts"
 import { foldCase } from "../kernel/tables/table.ts"
 import { presetSlugOfSourceEngine } from "../pricing/pricing/definition.ts"
 import { rateTransactionTypes } from "../pricing/pricing/modifiers.ts"
-import {
-  product_rates,
-  productRateErrors,
-  type ProductRateRow,
-  type RateDefinitionRow
-} from "../products/rates/product-rates.ts"
+import type { ProductRateRow, RateDefinitionRow } from "../products/rates/product-rates.ts"
+import { product_rates, productRateErrors } from "../products/rates/product-rates.ts"
 import type { StoreRow } from "../setup/stores.ts"
 
 /**

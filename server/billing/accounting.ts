@@ -2,13 +2,12 @@
 import { boolean, choice, integer, list, text, timestamp } from "../../core/kernel/fields/field.ts"
 import { insert, plainTable } from "../../core/kernel/tables/table.ts"
 import { Effect, Result, Schema } from "effect"
+import type { Posted, PostedKind } from "../../core/billing/accounting/postings.ts"
 import {
   accountsOf,
-  type Posted,
   posted_kinds,
   postedCreditNote,
   postedInvoice,
-  type PostedKind,
   postedPayment,
   postedVoid,
   shownPosted

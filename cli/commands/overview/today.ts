@@ -6,13 +6,8 @@ import type { Command } from "commander"
 import { type Flags, textFlag, withAction } from "../../context/program.ts"
 import type { JsonObject } from "../../../core/kernel/fields/field.ts"
 import type { Query } from "../../../core/kernel/lists/query.ts"
-import {
-  leftText,
-  order_list_names,
-  order_lists,
-  type OrderList,
-  replaceText
-} from "../../../core/overview/today/words.ts"
+import type { OrderList } from "../../../core/overview/today/words.ts"
+import { leftText, order_list_names, order_lists, replaceText } from "../../../core/overview/today/words.ts"
 import { clockText, dayText, numberText } from "../../../core/values/text.ts"
 import { type Row, rowIn } from "../../base/answers.ts"
 import type { CommandContext } from "../../context/context.ts"

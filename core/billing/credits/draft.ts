@@ -17,14 +17,8 @@ import { chargedSource } from "../checkout/api.ts"
 import { type Billed, billedOf, billedText, leftToBill } from "../state/billed.ts"
 import { invoiceStream } from "../state/events.ts"
 import { billedRows } from "../state/rows.ts"
-import {
-  credit_note_items,
-  invoice_items,
-  type InvoiceItemRow,
-  type InvoiceRow,
-  invoices,
-  standing_statuses
-} from "../state/tables.ts"
+import type { InvoiceItemRow, InvoiceRow } from "../state/tables.ts"
+import { credit_note_items, invoice_items, invoices, standing_statuses } from "../state/tables.ts"
 import { type CreditFacts, type CreditInput, issueCreditNote } from "./decide.ts"
 
 /** A row of the draft. Amounts are minor units of the opportunity's currency. */

@@ -1,38 +1,12 @@
 /** Kinds of events of a table's rows and of records, declared from the table. */
 import { Schema } from "effect"
-import {
-  type ActivityValues,
-  type AnyEventType,
-  event,
-  type EventType,
-  eventType,
-  type NewEvent,
-  streamOf,
-  streamOfRow
-} from "./event-type.ts"
+import type { ActivityValues, AnyEventType, EventType, NewEvent } from "./event-type.ts"
+import { event, eventType, streamOf, streamOfRow } from "./event-type.ts"
 import { type Json, type JsonObject, sameJson, typed } from "../fields/field.ts"
-import {
-  keyedColumns,
-  type KeyedColumns,
-  newRow,
-  type NewRow,
-  newRowWith,
-  type SomeColumns,
-  someColumns,
-  without,
-  withoutStamps
-} from "../tables/field-schema.ts"
-import {
-  type AnyRow,
-  capitalised,
-  insertRow,
-  oneOf,
-  remove,
-  type RowChange,
-  type Table,
-  update,
-  updateRow
-} from "../tables/table.ts"
+import type { KeyedColumns, NewRow, SomeColumns } from "../tables/field-schema.ts"
+import { keyedColumns, newRow, newRowWith, someColumns, without, withoutStamps } from "../tables/field-schema.ts"
+import type { AnyRow, RowChange, Table } from "../tables/table.ts"
+import { capitalised, insertRow, oneOf, remove, update, updateRow } from "../tables/table.ts"
 
 // Events of tables with plain rows: their declarations, and how rules create them.
 

@@ -4,15 +4,8 @@
  */
 import type { Store } from "../../kernel/store/store.ts"
 import { boolean, choice, integer, ref, text, timestamp } from "../../kernel/fields/field.ts"
-import {
-  insert,
-  insertRow,
-  plainTable,
-  removeWhere,
-  type RowOf,
-  table,
-  updateWhere
-} from "../../kernel/tables/table.ts"
+import type { RowOf } from "../../kernel/tables/table.ts"
+import { insert, insertRow, plainTable, removeWhere, table, updateWhere } from "../../kernel/tables/table.ts"
 import { openEnd } from "../../values/time.ts"
 import { Effect, Schema } from "effect"
 import { lockIfFree } from "../../kernel/runtime/locks.ts"

@@ -1,21 +1,19 @@
 /** Discount rules, and groups of surcharges: their tables, endpoints and rules (rules/billing 4, 5). */
 import { Effect, Result, Schema } from "effect"
 import type { DecideContext, Slice } from "../../kernel/endpoints/endpoint.ts"
+import type { Json, JsonObject, ValuesOf } from "../../kernel/fields/field.ts"
 import {
   boolean,
   choice,
   date,
   integer,
-  type Json,
   json,
-  type JsonObject,
   list,
   longText,
   money,
   object,
   ref,
-  text,
-  type ValuesOf
+  text
 } from "../../kernel/fields/field.ts"
 import { type FieldErrors, invalid } from "../../kernel/fields/rejection.ts"
 import { baseView, resource } from "../../kernel/endpoints/resource.ts"
@@ -25,12 +23,8 @@ import { Store } from "../../kernel/store/store.ts"
 import { type RowOf, table, updateWhere } from "../../kernel/tables/table.ts"
 import { readCriteria } from "../../pricing/pricing/criteria.ts"
 import { discountScopes, discountTypes, readDiscountValue, showDiscountValue } from "../../pricing/pricing/discounts.ts"
-import {
-  readSurchargeValue,
-  surchargeCalculations,
-  type SurchargeGroup,
-  surchargeScopes
-} from "../../pricing/pricing/surcharges.ts"
+import type { SurchargeGroup } from "../../pricing/pricing/surcharges.ts"
+import { readSurchargeValue, surchargeCalculations, surchargeScopes } from "../../pricing/pricing/surcharges.ts"
 import { follow, type NewEvent } from "../../kernel/events/event-type.ts"
 import {
   createdEvent,

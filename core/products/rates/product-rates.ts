@@ -1,23 +1,11 @@
 /** Rate definitions (how time and quantity are charged) and product rates (their prices) (rules/rates 2, 5). */
-import {
-  boolean,
-  choice,
-  date,
-  integer,
-  json,
-  type JsonObject,
-  list,
-  longText,
-  money,
-  ref,
-  text
-} from "../../kernel/fields/field.ts"
+import type { JsonObject } from "../../kernel/fields/field.ts"
+import { boolean, choice, date, integer, json, list, longText, money, ref, text } from "../../kernel/fields/field.ts"
 import { type RowOf, table } from "../../kernel/tables/table.ts"
+import type { BasePeriod, CalculationStrategy } from "../../pricing/pricing/modifiers.ts"
 import {
-  type BasePeriod,
   basePeriodLabel,
   basePeriods,
-  type CalculationStrategy,
   rateTransactionTypes,
   strategies,
   strategyLabel
@@ -35,14 +23,8 @@ import { products } from "../products/schema.ts"
 import { scaleOf } from "../../values/currency.ts"
 import { bindings, chunked, columnList, quote } from "../../kernel/store/statement.ts"
 import { parseMoment, plainDateOf } from "../../values/moment.ts"
-import {
-  composeMethod,
-  copyName,
-  deletionErrors,
-  presets,
-  type SubmittedMethod,
-  updateMethod
-} from "../../pricing/pricing/definition.ts"
+import type { SubmittedMethod } from "../../pricing/pricing/definition.ts"
+import { composeMethod, copyName, deletionErrors, presets, updateMethod } from "../../pricing/pricing/definition.ts"
 
 const strategyNames = Object.fromEntries(strategies.map(({ identifier, label }) => [identifier, label])) as {
   [S in CalculationStrategy]: string

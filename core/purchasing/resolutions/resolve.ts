@@ -20,13 +20,8 @@ import { type Join, joinWaiting } from "../../orders/opportunities/waiting/decid
 import { shortage_waits } from "../../orders/opportunities/tables/lines.ts"
 import { instantOf } from "../../values/time.ts"
 import { openEndMillis } from "../../values/period.ts"
-import {
-  type CreateFacts,
-  createPurchaseOrder,
-  draftOnly,
-  type UpdateFacts,
-  updatePurchaseOrder
-} from "../orders/decide.ts"
+import type { CreateFacts, UpdateFacts } from "../orders/decide.ts"
+import { createPurchaseOrder, draftOnly, updatePurchaseOrder } from "../orders/decide.ts"
 import { createFactsOf, updateFactsOf } from "../orders/api.ts"
 
 /** A line with a shortage, and the period its goods are needed for: with buffers, null where open-ended. */

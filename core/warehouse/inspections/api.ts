@@ -11,17 +11,16 @@ import { Store } from "../../kernel/store/store.ts"
 import { grantToSystemRoles } from "../../people/users/decide.ts"
 import { products } from "../../products/products/schema.ts"
 import { stock_levels } from "../../products/stock/schema.ts"
+import type { InspectionRow, IntervalRow } from "./schema.ts"
 import {
   dues,
   inspection_intervals,
   inspection_kinds,
+  inspectionDue,
   inspectionFields,
   inspectionIntervalFields,
-  inspectionDue,
   inspectionKindFields,
-  inspections,
-  type InspectionRow,
-  type IntervalRow
+  inspections
 } from "./schema.ts"
 
 const rules = later(() => import("./rules.ts"))

@@ -27,17 +27,8 @@ import { transfers } from "../transfers/schema.ts"
 import { loadServiceFacts } from "../workshop/reactions.ts"
 import { service_records } from "../workshop/schema.ts"
 import type { CloseFacts } from "./decide.ts"
-import {
-  countLines,
-  type CountedLevel,
-  type CountFacts,
-  type CountLine,
-  foundLine,
-  level_columns,
-  type Packing,
-  product_columns,
-  totalsOf
-} from "./lines.ts"
+import type { CountedLevel, CountFacts, CountLine, Packing } from "./lines.ts"
+import { countLines, foundLine, level_columns, product_columns, totalsOf } from "./lines.ts"
 import { loadBulkOut } from "./moves.ts"
 import type { last_seen_shown, StocktakeRow } from "./schema.ts"
 import { ledger_source, stocktake_moves, stocktake_scans, stocktakes } from "./schema.ts"

@@ -1,16 +1,6 @@
 /** Tables of stocktakes: their scans, and movements during the count (rules/stocktakes). */
-import {
-  boolean,
-  choice,
-  integer,
-  json,
-  type JsonObject,
-  longText,
-  money,
-  ref,
-  text,
-  timestamp
-} from "../../kernel/fields/field.ts"
+import type { JsonObject } from "../../kernel/fields/field.ts"
+import { boolean, choice, integer, json, longText, money, ref, text, timestamp } from "../../kernel/fields/field.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { plainTable, type RowOf, table } from "../../kernel/tables/table.ts"
 

@@ -15,14 +15,8 @@ import { demands, lockClaims, transfer_source } from "../../orders/demands/schem
 import { opportunityName } from "../../orders/opportunities/state/aggregate.ts"
 import { loadElsewhere, shortagesNow } from "../../orders/opportunities/shortages/api.ts"
 import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
-import {
-  type ContainerItemRow,
-  type ContainerRow,
-  container_items,
-  containers,
-  live_statuses,
-  nesting_max
-} from "../../products/packing.ts"
+import type { ContainerItemRow, ContainerRow } from "../../products/packing.ts"
+import { container_items, containers, live_statuses, nesting_max } from "../../products/packing.ts"
 import { products } from "../../products/products/schema.ts"
 import { type StockLevelRow, bulk_category, stock_levels } from "../../products/stock/schema.ts"
 import { type StoreRow, stores } from "../../setup/stores.ts"

@@ -13,17 +13,14 @@ import { stock_levels, stockLevelFields, type StockLevelRow } from "../../produc
 import { labelOf } from "../containers/events.ts"
 import { holdUnit } from "../containers/facts.ts"
 import { claimed, type Goods, type GoodsFacts, homeAt, newPlan, unitProblem } from "./plan.ts"
+import type { Item, ItemsMoved, TransferItemRow, TransferRow } from "./schema.ts"
 import {
-  type Item,
-  type ItemsMoved,
   transfer_items,
   transferCancelled,
   transferChange,
   transferCreated,
   transferExtended,
-  type TransferItemRow,
   transferReceived,
-  type TransferRow,
   transfers,
   transferSent
 } from "./schema.ts"

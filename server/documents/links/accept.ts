@@ -6,27 +6,18 @@ import * as MultipartParser from "effect/http/MultipartParser"
 import { parseJson } from "../../../core/kernel/fields/input.ts"
 import { isJsonObject } from "../../../core/kernel/fields/field.ts"
 import { mediaType } from "../../http/body.ts"
-import {
-  document_link_tries,
-  form_bytes_max,
-  headerOf,
-  type Opened,
-  openLink,
-  type PublicCallShape,
-  type Text,
-  zoneFor
-} from "./public-links.ts"
+import type { Opened, PublicCallShape, Text } from "./public-links.ts"
+import { document_link_tries, form_bytes_max, headerOf, openLink, zoneFor } from "./public-links.ts"
 import { randomUUID } from "node:crypto"
 import { Clock, Effect } from "effect"
 import { decideInSavepoint, lockStreams, retryOnConflict } from "../../../core/kernel/runtime/engine.ts"
 import { insert, remove } from "../../../core/kernel/tables/table.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { instantOf } from "../../../core/values/time.ts"
+import type { Following, NotAccepted } from "../../../core/documents/links/acceptance.ts"
 import {
   acceptanceEffect,
-  type Following,
   isAcceptable,
-  type NotAccepted,
   offerText,
   whatFollows,
   whyNotAccepted

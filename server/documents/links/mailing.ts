@@ -1,11 +1,10 @@
 /** Jobs of public links: the mail that sends one, and the certificate of an acceptance. */
 import { Clock, Effect } from "effect"
 import { linkWords } from "../../../core/documents/links/words.ts"
+import type { DocumentAcceptanceRow, DocumentRow } from "../../../core/documents/schema.ts"
 import {
   document_acceptances,
   document_links,
-  type DocumentAcceptanceRow,
-  type DocumentRow,
   documents,
   documentStream,
   linkAddress

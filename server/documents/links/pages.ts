@@ -19,16 +19,15 @@ import { networkOf } from "../../http/http-message.ts"
 import { filesUnavailable } from "../../files/keep.ts"
 import { RawRequest, serverContext } from "../../ports/server-context.ts"
 import { accept, acceptanceOf, forgetTry, type Form, readSmallForm, reserveTry } from "./accept.ts"
+import type { Opened, PublicCallShape } from "./public-links.ts"
 import {
   customerOf,
   document_link_pins,
   headerOf,
   isPin,
-  type Opened,
   openLink,
   picturesFor,
   PublicCall,
-  type PublicCallShape,
   textOf,
   zoneFor
 } from "./public-links.ts"

@@ -4,14 +4,8 @@ import { type Headers, serverContext } from "../../ports/server-context.ts"
 import { integer, text, timestamp } from "../../../core/kernel/fields/field.ts"
 import { plainTable } from "../../../core/kernel/tables/table.ts"
 import { randomBytes, scrypt, timingSafeEqual } from "node:crypto"
-import {
-  document_links,
-  document_snapshots,
-  type DocumentLinkRow,
-  type DocumentRow,
-  documents,
-  type DocumentSnapshotRow
-} from "../../../core/documents/schema.ts"
+import type { DocumentLinkRow, DocumentRow, DocumentSnapshotRow } from "../../../core/documents/schema.ts"
+import { document_links, document_snapshots, documents } from "../../../core/documents/schema.ts"
 import type { StoreRead } from "../../../core/kernel/endpoints/endpoint.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { billingTypeIds, chosenContact } from "../../../core/billing/state/parties.ts"

@@ -6,14 +6,13 @@ import { createHash, randomUUID } from "node:crypto"
 import { Cause, Clock, Data, Effect, Exit, Option, Result, Stream } from "effect"
 import { SqlError } from "effect/sql"
 import { invoices } from "../../../core/billing/state/tables.ts"
+import type { DocumentRow, DocumentSnapshotRow } from "../../../core/documents/schema.ts"
 import {
   document_snapshots,
   documentChange,
   documentFailed,
   documentGenerated,
-  type DocumentRow,
   documents,
-  type DocumentSnapshotRow,
   documentStream
 } from "../../../core/documents/schema.ts"
 import { CommandRuntime, recordEvents } from "../../../core/kernel/endpoints/endpoint.ts"

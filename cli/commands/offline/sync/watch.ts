@@ -5,14 +5,8 @@ import { type Command, Option } from "commander"
 import { takeLock } from "../../../../sync/sqlite/file-lock.ts"
 import type { Device } from "../../../../sync/device/device.ts"
 import type { WatchEvent } from "../../../../sync/device/exchange/watch.ts"
-import {
-  type Attempt,
-  background_lock,
-  ownCommand,
-  readAttempt,
-  saveAttempt,
-  watch_lock
-} from "../../../context/background.ts"
+import type { Attempt } from "../../../context/background.ts"
+import { background_lock, ownCommand, readAttempt, saveAttempt, watch_lock } from "../../../context/background.ts"
 import { objectBody, plainJson } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes, refusePlan, usageError } from "../../../base/exit-codes.ts"

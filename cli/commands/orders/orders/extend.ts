@@ -9,9 +9,8 @@ import { columnsNamed, tableText } from "../../../output/table.ts"
 import { formatIn, readMoment } from "../../../base/parse-time.ts"
 import { type CommandAction, listFlag, textFlag } from "../../../context/program.ts"
 import { storeOf } from "../../../context/resolve-id.ts"
-import { itemsOf, lineMeant } from "../shared/parts.ts"
+import { itemsOf, lineMeant, present } from "../shared/parts.ts"
 import { opportunityPath } from "../shared/show.ts"
-import { present } from "../shared/parts.ts"
 import { countedCode, findAsset } from "../../../context/codes.ts"
 
 const moment_flags = [

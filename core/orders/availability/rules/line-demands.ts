@@ -4,15 +4,8 @@
 import { openEnd } from "../../../values/time.ts"
 import { compositionOf, type StockedProduct } from "./snapshot.ts"
 import type { NewDemand } from "../../demands/schema.ts"
-import {
-  bufferedWindow,
-  type Buffers,
-  demandPhaseOf,
-  holdsStock,
-  noBuffers,
-  type Phase,
-  type ReleasePoint
-} from "./demand.ts"
+import type { Buffers, Phase, ReleasePoint } from "./demand.ts"
+import { bufferedWindow, demandPhaseOf, holdsStock, noBuffers } from "./demand.ts"
 import { KitNestedTooDeep, poolParts } from "./kits.ts"
 import { requestedUnits } from "./line.ts"
 

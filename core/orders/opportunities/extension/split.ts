@@ -12,11 +12,10 @@ import { allocateMoney } from "../../../values/money.ts"
 import { lineAdded, lineChanged, unitChanged } from "../events/lines.ts"
 import { headerPriced } from "../events/money.ts"
 import type { PartAsked } from "./plan.ts"
+import type { DecisionState, Opportunity } from "../state/aggregate.ts"
 import {
-  type DecisionState,
   inActiveVersion,
   nextPath,
-  type Opportunity,
   parentPath,
   stockedProductOf,
   unitsOf,

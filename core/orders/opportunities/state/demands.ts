@@ -4,15 +4,8 @@
  */
 import { Result } from "effect"
 import { type AvailabilitySnapshot, compositionOf } from "../../availability/rules/snapshot.ts"
-import {
-  type ActiveDemand,
-  activeDemand,
-  bufferedWindow,
-  type Demand,
-  holdsStock,
-  noBuffers,
-  phaseOf
-} from "../../availability/rules/demand.ts"
+import type { ActiveDemand, Demand } from "../../availability/rules/demand.ts"
+import { activeDemand, bufferedWindow, holdsStock, noBuffers, phaseOf } from "../../availability/rules/demand.ts"
 import { KitNestedTooDeep } from "../../availability/rules/kits.ts"
 import type { LineAvailability, LineShortage } from "../../availability/rules/line.ts"
 import { lineAvailability, lineShortage, lowestFree, requestedUnits } from "../../availability/rules/line.ts"
