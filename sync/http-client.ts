@@ -37,7 +37,7 @@ interface HttpClient {
   /** Sends a request. Rejects with Unreachable. */
   readonly send: (request: HttpRequest) => Promise<HttpAnswer>
 }
-export interface HttpClientOptions {
+interface HttpClientOptions {
   readonly url: string
   /** Bearer token; "" sends none. */
   readonly token: string

@@ -10,7 +10,7 @@ import { createHash } from "node:crypto"
  * Input for choosing a server, and whether the replica is used: flags take precedence over the environment, and that
  * over the login. A token is only sent to the server it was given for.
  */
-export interface Asked {
+interface Asked {
   /** Values of `--url`, `--token`, `--remote` and `--profile`. */
   readonly flags: {
     readonly url?: string | undefined

@@ -88,7 +88,7 @@ const isStale = (synced_at: string | null, now: number): boolean =>
 const isSet = (value: string | undefined): boolean =>
   value !== undefined && value !== "" && value !== "0" && value !== "false"
 
-export interface SyncOccasion {
+interface SyncOccasion {
   readonly folder: string
   readonly profile: string
   readonly env: Environment

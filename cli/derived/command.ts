@@ -2,10 +2,9 @@
 import { Argument, type Command, Option } from "commander"
 import { catalogue } from "../../core/catalogue.ts"
 import { document_types } from "../../core/documents/schema.ts"
-import { type Endpoint, resourceOf } from "../../core/kernel/endpoints/endpoint.ts"
+import { type Endpoint, paramNames, resourceOf } from "../../core/kernel/endpoints/endpoint.ts"
 import { withAction, repeatable } from "../context/program.ts"
-import type { Flag, Verb } from "./names.ts"
-import { argumentName, describeFlag, flagsOf, isList, placeholder, valuesFor, verb_aliases } from "./names.ts"
+import { type Flag, flagsOf, isList, kebab, placeholder, valuesFor, type Verb, verb_aliases } from "./names.ts"
 import { withValues } from "../output/program.ts"
 import { runDerivedCommand } from "./run.ts"
 
@@ -67,6 +66,30 @@ const path_words: { readonly [path: string]: ReadonlyArray<string> | undefined }
 }
 const listsArchived = (endpoint: Endpoint): boolean =>
   catalogue.resources.some((resource) => resource.lists_archived && resource.plural === resourceOf(endpoint))
+/** Name of a path parameter in usage: the row's table for `{id}`, or `ID` if the path has several parameters. */
+const argumentName = (endpoint: Endpoint, param: string): string => {
+  const table = endpoint.params[param]?.table
+  if (param !== "id") return kebab(param)
+  return table === undefined || paramNames(endpoint.path).length > 1 ? "id" : kebab(table.entity)
+}
+
+/** Description of a flag. `is_update`: no flag is required, as absent ones keep the stored values. */
+const describeFlag = ({ field }: Flag, is_update = false): string =>
+  [
+    field.describe,
+    field.type.kind === "choice" || field.type.kind === "code"
+      ? `one of ${Object.entries(field.type.labels)
+          .map(([key, label]) => (field.type.kind === "code" ? `${key} ${label}` : key))
+          .join(", ")}`
+      : undefined,
+    field.required && !is_update ? "required" : undefined,
+    field.default === undefined || field.default === null || typeof field.default === "object" || field.default === ""
+      ? undefined
+      : `default ${String(field.default)}`
+  ]
+    .filter((part) => part !== undefined)
+    .join("; ")
+
 const addVerb = (command: Command, verb: Verb): ReadonlyArray<Flag> => {
   const { endpoint } = verb
   command.description(`${endpoint.summary} (${endpoint.method} ${endpoint.path})`).summary(endpoint.summary)

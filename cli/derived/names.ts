@@ -2,7 +2,7 @@
 import { type Endpoint, operationOf, paramNames, resourceOf } from "../../core/kernel/endpoints/endpoint.ts"
 import { parseJson } from "../../core/kernel/fields/input.ts"
 import type { Field, Fields, FieldType, Json } from "../../core/kernel/fields/field.ts"
-import { scaleOf } from "../../core/values/currency.ts"
+import { scaleOf } from "../../core/values/money.ts"
 import { usageError } from "../base/exit-codes.ts"
 import type { valuesOf } from "../output/program.ts"
 
@@ -95,13 +95,6 @@ export const nounOf = (word: string, nouns: ReadonlyArray<string>): string => {
   return noun_aliases[noun] ?? (!nouns.includes(noun) && nouns.includes(`${noun}s`) ? `${noun}s` : noun)
 }
 
-/** Name of a path parameter in usage: the row's table for `{id}`, or `ID` if the path has several parameters. */
-export const argumentName = (endpoint: Endpoint, param: string): string => {
-  const table = endpoint.params[param]?.table
-  if (param !== "id") return kebab(param)
-  return table === undefined || paramNames(endpoint.path).length > 1 ? "id" : kebab(table.entity)
-}
-
 // Flags for fields: their names, and parsing of their values.
 
 export interface Flag {
@@ -170,23 +163,6 @@ const typedForm = (label: string): string =>
     .replace(/-$/, "")
 const inCommas = (type: FieldType & { kind: "list" }): boolean =>
   !["object", "json", "list"].includes(type.of.type.kind)
-
-/** Description of a flag. `is_update`: no flag is required, as absent ones keep the stored values. */
-export const describeFlag = ({ field }: Flag, is_update = false): string =>
-  [
-    field.describe,
-    field.type.kind === "choice" || field.type.kind === "code"
-      ? `one of ${Object.entries(field.type.labels)
-          .map(([key, label]) => (field.type.kind === "code" ? `${key} ${label}` : key))
-          .join(", ")}`
-      : undefined,
-    field.required && !is_update ? "required" : undefined,
-    field.default === undefined || field.default === null || typeof field.default === "object" || field.default === ""
-      ? undefined
-      : `default ${String(field.default)}`
-  ]
-    .filter((part) => part !== undefined)
-    .join("; ")
 
 /** Lookups for parsing flags: ids by name, the store's zone, the currency. */
 export interface FlagContext {

@@ -64,7 +64,7 @@ export const gridText = (products: ReadonlyArray<GridProduct>, terminal: Termina
 }
 const monthOf = (date: string): string => monthWithYear(date).slice(0, 3)
 
-export interface Chart {
+interface Chart {
   readonly from: string
   readonly to: string
   readonly total_stock: number

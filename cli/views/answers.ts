@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { decoderOf } from "../base/answers.ts"
 import type { CalendarProduct } from "./calendar.ts"
-import type { Gantt, KitPart } from "./gantt.ts"
+import type { Gantt, Part } from "./gantt.ts"
 
 export const decodeCalendar = decoderOf<{ readonly calendar: { readonly products: ReadonlyArray<CalendarProduct> } }>(
   () =>
@@ -25,6 +25,12 @@ export const decodeCalendar = decoderOf<{ readonly calendar: { readonly products
       })
     })
 )
+
+/** Demands on a part of a kit, as in the API. */
+interface KitPart extends Omit<Part, "name"> {
+  readonly product_id: number
+  readonly product_name: string | null
+}
 
 export const decodeGantt = decoderOf<{ readonly gantt: Gantt & { readonly parts?: ReadonlyArray<KitPart> } }>(() => {
   const chart = {

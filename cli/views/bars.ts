@@ -35,35 +35,6 @@ export interface Group {
   readonly rows: ReadonlyArray<ReadonlyArray<Demand>>
 }
 
-/** Lanes: units by name, then demands without a unit. */
-export const groupsOf = (
-  demands: ReadonlyArray<Demand>,
-  units: ReadonlyArray<Unit>,
-  is_bulk: boolean
-): ReadonlyArray<Group> => {
-  const known = new Set(units.map(({ id }) => id))
-  const elsewhere = new Map(
-    demands.flatMap(({ asset_id, asset_serial }) =>
-      asset_id === null || known.has(asset_id) ? [] : [[asset_id, asset_serial] as const]
-    )
-  )
-  const all = [
-    ...units,
-    ...[...elsewhere].map(([id, serial]): Unit => ({ id, name: serial ?? `Unit ${id}`, more: "not here now" }))
-  ]
-  const lanes = all
-    .sort((one, other) => one.name.localeCompare(other.name, "en", { numeric: true }) || one.id - other.id)
-    .map((unit): Group => ({
-      name: unit.name,
-      more: unit.more,
-      rows: packed(demands.filter((one) => one.asset_id === unit.id))
-    }))
-  const loose = demands.filter((one) => one.asset_id === null)
-  return loose.length === 0
-    ? lanes
-    : [...lanes, { name: is_bulk ? "Quantities" : "No unit chosen yet", more: undefined, rows: packed(loose) }]
-}
-
 /** Puts each bar into the first row that is free at its start. */
 export const packed = (demands: ReadonlyArray<Demand>): ReadonlyArray<ReadonlyArray<Demand>> => {
   const rows: Array<Array<Demand>> = [],

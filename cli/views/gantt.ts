@@ -4,7 +4,7 @@ import { heading, palette, type Scene } from "./frame.ts"
 import { dayOf, startOfDay } from "../../core/values/time.ts"
 import { usageError } from "../base/exit-codes.ts"
 import type { Axis, Demand, DemandOfBar, Group, Unit } from "./bars.ts"
-import { bar, groupsOf, isOpen, opportunityLabel, packed, phaseClass, phaseText, xOf } from "./bars.ts"
+import { bar, isOpen, opportunityLabel, packed, phaseClass, phaseText, xOf } from "./bars.ts"
 import type { CalendarDay } from "./calendar.ts"
 import {
   dateRangeText,
@@ -107,11 +107,6 @@ interface GanttFacts {
   /** Demands on the parts of a kit. */
   readonly parts: ReadonlyArray<Part>
 }
-/** Demands on a part of a kit, as in the API. */
-export interface KitPart extends Omit<Part, "name"> {
-  readonly product_id: number
-  readonly product_name: string | null
-}
 export interface Part {
   readonly name: string
   readonly quantity: number
@@ -134,6 +129,35 @@ const dayWidth = (days: number): number => {
 }
 /** Width of a usual screen next to the labels, in pixels. */
 const screen_px = 1180
+
+/** Lanes: units by name, then demands without a unit. */
+const groupsOf = (
+  demands: ReadonlyArray<Demand>,
+  units: ReadonlyArray<Unit>,
+  is_bulk: boolean
+): ReadonlyArray<Group> => {
+  const known = new Set(units.map(({ id }) => id))
+  const elsewhere = new Map(
+    demands.flatMap(({ asset_id, asset_serial }) =>
+      asset_id === null || known.has(asset_id) ? [] : [[asset_id, asset_serial] as const]
+    )
+  )
+  const all = [
+    ...units,
+    ...[...elsewhere].map(([id, serial]): Unit => ({ id, name: serial ?? `Unit ${id}`, more: "not here now" }))
+  ]
+  const lanes = all
+    .sort((one, other) => one.name.localeCompare(other.name, "en", { numeric: true }) || one.id - other.id)
+    .map((unit): Group => ({
+      name: unit.name,
+      more: unit.more,
+      rows: packed(demands.filter((one) => one.asset_id === unit.id))
+    }))
+  const loose = demands.filter((one) => one.asset_id === null)
+  return loose.length === 0
+    ? lanes
+    : [...lanes, { name: is_bulk ? "Quantities" : "No unit chosen yet", more: undefined, rows: packed(loose) }]
+}
 
 /** Renders the page. Exit 2 if there are more than `bars_max` demands. */
 export const ganttPage = (facts: GanttFacts, scene: Scene): string => {

@@ -9,7 +9,7 @@ import { opportunities } from "../orders/opportunities/tables/opportunities.ts"
 import { purchase_orders } from "../purchasing/schema.ts"
 import type { Asked, Batched, FinaliseFacts, Source, SourceFacts } from "./decide.ts"
 import { finaliseDocument, requestBatch, requestDocument, seesDocument, voidDocument } from "./decide.ts"
-import type { DocumentableType, DocumentLinkRow, DocumentRow, DocumentStatus, DocumentType } from "./schema.ts"
+import type { DocumentableType, DocumentLinkRow, DocumentRow, DocumentType } from "./schema.ts"
 import {
   document_links,
   document_statuses,
@@ -102,6 +102,8 @@ export const write = "documents:write"
 export const drawing_weight = 5
 
 // API representation of documents (rules/billing 3).
+
+type DocumentStatus = keyof typeof document_statuses
 
 /** Statuses with a readable PDF. */
 const readable_statuses: ReadonlyArray<DocumentStatus> = ["generated", "finalised"]

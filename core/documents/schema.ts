@@ -87,8 +87,6 @@ export const document_statuses = {
   voided: "Voided",
   failed: "Failed"
 } as const
-export type DocumentStatus = keyof typeof document_statuses
-
 const labelsOf = (types: typeof document_types) =>
   Object.fromEntries(Object.entries(types).map(([key, { name }]) => [key, name])) as {
     readonly [K in keyof typeof document_types]: string

@@ -26,8 +26,6 @@ export const named_columns = {
   purchase_tax_class: "purchase_tax_class_id",
   invoice_term: "invoice_term_id"
 } as const
-export type NamedColumn = keyof typeof named_columns
-
 /** Parts of the first address, which customer lists have as columns of their own. */
 export const address_columns = ["street", "city", "county", "postcode", "country"] as const
 

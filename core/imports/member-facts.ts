@@ -199,8 +199,6 @@ export const remember = (member: MemberRow, before: MemberRow | undefined, { nam
   for (const name of namesOf(member)) named.set(name, [...(named.get(name) ?? []), member])
   byId.set(member.id, member)
 }
-export const isLive = ({ deleted_at }: MemberRow): boolean => deleted_at === null || deleted_at === undefined
-
 // The column `organisation` of a member import: the organisations a person belongs to.
 
 const organisations_max = 20

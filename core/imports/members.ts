@@ -13,9 +13,9 @@ import { contact_kinds, member_tax_columns, memberFields, members } from "../peo
 import { classesFor } from "../setup/reference-data/tax.ts"
 import { decideRows, importContext, type Plan, rejectedPlan, type Row, textCell, type VerdictsDecided } from "./rows.ts"
 import { type ContactPlan, type ContactRecord, contactKinds, planContacts } from "./contact-rows.ts"
-import { address_columns, type NamedColumn, named_columns, peopleIn, readMember, typeIn } from "./member-columns.ts"
+import { address_columns, named_columns, peopleIn, readMember, typeIn } from "./member-columns.ts"
 import type { MemberFacts, MemberInput, Working } from "./member-facts.ts"
-import { isLive, isPromised, planOrganisations, relate, relationsOf, relationTypeIn, remember } from "./member-facts.ts"
+import { isPromised, planOrganisations, relate, relationsOf, relationTypeIn, remember } from "./member-facts.ts"
 
 export { memberFacts } from "./member-facts.ts"
 
@@ -46,6 +46,8 @@ interface Target {
   readonly errors?: FieldErrors
   readonly warnings?: ReadonlyArray<string>
 }
+const isLive = ({ deleted_at }: MemberRow): boolean => deleted_at === null || deleted_at === undefined
+
 /** The member a row is about: by its external id, else by its number, else by its exact name and type. */
 const targetOf = (cells: JsonObject, { named, byId }: Working): Target => {
   const [external, number, name] = [
@@ -216,6 +218,8 @@ const typeProblems = (next: MemberRow, before: MemberRow | undefined): FieldErro
     ? { membership_type: [`${before.name} is of the type ${before.membership_type}, which an import does not change.`] }
     : memberProblems(next, before, [])
 }
+
+type NamedColumn = keyof typeof named_columns
 
 /** Ids of named tax classes and payment terms. */
 const namedRows = (

@@ -4,10 +4,8 @@ import { readFields, type Values } from "../kernel/fields/input.ts"
 import type { FieldErrors } from "../kernel/fields/rejection.ts"
 import { product_types, productFields, type ProductRow, products } from "../products/products/schema.ts"
 import { cellValue, type Columns, namedIn, textCell } from "./rows.ts"
-import type { DecideContext } from "../kernel/endpoints/endpoint.ts"
-import type { NewEvent } from "../kernel/events/event-type.ts"
-import { createdEvent, initialRow, updatedEvent } from "../kernel/endpoints/crud-resource.ts"
-import { type Composed, productTouched, saveComponent } from "../products/kits/decide.ts"
+import { initialRow } from "../kernel/endpoints/crud-resource.ts"
+import { type Composed, saveComponent } from "../products/kits/decide.ts"
 import { componentFields, type ComponentRow, product_components } from "../products/kits/schema.ts"
 import { Result } from "effect"
 
@@ -260,28 +258,4 @@ const refusal = (part: Part, product: ProductRow | undefined, around: PartFacts)
   const facts = { product: parent, siblings: around.present, edges: around.edges, depth_max: around.depth_max }
   const saved = saveComponent(row, undefined, facts)
   return Result.isFailure(saved) ? Object.values(saved.failure.errors ?? {}).flat() : undefined
-}
-
-/** Adds and changes components; the product becomes a kit with its first one. */
-export const partEvents = (
-  product: ProductRow,
-  { parts }: PartsPlan,
-  context: DecideContext
-): ReadonlyArray<NewEvent> => {
-  const events = parts.flatMap(({ present, ...part }, index): ReadonlyArray<NewEvent> => {
-    if (present === undefined)
-      return [
-        createdEvent(product_components, {
-          ...part,
-          id: context.id(product_components),
-          product_id: product.id,
-          sort_order: index
-        })
-      ]
-    const updated = updatedEvent(product_components, present, part)
-    return updated === undefined ? [] : [updated]
-  })
-  return events.length === 0
-    ? []
-    : [...events, updatedEvent(products, product, { is_kit: true }) ?? productTouched(product.id)]
 }

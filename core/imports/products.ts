@@ -1,5 +1,5 @@
 /** POST /products/import: many products with their groups, stock, rates and components, in batches. */
-import { kitDepthIn } from "../products/kits/schema.ts"
+import { kitDepthIn, product_components } from "../products/kits/schema.ts"
 import type { DecideContext, Input } from "../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../kernel/events/event-type.ts"
 import { readCustomFields } from "../kernel/lists/custom-field.ts"
@@ -8,11 +8,11 @@ import { createdEvent, initialRow, updatedEvent } from "../kernel/endpoints/crud
 import { type FieldErrors, hasOnePermission, type Viewer } from "../kernel/fields/rejection.ts"
 import { baseCurrency } from "../kernel/events/settings.ts"
 import { type AnyRow, foldCase } from "../kernel/tables/table.ts"
-import type { Composed } from "../products/kits/decide.ts"
+import { type Composed, productTouched } from "../products/kits/decide.ts"
 import { bulk, product_tax_columns, productFields, type ProductRow, products } from "../products/products/schema.ts"
 import { classesFor } from "../setup/reference-data/tax.ts"
 import { type GroupPlan, type GroupTree, groupTree, makeGroups, planGroup, type ProductFacts } from "./product-facts.ts"
-import { partEvents, type PartsPlan, planParts, type ReadProduct, readProduct } from "./part-rows.ts"
+import { type PartsPlan, planParts, type ReadProduct, readProduct } from "./part-rows.ts"
 import type { importFields, Plan, Row, VerdictsDecided } from "./rows.ts"
 import { decideRows, importContext, rejectedPlan, textCell } from "./rows.ts"
 import { type Definitions, definitionsOf, planRates, rateEvents, type RatesPlan } from "./rate-rows.ts"
@@ -198,6 +198,26 @@ const planFor = (
     warnings: [...hints, ...sections.stock.warnings, ...sections.rates.warnings],
     carryOut: () => carryOut(read, sections, before, working)
   }
+}
+
+/** Adds and changes components; the product becomes a kit with its first one. */
+const partEvents = (product: ProductRow, { parts }: PartsPlan, context: DecideContext): ReadonlyArray<NewEvent> => {
+  const events = parts.flatMap(({ present, ...part }, index): ReadonlyArray<NewEvent> => {
+    if (present === undefined)
+      return [
+        createdEvent(product_components, {
+          ...part,
+          id: context.id(product_components),
+          product_id: product.id,
+          sort_order: index
+        })
+      ]
+    const updated = updatedEvent(product_components, present, part)
+    return updated === undefined ? [] : [updated]
+  })
+  return events.length === 0
+    ? []
+    : [...events, updatedEvent(products, product, { is_kit: true }) ?? productTouched(product.id)]
 }
 
 /** Events of a row without errors; later rows of the batch see what it created. */

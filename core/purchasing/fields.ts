@@ -89,15 +89,6 @@ export const updateFields = {
   ...shared
 }
 export type UpdateValues = Partial<ValuesOf<typeof updateFields>>
-export const sendFields = {
-  email: text({
-    format: "email",
-    nullable: true,
-    describe: "Recipient; default: the supplier's address; if none, no mail is sent"
-  }),
-  message: longText({ nullable: true, max: 5_000, describe: "Text; default: as in the settings" })
-}
-
 // The mail with a purchase order (rules/billing 2.3). Sending is recorded on server or device; the server that records
 // it queues the message in the same transaction. Addresses stay out of the journal.
 
@@ -186,8 +177,6 @@ export const returnFields = {
   ...about
 }
 export type ReturnValues = Partial<ValuesOf<typeof returnFields>>
-export type ReturnedLine = NonNullable<ReturnValues["lines"]>[number]
-
 // Claims on a unit that is to be returned to its supplier.
 
 /** Demand on a unit, current or later. */

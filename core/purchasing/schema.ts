@@ -16,7 +16,7 @@ import {
   timestamp
 } from "../kernel/fields/field.ts"
 import { insertRow, type RowOf, table, update } from "../kernel/tables/table.ts"
-import { type AnyEventType, type DataOf, eventType } from "../kernel/events/event-type.ts"
+import { type AnyEventType, eventType } from "../kernel/events/event-type.ts"
 import { alterRow, draftEvents, type RecordChange, recordEvents } from "../kernel/events/record-events.ts"
 import { Schema } from "effect"
 import { keyedColumns, newRow, someColumns } from "../kernel/tables/field-schema.ts"
@@ -242,7 +242,6 @@ export const purchaseOrderReceived = goodsEvent(
   "purchase_order.received",
   "A delivery for a purchase order was received: quantities by line, and the stock levels created."
 )
-export type GoodsMoved = DataOf<typeof purchaseOrderReceived>
 export const purchaseOrderReturned = goodsEvent(
   "purchase_order.returned",
   "Sub-hired goods were returned to the supplier: quantities by line, and their stock levels."

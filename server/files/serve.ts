@@ -1,16 +1,180 @@
-/** `GET /files/{uuid}`: downloads a file by its signed URL. */
-import { Clock, Effect } from "effect"
-import { type Answer, CommandRuntime, get, type Input } from "../../core/kernel/endpoints/endpoint.ts"
-import { notFound, Rejection } from "../../core/kernel/fields/rejection.ts"
+/**
+ * `GET /files/{uuid}`: downloads a file by its signed URL. Content that no row has referenced for a day is removed,
+ * without blocking the store: it is first marked, and from then on cannot be referenced or reused until it is gone.
+ */
+import { Clock, Effect, Stream } from "effect"
+import { type Answer, type Catalogue, CommandRuntime, get, type Input } from "../../core/kernel/endpoints/endpoint.ts"
+import { upload_bytes_max } from "../../core/kernel/fields/input.ts"
+import { invalidField, notFound, Rejection } from "../../core/kernel/fields/rejection.ts"
+import { chunked, quote } from "../../core/kernel/store/statement.ts"
+import { type Failure, Store } from "../../core/kernel/store/store.ts"
+import type { FileColumns, Table } from "../../core/kernel/tables/table.ts"
 import { contentDisposition } from "../../core/values/file-name.ts"
 import { instantOf } from "../../core/values/time.ts"
-import { serverContext } from "../ports/server-context.ts"
+import type { DeviceFilesShape } from "../../sync/server/tables.ts"
+import type { BlobStore, BlobStoreFailure } from "../ports/blob-store.ts"
+import { serverContext, timedWork } from "../ports/server-context.ts"
 import { isShownInPlace } from "./content-type.ts"
-import { filesUnavailable } from "./keep.ts"
-import { collectWork, fileOf, type NamedFile } from "./collect.ts"
 import type { ServerSlice } from "../ports/server-slice.ts"
 import { isSameSignature, signatureOf } from "../ports/secret-box.ts"
-import { blobs, downloads, file_stores } from "./downloads.ts"
+import { blobs, downloads, file_stores, filesUnavailable, keepContent } from "./downloads.ts"
+
+// Finds files by uuid, in the rows of every table that references files.
+
+interface NamedFile {
+  readonly sha256: string
+  readonly name: string
+  readonly mime_type: string
+  readonly size_bytes: number
+}
+interface FileTable {
+  readonly table: Table
+  readonly file: FileColumns
+}
+type Tables = Pick<Catalogue, "tables" | "server_tables">
+export const fileTables = ({ tables, server_tables }: Tables): ReadonlyArray<FileTable> =>
+  [...tables, ...server_tables].flatMap((table) => (table.file === undefined ? [] : [{ table, file: table.file }]))
+
+/** SQL condition: whether a row references its file. Rows marked as deleted do not. */
+export const isCurrent = (table: Table): string => ("deleted_at" in table.columns ? "deleted_at is null" : "1 = 1")
+
+/** The file with this uuid; undefined if no row references it, or it has expired. */
+const fileOf = Effect.fnUntraced(function* (
+  catalogue: Tables,
+  uuid: string,
+  now: string
+): Store.Reads<NamedFile | undefined> {
+  const { sql } = yield* Store
+  for (const { table, file } of fileTables(catalogue)) {
+    const [found] = yield* sql<{ sha256: string; name: string; mime_type: string; size_bytes: number | string }>`
+      select ${sql(file.sha256)} as sha256, ${sql(file.name)} as name, ${sql(file.mime_type)} as mime_type,
+      ${sql(file.size_bytes)} as size_bytes from ${sql(table.name)} where ${sql(file.uuid)} = ${uuid}
+      and ${sql.literal(isCurrent(table))}
+      ${"expires_at" in table.columns ? sql`and expires_at > ${now}` : sql.literal("")}`
+    if (found !== undefined) return { ...found, size_bytes: Number(found.size_bytes) }
+  }
+  return undefined
+})
+
+const kept_unreferenced_millis = 86_400_000
+/** Time after which an interrupted removal is repeated: the process that began it has finished or died. */
+const removal_millis = 3_600_000
+const at_a_time = 500
+
+/** SQL condition: whether any row references the blob of the outer statement. */
+const isNamed = (catalogue: Catalogue): string =>
+  `(${fileTables(catalogue)
+    .map(
+      ({ table, file }) =>
+        `exists (select 1 from ${quote(table.name)} ` +
+        `where ${quote(table.name)}.${quote(file.sha256)} = blobs.sha256 and ${isCurrent(table)})`
+    )
+    .join(" or ")})`
+
+/** Marks and removes unreferenced content as of an instant; returns the number of removed blobs. */
+export const collectFiles = Effect.fnUntraced(function* (
+  now_millis: number
+): Effect.fn.Return<number, Failure | BlobStoreFailure, Store | CommandRuntime> {
+  const { sql } = yield* Store
+  const { blobs } = yield* serverContext
+  const named = sql.literal(isNamed((yield* CommandRuntime).catalogue))
+  const now = instantOf(now_millis)
+  yield* sql`delete from downloads where expires_at <= ${now}`
+  yield* sql`
+    update blobs set unreferenced_since = ${now} where unreferenced_since is null and state = 'kept'
+    and not ${named}`
+  // Rows that no command recorded, from an imported journal, may reference content too.
+  yield* sql`
+    update blobs set unreferenced_since = null where unreferenced_since is not null and state = 'kept'
+    and ${named}`
+  const unused = instantOf(now_millis - kept_unreferenced_millis)
+  const abandoned = instantOf(now_millis - removal_millis)
+  let removed = 0
+  for (;;) {
+    const claimed = yield* sql<{ sha256: string }>`
+      update blobs set state = 'removing', unreferenced_since = ${now} where sha256 in ( select sha256 from blobs
+      where (state <> 'removing' and unreferenced_since <= ${unused} and not ${named}) or (state = 'removing'
+      and unreferenced_since <= ${abandoned}) order by sha256 limit ${at_a_time})
+      and unreferenced_since <= ${abandoned} returning sha256`
+    if (claimed.length === 0) return removed
+    for (const { sha256 } of claimed) {
+      yield* blobs.remove(sha256)
+      yield* sql`delete from blobs where sha256 = ${sha256} and state = 'removing'`
+    }
+    removed += claimed.length
+  }
+})
+
+/** Adds rows to `blobs` for content in the store without one, such as after the database was restored from a backup. */
+export const findUnknown = Effect.fnUntraced(function* (
+  blobs: BlobStore,
+  now_millis: number
+): Effect.fn.Return<void, Failure | BlobStoreFailure, Store> {
+  const { sql } = yield* Store
+  const before = instantOf(now_millis - kept_unreferenced_millis)
+  yield* Stream.runForEachArray(
+    Stream.rechunk(
+      Stream.filter(blobs.list, ({ stored_at }) => stored_at < before),
+      at_a_time
+    ),
+    (page) =>
+      Effect.forEach(
+        chunked(page, at_a_time),
+        (some) => {
+          const rows = some.map(
+            ({ sha256, stored_at }) =>
+              sql`(${sha256}, 0, 'application/octet-stream', 'kept', ${stored_at}, ${instantOf(now_millis)})`
+          )
+          return sql`
+            insert into blobs (sha256, size_bytes, mime_type, state, stored_at, unreferenced_since)
+            values ${sql.csv(rows)} on conflict (sha256) do nothing`
+        },
+        { discard: true }
+      )
+  )
+})
+
+/** UTC hour in which the complete store is compared with its rows. */
+const comparing_hour = 3
+
+const collectWork = timedWork({
+  cron: "17 * * * *",
+  kind: "files.collect",
+  meaning: "removes files unreferenced for a day",
+  attempts_max: 3,
+  run: ({ due_at }) =>
+    Effect.gen(function* () {
+      const { blobs } = yield* serverContext
+      const now_millis = Date.parse(due_at)
+      yield* blobs.sweep
+      if (new Date(now_millis).getUTCHours() === comparing_hour) yield* findUnknown(blobs, now_millis)
+      return { removed: yield* collectFiles(now_millis) }
+    })
+})
+
+// Storage for devices' files until their commands reference them.
+
+export const deviceFiles: DeviceFilesShape = {
+  present: (sha256) =>
+    Effect.gen(function* () {
+      const rows = yield* Store.getMany(blobs, sha256)
+      // Content close to its removal counts as missing, so that the device sends it again.
+      const fresh = instantOf((yield* Clock.currentTimeMillis) - kept_unreferenced_millis / 2)
+      const stays = rows.filter(
+        ({ state, unreferenced_since }) =>
+          state === "kept" && (unreferenced_since === null || unreferenced_since > fresh)
+      )
+      return new Set(stays.map((row) => row.sha256))
+    }),
+  keep: (content) =>
+    keepContent(Stream.succeed(content), upload_bytes_max).pipe(
+      Effect.catchTags({
+        BlobTooLarge: ({ bytes_max }) =>
+          Effect.fail(invalidField("file", `The file must not be larger than ${bytes_max} bytes.`)),
+        BlobStoreFailure: filesUnavailable
+      })
+    )
+}
 
 // Signed URLs of files: valid for an hour without a token.
 

@@ -9,7 +9,7 @@ import type { Log } from "../ports/log.ts"
 import { storage_retry_seconds, type StorageFailure, storageText } from "../ports/storage-fault.ts"
 import type { Headers, ServerSlice } from "../ports/server-slice.ts"
 import type { ByteRange } from "../ports/blob-store.ts"
-import { limitHeaders, type RateLimitState } from "./limits.ts"
+import type { RateLimitState } from "./limits.ts"
 import type { QuotaState } from "./limit-quota.ts"
 
 // Requests from pages of other origins: the setting `api.cors_origins` lists those that are allowed.
@@ -311,6 +311,22 @@ export const streamedReply = Effect.fnUntraced(function* (
     headers: { ...headers, "content-range": `bytes ${range.first}-${range.last}/${size_bytes}` },
     body: { size_bytes: range.last - range.first + 1, stream: opened.value }
   }
+})
+
+const limitHeaders = (
+  standing: RateLimitState | undefined,
+  quota: QuotaState | undefined
+): { readonly [name: string]: string } => ({
+  ...(standing === undefined
+    ? {}
+    : { "x-ratelimit-limit": String(standing.limit), "x-ratelimit-remaining": String(standing.remaining) }),
+  ...(quota === undefined
+    ? {}
+    : {
+        "x-quota-limit": String(quota.limit),
+        "x-quota-remaining": String(quota.remaining),
+        "x-quota-reset": String(quota.reset_at_seconds)
+      })
 })
 
 const headersOf = (answer: Answer, trace: Replied): { readonly [name: string]: string } => {

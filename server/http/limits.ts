@@ -22,7 +22,7 @@ export interface RateLimitState {
   readonly retry_after_seconds: number
   readonly reset_at_seconds: number
 }
-export interface RateLimiter {
+interface RateLimiter {
   /**
    * Counts a request of `who` in the minute of `now` (milliseconds since 1970), unless it exceeds the limit. Returns a
    * promise, which never rejects, if the shared counter must be queried.
@@ -233,22 +233,6 @@ export const quotaUsed = (state: QuotaState, own_limit: boolean): Rejection => {
     headers: { "retry-after": String(retry_after_seconds) }
   })
 }
-
-export const limitHeaders = (
-  standing: RateLimitState | undefined,
-  quota: QuotaState | undefined
-): { readonly [name: string]: string } => ({
-  ...(standing === undefined
-    ? {}
-    : { "x-ratelimit-limit": String(standing.limit), "x-ratelimit-remaining": String(standing.remaining) }),
-  ...(quota === undefined
-    ? {}
-    : {
-        "x-quota-limit": String(quota.limit),
-        "x-quota-remaining": String(quota.remaining),
-        "x-quota-reset": String(quota.reset_at_seconds)
-      })
-})
 
 // Counters shared by all processes on one Postgres: a process reserves from them in one statement.
 

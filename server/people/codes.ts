@@ -3,14 +3,11 @@
  * has one at most. It ends when used or replaced, and with the account, the e-mail address or the person's data.
  */
 import { integer, text, timestamp } from "../../core/kernel/fields/field.ts"
-import { insert, plainTable, remove, removeWhere, type RowOf } from "../../core/kernel/tables/table.ts"
+import { insert, plainTable, remove, type RowOf } from "../../core/kernel/tables/table.ts"
 import { hkdfSync, randomBytes } from "node:crypto"
 import { Effect } from "effect"
-import type { StoredEvent } from "../../core/kernel/events/event-type.ts"
-import { type Failure, Store } from "../../core/kernel/store/store.ts"
-import { memberAnonymised } from "../../core/people/personal-data/erase.ts"
-import { userDeactivated } from "../../core/people/users/decide.ts"
-import { type UserRow, users } from "../../core/people/users/permissions.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import type { UserRow } from "../../core/people/users/permissions.ts"
 import { hashOf, isSecretOf } from "../access/tokens/issue.ts"
 
 // Login codes, on the server only: one per user, with a hash instead of the code.
@@ -88,23 +85,4 @@ export const makeCode = Effect.fnUntraced(function* ({
 export const codeWith = Effect.fnUntraced(function* (hash: string, now: string): Store.Reads<LoginCodeRow | undefined> {
   const row = yield* Store.first(login_codes, { hash })
   return row !== undefined && isSecretOf(row, hash) && row.expires_at > now ? row : undefined
-})
-
-/** Deletes the codes that these events end, in their transaction. */
-export const endCodes = (events: ReadonlyArray<StoredEvent>): Effect.Effect<void, Failure, Store> => {
-  const ended = events.flatMap(({ data, type }) =>
-    type === userDeactivated.type || (type === `${users.entity}.updated` && data["email"] !== undefined)
-      ? [Number(data["id"])]
-      : type === memberAnonymised.type && typeof data["user_id"] === "number"
-        ? [data["user_id"]]
-        : []
-  )
-  return ended.length === 0
-    ? Effect.void
-    : Effect.flatMap(Store, (store) => store.apply(ended.map((user_id) => removeWhere(login_codes, { user_id }))))
-}
-
-export const dropExpired = Effect.fnUntraced(function* (now: string) {
-  const { sql } = yield* Store
-  yield* sql`delete from login_codes where expires_at <= ${now}`
 })

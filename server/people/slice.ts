@@ -26,13 +26,13 @@ import { type UserRow, users } from "../../core/people/users/permissions.ts"
 import { instantOf, zoneOf } from "../../core/values/time.ts"
 import { dropMail, dropOldSecrets, queueMail } from "../delivery/mail/jobs.ts"
 import { jobKind, jobOffer, processOf, serverContext, timedWork } from "../ports/server-context.ts"
-import { codeWith, dropExpired, endCodes, firstCode, hashOfCode, login_codes, makeCode } from "./codes.ts"
+import { codeWith, firstCode, hashOfCode, login_codes, makeCode } from "./codes.ts"
 import type { AccountMailKind } from "./texts.ts"
 import { command, CommandRuntime, postQuery, recordEvents } from "../../core/kernel/endpoints/endpoint.ts"
 import { boolean, text, timestamp } from "../../core/kernel/fields/field.ts"
 import { invalidField } from "../../core/kernel/fields/rejection.ts"
 import { created } from "../../core/kernel/endpoints/resource.ts"
-import { remove } from "../../core/kernel/tables/table.ts"
+import { remove, removeWhere } from "../../core/kernel/tables/table.ts"
 import * as Shown from "../../core/kernel/lists/answer-schema.ts"
 import { shownWithSecret } from "../ports/secret-box.ts"
 import { issuedResource, tokenResource } from "../access/tokens/api.ts"
@@ -290,6 +290,11 @@ const reset = command("POST", "/api/v1/users/{id}/reset_password", {
 /** How long sent messages are remembered: longer than their jobs, which would be queued again otherwise. */
 const sent_kept_millis = 30 * 86_400_000
 
+const dropExpired = Effect.fnUntraced(function* (now: string) {
+  const { sql } = yield* Store
+  yield* sql`delete from login_codes where expires_at <= ${now}`
+})
+
 const dropOldDaily = timedWork({
   cron: "41 3 * * *",
   kind: "access.cleanup",
@@ -301,6 +306,20 @@ const dropOldDaily = timedWork({
       yield* dropOldSecrets(instantOf(now), instantOf(now - sent_kept_millis))
     })
 })
+
+/** Deletes the codes that these events end, in their transaction. */
+const endCodes = (events: ReadonlyArray<StoredEvent>): Effect.Effect<void, Failure, Store> => {
+  const ended = events.flatMap(({ data, type }) =>
+    type === userDeactivated.type || (type === `${users.entity}.updated` && data["email"] !== undefined)
+      ? [Number(data["id"])]
+      : type === memberAnonymised.type && typeof data["user_id"] === "number"
+        ? [data["user_id"]]
+        : []
+  )
+  return ended.length === 0
+    ? Effect.void
+    : Effect.flatMap(Store, (store) => store.apply(ended.map((user_id) => removeWhere(login_codes, { user_id }))))
+}
 
 export const accessSlice: ServerSlice = {
   name: "access",

@@ -1,6 +1,6 @@
 /**
  * The file store: content by its SHA-256, in a folder or an S3 bucket. A blob is written once and never changed; rows
- * that reference it decide who may read it. `keep.ts` adds content with its row in `blobs`, and `collect.ts` removes
+ * that reference it decide who may read it. `downloads.ts` adds content with its row in `blobs`, and `serve.ts` removes
  * both.
  */
 import { Data, Effect, type Scope, Stream } from "effect"

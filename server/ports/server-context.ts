@@ -1,9 +1,9 @@
-/** Services of the server for its slices. */
+/** Services of the server for its slices, and the durable jobs they queue. */
 import { Context, Data, Effect, Option, Schema, type Scope } from "effect"
+import type { SqlError } from "effect/sql"
 import { type Failure, Store, type StoreRead } from "../../core/kernel/store/store.ts"
 import type { BlobStore } from "./blob-store.ts"
 import type { Condition } from "./health.ts"
-import type { JobOffer, Jobs } from "./offers.ts"
 import type { Log } from "./log.ts"
 import type { Outside } from "./outside.ts"
 import type { Renderer } from "../print/renderer.ts"
@@ -14,6 +14,68 @@ import type { Viewer } from "../../core/kernel/fields/rejection.ts"
 import { ownerEvents as ownerOf } from "../../core/people/users/decide.ts"
 import { roles, users, viewerOf } from "../../core/people/users/permissions.ts"
 
+/** Numbers of attempts begun and failed by this process since it started, by kind. */
+export interface KindCount {
+  readonly kind: string
+  readonly attempts: number
+  readonly failures: number
+  /** Final failures, without a further attempt. */
+  readonly dead: number
+}
+export interface JobCounters {
+  readonly begun: (kind: string) => void
+  readonly failed: (kind: string, for_good: boolean) => void
+  readonly all: () => ReadonlyArray<KindCount>
+}
+
+export const makeJobCounters = (kinds: Iterable<string>): JobCounters => {
+  const counts = new Map<string, { -readonly [K in keyof KindCount]: KindCount[K] }>()
+  for (const kind of kinds) counts.set(kind, { kind, attempts: 0, failures: 0, dead: 0 })
+  return {
+    begun: (kind) => {
+      const count = counts.get(kind)
+      if (count !== undefined) count.attempts++
+    },
+    failed: (kind, for_good) => {
+      const count = counts.get(kind)
+      if (count === undefined) return
+      count.failures++
+      if (for_good) count.dead++
+    },
+    all: () => [...counts.values()]
+  }
+}
+
+export interface JobCount {
+  readonly kind: string
+  readonly status: string
+  readonly jobs: number
+}
+/** A job to be queued. */
+export interface JobOffer<Data = unknown> {
+  /** The job's kind. */
+  readonly kind: { readonly kind: string }
+  readonly data: Data
+  /** Subject of the job, unique within its kind: each is queued once, with the id `kind:subject`. */
+  readonly subject?: string
+  /** Id of the job, instead of a subject, for jobs named in responses. */
+  readonly uuid?: string
+  /** User who may see the job, in addition to those who manage the system. */
+  readonly owner_id?: number | null
+  readonly delay_seconds?: number
+}
+
+export interface Jobs {
+  /** Queues a job in the caller's transaction and returns its id. A subject queued before is not queued again. */
+  readonly offer: (offer: JobOffer) => Effect.Effect<string, Failure, Store>
+  /** Counts of this process since it started, by kind. */
+  readonly counts: () => ReadonlyArray<KindCount>
+  /** Numbers of unfinished jobs, by kind and status. */
+  readonly unfinished: Effect.Effect<ReadonlyArray<JobCount>, SqlError.SqlError>
+  /** Deletes jobs completed more than `days` ago. Failed ones stay until a user drops them. */
+  readonly forget: (days: number) => Effect.Effect<void, Failure>
+}
+
 export interface ServerContextShape {
   /** Signs feeds, links and attachment addresses. */
   readonly key: string
@@ -22,7 +84,7 @@ export interface ServerContextShape {
   readonly data_folder: string | undefined
   readonly log: Log
   readonly outside: Outside
-  /** File store; add content by `keepContent` (files/keep.ts). */
+  /** File store; add content by `keepContent` (files/downloads.ts). */
   readonly blobs: BlobStore
   /** Queues durable work. */
   readonly jobs: Jobs
@@ -54,8 +116,6 @@ export const serverContext: Effect.Effect<ServerContextShape> = Effect.map(
 // Kinds of durable work: for effects outside the machine, or longer than a request. A job is queued in the transaction
 // of its event, so that it exists exactly when the event does, and runs after the commit, at least once: `run` must be
 // safe to repeat for the same job.
-
-export type { JobOffer } from "./offers.ts"
 
 /** Failure of a job that must not be retried, such as for an address or file that does not exist. */
 export class GivenUp extends Data.TaggedError("GivenUp")<{ readonly message: string }> {}

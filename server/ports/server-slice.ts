@@ -115,7 +115,7 @@ export type SourceKind = keyof typeof source_kinds
 /** Maximum difference in seconds between a signature's time and now. */
 const tolerance_seconds = 300
 
-export interface Signed {
+interface Signed {
   /** Signed id of the delivery, equal for repetitions; null if the body contains it. */
   readonly delivery_id: string | null
 }

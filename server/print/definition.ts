@@ -11,7 +11,7 @@ import {
   type Run,
   type Signature
 } from "../../core/pricing/print/blocks.ts"
-import { colours, heightOfBlocks, page_sizes, points_per_mm, sizes } from "./estimate.ts"
+import { colours, heightOfBlocks, points_per_mm, sizes } from "./estimate.ts"
 import { alignmentOf, type Drawing, inlines, inlineText } from "./direction.ts"
 import { tableDefinition, totalsDefinition } from "./table-definition.ts"
 
@@ -198,6 +198,9 @@ const signatureDefinition = (drawing: Drawing, block: Signature, width: number):
 }
 
 type Tools = Pick<Drawing, "families" | "pictureOf" | "symbolOf">
+
+/** Width and height of a page in points. */
+const page_sizes = { A4: [595.28, 841.89], LETTER: [612, 792] } as const
 
 export const definitionOf = (document: PrintDocument, tools: Tools): TDocumentDefinitions => {
   const { page } = document

@@ -18,12 +18,6 @@ export const colours = {
   watermark: "#b3261e"
 } as const
 
-/** Padding around the text of a cell. */
-export const cell_padding = { x: 4, y: 3.2 } as const
-
-/** Width and height of a page in points. */
-export const page_sizes = { A4: [595.28, 841.89], LETTER: [612, 792] } as const
-
 /** Size of a code in a table, in millimetres: small enough for many rows, large enough for a hand-held scanner. */
 export const cell_code = { qr: 13, code128: { width: 46, height: 7 }, gap: 1.2 } as const
 

@@ -122,7 +122,7 @@ export interface Label {
   readonly more: string | null
   readonly is_case: boolean
 }
-export interface LabelRequest {
+interface LabelRequest {
   readonly kind: SymbolKind
   readonly sheet: Sheet
   /** Places already used up on the first sheet. */ readonly skip: number

@@ -4,7 +4,7 @@
  */
 import type { Column, Content, ContentTable, CustomTableLayout, TableCell } from "pdfmake"
 import type { Cell, CellCode, Group, Row, Table, Totals } from "../../core/pricing/print/blocks.ts"
-import { cell_code, cell_padding, colours, heightOfRow, points_per_mm, sizes, splitRow } from "./estimate.ts"
+import { cell_code, colours, heightOfRow, points_per_mm, sizes, splitRow } from "./estimate.ts"
 import { alignmentOf, type Drawing, inlines, inlineText } from "./direction.ts"
 import { quiet_modules } from "./symbol-options.ts"
 
@@ -30,6 +30,9 @@ interface Frame {
   /** Text width of each column, in points. */
   readonly widths: ReadonlyArray<number>
 }
+
+/** Padding around the text of a cell. */
+const cell_padding = { x: 4, y: 3.2 } as const
 
 export const tableDefinition = (
   drawing: Drawing,

@@ -9,7 +9,7 @@ import type { StoredEvent } from "../../core/kernel/events/event-type.ts"
 import { commandDecided, decidedIn } from "./events.ts"
 import { replicaStream, type WireError } from "./wire.ts"
 
-export interface MergeState {
+interface MergeState {
   readonly replica_id: number
   /** Position of the last confirmed event applied here. */
   readonly position: number
@@ -28,7 +28,7 @@ export interface SettledCommand {
   readonly status: "accepted" | "rejected"
   readonly error?: WireError
 }
-export type MergeResult =
+type MergeResult =
   /** Nothing new: do nothing. */
   | { readonly kind: "stay" }
   /** Nothing provisional: apply the events. */

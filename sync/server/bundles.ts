@@ -20,10 +20,10 @@ import { receivedFile, wantedFiles } from "../protocol/answers.ts"
 import { client_schema_min, findCallingDevice, replica_devices, saveDevice } from "./devices.ts"
 import {
   BundleKey,
+  DeviceFiles,
   DeviceTokens,
   files_asked_max,
   id_leases,
-  keepBundledFile,
   lost_files_field,
   noteReceived,
   otherContent,
@@ -104,6 +104,15 @@ export const fileEndpoints = [send, wanted]
 
 /** Maximum length of a file's text: base64 has four characters for three bytes. */
 const file_text_max = Math.ceil(upload_bytes_max / 3) * 4
+/** Stores a file from a bundle. */
+const keepBundledFile = Effect.fnUntraced(function* (user_id: number, sha256: string, content: string, now: string) {
+  const files = yield* DeviceFiles
+  if (files === undefined) return yield* new Rejection({ kind: "unavailable", message: "This server keeps no files." })
+  const kept = yield* files.keep(Buffer.from(content, "base64"))
+  if (kept.sha256 !== sha256) return yield* otherContent
+  yield* noteReceived(user_id, kept, now)
+})
+
 /** Stores files from a bundle as if the device had uploaded them. */
 const keepFilesOf = Effect.fnUntraced(function* (user_id: number | undefined, files: Given["files"], now: string) {
   if (user_id === undefined) return

@@ -17,7 +17,7 @@ import type { RowTouch, WatchedChange } from "../protocol/events.ts"
 import { columnOf, commandDecided, rowKey, touchesOf, watching } from "../protocol/events.ts"
 import type { UnlessChanged, Verdict, WireCommand, WireError } from "../protocol/wire.ts"
 import { blocked_status, decoderOf, idReusedError, replicaStream, wireError } from "../protocol/wire.ts"
-import { lockReplica, lostFile, receivedFiles, replica_verdicts, replicas, textDigest, verdictKey } from "./tables.ts"
+import { lockReplica, receivedFiles, replica_verdicts, replicas, textDigest, verdictKey } from "./tables.ts"
 import { later } from "../../core/kernel/fields/later.ts"
 import { lockFirst } from "../../core/kernel/runtime/locks.ts"
 import { chunked } from "../../core/kernel/store/statement.ts"
@@ -244,6 +244,12 @@ const refusedNeed = Effect.fnUntraced(function* (replica_id: number, { needs = [
     cause
   } satisfies WireError
 })
+
+/** Error of a command whose file is lost on its device. */
+const lostFile = (field: string, { name }: { readonly name: string }): WireError => {
+  const message = `The file ${name} is not on the device any more, or not as it was; attach it again.`
+  return { status: 422, message, errors: { [field]: [message] } }
+}
 
 /** Decides the command in a savepoint, so that a refused one leaves only its verdict. */
 const attempt = Effect.fnUntraced(function* (

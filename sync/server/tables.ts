@@ -11,7 +11,7 @@ import { type Scrubs, scrubsOf, type StoredEvent, streamOf } from "../../core/ke
 import { users } from "../../core/people/users/permissions.ts"
 import { invalidField, Rejection, type Viewer } from "../../core/kernel/fields/rejection.ts"
 import { instantOf } from "../../core/values/time.ts"
-import type { WireCommand, WireError } from "../protocol/wire.ts"
+import type { WireCommand } from "../protocol/wire.ts"
 
 // Services that the host provides for sync: device tokens, device files, and the key that signs bundles.
 
@@ -262,12 +262,6 @@ const missingFile = (sha256: string): Rejection =>
     message: "The content of a file has not arrived; send it first.",
     errors: { files: [sha256] }
   })
-/** Error of a command whose file is lost on its device. */
-export const lostFile = (field: string, { name }: { readonly name: string }): WireError => {
-  const message = `The file ${name} is not on the device any more, or not as it was; attach it again.`
-  return { status: 422, message, errors: { [field]: [message] } }
-}
-
 /** Records who sent a file. */
 export const noteReceived = Effect.fnUntraced(function* (
   user_id: number,
@@ -282,17 +276,4 @@ export const noteReceived = Effect.fnUntraced(function* (
     on conflict (key) do update set received_at = excluded.received_at`
 })
 
-/** Stores a file from a bundle. */
-export const keepBundledFile = Effect.fnUntraced(function* (
-  user_id: number,
-  sha256: string,
-  content: string,
-  now: string
-) {
-  const files = yield* DeviceFiles
-  if (files === undefined) return yield* new Rejection({ kind: "unavailable", message: "This server keeps no files." })
-  const kept = yield* files.keep(Buffer.from(content, "base64"))
-  if (kept.sha256 !== sha256) return yield* otherContent
-  yield* noteReceived(user_id, kept, now)
-})
 export const otherContent = invalidField("file", "The file arrived otherwise than it was sent; send it again.")

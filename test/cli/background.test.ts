@@ -6,14 +6,15 @@ import {
   arrivedText,
   asOfText,
   background_lock,
-  saveAttempt,
-  type SyncOccasion,
   readAttempt,
   refreshFirst,
-  watch_lock,
-  shouldSync
+  saveAttempt,
+  shouldSync,
+  watch_lock
 } from "../../cli/context/background.ts"
 import { takeLock } from "../../sync/sqlite/file-lock.ts"
+
+type SyncOccasion = Parameters<typeof shouldSync>[0]
 
 const now = Date.parse("2026-07-01T12:00:00Z")
 const minutes = (count: number): number => count * 60_000

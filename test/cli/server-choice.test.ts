@@ -1,9 +1,11 @@
 /** Which server is meant: a flag before the environment, the environment before the login, in every combination. */
 import { createHash } from "node:crypto"
 import { beforeAll, expect, it } from "vitest"
-import { type Asked, chooseServer } from "../../cli/base/server-choice.ts"
+import { chooseServer } from "../../cli/base/server-choice.ts"
 import { placeOfSuite } from "./place.ts"
 import { owner_token } from "./session.ts"
+
+type Asked = Parameters<typeof chooseServer>[0]
 
 const house = "https://rental.example.com"
 const staging = "https://staging.example.com"

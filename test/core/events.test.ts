@@ -4,9 +4,11 @@ import { fileURLToPath } from "node:url"
 import { Schema } from "effect"
 import { describe, expect, it } from "vitest"
 import { catalogueOf } from "../../core/kernel/endpoints/endpoint.ts"
-import { brokenPromises, type EventList, eventList, eventsPage } from "../../core/kernel/events/event-description.ts"
+import { brokenPromises, eventList, eventsPage } from "../../core/kernel/events/event-description.ts"
 import { decodeData, eventType, follow } from "../../core/kernel/events/event-type.ts"
 import { recordedCatalogue } from "../recorded-catalogue.ts"
+
+type EventList = ReturnType<typeof eventList>
 
 const update = "UPDATE_EVENTS=1 npx vitest run test/core/events.test.ts"
 const page_file = fileURLToPath(new URL("../../docs/EVENTS.md", import.meta.url))

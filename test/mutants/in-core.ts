@@ -288,7 +288,7 @@ export const rule_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "SQLite lets a claim be moved over another one",
-    file: "core/kernel/store/dialect.ts",
+    file: "core/kernel/store/statement.ts",
     within: "overlapTriggers",
     find: '(["insert", "update"] as const).map',
     replace: '(["insert"] as const).map',
@@ -302,7 +302,7 @@ export const rule_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "SQLite treats adjacent claims as overlapping",
-    file: "core/kernel/store/dialect.ts",
+    file: "core/kernel/store/statement.ts",
     within: "overlapTriggers",
     in_text: true,
     find: "other.${quote(rule.to)} > new.${quote(rule.from)}); end`",
@@ -311,7 +311,7 @@ export const rule_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "Postgres treats adjacent claims as overlapping",
-    file: "core/kernel/store/dialect.ts",
+    file: "core/kernel/store/statement.ts",
     within: "overlapConstraint",
     in_text: true,
     find: "tstzrange(${quote(rule.from)}, ${quote(rule.to)}, '[)') with &&",

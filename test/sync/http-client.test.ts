@@ -2,14 +2,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { once } from "node:events"
 import type { AddressInfo } from "node:net"
 import { afterEach, describe, expect, it } from "vitest"
-import {
-  afterItsWord,
-  httpClientAt,
-  type HttpClientOptions,
-  jsonOf,
-  textOf,
-  Unreachable
-} from "../../sync/http-client.ts"
+import { afterItsWord, httpClientAt, jsonOf, textOf, Unreachable } from "../../sync/http-client.ts"
+
+type HttpClientOptions = Parameters<typeof httpClientAt>[0]
 
 describe("the HTTP client", () => {
   const opened: Array<() => void> = []

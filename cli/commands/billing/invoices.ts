@@ -2,6 +2,7 @@
  * `invoices`: showing an invoice, recording payments and refunds, and crediting; the verbs of the API's noun are added.
  */
 import type { Command } from "commander"
+import { scaleOf } from "../../../core/values/money.ts"
 import { type Flags, listFlag, repeatable, textFlag, withAction } from "../../context/program.ts"
 import type { Json, JsonObject } from "../../../core/kernel/fields/field.ts"
 import { exact, formatDecimal } from "../../../core/values/decimal.ts"
@@ -13,7 +14,6 @@ import { parseMomentIn } from "../../base/parse-time.ts"
 import { resolveId, storeOf } from "../../context/resolve-id.ts"
 import { present } from "../orders/shared/parts.ts"
 import { billedTotals, brief_includes, printBrief } from "../../briefs/invoices.ts"
-import { scaleOf } from "../../../core/values/currency.ts"
 import { columnsNamed, onClockOf, recordText, tableText } from "../../output/table.ts"
 
 export const declare = (program: Command): void => {

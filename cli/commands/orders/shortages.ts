@@ -3,14 +3,14 @@ import type { Command } from "commander"
 import { dateAfter } from "../../../core/values/period.ts"
 import { unpagedMeta } from "../../../core/kernel/endpoints/resource.ts"
 import type { Query } from "../../../core/kernel/lists/query.ts"
-import { rowIn, rowsIn, totalOf } from "../../base/answers.ts"
+import { rowIn, type RowOfList, rowsIn, totalOf } from "../../base/answers.ts"
 import type { CommandContext } from "../../context/context.ts"
 import { looksLikeId, resolveStore } from "../../context/resolve-id.ts"
 import { allRows } from "../../context/pages.ts"
 import { printAnswer } from "../../context/print.ts"
 import { type Flags, textFlag, withAction } from "../../context/program.ts"
 import { parseDay } from "../../base/parse-time.ts"
-import { opportunityPath, tellOrdersToReplace, tellToReplace, withoutOut } from "./shared/show.ts"
+import { opportunityPath, tellOrdersToReplace, tellToReplace } from "./shared/show.ts"
 import type { Json, JsonObject } from "../../../core/kernel/fields/field.ts"
 import type { QueryResult } from "../../../sync/device/device.ts"
 import { CliError, exit_codes } from "../../base/exit-codes.ts"
@@ -31,6 +31,18 @@ const tellUnclaimed = async (context: CommandContext, span: Query): Promise<void
     `${count} ${lines} ${are} short then, and ${claim} nothing until ${they_are} reserved or ordered: ` +
       `shortages without --days lists ${them}.`
   )
+}
+
+/** Rows without fully dispatched lines, which are noted in one sentence. */
+const withoutOut = (
+  context: CommandContext,
+  rows: ReadonlyArray<RowOfList<"shortages">>
+): ReadonlyArray<RowOfList<"shortages">> => {
+  const left = rows.filter(({ is_out }) => !is_out)
+  const out = rows.length - left.length
+  const are = out === 1 ? "line that is overbooked is" : "lines that are overbooked are"
+  if (out > 0) context.note(`${out} ${are} out already and not shown; --json has all.`)
+  return left
 }
 
 export const declare = (program: Command): void => {

@@ -18,7 +18,7 @@ export const posted_kinds = {
 export type PostedKind = keyof typeof posted_kinds
 
 /** Account and tax codes of the accounting program. */
-export interface Accounts {
+interface Accounts {
   readonly receivables: string
   readonly revenue: (revenue_group_id: number | null) => string
   readonly tax: string

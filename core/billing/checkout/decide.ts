@@ -2,7 +2,6 @@
 import { exclusiveTax, inclusiveTax } from "../../pricing/pricing/line.ts"
 import { allocateMoney, formatMoney, parseMoney, percentOfMoney } from "../../values/money.ts"
 import { groupKey, type RowTax, sumsOf } from "../state/amounts.ts"
-import { newItem } from "../state/items.ts"
 import { invoice_items, type InvoiceItemRow, type InvoiceRow, invoices, type TaxSummaryRow } from "../state/tables.ts"
 import { Result } from "effect"
 import type { Json, JsonObject } from "../../kernel/fields/field.ts"
@@ -18,7 +17,7 @@ import type { OpportunityRow } from "../../orders/opportunities/tables/opportuni
 import { statusLabelOf } from "../../orders/opportunities/tables/statuses.ts"
 import { invoiceCreated } from "../state/events.ts"
 import { billable, newInvoice, termsOf } from "../invoices/decide.ts"
-import { billedRows, type CheckoutSource } from "../state/rows.ts"
+import { billedRows, type CheckoutSource, newItem } from "../state/rows.ts"
 
 // Rows that deduct issued deposits from the final invoice (rules/rulings, deposits at checkout).
 

@@ -1,8 +1,7 @@
 /** Amounts and prices by EN 16931: at most two decimals; prices are never negative. */
 import type { NamedParty } from "../state/tables.ts"
-import { scaleOf } from "../../values/currency.ts"
 import { compareDecimals, exact, formatDecimal, fromScaled } from "../../values/decimal.ts"
-import { formatMoney, timesMoney } from "../../values/money.ts"
+import { formatMoney, scaleOf, timesMoney } from "../../values/money.ts"
 
 // An electronic invoice in the terms of EN 16931 (BT and BG numbers are the standard's). Both formats are written from
 // it without decisions: amounts are decimal strings, codes are final, absent values are null.

@@ -3,12 +3,12 @@
  * the invoice's; only prices before tax are calculated.
  */
 import { countries } from "../../values/country.ts"
+import { scaleOf } from "../../values/money.ts"
 import type { NamedParty } from "../state/tables.ts"
 import type { DatePeriod, EInvoice, EInvoiceForm, Endpoint, Line, Party, RowVat, Source, SourceRow } from "./amounts.ts"
 import { amountText, fits, inBaseCurrency, isOtherTax, linePrice, vatGroups, vatOfRows, vatSums } from "./amounts.ts"
 import { type FieldErrors, invalid, type Rejection } from "../../kernel/fields/rejection.ts"
 import { Result } from "effect"
-import { scaleOf } from "../../values/currency.ts"
 import { dayOf, millisOf } from "../../values/time.ts"
 
 // Party identifiers of electronic invoices: VAT ids, Peppol ids.

@@ -7,7 +7,7 @@ import { stores } from "../../setup/stores.ts"
 import { zoneOf } from "../../values/time.ts"
 import type { EInvoiceFacts, InvoiceRow, VatReport } from "../state/tables.ts"
 import { tax_rates, type VatCategoryWord } from "../../setup/reference-data/tax.ts"
-import type { RateReport, Source, VatCategory } from "./amounts.ts"
+import type { VatCategory } from "./amounts.ts"
 
 // Data of an electronic invoice besides rows, rates and addresses; stored when it is issued.
 
@@ -66,24 +66,3 @@ export const vatReportsNow = Effect.fnUntraced(function* (
   const untaxed = { name: "", category: said("untaxed_category") === "outside" ? "O" : "E" } as const
   return [...rates, { ...untaxed, tax_rate_id: null, reason: said("untaxed_reason") }]
 })
-
-/**
- * Reporting of tax as stored at the issue, or the current one for older invoices (`frozen` is null). A missing
- * exemption reason is taken from the current settings, as the format requires one.
- */
-export const ratesReported = (
-  frozen: ReadonlyArray<VatReport> | null,
-  now: ReadonlyArray<VatReport>
-): Pick<Source, "rates" | "untaxed"> => {
-  const today = new Map(now.map((report) => [report.tax_rate_id, report]))
-  const kept = (frozen ?? []).map((report) =>
-    report.category === "E" && !report.reason?.trim()
-      ? { ...report, reason: today.get(report.tax_rate_id)?.reason ?? null }
-      : report
-  )
-  const reports = new Map<number | null, RateReport>([...now, ...kept].map((report) => [report.tax_rate_id, report]))
-  return {
-    rates: new Map([...reports].flatMap(([id, report]) => (id === null ? [] : [[id, report] as const]))),
-    untaxed: reports.get(null) ?? { name: "", category: "E", reason: null }
-  }
-}

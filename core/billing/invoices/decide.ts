@@ -23,10 +23,10 @@ import {
   invoiceVoided,
   nextDocumentNumber
 } from "../state/events.ts"
+import { type ItemFacts, itemsFrom, taxedItems } from "../state/rows.ts"
 import type { InvoiceItemRow, InvoiceRow, NamedParty, VatReport } from "../state/tables.ts"
 import { invoice_statuses, invoices } from "../state/tables.ts"
 import type { CreateValues, SentItem, UpdateValues } from "../state/fields.ts"
-import { type ItemFacts, itemsFrom, taxedItems } from "../state/items.ts"
 
 /** Facts that create and update share. */
 export interface HeaderFacts extends ItemFacts {

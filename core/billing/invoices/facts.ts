@@ -15,9 +15,8 @@ import { billingOf, nameOfInvoice } from "../state/billed.ts"
 import { eInvoiceFactsNow, vatReportsNow } from "../einvoice/rates.ts"
 import { invoiceStream } from "../state/events.ts"
 import { buyerOf, sellerOf } from "../state/parties.ts"
-import type { InvoiceRow } from "../state/tables.ts"
-import { credit_note_items, credit_notes, invoice_items, invoices, standing_statuses } from "../state/tables.ts"
-import type { CreateFacts, HeaderFacts, IssueFacts, UpdateFacts, VoidFacts } from "./decide.ts"
+import { credit_note_items, invoice_items, type InvoiceRow, invoices, standing_statuses } from "../state/tables.ts"
+import type { CreateFacts, HeaderFacts, IssueFacts, UpdateFacts } from "./decide.ts"
 import type { CreateValues, SentItem, UpdateValues } from "../state/fields.ts"
 
 interface Named {
@@ -137,9 +136,4 @@ export const issueFactsOf = Effect.fnUntraced(function* (
     spent_deposits: spent.map((deposit) => `deposit ${deposit.number ?? deposit.id}`),
     exceeded_deposits: exceeded.map((deposit) => `deposit ${deposit.number ?? deposit.id}`)
   }
-})
-
-export const voidFactsOf = Effect.fnUntraced(function* (row: InvoiceRow): Store.Reads<VoidFacts> {
-  const notes = yield* Store.find(credit_notes, { invoice_id: row.id }, { limit: 1 })
-  return { credit_notes: notes.length, deducted_by: yield* deductedBy(row) }
 })

@@ -8,16 +8,17 @@ import { opportunities } from "../../orders/opportunities/tables/opportunities.t
 import { members } from "../../people/members/schema.ts"
 import { compareDecimals } from "../../values/decimal.ts"
 import { billingOf, draftWarnings } from "../state/billed.ts"
-import { invoice_items, type InvoiceItemRow, type InvoiceRow, invoices } from "../state/tables.ts"
-import { createFactsOf, issueFactsOf, itemsOf, updateFactsOf, voidFactsOf } from "./facts.ts"
+import { credit_notes, invoice_items, type InvoiceItemRow, type InvoiceRow, invoices } from "../state/tables.ts"
+import type { VoidFacts } from "./decide.ts"
+import { createFactsOf, deductedBy, issueFactsOf, itemsOf, updateFactsOf } from "./facts.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
-import { list, longText, text } from "../../kernel/fields/field.ts"
+import { boolean, list, longText, text, timestamp } from "../../kernel/fields/field.ts"
 import type { Query } from "../../kernel/lists/query.ts"
 import type { One, Status, ViewContext } from "../../kernel/endpoints/resource.ts"
 import { created, listOf, noContent, ok, renderOne, viewContext } from "../../kernel/endpoints/resource.ts"
 import { invoiceResource } from "../state/resources.ts"
 import { later, withRules } from "../../kernel/fields/later.ts"
-import { createFields, issueFields, one, path, read, updateFields, write } from "../state/fields.ts"
+import { createFields, one, path, read, updateFields, write } from "../state/fields.ts"
 
 // Warnings about a draft: other invoices for the same work, and rows untaxed for lack of a class.
 
@@ -154,6 +155,15 @@ const remove = command("DELETE", `${path}/{id}`, {
   decide: ({ deleteInvoice }, { rows }) => deleteInvoice(rows.id),
   respond: () => Effect.succeed(noContent)
 })
+const issueFields = {
+  issued_at: timestamp({ nullable: true, describe: "Issue date; default: now; not in the future" }),
+  due_at: timestamp({ nullable: true, describe: "Due date; default: the draft's or the payment terms" }),
+  allow_overbilling: boolean({
+    default: false,
+    describe: "Allow a standard invoice above the opportunity's unbilled remainder"
+  })
+}
+
 const issue = command("POST", `${path}/{id}/issue`, {
   answer: invoiceShown,
   name: "invoices.issue",
@@ -166,6 +176,11 @@ const issue = command("POST", `${path}/{id}/issue`, {
   decide: ({ known, rules }, { rows, values }, context) => rules.issueInvoice(rows.id, known, values, context),
   respond: invoiceAnswer(ok)
 })
+const voidFactsOf = Effect.fnUntraced(function* (row: InvoiceRow): Store.Reads<VoidFacts> {
+  const notes = yield* Store.find(credit_notes, { invoice_id: row.id }, { limit: 1 })
+  return { credit_notes: notes.length, deducted_by: yield* deductedBy(row) }
+})
+
 const voided = command("POST", `${path}/{id}/void`, {
   answer: invoiceShown,
   name: "invoices.void",

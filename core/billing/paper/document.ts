@@ -29,7 +29,7 @@ import { members } from "../../people/members/schema.ts"
 import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
 import { stores } from "../../setup/stores.ts"
 import { zoneOf } from "../../values/time.ts"
-import { nobody, partiesOf } from "../state/parties.ts"
+import { buyerOf, nobody, sellerOf } from "../state/parties.ts"
 import { withValues } from "../../values/text.ts"
 
 export interface InvoicePaper extends Parties {
@@ -272,6 +272,17 @@ export const paperOptions = Effect.fnUntraced(function* (
     bic: set("bic"),
     payment_link: set("payment_link"),
     logo_sha256
+  }
+})
+
+/** Buyer and seller as stored with the document; a draft has the current ones. */
+const partiesOf = Effect.fnUntraced(function* (
+  invoice: Pick<InvoiceRow, "billed_by" | "billed_to" | "member_id" | "store_id">,
+  settings: Settings
+) {
+  return {
+    billed_to: invoice.billed_to ?? (yield* buyerOf(invoice.member_id)),
+    billed_by: invoice.billed_by ?? (yield* sellerOf(invoice.store_id, settings))
   }
 })
 

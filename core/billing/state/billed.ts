@@ -3,11 +3,10 @@
  * opportunity's currency.
  */
 import { exclusiveTax } from "../../pricing/pricing/line.ts"
-import { formatMoney } from "../../values/money.ts"
+import { convertMoney, formatMoney } from "../../values/money.ts"
 import { groupKey, type RowTax } from "./amounts.ts"
-import { quantityAndPrice, quantityIn } from "./rows.ts"
+import { newItem, quantityAndPrice, quantityIn } from "./rows.ts"
 import { hundredths, isUsedUp, leftOf, quantityText } from "./credited.ts"
-import { newItem } from "./items.ts"
 import type { InvoiceItemRow, InvoiceRow } from "./tables.ts"
 import { credit_note_items, invoice_items, invoices, standing_statuses } from "./tables.ts"
 import { Effect } from "effect"
@@ -15,7 +14,6 @@ import { Store } from "../../kernel/store/store.ts"
 import type { OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
 import { opportunities, opportunity_versions } from "../../orders/opportunities/tables/opportunities.ts"
 import { exact } from "../../values/decimal.ts"
-import { convertMoney } from "../../values/currency.ts"
 
 /** A row of an issued standard invoice, less its credits. */
 interface BilledRow {

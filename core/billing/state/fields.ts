@@ -78,15 +78,6 @@ export const updateFields = {
   items: items()
 }
 export type UpdateValues = Partial<ValuesOf<typeof updateFields>>
-export const issueFields = {
-  issued_at: timestamp({ nullable: true, describe: "Issue date; default: now; not in the future" }),
-  due_at: timestamp({ nullable: true, describe: "Due date; default: the draft's or the payment terms" }),
-  allow_overbilling: boolean({
-    default: false,
-    describe: "Allow a standard invoice above the opportunity's unbilled remainder"
-  })
-}
-
 // Fields of credit notes (rules/billing 1.5).
 
 export const creditFields = {

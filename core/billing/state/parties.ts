@@ -6,7 +6,7 @@ import { Store } from "../../kernel/store/store.ts"
 import { addresses, emails, members, phones } from "../../people/members/schema.ts"
 import { countries } from "../../setup/reference-data/currencies.ts"
 import { stores } from "../../setup/stores.ts"
-import type { InvoiceRow, NamedParty } from "./tables.ts"
+import type { NamedParty } from "./tables.ts"
 
 interface ContactRow {
   readonly id: number
@@ -84,17 +84,6 @@ export const sellerOf = Effect.fnUntraced(function* (store_id: number | null, se
     phone: company("phone") ?? store?.phone ?? null,
     account_number: null
   } satisfies NamedParty
-})
-
-/** Buyer and seller as stored with the document; a draft has the current ones. */
-export const partiesOf = Effect.fnUntraced(function* (
-  invoice: Pick<InvoiceRow, "billed_by" | "billed_to" | "member_id" | "store_id">,
-  settings: Settings
-) {
-  return {
-    billed_to: invoice.billed_to ?? (yield* buyerOf(invoice.member_id)),
-    billed_by: invoice.billed_by ?? (yield* sellerOf(invoice.store_id, settings))
-  }
 })
 
 /** A party whose data is all null. */

@@ -12,7 +12,7 @@ import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { type Resource, resource } from "../../kernel/endpoints/resource.ts"
 import { members } from "../../people/members/schema.ts"
 import { stores } from "../../setup/stores.ts"
-import type { InvoiceRow, InvoiceStatus, TaxSummaryRow } from "./tables.ts"
+import type { InvoiceRow, TaxSummaryRow } from "./tables.ts"
 import {
   credit_note_items,
   credit_note_statuses,
@@ -88,6 +88,8 @@ const taxSummaryOut = (rows: ReadonlyArray<TaxSummaryRow>, currency: string): Re
     tax: formatMoney(row.tax, currency),
     gross: formatMoney(row.gross, currency)
   }))
+
+type InvoiceStatus = keyof typeof invoice_statuses
 
 /** Statuses of invoices with something outstanding. */
 const owing_statuses: ReadonlyArray<InvoiceStatus> = ["issued", "partially_paid"]

@@ -26,7 +26,6 @@ export const invoice_statuses = {
   credited: "Credited",
   voided: "Voided"
 } as const
-export type InvoiceStatus = keyof typeof invoice_statuses
 /** Statuses of invoices that count: issued and not voided. */
 export const standing_statuses = ["issued", "partially_paid", "paid", "credited"] as const
 const item_types = { product: "Product", cost: "Cost", custom: "Custom", text: "Text" } as const

@@ -1,6 +1,6 @@
 /** The fields of every type of document: offered, checked and filled from the same groups (rules/billing 3). */
 import type { DocumentType } from "../schema.ts"
-import { offered, type OfferedGroup, pathsOf, warehouseGroups } from "./shared-fields.ts"
+import { type FieldGroup, type OfferedGroup, pathsOf, warehouseGroups } from "./shared-fields.ts"
 import { creditNoteGroups, invoiceGroups } from "./invoices.ts"
 import { purchaseGroups } from "./purchase.ts"
 import { salesGroups } from "./sales.ts"
@@ -9,6 +9,16 @@ interface FieldsOfType {
   readonly groups: ReadonlyArray<OfferedGroup>
   readonly paths: ReadonlyArray<string>
 }
+/** Fields for listing, such as `member.name`; row groups also list the collection itself. */
+const offered = <F>(groups: ReadonlyArray<FieldGroup<F>>): ReadonlyArray<OfferedGroup> =>
+  groups.map(({ fields, key, label, rows }) => ({
+    group: label,
+    fields: [
+      ...(rows === undefined ? [] : [{ name: rows.key, label: rows.label, type: "collection" as const }]),
+      ...fields.map(({ label: words, name, type }) => ({ name: `${key}.${name}`, label: words, type }))
+    ]
+  }))
+
 const both = (groups: Parameters<typeof pathsOf<never>>[0]): FieldsOfType => ({
   groups: offered(groups),
   paths: pathsOf(groups)

@@ -83,15 +83,6 @@ export interface OfferedGroup {
   readonly group: string
   readonly fields: ReadonlyArray<{ readonly name: string; readonly label: string; readonly type: FieldType }>
 }
-/** Fields for listing, such as `member.name`; row groups also list the collection itself. */
-export const offered = <F>(groups: ReadonlyArray<FieldGroup<F>>): ReadonlyArray<OfferedGroup> =>
-  groups.map(({ fields, key, label, rows }) => ({
-    group: label,
-    fields: [
-      ...(rows === undefined ? [] : [{ name: rows.key, label: rows.label, type: "collection" as const }]),
-      ...fields.map(({ label: words, name, type }) => ({ name: `${key}.${name}`, label: words, type }))
-    ]
-  }))
 /** Paths that texts may use; row fields are below the name of the list. */
 export const pathsOf = <F>(groups: ReadonlyArray<FieldGroup<F>>): ReadonlyArray<string> =>
   groups.flatMap(({ fields, key, rows }) => fields.map(({ name }) => `${rows?.key ?? key}.${name}`))

@@ -6,7 +6,7 @@ import { dayOf, millisOf } from "../../values/time.ts"
 import { exact, type ExactNumber } from "../../values/decimal.ts"
 import type { WarehouseFacts } from "./warehouse-facts.ts"
 import type { Parcel, Shelves, Unit } from "./warehouse-parcels.ts"
-import { hasGoneOut, inWalkingOrder, movedOf, partsOf, partsWeight } from "./warehouse-parcels.ts"
+import { hasGoneOut, inWalkingOrder, movedOf, partsOf } from "./warehouse-parcels.ts"
 import type { WarehouseWords } from "./warehouse-words.ts"
 import { withValues } from "../../values/text.ts"
 
@@ -256,6 +256,21 @@ const toPick = ({ kind, language, words }: Writing, parcel: Parcel): ReadonlyArr
           : "",
         parcel.also_at.length === 0 ? "" : withValues(words.also_at, { places: parcel.also_at.slice(0, 10).join(", ") })
       ]
+
+/** Weight of one kit's components, without its own; null if any component's weight is missing. */
+const partsWeight = (facts: WarehouseFacts, { line }: Parcel): string | null => {
+  const parts = line.item_id === null ? [] : partsOf(facts, line.item_id, exact(1)).filter(({ depth }) => depth === 0)
+  const weights = parts.map(({ product_id, quantity }) => {
+    const weight = facts.products.get(product_id)?.weight ?? null
+    return weight === null ? null : quantity.times(weight)
+  })
+  if (weights.length === 0) return null
+  return (
+    weights
+      .reduce<ExactNumber | null>((sum, one) => (sum === null || one === null ? null : sum.plus(one)), exact(0))
+      ?.toString() ?? null
+  )
+}
 
 const looseRow = (writing: Writing, parcel: Parcel, depth: number, note: ReadonlyArray<string>): Counted => {
   const { facts, kind } = writing

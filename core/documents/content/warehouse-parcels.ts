@@ -123,9 +123,6 @@ const shelfAt = (store_id: number | null, location: string | null): Place => {
 
 /** Shelves by product and store, keyed `12 1`. */
 export type Shelves = ReadonlyMap<string, ReadonlyArray<Shelf>>
-export const shelvesIn = ({ shelves }: WarehouseFacts): Shelves =>
-  Map.groupBy(shelves, (shelf) => `${shelf.product_id} ${shelf.store_id}`)
-
 /** Every line in the order's sequence, split by location, without empty ones. */
 export const parcelsOf = (facts: WarehouseFacts, shelves: Shelves): ReadonlyArray<Parcel> => {
   const around = casesAround(facts)
@@ -229,18 +226,4 @@ export const movedOf = (
     }))
   })
   return { out: exact(gone), back: exact(back) }
-}
-/** Weight of one kit's components, without its own; null if any component's weight is missing. */
-export const partsWeight = (facts: WarehouseFacts, { line }: Parcel): string | null => {
-  const parts = line.item_id === null ? [] : partsOf(facts, line.item_id, exact(1)).filter(({ depth }) => depth === 0)
-  const weights = parts.map(({ product_id, quantity }) => {
-    const weight = facts.products.get(product_id)?.weight ?? null
-    return weight === null ? null : quantity.times(weight)
-  })
-  if (weights.length === 0) return null
-  return (
-    weights
-      .reduce<ExactNumber | null>((sum, one) => (sum === null || one === null ? null : sum.plus(one)), exact(0))
-      ?.toString() ?? null
-  )
 }

@@ -5,16 +5,8 @@ import { exact, type ExactNumber } from "../../values/decimal.ts"
 import type { WarehouseFacts } from "./warehouse-facts.ts"
 import type { Counted, PaperKind, PaperRow, Writing } from "./warehouse-lines.ts"
 import { hiredIn, lesser, nameOfUnit, none, pieceRow, rowsOf } from "./warehouse-lines.ts"
-import type { Case, Parcel, Place, Unit } from "./warehouse-parcels.ts"
-import {
-  casesAround,
-  hasGoneOut,
-  inWalkingOrder,
-  movedOf,
-  parcelsOf,
-  shelvesIn,
-  unitName
-} from "./warehouse-parcels.ts"
+import type { Case, Parcel, Place, Shelves, Unit } from "./warehouse-parcels.ts"
+import { casesAround, hasGoneOut, inWalkingOrder, movedOf, parcelsOf, unitName } from "./warehouse-parcels.ts"
 import { warehouseWords, type WarehouseWords } from "./warehouse-words.ts"
 import { withValues } from "../../values/text.ts"
 
@@ -27,6 +19,9 @@ export interface PaperGroup {
   /** Number of pieces without a weight. */
   readonly unweighed: ExactNumber
 }
+
+const shelvesIn = ({ shelves }: WarehouseFacts): Shelves =>
+  Map.groupBy(shelves, (shelf) => `${shelf.product_id} ${shelf.store_id}`)
 
 /**
  * Groups of the document's rows, with quantities to pick or dispatched; `to_follow`: remainder of a partial delivery.

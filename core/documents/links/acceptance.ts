@@ -4,7 +4,7 @@ import { isClosed, order, quotation, statuses } from "../../orders/opportunities
 import type { OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
 import { dayOf } from "../../values/time.ts"
 import type { DocumentAcceptanceRow, DocumentRow } from "../schema.ts"
-import { acceptance_effects, type AcceptanceEffect } from "./api.ts"
+import { acceptance_effects } from "./api.ts"
 import type { Settings } from "../../kernel/events/settings.ts"
 import * as Base64 from "effect/encoding/Base64"
 import { momentText } from "../../pricing/print/format.ts"
@@ -67,6 +67,8 @@ export const whyNotAccepted = ({
   if (isPastValidity(opportunity, now, zone)) return "expired"
   return is_same ? undefined : "changed"
 }
+
+type AcceptanceEffect = keyof typeof acceptance_effects
 
 export const acceptanceEffect = (settings: Settings): AcceptanceEffect => {
   const set = settings["documents"]?.["acceptance"]

@@ -142,8 +142,6 @@ export const acceptance_effects = {
   reserve: "The quotation is reserved",
   order: "The quotation becomes an order, unless it is short"
 } as const
-export type AcceptanceEffect = keyof typeof acceptance_effects
-
 export const linkSettings = {
   documents: {
     public_link_prefix: text({

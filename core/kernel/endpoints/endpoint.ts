@@ -3,6 +3,7 @@
  * replica keeps derive from these declarations.
  */
 import { Effect, Schema } from "effect"
+import type { Reaction, Reactions } from "../events/react.ts"
 import { answerSchema, inCatalogue, mayIgnore } from "../lists/answer-schema.ts"
 import type { DecideContext } from "../events/settings.ts"
 import {
@@ -32,7 +33,6 @@ import type { Table } from "../tables/table.ts"
 import type { AnyEventType, NewEvent, Projection, ProjectionContext, Projector } from "../events/event-type.ts"
 import { decodeData } from "../events/event-type.ts"
 import { type EventMetadata, rowsToldEvent } from "../events/journal.ts"
-import { reactionsOf } from "../events/react.ts"
 import { clearableTables, referenceClearedEvent, referencesOf, withReferences } from "../events/references.ts"
 import { as_declared, type Composed, type Includes, type Resource } from "../lists/resource-types.ts"
 
@@ -283,6 +283,11 @@ const within = (composed: Composed, endpoint: Endpoint): Endpoint =>
           )
         }
       }
+
+const reactionsOf = (all: ReadonlyArray<Reaction>): Reactions => ({
+  all,
+  types: new Set(all.flatMap(({ types }) => types))
+})
 
 /**
  * Composes a catalogue. What only writes need (events, projection, reactions, references) is put together on first use,

@@ -23,7 +23,7 @@ interface JsonSchema {
 interface Described {
   readonly [field: string]: string
 }
-export interface EventList {
+interface EventList {
   readonly events: { readonly [type: string]: Described }
   /** Columns by table: the meaning of "columns of" and "a row of" in the events. */
   readonly columns: { readonly [table: string]: Described }

@@ -74,11 +74,6 @@ export interface Reactions {
   readonly all: ReadonlyArray<Reaction>
   readonly types: ReadonlySet<string>
 }
-export const reactionsOf = (all: ReadonlyArray<Reaction>): Reactions => ({
-  all,
-  types: new Set(all.flatMap(({ types }) => types))
-})
-
 /** The reactions due after `fresh`, the newest of `all` events, in the order of the catalogue. */
 export const reactionsTo = (
   { all: reactions, types }: Reactions,

@@ -50,12 +50,6 @@ export const onDeleteEffect = ({ rule }: Reference): OnDelete =>
 export const clearedColumns = ({ column, rule }: Reference): AnyRow =>
   Object.fromEntries([column, ...(rule?.clears ?? [])].map((name) => [name, null]))
 
-/** Whether deleting a row of the table checks or changes rows that refer to it. */
-export const isDeletable = (references: References, table: Table): boolean =>
-  (references.get(table.name) ?? []).some(
-    ({ rule }) => rule !== undefined && rule.on_delete !== "keep" && rule.on_delete !== "handled"
-  )
-
 /** Changes of holders when one row is deleted. Lists are cleared by separate events (`reference-checks.ts`). */
 const followUps = (references: References, table: Table, key: number | string, at: string): ReadonlyArray<RowChange> =>
   (references.get(table.name) ?? [])
@@ -84,10 +78,6 @@ export const followersOnce = (
     one.rule?.merge_once_per === undefined ? [] : [{ ...one, per: one.rule.merge_once_per }]
   )
 
-/** Ids of holders that a merge deletes, by table. */
-export interface Doubled {
-  readonly [table: string]: ReadonlyArray<number>
-}
 const idsIn = (doubled: Json | undefined, table: string): ReadonlyArray<number> => {
   const ids = isJsonObject(doubled) ? doubled[table] : undefined
   return Array.isArray(ids) ? ids.map(Number) : []

@@ -17,7 +17,7 @@ import {
 } from "../fields/field.ts"
 import { parseJson, readFields } from "../fields/input.ts"
 import { patternFrom } from "../fields/pattern.ts"
-import { Store, type StoreRead } from "../store/store.ts"
+import { Store } from "../store/store.ts"
 import type { CustomColumn } from "./query.ts"
 import { visible_to_all } from "../tables/visibility.ts"
 import { foldCase, type RowOf, table } from "../tables/table.ts"
@@ -334,40 +334,3 @@ export const patternOf = ({ validation_rules }: CustomFieldRow): RegExp | undefi
     ? patternFrom(pattern, typeof max_length === "number" ? max_length : text_length_max)
     : undefined
 }
-
-/**
- * Stored documents as `custom_fields` in responses: every active definition by name, null if unset, list values by
- * name.
- */
-export const customValuesOut = (
-  definitions: ReadonlyArray<CustomFieldRow>,
-  documents: ReadonlyArray<JsonObject | null>
-): StoreRead<ReadonlyArray<JsonObject>> =>
-  definitions.length === 0
-    ? Effect.succeed(documents.map(() => ({})))
-    : Effect.gen(function* () {
-        const lists = definitions.filter((one) => one.field_type === 9 || one.field_type === 10)
-        const ids = lists
-          .flatMap((one) => documents.flatMap((document) => document?.[String(one.id)] ?? []))
-          .filter((id): id is number => typeof id === "number")
-        const names = new Map<number, string>()
-        if (ids.length > 0) for (const row of yield* Store.getMany(list_values, ids)) names.set(row.id, row.name)
-        const named = (id: Json): Json => (typeof id === "number" ? (names.get(id) ?? null) : null)
-        return documents.map((document) =>
-          Object.fromEntries(
-            definitions.map((one) => {
-              const value = document?.[String(one.id)] ?? null
-              return [
-                one.name,
-                value === null
-                  ? null
-                  : one.field_type === 9
-                    ? named(value)
-                    : one.field_type === 10 && Array.isArray(value)
-                      ? value.map(named)
-                      : value
-              ]
-            })
-          )
-        )
-      })

@@ -1,10 +1,9 @@
 /** Targets of filters, as SQL: a column, or a custom field's value inside its document. */
-import { type Bindings, quote } from "../store/statement.ts"
+import { currencies, scaleOf } from "../../values/money.ts"
+import { type Bindings, type Dialect, quote } from "../store/statement.ts"
 import { caseFoldedName, isSearchable, type Table } from "../tables/table.ts"
-import { currencies, scaleOf } from "../../values/currency.ts"
 import { exact, isNumericText } from "../../values/decimal.ts"
 import type { Field } from "../fields/field.ts"
-import type { Dialect } from "../store/dialect.ts"
 
 // Filters a resource declares besides its columns: on related rows, on value names, on time-dependent flags.
 

@@ -9,8 +9,7 @@ import { codeLabelled, type Field, sameJson } from "../fields/field.ts"
 import type { CustomColumn, FilterTarget, FlagFilter, NamedFilterValue, RelatedFilter } from "./filter-target.ts"
 import { documentColumn, flagSql, moneySql, plainColumn } from "./filter-target.ts"
 import { isStorableText, wholeNumber } from "../fields/input.ts"
-import type { Dialect } from "../store/dialect.ts"
-import { type Bindings, quote } from "../store/statement.ts"
+import { type Bindings, type Dialect, quote } from "../store/statement.ts"
 import { foldCase, type Table } from "../tables/table.ts"
 
 // Decimal filters for SQLite.

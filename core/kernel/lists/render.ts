@@ -5,7 +5,7 @@
 import { itemAt } from "../../values/text.ts"
 import { Effect } from "effect"
 import { formatMoney } from "../../values/money.ts"
-import { customFieldsFor, customValuesOut } from "./custom-field.ts"
+import { type CustomFieldRow, customFieldsFor, list_values } from "./custom-field.ts"
 import type { Field, Json, JsonObject } from "../fields/field.ts"
 import { includesOf, type Query } from "./query.ts"
 import type { Include, Resource, ViewContext } from "./resource-types.ts"
@@ -61,6 +61,43 @@ export const baseView = (table: Table, row: AnyRow, context: ViewContext): { [ke
   }
   return out
 }
+
+/**
+ * Stored documents as `custom_fields` in responses: every active definition by name, null if unset, list values by
+ * name.
+ */
+const customValuesOut = (
+  definitions: ReadonlyArray<CustomFieldRow>,
+  documents: ReadonlyArray<JsonObject | null>
+): StoreRead<ReadonlyArray<JsonObject>> =>
+  definitions.length === 0
+    ? Effect.succeed(documents.map(() => ({})))
+    : Effect.gen(function* () {
+        const lists = definitions.filter((one) => one.field_type === 9 || one.field_type === 10)
+        const ids = lists
+          .flatMap((one) => documents.flatMap((document) => document?.[String(one.id)] ?? []))
+          .filter((id): id is number => typeof id === "number")
+        const names = new Map<number, string>()
+        if (ids.length > 0) for (const row of yield* Store.getMany(list_values, ids)) names.set(row.id, row.name)
+        const named = (id: Json): Json => (typeof id === "number" ? (names.get(id) ?? null) : null)
+        return documents.map((document) =>
+          Object.fromEntries(
+            definitions.map((one) => {
+              const value = document?.[String(one.id)] ?? null
+              return [
+                one.name,
+                value === null
+                  ? null
+                  : one.field_type === 9
+                    ? named(value)
+                    : one.field_type === 10 && Array.isArray(value)
+                      ? value.map(named)
+                      : value
+              ]
+            })
+          )
+        )
+      })
 
 /**
  * Renders rows as responses, with the requested includes. One query per lookup and include, whatever the number of

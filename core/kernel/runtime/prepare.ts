@@ -3,10 +3,10 @@
  */
 import { Effect } from "effect"
 import { CommandRuntime, type Endpoint, type Input, type Params, type Request } from "../endpoints/endpoint-types.ts"
+import type { References } from "../events/references.ts"
 import { type Fields, isJsonObject, type JsonObject } from "../fields/field.ts"
 import { missingReferenceText, readFields, type Reference } from "../fields/input.ts"
 import { strictErrors } from "../endpoints/ignored.ts"
-import { isDeletable } from "../events/references.ts"
 import type { Rejection, Viewer } from "../fields/rejection.ts"
 import { forbidden, hasAbility, hasOnePermission, invalid, invalidField, notFound } from "../fields/rejection.ts"
 import { baseCurrency } from "../events/settings.ts"
@@ -154,6 +154,12 @@ const queryBody = (request: Request, fields: Fields): JsonObject => {
   }
   return body
 }
+
+/** Whether deleting a row of the table checks or changes rows that refer to it. */
+const isDeletable = (references: References, table: Table): boolean =>
+  (references.get(table.name) ?? []).some(
+    ({ rule }) => rule !== undefined && rule.on_delete !== "keep" && rule.on_delete !== "handled"
+  )
 
 /**
  * 422 for ids in the body without a row; one query per table. `lock`: keeps the rows from being deleted until the

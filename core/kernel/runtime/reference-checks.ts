@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import { SqlError } from "effect/sql"
 import { event, type NewEvent, projectEvent, type Projection, streamOfRow } from "../events/event-type.ts"
 import type { ColumnValues, JsonObject } from "../fields/field.ts"
-import type { Doubled, Reference, References } from "../events/references.ts"
+import type { Reference, References } from "../events/references.ts"
 import { clearedColumns, followersOnce, onDeleteEffect, referenceCleared } from "../events/references.ts"
 import { invalidField, type Rejection, type Viewer } from "../fields/rejection.ts"
 import { visibleColumnsOf } from "../tables/visibility.ts"
@@ -287,6 +287,11 @@ const countsSql = (
     ...own,
     `${quote(rule.while_of.column)} in (select ${quote(table.key)} from ${quote(table.name)} where ${anyOf(table, rule.while_of.is, store, bound)})`
   ]
+}
+
+/** Ids of holders that a merge deletes, by table. */
+interface Doubled {
+  readonly [table: string]: ReadonlyArray<number>
 }
 
 /** Rows that would name `into` twice once `from` is merged into it, by table. One query per table. */

@@ -6,6 +6,7 @@
 import { itemAt } from "../../values/text.ts"
 import { Data, Effect, Result } from "effect"
 import { type NewEvent, projectEvent } from "../events/event-type.ts"
+import { createTable } from "../store/statement.ts"
 import { allocateIds, ensureSequences, hasOwnIds, id_sequences, nextIds, number_sequences } from "./ids.ts"
 import { type Catalogue, foldStored, type Slice, type StoreRead } from "../endpoints/endpoint.ts"
 import { append, eventsAfter, journal, journal_tables, lastPosition } from "../events/journal.ts"
@@ -16,7 +17,6 @@ import { searchTable } from "../store/search-index.ts"
 import type { SqlError } from "effect/sql"
 import { type Json, type JsonObject, text } from "../fields/field.ts"
 import { type MigrationFailed, migrations_table, migrationsOf, type TableMigration } from "../store/table-migration.ts"
-import { createTable } from "../store/dialect.ts"
 
 // Seeds of later releases. The journal records which seeds a database has, so backups and exports include them. Deleted
 // rows are not seeded again.

@@ -5,8 +5,7 @@
 import { itemAt } from "../../values/text.ts"
 import type { AnyRow, Key, RowChange, Table, Where } from "../tables/table.ts"
 import { caseFoldedName, caseFoldedValue, isSearchable } from "../tables/table.ts"
-import { type Dialect, encodeRow } from "./dialect.ts"
-import { bindings, chunked, inPowersOfTwo, type Insert, quote } from "./statement.ts"
+import { bindings, chunked, type Dialect, encodeRow, inPowersOfTwo, type Insert, quote } from "./statement.ts"
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
 

@@ -4,8 +4,7 @@
  * group would otherwise wait for each other, and merges such rows now and then. The sum is the count on both.
  */
 import type { Table } from "../tables/table.ts"
-import { columnType, type Dialect } from "./dialect.ts"
-import { countsTable, quote } from "./statement.ts"
+import { columnType, countsTable, type Dialect, quote } from "./statement.ts"
 
 /** The statements that create a table's counts and fill them from its rows; none if it keeps no counts. */
 export const countStatements = (table: Table, dialect: Dialect): ReadonlyArray<string> => {

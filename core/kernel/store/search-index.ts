@@ -4,7 +4,7 @@
  */
 import { caseFoldedName, foldCase, isSearchable, type Table } from "../tables/table.ts"
 
-/** A copy of the type in `dialect.ts`, which imports this file. */
+/** A copy of the type in `statement.ts`, which imports this file. */
 type Dialect = "sqlite" | "pg"
 
 const indexed_word_min = 3

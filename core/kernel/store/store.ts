@@ -7,9 +7,20 @@ import { SqlClient, SqlError, type Statement } from "effect/sql"
 import { invalidField, Rejection } from "../fields/rejection.ts"
 import type { AnyRow, Key, RowChange, RowOf, Table, Where } from "../tables/table.ts"
 import { makeBatchWriter, updateOne } from "./batch-writer.ts"
-import { type Dialect, encodeRow, rowDecoder, uniqueName } from "./dialect.ts"
-import type { Insert, Inserter } from "./statement.ts"
-import { bindings, chunked, columnList, columnsNamed, makeInserter, orderSql, quote, whereSql } from "./statement.ts"
+import type { Dialect, Insert, Inserter } from "./statement.ts"
+import {
+  bindings,
+  chunked,
+  columnList,
+  columnsNamed,
+  encodeRow,
+  makeInserter,
+  orderSql,
+  quote,
+  rowDecoder,
+  uniqueName,
+  whereSql
+} from "./statement.ts"
 
 interface FindOptions {
   readonly order?: ReadonlyArray<string>

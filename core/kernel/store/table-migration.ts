@@ -5,8 +5,7 @@
 import { Data, Effect } from "effect"
 import type { SqlError } from "effect/sql"
 import type { Field } from "../fields/field.ts"
-import { columnType } from "./dialect.ts"
-import { quote } from "./statement.ts"
+import { columnType, quote } from "./statement.ts"
 import type { StoreShape } from "./store.ts"
 import type { Table } from "../tables/table.ts"
 

@@ -13,7 +13,7 @@ import {
 } from "../../kernel/endpoints/crud-resource.ts"
 import { type FieldErrors, invalid, type Rejection } from "../../kernel/fields/rejection.ts"
 import { type AnyRow, type RowOf, type Table, update } from "../../kernel/tables/table.ts"
-import type { ActivityRow, ParticipantRow, RegardingType } from "./schema.ts"
+import type { ActivityRow, RegardingType } from "./schema.ts"
 import {
   activities,
   activity_participants,
@@ -21,7 +21,6 @@ import {
   activityFields,
   completed,
   priorities,
-  task_code,
   time_statuses
 } from "./schema.ts"
 import { Store } from "../../kernel/store/store.ts"
@@ -38,6 +37,8 @@ import * as Shown from "../../kernel/lists/answer-schema.ts"
 // Rules for activities (rules/members-activities 6).
 
 type ListValueRow = RowOf<typeof list_values>
+type ParticipantRow = RowOf<typeof activity_participants>
+
 interface ActivityFacts {
   /** Values of the list "Activity Type". */
   readonly types: ReadonlyArray<ListValueRow>
@@ -56,6 +57,9 @@ interface Participation {
   readonly member_id: number
   readonly mute: boolean
 }
+/** Code of the default activity type, a task. */
+const task_code = 1001
+
 const saveActivity = (
   next: ActivityRow,
   before: ActivityRow | undefined,

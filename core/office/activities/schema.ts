@@ -39,9 +39,6 @@ export const activity_statuses = {
   2004: "Held"
 } as const
 export const time_statuses = { 0: "Free", 1: "Busy" } as const
-/** Code of the default activity type, a task. */
-export const task_code = 1001
-
 export const activityFields = {
   subject: text({ required: true, search: true }),
   description: longText({ nullable: true }),
@@ -119,4 +116,3 @@ export const activity_participants = table(
     indexes: [["activity_id"], ["member_id"]]
   }
 )
-export type ParticipantRow = RowOf<typeof activity_participants>

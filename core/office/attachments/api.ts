@@ -16,7 +16,6 @@ import {
   attachmentDeleted,
   attachmentFields,
   attachments,
-  deletedAttachment,
   mayRead,
   mayWrite
 } from "./attachables.ts"
@@ -207,6 +206,8 @@ const create = command("POST", "/api/v1/attachments", {
   decide: (_facts, { files, values }, context) => attachFile(files?.["file"], values, context),
   respond: ({ id }, input) => Effect.map(renderById(attachmentResource, id, input.query, viewContext(input)), created)
 })
+
+const deletedAttachment = (row: AttachmentRow) => attachmentDeleted.make({ id: row.id }, attachableStream(row))
 
 const deleteAttachment = command("DELETE", "/api/v1/attachments/{id}", {
   name: "attachments.delete",

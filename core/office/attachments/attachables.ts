@@ -179,4 +179,3 @@ export const attachmentDeleted = eventType("attachment.deleted", {
   project: ({ id }) => [remove(attachments, id)],
   activity: ({ id }) => ({ old_values: { attachment_id: id }, new_values: null })
 })
-export const deletedAttachment = (row: AttachmentRow) => attachmentDeleted.make({ id: row.id }, attachableStream(row))

@@ -5,7 +5,7 @@
 import { wallOf } from "../../values/time.ts"
 import type { Json, JsonObject } from "../../kernel/fields/field.ts"
 import { spokenNumber } from "../../values/text.ts"
-import type { About, Facts, Named, Refused } from "./short-lines.ts"
+import type { About, Named, Refused } from "./short-lines.ts"
 import { Effect } from "effect"
 import { type Failure, Store } from "../../kernel/store/store.ts"
 import { products } from "../../products/products/schema.ts"
@@ -46,6 +46,16 @@ const dayIn = (instant: string, zone: string) => {
 }
 
 // Phrases for commands, to follow "Sam wanted to".
+
+interface Facts extends About {
+  /** The line that its path names. */
+  readonly line: string | null
+  /** The invoice or other document that the path names: `invoice 12`. */
+  readonly paper: string | null
+  /** Names of the rows that body fields refer to: `customer`. */
+  readonly referring: ReadonlyMap<string, string>
+  readonly zone: string
+}
 
 /** `order 1042 Summer Fest for Acme Ltd, 3–5 Dec`; undefined if the command concerns no order. */
 const orderText = ({ customer, order, zone }: Facts, now: string): string | undefined => {

@@ -46,16 +46,6 @@ export interface About {
   readonly quantity: number | null
 }
 
-export interface Facts extends About {
-  /** The line that its path names. */
-  readonly line: string | null
-  /** The invoice or other document that the path names: `invoice 12`. */
-  readonly paper: string | null
-  /** Names of the rows that body fields refer to: `customer`. */
-  readonly referring: ReadonlyMap<string, string>
-  readonly zone: string
-}
-
 /** Answers reads: the replica, or the server where its data is more complete. */
 export type AskFacts = (request: Request) => Promise<Given>
 export interface Given {

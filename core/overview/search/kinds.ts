@@ -35,8 +35,6 @@ export const unit_places = {
   gone: "Written off or moved away",
   given_back: "Given back to its supplier"
 } as const
-export type UnitPlace = keyof typeof unit_places
-
 export interface SearchKindRules {
   readonly kind: SearchKind
   readonly table: Table

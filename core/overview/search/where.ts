@@ -20,8 +20,8 @@ import { type ContainerRow, container_items, containers, live_statuses, nesting_
 import type { OutOfService, ServiceState, StockLevelRow } from "../../products/stock/schema.ts"
 import { stores, zoneOf } from "../../setup/stores.ts"
 import { millisOf } from "../../values/time.ts"
-import { type ServiceReasons, serviceReasons, type Supplied, suppliedBy } from "./behind.ts"
-import type { UnitPlace } from "./kinds.ts"
+import { type ServiceReasons, serviceReasons, type Supplied, suppliedBy } from "./find.ts"
+import type { unit_places } from "./kinds.ts"
 
 // Place of a unit, from its steps on orders (rules/search 3). Pure.
 
@@ -58,6 +58,8 @@ const orderOfPlace = (
   const says = place === "out" ? [dispatched, on_hire] : [checked_in]
   return step !== undefined && says.includes(step.status) ? step.opportunity_id : (around?.opportunity_id ?? null)
 }
+
+type UnitPlace = keyof typeof unit_places
 
 export interface Whereabouts {
   readonly place: UnitPlace

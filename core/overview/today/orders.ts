@@ -4,14 +4,11 @@ import { dateAfter } from "../../values/period.ts"
 import { dayOf, instantOf, millisOf, startOfDay } from "../../values/time.ts"
 import { Effect } from "effect"
 import { type InvoiceRow, invoices } from "../../billing/state/tables.ts"
-import type { Failure } from "../../kernel/endpoints/endpoint.ts"
-import { bindings, type Bindings, columnsNamed, quote } from "../../kernel/store/statement.ts"
+import { bindings, type Bindings, columnsNamed, type Dialect, quote } from "../../kernel/store/statement.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { dueBackAt, isHere } from "../../purchasing/receiving/intake.ts"
 import { purchase_order_items, purchase_orders, type PurchaseOrderRow } from "../../purchasing/schema.ts"
 import { exact } from "../../values/decimal.ts"
-import type { Settings } from "../../kernel/events/settings.ts"
-import type { Dialect } from "../../kernel/store/dialect.ts"
 import {
   asset_assignments,
   checked_in,
@@ -20,7 +17,7 @@ import {
   opportunity_items,
   service_line
 } from "../../orders/opportunities/tables/lines.ts"
-import { loadLinePieces, type Pieces, sumOfPieces } from "../../orders/opportunities/state/pieces.ts"
+import type { Pieces } from "../../orders/opportunities/state/pieces.ts"
 import { order, quotation, statuses } from "../../orders/opportunities/tables/statuses.ts"
 import { products, serialised } from "../../products/products/schema.ts"
 import { containers } from "../../products/packing.ts"
@@ -73,13 +70,6 @@ export const leavesAt = (order: Leaving): string | null =>
   order.load_starts_at ?? order.deliver_starts_at ?? order.starts_at
 export const isBackAt = (order: Returning): string | null =>
   order.unload_starts_at ?? order.collect_ends_at ?? order.ends_at
-
-/** Whether an instant is in [from, to); false for null. */
-export const isWithin = (at: string | null, from: number, to: number): boolean => {
-  if (at === null) return false
-  const millis = millisOf(at)
-  return millis >= from && millis < to
-}
 
 // Outstanding invoices and deliveries due from and to suppliers, by the end of a day (rules/today 3).
 
@@ -298,13 +288,3 @@ export const short = (store_id: number | undefined, { from, short_to }: ReturnTy
       `${statuses.on_hire.status})) or (state = ${quotation} and status = ${statuses.reserved.status}))`,
     "starts_at"
   )
-
-/** Progress of each order, by id: five queries for any number; each order is summed once. */
-export const piecesOfOrders = (
-  ids: ReadonlyArray<number>,
-  settings: Settings
-): Effect.Effect<(id: number) => Pieces, Failure, Store> =>
-  Effect.map(loadLinePieces(ids, settings), (piecesOf) => {
-    const sums = new Map([...new Set(ids)].map((id) => [id, sumOfPieces(piecesOf(id))]))
-    return (id) => sums.get(id) ?? sumOfPieces([])
-  })

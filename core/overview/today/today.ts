@@ -1,12 +1,12 @@
 /** Response of `GET /today`: its lists, as far as the reader may see them (rules/today). */
 import { Effect } from "effect"
-import { CommandRuntime, type Input } from "../../kernel/endpoints/endpoint.ts"
+import { CommandRuntime, type Failure, type Input } from "../../kernel/endpoints/endpoint.ts"
 import { mayAsk } from "../../kernel/endpoints/may-ask.ts"
-import { settingText } from "../../kernel/events/settings.ts"
+import { type Settings, settingText } from "../../kernel/events/settings.ts"
 import { Store } from "../../kernel/store/store.ts"
 import type { Viewer } from "../../kernel/fields/rejection.ts"
 import { members } from "../../people/members/schema.ts"
-import type { Pieces } from "../../orders/opportunities/state/pieces.ts"
+import { loadLinePieces, type Pieces, sumOfPieces } from "../../orders/opportunities/state/pieces.ts"
 import { states, statusLabelOf } from "../../orders/opportunities/tables/statuses.ts"
 import { countToReplace } from "../../orders/opportunities/units/to-replace.ts"
 import { columnsSeen } from "../../kernel/tables/visibility.ts"
@@ -21,12 +21,10 @@ import {
   isBackAt,
   isNotAllOut,
   isToGo,
-  isWithin,
   leavesAt,
   leaving,
   orders_max,
   papers_max,
-  piecesOfOrders,
   returning,
   short,
   unpaid,
@@ -118,6 +116,16 @@ const listOf = (
 })
 const compared = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0)
 
+/** Progress of each order, by id: five queries for any number; each order is summed once. */
+const piecesOfOrders = (
+  ids: ReadonlyArray<number>,
+  settings: Settings
+): Effect.Effect<(id: number) => Pieces, Failure, Store> =>
+  Effect.map(loadLinePieces(ids, settings), (piecesOf) => {
+    const sums = new Map([...new Set(ids)].map((id) => [id, sumOfPieces(piecesOf(id))]))
+    return (id) => sums.get(id) ?? sumOfPieces([])
+  })
+
 const ordersOfDay = Effect.fnUntraced(function* (
   store_id: number | undefined,
   clocks: Clocks,
@@ -145,6 +153,13 @@ interface Read {
   readonly back: ReadonlyArray<OrderOfDay>
   readonly lacking: ReadonlyArray<OrderOfDay>
 }
+/** Whether an instant is in [from, to); false for null. */
+const isWithin = (at: string | null, from: number, to: number): boolean => {
+  if (at === null) return false
+  const millis = millisOf(at)
+  return millis >= from && millis < to
+}
+
 /** All lists, each filtered by the day of its orders' own stores. Pure. */
 const listsOf = ({ back, lacking, out }: Read, of: ListContext) => {
   const dayOfStore = (row: OrderOfDay): Day => of.clocks.of(row.store_id).day

@@ -5,9 +5,10 @@ import type { FieldErrors } from "../../kernel/fields/rejection.ts"
 import { parseMoment } from "../../values/moment.ts"
 import type { RateBreakdown, RateTransactionType } from "../pricing/modifiers.ts"
 import { isRateTransactionType, rateTransactionTypes } from "../pricing/modifiers.ts"
-import { calculateRate, noRateMethod, type PricedRate, resolveProductRate } from "../pricing/engine.ts"
-import { explainRate } from "./explain.ts"
+import type { PricedRate, RateLookup, RateRequest } from "../pricing/engine.ts"
+import { calculateRate, noRateMethod, resolveProductRate } from "../pricing/engine.ts"
 import type { Step } from "./explain-step.ts"
+import { explainCalculation, explainChoice } from "./explain.ts"
 
 interface CalculateFacts {
   readonly rates: ReadonlyArray<PricedRate>
@@ -33,6 +34,13 @@ interface CalculateQuestion {
   readonly transaction_type: RateTransactionType
   readonly store_id: number | null
 }
+
+/** Steps to a response of calculate_rate: choice of the rate, then the calculation. */
+const explainRate = (
+  rates: ReadonlyArray<PricedRate>,
+  question: RateLookup,
+  request: RateRequest
+): ReadonlyArray<Step> => [explainChoice(rates, question), ...explainCalculation(request)]
 
 /** Calculates the price of a hire; `explained`: with steps. Errors are keyed by field of the body. */
 export const calculateEndpoint = (

@@ -1,7 +1,7 @@
 /** Steps of an explanation, each with the reason for one amount or count (rules/rates 4, 5, 9). */
 import { text } from "../../kernel/fields/field.ts"
-import { scaleOf } from "../../values/currency.ts"
 import { exact, type Numeric } from "../../values/decimal.ts"
+import { scaleOf } from "../../values/money.ts"
 
 /** Schema of a step in responses. */
 export const stepShown = { figure: text(), rule: text(), words: text(), from: text({ nullable: true }), to: text() }

@@ -216,7 +216,7 @@ const explainTax = (facts: TotalsFacts): ReadonlyArray<Step> => {
 
 // Explains the net of one line: manual price or rate, time, quantity, its own discount, tax taken out (rules/rates 9).
 
-export interface LineFacts {
+interface LineFacts {
   readonly request: LineRequest & { readonly rate: LineRate | null }
   /** Candidate rates and the chosen one; null if no rate applies. */
   readonly rate: {

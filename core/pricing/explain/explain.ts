@@ -201,10 +201,3 @@ const explainModifier = (
   })
   return [...lines, { ...sum, words: `With its multipliers the time costs ${after} for one instead of ${before}.` }]
 }
-
-/** Steps to a response of calculate_rate: choice of the rate, then the calculation. */
-export const explainRate = (
-  rates: ReadonlyArray<PricedRate>,
-  question: RateLookup,
-  request: RateRequest
-): ReadonlyArray<Step> => [explainChoice(rates, question), ...explainCalculation(request)]

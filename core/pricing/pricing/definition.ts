@@ -9,7 +9,7 @@ import type { FieldErrors } from "../../kernel/fields/rejection.ts"
 import type { RateMethod } from "./engine.ts"
 import type { BasePeriod, CalculationStrategy, Modifier, StrategyFacts } from "./modifiers.ts"
 import {
-  isBasePeriod,
+  basePeriods,
   modifierOf,
   modifiers,
   runningModifiers,
@@ -116,6 +116,9 @@ export interface SubmittedMethod {
   readonly strategy_config?: Json | undefined
   readonly modifier_configs?: Json | undefined
 }
+
+const isBasePeriod = (value: unknown): value is BasePeriod =>
+  typeof value === "string" && Object.hasOwn(basePeriods, value)
 
 /**
  * The method to store: checks types, then strategy with period and modifiers, then configs, and stops at the first step

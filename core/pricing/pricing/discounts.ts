@@ -3,10 +3,9 @@ import { Result } from "effect"
 import type { Json } from "../../kernel/fields/field.ts"
 import { compareDecimals, exact, formatDecimal, parseDecimal, roundHalfAway } from "../../values/decimal.ts"
 import { parseMoment, plainDateOf } from "../../values/moment.ts"
-import { allocateMoney, formatMoney, parseMoney, percentOfMoney } from "../../values/money.ts"
+import { allocateMoney, formatMoney, parseMoney, percentOfMoney, scaleOf } from "../../values/money.ts"
 import type { Condition, Criteria, CriteriaField, CriteriaKind } from "./criteria.ts"
 import { criteriaFields, readCriteria, stateWord, transactionWord, weekdayOf } from "./criteria.ts"
-import { scaleOf } from "../../values/currency.ts"
 import { type PricedRate, type RateLookup, type RateMethod, resolveProductRate } from "./engine.ts"
 import { integerOr } from "./modifiers.ts"
 
@@ -210,7 +209,7 @@ export const discountRuleIn = (rule: DiscountRule, money: LineCurrency): Discoun
     : { ...rule, max_discount_amount: fromBase(rule.max_discount_amount, money) }
 
 /** A line as priced by stage 1. */
-export interface DiscountableLine {
+interface DiscountableLine {
   /** Net in minor units. */
   readonly net: number
   /** Whether rules may apply to the line. */

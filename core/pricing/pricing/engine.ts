@@ -5,23 +5,17 @@
 import { Result } from "effect"
 import { isJsonObject, type JsonObject } from "../../kernel/fields/field.ts"
 import type { FieldErrors } from "../../kernel/fields/rejection.ts"
-import { isCurrency } from "../../values/currency.ts"
-import { parseMoment, plainDateOf } from "../../values/moment.ts"
-import {
-  applyModifier,
-  type BasePeriod,
-  basePeriods,
-  type CalculatedLine,
-  type CalculationStrategy,
-  countUnits,
-  integerOr,
-  type RateBreakdown,
-  type RateCalculation,
-  type RateTransactionType,
-  runningModifiers,
-  strategyOf,
-  toBreakdown
+import { type Moment, parseMoment, plainDateOf } from "../../values/moment.ts"
+import { formatMoney, isCurrency } from "../../values/money.ts"
+import type {
+  BasePeriod,
+  CalculatedLine,
+  CalculationStrategy,
+  RateBreakdown,
+  RateCalculation,
+  RateTransactionType
 } from "./modifiers.ts"
+import { applyModifier, basePeriods, integerOr, measureUnits, runningModifiers, strategyOf } from "./modifiers.ts"
 
 /** Calculation method of a rate: the part of a rate definition that the engine uses. */
 export interface RateMethod {
@@ -42,6 +36,31 @@ export interface RateRequest extends RateMethod {
   readonly end: string
   /** Quantity, a whole number of at least 1. */
   readonly quantity: number
+}
+
+const toBreakdown = (calculation: RateCalculation): RateBreakdown => {
+  const money = (minor: bigint): string => formatMoney(minor, calculation.currency)
+  return {
+    currency: calculation.currency,
+    unit_price: money(calculation.unit_price),
+    units: calculation.units,
+    unit_label: calculation.unit_label,
+    per_unit_subtotal: money(calculation.per_unit_subtotal),
+    quantity: calculation.quantity,
+    total: money(calculation.total),
+    line_items: calculation.lines.map((line) => ({
+      period_from: line.from,
+      period_to: line.to,
+      multiplier: line.multiplier,
+      unit_price: money(line.unit_price),
+      line_total: money(line.total)
+    })),
+    applied_modifiers: calculation.applied.map(({ after, before, ...modifier }) => ({
+      ...modifier,
+      before: money(before),
+      after: money(after)
+    }))
+  }
 }
 
 /** Calculates the breakdown for the API; errors are keyed by request field. */
@@ -69,6 +88,13 @@ interface Counted {
   readonly units: number
   readonly unit_label: string
 }
+const countUnits = (
+  period: BasePeriod,
+  config: JsonObject,
+  start: Moment,
+  end: Moment
+): Result.Result<number, FieldErrors> => Result.map(measureUnits(period, config, start, end), ({ units }) => units)
+
 /** Units of the window in the method's period; 1 for fixed prices. */
 const counted = (request: RateRequest): Result.Result<Counted, FieldErrors> => {
   const start = parseMoment(request.start)

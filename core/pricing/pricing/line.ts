@@ -41,7 +41,7 @@ interface TaxRate {
   readonly rate: string
   readonly is_active: boolean
 }
-export interface TaxRule {
+interface TaxRule {
   readonly id: number
   readonly organisation_tax_class_id: number
   readonly product_tax_class_id: number
@@ -141,12 +141,12 @@ export const rateTypeOfLine: { readonly [T in TransactionType]: RateTransactionT
   sub_rental: "rental"
 }
 
-export interface Window {
+interface Window {
   /** Start and end as timestamps; if one is null, a single day is charged. */
   readonly starts_at: string | null
   readonly ends_at: string | null
 }
-export interface DayOverride {
+interface DayOverride {
   readonly use_chargeable_days: boolean
   /** Chargeable days as a decimal string with one decimal, or null. */
   readonly chargeable_days: string | null

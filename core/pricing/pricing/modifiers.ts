@@ -1,5 +1,5 @@
 /** The modifiers of the rate engine: multiplier and factor (rules/rates 4.4, 4.5). */
-import { formatMoney, timesMoney } from "../../values/money.ts"
+import { timesMoney } from "../../values/money.ts"
 import { Result } from "effect"
 import { isJsonObject, type Json, type JsonObject } from "../../kernel/fields/field.ts"
 import type { FieldErrors } from "../../kernel/fields/rejection.ts"
@@ -80,9 +80,6 @@ export const strategyOf = (identifier: unknown): StrategyFacts | undefined =>
 
 export const modifierOf = (identifier: unknown): ModifierFacts | undefined =>
   modifiers.find((modifier) => modifier.identifier === identifier)
-
-export const isBasePeriod = (value: unknown): value is BasePeriod =>
-  typeof value === "string" && Object.hasOwn(basePeriods, value)
 
 export const supportsModifier = (strategy: StrategyFacts, modifier: Modifier): boolean =>
   modifier === "multiplier" ? strategy.supports_multiplier : strategy.supports_factor
@@ -166,31 +163,6 @@ export interface CalculatedModifier {
   readonly after: bigint
 }
 
-export const toBreakdown = (calculation: RateCalculation): RateBreakdown => {
-  const money = (minor: bigint): string => formatMoney(minor, calculation.currency)
-  return {
-    currency: calculation.currency,
-    unit_price: money(calculation.unit_price),
-    units: calculation.units,
-    unit_label: calculation.unit_label,
-    per_unit_subtotal: money(calculation.per_unit_subtotal),
-    quantity: calculation.quantity,
-    total: money(calculation.total),
-    line_items: calculation.lines.map((line) => ({
-      period_from: line.from,
-      period_to: line.to,
-      multiplier: line.multiplier,
-      unit_price: money(line.unit_price),
-      line_total: money(line.total)
-    })),
-    applied_modifiers: calculation.applied.map(({ after, before, ...modifier }) => ({
-      ...modifier,
-      before: money(before),
-      after: money(after)
-    }))
-  }
-}
-
 // Counts the units of a window (rules/rates 4.1), in constant time whatever its length.
 
 /** Maximum units of hourly and half-hourly hires; more are taken as mistaken dates (rules/rates 10). */
@@ -231,13 +203,6 @@ export const measureUnits = (
     ? Result.fail({ end: [`The hire is longer than ${MAX_CLOCK_UNITS} ${basePeriods[period].unit_label}.`] })
     : Result.succeed({ units, start: window.start, end: window.end, minutes, leeway_minutes, unit_minutes })
 }
-
-export const countUnits = (
-  period: BasePeriod,
-  config: JsonObject,
-  start: Moment,
-  end: Moment
-): Result.Result<number, FieldErrors> => Result.map(measureUnits(period, config, start, end), ({ units }) => units)
 
 const minutesPerUnit = (period: BasePeriod, config: JsonObject): number =>
   period === "weekly"

@@ -17,7 +17,7 @@ type SurchargeCalculation = keyof typeof surchargeCalculations
 export const surchargeScopes = { all: "All", rental: "Rental", sale: "Sale", service: "Service" } as const
 type SurchargeScope = keyof typeof surchargeScopes
 
-export interface Surcharge {
+interface Surcharge {
   readonly id: number
   readonly name: string
   readonly calculation_type: SurchargeCalculation

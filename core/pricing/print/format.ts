@@ -1,5 +1,5 @@
 /** Formats amounts, numbers and dates for documents. */
-import { currencies, currencyOf } from "../../values/currency.ts"
+import { currencies, currencyOf } from "../../values/money.ts"
 import { wallOf } from "../../values/time.ts"
 
 /**

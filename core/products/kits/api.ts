@@ -2,10 +2,10 @@
 import { ok, resource } from "../../kernel/endpoints/resource.ts"
 import type { ContainerTemplate, ProductRow, TemplateSlot } from "../products/schema.ts"
 import { checkin_modes, container_modes, products } from "../products/schema.ts"
+import type { AccessoryRow, ComponentRow } from "./schema.ts"
 import {
   accessoryFields,
   componentFields,
-  type ComponentRow,
   kitDepthIn,
   part_quantity_max,
   product_accessories,
@@ -15,11 +15,10 @@ import { boolean, choice, decimal, integer, list, object, ref, text } from "../.
 import { Effect, Result } from "effect"
 import { command, type Decided, get, type Input, type Slice } from "../../kernel/endpoints/endpoint.ts"
 import { Store } from "../../kernel/store/store.ts"
-import { crudResource, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
-import { type FieldErrors, invalid } from "../../kernel/fields/rejection.ts"
+import { crudResource, type SaveResult, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
+import { type FieldErrors, invalid, reject } from "../../kernel/fields/rejection.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
-import type { ComponentFacts, Composed } from "./decide.ts"
-import { deleteComponent, productTouched, saveAccessory, saveComponent } from "./decide.ts"
+import { type ComponentFacts, type Composed, deleteComponent, productTouched, saveComponent } from "./decide.ts"
 
 // API representation of accessories and components (rules/availability 7.2, 7.3).
 
@@ -203,6 +202,17 @@ const containerTemplateEndpoints = [
 
 const productOf = (input: Input): ProductRow =>
   (input.rows as { readonly [name: string]: unknown })["product"] as ProductRow
+
+/** Checks an accessory. 422 `accessory_product_id`: the product itself, or already its accessory. */
+const saveAccessory = (
+  next: AccessoryRow,
+  siblings: ReadonlyArray<AccessoryRow>
+): SaveResult<typeof product_accessories> =>
+  next.accessory_product_id === next.product_id
+    ? reject("accessory_product_id", "A product cannot be its own accessory.")
+    : siblings.some((one) => one.id !== next.id && one.accessory_product_id === next.accessory_product_id)
+      ? reject("accessory_product_id", "This product is already an accessory of it.")
+      : Result.succeed({ also: [productTouched(next.product_id)] })
 
 const accessories = crudResource({
   resource: accessoryResource,

@@ -4,7 +4,7 @@ import { event, type NewEvent, streamOf } from "../../kernel/events/event-type.t
 import { type SaveResult, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
 import { reject, type Rejection } from "../../kernel/fields/rejection.ts"
 import { type ProductRow, products } from "../products/schema.ts"
-import type { AccessoryRow, ComponentRow, product_accessories, product_components } from "./schema.ts"
+import type { ComponentRow, product_components } from "./schema.ts"
 
 // Cycles and depth of kits, in pairs of product and component (rules/availability 7.3).
 
@@ -58,17 +58,6 @@ export const depthThrough = (edges: ReadonlyArray<Composed>, parent: number, com
 /** A product update without changed columns: subscribers learn that accessories or components changed. */
 export const productTouched = (product_id: number): NewEvent =>
   event(streamOf("product", product_id), "product.updated", { id: product_id })
-
-/** Checks an accessory. 422 `accessory_product_id`: the product itself, or already its accessory. */
-export const saveAccessory = (
-  next: AccessoryRow,
-  siblings: ReadonlyArray<AccessoryRow>
-): SaveResult<typeof product_accessories> =>
-  next.accessory_product_id === next.product_id
-    ? reject("accessory_product_id", "A product cannot be its own accessory.")
-    : siblings.some((one) => one.id !== next.id && one.accessory_product_id === next.accessory_product_id)
-      ? reject("accessory_product_id", "This product is already an accessory of it.")
-      : Result.succeed({ also: [productTouched(next.product_id)] })
 
 export interface ComponentFacts {
   readonly product: ProductRow

@@ -27,7 +27,7 @@ import {
   write
 } from "../schema.ts"
 import type { CreateValues, SentItem, UpdateValues } from "../fields.ts"
-import { createFields, purchaseOrderMail, PurchaseOrderMailer, sendFields, updateFields } from "../fields.ts"
+import { createFields, purchaseOrderMail, PurchaseOrderMailer, updateFields } from "../fields.ts"
 import { billingTypeIds, chosenContact } from "../../billing/state/parties.ts"
 import { rateToBase } from "../../billing/invoices/facts.ts"
 import { customFieldFacts } from "../../kernel/lists/custom-field.ts"
@@ -258,6 +258,15 @@ const remove = command("DELETE", `${path}/{id}`, {
   decide: ({ deletePurchaseOrder }, { rows }) => deletePurchaseOrder(rows.id),
   respond: () => Effect.succeed(noContent)
 })
+const sendFields = {
+  email: text({
+    format: "email",
+    nullable: true,
+    describe: "Recipient; default: the supplier's address; if none, no mail is sent"
+  }),
+  message: longText({ nullable: true, max: 5_000, describe: "Text; default: as in the settings" })
+}
+
 const send = command("POST", `${path}/{id}/send`, {
   answer: sentShown,
   name: "purchase_orders.send",

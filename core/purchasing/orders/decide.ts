@@ -24,7 +24,7 @@ import {
   purchaseOrderUpdated
 } from "../schema.ts"
 import type { CreateValues, PurchaseOrderMail, SentItem, UpdateValues } from "../fields.ts"
-import { type ItemFacts, itemsFrom, sumsOf, taxedItems } from "./items.ts"
+import { type ItemFacts, itemsFrom, taxedItems } from "./items.ts"
 
 /** Facts that create and update share. */
 export interface HeaderFacts extends ItemFacts {
@@ -61,6 +61,15 @@ export const newPurchaseOrder = (id: number): PurchaseOrderRow => ({
   created_at: "",
   updated_at: "",
   deleted_at: null
+})
+
+/** Totals of the lines. */
+const sumsOf = (
+  rows: ReadonlyArray<Pick<PurchaseOrderItemRow, "subtotal" | "tax_total" | "total">>
+): Pick<PurchaseOrderRow, "subtotal" | "tax_total" | "total"> => ({
+  subtotal: rows.reduce((sum, row) => sum + row.subtotal, 0),
+  tax_total: rows.reduce((sum, row) => sum + row.tax_total, 0),
+  total: rows.reduce((sum, row) => sum + row.total, 0)
 })
 
 export const createPurchaseOrder = (

@@ -8,8 +8,7 @@ import type { FieldErrors } from "../../kernel/fields/rejection.ts"
 import type { ProductRow } from "../../products/products/schema.ts"
 import { resolveTax, type TaxTable } from "../../pricing/pricing/line.ts"
 import { exact, formatDecimal } from "../../values/decimal.ts"
-import { convertMoney } from "../../values/currency.ts"
-import { parseMoney } from "../../values/money.ts"
+import { convertMoney, parseMoney } from "../../values/money.ts"
 import { purchase_order_items, type PurchaseOrderItemRow, type PurchaseOrderRow } from "../schema.ts"
 import type { SentItem } from "../fields.ts"
 
@@ -97,15 +96,6 @@ export const taxedItems = (
   const taxed = taxedRows(taxable, false)
   return rows.map((row, at) => ({ ...row, tax_rate: taxable[at]?.tax.tax_rate ?? null, ...taxed[at] }))
 }
-/** Totals of the lines. */
-export const sumsOf = (
-  rows: ReadonlyArray<Pick<PurchaseOrderItemRow, "subtotal" | "tax_total" | "total">>
-): Pick<PurchaseOrderRow, "subtotal" | "tax_total" | "total"> => ({
-  subtotal: rows.reduce((sum, row) => sum + row.subtotal, 0),
-  tax_total: rows.reduce((sum, row) => sum + row.tax_total, 0),
-  total: rows.reduce((sum, row) => sum + row.total, 0)
-})
-
 /** Columns a body can set: defaults for new lines, stored values for omitted fields of existing ones. */
 const merged = (header: ItemHeader, asked: Asked, facts: ItemFacts, fail: Fail): PurchaseOrderItemRow => {
   const { before, given, sent } = asked

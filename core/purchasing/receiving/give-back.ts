@@ -13,7 +13,7 @@ import { purchaseOrderChange, type PurchaseOrderItemRow, purchaseOrderReturned }
 import type { GoodsResult, MovedRow } from "./decide.ts"
 import { itemNamed, noted, productOf, quantityText, receiptLine, receiptRow } from "./decide.ts"
 import type { ReturnFacts } from "./give-back-facts.ts"
-import { orderName, type ReturnedLine, type ReturnValues, unitName } from "../fields.ts"
+import { orderName, type ReturnValues, unitName } from "../fields.ts"
 
 interface GivenRow extends MovedRow {
   readonly stock_level_ids: ReadonlyArray<number>
@@ -22,6 +22,8 @@ type Refusable<A> = Result.Result<A, Rejection>
 
 const here = (item: PurchaseOrderItemRow): ExactNumber => exact(item.received_quantity).minus(item.returned_quantity)
 const isUnit = ({ stock_category }: StockLevelRow): boolean => stock_category === 50
+
+type ReturnedLine = NonNullable<ReturnValues["lines"]>[number]
 
 const namesUnits = ({ serial_numbers, stock_level_ids }: ReturnedLine): boolean =>
   (serial_numbers ?? []).length + (stock_level_ids ?? []).length > 0

@@ -5,7 +5,7 @@
 import { Effect, Result } from "effect"
 import { createdEvent, initialRow, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
 import type { DecideContext } from "../../kernel/endpoints/endpoint.ts"
-import type { NewEvent } from "../../kernel/events/event-type.ts"
+import type { DataOf, NewEvent } from "../../kernel/events/event-type.ts"
 import { reaction } from "../../kernel/events/react.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { type ProductRow, products, serialised } from "../../products/products/schema.ts"
@@ -15,7 +15,7 @@ import { bulk_category, stock_levels, stockLevelFields, unit_category } from "..
 import { type StoreRow, stores } from "../../setup/stores.ts"
 import { exact, type ExactNumber, formatDecimal } from "../../values/decimal.ts"
 import { dayOf, instantOf, millisOf, startOfDay, zoneOf } from "../../values/time.ts"
-import type { GoodsMoved, PurchaseOrderItemRow, PurchaseOrderRow } from "../schema.ts"
+import type { PurchaseOrderItemRow, PurchaseOrderRow } from "../schema.ts"
 import { purchase_order_items, purchase_orders, purchaseOrderReceived, purchaseOrderReturned } from "../schema.ts"
 import { integer } from "../../kernel/fields/field.ts"
 import type { SettingGroups, Settings } from "../../kernel/events/settings.ts"
@@ -32,6 +32,8 @@ interface IntakeFacts {
 }
 const byId = <R extends { readonly id: number }>(rows: ReadonlyArray<R>): ReadonlyMap<number, R> =>
   new Map(rows.map((row) => [row.id, row]))
+
+type GoodsMoved = DataOf<typeof purchaseOrderReceived>
 
 const intakeFacts = Effect.fnUntraced(function* (moved: ReadonlyArray<GoodsMoved>): Store.Reads<IntakeFacts> {
   const lines = moved.flatMap((one) => one.lines)

@@ -8,8 +8,7 @@ import { created, ok } from "../../kernel/endpoints/resource.ts"
 import { baseCurrency } from "../../kernel/events/settings.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
-import { convertMoney } from "../../values/currency.ts"
-import { formatMoney } from "../../values/money.ts"
+import { convertMoney, formatMoney } from "../../values/money.ts"
 import type { PurchaseOrderRow, PurchaseOrderStatus, PurchaseOrderType } from "../schema.ts"
 import {
   purchase_order_items,

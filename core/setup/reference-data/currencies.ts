@@ -12,13 +12,8 @@ import { baseCurrency } from "../../kernel/events/settings.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { visible_to_all } from "../../kernel/tables/visibility.ts"
 import { table } from "../../kernel/tables/table.ts"
-import {
-  currencies as known_currencies,
-  EXCHANGE_RATE_SCALE,
-  findExchangeRate,
-  inverseOf
-} from "../../values/currency.ts"
 import { countries as known_countries } from "../../values/country.ts"
+import { currencies as known_currencies, EXCHANGE_RATE_SCALE, findExchangeRate, inverseOf } from "../../values/money.ts"
 
 const currencyFields = {
   code: text({ max: 3, computed: true }),

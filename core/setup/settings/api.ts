@@ -1,26 +1,18 @@
 /** Endpoints of settings (rules/conventions 12): `{settings: {key: value}}` by group. */
 import { Effect, Result } from "effect"
 import { command, CommandRuntime, get, type Input, type Slice } from "../../kernel/endpoints/endpoint.ts"
-import { type Fields, isJsonObject, json, type JsonObject, sameJson, text } from "../../kernel/fields/field.ts"
+import type { Fields, Json, JsonObject } from "../../kernel/fields/field.ts"
+import { isJsonObject, json, sameJson, text } from "../../kernel/fields/field.ts"
 import { readFields } from "../../kernel/fields/input.ts"
-import { type FieldErrors, notFound, reject, Rejection } from "../../kernel/fields/rejection.ts"
+import { at_server, type FieldErrors, notFound, reject, Rejection } from "../../kernel/fields/rejection.ts"
 import { ok, unpagedMeta } from "../../kernel/endpoints/resource.ts"
 import { baseCurrency, type SettingGroups, settings_table, settingsUpdated } from "../../kernel/events/settings.ts"
 import { nearest } from "../../values/nearest.ts"
 import { Store } from "../../kernel/store/store.ts"
-import type { Table } from "../../kernel/tables/table.ts"
+import { insert, remove, type RowChange, type Table } from "../../kernel/tables/table.ts"
 import { settingGroups } from "./groups.ts"
 import type { KnownSecrets, SecretChanges } from "./secrets.ts"
-import {
-  keepSecrets,
-  knownSecrets,
-  secret_settings,
-  secretEvents,
-  secretFields,
-  secretsGiven,
-  settingSecretChanged,
-  shownSecrets
-} from "./secrets.ts"
+import { secret_placeholder, secret_settings, secretFields, settingSecretChanged } from "./secrets.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 
 const groupOf = (input: Input): string => input.params["group"] ?? ""
@@ -32,6 +24,26 @@ const values = Shown.map(Shown.anything(), {
 const declaredGroups = Effect.map(CommandRuntime, ({ catalogue }) => catalogue.settings)
 const fieldsOf = (groups: SettingGroups, group: string): Fields | undefined =>
   Object.hasOwn(groups, group) ? groups[group] : undefined
+/** Secrets of these groups in answers: a placeholder, or null if not set; absent on a device. */
+const shownSecrets = Effect.fnUntraced(function* (groups: {
+  readonly [group: string]: Fields
+}): Store.Reads<{ readonly [group: string]: SecretChanges }> {
+  const keys = Object.entries(groups).flatMap(([group, fields]) =>
+    Object.keys(secretFields(fields).secret).map((key) => ({ group, key }))
+  )
+  const runtime = yield* CommandRuntime.ifAny
+  if (keys.length === 0 || runtime?.secrets === undefined) return {}
+  const found = yield* Store.getMany(
+    secret_settings,
+    keys.map(({ group, key }) => `${group}.${key}`)
+  )
+  const is_set = new Set(found.map((row) => row.key))
+  const shown: { [group: string]: { [key: string]: string | null } } = {}
+  for (const { group, key } of keys)
+    (shown[group] ??= {})[key] = is_set.has(`${group}.${key}`) ? secret_placeholder : null
+  return shown
+})
+
 const list = get("/api/v1/settings", {
   answer: { settings: Shown.objects({ group: text(), settings: values }), meta: Shown.meta },
   name: "settings.list",
@@ -68,6 +80,15 @@ interface ChangeFacts {
   readonly booked: boolean
   readonly secrets: KnownSecrets
 }
+/** Secrets in the body, except unchanged placeholders. */
+const secretsGiven = (secret: Fields, given: JsonObject): JsonObject =>
+  Object.fromEntries(
+    Object.keys(secret).flatMap((key) => {
+      const value: Json | undefined = Object.hasOwn(given, key) ? given[key] : undefined
+      return value === undefined || value === secret_placeholder ? [] : [[key, value] as const]
+    })
+  )
+
 /** The secrets in a body for a group, if valid. */
 const readSecrets = (fields: Fields, given: JsonObject) => {
   const { secret } = secretFields(fields)
@@ -88,6 +109,13 @@ const unknownErrors = (fields: Fields, given: JsonObject): FieldErrors =>
       return [key, [`There is no setting ${key} here.${near === undefined ? "" : ` Did you mean ${near}?`}`]]
     })
   )
+/** Events for those given secrets that differ from the stored ones. */
+const secretEvents = (group: string, given: SecretChanges, known: KnownSecrets) =>
+  Object.entries(given).flatMap(([key, value]) => {
+    const is_new = value === null ? known.has(key) : !known.has(key) || known.get(key) !== value
+    return is_new ? [settingSecretChanged.make({ group, key, is_set: value !== null })] : []
+  })
+
 const decideChange = ({ fields, booked, secrets }: ChangeFacts, input: Input) => {
   const group = groupOf(input)
   const given = input.body["settings"]
@@ -119,6 +147,38 @@ const decideChange = ({ fields, booked, secrets }: ChangeFacts, input: Input) =>
     result: { ...stored, ...values }
   })
 }
+/** The stored secrets of a group. Refused where there is no server to store them. */
+const knownSecrets = Effect.fnUntraced(function* (
+  group: string,
+  asked: ReadonlyArray<string>
+): CommandRuntime.Reads<KnownSecrets> {
+  if (asked.length === 0) return new Map()
+  const { secrets } = yield* CommandRuntime
+  if (secrets === undefined) {
+    return yield* new Rejection({
+      kind: "unavailable",
+      message: `${asked.join(", ")}: secrets are kept on the server alone. Ask it (--remote), or leave them out.`,
+      errors: { [at_server]: asked }
+    })
+  }
+  const rows = yield* Store.find(secret_settings, { group })
+  return new Map(rows.map(({ key, sealed }) => [key.slice(group.length + 1), secrets.open(sealed)]))
+})
+
+/** Stores new secrets, in the transaction of the event that records the change. */
+const keepSecrets = Effect.fnUntraced(function* (group: string, given: SecretChanges, now: string): Store.Reads<void> {
+  const secrets = (yield* CommandRuntime.ifAny)?.secrets
+  if (secrets === undefined) return
+  yield* Store.apply(
+    Object.entries(given).flatMap(([name, value]): ReadonlyArray<RowChange> => {
+      const key = `${group}.${name}`
+      const before = remove(secret_settings, key)
+      if (value === null) return [before]
+      return [before, insert(secret_settings, { key, group, sealed: secrets.seal(value), updated_at: now })]
+    })
+  )
+})
+
 /** `booked_rows`: the table whose rows prevent a change of the availability resolution. */
 const change = (booked_rows: Table) =>
   command("PUT", "/api/v1/settings/{group}", {

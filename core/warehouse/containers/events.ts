@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { remove, type RowChange, update, updateWhere } from "../../kernel/tables/table.ts"
 import type { AnyEventType, NewEvent, ProjectionContext } from "../../kernel/events/event-type.ts"
 import { eventType, streamOf } from "../../kernel/events/event-type.ts"
-import { rowEvents, rowMade, rowUpdated, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
+import { rowEvents, rowMade } from "../../kernel/endpoints/crud-resource.ts"
 import { keyedColumns, type KeyedColumns, storedValue } from "../../kernel/tables/field-schema.ts"
 import { container_items, type ContainerItemRow, type ContainerRow, containers } from "../../products/packing.ts"
 import type { DecideContext } from "../../kernel/endpoints/endpoint.ts"
@@ -66,10 +66,6 @@ export const cameBack = (container: ContainerRow, returned_at: string): NewEvent
     opportunity_id: null,
     returned_from_opportunity_id: container.opportunity_id
   })
-
-/** Event that nests a container in another parent, or in none. */
-export const nestedUnder = (child: ContainerRow, parent_container_id: number | null): NewEvent =>
-  updatedEvent(containers, child, { parent_container_id }) ?? rowUpdated(containers).make({ id: child.id })
 
 const ofContainer = ({ container_id }: { readonly container_id: number }): string => streamOf("container", container_id)
 

@@ -6,14 +6,14 @@ import { Result } from "effect"
 import { isPackedUnitHeld } from "../../orders/availability/rules/line-demands.ts"
 import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../kernel/events/event-type.ts"
-import { updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
+import { rowUpdated, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
 import { invalid, invalidField, reject, type Rejection } from "../../kernel/fields/rejection.ts"
 import { serialised } from "../../products/products/schema.ts"
 import { outOfServiceText, stock_levels } from "../../products/stock/schema.ts"
-import { itemPacked, itemRepacked, itemUnpacked, nestedUnder } from "./events.ts"
+import { itemPacked, itemRepacked, itemUnpacked } from "./events.ts"
 import { type ContainerFacts, holdUnit, releaseUnit, type Unit } from "./facts.ts"
 import type { ContainerItemRow, ContainerRow, ContainerStatus, NewContainerItem } from "../../products/packing.ts"
-import { container_items } from "../../products/packing.ts"
+import { container_items, containers } from "../../products/packing.ts"
 import { integer, list } from "../../kernel/fields/field.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 
@@ -84,6 +84,10 @@ interface Place {
   readonly position: string | null
   readonly notes: string | null
 }
+
+/** Event that nests a container in another parent, or in none. */
+const nestedUnder = (child: ContainerRow, parent_container_id: number | null): NewEvent =>
+  updatedEvent(containers, child, { parent_container_id }) ?? rowUpdated(containers).make({ id: child.id })
 
 /**
  * Events of packing a unit now: its packing row, a demand if the case holds its contents, its mark, and the parent of a

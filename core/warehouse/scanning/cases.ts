@@ -27,7 +27,7 @@ import type { HeldBack } from "../../orders/opportunities/state/progress.ts"
 import { allocate } from "../../orders/opportunities/units/decide.ts"
 import { dispatching, moveUnits, preparingUnprepared } from "../../orders/opportunities/units/lifecycle.ts"
 import type { StockLevelRow } from "../../products/stock/schema.ts"
-import { type CaseFacts, type Wanted, wasOutText } from "./facts.ts"
+import type { CaseFacts, Wanted } from "./facts.ts"
 
 // Finds the line of an order for a scanned unit or product.
 
@@ -210,6 +210,14 @@ const isWanted = (known: DecisionState, level: StockLevelRow, settings: DemandSe
   const line = lineFor(known, level.product_id, settings)
   return line !== undefined && hasRoom(known, line, level.product_id, settings)
 }
+
+/** Error of a second dispatch on one line, which requires reverting the check-in first. */
+const wasOutText = (
+  name: string,
+  { id, opportunity_id, opportunity_item_id }: Pick<AssignmentRow, "id" | "opportunity_id" | "opportunity_item_id">
+): string =>
+  `${name} was out on this order already. To send it out once more, take the check-in back: flightcase undo, or ` +
+  `flightcase orders items assets move ${opportunity_id} ${opportunity_item_id} ${id} --action revert_status --status 0`
 
 /** Allocates and dispatches units on their lines; the error names the first that cannot be. */
 const levelsOut = (

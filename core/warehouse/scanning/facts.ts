@@ -54,20 +54,6 @@ interface Now {
 export const containerOf = (named: Named | undefined): ContainerRow | undefined =>
   named === undefined || named.kind === "product" ? undefined : named.container
 
-/** Locks the streams of scanned goods; called before facts are read. */
-export const lockNamed = Effect.fnUntraced(function* (
-  named: Named | undefined,
-  more: ReadonlyArray<string>
-): Store.Reads<void> {
-  const container = containerOf(named)
-  const level_id = named?.kind === "unit" ? named.level.id : undefined
-  yield* lockStreams([
-    ...more,
-    ...(container === undefined ? [] : ["compositions", `container:${container.id}`]),
-    ...(level_id === undefined ? [] : [`stock_level:${level_id}`])
-  ])
-})
-
 const demandsOnCase = (container: ContainerRow, until: string | null, now: string) =>
   container.serialised_item_id === null
     ? Effect.succeed([])
@@ -183,13 +169,6 @@ export interface Wanted {
 export type ScanDecided = Decided<typeof scanResult.Type>
 export const orderWords = ({ opportunity: { header } }: DecisionState): string => numberText(header.number, header.id)
 
-/** Error of a second dispatch on one line, which requires reverting the check-in first. */
-export const wasOutText = (
-  name: string,
-  { id, opportunity_id, opportunity_item_id }: Pick<AssignmentRow, "id" | "opportunity_id" | "opportunity_item_id">
-): string =>
-  `${name} was out on this order already. To send it out once more, take the check-in back: flightcase undo, or ` +
-  `flightcase orders items assets move ${opportunity_id} ${opportunity_item_id} ${id} --action revert_status --status 0`
 export const scannedOf = (
   facts: ScanFacts,
   set: Partial<Scanned> & Pick<Scanned, "direction" | "kind" | "name">

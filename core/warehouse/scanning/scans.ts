@@ -11,7 +11,7 @@ import type { HeldBack } from "../../orders/opportunities/state/progress.ts"
 import { dispatchQuantity, returnQuantity } from "../../orders/opportunities/units/bulk.ts"
 import type { ProductRow } from "../../products/products/schema.ts"
 import type { ScanDecided, ScanFacts, Wanted } from "./facts.ts"
-import { containerOf, decidedAs, loadScan, lockNamed, orderWords, scannedOf } from "./facts.ts"
+import { containerOf, decidedAs, loadScan, orderWords, scannedOf } from "./facts.ts"
 import { caseOut, kitsWith, spread } from "./cases.ts"
 import { labelOf } from "../containers/events.ts"
 import { caseIn, dispatchedAt, timeTold, unitIn } from "./coming-in.ts"
@@ -217,6 +217,20 @@ interface Scanned {
   readonly code?: string | null
   readonly stock_level_id?: number | null
 }
+/** Locks the streams of scanned goods; called before facts are read. */
+const lockNamed = Effect.fnUntraced(function* (
+  named: Named | undefined,
+  more: ReadonlyArray<string>
+): Store.Reads<void> {
+  const container = containerOf(named)
+  const level_id = named?.kind === "unit" ? named.level.id : undefined
+  yield* lockStreams([
+    ...more,
+    ...(container === undefined ? [] : ["compositions", `container:${container.id}`]),
+    ...(level_id === undefined ? [] : [`stock_level:${level_id}`])
+  ])
+})
+
 /** Looks the code up again after locking, as goods may have been sealed, packed or dispatched meanwhile. */
 const found = Effect.fnUntraced(function* (
   { code, stock_level_id }: Scanned,

@@ -7,14 +7,7 @@ import { type ProductRow, serialised } from "../../products/products/schema.ts"
 import { type StockLevelRow, stateWords, unit_category } from "../../products/stock/schema.ts"
 import { labelOf } from "../containers/events.ts"
 import { unitCode } from "../scanning/read-code.ts"
-import type {
-  line_fields,
-  LineStatus,
-  StocktakeMoveRow,
-  StocktakeRow,
-  StocktakeScanRow,
-  totals_shown
-} from "./schema.ts"
+import type { line_fields, StocktakeMoveRow, StocktakeRow, StocktakeScanRow, totals_shown } from "./schema.ts"
 import { line_statuses } from "./schema.ts"
 
 export type CountLine = KeysShown<typeof line_fields>
@@ -76,6 +69,8 @@ const codeOf = (level: CountedLevel): string =>
   level.asset_number ?? level.barcode ?? level.serial_number ?? unitCode(level.id)
 /** By id: users who see stock alone do not see numbers of orders. */
 const orderOf = (id: number | null): string => (id === null ? "an order" : `order ${id}`)
+
+type LineStatus = keyof typeof line_statuses
 
 interface Judged {
   readonly status: LineStatus

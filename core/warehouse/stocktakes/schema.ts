@@ -19,8 +19,6 @@ export const line_statuses = {
   in_case: "In a case",
   quarantined: "In quarantine or repair"
 } as const
-export type LineStatus = keyof typeof line_statuses
-
 const visibility = { all_columns: ["stock.*"] }
 const by = () => ref("users", { nullable: true, computed: true, on_delete: "keep" })
 

@@ -2,7 +2,7 @@
 import { Result } from "effect"
 import { createdEvent, initialRow, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
 import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
-import type { NewEvent } from "../../kernel/events/event-type.ts"
+import type { DataOf, NewEvent } from "../../kernel/events/event-type.ts"
 import { itemsMoved } from "../../kernel/events/record-events.ts"
 import { invalid, reject, type Rejection } from "../../kernel/fields/rejection.ts"
 import { withoutStamps } from "../../kernel/tables/field-schema.ts"
@@ -13,7 +13,7 @@ import { stock_levels, stockLevelFields, type StockLevelRow } from "../../produc
 import { labelOf } from "../containers/events.ts"
 import { holdUnit } from "../containers/facts.ts"
 import { claimed, type Goods, type GoodsFacts, homeAt, newPlan, unitProblem } from "./plan.ts"
-import type { Item, ItemsMoved, TransferItemRow, TransferRow } from "./schema.ts"
+import type { Item, TransferItemRow, TransferRow } from "./schema.ts"
 import {
   transfer_items,
   transferCancelled,
@@ -49,6 +49,8 @@ const nameOf = (item: Item, { cases, levels, products }: Pick<MoveFacts, "cases"
       ? `${item.quantity} × ${name}`
       : labelOf(level)
 }
+
+type ItemsMoved = DataOf<typeof transferReceived>["items"]
 
 /** Items of a transfer while goods are picked from them one by one. */
 class Picking {

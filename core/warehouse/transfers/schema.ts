@@ -1,7 +1,7 @@
 /** Tables and events of transfers between stores (rules/transfers). */
 import { Schema } from "effect"
 import { alterRow, recordEvents } from "../../kernel/events/record-events.ts"
-import { type AnyEventType, type DataOf, eventType } from "../../kernel/events/event-type.ts"
+import { type AnyEventType, eventType } from "../../kernel/events/event-type.ts"
 import { choice, integer, longText, ref, timestamp } from "../../kernel/fields/field.ts"
 import { insertRow, remove, type RowChange, type RowOf, table } from "../../kernel/tables/table.ts"
 import { keyedColumns, newRow, type NewRow, newRowWith } from "../../kernel/tables/field-schema.ts"
@@ -105,7 +105,6 @@ const moved = (type: string, meaning: string) =>
 export const transferExtended = moved("transfer.extended", "Goods were added to a transfer that brings them home.")
 export const transferSent = moved("transfer.sent", "Goods of a transfer left the store that sends them.")
 export const transferReceived = moved("transfer.received", "Goods of a transfer arrived at the other store.")
-export type ItemsMoved = DataOf<typeof transferReceived>["items"]
 export const transferCancelled = records.changed("transfer.cancelled", {
   meaning: "A transfer was cancelled: what has not arrived stays at, or goes back to, the store that sends it."
 })

@@ -121,10 +121,6 @@ export const finishKey = (
     ])
     return true
   })
-/** The stored result of an answer's command; undefined if none was stored. */
-export const resultOf = (id: string): Effect.Effect<JsonObject | undefined, Failure, Store> =>
-  Effect.map(Store.get(idempotency_results, id), (row) => row?.result)
-
 /** Removes the reservation of a request that changed nothing: the key is unused again. */
 export const releaseKey = (id: string, attempt: number): Effect.Effect<void, Failure, Store> =>
   Effect.gen(function* () {

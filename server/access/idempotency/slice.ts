@@ -9,7 +9,7 @@ import { type Answer, CommandRuntime, type Endpoint, type Failure } from "../../
 import { checkPermission, replayAnswer } from "../../../core/kernel/runtime/engine.ts"
 import { isField, kindOf } from "../../../core/kernel/lists/answer-schema.ts"
 import { subjectOf } from "../../../core/kernel/endpoints/ignored.ts"
-import { canonicalJson, isJsonObject, type Json } from "../../../core/kernel/fields/field.ts"
+import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/field.ts"
 import { later } from "../../../core/kernel/fields/later.ts"
 import { bodyOf, invalidField, Rejection, statusOf } from "../../../core/kernel/fields/rejection.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
@@ -28,7 +28,6 @@ import {
   releaseAbandoned,
   releaseKey,
   reserveKey,
-  resultOf,
   storedAnswer
 } from "./keys.ts"
 
@@ -145,6 +144,10 @@ const replayed = Effect.fnUntraced(function* (
     headers: { ...answer.headers, ...erased, "idempotent-replayed": "true" }
   }
 })
+/** The stored result of an answer's command; undefined if none was stored. */
+const resultOf = (id: string): Effect.Effect<JsonObject | undefined, Failure, Store> =>
+  Effect.map(Store.get(idempotency_results, id), (row) => row?.result)
+
 /**
  * The body for an answer whose body an erasure removed: rendered from current rows, or from placeholders if they are
  * gone.

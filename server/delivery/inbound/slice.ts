@@ -8,13 +8,13 @@ import { lockStreams, retryOnConflict } from "../../../core/kernel/runtime/engin
 import { allocateId } from "../../../core/kernel/runtime/ids.ts"
 import type { FieldErrors } from "../../../core/kernel/fields/rejection.ts"
 import { forbidden, invalidField, notFound, Rejection } from "../../../core/kernel/fields/rejection.ts"
-import { insert, remove } from "../../../core/kernel/tables/table.ts"
+import { insert, remove, type RowOf } from "../../../core/kernel/tables/table.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { isJsonObject, type JsonObject, text } from "../../../core/kernel/fields/field.ts"
 import { madeWithSecret, secretBox, withSecret } from "../../ports/secret-box.ts"
 import { jobOffer, RawRequest, serverContext, type ServerContextShape } from "../../ports/server-context.ts"
-import type { DeliveryWork, SourceRow } from "./work.ts"
 import {
+  type DeliveryWork,
   deliveryWork,
   excerpt_chars_max,
   forgetBodies,
@@ -102,6 +102,8 @@ const sealedUnderAnotherKey = new Rejection({
     "This server cannot read the source's secret, as its own key was changed: remove the source and add it again.",
   headers: { "retry-after": "3600" }
 })
+
+type SourceRow = RowOf<typeof inbound_sources>
 
 interface Accepted {
   readonly source: SourceRow

@@ -32,8 +32,6 @@ export const inbound_sources = table(
   },
   { uniques: [{ columns: ["name"], field: "name", message: "Another source has this name." }] }
 )
-export type SourceRow = RowOf<typeof inbound_sources>
-
 /** Largest accepted body, in bytes. */
 export const inbound_body_bytes_max = 262_144
 export const excerpt_chars_max = 1_000

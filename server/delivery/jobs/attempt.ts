@@ -3,12 +3,10 @@ import { Cause, Effect, Exit, Schedule } from "effect"
 import { SqlError } from "effect/sql"
 import type { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
 import type { Store, StoreShape } from "../../../core/kernel/store/store.ts"
-import type { AnyJobKind, ServerContext } from "../../ports/server-context.ts"
-import type { JobCounters } from "../../ports/offers.ts"
+import type { AnyJobKind, JobCounters, ServerContext } from "../../ports/server-context.ts"
 import {
   ended_with_server,
   failedAttempt,
-  failuresOf,
   noteFailures,
   noteProgress,
   noteResult,
@@ -31,6 +29,11 @@ interface Job {
   readonly data: unknown
   readonly taken: Taken
 }
+const failuresOf = ({ sql }: StoreShape, job_id: string): Effect.Effect<number, SqlError.SqlError> =>
+  Effect.map(sql<{ failures: number | null }>`select failures from job_notes where job_id = ${job_id}`, ([row]) =>
+    Number(row?.failures ?? 0)
+  )
+
 /**
  * Runs one attempt. Succeeds if the job is done or its failure was recorded; fails only if recording failed, and the
  * queue then retries.

@@ -17,9 +17,9 @@ import {
   noteOwner
 } from "./queue-table.ts"
 import type { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
-import type { AnyJobKind, ServerContext } from "../../ports/server-context.ts"
+import type { AnyJobKind, JobCounters, JobOffer, Jobs, ServerContext } from "../../ports/server-context.ts"
+import { makeJobCounters } from "../../ports/server-context.ts"
 import { runAttempt } from "./attempt.ts"
-import { type JobCounters, type JobOffer, type Jobs, makeJobCounters } from "../../ports/offers.ts"
 
 // Opens the table of Effect's PersistedQueue. Separate from its statements, which every declaration of jobs imports:
 // only servers load the queue itself.

@@ -3,14 +3,13 @@
  * every session sets.
  */
 import { choice, integer, json, type JsonObject, longText, text, timestamp } from "../../../core/kernel/fields/field.ts"
-import type { Dialect } from "../../../core/kernel/store/dialect.ts"
+import type { Dialect } from "../../../core/kernel/store/statement.ts"
 import { plainTable, type RowOf } from "../../../core/kernel/tables/table.ts"
 import { Cause, Effect } from "effect"
 import type { SqlError } from "effect/sql"
 import type { StoreShape } from "../../../core/kernel/store/store.ts"
-import type { JobCount } from "../../ports/offers.ts"
 import { printableLine } from "../../../core/values/text.ts"
-import { type AnyJobKind, GivenUp } from "../../ports/server-context.ts"
+import { type AnyJobKind, GivenUp, type JobCount } from "../../ports/server-context.ts"
 
 // Data about jobs beside the queue's table `effect_queue`, on the server only, and the view that joins both.
 
@@ -161,11 +160,6 @@ export const noteFailures = ({ sql }: StoreShape, job_id: string, failures: numb
   Effect.asVoid(sql`
     insert into job_notes (job_id, failures) values (${job_id}, ${failures}) on conflict (job_id) do update
     set failures = excluded.failures`)
-export const failuresOf = ({ sql }: StoreShape, job_id: string): Effect.Effect<number, SqlError.SqlError> =>
-  Effect.map(sql<{ failures: number | null }>`select failures from job_notes where job_id = ${job_id}`, ([row]) =>
-    Number(row?.failures ?? 0)
-  )
-
 /** Queues a failed job again; a job whose data was erased stays failed. */
 export const requeue = Effect.fnUntraced(function* (store: StoreShape, id: string) {
   yield* store.sql`

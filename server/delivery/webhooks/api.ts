@@ -7,7 +7,6 @@ import { type AnyEventType, eventType } from "../../../core/kernel/events/event-
 import {
   lockWebhook,
   newSecret,
-  rotation_millis,
   webhook_deliveries,
   webhook_fields,
   webhook_logs,
@@ -301,6 +300,9 @@ const removeOne = (api: WebhookApi) =>
         return noContent
       })
   })
+
+/** How long the previous secret also signs after a rotation. */
+const rotation_millis = 24 * 3_600_000
 
 const rotate = command("POST", "/api/v1/webhooks/{id}/rotate_secret", {
   answer: { webhook: Shown.row(() => secretResource) },

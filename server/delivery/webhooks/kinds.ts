@@ -1,8 +1,7 @@
 /** All kinds of events for webhooks. */
 import type { JsonObject } from "../../../core/kernel/fields/field.ts"
 import { boolean, decimal, integer, isJsonObject, list, text } from "../../../core/kernel/fields/field.ts"
-import type { WebhookKind, WebhookKinds } from "./payloads.ts"
-import { idOnly, kindsOf, lean, merged, settingValues, wholeRow } from "./payloads.ts"
+import { idOnly, lean, merged, settingValues, type WebhookKind, type WebhookKinds, wholeRow } from "./payloads.ts"
 import { documentGenerated } from "../../../core/documents/schema.ts"
 import { pdf_generated } from "./fan-out.ts"
 import { opportunityEvents } from "../../../core/orders/opportunities/events/participants.ts"
@@ -204,6 +203,14 @@ const registerKinds: ReadonlyArray<WebhookKind> = [
   ...wholeRow("stock_transactions", ["stock_transaction.created"]),
   ...idOnly("stock_transaction.deleted")
 ]
+
+/** Indexes all kinds by name and event type. Throws if two kinds share a name. */
+const kindsOf = (all: ReadonlyArray<WebhookKind>): WebhookKinds => {
+  const by_type = Map.groupBy(all, ({ on }) => on)
+  const names = new Set(all.map(({ name }) => name))
+  if (names.size !== all.length) throw new Error("two kinds of webhook events share a name")
+  return { all, has: (name) => names.has(name), causedBy: (type) => by_type.get(type) ?? [] }
+}
 
 export const webhookKinds: WebhookKinds = kindsOf([
   ...registerKinds,

@@ -4,12 +4,11 @@
  */
 import { Effect } from "effect"
 import { allocateIds } from "../../../core/kernel/runtime/ids.ts"
-import { insert, type RowChange, update, updateWhere } from "../../../core/kernel/tables/table.ts"
+import { insert, type RowChange, type RowOf, update, updateWhere } from "../../../core/kernel/tables/table.ts"
 import { type Failure, Store } from "../../../core/kernel/store/store.ts"
 import { itemAt } from "../../../core/values/text.ts"
 import { instantOf } from "../../../core/values/time.ts"
-import type { DeliveryRow, LogRow, WebhookRow } from "./schema.ts"
-import { lockWebhook, webhook_deliveries, webhook_logs, webhooks } from "./schema.ts"
+import { type DeliveryRow, lockWebhook, webhook_deliveries, webhook_logs, type WebhookRow, webhooks } from "./schema.ts"
 import type { Outcome } from "./send.ts"
 
 const failures_max = 18
@@ -75,20 +74,7 @@ export const dropWaiting = (webhook_id: number): RowChange =>
     { state: "dropped", claimed_until: null, claimed_by: null }
   )
 
-/** Drops deliveries queued during the webhook's deactivation. */
-export const dropQueuedForInactive = Effect.gen(function* () {
-  const rows = yield* Store.run<{ id: number }>(
-    "select w.id from webhooks w where not w.is_active and exists (select 1 from webhook_deliveries d " +
-      "where d.webhook_id = w.id and d.state = 'waiting' and d.purpose = 'event') order by w.id"
-  )
-  for (const { id } of rows)
-    yield* Store.transaction(
-      Effect.gen(function* () {
-        const webhook = yield* lockWebhook(Number(id))
-        if (webhook?.is_active === false) yield* Store.apply([dropWaiting(webhook.id)])
-      })
-    )
-})
+type LogRow = RowOf<typeof webhook_logs>
 
 const logOf = ({ delivery, duration_ms, now, outcome }: Attempted, id: number): LogRow => ({
   id,

@@ -112,14 +112,6 @@ export interface WebhookKinds {
   /** Kinds caused by journal events of this type. */
   readonly causedBy: (event_type: string) => ReadonlyArray<WebhookKind>
 }
-/** Indexes all kinds by name and event type. Throws if two kinds share a name. */
-export const kindsOf = (all: ReadonlyArray<WebhookKind>): WebhookKinds => {
-  const by_type = Map.groupBy(all, ({ on }) => on)
-  const names = new Set(all.map(({ name }) => name))
-  if (names.size !== all.length) throw new Error("two kinds of webhook events share a name")
-  return { all, has: (name) => names.has(name), causedBy: (type) => by_type.get(type) ?? [] }
-}
-
 /** A journal event under the name that webhooks subscribe to. */
 export interface Message {
   readonly kind: WebhookKind

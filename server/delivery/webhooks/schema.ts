@@ -123,8 +123,6 @@ export const webhook_logs = plainTable(
   },
   { entity: "webhook_log", indexes: [["webhook_id", "id"], ["delivery"], ["created_at"]] }
 )
-export type LogRow = RowOf<typeof webhook_logs>
-
 // Scheduling of deliveries across servers. A claim expires soon after its server dies; a webhook has at most two
 // attempts in flight on all servers.
 
@@ -231,9 +229,6 @@ export const releaseClaimsOfTheDead = Effect.gen(function* () {
 
 /** `whsec_` and 32 random bytes in base64. */
 export const newSecret = (): string => `whsec_${randomBytes(32).toString("base64")}`
-/** How long the previous secret also signs after a rotation. */
-export const rotation_millis = 24 * 3_600_000
-
 export const webhookSecrets = (key: string): SecretBox => secretBox(key, "webhooks")
 
 /** Secrets valid at a time, current first; none if encrypted under another key. */

@@ -6,13 +6,14 @@ import { type Failure, Store } from "../../../core/kernel/store/store.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { ServerContext } from "../../ports/server-context.ts"
 import { bodiesOf, firstKeyOf, type WebhookKinds } from "./payloads.ts"
-import { type DisabledReason, dropQueuedForInactive, recordAttempt } from "./outcomes.ts"
+import { type DisabledReason, dropWaiting, recordAttempt } from "./outcomes.ts"
 import type { Claimed, DeliveryRow, WebhookRow } from "./schema.ts"
 import {
   claim,
   dueWebhooks,
   headersOf,
   in_flight_per_webhook,
+  lockWebhook,
   nextDue,
   releaseClaim,
   releaseClaimsOfTheDead,
@@ -141,6 +142,21 @@ export interface Dispatcher {
   /** Number of attempts in flight in this process. */
   readonly inFlight: () => number
 }
+
+/** Drops deliveries queued during the webhook's deactivation. */
+const dropQueuedForInactive = Effect.gen(function* () {
+  const rows = yield* Store.run<{ id: number }>(
+    "select w.id from webhooks w where not w.is_active and exists (select 1 from webhook_deliveries d " +
+      "where d.webhook_id = w.id and d.state = 'waiting' and d.purpose = 'event') order by w.id"
+  )
+  for (const { id } of rows)
+    yield* Store.transaction(
+      Effect.gen(function* () {
+        const webhook = yield* lockWebhook(Number(id))
+        if (webhook?.is_active === false) yield* Store.apply([dropWaiting(webhook.id)])
+      })
+    )
+})
 
 export const makeDispatcher = (options: AttemptOptions): Dispatcher => {
   const server_id = randomUUID()

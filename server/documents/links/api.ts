@@ -19,17 +19,9 @@ import { noContent, renderById, viewContext } from "../../../core/kernel/endpoin
 import { insert, remove } from "../../../core/kernel/tables/table.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { jobKind, jobOffer, processOf, serverContext } from "../../ports/server-context.ts"
-import {
-  customerOf,
-  document_link_pins,
-  type DocumentMail,
-  documentMail,
-  form_bytes_max,
-  freshToken,
-  hashPin,
-  linkOf
-} from "./public-links.ts"
-import { randomUUID } from "node:crypto"
+import type { DocumentMail } from "./public-links.ts"
+import { customerOf, document_link_pins, documentMail, form_bytes_max, hashPin, linkOf } from "./public-links.ts"
+import { randomBytes, randomUUID } from "node:crypto"
 import { mayHandle } from "../../../core/documents/decide.ts"
 import { type FieldErrors, invalid } from "../../../core/kernel/fields/rejection.ts"
 import { parseMailAddress } from "../../../core/values/mail-address.ts"
@@ -89,6 +81,9 @@ interface MailFacts {
   readonly mode: MailMode
 }
 const isOver = (link: DocumentLinkRow, now: string): boolean => link.expires_at !== null && link.expires_at <= now
+
+/** A random token of 30 bytes, as 40 characters. */
+const freshToken = (): string => randomBytes(30).toString("base64url")
 
 const emailDocument = command("POST", `${path}/{id}/email`, {
   answer: accepted_shown,

@@ -1,5 +1,6 @@
 /** Public links of documents: callers, PIN hashes (scrypt with salt), tokens, mail data, recipients. */
 import { Context, Effect, Result, Schema, Stream } from "effect"
+import { filesUnavailable } from "../../files/downloads.ts"
 import { type Headers, serverContext } from "../../ports/server-context.ts"
 import { integer, text, timestamp } from "../../../core/kernel/fields/field.ts"
 import { plainTable } from "../../../core/kernel/tables/table.ts"
@@ -18,7 +19,6 @@ import { picturesOf, type PrintDocument, readDocument } from "../../../core/pric
 import { type Settings, settingText } from "../../../core/kernel/events/settings.ts"
 import { stores } from "../../../core/setup/stores.ts"
 import { zoneOf } from "../../../core/values/time.ts"
-import { filesUnavailable } from "../../files/keep.ts"
 
 /** Maximum size of a form at a public URL, in bytes; most of it is a drawn signature. */
 export const form_bytes_max = 196_608
@@ -98,9 +98,6 @@ export const isPin = (pin: string, kept: string | undefined): Effect.Effect<bool
 
 export const linkOf = (document_id: number): StoreRead<DocumentLinkRow | undefined> =>
   Store.first(document_links, { document_id })
-/** A random token of 30 bytes, as 40 characters. */
-export const freshToken = (): string => randomBytes(30).toString("base64url")
-
 // Data of the job that mails a document.
 
 export const documentMail = Schema.Struct({

@@ -22,6 +22,7 @@ import { changesOf } from "../../../core/kernel/runtime/reference-checks.ts"
 import { Rejection } from "../../../core/kernel/fields/rejection.ts"
 import { type Failure, Store } from "../../../core/kernel/store/store.ts"
 import { instantOf } from "../../../core/values/time.ts"
+import { keepContent } from "../../files/downloads.ts"
 import { type BlobMissing, BlobStoreFailure, type StoredBlob } from "../../ports/blob-store.ts"
 import { lineOf } from "../../delivery/jobs/queue-table.ts"
 import {
@@ -32,7 +33,6 @@ import {
 } from "../../print/renderer.ts"
 import { drawn, filledDocument, isUndrawable, preparation } from "./filled.ts"
 import { type PrintDocument, readDocument } from "../../../core/pricing/print/blocks.ts"
-import { keepContent } from "../../files/keep.ts"
 import { serverContext } from "../../ports/server-context.ts"
 
 const error_characters_max = 1_000

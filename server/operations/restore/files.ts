@@ -24,9 +24,8 @@ import { owner_user_id } from "../../ports/server-context.ts"
 import { created, ok } from "../../../core/kernel/endpoints/resource.ts"
 import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
 import { isSha256 } from "../../ports/blob-store.ts"
-import { fileTables, isCurrent } from "../../files/collect.ts"
 import { blobs } from "../../files/downloads.ts"
-import { answerOfFile, file_headers } from "../../files/serve.ts"
+import { answerOfFile, file_headers, fileTables, isCurrent } from "../../files/serve.ts"
 
 // Tables of a journal being imported: separate from the journal, on the server only, until it is complete.
 

@@ -4,7 +4,7 @@
  */
 import { boolean, integer, ref, text, timestamp } from "../../../core/kernel/fields/field.ts"
 import { addColumn, type TableMigration } from "../../../core/kernel/store/table-migration.ts"
-import { type RowOf, table } from "../../../core/kernel/tables/table.ts"
+import { table } from "../../../core/kernel/tables/table.ts"
 import { escaped } from "../../../core/pricing/print/escape.ts"
 import type { OrderList } from "../../../core/overview/today/words.ts"
 import { leftText, order_list_names, order_lists, replaceText } from "../../../core/overview/today/words.ts"
@@ -138,8 +138,6 @@ export const boards_with_marks: TableMigration = {
   table: boards,
   up: addColumn("boards", "mark", text({ nullable: true }), "null")
 }
-export type BoardRow = RowOf<typeof boards>
-
 /**
  * The script of a board. It receives HTML that the server built from escaped texts; the page's policy runs no other
  * script. It reconnects by itself, and shows the data's age once the connection is lost.

@@ -5,7 +5,7 @@ import type { Viewer } from "../../../core/kernel/fields/rejection.ts"
 import { forbidden, hasOnePermission, invalidField, Rejection } from "../../../core/kernel/fields/rejection.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { ServerContext, serverContext, type ServerContextShape } from "../../ports/server-context.ts"
-import type { BoardRow, BoardTheme, GivenAddress } from "./page.ts"
+import type { BoardTheme, GivenAddress } from "./page.ts"
 import {
   board_fields,
   boardAddressIn,
@@ -25,7 +25,7 @@ import { command, CommandRuntime, get } from "../../../core/kernel/endpoints/end
 import { integer, text, timestamp } from "../../../core/kernel/fields/field.ts"
 import { mayAsk } from "../../../core/kernel/endpoints/may-ask.ts"
 import { created, noContent, ok, unpagedMeta } from "../../../core/kernel/endpoints/resource.ts"
-import { insert, remove, update } from "../../../core/kernel/tables/table.ts"
+import { insert, remove, type RowOf, update } from "../../../core/kernel/tables/table.ts"
 import { settingText } from "../../../core/kernel/events/settings.ts"
 import { millisOf, zoneOf } from "../../../core/values/time.ts"
 import type { ServerSlice } from "../../ports/server-slice.ts"
@@ -142,6 +142,8 @@ const shown = {
   url: text({ describe: "URL that works without a login while its user may see it" }),
   created_at: timestamp()
 }
+type BoardRow = RowOf<typeof boards>
+
 const out = (row: BoardRow, { key, public_url }: ServerContextShape) => ({
   id: row.id,
   name: row.name,

@@ -2,9 +2,10 @@
  * Leases: the device's id blocks, their use, and ids lost because a server restored from a backup has forgotten their
  * block.
  */
-import { dependencies_max, type LeaseRange, type WireCommand } from "../../protocol/wire.ts"
+import type { LeaseRange, WireCommand } from "../../protocol/wire.ts"
+import { decoderOf, dependencies_max, jsonText, rowsSeen } from "../../protocol/wire.ts"
 import type { CommandReference } from "./references.ts"
-import { columns, type CommandContext, decodeLeaseRow, decodeRowsSeen, type OutboxCommand } from "./rows.ts"
+import { columns, type CommandContext, decodeLeaseRow, type OutboxCommand } from "./rows.ts"
 import type { OutboxTables } from "./tables.ts"
 
 export interface OutboxLeases {
@@ -194,6 +195,8 @@ export interface OutboxDependencies {
   /** Commands that create a row (`table/id`), in order; accepted ones only once `reopen` made them pending again. */
   readonly creatorsOf: (row: string) => ReadonlyArray<OutboxCommand>
 }
+
+const decodeRowsSeen = decoderOf("the rows a command names", () => jsonText(rowsSeen))
 
 /** Dependencies over the outbox's tables. Runs within the caller's transaction. */
 export const openDependencies = (

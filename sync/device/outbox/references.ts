@@ -96,14 +96,3 @@ export const rowPreconditions = Effect.fnUntraced(function* (
   }
   return preconditions
 })
-
-/** The replica's rows in a command's path, by `table/id`. */
-export const rowsOfPath = Effect.fnUntraced(function* (endpoint: Endpoint, params: WireCommand["payload"]["params"]) {
-  const rows: { [row: string]: JsonObject } = {}
-  for (const [name, { table }] of Object.entries(endpoint.params as Params)) {
-    const id = wholeNumber(params[name])
-    const row = id === undefined ? undefined : yield* Store.get(table, id)
-    if (id !== undefined && row !== undefined) rows[rowReference({ table: table.name, id })] = { ...row } as JsonObject
-  }
-  return rows
-})

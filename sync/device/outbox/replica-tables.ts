@@ -45,8 +45,6 @@ export const ensureLocalTables = Effect.gen(function* () {
   if (firstOf(there).tables < names.length) for (const statement of statements) yield* Store.run(statement)
 })
 
-/** Requests that the write-ahead log be emptied after the commit, as it still contains earlier data. */
-export const purgeLater = (store: StoreShape) => writeMeta(store, "purge", "yes")
 /** Redacts the outbox and empties the log if requested; postponed while another process reads. */
 export const purge = Effect.fnUntraced(function* (redactOutbox: Effect.Effect<boolean, Failure, Store>) {
   const store = yield* Store
@@ -168,14 +166,6 @@ export const recordProvisionally = Effect.fnUntraced(function* (
   })
   yield* store.apply(stored.map((row): RowChange => ({ op: "insert", table: journal, row: { ...row } })))
   return stored
-})
-
-export const hasProvisional = Effect.gen(function* () {
-  const rows = yield* Store.run("select 1 from undo limit 1")
-  return (
-    rows.length > 0 ||
-    (yield* Store.run("select 1 from journal where position >= ? limit 1", [provisional_base])).length > 0
-  )
 })
 
 /** Restores every changed row from its image and deletes the provisional events. */

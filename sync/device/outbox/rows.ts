@@ -165,8 +165,6 @@ export const decodeDoneEffects: (text: unknown) => DoneEffects = decoderOf("what
 )
 /** Decodes a command's outcome (column `account`). */
 export const decodeOutcome = decoderOf("the outcome of a command", () => jsonText(jsonObject))
-export const decodeRowsSeen = decoderOf("the rows a command names", () => jsonText(rowsSeen))
-
 /** Decodes a block of ids: first, last, and the next to use, `last + 1` once all are used. */
 export const decodeLeaseRow = decoderOf("a lease of ids", () =>
   Schema.Struct({ entity: Schema.String, first: wholeNumber, last: wholeNumber, next: wholeNumber })

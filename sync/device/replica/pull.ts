@@ -5,21 +5,12 @@ import { scrubsOf, type StoredEvent } from "../../../core/kernel/events/event-ty
 import type { Field } from "../../../core/kernel/fields/field.ts"
 import { isWithheldIn, journal, redacted_event, scrubEarlierEvents } from "../../../core/kernel/events/journal.ts"
 import { Rejection } from "../../../core/kernel/fields/rejection.ts"
-import { columnType, encodeValue, isDocument } from "../../../core/kernel/store/dialect.ts"
 import { ensureSchema } from "../../../core/kernel/runtime/schema.ts"
-import { quote } from "../../../core/kernel/store/statement.ts"
+import { columnType, encodeValue, isDocument, quote } from "../../../core/kernel/store/statement.ts"
 import { Store, type StoreShape } from "../../../core/kernel/store/store.ts"
 import { caseFoldedName, isSearchable, type Table } from "../../../core/kernel/tables/table.ts"
-import {
-  decodeIncoming,
-  type FillState,
-  hasProvisional,
-  provisional_base,
-  purgeLater,
-  readMeta,
-  revertProvisional,
-  writeMeta
-} from "../outbox/replica-tables.ts"
+import type { FillState } from "../outbox/replica-tables.ts"
+import { decodeIncoming, provisional_base, readMeta, revertProvisional, writeMeta } from "../outbox/replica-tables.ts"
 import { currentFill, dropFill, type StagedPage, stagePage, swapTables } from "./fill.ts"
 import { type Catalogue, type CommandRuntime, foldStored } from "../../../core/kernel/endpoints/endpoint.ts"
 import { instantOf } from "../../../core/values/time.ts"
@@ -65,6 +56,9 @@ export const migrateTables = Effect.fnUntraced(function* (catalogue: Catalogue) 
     })
   )
 })
+
+/** Requests that the write-ahead log be emptied after the commit, as it still contains earlier data. */
+const purgeLater = (store: StoreShape) => writeMeta(store, "purge", "yes")
 
 /** Applies erasures again, as this release may erase more than the one that applied them. */
 const eraseAgain = Effect.fnUntraced(function* (store: StoreShape, { scrubs, tables }: Catalogue) {
@@ -160,6 +154,14 @@ const saveCursor = Effect.fnUntraced(function* (
   yield* writeMeta(store, "offset", pulled.offset)
   yield* writeMeta(store, "handle", pulled.handle)
   if (pulled.up_to_date) yield* writeMeta(store, "synced_at", instantOf(yield* Clock.currentTimeMillis))
+})
+
+const hasProvisional = Effect.gen(function* () {
+  const rows = yield* Store.run("select 1 from undo limit 1")
+  return (
+    rows.length > 0 ||
+    (yield* Store.run("select 1 from journal where position >= ? limit 1", [provisional_base])).length > 0
+  )
 })
 
 /** Applies events that follow those in the replica. */

@@ -5,7 +5,7 @@
 import { Clock, Effect } from "effect"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { decodeImage, decodeKey, readMeta, refuseWhileMissing, saveLastRun } from "../outbox/replica-tables.ts"
-import type { Catalogue, Failure, Params } from "../../../core/kernel/endpoints/endpoint.ts"
+import type { Catalogue, Endpoint, Failure, Params } from "../../../core/kernel/endpoints/endpoint.ts"
 import { CommandRuntime, operationOf } from "../../../core/kernel/endpoints/endpoint.ts"
 import type { EndpointCall, Outcome } from "../../../core/kernel/runtime/engine.ts"
 import type { Field, Fields, Json, JsonObject } from "../../../core/kernel/fields/field.ts"
@@ -21,7 +21,7 @@ import { redactionFor } from "../../protocol/redaction.ts"
 import { redactionOfOutbox } from "../outbox/redact-outbox.ts"
 import type { CommandContext } from "../outbox/rows.ts"
 import { type QueryResult, relaxedDurability, type ReplicaParts, type Rerecording, runDue } from "./replica-parts.ts"
-import { referencesOfCommand, rowPreconditions, rowReference, rowsOfPath } from "../outbox/references.ts"
+import { referencesOfCommand, rowPreconditions, rowReference } from "../outbox/references.ts"
 
 // Undo data: the rows a command changed on the replica, as of before.
 
@@ -257,6 +257,17 @@ const planInside = Effect.fnUntraced(function* (
     made.push(ids)
   }
   return answers
+})
+
+/** The replica's rows in a command's path, by `table/id`. */
+const rowsOfPath = Effect.fnUntraced(function* (endpoint: Endpoint, params: WireCommand["payload"]["params"]) {
+  const rows: { [row: string]: JsonObject } = {}
+  for (const [name, { table }] of Object.entries(endpoint.params as Params)) {
+    const id = wholeNumber(params[name])
+    const row = id === undefined ? undefined : yield* Store.get(table, id)
+    if (id !== undefined && row !== undefined) rows[rowReference({ table: table.name, id })] = { ...row } as JsonObject
+  }
+  return rows
 })
 
 const recordInside = Effect.fnUntraced(function* (

@@ -79,16 +79,6 @@ export const pendingRestFor = (outbox: Outbox, held: OutboxCommand): string | un
   return awaitedBy(held).flatMap(pendingAfter).find(createsNamed)?.id
 }
 
-/** Held commands that depend on a command, directly or indirectly, in order. */
-export const dependentsOf = (outbox: Outbox, id: string): ReadonlyArray<OutboxCommand> => {
-  const ids = new Set([id])
-  return outbox.byState("held").filter((held) => {
-    const builds = held.cause === id || held.needs.some((one) => ids.has(one))
-    if (builds) ids.add(held.id)
-    return builds
-  })
-}
-
 // Reports of accepted commands that changed more than was shown here when they were recorded.
 
 /** Report of an accepted command that overwrote others' values or had another outcome than shown here. */

@@ -4,8 +4,8 @@
  * resolved conflict names its successor.
  */
 import { catalogue } from "../../../core/catalogue.ts"
-import type { Effect } from "effect"
-import type { Alternative, Failure } from "../../../core/kernel/endpoints/endpoint.ts"
+import { Effect } from "effect"
+import type { Alternative, AskEndpoint, Failure, Request } from "../../../core/kernel/endpoints/endpoint.ts"
 import type { Store } from "../../../core/kernel/store/store.ts"
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/field.ts"
 import type { WireCommand, WireError } from "../../protocol/wire.ts"
@@ -17,8 +17,8 @@ import type { Outbox } from "../outbox/outbox.ts"
 import type { CommandState, OutboxCommand } from "../outbox/rows.ts"
 import type { QueryResult } from "../replica/replica.ts"
 import type { Recorder, RecorderParts } from "./recorder.ts"
-import { findAlternatives, planningOver, recorderOver, replaceableReference, withId } from "./recorder.ts"
-import { type CommandReport, dependentsOf, nextStepOf, pendingRestFor, summaryOf } from "./blocked-commands.ts"
+import { planningOver, recorderOver, replaceableReference, withId } from "./recorder.ts"
+import { type CommandReport, nextStepOf, pendingRestFor, summaryOf } from "./blocked-commands.ts"
 import { type About, billLeft, damageOf, quarantineFor } from "../../../core/offline/conflicts/short-lines.ts"
 import { intentOf } from "../../../core/offline/conflicts/intent.ts"
 import { type HireDates, settleByOrder } from "../../../core/offline/conflicts/settle.ts"
@@ -154,6 +154,30 @@ export const conflictsOver = (parts: ConflictParts) => {
 }
 export type Conflicts = ReturnType<typeof conflictsOver>
 
+/** Possible replacements of the row, without those the command already references. `ask` answers reads. */
+const findAlternatives = async (
+  command: OutboxCommand,
+  ask: (request: Request) => Promise<QueryResult>
+): Promise<ReadonlyArray<Alternative>> => {
+  const endpoint = catalogue.endpoint(command.name)
+  const replaceable = replaceableReference(command)
+  if (endpoint === undefined || replaceable === undefined) return []
+  const { row, alternatives } = replaceable
+  const askEndpoint: AskEndpoint = (path, query = []) =>
+    Effect.promise(async () => {
+      const answer = await ask({ method: "GET", path, query, body: undefined })
+      return answer.status < 400 && isJsonObject(answer.body) ? answer.body : undefined
+    })
+  const { body, params } = command.payload
+  const found = await Effect.runPromise(alternatives.find({ id: row.id, field: row.field, params, body }, askEndpoint))
+  const named = new Set(
+    referencesOfCommand(endpoint, command.payload)
+      .filter((one) => one.table === row.table)
+      .map((one) => one.id)
+  )
+  return found.filter(({ id }) => !named.has(id))
+}
+
 const alternativesFor = ({ ask, outbox }: ConflictParts, command: OutboxCommand): Promise<ReadonlyArray<Alternative>> =>
   findAlternatives({ ...command, payload: payloadOf(outbox, command, command.payload.body) }, (request) =>
     ask(request, false)
@@ -285,6 +309,16 @@ const answerOfDrop = (
   const dependants = dependents.map((one) => ({ id: one.id, n: one.n, name: one.name, state: stateOf(one) }))
   return { status: 200, body: { conflict: { id: command.id, state: "dropped", dependants } } }
 }
+/** Held commands that depend on a command, directly or indirectly, in order. */
+const dependentsOf = (outbox: Outbox, id: string): ReadonlyArray<OutboxCommand> => {
+  const ids = new Set([id])
+  return outbox.byState("held").filter((held) => {
+    const builds = held.cause === id || held.needs.some((one) => ids.has(one))
+    if (builds) ids.add(held.id)
+    return builds
+  })
+}
+
 /** Result of planning a drop: commands that reference it directly are refused, and those that depend on them wait. */
 const plannedDrop = (outbox: Outbox, command: OutboxCommand, with_dependants: boolean): ResolutionResult => ({
   ...answerOfDrop(command, dependentsOf(outbox, command.id), ({ cause, needs }) =>

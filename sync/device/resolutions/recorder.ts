@@ -1,7 +1,6 @@
 /** Records commands that resolve a conflict or, for a plan, only decides them. */
-import { Effect } from "effect"
 import { catalogue } from "../../../core/catalogue.ts"
-import type { Alternative, Alternatives, AskEndpoint, Request } from "../../../core/kernel/endpoints/endpoint.ts"
+import type { Alternatives, Request } from "../../../core/kernel/endpoints/endpoint.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/fields/field.ts"
 import { type CommandReference, referencesOfCommand } from "../outbox/references.ts"
 import type { OutboxCommand, ResolutionRecorded } from "../outbox/rows.ts"
@@ -41,30 +40,6 @@ const withValue = (value: Json | undefined, path: ReadonlyArray<string>, id: num
   if (Array.isArray(value))
     return value.map((item: Json, at) => (String(at) === step ? withValue(item, rest, id) : item))
   return isJsonObject(value) ? { ...value, [step]: withValue(value[step], rest, id) } : (value ?? null)
-}
-
-/** Possible replacements of the row, without those the command already references. `ask` answers reads. */
-export const findAlternatives = async (
-  command: OutboxCommand,
-  ask: (request: Request) => Promise<QueryResult>
-): Promise<ReadonlyArray<Alternative>> => {
-  const endpoint = catalogue.endpoint(command.name)
-  const replaceable = replaceableReference(command)
-  if (endpoint === undefined || replaceable === undefined) return []
-  const { row, alternatives } = replaceable
-  const askEndpoint: AskEndpoint = (path, query = []) =>
-    Effect.promise(async () => {
-      const answer = await ask({ method: "GET", path, query, body: undefined })
-      return answer.status < 400 && isJsonObject(answer.body) ? answer.body : undefined
-    })
-  const { body, params } = command.payload
-  const found = await Effect.runPromise(alternatives.find({ id: row.id, field: row.field, params, body }, askEndpoint))
-  const named = new Set(
-    referencesOfCommand(endpoint, command.payload)
-      .filter((one) => one.table === row.table)
-      .map((one) => one.id)
-  )
-  return found.filter(({ id }) => !named.has(id))
 }
 
 export interface RecorderParts {

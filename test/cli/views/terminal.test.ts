@@ -1,8 +1,10 @@
 import { describe, expect, it } from "vitest"
-import { chartText, type Chart, gridText } from "../../../cli/output/grid.ts"
+import { chartText, gridText } from "../../../cli/output/grid.ts"
 import { escapeForTerminal } from "../../../cli/output/out.ts"
 import { type Terminal, widthOf } from "../../../cli/output/text.ts"
 import { dayFrom } from "../../browser/sample.ts"
+
+type Chart = Parameters<typeof chartText>[0]
 
 const terminal = (columns: number, more: Partial<Terminal> = {}): Terminal => ({
   is_tty: true,

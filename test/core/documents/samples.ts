@@ -22,8 +22,7 @@ import {
 } from "../../../core/purchasing/schema.ts"
 import { type ProductRow, products } from "../../../core/products/products/schema.ts"
 import { stores } from "../../../core/setup/stores.ts"
-import { scaleOf } from "../../../core/values/currency.ts"
-import { percentOfMoney } from "../../../core/values/money.ts"
+import { percentOfMoney, scaleOf } from "../../../core/values/money.ts"
 import { buyerOf, options as invoiceOptions, sample_goods, seller } from "../billing/paper/samples.ts"
 
 export interface SalesSample {

@@ -2,13 +2,13 @@
 import { describe, expect, it } from "vitest"
 import { catalogue } from "../../../core/catalogue.ts"
 import type { Params } from "../../../core/kernel/endpoints/endpoint.ts"
+import { encodeRow } from "../../../core/kernel/store/statement.ts"
 import {
   redactedValue,
   type Audience,
   hasPermission,
   visibleColumnsOf
 } from "../../../core/kernel/tables/visibility.ts"
-import { encodeRow } from "../../../core/kernel/store/dialect.ts"
 import { plainTable, table } from "../../../core/kernel/tables/table.ts"
 import {
   boolean,

@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest"
-import { convertMoney, type ExchangeRate, findExchangeRate, inverseOf } from "../../../core/values/currency.ts"
+import { convertMoney, findExchangeRate, inverseOf } from "../../../core/values/money.ts"
+
+type ExchangeRate = Parameters<typeof findExchangeRate>[0][number]
 
 let lastId = 0
 const rate = (pair: string, value: string, over: Partial<ExchangeRate> = {}): ExchangeRate => ({

@@ -1,11 +1,13 @@
 import fc from "fast-check"
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
-import { currencies, currencyOf, normaliseCurrency } from "../../../core/values/currency.ts"
 import {
   allocateMoney,
+  currencies,
+  currencyOf,
   formatMoney,
   MAX_MONEY_MINOR,
+  normaliseCurrency,
   parseMoney,
   percentOfMoney,
   timesMoney

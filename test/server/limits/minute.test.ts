@@ -3,10 +3,11 @@ import {
   grantOf,
   makeLocalRateLimiter,
   makeSharedRateLimiter,
-  type RateLimiter,
   type RateLimitState
 } from "../../../server/http/limits.ts"
 import { chanceFrom, makeCounters, makeSteps, type Steps } from "./simulated.ts"
+
+type RateLimiter = ReturnType<typeof makeLocalRateLimiter>
 
 const noon = Date.parse("2026-06-18T12:00:00.000Z")
 

@@ -1,9 +1,9 @@
 /** Documents to draw: a quote as a rental house would send it, of any length, in several currencies and scripts. */
+import { scaleOf } from "../../../core/values/money.ts"
 import { fadingPng } from "./png.ts"
 import { type Block, type Group, plain, type PrintDocument, type Row } from "../../../core/pricing/print/blocks.ts"
 import { dateText, moneyText, pageLabel, percentText, quantityText } from "../../../core/pricing/print/format.ts"
 import { fromScaled } from "../../../core/values/decimal.ts"
-import { scaleOf } from "../../../core/values/currency.ts"
 
 export interface Sample {
   readonly lines: number

@@ -2,9 +2,12 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import type { StoredEvent } from "../../../core/kernel/events/event-type.ts"
-import { merge, type MergeState, type MergeResult } from "../../../sync/protocol/merge.ts"
+import { merge } from "../../../sync/protocol/merge.ts"
 import { commandDecided } from "../../../sync/protocol/events.ts"
 import { replicaStream } from "../../../sync/protocol/wire.ts"
+
+type MergeState = Parameters<typeof merge>[0]
+type MergeResult = ReturnType<typeof merge>
 
 const here = 5,
   elsewhere = 6

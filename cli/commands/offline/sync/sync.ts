@@ -6,12 +6,12 @@ import { plainJson, rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { type Cells, cellsFor, csvRow } from "../../../../core/values/csv.ts"
 import { type CommandAction, type Flags, repeatable, textFlag, withAction } from "../../../context/program.ts"
-import type { Command } from "commander"
+import { type Command, Option } from "commander"
 import type { JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { CliError, exit_codes, refusePlan, usageError } from "../../../base/exit-codes.ts"
 import { sameServer } from "../../../base/server-choice.ts"
 import { blocksText, columnsNamed, guardText } from "../../../output/table.ts"
-import { watching, withWatch } from "./watch.ts"
+import { watching } from "./watch.ts"
 import { progressOf } from "../../../context/print.ts"
 import { reportLines, reportText, showConflicts } from "./conflicts.ts"
 import { resolveConflict } from "./resolve.ts"
@@ -254,6 +254,14 @@ const showStatus = async (context: CommandContext): Promise<void> => {
   }))
   context.print(blocksText([{ record: status }, { columns, rows }], context.terminal))
 }
+
+const withWatch = (sync: Command): Command =>
+  sync
+    .option("--watch", "stay in sync until stopped, and show conflicts and notifications as they come")
+    .option("--install-unit", "write a systemd user unit that runs sync --watch")
+    .option("--uninstall-unit", "remove the systemd user unit")
+    .option("--print", "with --install-unit: print the unit instead of writing it")
+    .addOption(new Option("--quiet", "sync once without output; does nothing while another sync is running").hideHelp())
 
 export const declare = (program: Command): void => {
   const sync = program.command("sync").description("Send this machine's changes and fetch all others")

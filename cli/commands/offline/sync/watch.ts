@@ -1,7 +1,6 @@
 /** `sync --watch`: the replica follows the server until stopped. `sync --quiet`: one sync in the background. */
 import { existsSync, mkdirSync, rmSync, statSync, watch as watchFiles, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
-import { type Command, Option } from "commander"
 import { takeLock } from "../../../../sync/sqlite/file-lock.ts"
 import type { Device } from "../../../../sync/device/device.ts"
 import type { WatchEvent } from "../../../../sync/device/exchange/watch.ts"
@@ -15,14 +14,6 @@ import { stopOnSignals } from "../../../base/stop-signals.ts"
 import { homedir } from "node:os"
 import { join } from "node:path"
 import { type Environment, homeFolder } from "../../../base/server-choice.ts"
-
-export const withWatch = (sync: Command): Command =>
-  sync
-    .option("--watch", "stay in sync until stopped, and show conflicts and notifications as they come")
-    .option("--install-unit", "write a systemd user unit that runs sync --watch")
-    .option("--uninstall-unit", "remove the systemd user unit")
-    .option("--print", "with --install-unit: print the unit instead of writing it")
-    .addOption(new Option("--quiet", "sync once without output; does nothing while another sync is running").hideHelp())
 
 /** Runs the watching variant of `sync`, by flags, and returns its exit code; undefined without such flags. */
 export const watching = async (

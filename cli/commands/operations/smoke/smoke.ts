@@ -7,7 +7,7 @@ import { styled } from "../../../output/text.ts"
 import { withAction } from "../../../context/program.ts"
 import { serverAt } from "../../../context/remote.ts"
 import { type SmokeClient, SmokeFailure } from "./requests.ts"
-import { cleanUp, type CreatedRecords, smoke_steps } from "./steps.ts"
+import { type CreatedRecords, smoke_steps } from "./steps.ts"
 
 export const declare = (program: Command): void => {
   const smoke = program
@@ -16,6 +16,20 @@ export const declare = (program: Command): void => {
     .argument("<url>", "server URL")
     .option("--token <token>", "token with the ability *; - reads it from standard input")
   withAction(smoke, runSmokeTest)
+}
+
+/** Removes created rows, last first; returns those that could not be removed. */
+const cleanUp = async (ask: SmokeClient, made: CreatedRecords): Promise<ReadonlyArray<string>> => {
+  const left: Array<string> = []
+  for (const { what, method, path, body } of [...made.undo].reverse()) {
+    const answer = await ask(method, path, body).catch((error: unknown) => ({
+      status: 0,
+      body: { message: error instanceof Error ? error.message : String(error) }
+    }))
+    if (answer.status === 0 || answer.status >= 400)
+      left.push(`${what}: ${answer.status} ${JSON.stringify(answer.body)}`)
+  }
+  return left
 }
 
 const runSmokeTest = async (

@@ -358,17 +358,3 @@ export const smoke_steps: ReadonlyArray<Step> = [
     }
   ]
 ]
-
-/** Removes created rows, last first; returns those that could not be removed. */
-export const cleanUp = async (ask: SmokeClient, made: CreatedRecords): Promise<ReadonlyArray<string>> => {
-  const left: Array<string> = []
-  for (const { what, method, path, body } of [...made.undo].reverse()) {
-    const answer = await ask(method, path, body).catch((error: unknown) => ({
-      status: 0,
-      body: { message: error instanceof Error ? error.message : String(error) }
-    }))
-    if (answer.status === 0 || answer.status >= 400)
-      left.push(`${what}: ${answer.status} ${JSON.stringify(answer.body)}`)
-  }
-  return left
-}

@@ -6,7 +6,7 @@ import { readMoment } from "../../../base/parse-time.ts"
 import { type CommandAction, type Flags, listFlag, repeatable, textFlag, withAction } from "../../../context/program.ts"
 import { resolveId, resolveStore, storeOf } from "../../../context/resolve-id.ts"
 import { declareShow, opportunityPath, showOpportunity } from "../shared/show.ts"
-import { findProduct, kindAndPrice, notePriceOf, present, withKindAndPrice } from "../shared/parts.ts"
+import { kindAndPrice, notePriceOf, present } from "../shared/parts.ts"
 import { missingFlagError, usageError } from "../../../base/exit-codes.ts"
 import { order_parts } from "../../../output/order.ts"
 import type { QueryResult } from "../../../../sync/device/device.ts"
@@ -17,6 +17,16 @@ import type { Command } from "commander"
 import { declareReprice, listOpportunities, withListFlags } from "../shared/list.ts"
 
 // `quote add`.
+
+/** Finds a product by id, SKU or barcode. Exit 3 if there is none. */
+const findProduct = async (
+  context: CommandContext,
+  code: string
+): Promise<{ readonly item_id: number; readonly name: string }> => {
+  const item_id = await resolveId(context, "products", code)
+  const product = rowIn(await context.read(`/api/v1/products/${item_id}`), "product")
+  return { item_id, name: product.name }
+}
 
 /** Adds a line to a quote. */
 const addLine: CommandAction = async (context, [named = "", code = ""], flags) => {
@@ -212,6 +222,17 @@ const newCustomer = async (context: CommandContext, answers: Flags, ask: Ask): P
   }
   return member_id
 }
+
+/** Adds flags for a line's type and price, for `add` and `update`. */
+const withKindAndPrice = (command: Command, price: string): Command =>
+  command
+    .option("--sale", "sale line")
+    .option("--service", "service line")
+    .option("--rental", "rental line (default: by the product's type)")
+    .option("--price <amount>", price)
+    .option("--unit-total <amount>", "manual price of one for the whole hire, regardless of its days")
+    .option("--line-total <amount>", "manual price of the whole line")
+    .option("--free", "free of charge")
 
 export const declare = (program: Command): void => {
   const quote = program

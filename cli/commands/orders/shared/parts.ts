@@ -1,22 +1,11 @@
 /** Products, lines, prices and bodies, for the verbs of quotes and orders. */
 import type { Json, JsonObject } from "../../../../core/kernel/fields/field.ts"
-import type { Command } from "commander"
 import { fixed_charge } from "../../../../core/orders/opportunities/tables/lines.ts"
 import { type OrderLine, type Row, rowIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"
 import { type Flags, textFlag } from "../../../context/program.ts"
-import { findIdByName, looksLikeId, resolveId } from "../../../context/resolve-id.ts"
-
-/** Finds a product by id, SKU or barcode. Exit 3 if there is none. */
-export const findProduct = async (
-  context: CommandContext,
-  code: string
-): Promise<{ readonly item_id: number; readonly name: string }> => {
-  const item_id = await resolveId(context, "products", code)
-  const product = rowIn(await context.read(`/api/v1/products/${item_id}`), "product")
-  return { item_id, name: product.name }
-}
+import { findIdByName, looksLikeId } from "../../../context/resolve-id.ts"
 
 /** Value of the only flag given of exclusive ones; undefined without any. Exit 2 if several are given. */
 const oneOf = (flags: Flags, names: { readonly [name: string]: string }): string | undefined => {
@@ -26,17 +15,6 @@ const oneOf = (flags: Flags, names: { readonly [name: string]: string }): string
 }
 const kind_flags = { rental: "--rental", sale: "--sale", service: "--service" }
 const prices = { price: "--price", unitTotal: "--unit-total", lineTotal: "--line-total", free: "--free" }
-
-/** Adds flags for a line's type and price, for `add` and `update`. */
-export const withKindAndPrice = (command: Command, price: string): Command =>
-  command
-    .option("--sale", "sale line")
-    .option("--service", "service line")
-    .option("--rental", "rental line (default: by the product's type)")
-    .option("--price <amount>", price)
-    .option("--unit-total <amount>", "manual price of one for the whole hire, regardless of its days")
-    .option("--line-total <amount>", "manual price of the whole line")
-    .option("--free", "free of charge")
 
 /** Body fields for type and price. `before`: the existing line; a price per day clears its price for the whole hire. */
 export const kindAndPrice = (flags: Flags, before?: OrderLine): { readonly [name: string]: Json | undefined } => {

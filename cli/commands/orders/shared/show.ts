@@ -62,17 +62,6 @@ export const tellOrdersToReplace = (context: CommandContext, rows: ReadonlyArray
       context.note(`! ${named}: ${to_replace} ${are} out of service; orders shortages ${id} names them.`)
   }
 }
-/** Rows without fully dispatched lines, which are noted in one sentence. */
-export const withoutOut = (
-  context: CommandContext,
-  rows: ReadonlyArray<RowOfList<"shortages">>
-): ReadonlyArray<RowOfList<"shortages">> => {
-  const left = rows.filter(({ is_out }) => !is_out)
-  const out = rows.length - left.length
-  const are = out === 1 ? "line that is overbooked is" : "lines that are overbooked are"
-  if (out > 0) context.note(`${out} ${are} out already and not shown; --json has all.`)
-  return left
-}
 /** Notes units of one order, for users who may see shortages. */
 const noteToReplace = async (context: CommandContext, path: string, order: Row<"opportunity">): Promise<void> => {
   const units = (order.items ?? []).flatMap((line) => line.assets ?? [])

@@ -4,8 +4,7 @@ import { demands, supplies } from "../../demands/schema.ts"
 import { container_items, containers, live_statuses } from "../../../products/packing.ts"
 import { type ContainerMode, type KitPart, product_components } from "../../../products/kits/schema.ts"
 import type { Failure } from "../../../kernel/endpoints/endpoint.ts"
-import { decodeValue } from "../../../kernel/store/dialect.ts"
-import { bindings } from "../../../kernel/store/statement.ts"
+import { bindings, decodeValue } from "../../../kernel/store/statement.ts"
 import { Store, type StoreShape } from "../../../kernel/store/store.ts"
 import { serialised } from "../../../products/products/schema.ts"
 import { instantOf, openEnd } from "../../../values/time.ts"
@@ -108,16 +107,6 @@ export const loadProductsOfStores = Effect.fnUntraced(function* (
     bound.values
   )
   return new Map(rows.map((row) => [row.id, asStockedProduct(row, [])]))
-})
-
-/** All live kits and container products with their parts, at any depth. Three queries. */
-export const composedProducts = Effect.fnUntraced(function* (): Store.Reads<ReadonlyMap<number, StockedProduct>> {
-  const rows = yield* Store.run<{ id: number }>(
-    "select id from products where deleted_at is null " +
-      "and ((is_kit = true and container_availability_mode is null) " +
-      "or container_availability_mode in ('kit', 'hybrid'))"
-  )
-  return yield* loadStockedProducts(rows.map((row) => row.id))
 })
 
 interface StoredContainer extends PackedContainer {

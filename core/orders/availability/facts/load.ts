@@ -5,19 +5,17 @@
 import { Effect } from "effect"
 import type { Failure } from "../../../kernel/endpoints/endpoint.ts"
 import { settingNumber, type Settings, settingText } from "../../../kernel/events/settings.ts"
-import { decodeValue } from "../../../kernel/store/dialect.ts"
-import { type Bindings, bindings } from "../../../kernel/store/statement.ts"
+import { type Bindings, bindings, decodeValue } from "../../../kernel/store/statement.ts"
 import { Store, type StoreShape } from "../../../kernel/store/store.ts"
 import { demands, supplies, type SupplyRow } from "../../demands/schema.ts"
 import { blocksUninspected, bulk_category, stock_levels } from "../../../products/stock/schema.ts"
 import { stores } from "../../../setup/stores.ts"
 import type { Period } from "../../../values/period.ts"
-import type { AvailabilitySnapshot, Horizon, StockLevel } from "../rules/snapshot.ts"
+import type { AvailabilitySnapshot, Horizon, StockedProduct, StockLevel } from "../rules/snapshot.ts"
 import { defaultHorizon, snapshotOf, withProducts } from "../rules/snapshot.ts"
 import type { Demand, ReleasePoint, Resolution } from "../rules/demand.ts"
 import {
   boundInstant,
-  composedProducts,
   everStockedSql,
   loadProductsOfStores,
   loadStockedProducts,
@@ -59,6 +57,16 @@ export interface SnapshotContext {
 }
 
 const named_products_max = 2_000
+
+/** All live kits and container products with their parts, at any depth. Three queries. */
+const composedProducts = Effect.fnUntraced(function* (): Store.Reads<ReadonlyMap<number, StockedProduct>> {
+  const rows = yield* Store.run<{ id: number }>(
+    "select id from products where deleted_at is null " +
+      "and ((is_kit = true and container_availability_mode is null) " +
+      "or container_availability_mode in ('kit', 'hybrid'))"
+  )
+  return yield* loadStockedProducts(rows.map((row) => row.id))
+})
 
 /** One snapshot per existing store. Twelve queries at most, whatever the number of stores, products and demands. */
 export const loadSnapshots = Effect.fnUntraced(function* (

@@ -4,7 +4,7 @@ import { dayOfMoment, type LocalDay, localDays, type LocalMoment, meets, type Pe
 import { dayOf } from "../../../values/time.ts"
 import { type AvailabilitySnapshot, compositionOf } from "./snapshot.ts"
 import { breakdownAt, freeUnits, type FreeUnitsCache, KitNestedTooDeep, timelineOf } from "./kits.ts"
-import { type ActiveDemand, type Buffers, mergedBounds, noBuffers, slotBounds } from "./demand.ts"
+import { type ActiveDemand, type Buffers, noBuffers, slotBounds } from "./demand.ts"
 
 /**
  * The days of a span that are inside the horizon, and the bounds of their slots; the same for all products of a store.
@@ -21,6 +21,10 @@ export interface DayCell {
   /** The day's maximum. */
   readonly pending_checkin: number
 }
+
+/** Merges two ascending lists of bounds, without duplicates. */
+const mergedBounds = (one: ReadonlyArray<number>, other: ReadonlyArray<number>): ReadonlyArray<number> =>
+  [...new Set([...one, ...other])].sort((left, right) => left - right)
 
 /** Days from `from` to `to`, both included. */
 export const dayGrid = (snapshot: AvailabilitySnapshot, from: LocalMoment, to: LocalMoment): DayGrid => {

@@ -234,10 +234,6 @@ export const slotsTouched = (
   last: Math.min(bounds.length - 2, countBelow(bounds, to) - 1)
 })
 
-/** Merges two ascending lists of bounds, without duplicates. */
-export const mergedBounds = (one: ReadonlyArray<number>, other: ReadonlyArray<number>): ReadonlyArray<number> =>
-  [...new Set([...one, ...other])].sort((left, right) => left - right)
-
 function* hours(from: number): Generator<number> {
   for (let bound = Math.floor(from / hourMillis) * hourMillis; ; bound += hourMillis) yield bound
 }

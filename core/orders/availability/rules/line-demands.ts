@@ -24,7 +24,7 @@ export interface OpportunityFacts {
 }
 
 /** A unit allocated to a line. Status: 0 allocated, 1 prepared, 2 dispatched, 3 on hire, 4 checked in, 5 finalised. */
-export interface AllocatedUnit {
+interface AllocatedUnit {
   readonly stock_level_id: number
   readonly product_id: number
   readonly status: number
@@ -33,7 +33,7 @@ export interface AllocatedUnit {
   readonly checked_at: string | null
 }
 
-export interface LineFacts {
+interface LineFacts {
   readonly id: number
   readonly product_id: number | null
   readonly quantity: number

@@ -1,7 +1,7 @@
 /** Availability for one opportunity line, without its own demands (rules/availability 6.8 and 9). */
 import { dayOf, instantOf, millisOf } from "../../../values/time.ts"
 import { clipped, inOrder, openEndMillis, type Period } from "../../../values/period.ts"
-import { type AvailabilitySnapshot, compositionOf, isTracked, wholeUnits, withoutSource } from "./snapshot.ts"
+import { type AvailabilitySnapshot, compositionOf, isTracked, wholeUnits } from "./snapshot.ts"
 import { breakdownWithWaitingAt, freeUnits, timelineOf } from "./kits.ts"
 import { type Resolution, slotBounds, slotCeiling } from "./demand.ts"
 
@@ -124,6 +124,19 @@ export interface LineAvailability {
   readonly from: string
   readonly to: string
 }
+
+/** The snapshot without the demands of one source, as if that line did not exist. */
+const withoutSource = (
+  snapshot: AvailabilitySnapshot,
+  source_type: string,
+  source_id: number
+): AvailabilitySnapshot => ({
+  ...snapshot,
+  demandsOf: (product_id) =>
+    snapshot
+      .demandsOf(product_id)
+      .filter(({ demand }) => demand.source_type !== source_type || demand.source_id !== source_id)
+})
 
 /** One entry of `GET /opportunities/{id}/availability`. Untracked products are never short. */
 export const lineAvailability = (

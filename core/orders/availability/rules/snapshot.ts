@@ -283,19 +283,6 @@ export const withProducts = (snapshot: AvailabilitySnapshot, product_ids: Iterab
   known: [...new Set([...snapshot.known, ...product_ids])].sort((left, right) => left - right)
 })
 
-/** The snapshot without the demands of one source, as if that line did not exist. */
-export const withoutSource = (
-  snapshot: AvailabilitySnapshot,
-  source_type: string,
-  source_id: number
-): AvailabilitySnapshot => ({
-  ...snapshot,
-  demandsOf: (product_id) =>
-    snapshot
-      .demandsOf(product_id)
-      .filter(({ demand }) => demand.source_type !== source_type || demand.source_id !== source_id)
-})
-
 /** The snapshot with these stock levels replacing those with the same ids; `gone`: ids to remove. */
 export const withLevels = (
   snapshot: AvailabilitySnapshot,
@@ -339,23 +326,6 @@ export const withDemands = (snapshot: AvailabilitySnapshot, demands: ReadonlyArr
     more.keys()
   )
 }
-
-/** The snapshot with the demands of these sources replaced. `keyOf`: identifies a demand's source. */
-export const withSources = (
-  snapshot: AvailabilitySnapshot,
-  sources: ReadonlySet<string>,
-  keyOf: (demand: Demand) => string,
-  now: ReadonlyArray<Demand>
-): AvailabilitySnapshot =>
-  sources.size === 0
-    ? snapshot
-    : withDemands(
-        {
-          ...snapshot,
-          demandsOf: (product_id) => snapshot.demandsOf(product_id).filter(({ demand }) => !sources.has(keyOf(demand)))
-        },
-        now
-      )
 
 /**
  * `kit` and `hybrid` are cases with contents; a `catalogue` kit is a product with parts and no container mode; the

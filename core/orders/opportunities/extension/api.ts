@@ -1,7 +1,19 @@
 /** Endpoints that extend a hire, or end it early for what came back (rules/opportunities 4.3, 4.5). */
 import { Effect } from "effect"
 import { command, type DecideContext, type Endpoint, postQuery } from "../../../kernel/endpoints/endpoint.ts"
-import { boolean, code, json, list, longText, ref, text, timestamp } from "../../../kernel/fields/field.ts"
+import {
+  boolean,
+  code,
+  decimal,
+  integer,
+  json,
+  list,
+  longText,
+  object,
+  ref,
+  text,
+  timestamp
+} from "../../../kernel/fields/field.ts"
 import { later, withRules } from "../../../kernel/fields/later.ts"
 import { ok, withMore } from "../../../kernel/endpoints/resource.ts"
 import * as Shown from "../../../kernel/lists/answer-schema.ts"
@@ -17,7 +29,6 @@ import {
   extendedResult,
   extensionErrors,
   extensionShown,
-  partField,
   returnedResult,
   returnedShown,
   seenFields,
@@ -25,6 +36,23 @@ import {
 } from "./plan.ts"
 
 const extending = later(() => import("./facts.ts"))
+
+/** A part of a line in a request: counted goods by quantity, units by their assignments. */
+const partField = object({
+  opportunity_item_id: integer({ required: true, min: 1, names: "opportunity_items" }),
+  quantity: decimal({
+    scale: 2,
+    min: "0.01",
+    max: "1000000000",
+    nullable: true,
+    describe: "Default: the number of units named, else all of the line"
+  }),
+  asset_ids: list(ref("asset_assignments"), {
+    nullable: true,
+    max_items: 1_000,
+    describe: "Assignments of its units, where the line has units"
+  })
+})
 
 const fields = {
   ...dateFields,

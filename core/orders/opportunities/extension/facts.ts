@@ -28,18 +28,18 @@ import {
 import { order, requireTransition } from "../tables/statuses.ts"
 import type { OpportunityRow } from "../tables/opportunities.ts"
 import { hireExtended } from "../events/header.ts"
-import type {
-  dateFields,
-  Extended,
-  ExtensionPlan,
-  ExtensionShown,
-  HireShown,
-  PartAsked,
-  seenFields,
-  ShownShortage,
-  WhichLines
+import {
+  type dateFields,
+  type Extended,
+  type ExtensionPlan,
+  type ExtensionShown,
+  type HireShown,
+  type PartAsked,
+  planExtension,
+  type seenFields,
+  type ShownShortage,
+  type WhichLines
 } from "./plan.ts"
-import { asPlanned, planExtension } from "./plan.ts"
 import { type AddedTime, loadPromised, type PromisedTo, promisesOf, shownShortage, warningsOf } from "./warnings.ts"
 import type { ValuesOf } from "../../../kernel/fields/field.ts"
 import { Store } from "../../../kernel/store/store.ts"
@@ -215,6 +215,15 @@ const withPartPrices = (
     for (const { part } of splits) after = yield* withPartAt(state, after, part, plan.lines.get(part.id) ?? {})
     return after
   })
+
+const asPlanned = (opportunity: Opportunity, { lines, set }: ExtensionPlan): Opportunity => ({
+  ...opportunity,
+  header: { ...opportunity.header, ...set },
+  lines: opportunity.lines.map((line) => {
+    const dates = lines.get(line.id)
+    return dates === undefined ? line : { ...line, ...dates }
+  })
+})
 
 /**
  * Decides header, lines, charge, demands and units together. 422: `state` if closed, `lines.N`, `ends_at` (also for

@@ -5,7 +5,7 @@
 import { Result } from "effect"
 import { calendarErrors } from "../../../kernel/fields/input.ts"
 import type { Json, JsonObject, ValuesOf } from "../../../kernel/fields/field.ts"
-import { boolean, choice, decimal, integer, list, object, ref, text, timestamp } from "../../../kernel/fields/field.ts"
+import { boolean, choice, integer, list, text, timestamp } from "../../../kernel/fields/field.ts"
 import { type FieldErrors, invalid, reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 import { liveLines, type Opportunity, unitsOf } from "../state/aggregate.ts"
 import { windowErrors } from "../header/decide.ts"
@@ -44,22 +44,6 @@ export const seenFields = {
     describe: "End of the hire as you last saw it; lines that end then move, too"
   })
 }
-/** A part of a line in a request: counted goods by quantity, units by their assignments. */
-export const partField = object({
-  opportunity_item_id: integer({ required: true, min: 1, names: "opportunity_items" }),
-  quantity: decimal({
-    scale: 2,
-    min: "0.01",
-    max: "1000000000",
-    nullable: true,
-    describe: "Default: the number of units named, else all of the line"
-  }),
-  asset_ids: list(ref("asset_assignments"), {
-    nullable: true,
-    max_items: 1_000,
-    describe: "Assignments of its units, where the line has units"
-  })
-})
 export interface PartAsked {
   readonly opportunity_item_id: number
   readonly quantity?: string | null
@@ -255,15 +239,6 @@ const inOrder = (line: ItemRow, header: OpportunityRow): Result.Result<void, Rej
       )
     : Result.succeed(undefined)
 }
-
-export const asPlanned = (opportunity: Opportunity, { lines, set }: ExtensionPlan): Opportunity => ({
-  ...opportunity,
-  header: { ...opportunity.header, ...set },
-  lines: opportunity.lines.map((line) => {
-    const dates = lines.get(line.id)
-    return dates === undefined ? line : { ...line, ...dates }
-  })
-})
 
 // The extension in responses: the hire before and after. Amounts are major units, as text.
 

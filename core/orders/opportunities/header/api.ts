@@ -3,7 +3,7 @@ import { Effect, Result } from "effect"
 import type { DecideContext, Decided, Endpoint, Input } from "../../../kernel/endpoints/endpoint.ts"
 import { command } from "../../../kernel/endpoints/endpoint.ts"
 import { initialRow } from "../../../kernel/endpoints/crud-resource.ts"
-import { reject } from "../../../kernel/fields/rejection.ts"
+import { type FieldErrors, reject } from "../../../kernel/fields/rejection.ts"
 import { type DecisionState, depthOf, liveLines, type Opportunity, restructured } from "../state/aggregate.ts"
 import { opportunityCloned, opportunityCreated } from "../events/header.ts"
 import { lineAdded } from "../events/lines.ts"
@@ -18,7 +18,6 @@ import {
   createOpportunity,
   mayHire,
   type NewDates,
-  newDatesErrors,
   nextNumber,
   redated,
   snapshotRate,
@@ -294,6 +293,12 @@ const restore = command("POST", `${path}/{id}/restore`, {
   decide: (state, _input, context) => restoreOpportunity(state, context),
   respond: (_result, input) => opportunityAnswer(input.rows.id.id, input, withParts)
 })
+
+/** Error if both dates are sent and `ends_at` is before `starts_at`. */
+const newDatesErrors = ({ ends_at, starts_at }: { readonly [name: string]: unknown }): FieldErrors =>
+  typeof starts_at === "string" && typeof ends_at === "string" && ends_at < starts_at
+    ? { ends_at: ["The ends at field must be a date after or equal to starts at."] }
+    : {}
 
 const clone = command("POST", `${path}/{id}/clone`, {
   answer: opportunityShown,

@@ -213,12 +213,6 @@ const ofHeader = (header: OpportunityRow, starts: Shifted, ends: Shifted): Parti
     })
   ]) as Partial<OpportunityRow>
 
-/** Error if both dates are sent and `ends_at` is before `starts_at`. */
-export const newDatesErrors = ({ ends_at, starts_at }: { readonly [name: string]: unknown }): FieldErrors =>
-  typeof starts_at === "string" && typeof ends_at === "string" && ends_at < starts_at
-    ? { ends_at: ["The ends at field must be a date after or equal to starts at."] }
-    : {}
-
 /**
  * The opportunity moved to new dates. 422 on `ends_at` if the hire or a line would end before it begins. `zone`: the
  * store's.

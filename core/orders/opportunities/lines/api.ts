@@ -3,10 +3,10 @@ import { Effect, Result } from "effect"
 import type { DecideContext, Decided, Endpoint, Input } from "../../../kernel/endpoints/endpoint.ts"
 import { command } from "../../../kernel/endpoints/endpoint.ts"
 import { reject } from "../../../kernel/fields/rejection.ts"
-import { type DecisionState, liveLines, type Node, restructured } from "../state/aggregate.ts"
+import { type DecisionState, inActiveVersion, liveLines, type Node, restructured } from "../state/aggregate.ts"
 import { recalculate } from "../state/recalculate.ts"
 import { requireTransition } from "../tables/statuses.ts"
-import { addLine, type AddLine, removable, removeLine, subtreeOf, windowOf } from "./decide.ts"
+import { addLine, type AddLine, removable, subtreeOf, windowOf } from "./decide.ts"
 import { lineRemoved, linesRestructured } from "../events/lines.ts"
 import type { LineAtStore } from "../../availability/api/window.ts"
 import { lineWindow } from "../../availability/rules/line-demands.ts"
@@ -18,7 +18,7 @@ import { opportunityAnswer, opportunityShown, warnedOpportunity, warnedResult, w
 import { demandSettings, hasShortageCheck } from "../state/demands.ts"
 import { changeLine, type ChangeLine } from "./change.ts"
 import { loadDecisionState } from "../state/load.ts"
-import { addItemFields, changeItemFields } from "../tables/lines.ts"
+import { addItemFields, changeItemFields, type ItemRow } from "../tables/lines.ts"
 import { edit, item, one, path } from "../tables/paths.ts"
 import type { OpportunityRow } from "../tables/opportunities.ts"
 
@@ -158,6 +158,30 @@ const change = command("PATCH", `${path}/{id}/items/{item}`, {
   result: warnedResult,
   respond: (result, input) => warnedOpportunity(result, input, withParts)
 })
+
+/** Removes a group with its subtree, or a product with its accessories; siblings keep their paths. */
+const removeLine = (state: DecisionState, line: ItemRow, context: DecideContext): Decided =>
+  Result.gen(function* () {
+    const { opportunity } = state
+    yield* requireTransition(opportunity.header, "edit")
+    yield* inActiveVersion(line)
+    // Deepest first, so that the activity lists children before their parents.
+    const removed_lines = subtreeOf(opportunity, line).toSorted(
+      (one, other) => other.path.length - one.path.length || (one.path < other.path ? -1 : 1)
+    )
+    yield* removable(opportunity, removed_lines)
+    const ids = removed_lines.map(({ id }) => id)
+    const recalculated = yield* recalculate(
+      state,
+      { ...opportunity, lines: opportunity.lines.filter(({ id }) => !ids.includes(id)) },
+      { demanded: ids },
+      context
+    )
+    return {
+      events: [...removed_lines.map(lineRemoved), ...recalculated.events],
+      result: { id: opportunity.header.id }
+    }
+  })
 
 const remove = command("DELETE", `${path}/{id}/items/{item}`, {
   answer: opportunityShown,

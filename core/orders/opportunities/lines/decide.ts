@@ -11,8 +11,8 @@ import { exact, formatDecimal, truncateAt, wholeUnits } from "../../../values/de
 import { formatMoney } from "../../../values/money.ts"
 import { plusDays } from "../../../values/time.ts"
 import type { DecisionState, Opportunity, Warned } from "../state/aggregate.ts"
-import { inActiveVersion, isBelow, liveLines, nextPath, unitsOf } from "../state/aggregate.ts"
-import { lineAdded, lineRemoved } from "../events/lines.ts"
+import { isBelow, liveLines, nextPath, unitsOf } from "../state/aggregate.ts"
+import { lineAdded } from "../events/lines.ts"
 import type { addItemFields, ItemRow, ItemType } from "../tables/lines.ts"
 import { kindOfProduct, line_quantity_max, opportunity_items, rental_line, sale_line } from "../tables/lines.ts"
 import type { OpportunityRow } from "../tables/opportunities.ts"
@@ -256,27 +256,3 @@ export const removable = (opportunity: Opportunity, lines: ReadonlyArray<ItemRow
   }
   return Result.succeed(undefined)
 }
-
-/** Removes a group with its subtree, or a product with its accessories; siblings keep their paths. */
-export const removeLine = (state: DecisionState, line: ItemRow, context: DecideContext): Decided =>
-  Result.gen(function* () {
-    const { opportunity } = state
-    yield* requireTransition(opportunity.header, "edit")
-    yield* inActiveVersion(line)
-    // Deepest first, so that the activity lists children before their parents.
-    const removed_lines = subtreeOf(opportunity, line).toSorted(
-      (one, other) => other.path.length - one.path.length || (one.path < other.path ? -1 : 1)
-    )
-    yield* removable(opportunity, removed_lines)
-    const ids = removed_lines.map(({ id }) => id)
-    const recalculated = yield* recalculate(
-      state,
-      { ...opportunity, lines: opportunity.lines.filter(({ id }) => !ids.includes(id)) },
-      { demanded: ids },
-      context
-    )
-    return {
-      events: [...removed_lines.map(lineRemoved), ...recalculated.events],
-      result: { id: opportunity.header.id }
-    }
-  })

@@ -2,7 +2,7 @@
 import { Effect, Result } from "effect"
 import type { DecideContext, Decided, Endpoint, Input } from "../../../kernel/endpoints/endpoint.ts"
 import { command } from "../../../kernel/endpoints/endpoint.ts"
-import { choice, integer, text, type ValuesOf } from "../../../kernel/fields/field.ts"
+import { choice, integer, money, text, type ValuesOf } from "../../../kernel/fields/field.ts"
 import { forbidden, hasOnePermission, reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 import { type DecisionState, type Opportunity, withHeader } from "../state/aggregate.ts"
 import { costAdded, costRemoved, costUpdated, dealPriceChanged } from "../events/money.ts"
@@ -15,7 +15,7 @@ import { withMore } from "../../../kernel/endpoints/resource.ts"
 import { opportunityAnswer, opportunityShown, withParts } from "../state/resources.ts"
 import { loadDecisionState } from "../state/load.ts"
 import { cost, edit, one, path } from "../tables/paths.ts"
-import { costFields, type CostRow, dealPriceFields, type OpportunityRow } from "../tables/opportunities.ts"
+import { costFields, type CostRow, type OpportunityRow } from "../tables/opportunities.ts"
 
 type CostValues = Partial<ValuesOf<typeof costFields>>
 
@@ -174,6 +174,11 @@ const costs: ReadonlyArray<Endpoint> = [
     respond: shown
   })
 ]
+
+const dealPriceFields = {
+  deal_total: money({ currency: "currency_code", required: true }),
+  currency: text({ nullable: true, max: 3, format: "currency" })
+}
 
 const dealPrice: ReadonlyArray<Endpoint> = [
   command("POST", `${path}/{id}/deal_price`, {

@@ -6,7 +6,7 @@ import { Effect, Result } from "effect"
 import { activeDemand, type Demand } from "../../availability/rules/demand.ts"
 import { lowestFree } from "../../availability/rules/line.ts"
 import { loadSnapshots, stockLevelOf } from "../../availability/facts/load.ts"
-import { type AvailabilitySnapshot, withLevels, withSources } from "../../availability/rules/snapshot.ts"
+import { type AvailabilitySnapshot, withDemands, withLevels } from "../../availability/rules/snapshot.ts"
 import { withMargin } from "../../availability/api/window.ts"
 import { demands, demandsReplacedEvent, lockClaims, suppliesReplacedEvent } from "../../demands/schema.ts"
 import type { DecideContext } from "../../../kernel/endpoints/endpoint.ts"
@@ -161,6 +161,23 @@ const wantedOf = Effect.fnUntraced(function* (
 
 const placeOf = ({ product_id, store_id }: { readonly product_id: number; readonly store_id: number }): string =>
   `${product_id}/${store_id}`
+
+/** The snapshot with the demands of these sources replaced. `keyOf`: identifies a demand's source. */
+const withSources = (
+  snapshot: AvailabilitySnapshot,
+  sources: ReadonlySet<string>,
+  keyOf: (demand: Demand) => string,
+  now: ReadonlyArray<Demand>
+): AvailabilitySnapshot =>
+  sources.size === 0
+    ? snapshot
+    : withDemands(
+        {
+          ...snapshot,
+          demandsOf: (product_id) => snapshot.demandsOf(product_id).filter(({ demand }) => !sources.has(keyOf(demand)))
+        },
+        now
+      )
 
 /** Minimum availability of each product during the change. */
 const fewestFree = Effect.fnUntraced(function* (

@@ -122,10 +122,6 @@ export const withLine = (opportunity: Opportunity, line_id: number, set: Partial
   ...opportunity,
   lines: opportunity.lines.map((line) => (line.id === line_id ? { ...line, ...set } : line))
 })
-export const withUnit = (opportunity: Opportunity, unit_id: number, set: Partial<AssignmentRow>): Opportunity => ({
-  ...opportunity,
-  units: opportunity.units.map((unit) => (unit.id === unit_id ? { ...unit, ...set } : unit))
-})
 export const withHeader = (opportunity: Opportunity, set: Partial<OpportunityRow>): Opportunity => ({
   ...opportunity,
   header: { ...opportunity.header, ...set }

@@ -5,7 +5,7 @@
 import { Result } from "effect"
 import type { NewEvent } from "../../../kernel/events/event-type.ts"
 import { sameJson } from "../../../kernel/fields/field.ts"
-import { type FieldErrors, invalid, type Rejection } from "../../../kernel/fields/rejection.ts"
+import type { FieldErrors } from "../../../kernel/fields/rejection.ts"
 import type { PricedRate, RateLookup } from "../../../pricing/pricing/engine.ts"
 import type { LineCurrency, LineRate } from "../../../pricing/pricing/discounts.ts"
 import { discountRuleIn, resolveLineRate } from "../../../pricing/pricing/discounts.ts"
@@ -21,8 +21,8 @@ import {
   resolveLockedTax,
   transactionTypes
 } from "../../../pricing/pricing/line.ts"
-import type { PricedOpportunity, RuleOutcome, StageLine, StagesRequest } from "../../../pricing/pricing/surcharges.ts"
-import { priceOpportunity, surchargeGroupIn } from "../../../pricing/pricing/surcharges.ts"
+import type { RuleOutcome, StageLine, StagesRequest } from "../../../pricing/pricing/surcharges.ts"
+import { surchargeGroupIn } from "../../../pricing/pricing/surcharges.ts"
 import { dayOf, instantOf, millisOf, offsetAt, plusDays, zoneOf } from "../../../values/time.ts"
 import { type DecisionState, liveLines, type Opportunity } from "./aggregate.ts"
 import { fixed_charge, type ItemRow } from "../tables/lines.ts"
@@ -59,10 +59,6 @@ export const taxesReleased = (state: DecisionState): ReadonlyArray<NewEvent> => 
     ? [headerPriced(id, { locked_taxes: [] })]
     : []
 }
-/** Whether rates remain from a released lock: they apply until the next recalculation, which retaxes all lines. */
-export const isTaxReleased = ({ locked_taxes, tax_locked }: OpportunityRow): boolean =>
-  !tax_locked && locked_taxes.length > 0
-
 /** An instant with the offset of the store's zone, as rates count local days and times (rules/rates 4.2). */
 const onStoreClock = (state: DecisionState, instant: string): string => {
   const epoch_ms = millisOf(instant)
@@ -153,14 +149,6 @@ const netOf = (header: OpportunityRow, line: ItemRow): number =>
   header.prices_include_tax
     ? inclusiveTax(line.discounted_total, line.tax_rate ?? noTax.percentage).net
     : line.discounted_total
-
-/** Discount rules, surcharges and totals of an opportunity with priced lines. 422 on `charge_total` if out of range. */
-export const priceTogether = (
-  state: DecisionState,
-  opportunity: Opportunity,
-  now: string
-): Result.Result<PricedOpportunity, Rejection> =>
-  Result.mapError(priceOpportunity(stagesOf(state, opportunity, now)), invalid)
 
 /** Input of pricing stages 2 to 4, for an opportunity with priced lines. */
 export const stagesOf = (state: DecisionState, opportunity: Opportunity, now: string): StagesRequest => {

@@ -117,7 +117,6 @@ export const bulkResult = Shown.keys({
   item_id: integer(),
   _meta: Shown.keys(dispatch_meta_fields, { nullable: true })
 })
-export type BulkDecided = Decided<typeof bulkResult.Type>
 /**
  * 422 with the code `dispatch_block` if the store's policy blocks; else `_meta` for the response, undefined if nothing
  * is short or the policy allows it (rules/opportunities 9.5).

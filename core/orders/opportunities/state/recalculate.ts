@@ -13,7 +13,7 @@ import type { NewEvent } from "../../../kernel/events/event-type.ts"
 import { invalid, reject, type Rejection } from "../../../kernel/fields/rejection.ts"
 import { type Without, without, withoutStamps } from "../../../kernel/tables/field-schema.ts"
 import type { AnyRow } from "../../../kernel/tables/table.ts"
-import type { PricedOpportunity } from "../../../pricing/pricing/surcharges.ts"
+import { type PricedOpportunity, priceOpportunity } from "../../../pricing/pricing/surcharges.ts"
 import { SURCHARGE_COST_TYPE } from "../../../pricing/pricing/totals.ts"
 import {
   conflictingHold,
@@ -29,7 +29,7 @@ import type { DecisionState, Opportunity } from "./aggregate.ts"
 import { opportunityPriced } from "../events/money.ts"
 import { opportunityStream } from "../events/event-families.ts"
 import type { ItemRow } from "../tables/lines.ts"
-import { costTaxRateOf, isTaxReleased, priceOne, priceTogether, taxRateOf } from "./pricing.ts"
+import { costTaxRateOf, priceOne, stagesOf, taxRateOf } from "./pricing.ts"
 import { type CostRow, opportunity_costs, type OpportunityRow } from "../tables/opportunities.ts"
 
 export interface RecalculationScope {
@@ -53,6 +53,14 @@ export interface Recalculated {
   /** Events that result from the change, to record after its own. */
   readonly events: ReadonlyArray<NewEvent>
 }
+
+/** Discount rules, surcharges and totals of an opportunity with priced lines. 422 on `charge_total` if out of range. */
+const priceTogether = (
+  state: DecisionState,
+  opportunity: Opportunity,
+  now: string
+): Result.Result<PricedOpportunity, Rejection> =>
+  Result.mapError(priceOpportunity(stagesOf(state, opportunity, now)), invalid)
 
 /**
  * `after`: the opportunity with the change, including new lines; `state.opportunity`: before it. 422 if pricing or
@@ -85,6 +93,9 @@ export const recalculate = (
       events: [...(priced === undefined ? [] : [priced]), ...demanded.events]
     }
   })
+
+/** Whether rates remain from a released lock: they apply until the next recalculation, which retaxes all lines. */
+const isTaxReleased = ({ locked_taxes, tax_locked }: OpportunityRow): boolean => !tax_locked && locked_taxes.length > 0
 
 /** Prices the lines in scope; if the customer changed, updates tax rates of all lines and costs. */
 const pricedLines = (

@@ -334,7 +334,3 @@ export const costFields = {
   sort_order: integer({ min: 0, max: 999_999, default: 0 }),
   notes: longText({ nullable: true, on_null: "clear" })
 }
-export const dealPriceFields = {
-  deal_total: money({ currency: "currency_code", required: true }),
-  currency: text({ nullable: true, max: 3, format: "currency" })
-}

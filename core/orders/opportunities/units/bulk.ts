@@ -10,7 +10,7 @@ import { type LineChange, lineChanged } from "../events/lines.ts"
 import type { ItemRow } from "../tables/lines.ts"
 import { recalculate } from "../state/recalculate.ts"
 import { requireTransition } from "../tables/statuses.ts"
-import { type BulkDecided, dispatchGate, type HeldBack, promoteStatus } from "../state/progress.ts"
+import { type bulkResult, dispatchGate, type HeldBack, promoteStatus } from "../state/progress.ts"
 import { edit } from "../tables/paths.ts"
 import type { bulkFields } from "./actions.ts"
 
@@ -25,6 +25,8 @@ const countable = (state: DecisionState, line: ItemRow): Result.Result<void, Rej
     : Result.succeed(undefined)
 }
 const isMore = (one: string, other: string): boolean => exact(one).greaterThan(exact(other))
+
+type BulkDecided = Decided<typeof bulkResult.Type>
 
 const moved = (
   state: DecisionState,

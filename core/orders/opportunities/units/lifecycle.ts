@@ -7,7 +7,7 @@ import type { DecideContext } from "../../../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../../kernel/events/event-type.ts"
 import type { JsonObject } from "../../../kernel/fields/field.ts"
 import { reject, type Rejection } from "../../../kernel/fields/rejection.ts"
-import { type DecisionState, inActiveVersion, type Opportunity, withLine, withUnit } from "../state/aggregate.ts"
+import { type DecisionState, inActiveVersion, type Opportunity, withLine } from "../state/aggregate.ts"
 import { lineChanged, type UnitChange, unitChanged } from "../events/lines.ts"
 import type { AssignmentRow, ItemRow } from "../tables/lines.ts"
 import {
@@ -263,6 +263,11 @@ const mayLeaveAgain = (
     )
   return status >= dispatched ? notOutElsewhere(state, { unit, field: "status" }) : Result.succeed(undefined)
 }
+
+const withUnit = (opportunity: Opportunity, unit_id: number, set: Partial<AssignmentRow>): Opportunity => ({
+  ...opportunity,
+  units: opportunity.units.map((unit) => (unit.id === unit_id ? { ...unit, ...set } : unit))
+})
 
 /** Reverts to an earlier status. The times of undone steps are cleared, except `prepared_at`. */
 export const revertUnit = (

@@ -4,16 +4,7 @@ import { type Failure, Store } from "../../../../core/kernel/store/store.ts"
 import { readerOf, shownRows } from "../api.ts"
 import { type NotificationRow, notifications } from "../schema.ts"
 import type { Frame, Listener, Listeners, Who } from "./listeners.ts"
-import {
-  endWhoMayNot,
-  frameOf,
-  keep_alive,
-  makeListeners,
-  opening,
-  per_process_max,
-  per_token_max,
-  stream_ability
-} from "./listeners.ts"
+import { endWhoMayNot, frameOf, keep_alive, makeListeners, opening, stream_ability } from "./listeners.ts"
 import { ServerContext, userById } from "../../../ports/server-context.ts"
 import { Rejection } from "../../../../core/kernel/fields/rejection.ts"
 import { type Answer, type CommandRuntime, get } from "../../../../core/kernel/endpoints/endpoint.ts"
@@ -191,6 +182,8 @@ interface Hub {
   readonly work: Reader["work"]
 }
 
+const per_token_max = 10
+
 const tooManyOfToken = new Rejection({
   kind: "too_many",
   message:
@@ -203,6 +196,8 @@ const tooManyHere = new Rejection({
   message: "The server has as many streams of notifications as it takes; try again.",
   headers: { "retry-after": "30" }
 })
+const per_process_max = 1_000
+
 const refusalOf = (listeners: Listeners, { token_id }: Who): Rejection | undefined =>
   listeners.count() >= per_process_max
     ? tooManyHere

@@ -31,8 +31,6 @@ export const frameOf = (id: number, shown: JsonObject): Frame => ({
   )
 })
 
-export const per_token_max = 10
-export const per_process_max = 1_000
 /** Maximum queue length; a listener further behind reads the rest from the table. */
 const waiting_max = 500
 

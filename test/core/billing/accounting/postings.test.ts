@@ -2,7 +2,6 @@
 import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import {
-  type Accounts,
   postedCreditNote,
   postedInvoice,
   postedPayment,
@@ -12,6 +11,8 @@ import {
 import { exportFiles } from "../../../../core/billing/accounting/csv.ts"
 import type { PaymentRow } from "../../../../core/billing/state/tables.ts"
 import { creditNoteSample, invoiceSample } from "../paper/samples.ts"
+
+type Accounts = Parameters<typeof postedVoid>[2]
 
 const accounts: Accounts = {
   receivables: "1100",

@@ -8,8 +8,7 @@ import type {
   InvoiceRow,
   NamedParty
 } from "../../../../core/billing/state/tables.ts"
-import { percentOfMoney } from "../../../../core/values/money.ts"
-import { scaleOf } from "../../../../core/values/currency.ts"
+import { percentOfMoney, scaleOf } from "../../../../core/values/money.ts"
 
 export interface Sample {
   readonly lines: number

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { afterAll, describe, expect, it } from "vitest"
 import { integer, text } from "../../../../core/kernel/fields/field.ts"
-import { createTable } from "../../../../core/kernel/store/dialect.ts"
+import { createTable } from "../../../../core/kernel/store/statement.ts"
 import { Store } from "../../../../core/kernel/store/store.ts"
 import { plainTable, type RowChange, type Table } from "../../../../core/kernel/tables/table.ts"
 import { both_engines } from "../../../app.ts"

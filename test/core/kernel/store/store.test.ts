@@ -13,7 +13,7 @@ import {
   text,
   timestamp
 } from "../../../../core/kernel/fields/field.ts"
-import { createTable } from "../../../../core/kernel/store/dialect.ts"
+import { createTable } from "../../../../core/kernel/store/statement.ts"
 import { rememberingWrites, Store } from "../../../../core/kernel/store/store.ts"
 import {
   type AnyRow,

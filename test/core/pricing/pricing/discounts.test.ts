@@ -3,12 +3,13 @@ import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import {
   applyDiscountRules,
-  type DiscountableLine,
   type DiscountRequest,
   type DiscountRule,
   readDiscountValue
 } from "../../../../core/pricing/pricing/discounts.ts"
 import { discountRule as rule, lineFacts } from "./builders.ts"
+
+type DiscountableLine = DiscountRequest["lines"][number]
 
 const facts = lineFacts({
   "member.membership_type": "organisation",

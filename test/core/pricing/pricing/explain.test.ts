@@ -4,9 +4,11 @@ import { describe, expect, it } from "vitest"
 import type { PricedRate, RateRequest } from "../../../../core/pricing/pricing/engine.ts"
 import { explainCalculation, explainChoice } from "../../../../core/pricing/explain/explain.ts"
 import type { Step } from "../../../../core/pricing/explain/explain-step.ts"
-import { explainLine, type LineFacts } from "../../../../core/pricing/explain/explain-totals.ts"
+import { explainLine } from "../../../../core/pricing/explain/explain-totals.ts"
 import { type LineRequest, priceLine } from "../../../../core/pricing/pricing/line.ts"
 import { pricedRate } from "./builders.ts"
+
+type LineFacts = Parameters<typeof explainLine>[0]
 
 const rate = (id: number, over: Partial<PricedRate> = {}) => pricedRate({ id, price: 1000, ...over })
 const question = { transaction_type: "rental", store_id: 2, start: "2026-06-18T09:00:00Z" } as const

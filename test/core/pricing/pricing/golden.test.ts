@@ -16,23 +16,23 @@ import {
 } from "../../../../core/pricing/pricing/engine.ts"
 import {
   chargeableDays,
-  type DayOverride,
   exclusiveTax,
   inclusiveTax,
   noTax,
   priceLine,
   type ResolvedTax,
   resolveTax,
-  type TransactionType,
-  type Window
+  type TransactionType
 } from "../../../../core/pricing/pricing/line.ts"
 import { rollUp, type TotalCost } from "../../../../core/pricing/pricing/totals.ts"
 import { formatDecimal } from "../../../../core/values/decimal.ts"
-import { convertMoney } from "../../../../core/values/currency.ts"
-import { formatMoney, parseMoney } from "../../../../core/values/money.ts"
+import { convertMoney, formatMoney, parseMoney } from "../../../../core/values/money.ts"
 import { golden, goldenKinds } from "./golden-file.ts"
 import { formatTotals } from "./format-totals.ts"
 import { words } from "../../../words.ts"
+
+type Window = Parameters<typeof chargeableDays>[0]
+type DayOverride = Parameters<typeof chargeableDays>[1]
 
 /** Free text is no part of the file: wording is ours, and clients must not parse it. */
 const withoutDescription = (row: object): object => ({ ...row, description: undefined })

@@ -10,9 +10,10 @@ import {
   priceLine,
   resolveLockedTax,
   resolveTax,
-  type TaxRule,
   type TransactionType
 } from "../../../../core/pricing/pricing/line.ts"
+
+type TaxRule = Parameters<typeof resolveTax>[0]["rules"][number]
 
 const line = (over: Partial<LineRequest>): LineRequest => ({
   transaction_type: "rental",

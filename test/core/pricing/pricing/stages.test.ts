@@ -6,11 +6,12 @@ import {
   readSurchargeValue,
   type StageLine,
   type StagesRequest,
-  type Surcharge,
   type SurchargeGroup
 } from "../../../../core/pricing/pricing/surcharges.ts"
 import type { ResolvedTax } from "../../../../core/pricing/pricing/line.ts"
 import { discountRule, lineFacts } from "./builders.ts"
+
+type Surcharge = SurchargeGroup["surcharges"][number]
 
 const surcharge = (id: number, over: Partial<Surcharge> = {}): Surcharge => ({
   id,

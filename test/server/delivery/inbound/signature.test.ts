@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest"
-import { type Signed, signedBy, type SourceKind } from "../../../../server/ports/server-slice.ts"
+import { signedBy, type SourceKind } from "../../../../server/ports/server-slice.ts"
 import { signedGeneric, signedStandard, signedStripe } from "./signing.ts"
+
+type Signed = NonNullable<ReturnType<typeof signedBy>>
 
 const now = Date.parse("2026-06-18T12:00:00Z")
 const secret = `whsec_${Buffer.alloc(32, 7).toString("base64")}`

@@ -1,15 +1,13 @@
 import { describe, expect, it } from "vitest"
 import {
-  type AllocatedUnit,
-  type DemandSettings,
-  type OpportunityFacts,
-  type LineFacts,
   demandOfPackedUnit,
+  type DemandSettings,
   demandsOfLine,
   isPackedUnitHeld,
   kit_products_max,
   KitTooLarge,
-  lineWindow
+  lineWindow,
+  type OpportunityFacts
 } from "../../../../../core/orders/availability/rules/line-demands.ts"
 import { KitNestedTooDeep } from "../../../../../core/orders/availability/rules/kits.ts"
 import {
@@ -21,6 +19,9 @@ import {
 import { openEnd } from "../../../../../core/values/time.ts"
 import { P, S, at, snapshot, fixed, ms, pool, product, unit } from "./fixtures.ts"
 import { pointAvailability } from "../../../../../core/orders/availability/rules/days.ts"
+
+type LineFacts = Parameters<typeof demandsOfLine>[0]
+type AllocatedUnit = LineFacts["units"][number]
 
 const settings: DemandSettings = {
   release_point: "returned",
