@@ -13,6 +13,7 @@
 import { spawn } from "node:child_process"
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
+import { fileURLToPath } from "node:url"
 import { join } from "node:path"
 import { openServerApp, type ServerApp, type ServerOptions } from "../../server/host/app.ts"
 import { listenOn, type Listening } from "../../server/host/http.ts"
@@ -221,6 +222,7 @@ export const wordsOf = (line: string): Array<string> => {
 export const play = async (place: Place, text: string, run: Run): Promise<void> => {
   const known = (word: string): string =>
     word
+      .replaceAll("$FIXTURES", fixtures)
       .replaceAll("$URL", place.url)
       .replaceAll("$TOKEN", owner_token)
       .replaceAll("$FOLDER", place.folder)
@@ -280,6 +282,7 @@ const pattern = (text: string): RegExp =>
       .join(".*")
   )
 
+const fixtures = fileURLToPath(new URL("../fixtures", import.meta.url))
 const folder = new URL("./sessions/", import.meta.url)
 /** Every session there is, in the order of their names. */
 export const sessions = readdirSync(folder)

@@ -11,12 +11,23 @@ import { homeFolder, privateFolder } from "../../../base/server-choice.ts"
 import { recordText } from "../../../output/table.ts"
 import { oneLine } from "../../../output/text.ts"
 import { type CommandAction, type Flags, listFlag, repeatable, textFlag, withAction } from "../../../context/program.ts"
-import { type Counts, type Kind, kinds, type Resumable, resumable, type RowVerdict, sendRows } from "./send.ts"
+import {
+  type Counts,
+  type ImportRows,
+  type Kind,
+  kinds,
+  type Resumable,
+  resumable,
+  type RowVerdict,
+  sendRows
+} from "./send.ts"
 import { mapperFor, readMapping, refusedRows, writingOf } from "./mapping.ts"
 import { underHeadings } from "./parts.ts"
 import { openSource } from "./source.ts"
 
 const warnings_shown = 20
+/** Names of the systems in `systems.ts`, which only an import from one loads. */
+const foreign_names = ["current-rms", "rentman", "booqable"]
 const chunk_max = 500
 
 export const declare = (program: Command): void => {
@@ -26,7 +37,10 @@ export const declare = (program: Command): void => {
     .addArgument(
       withValues(new Argument("<kind>", "products, rates, members or all"), { words: [...Object.keys(kinds), "all"] })
     )
-    .argument("[file]", "CSV with a header row, or JSON; - for standard input; for all: the folder of an export")
+    .argument(
+      "[file]",
+      "CSV with a header row, or JSON; - for standard input; for all: the folder of an export, or with --from of lists"
+    )
     .option("--example", "write a small example file")
     .option("--dry-run", "check the rows and write nothing; same as --plan")
     .addOption(
@@ -45,6 +59,11 @@ export const declare = (program: Command): void => {
     .option("--delimiter <sign>", "column delimiter, if it is not detected; tab for tabs")
     .addOption(new Option("--chunk <rows>", `rows per request, at most ${chunk_max}`).default(String(chunk_max)))
     .option("--restart", "start from the first row, even after an interrupted import")
+    .addOption(
+      withValues(new Option("--from <system>", "for all: the rental system that wrote the folder's lists"), {
+        words: foreign_names
+      })
+    )
     .addHelpText(
       "after",
       `
@@ -52,6 +71,7 @@ flightcase import products price-list.csv
 flightcase import members --example > customers.csv
 flightcase import members customers.csv --plan --refused refused.csv
 flightcase import all ./export-of-may --url https://new.example --token T
+flightcase import all ./lists --from rentman --plan
 flightcase import products fixtures.csv --map "name={Manufacturer} {Model},sku=Key,weight=Weight (kg)" --set "group=Lighting"
 Columns: /guide/import of the server`
     )
@@ -63,8 +83,18 @@ const isDry = (context: CommandContext, flags: Flags): boolean => flags.dryRun =
 const runImport: CommandAction = async (context, [given = "", file = ""], flags) => {
   if (given === "all") {
     if (file === "") throw usageError("Which export?", "Name its folder: flightcase import all FOLDER.")
+    const system = textFlag(flags, "from")
+    if (system !== undefined) {
+      const dry_run = isDry(context, flags)
+      const { importFolder } = await import("./moving.ts")
+      const counts = await importFolder(context, file, { system, dry_run, flags, importRows })
+      if (!dry_run && changed(counts)) await fetched(context)
+      return counts.rejected > 0 ? exit_codes.invalid : exit_codes.ok
+    }
     return (await import("./import-all.ts")).importAll(context, file, isDry(context, flags))
   }
+  if (flags.from !== undefined)
+    throw usageError("--from is for all lists of a folder: flightcase import all FOLDER --from …")
   const kind = namedIn(kinds, given)
   if (kind === undefined)
     throw usageError(`${JSON.stringify(given)} cannot be imported: say products, rates, members or all.`)
@@ -83,11 +113,29 @@ const importFile = async (
   file: string,
   flags: Flags
 ): Promise<number> => {
+  const mapping = readMapping(listFlag(flags, "map"), textFlag(flags, "mapFile"), listFlag(flags, "set"))
+  const source = await openSource(file, textFlag(flags, "delimiter"), flags.raw === true)
+  const { summary, verdicts } = await importRows(context, {
+    given,
+    kind,
+    source,
+    mapping,
+    flags,
+    refused_file: textFlag(flags, "refused")
+  })
+  if (summary.rows === 0) context.note("The file has no rows, so there was nothing to import.")
+  if (context.options.json === true) context.printJson({ import: summary, verdicts: plainJson(verdicts) })
+  else context.print(recordText(summary, context.terminal))
+  if (!summary.dry_run && changed(summary)) await fetched(context)
+  return summary.rejected > 0 ? exit_codes.invalid : exit_codes.ok
+}
+
+/** Imports the rows of one list, and reports refused rows and warnings on standard error. */
+const importRows: ImportRows = async (context, list) => {
+  const { flags, given, kind, mapping, onTaken, promised, refused_file, source } = list
   const chunk = Number(flags.chunk)
   if (!Number.isInteger(chunk) || chunk < 1 || chunk > chunk_max)
     throw usageError(`--chunk is a number from 1 to ${chunk_max}.`)
-  const mapping = readMapping(listFlag(flags, "map"), textFlag(flags, "mapFile"), listFlag(flags, "set"))
-  const source = await openSource(file, textFlag(flags, "delimiter"), flags.raw === true)
   const writing = writingOf(textFlag(flags, "locale"), source.comma_decimals)
   const mapper = mapperFor(mapping, source.headers, kind.columns, writing)
   for (const note of source.notes) context.note(note)
@@ -107,8 +155,8 @@ const importFile = async (
   ]
   const state = dry_run ? undefined : stateOf(context, told, flags.restart === true)
   const verdicts: Array<RowVerdict> = []
-  const refused = refusedRows(textFlag(flags, "refused"), source, (state?.at.rows ?? 0) > 0)
-  const { counts, rejected, warnings } = await sendRows(context, {
+  const refused = refusedRows(refused_file, source, (state?.at.rows ?? 0) > 0)
+  const { counts, warnings } = await sendRows(context, {
     kind,
     dry_run,
     promised_stores,
@@ -117,24 +165,22 @@ const importFile = async (
     map: mapper.map,
     state,
     verdicts_file: textFlag(flags, "verdicts"),
+    promised,
     onVerdict: (verdict, row) => {
       if (context.options.json === true) verdicts.push(verdict)
-      if (verdict.status !== "rejected") return
+      if (verdict.status !== "rejected") return onTaken?.(mapper.map(row.cells))
       const reasons = reasonsIn(verdict, mapper.headings(row.cells))
       context.note(rejection(verdict, reasons))
       refused?.(row, reasons)
     }
   })
   tellWarnings(context, warnings)
-  const summary = { rows: counts.created + counts.updated + counts.unchanged + counts.rejected, ...counts, dry_run }
-  if (summary.rows === 0) context.note("The file has no rows, so there was nothing to import.")
-  if (context.options.json === true) context.printJson({ import: summary, verdicts: plainJson(verdicts) })
-  else context.print(recordText(summary, context.terminal))
-  if (!dry_run && context.isDevice() && !context.offline && changed(counts)) await fetched(context)
-  return rejected > 0 ? exit_codes.invalid : exit_codes.ok
+  const rows = counts.created + counts.updated + counts.unchanged + counts.rejected
+  return { summary: { rows, ...counts, dry_run }, verdicts }
 }
-/** Syncs the device to fetch imported rows. */
+/** Syncs the device to fetch imported rows; without a device, or offline, does nothing. */
 const fetched = async (context: CommandContext): Promise<void> => {
+  if (!context.isDevice() || context.offline) return
   try {
     await (await context.device()).sync()
   } catch {

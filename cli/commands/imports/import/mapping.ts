@@ -40,7 +40,7 @@ export const writingOf = (locale: string | undefined, comma_decimals: boolean): 
 }
 
 /** Converts `31.12.2026`, in the locale's order, to `2026-12-31`; undefined for other texts. */
-const dateWritten = (text: string, { date_order }: Writing): string | undefined => {
+export const dateWritten = (text: string, { date_order }: Writing): string | undefined => {
   const parts = /^(\d{1,4})[./-](\d{1,2})[./-](\d{1,4})$/.exec(text)?.slice(1)
   if (parts === undefined || date_order === undefined) return undefined
   const [year = "", month = "", day = ""] = ["y", "m", "d"].map((one) => parts[date_order.indexOf(one)])

@@ -15,6 +15,8 @@ import { decodeAnswer, decoderOf } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { CliError, exit_codes } from "../../../base/exit-codes.ts"
 import { progressOf } from "../../../context/print.ts"
+import type { Flags } from "../../../context/program.ts"
+import type { readMapping } from "./mapping.ts"
 import type { Source, SourceRow } from "./source.ts"
 
 // Kinds of imports: path, columns, and an example file.
@@ -101,6 +103,25 @@ P-31,contact,Sam Okafor,C-100,,,,,,sam@acme.example,+44 7700 900123,,
 
 export type Counts = { readonly [S in Status]: number }
 
+/** One list to import. */
+interface ListImport {
+  readonly given: string
+  readonly kind: Kind
+  readonly source: Source
+  readonly mapping: ReturnType<typeof readMapping>
+  readonly flags: Flags
+  readonly refused_file: string | undefined
+  /** Names that rows of earlier lists would create, in a dry run of several lists. */
+  readonly promised?: Set<string>
+  /** Called with the columns of each row that is not refused. */
+  readonly onTaken?: (cells: JsonObject) => void
+}
+interface ListImported {
+  readonly summary: Counts & { readonly rows: number; readonly dry_run: boolean }
+  readonly verdicts: ReadonlyArray<RowVerdict>
+}
+export type ImportRows = (context: CommandContext, list: ListImport) => Promise<ListImported>
+
 /** Progress of an import, saved after each chunk. Sending a chunk twice does no harm. */
 interface ImportProgress {
   readonly rows: number
@@ -173,10 +194,10 @@ interface SendOptions {
   readonly state: Resumable | undefined
   readonly verdicts_file: string | undefined
   readonly onVerdict: (verdict: RowVerdict, row: SourceRow) => void
+  readonly promised?: Set<string> | undefined
 }
 interface SendResult {
   readonly counts: Counts
-  readonly rejected: number
   readonly warnings: ReadonlyMap<string, { readonly count: number; readonly row: number }>
 }
 
@@ -214,7 +235,7 @@ export const sendRows = async (context: CommandContext, sending: SendOptions): P
     }
   }
   // A dry run creates nothing, so names that earlier rows would create are sent with rows that refer to them.
-  const promised = new Set<string>()
+  const promised = sending.promised ?? new Set<string>()
   const flush = async (rows: ReadonlyArray<Mapped>): Promise<void> => {
     const found = await judged(context, sending, rows, promised)
     let lines = ""
@@ -263,7 +284,7 @@ export const sendRows = async (context: CommandContext, sending: SendOptions): P
     progress.end()
   }
   state?.finished()
-  return { counts, rejected: counts.rejected, warnings }
+  return { counts, warnings }
 }
 
 interface Mapped {
