@@ -30,9 +30,10 @@ export const importFolder = async (context: CommandContext, folder: string, movi
   if (system === undefined) throw usageError(`--from is one of ${Object.keys(foreign_systems).join(", ")}.`)
   const files = filesIn(folder)
   const found = filesOf(system, files)
+  const names = files.map((file) => basename(file))
   if (found.lists.length === 0 && found.orders === undefined)
     throw usageError(
-      `${folder} holds no list of ${system.label}. Its files: ${firstOf(files.map((file) => basename(file))) || "none"}.`,
+      `${folder} holds no list of ${system.label}. Its files: ${firstOf(names) || "none"}.`,
       "Name them as that system calls its lists: /guide/import has the names."
     )
   const known: Known = { customers: new Set(), products: new Set(), stores: new Set() }
@@ -216,11 +217,7 @@ const ourList = async (system: ForeignSystem, list: ForeignList, files: ListFile
     source: { ...source, headers, hash, rows: () => stream(products) },
     mapping,
     notes:
-      lost.length === 0
-        ? []
-        : [
-            `${basename(files.stock_file ?? "")} names products that are not in ${basename(files.file)}: ${firstOf(lost)}.`
-          ]
+      lost.length === 0 ? [] : [`The stock names products that are not in ${basename(files.file)}: ${firstOf(lost)}.`]
   }
 }
 

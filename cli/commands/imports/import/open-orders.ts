@@ -137,7 +137,7 @@ const preparerOf = async (context: CommandContext, send: Send, importing: Import
   }
 }
 
-/** Creates an order with its lines in a state. One whose lines are refused is deleted; one that cannot be an order stays a quotation. */
+/** Creates an order; deletes it if a line is refused, and leaves a quotation if it cannot become an order. */
 const createOrder = async (
   send: Send,
   { header, lines }: Prepared,
