@@ -37,7 +37,7 @@ export const refused = async (asked: Promise<Answer>, ...fields: ReadonlyArray<s
 }
 /** To stand last among the tests of an app. */
 export const itFoldsAgain = ({ app }: AppHouse): void =>
-  it("projecting the journal again gives the same tables", async () => {
+  it("projecting the journal again yields the same tables as before", async () => {
     const before = await app.dump()
     await app.rebuild()
     expect(await app.dump()).toEqual(before)

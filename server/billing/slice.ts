@@ -43,7 +43,7 @@ import { CommandRuntime, get, recordEvents } from "../../core/kernel/endpoints/e
 import { choice, isJsonObject, type JsonObject } from "../../core/kernel/fields/field.ts"
 import { tellPdf } from "../delivery/webhooks/fan-out.ts"
 import { accounting_exports, accountingEndpoints } from "./accounting.ts"
-import { toldPayments } from "./told-payments.ts"
+import { toldPayments } from "./webhook-payments.ts"
 
 // Settings of invoices as a server checks them: texts with fields, the account, the address to pay at, the logo.
 

@@ -58,7 +58,7 @@ describe.each(engines)("invoices over HTTP on %s", (engine) => {
       expect(without.status).toBe(422)
       expect(JSON.stringify(without.body.errors)).toMatch(/exchange rate/i)
     })
-    it("a deposit with a deduction at another rate is deducted at its net total", async () => {
+    it("a deposit with a row deducted at another tax rate is deducted at its net total", async () => {
       const job = await books.job([{ unit_price: "1000.00" }])
       const deposit = await books.issued({
         type: "deposit",
@@ -115,7 +115,7 @@ describe.each(engines)("invoices over HTTP on %s", (engine) => {
       })
       expect([subtotal, tax_total, total]).toEqual(sums)
     })
-    it("credits by amount, by row and of the rest add up to the invoice", async () => {
+    it("credits by amount, by row and of the remainder add up to the invoice's total", async () => {
       const invoice = await books.issued({
         prices_include_tax: true,
         items: [
@@ -169,7 +169,7 @@ describe.each(engines)("invoices over HTTP on %s", (engine) => {
         expect(Number(got.amount_outstanding)).toBeCloseTo(Number(got.total) - paid - credited, 6)
       else expect([paid, credited]).toEqual([0, 0])
     })
-    it("numbers are unique when prefixes and series change midway", async () => {
+    it("invoice numbers stay unique when prefixes and number series change", async () => {
       const stores = [1, (await books.made("/stores", { name: "North" })).id]
       const numbering = (settings: object) => books.put("/settings/numbering", { settings })
       const numbers: Array<string> = []

@@ -103,7 +103,7 @@ describe.each(engines)("checkout of every opportunity of a generated company, on
     if (plan.version) await w.create(`${path}/versions`)
     return w.show(`${path}?include=items,costs,versions`)
   }
-  it("equals the opportunity's totals to the minor unit", async () => {
+  it("bills exactly the opportunity's totals, to the minor unit", async () => {
     let billed = 0
     const problems: Array<unknown> = []
     for (const [at, plan] of worlds(plays_everything ? 60 : 25).entries()) {

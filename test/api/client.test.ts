@@ -117,25 +117,25 @@ describe("a call of the client", () => {
     expect((form.get("file") as File).name).toBe("x.txt")
     expect(asked[0]?.headers["content-type"]).toBeUndefined()
   })
-  it("gives a file as the response", async () => {
+  it("returns a download as the response itself", async () => {
     const { client } = answeredBy(new Response("%PDF-"))
     expect(await (await client.invoices.pdf(7)).text()).toBe("%PDF-")
   })
 })
 
-describe("a list", () => {
+describe("a list of the client", () => {
   const pages = [
     json({ members: [{ id: 1 }, { id: 2 }], meta: { total: 3, page: 1, per_page: 2 } }),
     json({ members: [{ id: 3 }], meta: { total: 3, page: 2, per_page: 2 } })
   ]
-  it("is one page when awaited, and asks for nothing before", async () => {
+  it("requests one page when awaited, and nothing before that", async () => {
     const { asked, client, paths } = answeredBy(pages[0]!.clone())
     const list = client.members.list()
     expect(asked).toEqual([])
     expect((await list).meta.total).toBe(3)
     expect(paths()).toEqual(["/api/v1/members"])
   })
-  it("gives the rows of all pages when iterated", async () => {
+  it("yields the rows of all pages when iterated", async () => {
     const { client, paths } = answeredBy(...pages)
     const rows: Array<unknown> = []
     for await (const row of client.members.list({ per_page: 2 })) rows.push(row)
@@ -144,8 +144,8 @@ describe("a list", () => {
   })
 })
 
-describe("a refusal", () => {
-  it("is thrown as the class of its status, with what the server said", async () => {
+describe("an error response", () => {
+  it("is thrown as the error class of its status, with the server's message and field errors", async () => {
     const errors: FieldErrors = { name: ["The name field is required."] }
     const body = { message: "The name field is required.", errors }
     const { client } = answeredBy(
@@ -170,8 +170,8 @@ describe("a refusal", () => {
   })
 })
 
-describe("another attempt", () => {
-  it("follows what may pass, as late as the server asks, with the same key", async () => {
+describe("a retry of the client", () => {
+  it("follows a 503 or a network error, waits for Retry-After, and keeps the idempotency key", async () => {
     const busy = json({ message: "Busy." }, 503, { "retry-after": "7" })
     const { asked, client } = answeredBy(busy, new TypeError("fetch failed"), json({ member: { id: 1 } }, 201))
     await withoutWaiting(() => client.members.create({ name: "Ann" }))
@@ -181,19 +181,19 @@ describe("another attempt", () => {
     expect(keys.size).toBe(1)
     expect([...keys][0]).toMatch(/^[0-9a-f]{32}$/)
   })
-  it("uses the key that was given", async () => {
+  it("uses the idempotency key that the caller gives", async () => {
     const { asked, client } = answeredBy(json({}, 201))
     await client.members.create({ name: "Ann" }, { idempotencyKey: "shop-4711" })
     expect(asked[0]?.headers["idempotency-key"]).toBe("shop-4711")
   })
-  it("ends after the number of retries", async () => {
+  it("is made at most as often as the option retries says", async () => {
     const { asked, client } = answeredBy()
     const cause = await withoutWaiting(() => failure(client.members.show(7, {}, { retries: 2 })))
     expect(cause).toBeInstanceOf(ConnectionError)
     expect(cause).toMatchObject({ status: 0, message: "GET https://hire.test/api/v1/members/7: no answer came." })
     expect(asked.length).toBe(3)
   })
-  it("does not follow a DELETE without an answer, nor a wait above a minute", async () => {
+  it("is not made for an unanswered DELETE, nor if Retry-After is longer than a minute", async () => {
     const { asked, client } = answeredBy(
       new TypeError("fetch failed"),
       json({ message: "Quota." }, 429, { "retry-after": "86400" })
@@ -204,7 +204,7 @@ describe("another attempt", () => {
     expect(limited.retryAfter).toBe(86_400)
     expect(asked.length).toBe(2)
   })
-  it("does not follow the caller's abort", async () => {
+  it("is not made once the caller aborts the call", async () => {
     const abort = new AbortController()
     const hangs = ({ signal }: Asked): Promise<Response> =>
       new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)))
@@ -214,7 +214,7 @@ describe("another attempt", () => {
     await expect(call).rejects.toThrow("Enough.")
     expect(asked.length).toBe(1)
   })
-  it("follows an attempt that takes too long", async () => {
+  it("is possible after a timeout, which fails as a ConnectionError", async () => {
     const hangs = ({ signal }: Asked): Promise<Response> =>
       new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)))
     const { asked, client } = answeredBy(hangs)
@@ -223,12 +223,12 @@ describe("another attempt", () => {
   })
 })
 
-describe("a stream", () => {
+describe("an event stream of the client", () => {
   /** An answer in pieces as they come over the network. */
   const streamed = (...parts: ReadonlyArray<string>): Response =>
     new Response(ReadableStream.from(parts).pipeThrough(new TextEncoderStream()))
 
-  it("gives events, and goes on after the last one when its connection ends", async () => {
+  it("yields events, and resumes after the last one when its connection ends", async () => {
     const { asked, client } = answeredBy(
       streamed(
         ": \n\nid: 1\nevent: notif",
@@ -249,7 +249,7 @@ describe("a stream", () => {
     expect(asked.map(({ headers }) => headers["accept"])).toEqual(Array(3).fill("text/event-stream"))
     expect(asked.at(-1)?.signal.aborted).toBe(true)
   })
-  it("ends with the caller's abort, and fails by a refusal", async () => {
+  it("ends when the caller aborts, and fails with the server's refusal", async () => {
     const abort = new AbortController()
     const { client } = answeredBy(streamed("id: 1\ndata: {}\n\n"), json({ message: "Forbidden." }, 403))
     for await (const _ of client.notifications.stream({}, { signal: abort.signal })) abort.abort()

@@ -27,7 +27,7 @@ describe.each(engines)("conventions on %s", (engine) => {
     made("/members", { name, membership_type, ...more })
 
   describe("errors", () => {
-    it("A9 errors are JSON without an Accept header, and with one for HTML", async () => {
+    it("A9 errors are JSON, whether the Accept header is missing or asks for HTML", async () => {
       for (const headers of [{}, { accept: "text/html" }]) {
         const got = await post("/members", {}, { headers })
         expect(got.status).toBe(422)
@@ -60,7 +60,7 @@ describe.each(engines)("conventions on %s", (engine) => {
 
   // The text of the feeds, as it is had with a token.
   describe("calendar feeds", () => {
-    it("G2 a feed is text/calendar, shown inline", async () => {
+    it("G2 a feed is sent as text/calendar, with an inline disposition", async () => {
       const got = await api("/calendar_feeds/export")
       expect(got.status).toBe(200)
       expect(got.headers["content-type"]).toBe("text/calendar; charset=utf-8")

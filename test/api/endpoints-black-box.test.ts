@@ -60,13 +60,13 @@ describe.each(engines)("the catalogue of endpoints on %s (rules/conventions 16)"
         "string"
       ])
   })
-  it.each(ten)("lists %s %s with its ability and weight", (method, uri, ability, price_weight) => {
+  it.each(ten)("lists %s %s with its required ability and its weight", (method, uri, ability, price_weight) => {
     expect(row(method, uri)).toMatchObject({ ability, price_weight })
   })
-  it.each(heavy)("weighs %s %s at 5", (method, uri) => {
+  it.each(heavy)("gives %s %s a weight of 5 units", (method, uri) => {
     expect(row(method, uri)?.price_weight).toBe(5)
   })
-  it.each(plain)("weighs %s %s at 1", (method, uri) => {
+  it.each(plain)("gives %s %s a weight of 1 unit", (method, uri) => {
     expect(row(method, uri)?.price_weight).toBe(1)
   })
   it("lists exactly the methods served at each path", async () => {
@@ -80,7 +80,7 @@ describe.each(engines)("the catalogue of endpoints on %s (rules/conventions 16)"
       for (const method of methods) expect(allowed, uri).toContain(method)
     }
   })
-  it("has the weights recorded in the request log", async () => {
+  it("has the same weights as the request log records", async () => {
     const till = await house.token()
     const readable = body.endpoints.filter(({ method, uri }: any) => method === "GET" && !uri.includes("{"))
     for (const { uri } of readable) {

@@ -97,7 +97,7 @@ describe(`arbitrary requests, with FUZZ_SEED=${seed}`, () => {
   }
 
   it(
-    "are answered as documented, alike on both engines, and change nothing when refused",
+    "are answered as documented, alike on SQLite and Postgres, and change nothing when refused",
     { timeout: 600_000 * times },
     async () => {
       const [first] = worlds as [World, World]
@@ -190,7 +190,7 @@ describe(`arbitrary requests, with FUZZ_SEED=${seed}`, () => {
       expect(unlike(before, await rowsOf(world, (name) => names.has(name)))).toBeUndefined()
     }
   })
-  it("leave the same rows on both engines", async () => {
+  it("leave the same rows on SQLite and Postgres", async () => {
     const names = new Set(worlds[0]!.server.app.catalogue.tables.map((table) => table.name))
     const [a, b] = await Promise.all(worlds.map((world) => rowsOf(world, (name) => names.has(name))))
     expect(unlike(a!, b!)).toBeUndefined()

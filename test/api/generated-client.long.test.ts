@@ -62,7 +62,7 @@ describe.skipIf(tools === undefined)("clients generated from the OpenAPI descrip
       expect(readFileSync(join(work, file), "utf8")).not.toMatch(/\bas (?!api\b)|\bany\b/)
     expect(await tool("tsc", "-p", ".")).toEqual({ code: 0, out: "" })
   })
-  it("get the answers their types promise", async () => {
+  it("get responses that match their types", async () => {
     const { code, out } = await runProgram(process.execPath, ["calls.ts", http.url, owner_token], work)
     expect(code, out).toBe(0)
     expect(Number(out.trim().split("\n").at(-1))).toBeGreaterThanOrEqual(30)

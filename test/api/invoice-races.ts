@@ -149,7 +149,7 @@ export const invoiceRaces = (rounds: number, each: number): void => {
       "an amount credited and refunded concurrently is neither refunded nor credited twice",
       again(creditsAgainstRefunds)
     )
-    it("sixteen issue and credit at once with numbers from 1 to n in the order of issue", () =>
+    it("sixteen concurrent invoices and credit notes are numbered from 1 to n in the order of issue", () =>
       numbersWithoutHoles(server, desk, each))
   })
 }

@@ -154,7 +154,7 @@ const started = async (env: Env): Promise<ServerProcess> => {
 }
 
 describe.each(share(engines))("a server under load on %s", (engine) => {
-  it("shows each client's calls, at once and after a restart", async () => {
+  it("shows each client's calls in usage, at once and after a restart", async () => {
     const env = await environmentOf(engine)
     const server = await started(env)
     const clients = await clientsOf(server.url)
@@ -168,7 +168,7 @@ describe.each(share(engines))("a server under load on %s", (engine) => {
     expect((await again.kill("SIGTERM")).code).toBe(0)
   }, 300_000)
 
-  it("has counted every call when it is stopped right after its last answer", async () => {
+  it("has counted every call in usage when it is stopped right after its last answer", async () => {
     const env = await environmentOf(engine)
     const server = await started(env)
     const clients = [await made(server.url, {})]
@@ -179,7 +179,7 @@ describe.each(share(engines))("a server under load on %s", (engine) => {
     expect((await again.kill("SIGTERM")).code).toBe(0)
   }, 300_000)
 
-  it("loses at most the calls of its last two seconds at each of three kills", async () => {
+  it("loses at most the usage of its last two seconds at each of three kills", async () => {
     const env = await environmentOf(engine)
     /** A second, and what a busy machine takes to write. */
     const moments_millis = 2_000

@@ -246,7 +246,7 @@ describe.each(engines)("notification preferences over HTTP on %s", (engine) => {
     expect(after.map((one: any) => (one.notification_type === overdue ? of(rows) : one))).toEqual(rows)
     await set({ channels: null })
   })
-  it("of merged members keep the primary's, and fill gaps from the other's", async () => {
+  it("of merged members are the primary member's, completed by the other's where it has none", async () => {
     const [stays, goes] = [await member("Ann"), await member("Ann again")]
     await prefer({ channels: { email: false } }, prefsOf(stays))
     await did(200, "PUT", prefsOf(goes), {

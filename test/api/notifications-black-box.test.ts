@@ -110,7 +110,7 @@ describe.each(engines)("notifications by mail over HTTP on %s", (engine) => {
     return (await naming(who, number))[0]!
   }
 
-  it("are sent at once and one by one when gathering is 0 minutes", async () => {
+  it("are sent at once and one by one when the gathering time is 0 minutes", async () => {
     const ann = await reader(true)
     const first = await mailed(ann, (await house.issued()).number)
     const second = await mailed(ann, (await house.issued()).number)

@@ -11,7 +11,7 @@ import { serve, type Serving } from "../server/serving.ts"
 const opp = "/api/v1/opportunities"
 const clients = 16
 
-describe("sixteen clients at once on pg", () => {
+describe("sixteen concurrent clients on pg", () => {
   let server: Serving
   beforeAll(async () => {
     server = await serve("pg")

@@ -119,7 +119,7 @@ describe.each(engines)("prices on %s", (engine) => {
         "73.00"
       )
     })
-    it("takes the opportunity's date for an end that is not sent", async () => {
+    it("takes a start or end that the request omits from the opportunity", async () => {
       const made = await line((await job()).id, {
         unit_price: "10.00",
         starts_at: "2026-07-10T09:00:00Z",
@@ -541,7 +541,7 @@ describe.each(engines)("prices on %s", (engine) => {
       ["chargeable_days", "eq", 5, true, { use_chargeable_days: true, chargeable_days: "5" }],
       ["state", "eq", 0, true],
       ["state", "eq", "Draft", true]
-    ])("with a condition on %s %s %s: %s", async (field, operator, value, holds, header) => {
+    ])("apply to a line by a condition on %s %s %s: %s", async (field, operator, value, holds, header) => {
       await rule({ criteria: when(field, operator, typeof value === "function" ? value() : value) })
       expect(await charge(header, {})).toBe(holds ? "90.00" : "100.00")
     })
@@ -551,12 +551,15 @@ describe.each(engines)("prices on %s", (engine) => {
       ["ends_at", "eq", "2026-07-03", true],
       ["day_of_week", "eq", "thursday", true],
       ["starts_at", "eq", "2026-07-01T20:00:00Z", true]
-    ])("match days of the store's time zone: %s %s %s, in Auckland", async (field, operator, value, holds) => {
-      await rule({ criteria: when(field, operator, value) })
-      // 2 July, 8 in the morning there.
-      const window = { starts_at: "2026-07-01T20:00:00Z", ends_at: "2026-07-02T20:00:00Z" }
-      expect(await charge({ store_id: far, ...window }, {})).toBe(holds ? "90.00" : "100.00")
-    })
+    ])(
+      "compare conditions with days of the store's time zone, in Auckland: %s %s %s",
+      async (field, operator, value, holds) => {
+        await rule({ criteria: when(field, operator, value) })
+        // 2 July, 8 in the morning there.
+        const window = { starts_at: "2026-07-01T20:00:00Z", ends_at: "2026-07-02T20:00:00Z" }
+        expect(await charge({ store_id: far, ...window }, {})).toBe(holds ? "90.00" : "100.00")
+      }
+    )
     it("end with the last valid day in the store's time zone", async () => {
       await rule({ valid_to: "2026-07-01" })
       const from = (starts_at: string) => charge({ store_id: far, starts_at, ends_at: "2026-07-02T20:00:00Z" }, {})

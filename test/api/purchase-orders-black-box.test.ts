@@ -13,7 +13,7 @@ describe.each(engines)("purchase orders over HTTP on %s", (engine) => {
   afterAll(() => yard.close())
 
   describe("a purchase order (rules/billing 2.2, 2.3)", () => {
-    it("is refused for a deleted opportunity, and for lines of another one or without one", async () => {
+    it("is refused for a deleted opportunity, for lines of another opportunity, and for lines without an opportunity", async () => {
       const [job, other] = [await yard.job(), await yard.job()]
       const row = { name: "A row", unit_cost: 1, opportunity_item_id: other.items[0].id }
       for (const opportunity_id of [job.id, undefined])

@@ -44,7 +44,7 @@ describe("concurrent requests for one purchase order on pg", () => {
       expect([200, 422]).toContain(sent.status)
     }
   })
-  it("send the stored lines when they change at the same time", async () => {
+  it("send the lines as stored when they change at the same time", async () => {
     for (let round = 0; round < 10; round++) {
       const { id } = await draft()
       const items = [{ name: "Motor", quantity: "2", unit_cost: "10.00" }]
@@ -63,7 +63,7 @@ describe("concurrent requests for one purchase order on pg", () => {
       expect([removed.status, sent.status]).toEqual(removed.status === 204 ? [204, 404] : [422, 200])
     }
   })
-  it("number sixteen new orders from 1 to n, although some are refused", async () => {
+  it("number sixteen new orders from 1 on without a gap, although some are refused", async () => {
     const before = Number((await draft()).number)
     const clients = Array.from({ length: 16 }, async () => {
       const refused = await server.ask(path, { method: "POST", json: { supplier_id, items: [{ quantity: "1" }] } })

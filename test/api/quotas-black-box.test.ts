@@ -51,7 +51,7 @@ describe.each(engines)("a limit per minute on %s (rules/conventions 10)", (engin
     const paths = ["/nowhere", "/products/999999", "/products", "/nowhere", "/products/999999"]
     expect(statuses(await times(5, (at) => house.by(till, "GET", paths[at]!)))).toEqual([404, 404, 200, 429, 429])
   })
-  it("counts calls of no weight", async () => {
+  it("counts calls of weight 0 as well", async () => {
     next()
     const till = await house.token({ rate_limit_per_minute: 2 })
     expect(statuses(await times(3, () => house.by(till, "GET", "/endpoints")))).toEqual([200, 200, 429])

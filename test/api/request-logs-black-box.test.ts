@@ -100,7 +100,7 @@ describe.each(engines)("the request log on %s (rules/conventions 16)", (engine) 
     })
   })
 
-  describe("rows of answers", () => {
+  describe("rows of answers with status", () => {
     it("401 do not contain the wrong token", async () => {
       const wrong = { ...(await house.token()), secret: "7|this-secret-opens-nothing" }
       const { row } = await logged(wrong, "GET", "/products")
@@ -169,12 +169,12 @@ describe.each(engines)("the request log on %s (rules/conventions 16)", (engine) 
       expect(await of_one({ "q[channel_eq]": "webhook_sent" })).toEqual([])
       expect(await of_one({ "q[channel_eq]": "smoke" })).toEqual([])
     })
-    it("from a time on and up to a time, both included", async () => {
+    it("from one time to another, both included", async () => {
       expect((await of_one({ "q[created_at_gteq]": until })).length).toBe(2)
       expect((await of_one({ "q[created_at_lteq]": from })).length).toBe(1)
       expect((await of_one({ "q[created_at_gteq]": from, "q[created_at_lteq]": until })).length).toBe(3)
     })
-    it("by a day, which begins at midnight UTC", async () => {
+    it("by a date, which begins at midnight UTC", async () => {
       const today = from.slice(0, 10)
       const tomorrow = new Date(Date.parse(today) + day).toISOString().slice(0, 10)
       expect((await of_one({ "q[created_at_gteq]": today })).length).toBe(4)
@@ -189,7 +189,7 @@ describe.each(engines)("the request log on %s (rules/conventions 16)", (engine) 
       expect(routes(await of_one())).toEqual(["products.list", "products.show", "members.list", "products.list"])
       expect(await of_one({ sort: "created_at" })).toEqual(await of_one())
     })
-    it("newest first within one instant", async () => {
+    it("by descending id among rows of one instant", async () => {
       house.later(minute)
       const burst = await house.token()
       for (const path of ["/products", "/members", "/stores", "/opportunities"]) await house.by(burst, "GET", path)

@@ -94,13 +94,13 @@ describe.each(both_engines)("concurrent claims of scarce stock on %s", (engine) 
     }
   }
 
-  it("by two orders for the last piece report both short", async () => {
+  it("by two orders for the last piece mark both as short", async () => {
     const product = await productOf("Desk", 1)
     const orders = [await order("First"), await order("Second")]
     await atOnce(...orders.map((id) => () => made("POST", `${opp}/${id}/items`, lineOf(product.id))))
     for (const id of orders) expect(await told(id)).toEqual({ flag: true, lacks: true })
   })
-  it("by two quotations that become orders report both short", async () => {
+  it("by two quotations that become orders mark both as short", async () => {
     const product = await productOf("Dimmer", 1)
     const quotations: Array<number> = []
     for (const subject of ["Third", "Fourth"]) {
@@ -112,7 +112,7 @@ describe.each(both_engines)("concurrent claims of scarce stock on %s", (engine) 
     await atOnce(...quotations.map((id) => () => made("POST", `${opp}/${id}/convert_to_order`)))
     for (const id of quotations) expect(await told(id)).toEqual({ flag: true, lacks: true })
   })
-  it("report an order short whose stock is removed at the same time", async () => {
+  it("mark an order as short whose stock is removed at the same time", async () => {
     const product = await productOf("Lamp", 1)
     const id = await order("Fifth")
     await atOnce(
@@ -121,7 +121,7 @@ describe.each(both_engines)("concurrent claims of scarce stock on %s", (engine) 
     )
     expect(await told(id)).toEqual({ flag: true, lacks: true })
   })
-  it("report neither short if a unit becomes free at the same time", async () => {
+  it("mark neither order as short if a unit becomes free at the same time", async () => {
     const product = await productOf("Hazer", 1)
     const first = await order("Sixth", product.id)
     const second = await order("Seventh")
@@ -131,7 +131,7 @@ describe.each(both_engines)("concurrent claims of scarce stock on %s", (engine) 
     )
     expect(await told(second)).toEqual({ flag: false, lacks: false })
   })
-  it("by twelve orders for two products in either order report each correctly", async () => {
+  it("by twelve orders for two products, in either sequence, mark each order correctly", async () => {
     const [truss, motor] = [await productOf("Truss", 5), await productOf("Motor", 20)]
     const orders: Array<number> = []
     for (let at = 0; at < 12; at++) orders.push(await order(`Rig ${at}`, at % 2 === 0 ? truss.id : motor.id))

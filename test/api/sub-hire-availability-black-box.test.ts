@@ -77,7 +77,7 @@ describe.each(engines)("sub-hired stock by days on %s (rules/billing 2.3)", (eng
     expect(await field.points(product_id, "07-04")).toEqual([10])
     expect((await field.asked(`/availability?product_id=${product_id}&store_id=1&date=2026-07-04`)).available).toBe(5)
   })
-  it("does not affect other products, and text lines affect none", async () => {
+  it("does not affect other products, and text lines affect no product", async () => {
     const [product_id, other] = [await field.bulk(), await field.bulk()]
     await field.hired(product_id, 5, "07-03", "07-06", {
       items: [
@@ -110,7 +110,7 @@ describe.each(engines)("sub-hired stock by days on %s (rules/billing 2.3)", (eng
       ]
     ])
   })
-  it("for the same hours as an order ends the order's shortage", async () => {
+  it("hired for the same hours as an order ends the order's shortage", async () => {
     const product_id = await field.bulk()
     const [from, to] = ["2026-07-02T09:00:00Z", "2026-07-04T17:00:00Z"]
     const { id } = await field.job(product_id, 12, from, to)
@@ -162,7 +162,7 @@ describe.each(engines)("sub-hired stock by hours on %s (rules/availability 4)", 
   })
   afterAll(() => yard.close())
 
-  it("counts from its first hour to its last", async () => {
+  it("counts from the first hour of its hire to the last", async () => {
     const product_id = await field.bulk()
     await field.hired(product_id, 5, "2026-07-03T09:00:00Z", "2026-07-03T17:00:00Z")
     const range = await field.asked(

@@ -120,7 +120,7 @@ describe.each(engines)("usage on %s (rules/conventions 16)", (engine) => {
     })
   })
 
-  it("counts its own query afterwards, at zero units", async () => {
+  it("counts a query of usage only after its answer, at zero units", async () => {
     house.later(minute)
     const reader = await house.token()
     const read = async () => (await house.by(reader, "GET", `/usage?token_id=${reader.id}`)).body
@@ -128,7 +128,7 @@ describe.each(engines)("usage on %s (rules/conventions 16)", (engine) => {
     const second = await read()
     expect([second.usage.length, ...total(second)]).toEqual([1, 1, 0])
   })
-  it("counts calls over the rate limit at no units", async () => {
+  it("counts calls over the rate limit at zero units", async () => {
     const narrow = await house.token({ rate_limit_per_minute: 2 })
     expect((await calls(narrow, 5)).map(({ status }) => status)).toEqual([200, 200, 429, 429, 429])
     expect(counts(await house.usage({ token_id: narrow.id, dimension: "status" }))).toEqual([
@@ -136,12 +136,12 @@ describe.each(engines)("usage on %s (rules/conventions 16)", (engine) => {
       ["429", 3, 0]
     ])
   })
-  it("counts calls that failed with 500 at no units", async () => {
+  it("counts calls that failed with 500 at zero units", async () => {
     const till = await house.token()
     expect((await calls(till, 2, "/broken")).map(({ status }) => status)).toEqual([500, 500])
     expect(counts(await house.usage({ token_id: till.id, dimension: "status" }))).toEqual([["500", 2, 0]])
   })
-  it("counts calls refused for a missing ability or permission at their units", async () => {
+  it("counts calls refused for a missing ability or permission at their usual units", async () => {
     const poor = await house.person([], ["products:read"])
     expect((await house.by(poor.token, "GET", "/products")).status).toBe(403)
     expect((await house.by(poor.token, "GET", "/members")).status).toBe(403)
@@ -192,7 +192,7 @@ describe.each(engines)("usage on %s (rules/conventions 16)", (engine) => {
       ["7d", "7d", 28, 7],
       ["30d", "30d", 30, 30],
       [undefined, "7d", 28, 7]
-    ])("%s, which ends now and is named %s", async (window, preset, expected, days) => {
+    ])("%s, which ends now and is reported as %s", async (window, preset, expected, days) => {
       const usage = await in_window(window)
       expect(total(usage)).toEqual([expected, expected])
       expect(usage.meta.window.preset).toBe(preset)
@@ -200,18 +200,18 @@ describe.each(engines)("usage on %s (rules/conventions 16)", (engine) => {
       expect(Date.parse(to) - Date.parse(from)).toBe(days * day)
       expect(Date.parse(to)).toBe(read_at)
     })
-    it("of 24 hours to the minute", async () => {
+    it("of the last 24 hours, exact to the minute", async () => {
       house.later(2 * minute)
       expect(total(await in_window("24h"))).toEqual([16, 16])
     })
-    it("by ascending days, without days that have no calls", async () => {
+    it("with a row per day in ascending order, without days that have no calls", async () => {
       const usage = await in_window("30d", { dimension: "day" })
       const days = counts(usage).map(([key]) => key)
       expect(days).toEqual(days.toSorted())
       expect(days.every((one) => /^\d{4}-\d\d-\d\d$/.test(one))).toBe(true)
       expect(sum(usage)).toEqual([30, 30])
     })
-    it("of custom full days, both ends included", async () => {
+    it("from one date to another, both full days included", async () => {
       const first = new Date(first_at).toISOString().slice(0, 10)
       const third = new Date(first_at + 2 * day).toISOString().slice(0, 10)
       const custom = (from: string, to: string) => in_window("custom", { from, to })
@@ -221,7 +221,7 @@ describe.each(engines)("usage on %s (rules/conventions 16)", (engine) => {
       const { window } = (await custom(first, third)).meta
       expect([window.preset, window.from.slice(0, 10), window.to.slice(0, 10)]).toEqual(["custom", first, third])
     })
-    it("whose days start and end at midnight UTC", async () => {
+    it("of dates that start and end at midnight UTC", async () => {
       const midnight = Math.ceil(Date.parse(house.instant()) / day) * day
       const now = Date.parse(house.instant())
       const other = await house.token()

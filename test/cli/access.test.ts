@@ -73,7 +73,7 @@ it("a plan of an invitation sends nothing, and an unknown role is refused with t
   expect(mistyped).toMatchObject({ code: 5, err: expect.stringMatching(/There is no role Sails; there are .*Sales/) })
 })
 
-it("an interrupted login continues with the same code", async () => {
+it("an interrupted login can be repeated with the same code", async () => {
   await done("users invite ben@house.example --name Ben")
   const code = await codeFor("ben@house.example")
   const laptop = machine("ben")

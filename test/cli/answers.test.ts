@@ -25,8 +25,8 @@ const errorOf = (work: () => unknown): CliError => {
   throw new Error("nothing was thrown")
 }
 
-describe("answers of a server", () => {
-  it("are refused with exit 1 and the missing key", () => {
+describe("a server's answers at the command line", () => {
+  it("are refused with exit code 1 if a key is missing or has another type", () => {
     for (const work of [
       () => rowIn({ products: [] }, "product"),
       () => rowIn([], "product"),
@@ -43,7 +43,7 @@ describe("answers of a server", () => {
       expect(way_out).toContain("Update Flightcase")
     }
   })
-  it("may contain more than a command needs, and values of a later release", () => {
+  it("are accepted with unknown keys and with values of a later release", () => {
     const chart = { from: "2026-01-01T00:00:00.000Z", to: "2026-01-02T00:00:00.000Z", total_stock: 1, shortages: [] }
     const times = { period_start: "a", period_end: "b", starts_at: "c", ends_at: "d" }
     const demand = {
@@ -60,7 +60,7 @@ describe("answers of a server", () => {
     expect(rowsOr([{ id: 1 }, null])).toEqual([{ id: 1 }])
     expect(rowsOr(undefined)).toEqual([])
   })
-  it("are plain JSON when printed", () => {
+  it("are printed as plain JSON, with times as text and without undefined keys", () => {
     expect(plainJson({ a: undefined, b: new Date(0), c: [{ d: null }] })).toEqual({
       b: "1970-01-01T00:00:00.000Z",
       c: [{ d: null }]

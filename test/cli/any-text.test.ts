@@ -12,7 +12,7 @@ beforeAll(async () => {
   await one.login(`van ${odd_text}`)
 }, 400_000)
 
-describe("unusual characters", () => {
+describe("unusual characters at the command line", () => {
   it("are exported in full, as NDJSON, CSV and journal, and restore an equal server", async () => {
     const folder = join(one.folder, "out")
     const { files, journal } = await one.json(["export", folder, "--raw"])

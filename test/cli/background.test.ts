@@ -106,7 +106,7 @@ describe("a sync in the background", () => {
       held?.release()
     })
   })
-  it("reports its result once", () => {
+  it("has its result reported once", () => {
     expect(arrivedText(folder)).toBeUndefined()
     saveAttempt(folder, { tried_at: now, ok: true, conflicts: 2, failures: 0 })
     expect(arrivedText(folder)).toBe("2 commands were refused: flightcase sync conflicts")

@@ -118,20 +118,20 @@ it("words for bash keep the text before = and escape special characters", () => 
   expect(form("flightcase x --stock-method=se", "--stock-method=serialised")).toBe("serialised")
 })
 
-describe("the words offered", () => {
+describe("completion of words", () => {
   const words = async (...given: ReadonlyArray<string>) => {
     const { code, err, out } = await place.type(["completion", "words", ...given])
     expect([code, err]).toEqual([0, ""])
     return out.split("\n").slice(0, -1)
   }
-  it("come with and without a -- before the typed words", async () => {
+  it("works with and without a -- before the typed words", async () => {
     expect(await words("products", "sh")).toEqual(["show"])
     expect(await words("--", "products", "sh")).toEqual(["show"])
     expect(await words("--", "products", "show", "--js")).toEqual(["--json"])
     expect(await words("--", "pro")).toEqual(["product-groups", "product-tax-classes", "products"])
     expect(await words("--", "--prof")).toEqual(["--profile"])
   })
-  it("include values of flags, also after =, and names of rows", async () => {
+  it("offers values of flags, also after =, and names of rows", async () => {
     expect(await words("--", "products", "create", "--stock-method=")).toEqual([
       "--stock-method=bulk",
       "--stock-method=serialised"
@@ -141,7 +141,7 @@ describe("the words offered", () => {
     expect(await words("--", "completion", "")).toEqual(["bash", "fish", "zsh"])
     expect(await words("--", "api", "P")).toEqual(["PATCH", "POST", "PUT"])
   })
-  it("are empty if another server or profile than the replica's is named", async () => {
+  it("offers nothing if another server or profile than the replica's is named", async () => {
     expect(await words("--", "--url", "http://127.0.0.1:9", "products", "show", "")).toEqual([])
     expect(await words("--", "--profile", "other", "products", "show", "")).toEqual([])
     const elsewhere = await place.type(["completion", "words", "--", "products", "show", ""], {

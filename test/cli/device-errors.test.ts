@@ -117,7 +117,7 @@ it("a copied folder is reported, and continues as a new device with its unsent c
   ).toHaveLength(4)
 })
 
-it("a login cut off between two folders is finished by the next command", async () => {
+it("a login interrupted before it renamed its profile folder is completed by the next command", async () => {
   const profiles = join(place.home, "profiles")
   cpSync(profile(), join(profiles, ".default.new"), { recursive: true })
   rmSync(profile(), { recursive: true })

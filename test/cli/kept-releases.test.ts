@@ -36,7 +36,7 @@ const withoutGrants = (role: Row, before: ReadonlyArray<Row>): Row => {
   return { ...role, permissions, updated_at: earlier["updated_at"] }
 }
 
-it("at least one release has kept data", () => expect(releases.length).toBeGreaterThan(0))
+it("the fixtures have data of at least one release", () => expect(releases.length).toBeGreaterThan(0))
 
 describe.each(releases)("data left by release %s", (release) => {
   const kept = join(releases_folder, release)

@@ -18,7 +18,7 @@ describe("an explicit time", () => {
     ["2026-07-01T09:00Z", london, "2026-07-01T09:00Z"],
     ["2026-07-01T09:00+02:00", london, "2026-07-01T09:00+02:00"],
     ["2026-07-01T09:00:30.5", london, "2026-07-01T09:00:30+01:00"]
-  ])("%s on the clock of %s is %s", (text, zone, expected) =>
+  ])("%s on the clock of %s is read as %s", (text, zone, expected) =>
     expect(parseMomentIn(text, zone, "--from")).toBe(expected)
   )
 })
@@ -49,7 +49,7 @@ describe("a time in words, on a Wednesday at 13:30", () => {
     ["wed 9:00", "2026-12-02T09:00:00+00:00"],
     ["next wednesday 9:00", "2026-12-02T09:00:00+00:00"],
     ["thurs", "2026-11-26T00:00:00+00:00"]
-  ])("%s is %s", (text, expected) => expect(parseMomentIn(text, london, "--from", wednesday)).toBe(expected))
+  ])("%s is read as %s", (text, expected) => expect(parseMomentIn(text, london, "--from", wednesday)).toBe(expected))
 
   it("counts from the store's day, not the machine's", () => {
     expect(parseMomentIn("today", "Pacific/Auckland", "--from", wednesday)).toBe("2026-11-26T00:00:00+13:00")
@@ -59,7 +59,7 @@ describe("a time in words, on a Wednesday at 13:30", () => {
   })
 })
 
-describe("an end given as a day", () => {
+describe("an end given as a date or weekday", () => {
   it.each([
     ["--to", "2026-12-03", "2026-12-03T23:59:59+00:00"],
     ["--until", "fri", "2026-11-27T23:59:59+00:00"],
@@ -69,7 +69,9 @@ describe("an end given as a day", () => {
     ["To", "2026-12-03", "2026-12-03T23:59:59+00:00"],
     ["--to", "2026-12-03T00:00", "2026-12-03T00:00:00+00:00"],
     ["--to", "fri 9:00", "2026-11-27T09:00:00+00:00"]
-  ])("%s %s is %s", (flag, text, expected) => expect(parseMomentIn(text, london, flag, wednesday)).toBe(expected))
+  ])("%s %s is read as %s", (flag, text, expected) =>
+    expect(parseMomentIn(text, london, flag, wednesday)).toBe(expected)
+  )
 
   it.each([
     ["mon", "2026-11-27T00:00:00+00:00", "2026-11-30T23:59:59+00:00"],
@@ -78,7 +80,7 @@ describe("an end given as a day", () => {
     ["next mon", "2026-12-04T00:00:00+00:00", "2026-12-07T23:59:59+00:00"],
     ["tomorrow", "2026-12-04T00:00:00+00:00", "2026-11-26T23:59:59+00:00"],
     ["fri", "2026-11-20T00:00:00+00:00", "2026-11-27T23:59:59+00:00"]
-  ])("%s of a hire starting %s is %s: a weekday counts from the start", (text, begins, expected) =>
+  ])("%s of a hire starting %s is read as %s: a weekday counts from the start", (text, begins, expected) =>
     expect(parseMomentIn(text, london, "--to", countedFrom(text, begins, wednesday))).toBe(expected)
   )
 
@@ -110,7 +112,9 @@ describe("days on which the clocks change", () => {
     // Beirut skips from 00:00 to 01:00.
     ["2026-03-29", "Asia/Beirut", "--from", "2026-03-29T01:00:00+03:00"],
     ["2026-03-28", "Asia/Beirut", "--to", "2026-03-28T23:59:59+02:00"]
-  ])("%s in %s for %s is %s", (text, zone, flag, expected) => expect(parseMomentIn(text, zone, flag)).toBe(expected))
+  ])("%s in %s given by %s is read as %s", (text, zone, flag, expected) =>
+    expect(parseMomentIn(text, zone, flag)).toBe(expected)
+  )
   it("are one day long for +1d, while +5h counts elapsed hours", () => {
     const evening = Date.parse("2026-10-24T20:00:00Z")
     expect(parseMomentIn("+1d 9:00", london, "--from", evening)).toBe("2026-10-25T09:00:00+00:00")
@@ -119,17 +123,17 @@ describe("days on which the clocks change", () => {
   })
 })
 
-describe("understood times", () => {
+describe("times given in words", () => {
   const said = (text: string, flag: string): string | undefined =>
     understood(typedMoment(text, london, flag, wednesday), london, flag)
-  it("are echoed for days and words, not for exact times", () => {
+  it("are printed as understood, unlike exact times", () => {
     expect(said("2026-12-03", "--to")).toBe("until Thu 3 Dec 2026, end of day, Europe/London")
     expect(said("2026-12-01", "--from")).toBe("from Tue 1 Dec 2026 00:00, Europe/London")
     expect(said("fri 9:00", "--to")).toBe("until Fri 27 Nov 2026 09:00, Europe/London")
     expect(said("2026-12-03T09:00", "--to")).toBeUndefined()
     expect(said("2026-12-03T09:00Z", "--to")).toBeUndefined()
   })
-  it("are echoed with the name of the flag", () => {
+  it("are printed with the name of the flag", () => {
     const notes: Array<string> = []
     readMoment({ note: (text) => notes.push(text) }, "2026-12-03", london, "--to")
     readMoment({ note: (text) => notes.push(text) }, "2026-12-03T09:00", london, "--to")

@@ -14,7 +14,7 @@ const csv = (rows: number): string =>
   ["sku,name", ...Array.from({ length: rows }, (_, at) => `K-${at + 1},Cable ${at + 1}`)].join("\n")
 
 describe("the command line as a process", () => {
-  it("exits with 0 when its reader closes the pipe", async () => {
+  it("exits with 0 when the reader of its output closes the pipe", async () => {
     writeFileSync(join(place.folder, "many.csv"), csv(300))
     expect((await run(place, ["import", "products", "many.csv"])).code).toBe(0)
     const child = spawn(process.execPath, [cli_program, "products", "list", "--all", "--json"], {

@@ -24,14 +24,14 @@ it("a secret setting is written to the server at once, and printed masked", asyn
   expect(out).not.toContain("hidden")
   expect(await shown()).toMatchObject({ smtp_url: "********" })
 })
-it("settings with secrets are shown as the server has them", async () => {
+it("a device shows the server's mail settings with masked secrets", async () => {
   await done(updated({ sender_name: "Hire desk", smtp_url: "smtp://c:d@e" }))
   const masked = { sender_name: "Hire desk", smtp_url: "********", dkim_private_key: null }
   expect((await json("settings show mail")).settings).toMatchObject(masked)
   const all = (await json("settings list")).settings
   expect(all.find((one: { group: string }) => one.group === "mail").settings).toMatchObject({ smtp_url: "********" })
 })
-it("unsent changes are shown beside the server's secrets", async () => {
+it("a setting changed offline and not sent yet is shown together with the server's masked secrets", async () => {
   await done([...updated({ reply_to: "desk@example.com" }), "--offline"])
   const here = (await json("settings show mail")).settings
   expect(here).toMatchObject({ reply_to: "desk@example.com", smtp_url: "********" })

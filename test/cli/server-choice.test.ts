@@ -33,7 +33,7 @@ it.each([
   ["an address by flag, a token alone", { url: house }, { token: "s" }, ["server", house, "s"]],
   ["address and token by flag", { url: house, token: "f" }, env, ["server", house, "f"]],
   ["a profile by flag that has no login", { profile: "x" }, env, ["server", staging, "s"]]
-] as const)("without a login, $0 selects $3", (_, flags, environment, expected) => {
+] as const)("without a login, $0 selects where commands run: $3", (_, flags, environment, expected) => {
   expect(chosen(flags, environment, false)).toEqual(expected)
 })
 it.each([
@@ -61,7 +61,7 @@ it.each([
   ],
   ["another address by flag", { url: staging }, {}, ["server", staging, ""]],
   ["a profile by flag, another environment", { profile: "default" }, env, [...on_replica, "FLIGHTCASE_URL"]]
-] as const)("with a login, $0 selects $3", (_, flags, environment, expected) => {
+] as const)("with a login, $0 selects where commands run: $3", (_, flags, environment, expected) => {
   expect(chosen(flags, environment)).toEqual(expected)
 })
 
@@ -79,7 +79,7 @@ it("a command writes to the server of the environment even if another login exis
   expect(await namesOf()).toEqual([])
   expect(await namesOf(` --url ${trial.url} --token ${owner_token}`)).toEqual(["Only a trial"])
 })
-it("a command prints where it wrote on standard error even if the output is JSON", async () => {
+it("a command prints the server it wrote to on standard error, even if the output is JSON", async () => {
   const made = await asTrial("products create --name Second --json")
   expect(JSON.parse(made.out)).toHaveProperty("product.name", "Second")
   expect(made.err).toContain(`Written to ${trial.url}`)

@@ -5,7 +5,7 @@ import { openPlace, play, run, sessions } from "./session.ts"
 
 describe("sessions at the command line, a process each", () => {
   it.each(share(sessions))(
-    "$file: $title",
+    "each command prints what the script says, $file: $title",
     async ({ text }) => {
       const place = await openPlace()
       try {

@@ -3,7 +3,7 @@ import { placeOfSuite } from "./place.ts"
 import { openPlace, play, run, runHere, sessions, wordsOf } from "./session.ts"
 
 describe("sessions at the command line", () => {
-  it.each(sessions)("$file: $title", async ({ text }) => {
+  it.each(sessions)("each command prints what the script says, $file: $title", async ({ text }) => {
     const place = await openPlace()
     try {
       await play(place, text, runHere)
@@ -13,7 +13,7 @@ describe("sessions at the command line", () => {
   })
 })
 
-describe("a session itself", () => {
+describe("the runner of session scripts", () => {
   const place = placeOfSuite()
 
   it("splits words like a shell", () => {
@@ -29,7 +29,7 @@ describe("a session itself", () => {
     )
     await expect(play(place, "$ stores list --json\n= meta.total 7", run)).rejects.toThrow("meta.total is 1")
   })
-  it("prints only data on standard output", async () => {
+  it("gets no text on standard output from refused commands", async () => {
     const refused = await run(place, ["products", "show", "NO-SUCH-SKU"])
     expect(refused).toMatchObject({ code: 3, out: "" })
     const wrong = await run(place, ["products", "create", "--name", "x", "--weight", "heavy", "--json"])

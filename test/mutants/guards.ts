@@ -2,7 +2,7 @@
 import type { Mutant } from "./mutant.ts"
 
 const servers_test = "test/server/two-servers.test.ts"
-const truths_test = "test/sync/database-truths.test.ts"
+const truths_test = "test/sync/database-constraints.test.ts"
 const roles_test = "test/sync/roles.test.ts"
 const leases_test = "test/sync/server/leases-at-once.test.ts"
 
@@ -13,7 +13,13 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     within: "attempt",
     find: "|| endpoint.server_only",
     replace: "",
-    killed_by: [{ file: "test/sync/server-only.test.ts", test: "has each of them refused by name", engine: "sqlite" }]
+    killed_by: [
+      {
+        file: "test/sync/server-only.test.ts",
+        test: "has each of these commands refused by name, without effect",
+        engine: "sqlite"
+      }
+    ]
   },
   {
     name: "a file uploaded by one user opens to any user who knows its SHA-256",
@@ -46,8 +52,8 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     find: "peers?.notify(settingsChanged)",
     replace: "void peers",
     killed_by: [
-      { file: servers_test, test: "%s at one is refused at the other" },
-      { file: servers_test, test: "show the new name of a cached row renamed at the other" }
+      { file: servers_test, test: "%s at one server is refused at the other" },
+      { file: servers_test, test: "show the new name of a cached row renamed at the other server" }
     ]
   },
   {
@@ -56,7 +62,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     within: "makePeerNotifier",
     find: "waiting = settingsChanged ||",
     replace: "waiting = settingsChanged === undefined ||",
-    killed_by: [{ file: servers_test, test: "%s at one is refused at the other" }]
+    killed_by: [{ file: servers_test, test: "%s at one server is refused at the other" }]
   },
   {
     name: "a server ignores other servers' notifications of permissions",
@@ -64,7 +70,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     within: "followOthers",
     find: "mayChangeSettings(notice.payload)",
     replace: 'notice.payload === ""',
-    killed_by: [{ file: servers_test, test: "refuse a device revoked at the other" }]
+    killed_by: [{ file: servers_test, test: "refuse a device revoked at the other server" }]
   },
   {
     name: "bundles are decided as if their device's token had all abilities",
@@ -119,8 +125,8 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     find: 'columns: ["replica_id", "n"]',
     replace: 'columns: ["replica_id", "n", "id"]',
     killed_by: [
-      { file: truths_test, test: "refuses a second verdict for one command number of a device", engine: "sqlite" },
-      { file: truths_test, test: "refuses a second verdict for one command number of a device", engine: "pg" }
+      { file: truths_test, test: "refuse a second verdict for one command number of a device", engine: "sqlite" },
+      { file: truths_test, test: "refuse a second verdict for one command number of a device", engine: "pg" }
     ]
   },
   {
@@ -130,8 +136,8 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     find: 'columns: ["stream", "version"]',
     replace: 'columns: ["stream", "version", "position"]',
     killed_by: [
-      { file: truths_test, test: "refuses a second event for one version of a stream", engine: "sqlite" },
-      { file: truths_test, test: "refuses a second event for one version of a stream", engine: "pg" }
+      { file: truths_test, test: "refuse a second event for one version of a stream", engine: "sqlite" },
+      { file: truths_test, test: "refuse a second event for one version of a stream", engine: "pg" }
     ]
   },
   {

@@ -25,7 +25,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     replace: "Effect.flatMap(Store, () => decideCommand(call, command_metadata))",
     killed_by: [
       {
-        file: "test/sync/whole-or-not.test.ts",
+        file: "test/sync/atomic-verdicts.test.ts",
         test: "that refuses a command after its rows were written",
         engine: "sqlite"
       }
@@ -79,7 +79,13 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     within: "loadDecisionState",
     find: "if (needed !== undefined)",
     replace: "if (needed === undefined)",
-    killed_by: [{ file: "test/api/shortage-races.test.ts", test: "by two orders for the last piece", engine: "pg" }]
+    killed_by: [
+      {
+        file: "test/api/shortage-races.test.ts",
+        test: "by two orders for the last piece mark both as short",
+        engine: "pg"
+      }
+    ]
   },
   {
     name: "permissions are not checked",

@@ -13,7 +13,7 @@ export const limit_mutants: ReadonlyArray<Mutant> = [
     within: "makeLimits",
     find: 'rate: shared ? makeSharedRateLimiter({ take, failed: failed("requests a minute") }) : makeLocalRateLimiter()',
     replace: "rate: makeLocalRateLimiter()",
-    killed_by: [{ file: servers_test, test: "admit %i sequential requests a minute, and report the rest correctly" }]
+    killed_by: [{ file: servers_test, test: "admit %i sequential requests a minute, and report how many are left" }]
   },
   {
     name: "a process reserves more requests than remain",

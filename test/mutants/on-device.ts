@@ -12,7 +12,7 @@ const outbox_test = "test/sync/device/outbox/outbox.test.ts"
 const damage_test = "test/sync/device/outbox/damage.test.ts"
 const merge_test = "test/sync/protocol/merge.test.ts"
 const fill_test = "test/sync/device/replica/fill.test.ts"
-const broken_test = "test/sync/broken-off.test.ts"
+const broken_test = "test/sync/interruptions.test.ts"
 const judged = "the plan for pulled events"
 
 export const outbox_mutants: ReadonlyArray<Mutant> = [
@@ -23,7 +23,10 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     in_text: true,
     find: "pragma synchronous = full",
     replace: "pragma synchronous = off",
-    killed_by: [{ file: "test/sync/durable.test.ts", test: "an outbox syncs every commit to disk" }, { seeds: [1, 10] }]
+    killed_by: [
+      { file: "test/sync/durability.test.ts", test: "an outbox syncs every commit to disk" },
+      { seeds: [1, 10] }
+    ]
   },
   {
     name: "events that settle a command may be lost after the outbox dropped it",
@@ -33,7 +36,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     replace: "yield* applyStaged(parts, pulled) : yield* applyHere(parts, pulled)\n    })).pipe(relaxedDurability)",
     killed_by: [
       {
-        file: "test/sync/durable.test.ts",
+        file: "test/sync/durability.test.ts",
         test: "settled commands are on the replica's disk before the outbox drops them"
       }
     ]
@@ -45,7 +48,10 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     find: "waitFor(wanted ?? usual)",
     replace: "if (wanted !== undefined) waitFor(wanted)",
     killed_by: [
-      { file: "test/sync/durable.test.ts", test: "a transaction with relaxed durability does not affect later ones" }
+      {
+        file: "test/sync/durability.test.ts",
+        test: "a transaction with relaxed durability leaves later transactions durable, even if it fails"
+      }
     ]
   },
   {
@@ -91,7 +97,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     within: "recordingOver",
     find: "append: (command, about = {}) => transaction",
     replace: "append: (command, about = {}) => ((body) => body())",
-    killed_by: [{ file: outbox_test, test: "do not advance if their command cannot be stored completely" }]
+    killed_by: [{ file: outbox_test, test: "use up no ids if their command cannot be stored completely" }]
   },
   {
     name: "the lease cursor does not move with a command",
@@ -116,7 +122,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     in_text: true,
     find: "values (?, ?, ?, ?) on conflict do nothing",
     replace: "values (?, ?, ?, ?) on conflict (entity, first) do update set next = excluded.next",
-    killed_by: [{ file: outbox_test, test: "received twice count once" }]
+    killed_by: [{ file: outbox_test, test: "received twice are stored once" }]
   },
   {
     name: "the next block is requested under the same number",
@@ -133,7 +139,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     in_text: true,
     find: "update commands set state = ?, error = ?, cause = ? where n = ? and state = 'pending'",
     replace: "update commands set state = ?, error = ?, cause = ? where n = ?",
-    killed_by: [{ file: outbox_test, test: "are settled once" }]
+    killed_by: [{ file: outbox_test, test: "keep their first verdict: a later one changes nothing" }]
   },
   {
     name: "a command does not name the pending commands it depends on",
@@ -161,7 +167,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/sync/fill-restored.test.ts",
-        test: "receives the lost commands again from a device filled %s, each once",
+        test: "receives the commands lost by the restore again from a device filled %s, each once",
         engine: "sqlite"
       }
     ]
@@ -209,7 +215,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     within: "redecide",
     find: "for (const command of due) yield* redecideOne(parts, command, viewer)",
     replace: "",
-    killed_by: [{ file: broken_test, test: "with the ids it first drew" }]
+    killed_by: [{ file: broken_test, test: "with the row ids it was first given" }]
   },
   {
     name: "an interrupted pull reverts pending commands and does not decide them again",
@@ -234,7 +240,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     within: "runAgain",
     find: "decide(call, command.id, command)",
     replace: "decide(call, command.id, { ...command, ids: {} })",
-    killed_by: [{ file: broken_test, test: "with the ids it first drew" }]
+    killed_by: [{ file: broken_test, test: "with the row ids it was first given" }]
   },
   {
     name: "verdicts found in the journal do not reach the outbox",
@@ -344,7 +350,9 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     within: "projectEvents",
     find: "yield* scrubEarlierEvents(store, catalogue.scrubs, events, isWithheldIn(catalogue.tables))",
     replace: "",
-    killed_by: [{ file: "test/sync/erasure.test.ts", test: "removes them from the journal of the device" }]
+    killed_by: [
+      { file: "test/sync/erasure.test.ts", test: "removes the person from the journal of the device that created them" }
+    ]
   },
   {
     name: "removed data stays in the device's write-ahead log",
@@ -362,7 +370,13 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     within: "isThere",
     find: "if (done.includes(table.name)) return true",
     replace: "if (done.includes(table.name)) return false",
-    killed_by: [{ file: fill_test, test: "has the server's rows as of one position", engine: "sqlite" }]
+    killed_by: [
+      {
+        file: fill_test,
+        test: "has the server's rows as of one journal position, even if they change between pages",
+        engine: "sqlite"
+      }
+    ]
   },
   {
     name: "verdicts from before a fill are not received",
@@ -378,7 +392,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     within: "stagePage",
     find: "filling.handle !== requested.handle || filling.offset !== requested.offset || filling.after !== requested.after",
     replace: "false",
-    killed_by: [{ file: broken_test, test: "stores a page of a fill once" }]
+    killed_by: [{ file: broken_test, test: "stores a page of server rows once when two processes fetch it" }]
   },
   {
     name: "two syncs of one folder run concurrently",

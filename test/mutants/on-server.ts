@@ -95,7 +95,13 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     within: "decideOnce",
     find: "if (command.n > replica.last_n + 1)",
     replace: "if (command.n > replica.last_n + 1 && command.n < 0)",
-    killed_by: [{ file: push_test, test: "after a missing number are left undecided", engine: "sqlite" }]
+    killed_by: [
+      {
+        file: push_test,
+        test: "after a missing command number are left undecided, and earlier ones are decided",
+        engine: "sqlite"
+      }
+    ]
   },
   {
     name: "the number of the last command is not advanced",
@@ -120,7 +126,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     find: "return yield* Store.transaction(decideOnce(replica_id, command, viewer, lost))",
     replace: "return yield* decideOnce(replica_id, command, viewer, lost)",
     killed_by: [
-      { file: "test/sync/whole-or-not.test.ts", test: "is stored with the command's effects", engine: "sqlite" }
+      { file: "test/sync/atomic-verdicts.test.ts", test: "is stored with the command's effects", engine: "sqlite" }
     ]
   },
   {
@@ -212,7 +218,11 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     find: "const answered = Store.transaction",
     replace: "const answered = ((body: ServerEndpoint<Answer>) => body)",
     killed_by: [
-      { file: "test/sync/whole-or-not.test.ts", test: "has no effects if its attempt lost the key", engine: "sqlite" }
+      {
+        file: "test/sync/atomic-verdicts.test.ts",
+        test: "is rolled back with its command if a retry took over the key",
+        engine: "sqlite"
+      }
     ]
   }
 ]
@@ -262,7 +272,12 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     within: "shown",
     find: "JSON.stringify([parts, columns, kept])",
     replace: "JSON.stringify([parts.map(([name]) => name), kept.length])",
-    killed_by: [{ file: channels_test, test: "has another fingerprint for readers" }]
+    killed_by: [
+      {
+        file: channels_test,
+        test: "has a new fingerprint if a release shows readers more or less than the previous one"
+      }
+    ]
   },
   {
     name: "outcomes keep names that their user may no longer see",
@@ -479,7 +494,12 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     within: "makeJournalTail",
     find: "if (wakes !== mark) return resume(Effect.void)",
     replace: "if (wakes < mark) return resume(Effect.void)",
-    killed_by: [{ file: "test/sync/server/tail.test.ts", test: "a wake-up between checking and waiting is not missed" }]
+    killed_by: [
+      {
+        file: "test/sync/server/tail.test.ts",
+        test: "a wake-up between a reader's check of the journal and its wait is not missed"
+      }
+    ]
   },
   {
     name: "a page of rows begins one key too late",
@@ -488,7 +508,13 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     find: "if (!done) return { position, sections, next: cursorOf(table.name, lastOf(rows)[table.key] as Key) }",
     replace:
       'if (!done) return { position, sections, next: cursorOf(table.name, typeof lastOf(rows)[table.key] === "number" ? Number(lastOf(rows)[table.key]) + 1 : lastOf(rows)[table.key] as Key) }',
-    killed_by: [{ file: fill_test, test: "has the server's rows as of one position", engine: "sqlite" }]
+    killed_by: [
+      {
+        file: fill_test,
+        test: "has the server's rows as of one journal position, even if they change between pages",
+        engine: "sqlite"
+      }
+    ]
   },
   {
     name: "a page of rows begins with the last row of the one before",
@@ -496,7 +522,13 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     within: "rowsAfter",
     find: "sql`where ${sql(table.key)} > ${key}`",
     replace: "sql`where ${sql(table.key)} >= ${key}`",
-    killed_by: [{ file: fill_test, test: "has the server's rows as of one position", engine: "sqlite" }]
+    killed_by: [
+      {
+        file: fill_test,
+        test: "has the server's rows as of one journal position, even if they change between pages",
+        engine: "sqlite"
+      }
+    ]
   },
   {
     name: "events between two pages of rows are not sent with the page",

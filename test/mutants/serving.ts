@@ -1,7 +1,7 @@
 /** Faults of hosting: what is held up by a lock or a full disk, and what must go on meanwhile. */
 import type { Mutant } from "./mutant.ts"
 
-const held_test = "test/server/held-up.long.test.ts"
+const held_test = "test/server/storage-faults.long.test.ts"
 
 export const serving_mutants: ReadonlyArray<Mutant> = [
   {

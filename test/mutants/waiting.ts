@@ -20,6 +20,6 @@ export const waiting_mutants: ReadonlyArray<Mutant> = [
     "leaving the waiting list releases no goods to others",
     "concerned",
     { find: "dataOf(waitLeft, relevant)", replace: "dataOf(waitLeft, [])" },
-    "moves up when a line leaves"
+    "moves up when a waiting line is removed"
   )
 ]

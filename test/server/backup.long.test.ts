@@ -84,7 +84,7 @@ describe("a backup", () => {
     await again.kill("SIGTERM")
   })
 
-  it("is verified, restored on trial, listed, and selected for deletion by a plan", async () => {
+  it("can be verified, restored on trial, listed, and planned for deletion", async () => {
     expect(await flightcase({}, "verify", file)).toMatchObject({ code: 0 })
     expect(await flightcase({}, "verify", file, "--restore")).toMatchObject({ code: 0 })
     expect(await flightcase(env, "create", join(folder, "backups"))).toMatchObject({ code: 0 })

@@ -27,7 +27,7 @@ describe("serve --check", () => {
     expect(found).toMatchObject({ database: `${join(folder, "flightcase.sqlite")}, to be made` })
     expect(existsSync(folder)).toBe(false)
   })
-  it("names what a release does to the database of an earlier one, and changes nothing", async () => {
+  it("names what this release would change in an earlier release's database, and changes nothing", async () => {
     const data = mkdtempSync(join(tmpdir(), "flightcase-check-"))
     const path = join(data, "flightcase.sqlite")
     await openOnce({ kind: "sqlite", path })

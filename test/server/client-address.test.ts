@@ -10,7 +10,7 @@ describe("the client address of a request", () => {
     expect(clientAddress("192.0.2.1", undefined, 2)).toBe("192.0.2.1")
     expect(clientAddress("192.0.2.1", " , ", 1)).toBe("192.0.2.1")
   })
-  it("is the one the outermost trusted proxy saw; earlier entries are ignored", () => {
+  it("is the one that the outermost trusted proxy saw; earlier entries of X-Forwarded-For are ignored", () => {
     expect(clientAddress("10.0.0.1", "203.0.113.9, 198.51.100.7", 1)).toBe("198.51.100.7")
     expect(clientAddress("10.0.0.1", "203.0.113.9, 198.51.100.7, 10.0.0.2", 2)).toBe("198.51.100.7")
     expect(clientAddress("10.0.0.1", ["203.0.113.9", "198.51.100.7"], 1)).toBe("198.51.100.7")

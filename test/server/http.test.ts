@@ -8,7 +8,7 @@ import { makeLog, silentLog } from "../../server/ports/log.ts"
 import type { HttpResponse } from "../../server/host/pipeline.ts"
 import { owner_token, serve, type Serving } from "./serving.ts"
 
-describe("over a socket", () => {
+describe("HTTP over a socket", () => {
   let server: Serving
   let http: Listening
   beforeAll(async () => {
@@ -43,7 +43,7 @@ describe("over a socket", () => {
     [line, "Host: x", `Authorization: Bearer ${owner_token}`, ...more, "", ""].join("\r\n")
   const stillServes = async () => expect((await fetch(`${http.url}/api/v1/system/health`)).status).toBe(200)
 
-  it("an answer has its length, and HEAD the same length and no body", async () => {
+  it("a response has a Content-Length, and HEAD the same length and no body", async () => {
     const whole = await fetch(`${http.url}/api/v1/products`, { headers })
     const bare = await fetch(`${http.url}/api/v1/products`, { method: "HEAD", headers })
     expect(bare.headers.get("content-length")).toBe(whole.headers.get("content-length"))
@@ -119,7 +119,7 @@ describe("over a socket", () => {
     expect(writes).toHaveLength(1)
     expect(writes[0]).toMatch(/^HTTP\/1\.1 200 [^]*\r\n\r\n\{"products":[^]*\}$/)
   })
-  it("a body without a declared length is counted as it arrives", async () => {
+  it("a body without a Content-Length is limited by the bytes that arrive", async () => {
     const stream = (length: number) =>
       new ReadableStream({
         start: (to) => {
@@ -214,11 +214,11 @@ describe("over a socket", () => {
     ]
     expect(await raw(head("POST /api/v1/product_groups HTTP/1.1", offer) + body)).toMatch(/^HTTP\/1\.1 201 /)
   })
-  it("headers without an end are refused", async () => {
+  it("endless request headers are refused", async () => {
     expect(await raw(`GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${"x".repeat(100_000)}\r\n\r\n`)).toMatch(/^HTTP\/1\.1 431 /)
     await stillServes()
   })
-  it("an absolute target is understood, and an invalid one answers 404", async () => {
+  it("a request with an absolute URL is answered, and one with an invalid URL answers 404", async () => {
     expect(await raw(head("GET http://elsewhere.example/api/v1/products HTTP/1.1", ["Connection: close"]))).toMatch(
       /^HTTP\/1\.1 200 /
     )

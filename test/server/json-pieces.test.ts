@@ -35,7 +35,7 @@ it.each<[string, string]>([
     `{"__proto__":${many},"constructor":${many},"\\u005f_proto__":{"x":1},"toString":1}`
   ],
   ["white space around names", `{ "a" \n:\t ${many} , "b":${spaces}1 }`]
-])("%s is parsed as by JSON.parse", async (_, text) => {
+])("a long JSON body is parsed as by JSON.parse: %s", async (_, text) => {
   expect(text.length).toBeGreaterThan(140_000)
   const got = await parseInPieces(text, wire_body_depth_max)
   expect(JSON.stringify(got)).toBe(JSON.stringify(parsePlain(text)))
@@ -62,14 +62,14 @@ it.each<[string, string]>([
   ["no value before a comma", `{"a":${spaces},"b":${many}}`],
   ["single quotes", `['${long}']`],
   ["an unknown word", `{"a":nonsense${long}}`]
-])("%s is refused as by JSON.parse", async (_, text) => {
+])("a long JSON body is refused as by JSON.parse: %s", async (_, text) => {
   expect(() => {
     JSON.parse(text)
   }).toThrow(SyntaxError)
   await expect(parseInPieces(text, wire_body_depth_max)).rejects.toThrow(SyntaxError)
 })
 
-it("too deep nesting is refused anywhere", async () => {
+it("a JSON body nested too deeply is refused, wherever the nesting is", async () => {
   const deep = "[".repeat(3_000) + "]".repeat(3_000)
   for (const text of [`[${many},${deep}]`, `{"a":{"b":${many},"c":${deep}}}`])
     await expect(parseInPieces(text, wire_body_depth_max)).rejects.toThrow(`deeper than ${wire_body_depth_max} levels`)
@@ -78,7 +78,7 @@ it("too deep nesting is refused anywhere", async () => {
   await expect(parseInPieces(within(wire_body_depth_max + 1), wire_body_depth_max)).rejects.toThrow("deeper")
 })
 
-it("long bodies are parsed in pieces between other requests", async () => {
+it("a long JSON body is parsed in pieces between other requests", async () => {
   let turns = 0
   let over = false
   const count = (): void => {

@@ -63,7 +63,7 @@ const actions: ReadonlyArray<Action> = [
   done("/api/v1/activities/ID", "DELETE")
 ]
 
-describe.each(both_engines)("a server's kept counts on %s", (engine) => {
+describe.each(both_engines)("the stored counts of lists on %s", (engine) => {
   let server: Serving
   beforeAll(async () => {
     server = await serve(engine, { lenient: true })
@@ -84,7 +84,7 @@ describe.each(both_engines)("a server's kept counts on %s", (engine) => {
         expect(await totalOf(path, query), `${path}?${query}`).toBe(await totalOf(path, `${query}&${all_rows}`))
   }
 
-  it("give the totals of a count after any commands, refused ones included", async () => {
+  it("equal the counts of all rows after any commands, refused ones included", async () => {
     const commands = fc.array(fc.tuple(fc.constantFrom(...actions), fc.integer({ min: 1, max: 6 })), {
       minLength: 15,
       maxLength: 25
@@ -98,13 +98,13 @@ describe.each(both_engines)("a server's kept counts on %s", (engine) => {
     )
     for (const path of Object.keys(queries)) expect(await totalOf(path, ""), path).toBeGreaterThan(0)
   })
-  it("give the same totals after a rebuild", async () => {
+  it("equal the counts of all rows after a rebuild", async () => {
     const before = await totalOf(opportunities, "q[state_eq]=0")
     await server.run(rebuild(server.app.catalogue))
     expect(await totalOf(opportunities, "q[state_eq]=0")).toBe(before)
     await expectCounted()
   })
-  it("count only live rows, and lists with deleted ones as before", async () => {
+  it("count only live rows; lists with archived rows are counted by query", async () => {
     const members = "/api/v1/members"
     const { body } = await server.ask(members, { method: "POST", json: { name: "Bob", membership_type: "Contact" } })
     const [live, all] = [await totalOf(members, ""), await totalOf(members, "archived=with")]

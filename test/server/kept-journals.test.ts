@@ -54,7 +54,7 @@ const tablesOf = (server: Serving): Promise<Tables> =>
 
 const releases = releasesIn(journals_folder)
 
-it("at least one release has a kept journal", () => expect(releases.length).toBeGreaterThan(0))
+it("the fixtures have a journal of at least one release", () => expect(releases.length).toBeGreaterThan(0))
 
 describe.each(releases)("the journal of release %s", (release) => {
   const folder = join(journals_folder, release)
@@ -76,7 +76,7 @@ describe.each(releases)("the journal of release %s", (release) => {
     const types = [...new Set(folded.map(({ type }) => type))]
     expect(again[at]?.sums, `after the events ${after + 1} and following: ${types.join(", ")}`).toEqual(kept[at]?.sums)
   })
-  it.each(both_engines)("gives the kept rows on %s", async (engine) => {
+  it.each(both_engines)("gives the rows stored with it on %s", async (engine) => {
     const kept = readTables(folder),
       { manifest } = readJson(join(folder, "manifest.json")).journal
     expect(Object.values(kept).flat().length).toBe(

@@ -60,5 +60,9 @@ const killedUnderLoad = async (env: Env): Promise<void> => {
 }
 
 describe("a server killed under load", () => {
-  it.each(durable_databases)("has counted its answers on %s", { timeout: 300_000 }, (_name, on) => on(killedUnderLoad))
+  it.each(durable_databases)(
+    "keeps the usage counts of calls answered over 1.5 seconds before, on %s",
+    { timeout: 300_000 },
+    (_name, on) => on(killedUnderLoad)
+  )
 })

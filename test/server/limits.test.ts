@@ -15,7 +15,7 @@ describe.each(engines)("rate limits on %s", (engine) => {
   const limitTo = (rate_limit: number) =>
     server.ask("/api/v1/settings/api", { method: "PUT", json: { settings: { rate_limit } } })
 
-  it("allow a token 600 requests a minute by default, and report the rest on every response", async () => {
+  it("allow a token 600 requests a minute by default, and report how many are left on every response", async () => {
     server.setClock(minute_start)
     const token = await tokenOf()
     const first = await server.ask("/api/v1/products", { token })

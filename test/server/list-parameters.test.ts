@@ -55,7 +55,7 @@ describe.each(both_engines)("a list in a query string, on %s", (engine) => {
   })
   afterAll(() => server.close())
 
-  it("is tested for every parameter of the catalogue with several values", () => {
+  it("is tested here for every query parameter that takes several values", () => {
     expect(Object.keys(values).toSorted()).toEqual(listed.toSorted())
   })
   it.each(Object.entries(values))(
@@ -82,7 +82,7 @@ describe.each(both_engines)("a list in a query string, on %s", (engine) => {
     const got = await server.ask(`/api/v1/availability/calendar?store_id=1&${span}&product_ids=1,x`)
     expect([got.status, Object.keys(got.body.errors)]).toEqual([422, ["product_ids.1"]])
   })
-  it("matches its description", async () => {
+  it("is described in OpenAPI as an exploded array, with examples of its forms", async () => {
     const { body } = await server.ask("/api/v1/openapi.json")
     const parameter = body.paths["/api/v1/availability/calendar"].get.parameters.find(
       (one: { name: string }) => one.name === "product_ids"

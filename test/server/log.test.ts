@@ -22,7 +22,7 @@ const logTo = (options: Partial<Parameters<typeof makeLog>[0]> = {}) => {
   }
 }
 
-describe("the log", () => {
+describe("the server's log", () => {
   it("writes each event as one line of JSON, whatever its content", () => {
     const { log, written } = logTo()
     log.at("info", "request", { path: '/a\n"b"', nothing: null, missing: undefined, big: 2n ** 60n, list: [1] })

@@ -87,7 +87,7 @@ describe.each(engines)("a body longer than usual, on %s,", (engine) => {
       read: true
     })
   })
-  it("is read with commands for a device identified by its token, query or user", async () => {
+  it("is read if it holds commands of a device identified by token, query or user", async () => {
     const target = "/api/v1/sync/commands"
     const [mine, theirs] = [await tokenOf(["sync:read", "sync:write"]), await tokenOf(["sync:read", "sync:write"])]
     expect(await send({ target, token: mine })).toMatchObject({ status: 404, read: false })
@@ -146,7 +146,7 @@ describe.each(engines)("a body longer than usual, on %s,", (engine) => {
       read: true
     })
   })
-  it("returns its budget when it is interrupted", async () => {
+  it("frees its memory budget when it is interrupted", async () => {
     const target = "/api/v1/sync/bundles"
     for (let times = 0; times < 5; times++) {
       expect(

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest"
 import { makePeerNotifier, mayChangeSettings } from "../../server/host/caches.ts"
 
-it("a server sends its peers one notice for all commits made during the previous notice, and marks changed settings", async () => {
+it("a server sends other servers one notice for all commits made during the previous notice, and marks changed settings", async () => {
   const sent: Array<string> = []
   const peers = makePeerNotifier(async (payload) => {
     sent.push(payload)
@@ -15,7 +15,7 @@ it("a server sends its peers one notice for all commits made during the previous
   expect(sent).toEqual(["", "standing"])
 })
 
-it("a server treats an unknown notice from a peer as a change of settings", () => {
+it("a server treats an unknown notice from another server as a change of settings", () => {
   expect([mayChangeSettings(""), mayChangeSettings("standing"), mayChangeSettings("of a later release")]).toEqual([
     false,
     true,

@@ -60,7 +60,7 @@ describe.each(both_engines)("a lost owner's token on %s", (engine) => {
     )
     expect(journal[0]).toEqual({ type: "token.issued", actor_id: null })
   })
-  it("is not replaced in a folder without a server's database", async () => {
+  it("cannot be replaced in a folder without a server's database", async () => {
     const { database, environment } = await opened()
     if (database.kind === "sqlite") expect(() => databaseHere(environment)).toThrow("There is no database at")
     else await expect(recoverOwner(databaseHere(environment))).rejects.toThrow("start the server")

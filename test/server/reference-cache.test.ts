@@ -31,7 +31,7 @@ describe.each(both_engines)("rows cached between requests on %s", (engine) => {
   const group = async (name: string): Promise<number> =>
     (await made("/api/v1/product_groups", { name })).product_group.id
 
-  it("show a changed name or custom field in the next answer", async () => {
+  it("show a changed name or custom field in the next response", async () => {
     const product_group_id = await group("Lamps")
     const {
       product: { id }
@@ -122,7 +122,7 @@ describe.each(both_engines)("rows cached between requests on %s", (engine) => {
     if (engine === "sqlite") expect(unseen).toEqual(before)
     expect(await server.run(labels)).toEqual(["Resistance"])
   })
-  it("cannot be changed by their readers", async () => {
+  it("cannot be changed by the code that reads them", async () => {
     const id = await group("Desks")
     for (let time = 0; time < 2; time++) {
       const [row] = await server.run(Effect.flatMap(Store, (store) => store.getMany(product_groups, [id])))

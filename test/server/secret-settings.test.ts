@@ -66,7 +66,7 @@ describe.each(engines)("a secret among the settings on %s", (engine) => {
     expect(await everything(server)).not.toContain("pass-of-the-store")
     await server.close()
   })
-  it("is kept when its placeholder is sent or the key is absent, and removed with null or an empty text", async () => {
+  it("is kept if its masked form is sent or its key is absent, and removed by null or an empty text", async () => {
     const server = await serve(engine)
     await put(server, { smtp_url: secret })
     await put(server, await show(server))

@@ -10,7 +10,7 @@ import { serve } from "./serving.ts"
 import { text } from "../../core/kernel/fields/field.ts"
 import * as Shown from "../../core/kernel/lists/answer-schema.ts"
 
-describe.each(both_engines)("server extensions of a slice on %s", (engine) => {
+describe.each(both_engines)("a module's server extensions on %s", (engine) => {
   const withSlice = async (
     slice: Partial<ServerSlice>,
     use: (server: Awaited<ReturnType<typeof serve>>) => Promise<void>
@@ -72,7 +72,7 @@ describe.each(both_engines)("server extensions of a slice on %s", (engine) => {
       }
     )
   })
-  it("the answered hook runs for every API request", async () => {
+  it("the hook 'answered' runs for every API request", async () => {
     const told: Array<AnsweredServerCall> = []
     await withSlice(
       {
@@ -110,7 +110,7 @@ describe.each(both_engines)("server extensions of a slice on %s", (engine) => {
       }
     )
   })
-  it("background work begins and ends with the server", async () => {
+  it("background work of a module begins and ends with the server", async () => {
     const happened: Array<string> = []
     await withSlice(
       {
@@ -145,7 +145,7 @@ describe.each(both_engines)("server extensions of a slice on %s", (engine) => {
     )
     expect(happened.at(-1)).toBe("ended")
   })
-  it("an exception answers 500 without its message, and the next request is served", async () => {
+  it("an exception in a module answers 500 without its message, and the next request is served", async () => {
     await withSlice(
       {
         endpoints: [

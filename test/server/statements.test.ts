@@ -44,7 +44,7 @@ describe("a request to a server on Postgres", () => {
     const statements = await statementsOf(() => server.ask(`/api/v1/products/${id}`))
     expect(statements).toEqual(['select "id",'])
   })
-  it("counts a list by store, state and status from the kept counts", async () => {
+  it("counts a list by store, state and status from the stored counts", async () => {
     await server.ask("/api/v1/opportunities", { method: "POST", json: { subject: "Gala", store_id: 1 } })
     const countOf = async (query: string) => {
       const sent = vi.spyOn(pg.Client.prototype, "query")
@@ -101,12 +101,12 @@ describe("a request to a server on SQLite", () => {
     }
   }
 
-  it("reads the rows of one page and of its count, whatever the length of the list", async () => {
+  it("reads only one page's rows and one stored count, whatever the length of the list", async () => {
     const reads = await readsOf(() => on_file.ask("/api/v1/opportunities?per_page=5&q[state_eq]=0"))
     const of_list = reads.filter(({ text }) => text.includes("opportunities"))
     expect(of_list.map(({ rows }) => rows)).toEqual([5, 1])
   })
-  it("shares its commit with others that arrive together", async () => {
+  it("shares its commit with requests that arrive at the same time", async () => {
     const put = (id: number) =>
       on_file.ask(`/api/v1/opportunities/${id}`, { method: "PUT", json: { subject: "Renamed" } })
     const reads = await readsOf(() => Promise.all([1, 2, 3, 4, 5, 6, 7, 8].map(put)))

@@ -113,7 +113,7 @@ describe("two servers on one Postgres, with frozen clocks so that no cache expir
       (who) => [`/api/v1/users/${who.user_id}`, { method: "PUT", json: { roles: [] } }]
     ],
     ["a user deactivated", 403, (who) => [`/api/v1/users/${who.user_id}`, { method: "DELETE" }]]
-  ])("%s at one is refused at the other", async (what, status, change) => {
+  ])("%s at one server is refused at the other", async (what, status, change) => {
     const who = await somebody(here, what.replaceAll(" ", "-"))
     expect(await makesProducts(there, who)).toBe(201)
     const [target, sent] = change(who)
@@ -122,14 +122,14 @@ describe("two servers on one Postgres, with frozen clocks so that no cache expir
     expect(await makesProducts(here, who)).toBe(status)
     expect(await eventually(() => makesProducts(there, who), status)).toBe(status)
   })
-  it("apply a permission granted at the other", async () => {
+  it("apply a permission granted at the other server", async () => {
     const who = await somebody(here, "Newcomer")
     await here(`/api/v1/roles/${who.role_id}`, { method: "PUT", json: { permissions: ["products.view"] } })
     expect(await eventually(() => makesProducts(there, who), 403)).toBe(403)
     await here(`/api/v1/roles/${who.role_id}`, { method: "PUT", json: { permissions: ["products.create"] } })
     expect(await eventually(() => makesProducts(there, who), 201)).toBe(201)
   })
-  it("refuse a device revoked at the other", async () => {
+  it("refuse a device revoked at the other server", async () => {
     const {
       body: { replica, token }
     } = await here("/api/v1/sync/replicas", { json: { name: "van", public_key: "A".repeat(43) } })
@@ -138,7 +138,7 @@ describe("two servers on one Postgres, with frozen clocks so that no cache expir
     expect((await here(`/api/v1/sync/replicas/${replica.id}`, { method: "DELETE" })).status).toBe(204)
     expect(await eventually(asked, 403)).toBe(403)
   })
-  it("apply settings changed at the other", async () => {
+  it("apply settings changed at the other server", async () => {
     const name = async () => (await there("/api/v1/settings/company")).body.settings.name
     await name()
     expect(
@@ -146,7 +146,7 @@ describe("two servers on one Postgres, with frozen clocks so that no cache expir
     ).toBe(200)
     expect(await eventually(name, "Another house")).toBe("Another house")
   })
-  it("show the new name of a cached row renamed at the other", async () => {
+  it("show the new name of a cached row renamed at the other server", async () => {
     const made = async (json: object) =>
       (await here("/api/v1/product_groups", { json })).body.product_group.id as number
     const parent = await made({ name: "Cables" })

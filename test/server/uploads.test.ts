@@ -69,8 +69,8 @@ const png = Buffer.from(
   "base64"
 )
 
-describe("forms with files", () => {
-  it("have their fields as the body, and file types detected from the content", async () => {
+describe("multipart forms with files", () => {
+  it("are read with their fields as the body, and the files' types detected from content", async () => {
     const content = new Uint8Array([0, 255, 13, 10, 45, 45, 128])
     const got = await sent([
       ["category", "Photo"],

@@ -13,7 +13,7 @@ const made = (ending: RegExp): string => join(dist, readdirSync(dist).find((name
 const folder = mkdtempSync(join(tmpdir(), "flightcase-ship-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-describe("dist/", () => {
+describe("the folder of the release", () => {
   it("lists the SHA-256 sum of every file", () => {
     const listed = readFileSync(join(dist, "SHA256SUMS"), "utf8")
     expect(execFileSync("sha256sum", ["--check", "--quiet", "SHA256SUMS"], { cwd: dist, encoding: "utf8" })).toBe("")
@@ -44,9 +44,9 @@ describe("the executable", () => {
   })
 })
 
-describe.skipIf(!hasProgram("systemd-analyze"))("the unit", () => {
+describe.skipIf(!hasProgram("systemd-analyze"))("the systemd unit of the server", () => {
   const unit = join(root, "deploy/systemd/flightcase.service")
-  it("has an exposure of at most 1.5 of 10 in systemd-analyze security", () => {
+  it("is rated at most 1.5 of 10 by systemd-analyze security", () => {
     const report = execFileSync("systemd-analyze", ["security", "--offline=true", unit], { encoding: "utf8" })
     expect(Number(/Overall exposure level for \S+: (\S+)/.exec(report)?.[1])).toBeLessThan(1.5)
   })

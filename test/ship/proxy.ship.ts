@@ -14,7 +14,7 @@ import { cleanUp, type Env, type ServerProcess, startServer } from "../server/pr
 const token = "a-token-of-more-than-twenty-characters"
 const headers = { "authorization": `Bearer ${token}`, "content-type": "application/json" }
 
-describe.skipIf(!hasProgram("nginx"))("behind nginx", () => {
+describe.skipIf(!hasProgram("nginx"))("a server behind nginx", () => {
   const folder = mkdtempSync(join(tmpdir(), "flightcase-proxy-"))
   const servers: Array<ServerProcess> = []
   let nginx: ChildProcess, url: string, env: Env, ports: ReadonlyArray<number>
@@ -60,7 +60,7 @@ describe.skipIf(!hasProgram("nginx"))("behind nginx", () => {
   const post = (path: string, body: object) =>
     fetch(`${url}/api/v1${path}`, { method: "POST", headers, body: JSON.stringify(body) })
 
-  it("sends a notification to a stream as soon as it is made", async () => {
+  it("sends a notification to its stream as soon as it is created", async () => {
     const answer = await fetch(`${url}/api/v1/notifications/stream`, { headers })
     const reader = answer.body!.getReader()
     const first = await reader.read()

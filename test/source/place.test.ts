@@ -19,36 +19,36 @@ const found = (place: Omit<Place, "file"> & { readonly file?: string }): string 
   return typeof at === "string" ? at : files[at.file]!.slice(at.start, at.end)
 }
 
-describe("a place in the source is found", () => {
+describe("finding a place in the source by declaration and text", () => {
   it.each([
     ["as it stands", "lamp.id === id || lamp.twin === id"],
     ["over line breaks", "lamp.id === id\n    || lamp.twin === id\n"],
     ["with parentheses that only group", "((lamp.id === id) || lamp.twin === id)"],
     ["with a comment", "lamp.id === id || /* the other */ lamp.twin === id"]
-  ])("%s", (_layout, find) => {
+  ])("is found %s", (_layout, find) => {
     expect(found({ within: "lampOf", find })).toBe("lamp.id === id || lamp.twin === id")
   })
-  it("without parentheses that group in the source", () => {
+  it("is found without parentheses that group in the source", () => {
     expect(found({ within: "lit.switched", find: "=> on ? 'on' : 'off'" })).toBe('=> (on ? "on" : "off")')
   })
-  it("despite redundant commas and semicolons", () => {
+  it("is found despite redundant commas and semicolons", () => {
     expect(found({ within: "moved", find: "first()\nsecond({ a: 1, })" })).toBe("first(); second({ a: 1 })")
   })
-  it("in the text of a string", () => {
+  it("is found in the text of a string", () => {
     expect(found({ within: "described", find: "lamp, ${lampOf(1)} at", in_text: true })).toBe("lamp,  ${lampOf(1)} at")
   })
-  it("in another file, if the named one does not declare it", () => {
+  it("is found in another file, if the named one does not declare it", () => {
     expect(found({ within: "moved", find: "first()" })).toBe("first()")
   })
-  it("in the one of several other files that has it", () => {
+  it("is found in the one of several other files that has it", () => {
     expect(found({ within: "both", find: "there()" })).toBe("there()")
   })
-  it("and replaced literally, even if the replacement holds a $&", () => {
+  it("is replaced literally, even if the replacement holds a $&", () => {
     expect(withReplaced("one two three", { start: 4, end: 7 }, "$&")).toBe("one $& three")
   })
 })
 
-describe("a place in the source is refused", () => {
+describe("finding a place that is not unique in the source", () => {
   it.each([
     ["not declared", { within: "gone", find: "x" }, "gone is declared neither in core/lamps.ts nor in any other file"],
     [
@@ -76,7 +76,7 @@ describe("a place in the source is refused", () => {
       { within: "lampOf", find: "lamp.id", in_text: true },
       "the place is to stand once in lampOf, but stands 0 × in core/lamps.ts: lamp.id"
     ]
-  ])("if it is %s", (_why, place, told) => {
+  ])("is refused if it is %s", (_why, place, told) => {
     expect(found(place)).toBe(told)
   })
 })

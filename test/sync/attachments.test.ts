@@ -76,7 +76,7 @@ describe.each(engines)("attachments on devices, server on %s", (engine) => {
   const holdsText = ({ folder }: TestDevice, text: string): boolean =>
     readdirSync(folder).some((one) => one.includes("sqlite") && readFileSync(join(folder, one)).includes(text))
 
-  it("made offline download byte for byte elsewhere, and leave no file on the device after the sync", async () => {
+  it("added offline download byte for byte elsewhere, and leave no file on the device after the sync", async () => {
     const office = await server.enrol()
     const original_name = "Scheinwerfer ü.png"
     const made = await attach(van, source(original_name), { category: "photo", description: "Front" })

@@ -39,7 +39,7 @@ it("a device refuses bodies that the server would: too deep, too long or with ma
   expect(await record(van, "x".repeat(json_body_bytes_max))).toMatchObject({ status: 413 })
   expect(await van.pending()).toEqual([])
 })
-it("a bundle nested three thousand levels deep is refused with a message on both ends", async () => {
+it("a sync bundle nested three thousand levels deep is refused with a message by device and server", async () => {
   const van = await server.enrol()
   await record(van, "short")
   const deep = `${"[".repeat(3_000)}1${"]".repeat(3_000)}`

@@ -14,7 +14,7 @@ describe("anonymising a person", () => {
     return JSON.stringify(rows)
   }
 
-  it("removes them from the journal of the device that created them", async () => {
+  it("removes the person from the journal of the device that created them", async () => {
     const device = await server.enrol()
     const id = await device.contact({ name: "Florence Keller" })
     await device.create(`/members/${id}/phones`, { number: "0171 1" })

@@ -103,7 +103,7 @@ export const describeFewRights = (of: {
     it.each(of.commanders)("(%s) accepts and refuses commands like the server, for the same reasons", (_, held) =>
       rights.sameVerdicts(held)
     )
-    it("that holds data beyond its user's permissions is detected by these checks", () => rights.findsWhatIsBeyond())
+    it("is reported by these checks if it holds data beyond its user's permissions", () => rights.findsWhatIsBeyond())
   })
 
 /** A server with all kinds of data and devices of users with few permissions; both get the same queries. */

@@ -12,29 +12,32 @@ describe.each(engines)("a server on %s, restored from a backup", (engine) => {
     for (let at = 0; at < 10; at++) await server.customer()
   }
 
-  it.each(fills)("receives the lost commands again from a device filled %s, each once", async (_, snapshot_beyond) => {
-    const product = `/products/${await server.product()}`
-    const device = await server.filled({ snapshot_beyond })
-    await device.put(product, { description: "Before the backup" })
-    await device.sync()
-    const restore = await backupOf(server, engine)
-    await device.put(product, { name: "After the backup" })
-    await device.post("/product_groups", { name: "After the backup" })
-    await device.sync()
-    expect(device.outbox.counts()).toEqual({ accepted: 3 })
-    await restore()
-    // It continued beyond the device's position, so positions show nothing.
-    await clients()
-    await device.put(product, { weight: "12.5" })
-    await device.sync()
-    expect(device.outbox.counts()).toEqual({ accepted: 4 })
-    await server.sameOn(device)
-    const whole = { name: "After the backup", description: "Before the backup", weight: "12.5000" }
-    expect(await show(product)).toMatchObject(whole)
-    expect(await show("/product_groups")).toMatchObject([{ name: "After the backup" }])
-    await server.syncedAlike(device)
-  })
-  it("receives no dropped commands, and accepts those after them", async () => {
+  it.each(fills)(
+    "receives the commands lost by the restore again from a device filled %s, each once",
+    async (_, snapshot_beyond) => {
+      const product = `/products/${await server.product()}`
+      const device = await server.filled({ snapshot_beyond })
+      await device.put(product, { description: "Before the backup" })
+      await device.sync()
+      const restore = await backupOf(server, engine)
+      await device.put(product, { name: "After the backup" })
+      await device.post("/product_groups", { name: "After the backup" })
+      await device.sync()
+      expect(device.outbox.counts()).toEqual({ accepted: 3 })
+      await restore()
+      // It continued beyond the device's position, so positions show nothing.
+      await clients()
+      await device.put(product, { weight: "12.5" })
+      await device.sync()
+      expect(device.outbox.counts()).toEqual({ accepted: 4 })
+      await server.sameOn(device)
+      const whole = { name: "After the backup", description: "Before the backup", weight: "12.5000" }
+      expect(await show(product)).toMatchObject(whole)
+      expect(await show("/product_groups")).toMatchObject([{ name: "After the backup" }])
+      await server.syncedAlike(device)
+    }
+  )
+  it("receives no commands that the device dropped, and accepts later ones", async () => {
     const unit = { product_id: await server.serialised(), store_id: 1, asset_number: "MH-1" }
     const device = await server.filled()
     const restore = await backupOf(server, engine)

@@ -89,7 +89,7 @@ describe.each(engines)("scans on devices, server on %s", (engine) => {
     await server.must("POST", `/stock_levels/${unit.id}/release`, {})
     expect((await other.resolve(id, { quarantine: true })).status).toBe(404)
   })
-  it("return the results that were planned for them", async () => {
+  it("return the same results as their plan", async () => {
     const device = await server.enrol()
     const random = randomOf(17)
     let done = 0

@@ -19,7 +19,7 @@ describe.each(engines)("a device that pushes server-only commands, server on %s"
   })
   afterAll(() => server.close())
 
-  it("has each of them refused by name, without effect", async () => {
+  it("has each of these commands refused by name, without effect", async () => {
     const { replica } = (await server.ask("/api/v1/sync/replicas", { json: { name: "van" } })).body
     const { token } = (await server.ask("/api/v1/tokens", { json: { name: "Till", abilities: ["products:read"] } }))
       .body

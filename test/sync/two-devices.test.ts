@@ -28,7 +28,7 @@ interface Meeting {
   readonly stands: object
 }
 
-describe.each(engines)("two devices, server on %s:", (engine) => {
+describe.each(engines)("commands that two devices record offline, server on %s", (engine) => {
   const server = serverOfSuite(engine)
   const { create, must } = server
   let till: TestDevice, van: TestDevice, member_id: number, desk: number
@@ -292,7 +292,7 @@ describe.each(engines)("two devices, server on %s:", (engine) => {
     unit = 0
 
   it.each(meetings)(
-    "$what",
+    "end alike on both devices and the server: $what",
     async ({ answer = {}, include, in_vain, meanwhile, refused, stands, afterwards, way, ...row }) => {
       const path = await row.thing()
       for (const device of [till, van]) await device.sync()
@@ -321,7 +321,7 @@ describe.each(engines)("two devices, server on %s:", (engine) => {
       expect(await server.show(path + (include === undefined ? "" : `?include=${include}`))).toMatchObject(stands)
     }
   )
-  it("a container keeps the uuid that its device gave it", async () => {
+  it("a container keeps the UUID assigned by the device that created it", async () => {
     const { id, uuid } = await van.create("/containers", { name: "Case", store_id: 1 })
     await van.sync()
     expect(await server.show(`/containers/${id}`)).toMatchObject({ uuid })

@@ -223,7 +223,7 @@ describe("an undo of several steps", () => {
     await synced(device)
     expect((await standing(path)).map(([, status]: any) => status)).toEqual(["Allocated", "Allocated"])
   })
-  it("makes a required step depend on the last required one, and an optional step on the one before it", () => {
+  it("makes a required step depend on the last required step, and an optional step on the step before it", () => {
     const named = (name: string, otherwise?: string) => ({
       command: name,
       request: { name, params: {}, ...(otherwise === undefined ? {} : { otherwise }) } satisfies UndoRequest
@@ -299,7 +299,7 @@ describe("redoing undone commands", () => {
     expect(await undo.redo("2")).toMatchObject(refused("name"))
     expect((await show(product)).name).toBe("Floodlight")
   })
-  it("compares only the custom field that it sets", async () => {
+  it("compares only the custom field that the command sets", async () => {
     for (const name of ["a", "b"]) await create("/custom_fields", { name, module_type: "Product", field_type: 0 })
     const product = await lamp()
     const device = await filled()
@@ -436,7 +436,7 @@ describe("undoing a scan", () => {
   it.each([
     ["dissolved", "/containers/temporary"],
     ["empty", "/containers"]
-  ])("packs the last unit of a case again, which the scan had left %s", async (left, made_at) => {
+  ])("packs the last unit into the case again that the scan had left %s", async (left, made_at) => {
     const { codes, container, gig, live, units } = await packed(1, made_at)
     const device = await filled()
     const scan = await scanned(device, gig, { ...out, code: codes[0] })
@@ -458,7 +458,7 @@ describe("undoing a scan", () => {
     expect(await undone(device, n)).toMatch(/Case 7 stays as it is\. .*committed/)
     expect(await live()).toEqual([["Case 7", "open", [units[0]]]])
   })
-  it("of a damaged unit dispatches it again and ends its quarantine", async () => {
+  it("of a damaged unit's return dispatches it again and ends its quarantine", async () => {
     const { codes, gig, units } = await packed(1, "/containers")
     const [code] = codes
     const device = await filled()
@@ -472,9 +472,9 @@ describe("undoing a scan", () => {
     expect(await device.create(`${gig}/scan`, { direction: "out", code })).toMatchObject({ is_out_again: true })
   })
   it.each([
-    ["of a damaged bulk return dispatches the quantity again and ends its quarantine", true],
-    ["of a damaged bulk return keeps the quarantine if the server refuses the undo", false]
-  ])("%s", async (_, can_be) => {
+    ["dispatches the quantity again and ends its quarantine", true],
+    ["keeps the quarantine if the server refuses the undo", false]
+  ])("of a damaged bulk return %s", async (_, can_be) => {
     const code = tagged("CAB")
     const id = await server.product({ barcode: code, stock_method: 1 })
     await server.hold(id, 10)

@@ -20,7 +20,7 @@ describe.each(both_engines)("a command whose id was used before, server on %s,",
     return { van, other, id: (await van.pending())[0]!.id }
   }
 
-  it("is decided, pushed or in a bundle, if another device used it", async () => {
+  it("is decided as usual, pushed or in a bundle, if another device used the id", async () => {
     const { id, other, van } = await recorded()
     const carried = await van.bundleOut()
     await sentAs(other, id, "Squatted")
@@ -31,7 +31,7 @@ describe.each(both_engines)("a command whose id was used before, server on %s,",
     await server.sameOn(van)
   })
   it.each(["pushed", "in a bundle"])(
-    "is a conflict, %s, if its own device used it, and is accepted under a new id",
+    "is a conflict, %s, if its own device used the id, and is accepted under a new id",
     async (way) => {
       const { id, van } = await recorded()
       await sentAs(van, id, "Sent in its name")

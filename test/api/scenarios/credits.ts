@@ -61,7 +61,7 @@ export const creditScenarios: ReadonlyArray<Scenario> = [
     expect(first.body.invoice).toMatchObject({ status: "issued", amount_credited: "30.00" })
     expect((await scene.credit(id)).body.invoice).toMatchObject({ status: "credited", amount_outstanding: "0.00" })
   }),
-  scenario("C5", "credits the rounding remainder with the last of a row", async (scene) => {
+  scenario("C5", "credits the rounding remainder with the last piece of a row", async (scene) => {
     const { id, items } = await scene.issued({}, { name: "Hour", quantity: "3", unit_price: "3.33" })
     const one = { items: [{ invoice_item_id: items[0].id, quantity: "1" }] }
     const notes = [await scene.credit(id, one), await scene.credit(id, one), await scene.credit(id, one)]
@@ -72,7 +72,7 @@ export const creditScenarios: ReadonlyArray<Scenario> = [
     ])
     expect(notes[2]?.body.invoice).toMatchObject({ status: "credited", amount_outstanding: "0.00" })
   }),
-  scenario("C6", "refuses more of a row than was invoiced, at its position", async (scene) => {
+  scenario("C6", "refuses to credit more of a row than was invoiced, with an error at its position", async (scene) => {
     const { id, items } = await scene.issued({}, ...two)
     const [heads, cable] = items
     const body = {
@@ -101,7 +101,7 @@ export const creditScenarios: ReadonlyArray<Scenario> = [
       refused("items.0.quantity")
     )
   }),
-  scenario("C9", "spreads an amount over rows and tax classes exactly", async (scene) => {
+  scenario("C9", "spreads a credited amount exactly over rows and tax classes", async (scene) => {
     const { id, total } = await scene.issued({}, ...two)
     expect(total).toBe("131.99")
     const { credit_note } = (await scene.credit(id, { amount: "10.00" })).body
@@ -112,14 +112,14 @@ export const creditScenarios: ReadonlyArray<Scenario> = [
       invoice: { status: "credited", amount_credited: "131.99" }
     })
   }),
-  scenario("C10", "refuses one minor unit more than is left", async (scene) => {
+  scenario("C10", "refuses a credit one minor unit above what is left", async (scene) => {
     const { id } = await scene.issued()
     expect(await scene.credit(id, { amount: "120.01" })).toMatchObject(refused("amount"))
     await scene.credit(id, { amount: "20.00" })
     expect(await scene.credit(id, { amount: "100.01" })).toMatchObject(refused("amount"))
     expect((await scene.credit(id, { amount: "100.00" })).body.invoice.status).toBe("credited")
   }),
-  scenario("C11", "limits a row to its remaining money after a credit by amount", async (scene) => {
+  scenario("C11", "limits the credit of a row to its remaining amount after a credit by amount", async (scene) => {
     const { id, items } = await scene.issued()
     await scene.credit(id, { amount: "60.01" })
     const rows = (quantity: string) => ({ items: [{ invoice_item_id: items[0].id, quantity }] })
@@ -183,7 +183,7 @@ export const creditScenarios: ReadonlyArray<Scenario> = [
       invoice: { status: "credited", amount_outstanding: "0.00" }
     })
   }),
-  scenario("C17", "spreads an amount over deductions too", async (scene) => {
+  scenario("C17", "spreads a credited amount over deductions too", async (scene) => {
     const { id } = await scene.issued(
       {},
       { name: "Hire", unit_price: "100.00" },

@@ -285,7 +285,7 @@ export const headerScenarios = (): ReadonlyArray<Scenario> => [
       change_status: { allowed: false, code: "invalid_state" }
     })
   }),
-  scenario(51, "a deal price excludes locks", async (s) => {
+  scenario(51, "an opportunity with a deal price offers no unlocking of prices", async (s) => {
     const { id } = await s.withLine()
     await s.move(id, "deal_price", { deal_total: "10.00" })
     expect(await s.actions(id)).toMatchObject({ unlock_locks: { allowed: false, code: "deal_price_active" } })

@@ -49,7 +49,7 @@ export const hireWindowScenarios: ReadonlyArray<Scenario> = [
       ["2026-06-25", 1]
     ])
   }),
-  scenario("w3", "explains a figure by the stock levels that count then", async (s) => {
+  scenario("w3", "explains availability by the stock levels that count at that time", async (s) => {
     const product_id = await s.units()
     await hired(s, product_id, 2)
     const ids = (await s.levels(product_id)).map((one) => one.id)
@@ -60,7 +60,7 @@ export const hireWindowScenarios: ReadonlyArray<Scenario> = [
     for (const day of ["2026-06-19", "2026-06-25"])
       expect(await why(day)).toMatchObject({ total_stock: 0, available: 0, stock_level_ids: [] })
   }),
-  scenario("w4", "finds the earliest fit and plans within the hire", async (s) => {
+  scenario("w4", "counts sub-hired stock within its hire for the earliest fit and for plans", async (s) => {
     const product_id = await s.product()
     await hired(s, product_id, 2)
     const fit = async (days: number) =>

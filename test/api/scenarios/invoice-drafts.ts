@@ -7,7 +7,7 @@ const rowAmounts = ({ items }: any): ReadonlyArray<ReadonlyArray<string>> =>
   items.map((item: Record<"subtotal" | "tax_total" | "total", unknown>) => [item.subtotal, item.tax_total, item.total])
 
 export const draftScenarios = (): ReadonlyArray<Scenario> => [
-  scenario(1, "has every key, no number, and its totals", async (s) => {
+  scenario(1, "a draft invoice has every key, no number, and its totals", async (s) => {
     const member = await s.customer()
     const reply = await s.post(invoices, { member_id: member.id, subject: s.name, items: [hundred] })
     expect(reply.status).toBe(201)
@@ -82,7 +82,7 @@ export const draftScenarios = (): ReadonlyArray<Scenario> => [
       sort_order: 0
     })
   }),
-  scenario(2, "rounds tax once per class, and gives the remainder to the last row", async (s) => {
+  scenario(2, "a draft invoice rounds tax once per class, and gives the remainder to the last row", async (s) => {
     const row = { name: "A third", unit_price: "33.33" }
     const invoice = await s.draft({ items: [row, row] })
     expect(amounts(invoice)).toEqual(["66.66", "13.33", "79.99"])
@@ -91,20 +91,20 @@ export const draftScenarios = (): ReadonlyArray<Scenario> => [
       ["33.33", "6.66", "39.99"]
     ])
   }),
-  scenario(3, "accepts prices that include tax", async (s) => {
+  scenario(3, "a draft invoice accepts prices that include tax", async (s) => {
     const one = await s.draft({ prices_include_tax: true, items: [{ name: "A", unit_price: "120.00" }] })
     expect(amounts(one)).toEqual(["100.00", "20.00", "120.00"])
     const other = await s.draft({ prices_include_tax: true, items: [{ name: "B", unit_price: "10.00" }] })
     expect(amounts(other)).toEqual(["8.33", "1.67", "10.00"])
     expect(other.items[0]).toMatchObject({ unit_price: "10.00", subtotal: "8.33", tax_total: "1.67", total: "10.00" })
   }),
-  scenario(4, "does not tax a customer without a tax class", async (s) => {
+  scenario(4, "a draft invoice does not tax a customer without a tax class", async (s) => {
     const member = await s.customer({ sale_tax_class_id: null })
     const invoice = await s.draft({ member_id: member.id })
     expect(amounts(invoice)).toEqual(["100.00", "0.00", "100.00"])
     expect(invoice.tax_summary).toMatchObject([{ tax_rate_id: null, tax_rate_name: "No Tax", rate: "0.0000" }])
   }),
-  scenario(5, "takes a row's name and tax class from its product", async (s) => {
+  scenario(5, "a draft invoice takes a row's name and tax class from its product", async (s) => {
     const product = await s.product({ tax_class_id: 2 })
     const invoice = await s.draft({ items: [{ product_id: product.id, unit_price: 5000, quantity: "2" }] })
     expect(invoice.items[0]).toMatchObject({
@@ -115,7 +115,7 @@ export const draftScenarios = (): ReadonlyArray<Scenario> => [
       subtotal: "100.00"
     })
   }),
-  scenario(6, "applies discounts and deductions", async (s) => {
+  scenario(6, "a draft invoice applies discounts and deductions", async (s) => {
     const invoice = await s.draft({
       items: [
         { name: "Tent", unit_price: "33.33", quantity: "3", discount_percent: "10" },
@@ -127,13 +127,13 @@ export const draftScenarios = (): ReadonlyArray<Scenario> => [
     expect(invoice.discount_total).toBe("10.00")
     expect(amounts(invoice)).toEqual(["80.00", "16.00", "96.00"])
   }),
-  scenario(7, "may have no rows or a negative total, which cannot be issued", async (s) => {
+  scenario(7, "a draft invoice may have no rows or a negative total, which cannot be issued", async (s) => {
     expect(amounts(await s.draft({ items: [] }))).toEqual(["0.00", "0.00", "0.00"])
     const below = await s.draft({ items: [{ name: "Back", unit_price: "-10.00" }] })
     expect(amounts(below)).toEqual(["-10.00", "-2.00", "-12.00"])
     refusedOn(await s.issue(below.id), "total")
   }),
-  scenario(8, "is refused for missing, archived and user members", async (s) => {
+  scenario(8, "a draft invoice is refused for missing, archived and user members", async (s) => {
     refusedOn(await s.post(invoices, {}), "member_id")
     refusedOn(await s.post(invoices, { member_id: 999_999 }), "member_id")
     const gone = await s.customer()
@@ -144,7 +144,7 @@ export const draftScenarios = (): ReadonlyArray<Scenario> => [
     for (const membership_type of ["contact", "venue"])
       await s.draft({ member_id: (await s.customer({ membership_type })).id })
   }),
-  scenario(9, "refuses invalid rows by position and field", async (s) => {
+  scenario(9, "a draft invoice refuses invalid rows by position and field", async (s) => {
     const member_id = (await s.customer()).id
     const sent = (items: ReadonlyArray<object>) => s.post(invoices, { member_id, items })
     refusedOn(await sent([{ unit_price: "1.00" }]), "items.0.name")
@@ -162,7 +162,7 @@ export const draftScenarios = (): ReadonlyArray<Scenario> => [
       "items.0.ends_at"
     )
   }),
-  scenario(10, "refuses an invalid type, terms, texts and references", async (s) => {
+  scenario(10, "a draft invoice refuses an invalid type, terms, texts and references", async (s) => {
     const member_id = (await s.customer()).id
     refusedOn(await s.post(invoices, { member_id, type: "final" }), "type")
     for (const payment_terms_days of [-1, 366])
@@ -173,12 +173,12 @@ export const draftScenarios = (): ReadonlyArray<Scenario> => [
     for (const column of ["store_id", "opportunity_id"])
       refusedOn(await s.post(invoices, { member_id, [column]: 999_999 }), column)
   }),
-  scenario(11, "uses the customer's payment terms", async (s) => {
+  scenario(11, "a draft invoice uses the customer's payment terms", async (s) => {
     const member = await s.customer({ invoice_term_length: 14 })
     expect((await s.draft({ member_id: member.id })).payment_terms_days).toBe(14)
     expect((await s.draft({ member_id: member.id, payment_terms_days: 0 })).payment_terms_days).toBe(0)
   }),
-  scenario(12, "needs an enabled currency with an exchange rate", async (s) => {
+  scenario(12, "a draft invoice needs an enabled currency with an exchange rate", async (s) => {
     const member_id = (await s.customer()).id
     refusedOn(await s.post(invoices, { member_id, currency: "JPY" }), "currency")
     refusedOn(await s.post(invoices, { member_id, currency: "XXX" }), "currency")
@@ -199,7 +199,7 @@ export const draftScenarios = (): ReadonlyArray<Scenario> => [
       "items.0.unit_price"
     )
   }),
-  scenario(13, "is in the customer's currency", async (s) => {
+  scenario(13, "a draft invoice is in the customer's currency", async (s) => {
     await s.made(
       "/api/v1/exchange_rates",
       { source_currency_code: "EUR", target_currency_code: "GBP", rate: "0.85" },
@@ -209,14 +209,14 @@ export const draftScenarios = (): ReadonlyArray<Scenario> => [
     const invoice = await s.draft({ member_id: member.id })
     expect(invoice).toMatchObject({ currency_code: "EUR", exchange_rate: "0.85000000", total: "120.00" })
   }),
-  scenario(14, "refuses another customer's opportunity", async (s) => {
+  scenario(14, "a draft invoice refuses another customer's opportunity", async (s) => {
     const deal = await s.deal()
     refusedOn(await s.post(invoices, { member_id: (await s.customer()).id, opportunity_id: deal.id }), "opportunity_id")
     const invoice = await s.draft({ member_id: deal.member_id, opportunity_id: deal.id })
     expect(invoice.opportunity_id).toBe(deal.id)
     refusedOn(await s.put(`${invoices}/${invoice.id}`, { member_id: (await s.customer()).id }), "member_id")
   }),
-  scenario(15, "keeps fields that a change leaves out", async (s) => {
+  scenario(15, "a draft invoice keeps fields that a change leaves out", async (s) => {
     const { id } = await s.draft({ reference: "PO 1", notes: "Thank you" })
     const { body } = await s.put(`${invoices}/${id}`, { reference: null, payment_terms_days: 7 })
     expect(body.invoice).toMatchObject({
@@ -227,7 +227,7 @@ export const draftScenarios = (): ReadonlyArray<Scenario> => [
       total: "120.00"
     })
   }),
-  scenario(16, "replaces all rows, and keeps ids and absent fields of known ones", async (s) => {
+  scenario(16, "a draft invoice replaces all rows, and keeps ids and absent fields of known ones", async (s) => {
     const { id, items } = await s.draft({ items: [hundred, { name: "Rig", unit_price: "10.00", quantity: "3" }] })
     const [stage, rig] = items
     const { body } = await s.put(`${invoices}/${id}`, {
@@ -246,13 +246,13 @@ export const draftScenarios = (): ReadonlyArray<Scenario> => [
     refusedOn(await s.put(`${invoices}/${id}`, { items: [{ id: stage!.id }] }), "items.0.id")
     refusedOn(await s.put(`${invoices}/${id}`, { items: [{ id: rig!.id }, { id: rig!.id }] }), "items.1.id")
   }),
-  scenario(17, "is taxed again for another customer", async (s) => {
+  scenario(17, "a draft invoice is taxed again for another customer", async (s) => {
     const { id } = await s.draft()
     const untaxed = await s.customer({ sale_tax_class_id: null })
     const { body } = await s.put(`${invoices}/${id}`, { member_id: untaxed.id })
     expect(amounts(body.invoice)).toEqual(["100.00", "0.00", "100.00"])
   }),
-  scenario(18, "keeps its currency and tax mode", async (s) => {
+  scenario(18, "a draft invoice keeps its currency and tax mode", async (s) => {
     const { id } = await s.draft()
     await s.put(`${invoices}/${id}`, { currency: "EUR", prices_include_tax: true })
     expect((await s.get(`${invoices}/${id}`)).body.invoice).toMatchObject({
@@ -261,14 +261,14 @@ export const draftScenarios = (): ReadonlyArray<Scenario> => [
       total: "120.00"
     })
   }),
-  scenario(19, "is gone once deleted", async (s) => {
+  scenario(19, "a draft invoice is gone once deleted", async (s) => {
     const { id } = await s.draft()
     expect((await s.remove(`${invoices}/${id}`)).status).toBe(204)
     expect((await s.get(`${invoices}/${id}`)).status).toBe(404)
     expect((await s.get(`${invoices}?q[id_eq]=${id}`)).body.meta.total).toBe(0)
     expect((await s.issue(id)).status).toBe(404)
   }),
-  scenario(20, "is filtered and sorted in lists", async (s) => {
+  scenario(20, "a draft invoice is filtered and sorted in lists", async (s) => {
     const small = await s.draft({ type: "deposit", reference: "R-20" })
     const large = await s.draft({ items: [{ name: "All", unit_price: "500.00" }] })
     const ids = async (query: string): Promise<ReadonlyArray<number>> =>
@@ -284,7 +284,7 @@ export const draftScenarios = (): ReadonlyArray<Scenario> => [
     expect(await ids("q[is_overdue_true]=1")).toEqual([])
     expect(await ids("q[is_overdue_false]=1")).toEqual([small.id, large.id])
   }),
-  scenario(21, "includes related rows on request", async (s) => {
+  scenario(21, "a draft invoice includes related rows on request", async (s) => {
     const deal = await s.deal()
     const { id } = await s.draft({ member_id: deal.member_id, opportunity_id: deal.id, store_id: 1 })
     const one = await s.shown(id, "member,store,opportunity,items,payments,credit_notes")

@@ -4,7 +4,7 @@ import { invoices, opp, type Scenario, scenario } from "../billing-scenarios.ts"
 import { refusedOn } from "../calling.ts"
 
 export const issueScenarios = (): ReadonlyArray<Scenario> => [
-  scenario(30, "assigns a number, a date and a due date", async (s) => {
+  scenario(30, "issuing assigns a number, a date and a due date", async (s) => {
     const { id } = await s.draft()
     const reply = await s.issue(id)
     expect(reply.status).toBe(200)
@@ -20,7 +20,7 @@ export const issueScenarios = (): ReadonlyArray<Scenario> => [
       expect(invoice.number).toMatch(/^\d{10}$/)
     })
   }),
-  scenario(31, "numbers invoices in the order of issue", async (s) => {
+  scenario(31, "issuing numbers invoices in the order of issue", async (s) => {
     const drafts = [await s.draft(), await s.draft(), await s.draft()]
     for (const { id } of drafts.toReversed()) await s.issue(id)
     s.later(async ({ ask }) => {
@@ -31,7 +31,7 @@ export const issueScenarios = (): ReadonlyArray<Scenario> => [
       expect(numbers).toEqual([first, first + 1, first + 2])
     })
   }),
-  scenario(32, "uses no number when issuing is refused", async (s) => {
+  scenario(32, "a refused issue uses no number", async (s) => {
     const [one, empty, other] = [await s.draft(), await s.draft({ items: [] }), await s.draft()]
     await s.issue(one.id)
     refusedOn(await s.issue(empty.id), "items")
@@ -41,7 +41,7 @@ export const issueScenarios = (): ReadonlyArray<Scenario> => [
       expect(await number(other.id)).toBe((await number(one.id)) + 1)
     })
   }),
-  scenario(33, "numbers proformas separately, and voids them", async (s) => {
+  scenario(33, "proformas have numbers of their own, and can be voided", async (s) => {
     const { id } = await s.draft({ type: "proforma" })
     expect((await s.issue(id)).body.invoice.status).toBe("issued")
     expect((await s.post(`${invoices}/${id}/void`)).body.invoice.status).toBe("voided")
@@ -49,7 +49,7 @@ export const issueScenarios = (): ReadonlyArray<Scenario> => [
       expect((await ask("GET", `${invoices}/${id}`)).body.invoice.number).toBe("0000000001")
     })
   }),
-  scenario(34, "accepts valid dates of issue and due dates only", async (s) => {
+  scenario(34, "issuing accepts valid dates of issue and due dates only", async (s) => {
     const early = await s.draft()
     refusedOn(await s.issue(early.id, { issued_at: "2031-06-18T12:05:01Z" }), "issued_at")
     refusedOn(await s.issue(early.id, { due_at: "2031-06-17T00:00:00Z" }), "due_at")
@@ -60,7 +60,7 @@ export const issueScenarios = (): ReadonlyArray<Scenario> => [
     const terms = await s.draft({ payment_terms_days: 0 })
     expect((await s.issue(terms.id)).body.invoice.due_at).toBe("2031-06-18T12:00:00.000Z")
   }),
-  scenario(35, "marks an invoice of zero as paid", async (s) => {
+  scenario(35, "issuing marks an invoice of zero as paid", async (s) => {
     const { id } = await s.draft({ items: [{ name: "Free", unit_price: "0.00" }] })
     expect((await s.issue(id)).body.invoice).toMatchObject({
       status: "paid",
@@ -68,25 +68,25 @@ export const issueScenarios = (): ReadonlyArray<Scenario> => [
       amount_outstanding: "0.00"
     })
   }),
-  scenario(36, "refuses to change, delete or reissue an issued invoice", async (s) => {
+  scenario(36, "an issued invoice cannot be changed, deleted or issued again", async (s) => {
     const { id } = await s.issued()
     refusedOn(await s.put(`${invoices}/${id}`, { subject: "Other" }), "status")
     refusedOn(await s.remove(`${invoices}/${id}`), "status")
     refusedOn(await s.issue(id), "status")
     expect((await s.shown(id)).subject).toBe(s.name)
   }),
-  scenario(37, "refuses an archived customer", async (s) => {
+  scenario(37, "an invoice of an archived customer cannot be issued", async (s) => {
     const member = await s.customer()
     const { id } = await s.draft({ member_id: member.id })
     await s.remove(`/api/v1/members/${member.id}`)
     refusedOn(await s.issue(id), "member_id")
     expect((await s.shown(id)).status).toBe("draft")
   }),
-  scenario(38, "bills a customer on stop", async (s) => {
+  scenario(38, "a customer on stop can be billed", async (s) => {
     const member = await s.customer({ is_on_stop: true })
     expect((await s.issued({ member_id: member.id })).status).toBe("issued")
   }),
-  scenario(39, "keeps the number of a voided invoice", async (s) => {
+  scenario(39, "a voided invoice keeps its number", async (s) => {
     const { id } = await s.issued()
     const { body, status } = await s.post(`${invoices}/${id}/void`, { reason: "Wrong customer" })
     expect(status).toBe(200)
@@ -110,16 +110,16 @@ export const issueScenarios = (): ReadonlyArray<Scenario> => [
       expect(found.meta.total).toBe(1)
     })
   }),
-  scenario(40, "refuses to void a draft", async (s) => {
+  scenario(40, "a draft invoice cannot be voided", async (s) => {
     const { id } = await s.draft()
     refusedOn(await s.post(`${invoices}/${id}/void`), "status")
     refusedOn(await s.post(`${invoices}/${id}/void`, { reason: "x".repeat(1001) }), "reason")
   }),
-  scenario(41, "voids an invoice of zero", async (s) => {
+  scenario(41, "an invoice of zero can be voided", async (s) => {
     const { id } = await s.issued({ items: [{ name: "Free", unit_price: "0.00" }] })
     expect((await s.post(`${invoices}/${id}/void`)).body.invoice).toMatchObject({ status: "voided", paid_at: null })
   }),
-  scenario(42, "marks the opportunity as invoiced, and unmarks it when its last invoice is voided", async (s) => {
+  scenario(42, "an opportunity is marked as invoiced until its last invoice is voided", async (s) => {
     const deal = await s.deal()
     const flag = async () => (await s.get(`${opp}/${deal.id}`)).body.opportunity.invoiced
     const bill = async (type: string) => {
@@ -141,7 +141,7 @@ export const issueScenarios = (): ReadonlyArray<Scenario> => [
     await s.post(`${invoices}/${other.id}/void`)
     expect(await flag()).toBe(false)
   }),
-  scenario(43, "computes overdue when the invoice is read", async (s) => {
+  scenario(43, "overdue is computed when the invoice is read", async (s) => {
     const { id } = await s.draft()
     const soon = (await s.issue(id, { issued_at: "2031-05-01T00:00:00Z" })).body.invoice
     expect([soon.due_at, soon.is_overdue]).toEqual(["2031-05-31T00:00:00.000Z", true])
@@ -158,7 +158,7 @@ export const issueScenarios = (): ReadonlyArray<Scenario> => [
     ])
       expect((await s.post(`${invoices}/${paid.id}/payments`, { amount })).body.invoice.is_overdue).toBe(is_overdue)
   }),
-  scenario(44, "needs the permission and ability of each action", async (s) => {
+  scenario(44, "each action on invoices needs its permission and ability", async (s) => {
     const { id } = await s.draft()
     const deal = await s.deal()
     if (s.somebody === undefined) {
@@ -189,13 +189,13 @@ export const issueScenarios = (): ReadonlyArray<Scenario> => [
     expect((await seller("POST", `${opp}/${deal.id}/invoices`, {})).status).toBe(201)
     expect((await s.nobody?.("GET", invoices))?.status).toBe(401)
   }),
-  scenario(45, "allows changes of custom fields only", async (s) => {
+  scenario(45, "an issued invoice allows changes of custom fields only", async (s) => {
     const { id } = await s.issued()
     const { status, body } = await s.put(`${invoices}/${id}`, { custom_fields: {} })
     expect([status, body.invoice.status]).toEqual([200, "issued"])
     refusedOn(await s.put(`${invoices}/${id}`, { custom_fields: {}, notes: "x" }), "status")
   }),
-  scenario(46, "keeps a draft's tax rates after tax rules change", async (s) => {
+  scenario(46, "a draft keeps its tax rates after tax rules change", async (s) => {
     const { id, items } = await s.draft()
     const rate = await s.made("/api/v1/tax_rates", { name: `${s.name} rate`, rate: "25" }, "tax_rate")
     const rule = await s.made(
@@ -209,14 +209,14 @@ export const issueScenarios = (): ReadonlyArray<Scenario> => [
     expect(fresh.total).toBe("125.00")
     expect((await s.remove(`/api/v1/tax_rules/${rule.id}`)).status).toBe(204)
   }),
-  scenario(47, "moves a merged customer's invoices to the remaining one", async (s) => {
+  scenario(47, "a merged customer's invoices move to the remaining customer", async (s) => {
     const [kept, gone] = [await s.customer(), await s.customer()]
     const { id } = await s.issued({ member_id: gone.id })
     const merged = await s.post(`/api/v1/members/${kept.id}/merge`, { secondary_id: gone.id })
     expect(merged.status, JSON.stringify(merged.body)).toBe(200)
     expect((await s.shown(id)).member_id).toBe(kept.id)
   }),
-  scenario(48, "numbers with a prefix and a series per store", async (s) => {
+  scenario(48, "numbers have the prefix and the series of their store", async (s) => {
     const numbering = (settings: object) => s.put("/api/v1/settings/numbering", { settings })
     expect((await numbering({ "proforma.prefix": "PF{store}-", "proforma.per_store": true })).status).toBe(200)
     const other = await s.made("/api/v1/stores", { name: `${s.name} store` }, "store")
@@ -233,7 +233,7 @@ export const issueScenarios = (): ReadonlyArray<Scenario> => [
       expect(numbers).toEqual(["PF1-0000000001", `PF${other.id}-0000000001`, "PF1-0000000002"])
     })
   }),
-  scenario(49, "records activity with old and new values", async (s) => {
+  scenario(49, "an invoice's activity has old and new values", async (s) => {
     const { id } = await s.draft()
     await s.put(`${invoices}/${id}`, { reference: "PO 49" })
     await s.issue(id)

@@ -5,7 +5,7 @@ import { invoices, now, type Scenario, scenario } from "../payment-scenarios.ts"
 const refused = (field: string) => ({ status: 422, body: { errors: { [field]: [expect.any(String)] } } })
 
 export const paymentScenarios: ReadonlyArray<Scenario> = [
-  scenario("P1", "records a part, the rest, and a refund", async (scene) => {
+  scenario("P1", "records a partial payment, the remainder, and a refund", async (scene) => {
     const { id, total } = await scene.issued()
     expect(total).toBe("120.00")
     const half = await scene.pay(id, "50.00", { method: "cash" })
@@ -83,7 +83,7 @@ export const paymentScenarios: ReadonlyArray<Scenario> = [
     })
     expect(await scene.refund(id, "0.01")).toMatchObject(refused("amount"))
   }),
-  scenario("P11", "dates a paid invoice by the payment's own day", async (scene) => {
+  scenario("P11", "sets an invoice's paid date to the payment's own date", async (scene) => {
     const { id } = await scene.issued()
     const at = "2026-06-10T08:30:00.000Z"
     expect((await scene.pay(id, "120.00", { paid_at: at })).body).toMatchObject({
@@ -113,7 +113,7 @@ export const paymentScenarios: ReadonlyArray<Scenario> = [
     }
     expect(await scene.refund(id, "1.00", { reason: "x".repeat(1_001) })).toMatchObject(refused("reason"))
   }),
-  scenario("P15", "names every method, with Other as the default", async (scene) => {
+  scenario("P15", "accepts every payment method, with Other as the default", async (scene) => {
     const { id } = await scene.issued()
     const methods = { cash: "Cash", card: "Card", bank_transfer: "Bank Transfer", cheque: "Cheque" }
     for (const [method, method_name] of Object.entries(methods))
@@ -136,13 +136,13 @@ export const paymentScenarios: ReadonlyArray<Scenario> = [
     expect(status).toBe("paid")
     expect(await scene.pay(id, "0.01")).toMatchObject(refused("status"))
   }),
-  scenario("P18", "takes yen without decimals", async (scene) => {
+  scenario("P18", "accepts payments in yen without decimals", async (scene) => {
     const { id, total } = await scene.issued({ currency: "JPY" }, { name: "Heads", unit_price: "1000" })
     expect(total).toBe("1200")
     expect(await scene.pay(id, "0.5")).toMatchObject(refused("amount"))
     expect((await scene.pay(id, "700")).body.invoice.amount_outstanding).toBe("500")
   }),
-  scenario("P19", "takes dinars with three decimals and prices that include tax", async (scene) => {
+  scenario("P19", "accepts payments in dinars with three decimals, of prices that include tax", async (scene) => {
     const { id, subtotal, tax_total, total } = await scene.issued(
       { currency: "KWD", prices_include_tax: true },
       { name: "Heads", unit_price: "10.000" }

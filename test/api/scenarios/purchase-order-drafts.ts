@@ -4,7 +4,7 @@ import { amounts, refusedOn } from "../calling.ts"
 import { ends_at, hundred, orders, type Scenario, scenario, starts_at } from "../purchase-scenarios.ts"
 
 export const orderDraftScenarios = (): ReadonlyArray<Scenario> => [
-  scenario(1, "has every key, and its totals", async (s) => {
+  scenario(1, "a draft order has every key, and its totals", async (s) => {
     const supplier = await s.supplier()
     const reply = await s.post(orders, { supplier_id: supplier.id, subject: s.name, items: [hundred] })
     expect(reply.status).toBe(201)
@@ -63,7 +63,7 @@ export const orderDraftScenarios = (): ReadonlyArray<Scenario> => [
       sort_order: 0
     })
   }),
-  scenario(2, "gets the next number of ten digits", async (s) => {
+  scenario(2, "a draft order gets the next number of ten digits", async (s) => {
     const one = await s.order()
     const other = await s.order({ po_type: "purchase" })
     s.later(async ({ ask }) => {
@@ -74,7 +74,7 @@ export const orderDraftScenarios = (): ReadonlyArray<Scenario> => [
       expect(Number(numbers[1])).toBe(Number(numbers[0]) + 1)
     })
   }),
-  scenario(3, "is refused for missing, archived and venue suppliers", async (s) => {
+  scenario(3, "a draft order is refused for missing, archived and venue suppliers", async (s) => {
     refusedOn(await s.post(orders, {}), "supplier_id")
     refusedOn(await s.post(orders, { supplier_id: 999_999 }), "supplier_id")
     const gone = await s.supplier()
@@ -87,14 +87,14 @@ export const orderDraftScenarios = (): ReadonlyArray<Scenario> => [
     const contact = await s.supplier({ membership_type: "contact" })
     expect((await s.order({ supplier_id: contact.id })).supplier_id).toBe(contact.id)
   }),
-  scenario(4, "accepts its type in either spelling", async (s) => {
+  scenario(4, "a draft order accepts its order type in either spelling", async (s) => {
     expect((await s.order({ po_type: "subhire" })).po_type).toBe("sub_hire")
     expect((await s.order({ po_type: "Sub_Hire" })).po_type).toBe("sub_hire")
     expect((await s.order({ po_type: "purchase" })).po_type_name).toBe("Purchase")
     const supplier_id = (await s.supplier()).id
     refusedOn(await s.post(orders, { supplier_id, po_type: "lease" }), "po_type")
   }),
-  scenario(5, "refuses invalid texts, dates and references", async (s) => {
+  scenario(5, "a draft order refuses invalid texts, dates and references", async (s) => {
     const supplier_id = (await s.supplier()).id
     const sent = (body: object) => s.post(orders, { supplier_id, ...body })
     refusedOn(await sent({ subject: "x".repeat(256) }), "subject")
@@ -107,7 +107,7 @@ export const orderDraftScenarios = (): ReadonlyArray<Scenario> => [
     refusedOn(await sent({ starts_at: ends_at, ends_at: starts_at }), "ends_at")
     expect((await s.order({ starts_at, ends_at: starts_at })).ends_at).toBe(starts_at)
   }),
-  scenario(6, "is in the supplier's currency, which must be enabled and have a rate", async (s) => {
+  scenario(6, "a draft order is in the supplier's currency, which must be enabled and have a rate", async (s) => {
     const supplier_id = (await s.supplier()).id
     refusedOn(await s.post(orders, { supplier_id, currency: "JPY" }), "currency")
     refusedOn(await s.post(orders, { supplier_id, currency: "XXX" }), "currency")
@@ -125,7 +125,7 @@ export const orderDraftScenarios = (): ReadonlyArray<Scenario> => [
     })
     expect((await s.order({ supplier_id: abroad.id, currency: "GBP" })).currency_code).toBe("GBP")
   }),
-  scenario(7, "keeps fields that a change leaves out, and clears null ones", async (s) => {
+  scenario(7, "a draft order keeps fields that a change leaves out, and clears null ones", async (s) => {
     const { id } = await s.order({ reference: "Q 17", notes: "By noon", expected_at: starts_at })
     const { body } = await s.put(`${orders}/${id}`, { reference: null, delivery_instructions: "Dock 2" })
     expect(body.purchase_order).toMatchObject({
@@ -138,12 +138,12 @@ export const orderDraftScenarios = (): ReadonlyArray<Scenario> => [
     })
     expect(body.purchase_order.items).toHaveLength(1)
   }),
-  scenario(8, "keeps its currency", async (s) => {
+  scenario(8, "a draft order keeps its currency", async (s) => {
     const { id } = await s.order()
     refusedOn(await s.put(`${orders}/${id}`, { currency: "EUR" }), "currency")
     expect((await s.put(`${orders}/${id}`, { currency_code: "GBP" })).status).toBe(200)
   }),
-  scenario(9, "is taxed again for another supplier", async (s) => {
+  scenario(9, "a draft order is taxed again for another supplier", async (s) => {
     const { id } = await s.order()
     const untaxed = await s.supplier({ purchase_tax_class_id: null })
     const { body } = await s.put(`${orders}/${id}`, { supplier_id: untaxed.id })
@@ -152,14 +152,14 @@ export const orderDraftScenarios = (): ReadonlyArray<Scenario> => [
     const [user] = (await s.get("/api/v1/members?q[membership_type_eq]=user")).body.members
     refusedOn(await s.put(`${orders}/${id}`, { supplier_id: user.id }), "supplier_id")
   }),
-  scenario(10, "does not change when it is sent back as read", async (s) => {
+  scenario(10, "a draft order does not change when it is sent back as read", async (s) => {
     const product = await s.product({ sub_rental_price: "33.33" })
     const { id } = await s.order({ items: [{ product_id: product.id, quantity: "3" }, hundred] })
     const before = await s.shown(id)
     const { body } = await s.put(`${orders}/${id}`, before)
     expect(body.purchase_order).toEqual(before)
   }),
-  scenario(11, "is gone once deleted", async (s) => {
+  scenario(11, "a draft order is gone once deleted", async (s) => {
     const { id } = await s.order()
     expect((await s.remove(`${orders}/${id}`)).status).toBe(204)
     expect((await s.get(`${orders}/${id}`)).status).toBe(404)
@@ -167,7 +167,7 @@ export const orderDraftScenarios = (): ReadonlyArray<Scenario> => [
     expect((await s.send(id)).status).toBe(404)
     expect((await s.remove(`${orders}/${id}`)).status).toBe(404)
   }),
-  scenario(12, "is filtered and sorted in lists", async (s) => {
+  scenario(12, "a draft order is filtered and sorted in lists", async (s) => {
     const deal = await s.deal()
     const hire = await s.order({ reference: "R-12", opportunity_id: deal.id, expected_at: "2031-08-30T00:00:00Z" })
     const bought = await s.order({ po_type: "purchase", starts_at: null, expected_at: "2031-08-29T00:00:00Z" })
@@ -190,7 +190,7 @@ export const orderDraftScenarios = (): ReadonlyArray<Scenario> => [
     expect(await ids("q[sent_at_present]=1")).toEqual([])
     expect(await ids("q[store_id_eq]=1")).toEqual([hire.id, bought.id])
   }),
-  scenario(13, "includes related rows on request", async (s) => {
+  scenario(13, "a draft order includes related rows on request", async (s) => {
     const deal = await s.deal()
     const { id, supplier_id } = await s.order({ opportunity_id: deal.id })
     const one = await s.shown(id, "supplier,store,opportunity,items")
@@ -205,7 +205,7 @@ export const orderDraftScenarios = (): ReadonlyArray<Scenario> => [
     expect(listed[0].items[0].outstanding_quantity).toBe("1.00")
     expect(listed[0].supplier?.id).toBe(supplier_id)
   }),
-  scenario(14, "has custom fields", async (s) => {
+  scenario(14, "a draft order has custom fields", async (s) => {
     const key = `gate_${s.name.slice(-3)}`
     await s.made(
       "/api/v1/custom_fields",
@@ -218,7 +218,7 @@ export const orderDraftScenarios = (): ReadonlyArray<Scenario> => [
     expect(body.purchase_order.custom_fields[key]).toBe("South")
     expect((await s.get(`${orders}?q[cf.${key}_eq]=South`)).body.purchase_orders.map((one) => one.id)).toEqual([id])
   }),
-  scenario(15, "follows its supplier when suppliers are merged", async (s) => {
+  scenario(15, "a draft order follows its supplier when suppliers are merged", async (s) => {
     const first = await s.supplier()
     const second = await s.supplier()
     const { id } = await s.order({ supplier_id: second.id })

@@ -6,7 +6,7 @@ import { ends_at, hundred, opp, orders, type Scenario, scenario, starts_at } fro
 const rowAmounts = ({ items }: any): ReadonlyArray<ReadonlyArray<string>> => items.map(amounts)
 
 export const orderLineScenarios = (): ReadonlyArray<Scenario> => [
-  scenario(21, "takes name, cost, tax class and cost group from the product", async (s) => {
+  scenario(21, "a line takes name, cost, tax class and cost group from its product", async (s) => {
     const group = await s.made("/api/v1/cost_groups", { name: `${s.name} hire` }, "cost_group")
     const bought = await s.made("/api/v1/cost_groups", { name: `${s.name} bought` }, "cost_group")
     const product = await s.product({
@@ -30,7 +30,7 @@ export const orderLineScenarios = (): ReadonlyArray<Scenario> => [
     const purchase = await s.order({ po_type: "purchase", items: [{ product_id: product.id }] })
     expect(purchase.items[0]).toMatchObject({ unit_cost: "400.00", cost_group_id: bought.id })
   }),
-  scenario(22, "prefers values in the request to the product's", async (s) => {
+  scenario(22, "a line prefers values in the request to its product's", async (s) => {
     const product = await s.product({ sub_rental_price: "12.50" })
     const { items } = await s.order({
       items: [
@@ -53,7 +53,7 @@ export const orderLineScenarios = (): ReadonlyArray<Scenario> => [
       ends_at
     })
   }),
-  scenario(23, "rounds tax once per class, and gives the remainder to the last line", async (s) => {
+  scenario(23, "an order rounds tax once per class, and gives the remainder to the last line", async (s) => {
     const row = { name: "A third", unit_cost: "33.33" }
     const order = await s.order({ items: [row, row] })
     expect(amounts(order)).toEqual(["66.66", "13.33", "79.99"])
@@ -62,7 +62,7 @@ export const orderLineScenarios = (): ReadonlyArray<Scenario> => [
       ["33.33", "6.66", "39.99"]
     ])
   }),
-  scenario(24, "applies quantities and discounts", async (s) => {
+  scenario(24, "a line applies its quantity and discount", async (s) => {
     const order = await s.order({
       items: [{ name: "Tent", unit_cost: "33.33", quantity: "2.5", discount_percent: "10" }]
     })
@@ -70,7 +70,7 @@ export const orderLineScenarios = (): ReadonlyArray<Scenario> => [
     expect(amounts(order.items[0])).toEqual(["75.00", "15.00", "90.00"])
     expect(order.items[0].discount_percent).toBe("10.00")
   }),
-  scenario(25, "refuses invalid lines by position and field", async (s) => {
+  scenario(25, "an order refuses invalid lines by position and field", async (s) => {
     const supplier_id = (await s.supplier()).id
     const sent = (items: ReadonlyArray<object>) => s.post(orders, { supplier_id, items })
     refusedOn(await sent([{ unit_cost: "1.00" }]), "items.0.name")
@@ -92,12 +92,12 @@ export const orderLineScenarios = (): ReadonlyArray<Scenario> => [
       "items.2.unit_cost"
     )
   }),
-  scenario(26, "costs nothing without a cost or a product", async (s) => {
+  scenario(26, "a line without a cost or a product costs nothing", async (s) => {
     const order = await s.order({ items: [{ name: "Delivery" }] })
     expect(order.items[0].unit_cost).toBe("0.00")
     expect(order.total).toBe("0.00")
   }),
-  scenario(27, "converts a product's cost to the order's currency", async (s) => {
+  scenario(27, "a line converts its product's cost to the order's currency", async (s) => {
     expect((await s.put("/api/v1/currencies/JPY", { is_enabled: true })).status).toBe(200)
     await s.made(
       "/api/v1/exchange_rates",
@@ -117,7 +117,7 @@ export const orderLineScenarios = (): ReadonlyArray<Scenario> => [
       "items.0.unit_cost"
     )
   }),
-  scenario(28, "may refer to a line of the order's own opportunity only", async (s) => {
+  scenario(28, "a line may refer to a line of the order's own opportunity only", async (s) => {
     const deal = await s.deal()
     const other = await s.deal()
     const supplier_id = (await s.supplier()).id
@@ -134,7 +134,7 @@ export const orderLineScenarios = (): ReadonlyArray<Scenario> => [
     })
     expect([body.purchase_order.opportunity_id, body.purchase_order.items[0].opportunity_item_id]).toEqual([null, null])
   }),
-  scenario(29, "replaces all lines, and keeps ids and absent fields of known ones", async (s) => {
+  scenario(29, "an update replaces all lines, and keeps ids and absent fields of known ones", async (s) => {
     const { id, items } = await s.order({ items: [hundred, { name: "Rig", unit_cost: "10.00", quantity: "3" }] })
     const [truss, rig] = items
     const { body } = await s.put(`${orders}/${id}`, {
@@ -154,7 +154,7 @@ export const orderLineScenarios = (): ReadonlyArray<Scenario> => [
     refusedOn(await s.put(`${orders}/${id}`, { items: [{ id: rig!.id }, { id: rig!.id }] }), "items.1.id")
     expect((await s.put(`${orders}/${id}`, { items: [] })).body.purchase_order.items).toEqual([])
   }),
-  scenario(30, "takes name and cost of another product", async (s) => {
+  scenario(30, "a line takes name and cost of another product that replaces its own", async (s) => {
     const lamp = await s.product({ sub_rental_price: "10.00" })
     const desk = await s.product({ sub_rental_price: "25.00" })
     const { id, items } = await s.order({ items: [{ product_id: lamp.id, quantity: "2" }] })
@@ -167,7 +167,7 @@ export const orderLineScenarios = (): ReadonlyArray<Scenario> => [
       subtotal: "50.00"
     })
   }),
-  scenario(31, "moves with the order's window unless the line has its own dates", async (s) => {
+  scenario(31, "a line moves with the order's dates unless it has its own", async (s) => {
     const own = { ...hundred, starts_at: "2031-09-03T00:00:00.000Z" }
     const { id } = await s.order({ items: [hundred, own] })
     const later = "2031-09-02T09:00:00.000Z"
@@ -178,19 +178,19 @@ export const orderLineScenarios = (): ReadonlyArray<Scenario> => [
     ])
     refusedOn(await s.put(`${orders}/${id}`, { ends_at: "2031-09-02T10:00:00Z" }), "ends_at")
   }),
-  scenario(32, "refuses a total too large to be exact", async (s) => {
+  scenario(32, "an order refuses a total too large to be exact", async (s) => {
     const supplier_id = (await s.supplier()).id
     const large = { name: "All", unit_cost: "20000000.00", quantity: "1000000000" }
     refusedOn(await s.post(orders, { supplier_id, items: [large] }), "items.0.unit_cost")
   }),
-  scenario(33, "follows its product when products are merged", async (s) => {
+  scenario(33, "a line follows its product when products are merged", async (s) => {
     const kept = await s.product()
     const doubled = await s.product()
     const { id } = await s.order({ items: [{ product_id: doubled.id, unit_cost: "1.00" }] })
     expect((await s.post(`/api/v1/products/${kept.id}/merge`, { secondary_id: doubled.id })).status).toBe(200)
     expect((await s.shown(id)).items[0].product_id).toBe(kept.id)
   }),
-  scenario(34, "loses its reference when the opportunity's line is deleted", async (s) => {
+  scenario(34, "a line loses its reference when the opportunity's line is deleted", async (s) => {
     const deal = await s.deal()
     const { id } = await s.order({ opportunity_id: deal.id, items: [{ ...hundred, opportunity_item_id: deal.line }] })
     expect((await s.remove(`${opp}/${deal.id}/items/${deal.line}`)).status).toBeLessThan(300)

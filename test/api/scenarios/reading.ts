@@ -96,7 +96,7 @@ export const readingScenarios = (): ReadonlyArray<Scenario> => [
     "half_daily"
   ),
 
-  scenario("B1", "the chart shows buffers around the hire", async (s) => {
+  scenario("B1", "the chart of a product shows its buffers before and after the hire", async (s) => {
     const S = await s.store(),
       P = await s.bulk(S, 10, { post_rent_unavailability: 240, buffer_before_minutes: 120 })
     await s.claim(S, P, 1, "2026-08-01T09:00:00Z", "2026-08-05T17:00:00Z")
@@ -111,7 +111,7 @@ export const readingScenarios = (): ReadonlyArray<Scenario> => [
       }
     ])
   }),
-  scenario("B3", "a turnaround takes its day, and the next one is free", async (s) => {
+  scenario("B3", "a turnaround makes its day unavailable, and the day after is free", async (s) => {
     const S = await s.store(),
       P = await s.bulk(S, 4, { post_rent_unavailability: 1440 })
     await s.claim(S, P, 4, "04-13", "04-15")

@@ -33,19 +33,23 @@ const deliveries: ReadonlyArray<Scenario> = [
       purchase_order_item_id: items[0].id
     })
   }),
-  scenario("r2", "adds part deliveries to one level, and marks the order received with the last", async (s) => {
-    const product_id = await s.product()
-    const { id, items } = await s.sent({}, { product_id, quantity: "5" })
-    const line = (quantity: string) => [{ purchase_order_item_id: items[0].id, quantity }]
-    expect((await s.receive(id, line("1.25"))).body.purchase_order).toMatchObject({
-      status: "partially_received",
-      received_at: null
-    })
-    await s.refused(s.receive(id, line("3.76")), "lines.0.quantity")
-    expect((await s.receive(id, line("3.75"))).body.purchase_order.status).toBe("received")
-    expect((await s.levels(product_id)).map((one) => one.quantity_held)).toEqual(["0.00", "5.00"])
-  }),
-  scenario("r3", "adds up lines of one row in one request", async (s) => {
+  scenario(
+    "r2",
+    "adds partial deliveries to one stock level, and marks the order as received with the last",
+    async (s) => {
+      const product_id = await s.product()
+      const { id, items } = await s.sent({}, { product_id, quantity: "5" })
+      const line = (quantity: string) => [{ purchase_order_item_id: items[0].id, quantity }]
+      expect((await s.receive(id, line("1.25"))).body.purchase_order).toMatchObject({
+        status: "partially_received",
+        received_at: null
+      })
+      await s.refused(s.receive(id, line("3.76")), "lines.0.quantity")
+      expect((await s.receive(id, line("3.75"))).body.purchase_order.status).toBe("received")
+      expect((await s.levels(product_id)).map((one) => one.quantity_held)).toEqual(["0.00", "5.00"])
+    }
+  ),
+  scenario("r3", "adds up several lines for one row of the order in one request", async (s) => {
     const product_id = await s.product()
     const { id, items } = await s.sent({}, { product_id, quantity: "5" })
     const item_id = items[0].id
@@ -64,7 +68,7 @@ const deliveries: ReadonlyArray<Scenario> = [
     )
     expect((await s.shown(id)).items[0].received_quantity).toBe("3.00")
   }),
-  scenario("r4", "refuses more than is outstanding, and changes nothing", async (s) => {
+  scenario("r4", "refuses a delivery of more than is outstanding, and changes nothing", async (s) => {
     const product_id = await s.product()
     const { id, items } = await s.sent({}, { product_id, quantity: "2" }, { name: "Transport", quantity: "1" })
     await s.refused(
@@ -77,13 +81,13 @@ const deliveries: ReadonlyArray<Scenario> = [
     expect(await s.shown(id)).toMatchObject({ status: "sent", items: [{}, { received_quantity: "0.00" }] })
     expect(await s.total(product_id, inside)).toBe(0)
   }),
-  scenario("r5", "refuses a row of another order by its line", async (s) => {
+  scenario("r5", "refuses a row of another order, naming the line of the request", async (s) => {
     const product_id = await s.product()
     const { id } = await s.sent({}, { product_id, quantity: "2" })
     const other = await s.sent({}, { product_id, quantity: "2" })
     await s.refused(s.receive(id, [{ item_id: other.items[0].id, quantity: "1" }]), "lines.0.item_id")
   }),
-  scenario("r6", "refuses draft, received and cancelled orders", async (s) => {
+  scenario("r6", "refuses deliveries for draft, received and cancelled orders", async (s) => {
     const product_id = await s.product()
     const draft = await s.draft({}, { product_id, quantity: "1" })
     const line = [{ item_id: draft.items[0].id, quantity: "1" }]
@@ -95,7 +99,7 @@ const deliveries: ReadonlyArray<Scenario> = [
     await s.post(`${orders}/${gone.id}/cancel`)
     await s.refused(s.receive(gone.id, [{ item_id: gone.items[0].id, quantity: "1" }]), "status", /cancelled/)
   }),
-  scenario("r7", "needs lines with a quantity above zero", async (s) => {
+  scenario("r7", "refuses deliveries without lines or with a quantity of zero", async (s) => {
     const { id, items } = await s.sent({}, { name: "Crane", quantity: "1" })
     await s.refused(s.receive(id, []), "lines")
     await s.refused(s.receive(id, [{ item_id: items[0].id, quantity: "0" }]), "lines.0.quantity")
@@ -103,14 +107,14 @@ const deliveries: ReadonlyArray<Scenario> = [
     await s.refused(s.receive(id, [{ item_id: items[0].id }]), "lines.0.quantity")
     await s.refused(s.receive(id, [{ quantity: "1" }]), "lines.0.item_id")
   }),
-  scenario("r8", "accepts a time in the past, and none in the future", async (s) => {
+  scenario("r8", "accepts a time of delivery in the past, and none in the future", async (s) => {
     const { id, items } = await s.sent({}, { name: "Crane", quantity: "2" })
     const line = [{ item_id: items[0].id, quantity: "1" }]
     await s.refused(s.receive(id, line, { received_at: "2026-06-18T12:30:00Z" }), "received_at")
     const { body } = await s.receive(id, line, { received_at: "2026-06-17T08:00:00Z", notes: "by the night porter" })
     expect(body.meta.receipt).toMatchObject({ received_at: "2026-06-17T08:00:00.000Z", notes: "by the night porter" })
   }),
-  scenario("r9", "creates a unit per serial number", async (s) => {
+  scenario("r9", "creates a unit for each serial number received", async (s) => {
     const product_id = await s.units()
     const { id, items } = await s.sent({}, { product_id, quantity: "2" })
     const { body } = await s.receive(id, [{ item_id: items[0].id, quantity: "2", serial_numbers: ["R9-A", " R9-B "] }])
@@ -123,7 +127,7 @@ const deliveries: ReadonlyArray<Scenario> = [
     )
     expect([await s.total(product_id, inside), await s.total(product_id, after)]).toEqual([2, 0])
   }),
-  scenario("r10", "creates units without serial numbers", async (s) => {
+  scenario("r10", "creates units for serialised goods received without serial numbers", async (s) => {
     const product_id = await s.units()
     const { id, items } = await s.sent({}, { product_id, quantity: "3" })
     expect((await s.receive(id, [{ item_id: items[0].id, quantity: "3" }])).status).toBe(200)
@@ -288,7 +292,7 @@ const returns: ReadonlyArray<Scenario> = [
     expect([await s.total(cables, inside), await s.total(heads, inside)]).toEqual([0, 0])
     await s.refused(s.giveBack(id), "status", /nothing of it is here/)
   }),
-  scenario("g2", "returns part of a bulk line", async (s) => {
+  scenario("g2", "returns part of a received bulk line", async (s) => {
     const product_id = await s.product()
     const { id, items } = await s.sent({}, { product_id, quantity: "5" })
     const item_id = items[0].id
@@ -320,7 +324,7 @@ const returns: ReadonlyArray<Scenario> = [
     await s.refused(s.giveBack(id, { lines: [{ item_id, serial_numbers: ["G3-B"] }] }), "lines.0.serial_numbers")
     expect(await s.total(product_id, inside)).toBe(1)
   }),
-  scenario("g4", "accepts a returned unit again", async (s) => {
+  scenario("g4", "receives a unit again that was returned before", async (s) => {
     const product_id = await s.units()
     const first = await s.sent({}, { product_id, quantity: "1" })
     const line = (order: any) => [{ item_id: order.items[0].id, quantity: "1", serial_numbers: ["G4-A"] }]
@@ -496,27 +500,31 @@ const returns: ReadonlyArray<Scenario> = [
     await s.post(`${orders}/${id}/extend`, { ends_at: "2026-06-30T00:00:00Z" })
     expect(await s.total(product_id, "2026-06-29")).toBe(4)
   }),
-  scenario("x2", "extends named rows, and leaves rows with their own end when the order is extended", async (s) => {
-    const [one, other] = [await s.product(), await s.product()]
-    const short = "2026-06-23T00:00:00.000Z"
-    const { id, items } = await s.sent(
-      {},
-      { product_id: one, quantity: "1" },
-      { product_id: other, quantity: "1", ends_at: short }
-    )
-    await s.receive(
-      id,
-      items.map((item: Record<"id", unknown>) => ({ item_id: item.id, quantity: "1" }))
-    )
-    await s.post(`${orders}/${id}/extend`, { ends_at: "2026-06-28T00:00:00Z" })
-    expect([await s.total(one, after), await s.total(other, "2026-06-23")]).toEqual([1, 0])
-    await s.post(`${orders}/${id}/extend`, { ends_at: "2026-06-27T00:00:00Z", item_ids: [items[1].id] })
-    expect(await s.shown(id)).toMatchObject({
-      ends_at: "2026-06-28T00:00:00.000Z",
-      items: [{ ends_at: "2026-06-28T00:00:00.000Z" }, { ends_at: "2026-06-27T00:00:00.000Z" }]
-    })
-    expect(await s.total(other, after)).toBe(1)
-  }),
+  scenario(
+    "x2",
+    "extends the rows named, and rows without their own end when the whole order is extended",
+    async (s) => {
+      const [one, other] = [await s.product(), await s.product()]
+      const short = "2026-06-23T00:00:00.000Z"
+      const { id, items } = await s.sent(
+        {},
+        { product_id: one, quantity: "1" },
+        { product_id: other, quantity: "1", ends_at: short }
+      )
+      await s.receive(
+        id,
+        items.map((item: Record<"id", unknown>) => ({ item_id: item.id, quantity: "1" }))
+      )
+      await s.post(`${orders}/${id}/extend`, { ends_at: "2026-06-28T00:00:00Z" })
+      expect([await s.total(one, after), await s.total(other, "2026-06-23")]).toEqual([1, 0])
+      await s.post(`${orders}/${id}/extend`, { ends_at: "2026-06-27T00:00:00Z", item_ids: [items[1].id] })
+      expect(await s.shown(id)).toMatchObject({
+        ends_at: "2026-06-28T00:00:00.000Z",
+        items: [{ ends_at: "2026-06-28T00:00:00.000Z" }, { ends_at: "2026-06-27T00:00:00.000Z" }]
+      })
+      expect(await s.total(other, after)).toBe(1)
+    }
+  ),
   scenario("x3", "extends a sub-hire until it is returned or cancelled, and no draft or purchase", async (s) => {
     const product_id = await s.product()
     const { id, items } = await s.sent({}, { product_id, quantity: "1" })

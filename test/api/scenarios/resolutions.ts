@@ -54,7 +54,7 @@ export const resolutionScenarios: ReadonlyArray<Scenario> = [
     await s.ask("DELETE", `${orders}/${again.body.purchase_order.id}`)
     expect(await flag(s, job.id)).toBe(true)
   }),
-  scenario("s3", "covers named lines, part of the shortage, at an agreed price", async (s) => {
+  scenario("s3", "sub-hires only the named lines, in part, at an agreed price", async (s) => {
     const [cables, heads] = [await s.product(), await s.units()]
     const job = await s.job(cables, 4)
     const after = await s.post(`${opp}/${job.id}/items`, { name: "Heads", item_id: heads, quantity: "2" })
@@ -73,7 +73,7 @@ export const resolutionScenarios: ReadonlyArray<Scenario> = [
     ])
     expect(await flag(s, job.id)).toBe(true)
   }),
-  scenario("s4", "adds lines to an existing draft", async (s) => {
+  scenario("s4", "adds short lines to an existing draft purchase order", async (s) => {
     const [cables, heads] = [await s.product(), await s.units()]
     const draft = await s.draft({}, { name: "Transport", quantity: "1", unit_cost: "40.00" })
     const job = await s.job(cables, 1)
@@ -124,7 +124,7 @@ export const resolutionScenarios: ReadonlyArray<Scenario> = [
     await s.ask("PUT", `/api/v1/stock_levels/${level.id}`, { quantity_held: "0" })
     expect(await flag(s, job.id)).toBe(true)
   }),
-  scenario("s6", "counts two lines of one product at one time once", async (s) => {
+  scenario("s6", "counts the shortage of two lines of one product at the same time once", async (s) => {
     const product_id = await s.product()
     const [level] = await s.levels(product_id)
     await s.ask("PUT", `/api/v1/stock_levels/${level.id}`, { quantity_held: "4" })
@@ -156,7 +156,7 @@ export const resolutionScenarios: ReadonlyArray<Scenario> = [
     await s.post(`${orders}/${bought.body.purchase_order.id}/cancel`)
     expect(await costs()).toMatchObject({ cost_total: "20.00", purchase_orders: [{ po_type: "sub_hire" }] })
   }),
-  scenario("s7", "orders nothing for a copy of the opportunity", async (s) => {
+  scenario("s7", "does not count the purchase orders of an opportunity for its copy", async (s) => {
     const product_id = await s.product()
     const job = await s.job(product_id, 1)
     await resolve(s, job.id, { resolution: "sub_hire", supplier_id: await s.supplier() })

@@ -56,7 +56,7 @@ describe("flightcase inbox", () => {
     rmSync(join(place.home, "profiles", "default", "inbox.json"))
     expect((await type("inbox", "--offline")).code).toBe(7)
   })
-  it("read requires ids or --all, and refuses unknown ids and types", async () => {
+  it("'inbox read' requires ids or --all, and refuses unknown ids and types", async () => {
     for (const words of [["read"], ["read", "1", "--all"], ["read", "x"], ["show", "-"], ["--limit", "0"]])
       expect(await type("inbox", ...words), words.join(" ")).toMatchObject({ code: 2 })
     expect((await type("inbox", "show", "900000")).code).toBe(3)
@@ -67,7 +67,7 @@ describe("flightcase inbox", () => {
     const mistyped = await type("inbox", "--type", "invoice.overdu")
     expect(mistyped).toMatchObject({ code: 2, err: expect.stringContaining("It is one of opportunity.created, ") })
   })
-  it("marks as unread again, prints the unread count, and changes nothing with --plan", async () => {
+  it("marks notifications as unread again, prints the unread count, and changes nothing with --plan", async () => {
     const [first = 0, second = 0] = await tell(place.app, {}, {})
     expect((await type("inbox", "read", "--all")).code).toBe(0)
     expect(await type("inbox", "unread", String(first), String(second))).toMatchObject({
@@ -108,7 +108,7 @@ describe("following the notification stream", () => {
     }
   }
 
-  it("resumes where it broke, without missing any", async () => {
+  it("resumes where it broke off, without missing a notification", async () => {
     const stop = new AbortController()
     const heard: Array<Notification> = []
     const options = { url: place.url, token: owner_token, stop: stop.signal, chance: () => 0 }

@@ -41,7 +41,7 @@ beforeAll(async () => {
 })
 
 describe("documents printed without a network", () => {
-  it("carry codes that all scan, for dispatch and for return", async () => {
+  it("have barcodes that all scan, for dispatch and for return", async () => {
     await place.login()
     await place.stop()
     const codes = codesIn(await json("orders print 1 --type pick_list"))
@@ -69,7 +69,7 @@ describe("documents printed without a network", () => {
   })
 })
 
-it("a warehouse user prints from their replica, and a user without documents permission cannot", async () => {
+it("a warehouse user prints documents from their replica, and a user without the documents permission cannot", async () => {
   await place.start()
   const { person } = place.house
   const warehouse = (await person({ name: "warehouse", roles: ["Warehouse"] })).secret

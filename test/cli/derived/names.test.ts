@@ -19,7 +19,7 @@ import { words } from "../../words.ts"
 const endpoints = await allEndpoints()
 
 describe("the nouns of the API", () => {
-  it("are all in the overview, each once and in a group", () => {
+  it("are all listed in the help overview, each once and in a group", () => {
     const text = overview(nounsIn(endpoints))
     const [, groups = ""] = /its own verbs:\n([^]*?)\n\nEverywhere/.exec(text) ?? []
     const shown = groups.replace(/^ {2}[A-Z][^:]*:/gm, "").match(/[a-z-]+/g) ?? []
@@ -27,10 +27,10 @@ describe("the nouns of the API", () => {
     expect(shown.toSorted()).toEqual(derived.toSorted())
     expect(groups).not.toContain("More:")
   })
-  it("are in the overview even without a group", () => {
+  it("are listed in the help overview even without a group", () => {
     expect(overview([...nounsIn(endpoints), "dollies"])).toContain("\n  More: dollies\n")
   })
-  it("reach every operation under /api/v1 but the sync protocol, files and streams without an end", () => {
+  it("offer a command for every operation under /api/v1 except sync, files and event streams", () => {
     const named = new Set(verbsOf(endpoints).map(({ endpoint }) => endpoint))
     const unreached = endpoints
       .filter((endpoint) => !named.has(endpoint) && endpoint.produces !== "text/event-stream")
@@ -66,7 +66,7 @@ describe("the nouns of the API", () => {
     ["GET", "/api/v1/availability", "availability.show", "availability show"],
     ["GET", "/api/v1/availability/{product}/gantt", "availability.gantt", "availability gantt"],
     ["POST", "/api/v1/containers/{container}/pack", "containers.pack", "containers pack"]
-  ])("reach $0 $1 as $3", (method, path, name, words) => {
+  ])("make $0 $1 the command '$3'", (method, path, name, words) => {
     expect(wordsOf({ ...endpoints[0]!, method: method as "GET", path, name })?.join(" ")).toBe(words)
   })
 })
@@ -93,7 +93,7 @@ describe("words on the command line", () => {
   })
 })
 
-describe("numbers of other systems", () => {
+describe("numbers in imported files", () => {
   it.each([
     ["weight", "3.100,5", "g", true, "3.1005"],
     ["weight", "12,5", undefined, true, "12.5"],
@@ -104,7 +104,7 @@ describe("numbers of other systems", () => {
     ["price", "1.234,50 €", undefined, true, "1234.50"],
     ["post_rent_unavailability", "1.5", "hours", false, "90"],
     ["sku", "1,234", undefined, false, "1,234"]
-  ] as const)("in $0 are converted: $1 (unit $2) is $4", (column_name, text, unit, comma, expected) =>
+  ] as const)("are converted: $0 $1 (unit $2) is read as $4", (column_name, text, unit, comma, expected) =>
     expect(convert(column_name, text, unit, comma)).toBe(expected)
   )
   it("take their unit from the heading if it is a known one", () => {
@@ -113,7 +113,7 @@ describe("numbers of other systems", () => {
   })
 })
 
-describe("columns", () => {
+describe("columns of imported files", () => {
   const mapped = (
     maps: ReadonlyArray<string>,
     headers: ReadonlyArray<string>,
@@ -162,7 +162,7 @@ describe("columns", () => {
   })
 })
 
-describe("tables", () => {
+describe("tables on a terminal", () => {
   const seen = { is_tty: true, progress: false, answers: false, colour: false, columns: 24 }
   it("measure wide and combining characters, and truncate with an ellipsis", () => {
     expect([widthOf("abc"), widthOf("日本"), widthOf("e\u0301")]).toEqual([3, 4, 1])

@@ -20,7 +20,7 @@ const answers = {
 }
 
 describe("times on a terminal", () => {
-  it("are in the row's store's zone, else the company's", async () => {
+  it("are in the zone of the row's store, else the company's", async () => {
     const { look, zoneHere, zoneOf } = clocks(answers)
     await look()
     expect(zoneHere()).toBe("America/New_York")

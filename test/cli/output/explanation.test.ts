@@ -18,14 +18,14 @@ describe("an explanation", () => {
       )
     ).toBe("tax_total\n  Tax of 20% on 100.00 net\n  comes to 20.00, once.\n  Kept.\ntotal\n  Sum.\n")
   })
-  it("is no wider than 120 however wide the terminal is", () => {
+  it("is at most 120 columns wide, however wide the terminal is", () => {
     const lines = explanationText([step("total", "word ".repeat(100))], { ...terminal, columns: 400 })
       .split("\n")
       .slice(1, -1)
     expect(Math.max(...lines.map((line) => line.length))).toBe(2 + 118 - 4)
     expect(lines.map((line) => line.trim()).join(" ")).toBe("word ".repeat(100).trim())
   })
-  it("counts columns, not characters, and leaves a word alone that is too wide", () => {
+  it("measures display width, not characters, and does not split a word that is too wide", () => {
     expect(wrapped("照明 照明 照明", 9)).toEqual(["照明 照明", "照明"])
     expect(wrapped("a incomprehensibilities b", 10)).toEqual(["a", "incomprehensibilities", "b"])
     expect(wrapped("", 10)).toEqual([""])

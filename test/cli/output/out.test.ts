@@ -209,7 +209,7 @@ const by_hand = (): ReadonlyArray<ReadonlyArray<string>> => [
 describe("data cannot control the terminal", () => {
   // In colours everything is looked at: what steers is looked for beside our own inks.
   it.each(plays_everything ? looks : looks.slice(-1))(
-    "(%s) in any command, and JSON stays exact",
+    "by the output of any command (%s), and JSON output stays valid",
     async (_name, env) => {
       writeFileSync(join(place.folder, "codes.txt"), `no ${odd_text}\nMH-1 ${odd_text}\nasset_number 5\n`)
       writeFileSync(
@@ -263,12 +263,12 @@ describe("data cannot control the terminal", () => {
     900_000
   )
 
-  it("in any handwritten command: every one is among those tested", () => {
+  it("by a handwritten command, as each of them is among the commands tested", () => {
     const words = new Set([...derived, ...by_hand()].map(([word]) => word))
     expect(Object.keys(commands).filter((word) => !words.has(word))).toEqual([])
   })
 
-  it("with text that contains colour codes", () => {
+  it("by colour codes inside the text", () => {
     const ours = styled(true, "red", "red \u001b[32mgreen\u001b[0m \u202e")
     expect(escapeForTerminal(`${ours} \u001b[1mbold`)).toBe(
       "\u001b[31mred \ufffd[32mgreen\ufffd[0m \ufffd\u001b[0m \ufffd[1mbold"

@@ -67,7 +67,7 @@ it.each([
   "settings show company",
   "quote add 1 --line MH1*20 --plan",
   "members update 2 --name Bob --plan"
-])("a pipe gets every value that a terminal shows: %s", async (line) => {
+])("a pipe gets every value that a terminal shows of '%s'", async (line) => {
   // No narrower than anything that is shown: nothing is cut there.
   const seen = await place.type(line, { env: { FLIGHTCASE_TTY: "1", COLUMNS: "4000", CLICOLOR_FORCE: "0" } })
   const piped = await place.type(line)

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest"
 import { gathered, shareBar, sparkline } from "../../../cli/commands/operations/usage.ts"
 
-describe("a line of blocks", () => {
+describe("a line chart of block characters", () => {
   it("draws a full block for the maximum, lower ones for less, and a dot for zero", () => {
     expect(sparkline([0, 1, 2, 4, 8])).toBe("·▁▂▄█")
     expect(sparkline([1, 1_000_000])).toBe("▁█")
@@ -16,7 +16,7 @@ describe("a line of blocks", () => {
     expect(gathered([], 3)).toEqual([])
   })
 })
-describe("a bar of four columns", () => {
+describe("a bar four characters wide", () => {
   it.each([
     [0, ""],
     [1, "████"],
@@ -25,5 +25,5 @@ describe("a bar of four columns", () => {
     [0.000_01, "▏"],
     [2, "████"],
     [Number.NaN, ""]
-  ])("for the share %d is %j", (share, bar) => expect(shareBar(share, 4)).toBe(bar))
+  ])("shows the share %d as %j", (share, bar) => expect(shareBar(share, 4)).toBe(bar))
 })

@@ -80,7 +80,7 @@ it("a table shows the quantity of a product under STOCK, and its tracking in wor
   expect(row.slice(0, titles.indexOf("STOCK") + 5)).toMatch(/ 6$/)
   expect(row.slice(titles.indexOf("METHOD"))).toMatch(/^Seriali/)
 })
-it("a table gives an event and its id different headings", () => {
+it("a table has different headings for an event and its id", () => {
   const rows = [{ id: 1, event: "member.created", event_id: "msg_1", source_id: 3 }]
   expect(tableText(columnsSeen(rows), rows, terminal).split("\n")[0]).toBe("ID  EVENT           EVENT ID  SOURCE")
 })

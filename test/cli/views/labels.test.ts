@@ -54,7 +54,7 @@ describe("a barcode", () => {
   it.each([
     ["code128", 10],
     ["qr", 4]
-  ] as const)("has the quiet zone its standard requires, %s: %d modules", async (kind, quiet) => {
+  ] as const)("has the blank margin its standard requires, %s: %d modules", async (kind, quiet) => {
     const { page } = await labelSheets("Labels", [label("CASE-7")], { kind, sheet: sheets["3x8"]!, skip: 0 })
     const pixels = pixelsOfSvg(svgOf(page), 1)
     const units_per_module = kind === "qr" ? 2 : 1
@@ -87,7 +87,7 @@ describe("a sheet of labels", () => {
     expect(all(readPage(page), "code").map(textOf)).toEqual(["A-1", "\u05d0\u05e8\u05d2\u05d6 7"])
     expect(all(readPage(page), "b").map(textOf)).toEqual([title, "Moving head"])
   })
-  it("draws QR if Code 128 cannot hold a code or would not fit, and reports that", async () => {
+  it("uses QR if Code 128 cannot hold a code or would not fit, and reports that", async () => {
     const long = "X".repeat(40)
     const small = await labelSheets("Labels", [label("A-1"), label("\u00dcber-1"), label(long)], {
       kind: "code128",

@@ -22,8 +22,8 @@ beforeAll(async () => {
 const pageOf = (name: string) => readPage(readFileSync(join(folder, `${name}.html`), "utf8"))
 const tool = (...args: ReadonlyArray<string>) => run(place, args)
 
-describe("pages of the command line", () => {
-  it("are self-contained, and nothing else is left in the folder", () => {
+describe("HTML pages of the command line", () => {
+  it("are self-contained, and no other file is left in the folder", () => {
     expect(files.length).toBe(Object.keys(pagesOf(now)).length)
     for (const file of files) expect([file, faultsOf(readFileSync(file, "utf8"))]).toEqual([file, []])
     expect(readdirSync(folder).sort()).toEqual(files.map((file) => file.slice(folder.length + 1)).sort())
@@ -42,7 +42,7 @@ describe("pages of the command line", () => {
       await browser.close()
     }
   }, 600_000)
-  it("show the same calendar numbers as JSON", async () => {
+  it("show the same availability numbers as the JSON output", async () => {
     const dates = ["--from", dayFrom(now, -6), "--to", dayFrom(now, 38)]
     const { out } = await tool("availability", "calendar", ...dates, "--json")
     const { calendar } = JSON.parse(out) as {
@@ -84,7 +84,7 @@ describe("pages of the command line", () => {
 })
 
 describe("labels and manifests of the command line", () => {
-  it("scan back to their own units with pack", async () => {
+  it("have codes that 'pack' reads as their own units", async () => {
     const sheet = pageOf("labels-code128")
     const labels = classed(sheet, "label").map((one) => {
       const kind = (one.attributes["class"] ?? "").includes("qr") ? ("qr" as const) : ("code128" as const)
@@ -110,7 +110,7 @@ describe("labels and manifests of the command line", () => {
     const back = await run(place, ["pack", labels[4]!.code, "--json"], { input: `${labels[1]!.code}\n` })
     expect(JSON.parse(back.out)).toMatchObject({ packed: 1, failed: 0 })
   })
-  it("never carry a code that also stands for another unit", async () => {
+  it("never have a code that also names another unit", async () => {
     const { create } = place.house
     const unit = async (fields: object): Promise<number> =>
       (await create("/stock_levels", { product_id: 10, store_id: 1, ...fields })).id
@@ -167,7 +167,7 @@ describe("the destination of a page", () => {
     expect([code, err]).toEqual([0, ""])
     expect(faultsOf(out)).toEqual([])
   })
-  it("is the named file, with the JSON on standard output if --json is given", async () => {
+  it("is the named file; --json still prints JSON on standard output", async () => {
     const file = join(place.folder, "both.html")
     const { err, out } = await tool("availability", "gantt", "XLR10", ...dates, "--html", file, "--json")
     expect(err).toContain(`Wrote ${file}.`)

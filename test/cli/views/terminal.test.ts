@@ -44,7 +44,7 @@ const chart = (
 ): Chart => ({ from, to, total_stock: 4, demands, shortages })
 const escapes = /\u001b\[/
 
-describe("the calendar on a terminal", () => {
+describe("the availability calendar on a terminal", () => {
   it("has a heading of months, weekdays and days, and shows shortages as negative numbers", () => {
     expect(`\n${gridText(products, terminal(80))}`).toBe(`
          Jun     Jul    
@@ -81,8 +81,8 @@ Head       4   4   0  -2
   })
 })
 
-describe("the claims on a terminal", () => {
-  it("are bars under months and Mondays, buffers lighter, shortages marked", () => {
+describe("the chart of a product's bookings on a terminal", () => {
+  it("is bars under months and Mondays, with lighter buffers and marked shortages", () => {
     const one = demand("2027-07-01T09:00:00.000Z", "2027-07-03T09:00:00.000Z", {
       period_start: "2027-06-30T09:00:00.000Z",
       period_end: "2027-07-04T09:00:00.000Z"
@@ -97,7 +97,7 @@ stock 4    2027-06-28 to 2027-07-06
 short          !    
 `)
   })
-  it("show several days per column when the window is wider than the terminal, up to the last day", () => {
+  it("shows several days per column when the window is wider than the terminal, up to the last day", () => {
     const long = { source_name: "A subject longer than any terminal is wide, really", phase: "on_hire" }
     const last_day = demand("2027-12-31T09:00:00.000Z", "2027-12-31T18:00:00.000Z", long)
     const year = chart("2027-01-01T00:00:00.000Z", "2027-12-31T00:00:00.000Z", [last_day])
@@ -110,19 +110,19 @@ short          !
     }
     expect(chartText(year, "UTC", terminal(500))).not.toContain("a column")
   })
-  it("are drawn on the store's days, also over a clock change", () => {
+  it("has the store's days, also over a clock change", () => {
     // Midnight in London on 29 March 2027 is 23:00 UTC the day before.
     const one = demand("2027-03-28T23:00:00.000Z", "2027-03-29T23:00:00.000Z")
     expect(
       chartText(chart("2027-03-27T00:00:00.000Z", "2027-03-29T23:00:00.000Z", [one]), "Europe/London", terminal(80))
     ).toContain(" ··█· reserved")
   })
-  it("are replaced by a message if the product has none", () => {
+  it("is replaced by a message if the product has no bookings", () => {
     expect(chartText(chart("2027-03-27T00:00:00.000Z", "2027-03-29T00:00:00.000Z", []), "UTC", terminal(80))).toContain(
       "Nobody claims it in this window."
     )
   })
-  it("are one line each in a pipe", () => {
+  it("is one line per booking in a pipe", () => {
     const one = demand("2027-03-27T09:00:00.000Z", "2027-03-28T09:00:00.000Z", { asset_serial: "S-1" })
     const days = chart("2027-03-27T00:00:00.000Z", "2027-03-29T00:00:00.000Z", [one])
     expect(chartText(days, "UTC", terminal(80, { is_tty: false }))).toBe(

@@ -62,7 +62,7 @@ const labelsOf = (page: Element): ReadonlyArray<string> =>
 const cellsOf = (page: Element): ReadonlyArray<ReadonlyArray<string>> =>
   all(all(page, "tbody")[0]!, "tr").map((row) => all(row, "td").map(textOf))
 
-describe("the calendar as a page", () => {
+describe("the availability calendar as an HTML page", () => {
   it("has a row per product and a column per day, with numbers, and describes shortages in words", () => {
     const page = calendarOf([
       product(1, "Head", "2027-03-26", [4, 1, 0, -2, -3, 4]),
@@ -91,7 +91,7 @@ describe("the calendar as a page", () => {
       )![1]!
     expect([7, 31].map(widest)).toEqual(["max(232px, 100vw - 304px)", "max(232px, 100vw - 1047px)"])
   })
-  it("marks weekends, today on the store's clock, and months, whose headings span their days", () => {
+  it("marks weekends, today by the store's clock, and months, whose headings span their days", () => {
     const late = { ...scene, zone: "Pacific/Auckland", now: Date.parse("2027-03-30T13:00:00Z") }
     const page = calendarOf([product(1, "Head", "2027-03-26", [1, 1, 1, 1, 1, 1, 1, 1])], late)
     const days = headsOf(page, "col").slice(1)
@@ -180,7 +180,7 @@ const spans = (element: Element, name: string): ReadonlyArray<readonly [number, 
     .filter((one) => one.attributes["class"] === name)
     .map(({ attributes }) => [Number(attributes["x"]), Number(attributes["x"]) + Number(attributes["width"])])
 
-describe("the chart of claims as a page", () => {
+describe("the chart of a product's bookings as an HTML page", () => {
   it("places days and bars by the store's clock, also over a clock change", () => {
     // In London the 28th has 23 hours: the window of four days has 95.
     const buffers = { period_start: "2027-03-27T20:00:00.000Z", period_end: "2027-03-29T23:00:00.000Z" }
@@ -266,7 +266,7 @@ describe("the chart of claims as a page", () => {
       expect(textOf(all(bodyOf(text), "text")[0]!).replace(/[\u2068\u2069]/g, "")).toBe(shown(name))
     }
   })
-  it("shows a kit's part in its own lane, with its claims and shortage", () => {
+  it("shows a kit's part in its own lane, with its bookings and shortage", () => {
     const part = {
       name: "Lamp",
       quantity: 2,
@@ -280,7 +280,7 @@ describe("the chart of claims as a page", () => {
     expect(textOf(classed(page, "verdict")[0]!)).toBe(" Lamp is short: 2 missing 27 Mar 2027.")
     expect(all(all(page, "tbody")[0]!, "td").map(textOf).slice(0, 2)).toEqual(["12", "Lamp"])
   })
-  it("draws at most 4,000 claims", () => {
+  it("draws at most 4,000 bookings", () => {
     const many = (count: number) =>
       facts(
         Array.from({ length: count }, (_, at) => demand(at + 1, "2027-03-27T08:00:00.000Z", "2027-03-29T08:00:00.000Z"))
@@ -302,8 +302,8 @@ const periods = fc
     )
   )
 
-describe("the lanes of a chart", () => {
-  it("contain every claim once, without overlaps", () => {
+describe("the lanes of a chart of bookings", () => {
+  it("contain every booking once, without overlaps", () => {
     fc.assert(
       fc.property(periods, (demands) => {
         const rows = packed(demands)
@@ -314,7 +314,7 @@ describe("the lanes of a chart", () => {
       })
     )
   })
-  it("are counted at instants that cover every claim", () => {
+  it("are counted at instants that cover every booking", () => {
     fc.assert(
       fc.property(periods, (demands) => {
         const moments = momentsOf({ to: "2099-01-01T00:00:00.000Z", demands })
@@ -334,7 +334,7 @@ describe("the lanes of a chart", () => {
   })
 })
 
-describe("a manifest as a page", () => {
+describe("a container's manifest as an HTML page", () => {
   const manifest = (name: string) => ({
     container_id: 1,
     name,
@@ -385,7 +385,7 @@ describe("a manifest as a page", () => {
   })
 })
 
-describe("the file of a page", () => {
+describe("the file of an HTML page", () => {
   let folder = ""
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), "flightcase-pictures-"))
@@ -410,11 +410,11 @@ describe("the file of a page", () => {
   })
 })
 
-describe("a range of days", () => {
+describe("a range of dates in words", () => {
   it.each([
     ["2027-03-01", "2027-03-01", "1 Mar 2027"],
     ["2027-03-01", "2027-03-09", "1 to 9 Mar 2027"],
     ["2027-03-30", "2027-04-02", "30 Mar to 2 Apr 2027"],
     ["2027-12-30", "2028-01-02", "30 Dec 2027 to 2 Jan 2028"]
-  ])("%s to %s is %s", (first, last, text) => expect(dateRangeText(first, last)).toBe(text))
+  ])("%s to %s is written as '%s'", (first, last, text) => expect(dateRangeText(first, last)).toBe(text))
 })

@@ -19,9 +19,12 @@ describe.each(share(engines))("a rental house's week, server on %s,", (engine) =
   })
   afterAll(() => script?.close())
   const days = { monday, tuesday, wednesday, thursday, friday, saturday, sunday }
-  it.each(Object.entries(days))("agrees with its independent ledger on the evening of %s", async (_name, day) => {
-    await day(script)
-    await atPeace(script.house)
-    expect(await faultsOf(script.house, script.ledger)).toEqual([])
-  })
+  it.each(Object.entries(days))(
+    "ends with the state that an independent ledger computes, on the evening of %s",
+    async (_name, day) => {
+      await day(script)
+      await atPeace(script.house)
+      expect(await faultsOf(script.house, script.ledger)).toEqual([])
+    }
+  )
 })

@@ -53,7 +53,7 @@ describe.each(both_engines)("repeated billing requests on %s", (engine) => {
     const next = await billing.issued(member_id)
     expect(Number(next["number"])).toBe(Number(invoice.number) + 1)
   })
-  it("create one draft for an order", async () => {
+  it("create one draft invoice for an order", async () => {
     const { opportunity } = await billing.must("opportunities", {
       subject: "Festival",
       store_id: 1,
@@ -140,7 +140,7 @@ describe("an invoice is overdue", () => {
     expect([at("01T11:59:59", "Pacific/Auckland"), at("01T12:00:00", "Pacific/Auckland")]).toEqual([false, true])
     expect([at("02T06:59:59", "America/Los_Angeles"), at("02T07:00:00", "America/Los_Angeles")]).toEqual([false, true])
   })
-  it("unless it is paid, a draft, voided, a proforma, deleted, already notified or without a due date", () => {
+  it("not if it is paid, a draft, voided, a proforma, deleted, already notified or without a due date", () => {
     expect(at("09T00:00:00", "UTC", { status: "partially_paid" })).toBe(true)
     for (const more of [
       { status: "paid" },
@@ -197,7 +197,7 @@ describe.each(engines)("accounting on %s", (engine) => {
   const told = async (kind: string, more = "") =>
     (await billing.must(`accounting/postings?kind=${kind}&since=2026-01-01${more}`)).documents
 
-  it("lists each document once, and exported ones on request only", async () => {
+  it("lists each invoice, payment and credit note once, and exported ones on request only", async () => {
     const member_id = await billing.member("Ann", { address: "ann@ann.example" })
     const paid = await billing.issued(member_id)
     const voided = await billing.issued(member_id)

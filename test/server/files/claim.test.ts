@@ -41,7 +41,7 @@ describe("servers on one Postgres", () => {
     // Started again it is refused again.
     await expect(start("its-own")).rejects.toThrow("share that folder")
   })
-  it("agree on the folder when they start at the same time", async () => {
+  it("agree on one folder of files when they start at the same time", async () => {
     await Promise.all([start("shared"), start("shared"), start("shared")])
     await start("shared")
   })
@@ -50,7 +50,7 @@ describe("servers on one Postgres", () => {
     cpSync(join(place, "before"), join(place, "after"), { recursive: true })
     await start("after")
   })
-  it("start without a writable folder, and refuse files only", async () => {
+  it("start without a writable folder of files, and refuse only requests for files", async () => {
     writeFileSync(join(place, "no-folder"), "")
     const app = await start("no-folder")
     const health = await app.ask({

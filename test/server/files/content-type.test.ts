@@ -41,20 +41,20 @@ const zipBomb = (): Buffer => {
 
 describe("the type of a file", () => {
   it.each([
-    ["a picture that claims 50 000 × 50 000 points", vastPng(), "image/png"],
-    ["another", vastGif, "image/gif"],
+    ["a PNG that claims 50 000 × 50 000 points", vastPng(), "image/png"],
+    ["a GIF that claims far too many points", vastGif, "image/gif"],
     ["a zip that would unpack to 60 MB", zipBomb(), "application/zip"],
     ["packed data that would unpack to 100 MB", gzipSync(Buffer.alloc(100_000_000)), "application/gzip"],
-    ["a page", Buffer.from("<!doctype html><script>alert(1)</script>"), "application/octet-stream"],
-    ["a page that begins with words", Buffer.from("Hello <SCRIPT>alert(1)</script>"), "application/octet-stream"],
-    ["a drawing", Buffer.from('\n<svg xmlns="http://www.w3.org/2000/svg"/>'), "application/octet-stream"],
+    ["an HTML page", Buffer.from("<!doctype html><script>alert(1)</script>"), "application/octet-stream"],
+    ["an HTML page that begins with text", Buffer.from("Hello <SCRIPT>alert(1)</script>"), "application/octet-stream"],
+    ["an SVG drawing", Buffer.from('\n<svg xmlns="http://www.w3.org/2000/svg"/>'), "application/octet-stream"],
     ["a text", Buffer.from("Grüße aus Köln\r\n"), "text/plain"],
-    ["a table", Buffer.from("sku,rate\nPAR64,12.00\n"), "text/plain"],
-    ["data", Buffer.from('{"rates":[{"sku":"PAR64"}]}'), "text/plain"],
+    ["a CSV table", Buffer.from("sku,rate\nPAR64,12.00\n"), "text/plain"],
+    ["a JSON object", Buffer.from('{"rates":[{"sku":"PAR64"}]}'), "text/plain"],
     ["a long text whose sample ends within a character", Buffer.from(`a${"ü".repeat(6_000)}`), "text/plain"],
     ["a text in another encoding", Buffer.from("Gr\u00fc\u00dfe", "latin1"), "application/octet-stream"],
     ["a text with a NUL in it", Buffer.from("a\u0000b"), "application/octet-stream"],
-    ["nothing", Buffer.alloc(0), "application/octet-stream"],
+    ["an empty file", Buffer.alloc(0), "application/octet-stream"],
     ["a file cut off in its head", Buffer.from("89504e470d0a1a0a00", "hex"), "application/octet-stream"]
   ])("%s is detected without unpacking it", async (_, content, type) => {
     const before = process.memoryUsage().rss

@@ -13,7 +13,7 @@ import { serve, type Serving } from "../serving.ts"
 const now = Date.parse("2026-11-22T12:00:00.000Z")
 const pdf = Buffer.from(`%PDF-1.7\n${"x".repeat(600_000)}`)
 
-describe.each(engines)("files on %s", (engine) => {
+describe.each(engines)("downloaded files on %s", (engine) => {
   let server: Serving
   beforeAll(async () => {
     server = await serve(engine, { public_url: "https://rent.example" })
@@ -75,7 +75,7 @@ describe.each(engines)("files on %s", (engine) => {
     expect(got.headers["content-disposition"]).toBe(`attachment; filename="${name}"; filename*=UTF-8''${name}`)
     expect(got.headers["content-type"]).not.toMatch(/html|svg/)
   })
-  it("have names that cannot break out of the header", async () => {
+  it("have names that are escaped in the Content-Disposition header", async () => {
     const got = await ask(await addressOf(await keep(Buffer.from("x"), 'a"; filename="b\r\nSet-Cookie: c=d.exe')))
     expect(got.headers["content-disposition"]).toBe(
       "attachment; filename=\"a_; filename=_bSet-Cookie: c=d.exe\"; filename*=UTF-8''a%22%3B%20filename%3D%22bSet-Cookie%3A%20c%3Dd.exe"

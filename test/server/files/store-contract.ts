@@ -82,14 +82,14 @@ export const storeContract = (opened: () => BlobStore, temporary: () => Readonly
     expect(Exit.isFailure(read) && String(read.cause)).toContain("BlobMissing")
     expect(await listed(store)).not.toContain(sha256)
   })
-  it("a mark is stored with its value, and not listed", async () => {
+  it("a mark of the store is stored with its value, and not listed as a file", async () => {
     const store = opened()
     expect(await run(store.mark)).toBeUndefined()
     await run(store.setMark("0193-mark"))
     expect(await run(store.mark)).toBe("0193-mark")
     expect((await listed(store)).every((name) => /^[0-9a-f]{64}$/.test(name))).toBe(true)
   })
-  it("a name that is not a hash is refused", async () => {
+  it("content under a name that is not a hash is refused", async () => {
     const exit = await Effect.runPromiseExit(Effect.suspend(() => opened().has("../../etc/passwd")))
     expect(Exit.isFailure(exit)).toBe(true)
   })

@@ -90,7 +90,7 @@ describe.each([true, false])("a month's quota (shared with others: %s)", (shared
       retry_after_seconds: 12.5 * 86_400
     })
   })
-  it("continues from recorded usage, and resets with the month", async () => {
+  it("counts the usage recorded earlier in the month, and resets with the month", async () => {
     const { counters, processes } = processesWith(1, { shared })
     counters.set("2026-06 12", 8)
     const { quota } = processes[0]!
@@ -102,7 +102,7 @@ describe.each([true, false])("a month's quota (shared with others: %s)", (shared
     expect(await stateOf(quota, { now: last })).toMatchObject({ exceeded: true, retry_after_seconds: 1 })
     expect(await stateOf(quota, { now: last + 1 })).toMatchObject({ exceeded: false, used: 1 })
   })
-  it("admits free calls, and admits and counts devices' sync above the quota", async () => {
+  it("admits free calls above the quota, and admits and counts devices' sync", async () => {
     const { processes } = processesWith(1, { shared })
     const { quota } = processes[0]!
     for (let at = 0; at < 10; at++) await stateOf(quota)

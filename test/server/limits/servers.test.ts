@@ -52,7 +52,7 @@ describe("two servers on one Postgres", () => {
   const rows = <Row extends object>(sql: string) =>
     servers[0]!.run(Effect.flatMap(Store, (store) => store.run<Row>(sql)))
 
-  it.each([1, 2, 20])("admit %i sequential requests a minute, and report the rest correctly", async (limit) => {
+  it.each([1, 2, 20])("admit %i sequential requests a minute, and report how many are left", async (limit) => {
     now += minute
     const token = await tokenOf({ rate_limit_per_minute: limit })
     const answers = await inTurns(limit + 4, { token })
@@ -215,7 +215,7 @@ describe.each(both_engines)("a month's quota on %s", (engine) => {
     expect(again.status).toBe(200)
     expect(again.headers["x-quota-reset"]).toBe(String(Date.parse("2026-08-01T00:00:00.000Z") / 1000))
   })
-  it("continues from recorded usage, which the list of tokens shows", async () => {
+  it("counts the usage recorded earlier in the month, as the list of tokens shows it", async () => {
     server.setClock(noon)
     const { id, secret } = await issued({ monthly_units: 12 })
     await recorded(id, 10)

@@ -222,7 +222,7 @@ describe.each(engines)("the waiting list on %s", (engine) => {
       await cancel(other)
       expect(await outcome(large, small, later)).toEqual([["matched"], [], ["matched"]])
     })
-    it("moves up when a line leaves", async () => {
+    it("moves up when a waiting line is removed", async () => {
       const { id } = await product(2)
       const other = await ordered(id, 2)
       const [first, second] = [await quote(id, 2), await quote(id, 1)]

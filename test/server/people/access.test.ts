@@ -30,7 +30,7 @@ describe.each(engines)("invitations and login codes by mail on %s", (engine) => 
   const reset = (id: number, json: object = {}, token?: string) =>
     house.ask(`/api/v1/users/${id}/reset_password`, { method: "POST", json, ...(token === undefined ? {} : { token }) })
 
-  it("name the inviter and the server, and sign the person in", async () => {
+  it("name the inviter and the server, and log the person in", async () => {
     const { invitation_code, invitation_sent, user } = await house.invite({
       name: "Ann\nBcc: x@y.example",
       roles: ["Sales"]
@@ -85,7 +85,7 @@ describe.each(engines)("invitations and login codes by mail on %s", (engine) => 
     expect((await house.redeem("x".repeat(100_000))).status).toBe(422)
   })
 
-  it("sign in once when many logins use a code at once", async () => {
+  it("log in once when many logins use a code at once", async () => {
     const { user } = await house.invite()
     const code = await house.codeFor(user.email)
     const got = await Promise.all(Array.from({ length: 8 }, (_, at) => house.redeem(code, {}, `203.0.113.${at}`)))
@@ -158,7 +158,7 @@ describe.each(engines)("invitations and login codes by mail on %s", (engine) => 
     expect(text).not.toContain("http")
   })
 
-  it("are not mailed if the inviter says so, and are mailed to users created active", async () => {
+  it("are not mailed if the inviter requests it, and are mailed to users created as active", async () => {
     const quiet = await house.invite({ send_invitation: false })
     expect(quiet.invitation_sent).toBe(false)
     const { invitation_sent, user } = await house.invite({ active: true })
@@ -289,7 +289,7 @@ describe.each(engines)("invitations and login codes by mail on %s", (engine) => 
     expect(await walk(one)).toEqual([])
   })
 
-  it("expire tokens by the settings, as other tokens do", async () => {
+  it("yield tokens that expire by the settings, as other tokens do", async () => {
     await house.did(200, "PUT", "/settings/api", { settings: { token_expiration_days: 30 } })
     const { user } = await house.invite()
     const { token } = (await house.redeem(await house.codeFor(user.email))).body

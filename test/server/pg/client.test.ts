@@ -359,8 +359,8 @@ describe("Postgres connections", () => {
   )
 })
 
-describe("LISTEN", () => {
-  it.live("receives notifications at commit, and reconnects after a broken connection", () =>
+describe("a LISTEN connection to Postgres", () => {
+  it.live("receives notifications at commit, and is opened again after it breaks", () =>
     Effect.gen(function* () {
       const url = yield* databaseUrl
       const sql = yield* Pg.make({ url })
@@ -380,7 +380,7 @@ describe("LISTEN", () => {
     })
   )
 
-  it.live("closes its connection when its reader stops", () =>
+  it.live("is closed when its reader stops", () =>
     Effect.gen(function* () {
       const url = yield* databaseUrl
       const sql = yield* Pg.make({ url })

@@ -77,14 +77,14 @@ describe("a drawing thread", () => {
     await Effect.runPromise(Scope.close(scopes[0] ?? Scope.makeUnsafe(), Exit.void))
     expect((await Promise.all(asked)).map(Exit.isFailure)).toEqual([true, true])
   })
-  it("has none of the server's environment", async () => {
+  it("sees none of the server's environment variables", async () => {
     const renderer = await open({})
     expect(await Effect.runPromise(act(renderer, "answer"))).toMatchObject({ environment: "" })
   })
 })
 
-describe("a server", () => {
-  it("answers while it draws an endless document, stops it, and draws the next", async () => {
+describe("a server that draws PDFs", () => {
+  it("answers requests during an endless drawing, stops that, and draws the next document", async () => {
     const app = await openServerApp({ database: { kind: "sqlite", path: ":memory:" }, key: "k".repeat(32) })
     try {
       const { renderer } = await app.run(Effect.service(ServerContext))

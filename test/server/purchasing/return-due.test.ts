@@ -18,14 +18,14 @@ const order = {
 } as const
 const item = { starts_at: null, ends_at: null, received_quantity: "2.00", returned_quantity: "0.00" }
 
-describe("the date goods are due back", () => {
-  it("is the earliest end of the goods present", () => {
+describe("the date a purchase order's goods are due back", () => {
+  it("is the earliest hire end of the goods not yet returned", () => {
     expect(dueBackAt(order, [item])).toBe(order.ends_at)
     const early = { ...item, ends_at: "2026-06-22T10:00:00.000Z" }
     expect(dueBackAt(order, [item, early])).toBe(early.ends_at)
     expect(dueBackAt(order, [item, { ...early, returned_quantity: "2.00" }])).toBe(order.ends_at)
   })
-  it("is missing if no goods are present, or they are own stock", () => {
+  it("is null if no goods were received, the goods are bought or the order is deleted", () => {
     expect(dueBackAt(order, [{ ...item, received_quantity: "0.00" }])).toBeNull()
     expect(dueBackAt({ ...order, po_type: "purchase" }, [item])).toBeNull()
     expect(dueBackAt({ ...order, deleted_at: order.ends_at }, [item])).toBeNull()

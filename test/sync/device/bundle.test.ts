@@ -6,7 +6,7 @@ import { newSeed, readBundle, signBundle, type SignedBundle } from "../../../syn
 import { engines } from "../../app.ts"
 import { serverOfEachTest, type TestDevice, token, wireCommand } from "../opening.ts"
 
-describe.each(engines)("a bundle, server on %s", (engine) => {
+describe.each(engines)("a sync bundle file, server on %s", (engine) => {
   const server = serverOfEachTest(engine)
   const { create } = server
   const deliver = (text: string, as?: string) => server.post("/sync/bundles", { bundle: JSON.parse(text) }, as)

@@ -28,7 +28,7 @@ const spoilt = (statement: string): string => {
   return name
 }
 
-describe("a replica", () => {
+describe("a device's replica", () => {
   it("that is damaged is reported, and refilled without losing pending commands", async () => {
     const name = left()
     const folder = folderOf(name)
@@ -118,7 +118,7 @@ const mountable = ((): boolean => {
     rmSync(place, { recursive: true, force: true })
   }
 })()
-describe.runIf(mountable)("a disk", () => {
+describe.runIf(mountable)("a device's disk", () => {
   let disk: string
   beforeEach(() => {
     disk = folderOf("disk")

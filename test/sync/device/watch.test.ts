@@ -83,7 +83,7 @@ interface WatchFixture {
 }
 const names = (told: ReadonlyArray<WatchEvent>): ReadonlyArray<string> => told.map(({ event }) => event)
 
-describe("a watcher", () => {
+describe("sync --watch", () => {
   it("syncs at once, then when the server has news", async () => {
     const { told, ended } = await watched([
       (world) => {

@@ -151,7 +151,7 @@ const withValue = (of: Json, [key, ...rest]: ReadonlyArray<string>, value: unkno
 }
 const kindOf = (value: unknown): string => (value === null ? "null" : Array.isArray(value) ? "array" : typeof value)
 
-describe.each(Object.entries(messages))("%s", (_, [decode, message]) => {
+describe.each(Object.entries(messages))("the sync message '%s'", (_, [decode, message]) => {
   it("is decoded as release 0.1 sends it, and with keys of a later release", () => {
     expect(() => decode(message)).not.toThrow()
     expect(() => decode({ ...message, later: { anything: [1] } })).not.toThrow()

@@ -260,7 +260,7 @@ describe.each([
   it.each([
     ["product 7 Lamp", "2 by opportunity 8 Secret gala from 2026-07-01 to 2026-07-04"],
     ["stock level 7 MH-1", "opportunity 8 Secret gala from 2026-07-01 to 2026-07-04"]
-  ])("omit which order holds %s if the user may see neither orders nor availability", (what, to) => {
+  ])("omit the order that holds %s if the user may see neither orders nor availability", (what, to) => {
     const told = { ...change, what, field: "held_by", from: null, to }
     expect(kept(["opportunities.view"], told)).toEqual([read(told)])
     expect(kept(["products.view"], told)).toBeUndefined()
@@ -333,14 +333,14 @@ describe("outcomes of commands", () => {
   })
 })
 
-describe("redaction", () => {
+describe("redaction for readers", () => {
   const tablesWith = (change: (name: string) => object): Catalogue => ({
     ...catalogue,
     tables: catalogue.tables.map((table) => ({ ...table, ...change(table.name) }))
   })
   const fingerprint = (held: ReadonlyArray<string>, of: Catalogue = catalogue) =>
     redactionFor(of, viewerWith(held, ["*"]), 7).fingerprint
-  it("has another fingerprint for readers to whom a release shows more or less than the previous one", () => {
+  it("has a new fingerprint if a release shows readers more or less than the previous one", () => {
     const less = tablesWith((name) =>
       name === "opportunities"
         ? {

@@ -139,7 +139,7 @@ describe.each(engines)("a device of a user with few permissions, server on %s", 
     few = (await person({ permissions: basics })).secret
   })
 
-  it("must update from schema 1, unlike the device of an owner", async () => {
+  it("must be updated from schema version 1, unlike an owner's device", async () => {
     const [fews, owners] = [await server.inspected({}, few), await server.inspected()]
     const hello = ({ id }: InspectedDevice, schema_version: number, by?: string) =>
       server.post(`/sync/replicas/${id}/hello`, { schema_version, last_n: 0, pending: [] }, by)
@@ -205,7 +205,7 @@ describe("outcomes of commands", () => {
   })
 })
 
-describe("redaction of events", () => {
+describe("redaction of events before they reach a device", () => {
   const seller = redactionFor(catalogue, viewerWith(["products.view"], ["*"]), 7)
   it.each([
     ["product.created", { id: 1, name: "Lamp", purchase_price: 5 }, { id: 1, name: "Lamp" }],

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest"
 import type { WireCommand } from "../../../sync/protocol/wire.ts"
 import { serverOfSuite, wireCommand } from "../opening.ts"
 
-describe("a guarded command whose rows others changed", () => {
+describe("a command with unless_changed whose rows others changed", () => {
   const server = serverOfSuite()
   const guarded = async (unless_changed: NonNullable<WireCommand["unless_changed"]>) => {
     const { secret } = await server.person({ permissions: ["products.view", "products.access"] })

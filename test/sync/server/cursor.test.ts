@@ -9,7 +9,7 @@ import { openShop, shopSlices } from "../../core/kernel/lamp-shop.ts"
 import { fills } from "../inspected-device.ts"
 import { serverOfSuite } from "../opening.ts"
 
-describe("a reader's handle", () => {
+describe("the handle of a reader of the journal", () => {
   const server = serverOfSuite()
   const { create } = server
   it.each(fills)(

@@ -85,7 +85,7 @@ describe.each(engines)("devices on %s", (engine) => {
     await other.sync()
     expect(readProfile(other.folder).device).toBe("Ann's")
   })
-  it("copied from another are detected before they send, and their unsent commands move to a new device", async () => {
+  it("copied from another device are detected before they send, and their unsent commands move to a new device", async () => {
     const device = await server.enrol()
     await group(device, "Shared")
     copied(device, "copy")

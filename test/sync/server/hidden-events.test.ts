@@ -16,7 +16,7 @@ import { wireCommand } from "../opening.ts"
 
 const catalogue = catalogueOf([...shopSlices, syncSlice])
 
-describe.each(both_engines)("events on %s", (engine) => {
+describe.each(both_engines)("events that devices pull, on %s", (engine) => {
   let shop: Shop
   beforeAll(async () => {
     shop = await openShop(engine, catalogue)

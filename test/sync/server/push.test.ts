@@ -210,7 +210,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
       { status: "accepted" }
     ])
   })
-  it("after a missing number are left undecided, unlike those before it", async () => {
+  it("after a missing command number are left undecided, and earlier ones are decided", async () => {
     const device = await enrol()
     const early = await push(device, create(2, device.from))
     expect([early.status, early.body.errors]).toEqual([409, { n: ["expected 1"] }])

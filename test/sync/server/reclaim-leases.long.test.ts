@@ -10,7 +10,7 @@ import { all_settled, backupOf, counts, goOnWith } from "../restoring.ts"
 import { serverOfEachTest, type TestDevice } from "../opening.ts"
 import { share } from "../../share.ts"
 
-describe.each(share(engines))("blocks of ids leased since the backup, on %s,", (engine) => {
+describe.each(share(engines))("blocks of ids leased after the backup that was restored, on %s,", (engine) => {
   const server = serverOfEachTest(engine)
   const { create } = server
   const make = async (device: TestDevice, name: string, count: number): Promise<void> => {

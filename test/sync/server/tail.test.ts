@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { expect, it } from "vitest"
 import { makeJournalTail } from "../../../sync/server/shape.ts"
 
-it("a wake-up between checking and waiting is not missed", () => {
+it("a wake-up between a reader's check of the journal and its wait is not missed", () => {
   const { tail, wake } = makeJournalTail()
   const looked = Effect.runSync(tail.mark)
   wake()

@@ -36,7 +36,7 @@ const isWaiting = async (): Promise<boolean> => {
   return rows.length > 0
 }
 
-it("a guarded command that waits for goods releases the lock on its order", async () => {
+it("a command with unless_changed that waits for goods releases the lock on its order", async () => {
   const { product } = await made("products", { name: "Radio", stock_method: 1 })
   const { opportunity } = await made("opportunities", { subject: "Gala", store_id: 1 })
   const { replica } = await made("sync/replicas", { name: "van" })

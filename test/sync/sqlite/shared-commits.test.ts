@@ -44,24 +44,24 @@ const commitsOf = async (work: () => Promise<unknown>): Promise<number> => {
 }
 
 describe("transactions that share a commit", () => {
-  it("need one commit if they arrive together", async () => {
+  it("share one commit if they arrive together", async () => {
     expect(await commitsOf(() => Promise.all([1, 2, 3, 4].map((id) => run(noted(id)))))).toBe(1)
     expect(committed()).toEqual([1, 2, 3, 4])
   })
-  it("need one commit each if they do not ask for it", async () => {
+  it("have a commit each unless they are opened as shared", async () => {
     expect(await commitsOf(() => Promise.all([1, 2, 3].map((id) => run(noted(id, Effect.void, false)))))).toBe(3)
   })
-  it("end only once it is done", async () => {
+  it("answer only once their commit is on disk", async () => {
     const ended = [1, 2, 3].map((id) => run(noted(id)).then(() => committed().length))
     expect(await Promise.all(ended)).toEqual([3, 3, 3])
   })
-  it("are rolled back one by one", async () => {
+  it("are rolled back singly when refused", async () => {
     const all = [noted(1), noted(2, Effect.fail(new Refused())), noted(3), noted(4, Effect.die("broken")), noted(5)]
     const exits = await Promise.all(all.map((one) => run(one)))
     expect(exits.map(Exit.isSuccess)).toEqual([true, false, true, false, true])
     expect(committed()).toEqual([1, 3, 5])
   })
-  it("wait for one that takes its time, and run one at a time", async () => {
+  it("run one at a time, and their commit waits for a slow one", async () => {
     const running: Array<string> = []
     const slow = (name: string) =>
       Effect.gen(function* () {
@@ -73,7 +73,7 @@ describe("transactions that share a commit", () => {
     expect(running).toEqual(["a begins", "a ends", "b begins", "b ends"])
     expect(committed()).toEqual([1, 2, 3])
   })
-  it("keep readers outside until the commit", async () => {
+  it("are invisible to readers until the commit", async () => {
     const seen: Array<number> = []
     const read = Effect.flatMap(SqlClient.SqlClient, (sql) => sql<{ n: number }>`select count(*) as n from notes`)
     await Promise.all([
@@ -83,7 +83,7 @@ describe("transactions that share a commit", () => {
     ])
     expect(seen).toEqual([1])
   })
-  it("all fail if the commit fails, refused ones as well, and the next ones work", async () => {
+  it("all fail if the commit fails, refused ones as well, and later ones succeed", async () => {
     const failing = noted(
       2,
       Effect.flatMap(SqlClient.SqlClient, (sql) => Effect.andThen(sql`insert into parts values (1, 99)`, Effect.void))
@@ -119,7 +119,7 @@ describe("transactions that share a commit", () => {
     await run(noted(3))
     expect(committed()).toEqual([3])
   })
-  it("are left by those that wait for one whose changes they must see committed", async () => {
+  it("hold later transactions back until a commit that one of them closes is done", async () => {
     const first = run(noted(1, Effect.andThen(Effect.sleep(5), endSharedCommit)))
     const second = run(noted(2))
     const seen = Effect.sync(() => expect(committed()).toEqual([1]))
@@ -128,7 +128,7 @@ describe("transactions that share a commit", () => {
     expect(Exit.isSuccess(await third)).toBe(true)
     expect(committed()).toEqual([1, 2, 3])
   })
-  it("are left by one that others must see committed", async () => {
+  it("take no further transaction once one of them closes the shared commit", async () => {
     const first = run(noted(1, endSharedCommit))
     const seen = run(
       noted(
@@ -138,7 +138,7 @@ describe("transactions that share a commit", () => {
     )
     expect(Exit.isSuccess(await first) && Exit.isSuccess(await seen)).toBe(true)
   })
-  it("run what follows the commit, once for each that was not refused", async () => {
+  it("run their after-commit callback once for each that was not refused", async () => {
     const after: Array<number> = []
     const following = (id: number) =>
       Effect.flatMap(SqlClient.SqlClient, (sql) =>

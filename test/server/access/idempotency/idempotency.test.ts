@@ -79,7 +79,7 @@ describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => 
     expect(await journalled()).toBe(events)
     expect(await total("Lighting")).toBe(1)
   })
-  it("count a repeated scan once", async () => {
+  it("record a repeated scan once", async () => {
     const made = async (path: string, json: object) =>
       Object.values((await server.ask(path, { method: "POST", json })).body)[0] as { id: number }
     const product = await made("/api/v1/products", { name: "Cable", product_type: "rental", sku: "CBL" })
@@ -174,7 +174,7 @@ describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => 
     const again = await post(key, { subject: "Breaks" })
     expect([again.status, again.headers["idempotent-replayed"]]).toEqual([500, undefined])
   })
-  it("run again one minute after their server was lost, and answer 425 until then", async () => {
+  it("run again one minute after their server died, and answer 425 until then", async () => {
     const key = fresh()
     server.setClock(noon)
     // As a killed server leaves it: reserved, nothing done.
@@ -275,7 +275,7 @@ describe.each(both_engines)("POSTs under an Idempotency-Key on %s", (engine) => 
     expect((await clone()).body.opportunity.id).toBe((await clone()).body.opportunity.id)
     expect((await server.ask(deals)).body.meta.total).toBe(before + 2)
   })
-  it("replay with the anonymised name after a person is erased", async () => {
+  it("replay their response with the anonymised name after a person is erased", async () => {
     const key = fresh()
     const { member } = (
       await server.ask("/api/v1/members", { json: { name: "Ann Example", membership_type: "contact" } })

@@ -152,7 +152,7 @@ describe.each(engines)("changing tokens on %s", (engine) => {
     expect((await change(ada.id, { name: "Ada's till" })).status).toBe(200)
     expect((await listed(owners.id)).monthly_units).toBe(null)
   })
-  it("is refused to a role that has every permission but is not an administrator's", async () => {
+  it("is refused to a user with every permission whose role is not an administrator's", async () => {
     const all = (await server.ask("/api/v1/permissions")).body.permissions.map(({ key }: { key: string }) => key)
     await server.ask("/api/v1/roles", { json: { name: "Nearly admin", permissions: all } })
     const nora = await issue({ user_id: (await invited("Nora", ["Nearly admin"])).id, abilities: ["*"] })

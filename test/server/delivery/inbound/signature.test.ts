@@ -43,7 +43,7 @@ describe.each(kinds)("a signature of a source of kind %s", (kind) => {
   it("made with another secret is invalid", () => {
     expect(checked(kind, sign(other, now, body))).toBeUndefined()
   })
-  it("is missing if one of its headers is absent or empty", () => {
+  it("counts as missing if one of its headers is absent or empty", () => {
     expect(checked(kind, {})).toBeUndefined()
     for (const name of Object.keys(sign(secret, now, body)))
       expect(checked(kind, { ...sign(secret, now, body), [name]: "" }), name).toBeUndefined()
@@ -73,7 +73,7 @@ describe.each(["standard", "stripe"] as const)("the time in a signature of a sou
   })
 })
 
-describe("a signature", () => {
+describe("a signature of an inbound webhook", () => {
   it("identifies a generic delivery by its content, Standard Webhooks by message id, and Stripe by no id", () => {
     const id = (kind: SourceKind, text = body) => checked(kind, signed[kind](secret, now, text), text)?.delivery_id
     expect(id("generic")).toMatch(/^[0-9a-f]{64}$/)
@@ -102,7 +102,7 @@ describe("a signature", () => {
     expect(given(`${time},${time},${right}`)).toBeUndefined()
     expect(given(`${right}`)).toBeUndefined()
   })
-  it("of a generic source may be in capitals", () => {
+  it("of a generic source may be in upper-case hexadecimal", () => {
     const value = signedGeneric(secret, body)["x-signals-signature"] ?? ""
     expect(checked("generic", { "x-signals-signature": value.toUpperCase() })).toBeDefined()
   })

@@ -16,7 +16,7 @@ afterEach(async () => {
 })
 const within = { timeout: 20_000 }
 
-describe.each(both_engines)("jobs on %s", (engine) => {
+describe.each(both_engines)("background jobs on %s", (engine) => {
   const serving = async (kind: WordKind, more: ServeOptions = {}): Promise<Serving> => {
     const server = await serve(engine, { slices: [{ name: "words", jobs: [kind] }], ...more })
     open.push(() => server.close())
@@ -72,7 +72,7 @@ describe.each(both_engines)("jobs on %s", (engine) => {
     })
   })
 
-  it("that give up fail at once, and can be retried by hand", async () => {
+  it("whose work gives up fail at once, and can be retried by hand", async () => {
     let is_mended = false
     const kind = wordKind(() =>
       Effect.suspend(() =>

@@ -6,7 +6,7 @@ import { failedAttempt, lineOf, shownError, waitSeconds } from "../../../../serv
 
 const kind = { attempts_max: 3, waits_seconds: [10, 60] }
 
-describe("the wait after a failed attempt", () => {
+describe("the wait after a failed attempt of a job", () => {
   it("follows the kind's list of waits, repeats the last one, and adds up to a tenth", () => {
     fc.assert(
       fc.property(fc.string(), fc.integer({ min: 1, max: 30 }), (job_id, attempt) => {
@@ -26,7 +26,7 @@ describe("the wait after a failed attempt", () => {
   })
 })
 
-describe("a failed attempt", () => {
+describe("a failed attempt of a job", () => {
   it("is retried until the kind's attempts are used up", () => {
     const waits = [1, 2, 3].map((n) => failedAttempt(kind, "a:1", n, Cause.fail(new Error("no"))).wait_seconds)
     expect(waits.map((wait) => wait !== undefined)).toEqual([true, true, false])

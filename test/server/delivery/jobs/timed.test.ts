@@ -13,7 +13,7 @@ import { rowsOf } from "./words.ts"
 
 const at = (text: string): number => Date.parse(`2026-07-01T${text}Z`)
 
-describe("the last due time", () => {
+describe("the last due time of scheduled work", () => {
   const half_hourly = cronOf({ cron: "*/30 * * * *" })
   it("lies after the previous one and not after now", () => {
     expect(lastDue(half_hourly, at("09:00:00"), at("09:29:59.999"))).toBeUndefined()

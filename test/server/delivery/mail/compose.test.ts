@@ -35,7 +35,7 @@ const errorsOf = async (more: Partial<MailDraft>): Promise<unknown> =>
     (refused: { readonly errors?: unknown }) => refused.errors
   )
 
-describe("a message", () => {
+describe("an e-mail message", () => {
   it.each([
     ["to", { to: [] }],
     ["to", { to: ["ann"] }],

@@ -56,7 +56,7 @@ const host = async (talk: (socket: Socket) => void): Promise<string> => {
   return `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-describe("a message is retried later", () => {
+describe("an e-mail is retried later", () => {
   it("when no mail server listens at the address", async () => {
     const smtp = await mailServer()
     await smtp.close()

@@ -32,7 +32,7 @@ describe.each(both_engines)("notifications of a burst on %s", (engine) => {
   const titles = async (person?: Person) => (await server.inbox(person, made_ones)).map(({ title }) => title)
   const meta = async () => (await server.did(200, "GET", "/notifications?per_page=1", undefined, seller.token)).meta
 
-  it("are twenty rows and one that counts the rest, for every recipient", async () => {
+  it("are twenty rows and one that counts the remaining ones, for every recipient", async () => {
     const others = await Promise.all(
       Array.from({ length: 3 }, (_, at) => server.person(`Reader ${at}`, ["opportunities.view"]))
     )
@@ -88,7 +88,7 @@ describe.each(both_engines)("notifications of a burst on %s", (engine) => {
     await server.told()
     expect((await server.inbox(seller))[0]).toMatchObject({ body: "By another", actor_name: "Otto Other" })
   })
-  it("are not grouped at one every three seconds", async () => {
+  it("are not grouped if one arrives every three seconds", async () => {
     for (let at = 0; at < 40; at++) {
       await made(1)
       goOn(3_000)

@@ -62,7 +62,7 @@ describe.each(engines)("mailed notifications on %s", (engine) => {
       await query<{ mail_state: string }>(`select mail_state from notifications where user_id = ${user_id} order by id`)
     ).map(({ mail_state }) => mail_state)
 
-  it("of an hour are two mails: the first one, and one with the rest", async () => {
+  it("of one hour are sent as two mails: the first notification, and one with all later ones", async () => {
     server.setClock(noon)
     const ann = await somebody()
     await tell(server.app, waits(ann), waits(ann))
@@ -90,7 +90,7 @@ describe.each(engines)("mailed notifications on %s", (engine) => {
     await mailsDone()
     expect(await mailsTo(ann)).toHaveLength(2)
   })
-  it("leave out those that were read, turned off or are no longer visible", async () => {
+  it("leave out notifications that were read, turned off or are no longer visible", async () => {
     server.setClock(noon + 200 * minute)
     const ann = await somebody()
     await tell(

@@ -19,7 +19,7 @@ const isSigned = (secret: string, delivered: Delivered): boolean => {
   }
 }
 
-describe("the wait before the next delivery", () => {
+describe("the wait before the next attempt of a webhook delivery", () => {
   const waits = [60, 300, 1_800]
   const after = (attempts: number, retry_after_seconds: number | null, chance = 0) =>
     waitAfter(attempts, { retry_after_seconds }, waits, chance)
@@ -38,7 +38,7 @@ describe("the wait before the next delivery", () => {
   it("is extended by a random part of up to a tenth", () => expect(after(1, null, 1)).toBeCloseTo(66))
 })
 
-describe.each(engines)("deliveries on %s", (engine) => {
+describe.each(engines)("webhook deliveries on %s", (engine) => {
   let server: House
   const open: Array<Receiver> = []
   const target = async (answers?: Answers): Promise<Receiver> => {
@@ -126,7 +126,7 @@ describe.each(engines)("deliveries on %s", (engine) => {
     }
   )
 
-  it("test a disabled webhook as well, without counting the attempt", async () => {
+  it("of a test are sent to a disabled webhook as well, without counting as its failures", async () => {
     const failing = await target(answering(503))
     const { id, secret } = await server.subscribed(["member.created"], failing.url)
     await server.did(200, "PUT", `/webhooks/${id}`, { is_active: false })
@@ -266,7 +266,7 @@ describe.each(engines)("deliveries on %s", (engine) => {
   })
 })
 
-describe("a receiver that does not answer in time", () => {
+describe("a webhook receiver that does not answer in time", () => {
   it.each<[string, Answers]>([
     ["says nothing", () => {}],
     ["begins and says no more", (_delivered, response) => void response.writeHead(200).write("wait")]

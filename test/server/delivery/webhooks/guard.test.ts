@@ -37,20 +37,21 @@ describe("a webhook address", () => {
   it.each(open_hosts)("%s is accepted", async (host) => {
     expect(await guard.refusal(hostOf(host))).toBeUndefined()
   })
-  it("is refused if one of its name's addresses is reserved", async () => {
+  it("is refused if its host name resolves to a reserved address among others", async () => {
     const guard = makeGuard({ allows_private: false, lookup: told("8.8.8.8", "10.0.0.1") })
     expect(await guard.refusal("hooks.example.com")).toBe("hooks.example.com resolves to 10.0.0.1,")
   })
-  it("is accepted if its name does not resolve yet", async () => {
+  it("is accepted if its host name does not resolve yet", async () => {
     expect(await guard.refusal("not-yet.example.com")).toBeUndefined()
   })
   it("may be private if the server allows it", async () => {
     expect(await makeGuard({ allows_private: true }).refusal("127.0.0.1")).toBeUndefined()
   })
-  it("maps IPv4 in IPv6 to the IPv4 address", () => expect(isReserved("::ffff:8.8.8.8")).toBe(false))
+  it("in IPv6 form that contains an IPv4 address is checked as that", () =>
+    expect(isReserved("::ffff:8.8.8.8")).toBe(false))
 })
 
-describe("a connection to a receiver", () => {
+describe("a connection to a webhook receiver", () => {
   let hits = 0
   const plain = createServer((_request, response) => {
     hits++
@@ -97,7 +98,7 @@ describe("a connection to a receiver", () => {
     const guard = makeGuard({ allows_private: false, lookup: unknown })
     expect(await post(guard, "http://nowhere.example.com/")).toMatchObject({ status: null, error: "dns" })
   })
-  it("that is not accepted fails with a connect error", async () => {
+  it("that the receiver does not accept fails with a connect error", async () => {
     const closed = createServer()
     await new Promise<void>((resolve) => closed.listen(0, "127.0.0.1", () => resolve()))
     const port = portOf(closed)
@@ -108,7 +109,7 @@ describe("a connection to a receiver", () => {
   })
 })
 
-describe.each(engines)("subscribing on %s", (engine) => {
+describe.each(engines)("subscribing a webhook on %s", (engine) => {
   let server: Serving
   beforeAll(async () => {
     server = await serve(engine)

@@ -48,7 +48,7 @@ describe("webhooks of two servers on one Postgres", () => {
   const names = ({ got }: Receiver) => got.map(({ body }) => String(body.data.member.name)).sort()
   const told = (count: number) => Array.from({ length: count }, (_, n) => `Member ${n}`).sort()
 
-  it("are sent once, two at a time, by whichever server", async () => {
+  it("are sent once, two at a time, whichever server sends them", async () => {
     const { one, other, target } = await opened((_delivered, response) => {
       setTimeout(() => response.end(), 5)
     })

@@ -209,7 +209,7 @@ describe.each(engines)("webhooks on %s", (engine) => {
     expect(await isActive(stays.webhook_id)).toBe(true)
   })
 
-  it("record in the journal who sends which events where, without secrets", async () => {
+  it("record in the journal who subscribed which address to which events, without secrets", async () => {
     const { id, secret } = await server.subscribed(["member.created"], "https://example.com/secret-path?token=1")
     await server.did(200, "PUT", `/webhooks/${id}`, { is_active: false })
     await server.did(200, "PUT", `/webhooks/${id}`, { is_active: false })

@@ -66,7 +66,7 @@ describe.each(engines)("batches and files of documents on %s", (engine) => {
     expect((await newest(3)).map((row) => row.status)).toEqual(["generated", "failed", "generated"])
     await expect.poll(() => resultOf(body.job_id), poll).toEqual({ done: 2, failed: 1 })
   })
-  it("a waiting request does not queue behind a batch", async () => {
+  it("a document whose client waits is not queued behind a batch", async () => {
     let release = (): void => {}
     const held = new Promise<void>((resolve) => (release = resolve))
     house.drawn.before = ({ document_type }) =>
@@ -148,7 +148,7 @@ describe.each(engines)("batches and files of documents on %s", (engine) => {
     const after = await house.fetched(document.download_url!)
     expect([after.status, sha256(after.bytes)]).toEqual([200, sha256(before.bytes)])
   })
-  it("a missing logo is left out of the PDF", async () => {
+  it("a logo whose file is missing is left out of the PDF", async () => {
     house.drawn.logo = "a".repeat(64)
     const made = await house.made("quotation", jobs[0]!)
     const file = await house.fetched(made.download_url)

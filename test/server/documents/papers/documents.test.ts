@@ -82,7 +82,7 @@ describe.each(engines)("documents on %s", (engine) => {
       ])
     }
   )
-  it("the source type purchase_order is accepted, and its missing row reported", async () => {
+  it("the source type purchase_order is accepted, and a missing purchase order reported", async () => {
     const got = await generate({
       document_type: "purchase_order",
       documentable_type: "purchase_order",
@@ -95,7 +95,7 @@ describe.each(engines)("documents on %s", (engine) => {
     expect((await house.made("quotation", job)).document_number).toMatch(/^D-\d{10}$/)
     await house.did(200, "PUT", "/settings/numbering", { settings: { "document.prefix": "" } })
   })
-  it("a deleted source is refused on its id", async () => {
+  it("a deleted source is refused with an error at documentable_id", async () => {
     const gone = await house.job("Called off")
     await house.did(204, "DELETE", `/opportunities/${gone}`)
     expect(await refusedFor(quotation({ documentable_id: gone }))).toEqual(["documentable_id"])
@@ -158,7 +158,7 @@ describe.each(engines)("documents on %s", (engine) => {
       })
     expect((await generate(quotation())).status).toBe(422)
   })
-  it("texts with fields are filled in", async () => {
+  it("fields in a document's texts are replaced by their values", async () => {
     house.drawn.before = () =>
       Effect.succeed({
         fragments: { intro: "Hello {{ who }}", empty: " " },

@@ -85,7 +85,7 @@ describe.each(engines)("documents and their layouts on %s", (engine: Engine) => 
     return got.body.errors as { readonly [field: string]: ReadonlyArray<string> }
   }
 
-  it("T01 lists the ten types with their sources", async () => {
+  it("T01 lists the ten document types with their sources", async () => {
     const { document_types, meta } = await house.must("document_types")
     expect(meta).toEqual({ total: 10, per_page: 10, page: 1 })
     const sources = document_types.map((one: Record<"key" | "documentable_types", unknown>) => [
@@ -106,7 +106,7 @@ describe.each(engines)("documents and their layouts on %s", (engine: Engine) => 
     const all = fields.flatMap((group: { fields: ReadonlyArray<{ name: string; type: string }> }) => group.fields)
     return new Map(all.map((one: { name: string; type: string }) => [one.name, one.type]))
   }
-  it("T02 lists the fields of a type with their types", async () => {
+  it("T02 lists the template fields of a document type with their data types", async () => {
     const fields = await fieldTypes("quotation")
     expect([...fields.keys()]).toEqual(
       expect.arrayContaining(
@@ -125,7 +125,7 @@ describe.each(engines)("documents and their layouts on %s", (engine: Engine) => 
       words("items opportunity.starts_at opportunity.charge_total opportunity.subject").map((name) => fields.get(name))
     ).toEqual(words("collection date currency string"))
   })
-  it("T03 refuses an unknown type", async () => {
+  it("T03 refuses an unknown document type", async () => {
     expect((await serving.ask("/api/v1/document_types/poster/fields")).status).toBe(404)
     expect((await serving.ask("/api/v1/document_types/constructor/fields")).status).toBe(404)
   })
@@ -258,7 +258,7 @@ describe.each(engines)("documents and their layouts on %s", (engine: Engine) => 
     await house.must(`stores/${store}`, undefined, "DELETE")
     expect((await serving.ask(`/api/v1/document_layouts/${made.id}`)).status).toBe(404)
   })
-  it("L17 leaves out a text that fails for the document's data", async () => {
+  it("L17 leaves out a layout's text whose template fails on the document's data", async () => {
     // More memory than a text may use.
     const endless = "{% for a in (1..99999999) %}x{% endfor %}"
     const made = await layout({ document_type: "quotation", intro: endless, terms: "Kept" })
@@ -290,7 +290,7 @@ describe.each(engines)("documents and their layouts on %s", (engine: Engine) => 
     expect(await mail()).toEqual({ subject: "For Ball", text: "Hi" })
     await drop(made.id)
   })
-  it("L20 records layouts in the journal", async () => {
+  it("L20 records changes of layouts in the journal", async () => {
     const made = await layout({ document_type: "return_note", intro: "Back" })
     const { document_layouts } = await house.must("document_layouts?q[document_type_eq]=return_note")
     expect(document_layouts[0]).toMatchObject({ id: made.id, intro: "Back" })
@@ -301,7 +301,7 @@ describe.each(engines)("documents and their layouts on %s", (engine: Engine) => 
     it.each([
       ["net prices", { prices_include_tax: false }],
       ["prices with tax", { prices_include_tax: true }]
-    ])("equal the interface's: %s", async (_what, set) => {
+    ])("equal the API's: %s", async (_what, set) => {
       const price = currency === "JPY" ? "3333" : "33.33"
       const id = await quote(
         { currency, ...set },

@@ -51,7 +51,7 @@ describe.each(engines)("public links on %s", (engine) => {
       expect([status, await refused(422, "POST", at(voided), {})].flat()).toEqual([status, "status"])
     }
   })
-  it("keep fields absent from a change, and clear null ones", async () => {
+  it("keep fields absent from a change, and clear fields sent as null", async () => {
     await house.shared(document_id, { pin: "1234", expires_at: "2099-01-01T00:00:00Z" })
     const put = async (json: object) => (await house.did(200, "PUT", at(), json)).public_link
     expect(await put({})).toMatchObject({ requires_pin: true, expires_at: "2099-01-01T00:00:00.000Z" })

@@ -118,7 +118,7 @@ describe.each(engines)("metering on %s", (engine: Engine) => {
     expect(rows["verb"]).toMatchObject({ status_code: 405, uri: "/api/v1/products", route_name: null })
   })
 
-  it("charges nothing for free calls, and counts no pages outside the API", async () => {
+  it("charges nothing for free calls, and counts no requests for pages outside the API", async () => {
     await server.ask("/api/v1/usage", { headers: id("free") })
     await server.ask("/metrics", { headers: id("page"), from: "127.0.0.1" })
     expect(await logOf(server, "free")).toMatchObject([{ price_weight: 0, weighted_units: 0 }])
@@ -216,7 +216,7 @@ describe.each(engines)("metering on %s", (engine: Engine) => {
     ["window=custom&from=01.02.2026&to=2026-03-01", "from"],
     ["window=custom&from=2026-01-01&to=2026-02-30", "to"],
     ["token_id=x", "token_id"]
-  ])("refuses %s by its field", async (query, field) => {
+  ])("refuses the query %s with an error at the parameter", async (query, field) => {
     for (const path of ["usage", "usage/export"]) {
       const got = await server.ask(`/api/v1/${path}?${query}`)
       expect(got.status, got.text).toBe(422)
@@ -224,7 +224,7 @@ describe.each(engines)("metering on %s", (engine: Engine) => {
     }
   })
 
-  it("escapes formulas in the CSV", () => {
+  it("escapes spreadsheet formulas in the exported CSV", () => {
     const row = { key: "7", request_count: 1, weighted_units: 1 }
     expect(
       csvOf([

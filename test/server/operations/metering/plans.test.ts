@@ -91,7 +91,7 @@ describe.each(both_engines)("reads of recorded calls, on %s", (engine: Engine) =
   })
   afterAll(() => server?.close())
 
-  it.each([...in_order, ...from_an_index])("find the calls of '%s' by an index", async (query) => {
+  it.each([...in_order, ...from_an_index])("find the calls of the query '%s' by an index", async (query) => {
     const plan = await server.run(planOf(listLogs(queryOf(query), context)))
     expect(plan.filter(isWhole), plan.join("\n")).toEqual([])
     // Rows of later pages are sorted once more, after being found by id.

@@ -190,7 +190,7 @@ describe.each(engines)("restoring an export into %s", (engine: Engine) => {
       await other.close()
     }
   })
-  it("changes nothing unless the export is complete and undamaged, and the server empty", async () => {
+  it("changes nothing unless the export is complete and undamaged and the server is empty", async () => {
     const { manifest, events } = await exported()
     const server = await serve(engine)
     try {
@@ -245,7 +245,7 @@ describe.each(engines)("restoring an export into %s", (engine: Engine) => {
     }
   })
 
-  it("is for the owner only, as exporting is, whatever permissions others have", async () => {
+  it("is allowed to the owner only, as is exporting, whatever permissions other users have", async () => {
     const server = await serve(engine)
     try {
       const { manifest } = (await server.ask("/api/v1/system/manifest")).body

@@ -43,7 +43,7 @@ const withServer = async (
 }
 
 describe.each(engines)("the checks of a server on %s", (engine) => {
-  it("are well where nothing is wrong", () =>
+  it("all pass on a healthy server", () =>
     withServer(engine, { data_folder: folder, outside: nothing_outside }, async (_, look) => {
       const found = await look()
       expect(Object.keys(found)).toEqual(["database", "clock", "disk", "mail", "jobs", "webhooks", "backups"])
@@ -53,7 +53,7 @@ describe.each(engines)("the checks of a server on %s", (engine) => {
       expect(found["backups"]?.detail).toBe("unknown: FLIGHTCASE_BACKUPS names no folder")
     }))
 
-  it("name failed jobs, targets whose certificate is not trusted, and old backups", async () => {
+  it("report failed jobs, webhook addresses without a trusted certificate, and old backups", async () => {
     const target = createTls(certificate)
     target.listen(0, "127.0.0.1")
     await once(target, "listening")
@@ -76,8 +76,8 @@ describe.each(engines)("the checks of a server on %s", (engine) => {
   })
 })
 
-describe("the check of mail", () => {
-  it("logs in, and says why it cannot", async () => {
+describe("the mail check of doctor --server", () => {
+  it("logs in to the mail server, and reports why it could not", async () => {
     const smtp = await mailServer({ recipient: () => replies(550, "No such mailbox") })
     const at = (smtp_url: string) => ({ outside: { ...nothing_outside, smtp_url } })
     await withServer("sqlite", at(smtp.url), async (_, look) => {
@@ -98,7 +98,7 @@ describe("doctor --server and upgrade --check", () => {
   const { json, type } = place
   beforeAll(() => place.login())
 
-  it("prints a line for each check, and exits 1 where one is bad", async () => {
+  it("print a line for each check, and exit with 1 if one fails", async () => {
     const { code, out } = await type("doctor --server")
     expect([code, out]).toEqual([0, expect.stringMatching(/^ok\tdatabase\tSQLite 3/)])
     expect(out).toContain("ok\tmail\tno mail server is set: messages are written to outbox/\n")
@@ -109,14 +109,14 @@ describe("doctor --server and upgrade --check", () => {
     expect(bad.code).toBe(1)
     expect(JSON.parse(bad.out).findings).toContainEqual(expect.objectContaining({ check: "jobs", ok: false }))
   })
-  it("upgrade --check prints what this release would do, and upgrade alone says how to upgrade", async () => {
+  it("print what this release would change, and how to upgrade without --check", async () => {
     const env = { FLIGHTCASE_DATA: mkdtempSync(join(folder, "upgrade-")) }
     const { code, out } = await type("upgrade --check", { env })
     expect([code, out]).toEqual([0, expect.stringMatching(/^ok\tupgrade\tthe database is to be made$/m)])
     expect(out).not.toContain("mail")
     expect((await type("upgrade", { env })).code).toBe(2)
   })
-  it("needs the permission system.manage", async () => {
+  it("need the permission system.manage", async () => {
     const server = await serve("sqlite")
     const { secret: token } = await houseOn(server).person({ name: "Ann", permissions: ["system.read"] })
     expect((await server.ask("/api/v1/system/checks", { token })).status).toBe(403)

@@ -34,7 +34,7 @@ const answered: AnsweredServerCall = {
   user_agent: null
 }
 
-it("metrics list every family once, with help, before and after the first request", () => {
+it("metrics list every metric family once, with its help text, before and after the first request", () => {
   const metrics = makeMetrics()
   const before = metrics.text(at(7))
   expect(declared(before)).toEqual(families)

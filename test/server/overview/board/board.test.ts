@@ -61,7 +61,7 @@ describe.each(engines)("a board on %s", (engine) => {
     expect(rows.filter((row) => row.includes("Congress"))).toHaveLength(1)
     expect(text).toContain("<h2>Also short")
   })
-  it("has an address that no other server's board has, even with the same key and id", async () => {
+  it("has an address unlike any other server's board, even one with the same key and id", async () => {
     const board = await made()
     const unmarked = (mark: string | null) => at(boardUrl("http://x", tests_key, { id: board.id, address_no: 1, mark }))
     for (const mark of [null, "another"]) expect((await house.ask(unmarked(mark))).status).toBe(403)
@@ -70,7 +70,7 @@ describe.each(engines)("a board on %s", (engine) => {
     expect((await house.ask(unmarked(null))).status).toBe(200)
     expect((await house.ask(at(board.url))).status).toBe(403)
   })
-  it("answers 403 for any other signature and once removed", async () => {
+  it("answers 403 for any other signature, and once it is removed", async () => {
     const board = await made()
     const path = at(board.url)
     for (const other of [
@@ -182,7 +182,7 @@ describe.each(engines)("a board on %s", (engine) => {
     await house.did(200, "PUT", `/users/${warehouse.user_id}`, { roles: [] })
     expect((await house.ask(at(board.url))).status).toBe(403)
   })
-  it("is refused to a user who has a hundred", async () => {
+  it("is refused to a user who already has a hundred boards", async () => {
     const sales = await colleague(["Sales"])
     for (let n = 0; n < 100; n++) expect((await sales.asks("POST", "/boards", { name: `Board ${n}` })).status).toBe(201)
     const refused = await sales.asks("POST", "/boards", { name: "One more" })

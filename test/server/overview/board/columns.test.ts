@@ -2,13 +2,13 @@ import { describe, expect, it } from "vitest"
 import { columnsFor } from "../../../../server/overview/board/page.ts"
 
 describe("the columns of a board", () => {
-  it("show all of a few entries, evenly divided", () => {
+  it("show all entries if there are few, divided evenly", () => {
     expect(columnsFor([2, 2, 2])).toEqual({ first: 1, rows: [2, 2, 2] })
     expect(columnsFor([5, 5])).toEqual({ first: 1, rows: [5, 5] })
     expect(columnsFor([3])).toEqual({ first: 1, rows: [3] })
     expect(columnsFor([])).toEqual({ first: 1, rows: [] })
   })
-  it("show at most nine rows each, and at least one row of each list", () => {
+  it("have at most nine rows each, and at least one row of each list", () => {
     for (const counts of [[60, 60, 60, 60, 60], [500], [1, 500], [500, 1, 1, 1, 1], [20, 3, 4, 9, 60]]) {
       const { first, rows } = columnsFor(counts)
       expect(rows).toHaveLength(counts.length)

@@ -50,7 +50,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
   })
   afterAll(() => server?.close())
 
-  it("list an administrator's own feed and everybody's, and other users' own feed only", async () => {
+  it("are listed for an administrator as their own and everybody's, and for other users as their own only", async () => {
     expect((await feeds()).map(({ scope, user_id }) => [scope, user_id])).toEqual([
       ["user", 1],
       ["all", null]
@@ -116,7 +116,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
       expect((await server.ask(path, { token: null, from: `192.0.2.${at + 10}` })).status, path).toBe(403)
   })
 
-  it("answer 404 for a missing user only with a valid signature, and 403 without", async () => {
+  it("answer 404 for a missing user if the signature is valid, and 403 otherwise", async () => {
     expect((await server.ask("/calendar/feed/999.ics?signature=00", { token: null, from: "192.0.2.99" })).status).toBe(
       403
     )

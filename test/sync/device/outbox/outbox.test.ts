@@ -38,7 +38,7 @@ const holding = (...ids: ReadonlyArray<string>): Outbox => {
 }
 const numbers = (commands: ReadonlyArray<{ readonly n: number }>): ReadonlyArray<number> => commands.map((one) => one.n)
 
-describe("commands", () => {
+describe("commands in a device's outbox", () => {
   it("are numbered from one without a gap, and are read back unchanged", () => {
     const outbox = open()
     expect(["a", "b", "c"].map((id) => outbox.append(command(id)).n)).toEqual([1, 2, 3])
@@ -61,7 +61,7 @@ describe("commands", () => {
     expect(outbox.peekIds("lamps", 0, 1)).toEqual([2])
     expect(outbox.append(command("b")).n).toBe(2)
   })
-  it("are settled once: a later verdict changes nothing", () => {
+  it("keep their first verdict: a later one changes nothing", () => {
     const outbox = holding("a", "b", "c")
     const error = { status: 422, message: "No.", errors: { name: ["No."] } }
     outbox.settle([
@@ -156,7 +156,7 @@ describe("commands", () => {
       now
     ])
   })
-  it("that the server left undecided because of a refused one are held, and are no conflicts", () => {
+  it("that the server left undecided because of a refused command are held, and are not listed as conflicts", () => {
     const outbox = holding("a", "b")
     outbox.settle([
       { n: 2, status: "rejected", error: { status: 424, message: "Not decided.", cause: "a" } },
@@ -255,8 +255,8 @@ describe("commands", () => {
   })
 })
 
-describe("leases", () => {
-  it("do not advance if their command cannot be stored completely", () => {
+describe("leases of ids in a device's outbox", () => {
+  it("use up no ids if their command cannot be stored completely", () => {
     const outbox = open()
     outbox.addLease(1, [{ entity: "lamps", from: 1, to: 9 }])
     outbox.append(command("a", { lamps: [1] }))
@@ -276,7 +276,7 @@ describe("leases", () => {
     outbox.reopen(0, [{ entity: "lamps", from: 1, to: 3 }])
     expect([outbox.peekIds("lamps", 0, 9), outbox.peekIds("racks", 0, 9)]).toEqual([[2, 3], []])
   })
-  it("taken over by other devices count as lost for earlier commands, not for later ones", () => {
+  it("given to other devices are lost for commands recorded before, not for later ones", () => {
     const outbox = open()
     const block = { entity: "lamps", from: 1, to: 9 }
     outbox.addLease(1, [block])
@@ -327,7 +327,7 @@ describe("leases", () => {
     ]).toEqual([[21], [2], 1, 0])
     expect(open().peekIds("lamps", 0, 9)).toEqual([21])
   })
-  it("received twice count once", () => {
+  it("received twice are stored once", () => {
     const outbox = open()
     const lease = [{ entity: "lamps", from: 1, to: 3 }]
     outbox.addLease(1, lease)

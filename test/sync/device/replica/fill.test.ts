@@ -17,7 +17,7 @@ describe.each(engines)("a device filled from table rows, server on %s", (engine)
   const products = (count: number): Promise<ReadonlyArray<any>> =>
     Promise.all(Array.from({ length: count }, (_, at) => create("/products", { name: `Lamp ${at}`, sku: `L-${at}` })))
 
-  it("has the server's rows as of one position, even if they change between pages", async () => {
+  it("has the server's rows as of one journal position, even if they change between pages", async () => {
     const made = await products(30)
     const [keep, double, gone] = [made[3], made[4], made[5]]
     const group = await create("/product_groups", { name: "Lamps" })
@@ -221,7 +221,7 @@ describe.each(engines)("a device filled from table rows, server on %s", (engine)
     await server.sameOn(device)
   })
 
-  it("refers to the server for history before the fill, and answers later history itself", async () => {
+  it("refers to the server for history from before the fill, and answers later history itself", async () => {
     const before = await server.opportunity()
     const device = await filled()
     const after = await server.opportunity()

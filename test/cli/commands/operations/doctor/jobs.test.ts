@@ -4,7 +4,7 @@ import { failedJobs, jobsFinding } from "../../../../../cli/commands/operations/
 const none = { total: 0, jobs: [] }
 const job = { id: "mail.send:a.b", error: "No such mailbox" }
 
-it("failed jobs are listed with their errors and the commands to retry or drop them", () => {
+it("doctor lists failed jobs with their errors and the commands to retry or drop them", () => {
   expect(jobsFinding({ total: 5, jobs: [job] }, none)).toEqual({
     check: "jobs",
     ok: false,
@@ -13,16 +13,16 @@ it("failed jobs are listed with their errors and the commands to retry or drop t
       "flightcase jobs retry ID tries one again, jobs drop ID lets it go"
   })
 })
-it("jobs that no worker handles are listed", () => {
+it("doctor lists jobs that no worker handles", () => {
   expect(jobsFinding(none, { total: 1, jobs: [{ id: "web.hook:1" }] })).toMatchObject({
     ok: false,
     detail: "1 should have begun an hour ago or more: web.hook:1. The server's log says why"
   })
 })
-it("a server without failed jobs passes the check", () => {
+it("doctor passes the check of jobs on a server without failed ones", () => {
   expect(jobsFinding(none, none)).toEqual({ check: "jobs", ok: true, detail: "none has failed" })
 })
-it("the check is omitted for users who may not see jobs, and for servers without jobs", async () => {
+it("doctor omits the check of jobs for users who may not see them, and for servers without jobs", async () => {
   for (const status of [403, 404])
     expect(
       await failedJobs({ remote: { call: async () => ({ status, body: {}, headers: new Headers() }) } as never })

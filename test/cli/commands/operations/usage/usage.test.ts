@@ -143,8 +143,8 @@ const shown = async (words: ReadonlyArray<string>, env?: { readonly [name: strin
 /** A terminal asks by which clocks times are read, too. */
 const askedOfUsage = (): ReadonlyArray<string> => asked.filter((path) => path.startsWith("/api/v1/usage"))
 
-describe("the table of usage", () => {
-  it("has no heading in a pipe, and takes one request", async () => {
+describe("the table of flightcase usage", () => {
+  it("has no heading in a pipe, and needs one request", async () => {
     expect(await shown(["usage"])).toBe(
       "availability.calendar\tGET /api/v1/availability/calendar\t150\t750\n" +
         "members.list\tGET /api/v1/members\t1200\t1200\nusage.index\tGET /api/v1/usage\t50\t0\n"
@@ -203,7 +203,7 @@ describe("the table of usage", () => {
     })
   })
 })
-describe("the request of usage", () => {
+describe("the request of flightcase usage", () => {
   it.each([
     [["--window", "30d", "--by", "status"], "window=30d&dimension=status"],
     [["--from", "2026-06-01", "--to", "2026-06-30"], "window=custom&from=2026-06-01&to=2026-06-30"],
@@ -247,8 +247,8 @@ describe("the exported usage", () => {
     })
   })
 })
-describe("logged calls", () => {
-  it("are filtered by flags, with an end date that includes the whole day", async () => {
+describe("the list of logged calls", () => {
+  it("is filtered by flags, with an end date that includes the whole day", async () => {
     const flags = words("--status 422 --route members.list --token Shop --from 2026-07-01 --to 2026-07-02")
     const out = await shown(["usage", "logs", ...flags, "--sort", "status_code", "--per-page", "50"])
     expect(out).toBe("2026-07-08T12:00:00.000Z\tapi\tGET\t/api/v1/members\t422\t12\t1\t4\t1\tr-1\n")

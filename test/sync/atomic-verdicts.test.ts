@@ -9,7 +9,7 @@ import { openShop, type Shop, shopSlices } from "../core/kernel/lamp-shop.ts"
 import { serve, type Serving } from "../server/serving.ts"
 import { wireCommand } from "./opening.ts"
 
-describe.each(engines)("a verdict on %s", (engine) => {
+describe.each(engines)("the server's verdict on a device's command, on %s", (engine) => {
   let shop: Shop
   beforeEach(async () => {
     shop = await openShop(engine, catalogueOf([...shopSlices, syncSlice]))
@@ -76,7 +76,7 @@ describe.each(engines)("an answer stored under an Idempotency-Key on %s", (engin
   })
   afterEach(() => server.close())
 
-  it("has no effects if its attempt lost the key to a retry", async () => {
+  it("is rolled back with its command if a retry took over the key", async () => {
     const path = "/api/v1/opportunities"
     const { status } = await server.ask(path, {
       method: "POST",

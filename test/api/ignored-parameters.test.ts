@@ -34,7 +34,7 @@ describe.each(engines)("ignored parameters on %s", (engine) => {
       `/api/v1/${path}?${new URLSearchParams(query.map(([name, value]): [string, string] => [name, value])).toString()}`
     )
 
-  it.each(lists)("%s report filters, sorts and includes they do not offer", async (path) => {
+  it.each(lists)("lists of %s report filters, sorts and includes they do not offer", async (path) => {
     const got = await asked(path, [
       ["q[no_such_thing_eq]", "1"],
       ["q[id]", "1"],
@@ -48,7 +48,7 @@ describe.each(engines)("ignored parameters on %s", (engine) => {
     )
   })
   it.each(["shortages", "settings", "permissions", "boards", "calendar_feeds", "endpoints", "document_types"])(
-    "%s, a list without filters, reports every filter, sort and include",
+    "the list %s, which has no filters, reports every filter, sort and include",
     async (path) => {
       const got = await asked(path, [
         ["q[id_eq]", "1"],

@@ -46,8 +46,8 @@ describe("history from before a replica was filled", () => {
   })
 })
 
-describe("resolving a conflict", () => {
-  it("syncs in the background", async () => {
+describe("a resolved conflict", () => {
+  it("is synced in the background", async () => {
     const unit = { product_id: await place.house.serialised(), store_id: 1, asset_number: "MH-1" }
     await place.login()
     await place.house.create("/stock_levels", unit)

@@ -85,7 +85,7 @@ describe.each(share(engines))("a lock held by another connection on %s", (engine
     await letGo()
     expect((await Promise.all(writing)).map(({ status }) => status)).toEqual(writing.map(() => 201))
   })
-  it("makes a write answer 503 without recording it, and the same request succeeds once it is released", async () => {
+  it("makes a write answer 503 without recording it, and the same request succeeds once the lock is released", async () => {
     const { server, hold } = await opened(engine, 100)
     const letGo = await hold()
     const sent = { json: { name: "Lamp" }, headers: { "idempotency-key": "one" } }

@@ -8,7 +8,7 @@ describe.each(engines)("very large quantities on %s", (engine) => {
   const line = (id: number, item_id: number, quantity: number) =>
     w.post(`/opportunities/${id}/items`, { name: "Line", item_id, quantity })
 
-  it("of more than a million parts in a kit or accessories of a product are refused", async () => {
+  it("of more than a million parts of a kit or accessories of a product are refused", async () => {
     const [kit, part] = [await w.product(), await w.product()]
     for (const [path, field] of [
       ["components", "component_product_id"],

@@ -72,30 +72,30 @@ const pulled = async (url: string, how: Timeouts = patience) => {
 /** Whichever comes first: the reader's patience, or the waits between its questions, which are drawn by lot. */
 const too_long = /nothing new for 0\.4 seconds|it says the same again and again/
 
-describe("a pull ends as a network failure if the server", () => {
+describe("a device's pull", () => {
   it.each<[string, Parameters<typeof listening>[0], Timeouts, RegExp]>([
     ["sends empty answers until the wait for news is over", (to) => shape(to, "0_0", []), patience, too_long],
     ["sends the same empty answer too often", (to) => shape(to, "0_0", []), patient, /the same again and again/],
     ["sends the same event again and again", (to) => shape(to, "1_1", [event(1)]), patience, too_long],
     ["accepts the request and never answers", () => {}, patience, /nothing new for/]
-  ])("%s", async (_, answer, how, words) => {
+  ])("ends as a network failure if the server %s", async (_, answer, how, words) => {
     expect(await pulled(await listening(answer), how)).toMatchObject({ code: 7, message: expect.stringMatching(words) })
   })
-  it("sends events without end, of which the received ones are kept", async () => {
+  it("ends as a network failure if the server sends events for ever, and keeps those received", async () => {
     const url = await listening((response, asked) => shape(response, `${asked}_1`, [event(asked)]))
     const { positions, code, message } = await pulled(url, { ...patience, news: 60_000, pull: 400 })
     expect([code, message]).toEqual([7, expect.stringContaining("there is more")])
     expect(positions.length).toBeGreaterThan(1)
     expect(positions).toEqual(positions.map((_, at) => at + 1))
   })
-  it("restarts its history at each request", async () => {
+  it("ends as a network failure if the server restarts its history at each request", async () => {
     const url = await listening((response, asked) => {
       response.writeHead(409, { "content-type": "application/json", "electric-handle": `1-1-1-${asked}` })
       response.end(JSON.stringify([{ headers: { control: "must-refetch" } }]))
     })
     expect((await pulled(url, { ...patience, news: 20_000 })).code).toBe(7)
   })
-  it("is silent, but not while received events are being stored", async () => {
+  it("does not time out while received events are being stored", async () => {
     const url = await listening((response, asked) =>
       shape(response, `${asked}_1`, asked < 3 ? [event(asked)] : [{ headers: { control: "up-to-date" } }])
     )
@@ -109,25 +109,28 @@ describe("a pull ends as a network failure if the server", () => {
   })
 })
 
-describe("rows", () => {
-  it.each(["rows", "checksums"] as const)("of a fill (%s) that repeat end as a network failure", async (kind) => {
-    const url = await listening((response) => {
-      response.writeHead(200, { "content-type": "application/json" })
-      response.end(
-        JSON.stringify({ page: { position: 5, offset: "5_1", events: [], sections: [], sums: [], next: "lamps:7" } })
-      )
-    })
-    const asked = { handle: "h", offset: "5_1", after: "lamps:7" }
-    expect(await failureOf(remoteAt(url, "t", patience)[kind](1, asked))).toMatchObject({
-      code: 7,
-      message: expect.stringContaining("the same rows come again")
-    })
-  })
+describe("pages of a fill", () => {
+  it.each(["rows", "checksums"] as const)(
+    "end as a network failure if the same page of %s comes again",
+    async (kind) => {
+      const url = await listening((response) => {
+        response.writeHead(200, { "content-type": "application/json" })
+        response.end(
+          JSON.stringify({ page: { position: 5, offset: "5_1", events: [], sections: [], sums: [], next: "lamps:7" } })
+        )
+      })
+      const asked = { handle: "h", offset: "5_1", after: "lamps:7" }
+      expect(await failureOf(remoteAt(url, "t", patience)[kind](1, asked))).toMatchObject({
+        code: 7,
+        message: expect.stringContaining("the same rows come again")
+      })
+    }
+  )
 })
 
-describe("an answer of the server is refused with a message", () => {
+describe("an invalid answer of the server", () => {
   const deep = `${"[".repeat(3_000)}1${"]".repeat(3_000)}`
-  it("if it nests three thousand levels deep", async () => {
+  it("is refused with a message if it nests three thousand levels deep", async () => {
     const url = await listening((response) => {
       response.end(`{"verdicts":${deep}}`)
     })
@@ -136,7 +139,7 @@ describe("an answer of the server is refused with a message", () => {
       message: expect.stringContaining("nests deeper than")
     })
   })
-  it("if an event in it nests three thousand levels deep", async () => {
+  it("is refused with a message if an event in it nests three thousand levels deep", async () => {
     const url = await listening((response) =>
       shape(response, "1_1", [event(1, deep), { headers: { control: "up-to-date" } }])
     )
@@ -146,7 +149,7 @@ describe("an answer of the server is refused with a message", () => {
       positions: []
     })
   })
-  it("if it is not JSON", async () => {
+  it("is refused with a message if it is not JSON", async () => {
     const url = await listening((response) => {
       response.end("<html>Log in to the hotel's network</html>")
     })

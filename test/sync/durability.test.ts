@@ -33,7 +33,7 @@ it("an outbox syncs every commit to disk, and overwrites freed pages", () => {
   outbox.close()
 })
 
-it("a transaction with relaxed durability does not affect later ones, even if it fails", async () => {
+it("a transaction with relaxed durability leaves later transactions durable, even if it fails", async () => {
   const commits = Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const now = Effect.map(sql.unsafe<{ synchronous: number }>("pragma synchronous"), (rows) => rows[0]!.synchronous)

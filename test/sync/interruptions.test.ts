@@ -88,7 +88,7 @@ describe("a device that is interrupted", () => {
     expect([device.outbox.idsLeft("vehicles"), device.outbox.idsLeft("opportunities") > 0]).toEqual([0, true])
   })
 
-  it("decides a pending command again with the ids it first drew", async () => {
+  it("decides a pending command again with the row ids it was first given", async () => {
     const device = await filled(events_only)
     const made = (await device.create("/products", { name: "Made here" })).id
     for (const name of ["Once", "Twice"]) {
@@ -121,7 +121,7 @@ describe("a device that is interrupted", () => {
     expect(events.filter((event) => event.position >= provisional_base)).toEqual([])
   })
 
-  it("stores a page of a fill once when two processes fetch it", async () => {
+  it("stores a page of server rows once when two processes fetch it", async () => {
     for (let at = 0; at < 5; at++) await product()
     const device = await server.inspected(events_only)
     const { fill } = device.replica()

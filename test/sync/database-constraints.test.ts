@@ -36,7 +36,7 @@ const verdict = (id: string, replica_id: number, n: number): RowChange =>
     decided_at: at
   })
 
-describe.each(both_engines)("the database on %s", (engine) => {
+describe.each(both_engines)("the constraints of the database on %s", (engine) => {
   let shop: Shop
   beforeAll(async () => {
     shop = await openShop(engine, catalogueOf([...shopSlices, syncSlice]))
@@ -45,13 +45,13 @@ describe.each(both_engines)("the database on %s", (engine) => {
   const isTaken = (change: RowChange): Promise<boolean> =>
     shop.run(Effect.flatMap(Store, (store) => Effect.map(Effect.exit(store.apply([change])), Exit.isSuccess)))
 
-  it("refuses a second event for one version of a stream", async () => {
+  it("refuse a second event for one version of a stream", async () => {
     expect(await isTaken(event(1_001, "lamp:1001", 1))).toBe(true)
     expect(await isTaken(event(1_002, "lamp:1001", 1))).toBe(false)
     expect(await isTaken(event(1_003, "lamp:1001", 2))).toBe(true)
     expect(await isTaken(event(1_004, "lamp:1002", 1))).toBe(true)
   })
-  it("refuses a second verdict for one command number of a device", async () => {
+  it("refuse a second verdict for one command number of a device", async () => {
     expect(await isTaken(verdict("first", 9, 1))).toBe(true)
     expect(await isTaken(verdict("second", 9, 1))).toBe(false)
     expect(await isTaken(verdict("third", 9, 2))).toBe(true)

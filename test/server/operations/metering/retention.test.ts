@@ -50,12 +50,12 @@ it.each([
   ["fe80::1%eth0", "fe80::"],
   ["", null],
   ["unknown", null]
-])("the address %s is stored as %s", (address, shown) => {
+])("metering stores the client address %s as %s", (address, shown) => {
   expect(shownAddress(address, "shortened")).toBe(shown)
   expect(shownAddress(address, "none")).toBeNull()
 })
 
-it("metering keeps a limited number of rows in memory, and isolates a row the database rejects", () => {
+it("metering keeps a limited number of unwritten rows in memory, and isolates a row the database rejects", () => {
   const buffer = makeBuffer(4, 6)
   const rows = Array.from({ length: 8 }, (_, at): Metered => ({ ...call, channel: "api", request_id: String(at) }))
   expect(rows.map(buffer.add)).toEqual([true, true, true, true, true, true, false, false])
@@ -88,7 +88,7 @@ describe.each(engines)("the retention of request logs on %s", (engine: Engine) =
       )
     )
 
-  it("keeps sums equal to the logs, for any call and any window", { timeout: 120_000 }, async () => {
+  it("keeps usage sums equal to the logs, for any calls and any window", { timeout: 120_000 }, async () => {
     const calls = fc.array(
       fc.record({
         started_millis: fc.integer({ min: noon - 40 * day, max: noon }),
