@@ -28,7 +28,6 @@ export const addDerivedCommands = (program: Command, verbs: ReadonlyArray<Verb>)
     for (const { flag, field } of addVerb(command, verb)) if (field.type.kind === "boolean") booleans.add(flag)
   }
   for (const noun of program.commands) {
-    describeGroups(noun)
     setApart(noun, by_hand)
   }
   return booleans
@@ -37,17 +36,6 @@ export const addDerivedCommands = (program: Command, verbs: ReadonlyArray<Verb>)
 const setApart = (noun: Command, by_hand: ReadonlySet<Command>): void => {
   if (noun.commands.length <= 20 || !noun.commands.some((one) => by_hand.has(one))) return
   for (const one of noun.commands) if (!by_hand.has(one)) one.helpGroup("Other operations:")
-}
-/** Descriptions of groups whose names are not clear. */
-const purposes: { readonly [word: string]: string } = {
-  "jobs": "Background jobs, such as mail: status, retry, removal",
-  "inbound-sources": "Sources of inbound webhooks, such as Stripe, and their deliveries"
-}
-/** Describes groups of commands by their verbs. */
-const describeGroups = (command: Command): void => {
-  for (const inner of command.commands) describeGroups(inner)
-  if (command.commands.length > 0 && command.description() === "")
-    command.description(purposes[command.name()] ?? command.commands.map((one) => one.name()).join(", "))
 }
 /** Subcommand of a parent by word, added if missing. */
 const childOf = (parent: Command, word: string): Command => {
@@ -73,23 +61,6 @@ const argumentName = (endpoint: Endpoint, param: string): string => {
   return table === undefined || paramNames(endpoint.path).length > 1 ? "id" : kebab(table.entity)
 }
 
-/** Description of a flag. `is_update`: no flag is required, as absent ones keep the stored values. */
-const describeFlag = ({ field }: Flag, is_update = false): string =>
-  [
-    field.describe,
-    field.type.kind === "choice" || field.type.kind === "code"
-      ? `one of ${Object.entries(field.type.labels)
-          .map(([key, label]) => (field.type.kind === "code" ? `${key} ${label}` : key))
-          .join(", ")}`
-      : undefined,
-    field.required && !is_update ? "required" : undefined,
-    field.default === undefined || field.default === null || typeof field.default === "object" || field.default === ""
-      ? undefined
-      : `default ${String(field.default)}`
-  ]
-    .filter((part) => part !== undefined)
-    .join("; ")
-
 const addVerb = (command: Command, verb: Verb): ReadonlyArray<Flag> => {
   const { endpoint } = verb
   command.description(`${endpoint.summary} (${endpoint.method} ${endpoint.path})`).summary(endpoint.summary)
@@ -102,8 +73,9 @@ const addVerb = (command: Command, verb: Verb): ReadonlyArray<Flag> => {
   const is_update = endpoint.mode === "update"
   for (const flag of flags) {
     const values = valuesFor(flag.field)
-    const described = describeFlag(flag, is_update)
-    command.addOption(withValues(new Option(`${flag.flag} ${placeholder(flag.field)}`, described), values))
+    const option = new Option(`${flag.flag} ${placeholder(flag.field)}`)
+    option.description = describeFlag(flag, is_update)
+    command.addOption(withValues(option, values))
     // The suffix -id may be omitted: --store 2.
     const brief = flag.flag.replace(/-id$/, "")
     if (
@@ -115,13 +87,7 @@ const addVerb = (command: Command, verb: Verb): ReadonlyArray<Flag> => {
       command.addOption(withValues(new Option(`${brief} <id>`).hideHelp(), values))
     }
   }
-  for (const option of fixedOptions(endpoint))
-    if (
-      !command.options.some(
-        (one) => one.long === option.long || (one.short !== undefined && one.short === option.short)
-      )
-    )
-      command.addOption(option)
+  addFixedOptions(command, endpoint)
   withAction(command, (context, args, given) => runDerivedCommand(context, verb, flags, args, given))
   return flags
 }
@@ -136,33 +102,57 @@ const reserved: ReadonlySet<string> = new Set([
   "--data"
 ])
 
-/** Flags of all verbs of a kind, whatever their fields. */
-export const fixedOptions = (endpoint: Endpoint): ReadonlyArray<Option> => {
+/** Description of a flag; `~` stands for the text by its name. Updates require no flag: absent ones keep the stored values. */
+const describeFlag = ({ field }: Flag, is_update: boolean): string =>
+  [
+    field.describe ?? "~",
+    field.type.kind === "choice" || field.type.kind === "code"
+      ? `one of ${Object.entries(field.type.labels)
+          .map(([key, label]) => (field.type.kind === "code" ? `${key} ${label}` : key))
+          .join(", ")}`
+      : undefined,
+    field.required && !is_update ? "required" : undefined,
+    field.default === undefined || field.default === null || typeof field.default === "object" || field.default === ""
+      ? undefined
+      : `default ${String(field.default)}`
+  ]
+    .filter((part) => part !== undefined)
+    .join("; ")
+
+/** Adds the flags of all verbs of a kind, whatever their fields. */
+export const addFixedOptions = (command: Command, endpoint: Endpoint): void => {
+  for (const option of fixedOptions(endpoint))
+    if (
+      !command.options.some(
+        (one) => one.long === option.long || (one.short !== undefined && one.short === option.short)
+      )
+    )
+      command.addOption(option)
+}
+const fixedOptions = (endpoint: Endpoint): ReadonlyArray<Option> => {
   if (endpoint.method === "GET" && isList(endpoint)) {
     return [
       repeatable("-q, --q <name=value>", "filter, such as name_cont=truss; repeatable"),
-      new Option("--sort <field>", "sort by this field; -field to reverse"),
+      new Option("--sort <field>"),
       new Option("--page <number>"),
-      new Option("--per-page <number>", "rows per page, at most 100"),
-      new Option("--all", "fetch all pages"),
-      new Option("--include <a,b>", "related records to include"),
-      new Option("--view <id>", "id of a saved view"),
-      ...(listsArchived(endpoint)
-        ? [new Option("--archived <with|only>", "include deleted rows, or list only them")]
-        : [])
+      new Option("--per-page <number>"),
+      new Option("--all"),
+      new Option("--include <a,b>"),
+      new Option("--view <id>"),
+      ...(listsArchived(endpoint) ? [new Option("--archived <with|only>")] : [])
     ]
   }
   if (endpoint.method === "GET") {
     return [
       repeatable("-q, --q <name=value>", "other query parameters; repeatable"),
-      new Option("--include <a,b>", "related records to include"),
-      new Option("-o, --output <file>", "output file (default: standard output)")
+      new Option("--include <a,b>"),
+      new Option("-o, --output <file>")
     ]
   }
   return [
     ...(endpoint.uploads ? [new Option("--file <path>", "file to send")] : []),
-    new Option("-d, --data <json>", "body as JSON, @FILE or @-; flags override it"),
-    new Option("--include <a,b>", "related records to include"),
-    ...(endpoint.method === "DELETE" ? [new Option("-y, --yes", "skip the confirmation")] : [])
+    new Option("-d, --data <json>"),
+    new Option("--include <a,b>"),
+    ...(endpoint.method === "DELETE" ? [new Option("-y, --yes")] : [])
   ]
 }

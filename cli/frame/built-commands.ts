@@ -9,6 +9,7 @@ import { printErr, printOut } from "../output/out.ts"
 interface BuiltValue {
   /** Usage as in commander: `--name <name>`, `[words...]`. */
   readonly flags: string
+  /** A leading ~ stands for the text that follows from the name; without a text, it is all of it. */
   readonly text?: string
   readonly heading?: string | undefined
   readonly default?: readonly [value: unknown, text: string | undefined]
@@ -45,19 +46,22 @@ const isSaid = (value: unknown): boolean =>
 const said = <T extends object>(all: T): T =>
   Object.fromEntries(Object.entries(all).filter(([, value]) => isSaid(value))) as T
 
-const valueOf = (flags: string, one: Option | Argument): BuiltValue =>
+type Plain = (one: Option | Argument, command: Command, parent: Command | null) => string
+const valueOf = (flags: string, one: Option | Argument, command: Command, plain: Plain): BuiltValue =>
   said({
     flags,
-    text: one.description,
+    text: withoutPlain(one.description, plain(one, command, command.parent)),
     choices: one.argChoices,
     ...(one.defaultValue === undefined ? {} : { default: [one.defaultValue, one.defaultValueDescription] as const }),
     values: valuesOf(one)
   })
+const withoutPlain = (text: string, plain: string): string =>
+  text === plain ? "" : text.startsWith(`${plain}; `) ? text.replace(plain, () => "~") : text
 const argumentFlags = (argument: Argument): string => {
   const name = `${argument.name()}${argument.variadic ? "..." : ""}`
   return argument.required ? `<${name}>` : `[${name}]`
 }
-const builtOf = (command: Command): BuiltCommand => {
+const builtOf = (command: Command, plain: Plain): BuiltCommand => {
   let shown = ""
   command.configureOutput({ writeOut: (part) => void (shown += part) }).outputHelp()
   const after = shown.slice(command.helpInformation().length)
@@ -68,13 +72,15 @@ const builtOf = (command: Command): BuiltCommand => {
     summary: command.summary(),
     heading: command.helpGroup(),
     after: after.replace(/\n$/, ""),
-    arguments: command.registeredArguments.map((one) => valueOf(argumentFlags(one), one)),
+    arguments: command.registeredArguments.map((one) => valueOf(argumentFlags(one), one, command, plain)),
     options: command.options
       .filter((one) => !isGlobal(one))
-      .map((one) => said({ ...valueOf(one.flags, one), heading: one.helpGroupHeading, is_hidden: one.hidden })),
+      .map((one) =>
+        said({ ...valueOf(one.flags, one, command, plain), heading: one.helpGroupHeading, is_hidden: one.hidden })
+      ),
     takes_globals: command.options.some(isGlobal),
     lists_help: command.createHelp().visibleCommands(command).length > command.commands.length,
-    commands: command.commands.map(builtOf)
+    commands: command.commands.map((one) => builtOf(one, plain))
   })
 }
 
@@ -84,12 +90,13 @@ export const builtFrom = async (
   overview: (words: ReadonlyArray<string>) => string
 ): Promise<{ readonly index: BuiltIndex; readonly commands: { readonly [word: string]: BuiltCommand } }> => {
   const words = await firstWords()
+  const { flag_texts } = await import("../derived/flag-texts.ts")
   const commands: { [word: string]: BuiltCommand } = {}
   for (const word of words) {
     const program = makeProgram()
     await load(program, word, [word, "--help"])
     const [command] = program.commands
-    if (command !== undefined) commands[word] = builtOf(command)
+    if (command !== undefined) commands[word] = builtOf(command, flag_texts.plainText)
   }
   return { index: { overview: overview(words), first_words: words }, commands }
 }
@@ -144,6 +151,8 @@ const printHelp = async (folder: URL, word: string, argv: ReadonlyArray<string>)
   let text = ""
   program.configureOutput({ writeOut: (part) => void (text += part), writeErr: () => {} })
   if (!declareWord(folder, program, word)) return false
+  const { flag_texts } = await import("../derived/flag-texts.ts")
+  for (const command of program.commands) flag_texts.addTexts(command)
   try {
     await program.parseAsync(argv, { from: "user" })
   } catch (error) {

@@ -50,14 +50,25 @@ const addNoun = async (
   if (by_hand !== undefined) {
     // `orders items create` is `opportunities items create`.
     const renamed = verbs.map((verb) => ({ ...verb, words: [word, ...verb.words.slice(1)] }))
-    return normalizeFlags(argv, addDerivedCommands(program, renamed))
+    const booleans = addDerivedCommands(program, renamed)
+    await describeAll(program, argv)
+    return normalizeFlags(argv, booleans)
   }
   const booleans = addDerivedCommands(program, verbs)
   for (const alias of new Set([kebab(word), word])) {
     if (alias !== noun)
       program.commands.find((one) => one.name() === noun && !one.aliases().includes(alias))?.alias(alias)
   }
+  await describeAll(program, argv)
   return normalizeFlags(argv, booleans)
+}
+/** Adds missing descriptions if help is shown: on request, and for groups without a verb. */
+const describeAll = async (program: Command, argv: ReadonlyArray<string>): Promise<void> => {
+  const named = (above: Command, word: string): Command =>
+    above.commands.find((one) => one.name() === word || one.aliases().includes(word)) ?? above
+  if (!argv.some((word) => /^(-h|--help|help)$/.test(word)) && argv.reduce(named, program).commands.length === 0) return
+  const { flag_texts } = await import("../derived/flag-texts.ts")
+  for (const command of program.commands) flag_texts.addTexts(command)
 }
 
 /**

@@ -143,7 +143,7 @@ export const credit_draft = Shown.keys({
 const showDraft = get("/api/v1/opportunities/{id}/credit_draft", {
   answer: { credit_draft },
   name: "opportunities.credit_draft",
-  summary: "Show what invoices bill beyond an opportunity's total, as rows to credit",
+  summary: "Show what invoices bill beyond an opportunity's total",
   ...read,
   ...seesOrders,
   params: of_opportunity,
@@ -157,7 +157,7 @@ const issueDraft = command("POST", "/api/v1/opportunities/{id}/credit_notes", {
   answer: { credit_notes: Shown.rows(() => creditNoteResource) },
   success_status: 201,
   name: "opportunities.credit",
-  summary: "Issue the credit draft: a credit note for each invoice that bills beyond the total",
+  summary: "Issue the credit draft: a credit note per invoice that bills beyond the total",
   ability: write,
   permission: "invoices.credit",
   ...seesOrders,
@@ -307,11 +307,11 @@ const billingSettings = {
       default: "4000",
       max: 50,
       required: true,
-      describe: "Account for rows without a revenue group account"
+      describe: "Account for rows whose revenue group has no account"
     }),
     revenue_accounts: codes('Accounts by revenue group id: {"3": "4010"}'),
     tax_account: text({ default: "2200", max: 50, required: true }),
-    tax_code: text({ default: "", max: 50, describe: "Code for tax rates without one of their own" }),
+    tax_code: text({ default: "", max: 50, describe: "Accounting code for tax rates without one of their own" }),
     tax_codes: codes('Codes by tax rate id: {"1": "20% (VAT on Income)"}'),
     payment_account: text({
       default: "1200",

@@ -43,7 +43,7 @@ const fields = {
   to: addresses(),
   cc: addresses(),
   subject: text({ nullable: true, max: 255 }),
-  message: longText({ nullable: true, max: 5_000, describe: "Text; default: as in the settings" })
+  message: longText({ nullable: true, max: 5_000, describe: "Text of the e-mail; default: as in the settings" })
 }
 type Fields = typeof fields
 

@@ -323,7 +323,7 @@ const batch = command("POST", `${path}/batch_generate`, {
 const finalise = command("POST", `${path}/{id}/finalise`, {
   answer: documentShown,
   name: "documents.finalise",
-  summary: "Finalise a generated document; later changes of its source do not affect it",
+  summary: "Finalise a document; later changes of its source do not affect it",
   ability: write,
   permission: "documents.create",
   params: one,

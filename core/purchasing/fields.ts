@@ -48,8 +48,8 @@ const itemFields = {
     describe: "Tax class; default: the product's for purchases"
   }),
   cost_group_id: ref("cost_groups", { nullable: true, describe: "Cost group; default: the product's" }),
-  starts_at: timestamp({ nullable: true, describe: "Default: the order's" }),
-  ends_at: timestamp({ nullable: true, describe: "Default: the order's" }),
+  starts_at: timestamp({ nullable: true, describe: "Start of the line's hire; default: the order's" }),
+  ends_at: timestamp({ nullable: true, describe: "End of the line's hire; default: the order's" }),
   sort_order: integer({ min: 0, max: 999_999, nullable: true })
 }
 export type SentItem = ValuesOf<typeof itemFields>
@@ -137,7 +137,10 @@ export const receiveFields = {
     }),
     { required: true, min_items: 1, max_items: 1_000 }
   ),
-  received_at: timestamp({ nullable: true, describe: "Date; default: now; not in the future" }),
+  received_at: timestamp({
+    nullable: true,
+    describe: "Date of the delivery or return; default: now; not in the future"
+  }),
   ...about
 }
 export type ReceiveValues = Partial<ValuesOf<typeof receiveFields>>
@@ -173,7 +176,10 @@ export const returnFields = {
       describe: "Lines to return; default: all received and not yet returned"
     }
   ),
-  returned_at: timestamp({ nullable: true, describe: "Date; default: now; not in the future" }),
+  returned_at: timestamp({
+    nullable: true,
+    describe: "Date of the delivery or return; default: now; not in the future"
+  }),
   ...about
 }
 export type ReturnValues = Partial<ValuesOf<typeof returnFields>>
@@ -218,11 +224,11 @@ export const resolveFields = {
       }),
       unit_cost: json<Json>({ form: "any", nullable: true, describe: "Cost per piece; default: the product's" })
     }),
-    { nullable: true, min_items: 1, max_items: 1_000, describe: "Lines; default: all that are short" }
+    { nullable: true, min_items: 1, max_items: 1_000, describe: "Lines to resolve; default: all that are short" }
   ),
   currency: text({ format: "currency", max: 3, nullable: true }),
   expected_at: timestamp({ nullable: true }),
-  sub_rental: boolean({ default: false, describe: "Change fully sub-hired lines to sub-rentals, totalled separately" }),
+  sub_rental: boolean({ default: false, describe: "Change fully sub-hired lines to sub-rentals" }),
   note: waitingNote
 }
 export type ResolveValues = Partial<ValuesOf<typeof resolveFields>>

@@ -268,7 +268,9 @@ const reset = command("POST", "/api/v1/users/{id}/reset_password", {
   success_status: 202,
   params: { id: { table: users } },
   streams: ({ id }) => [`user:${id}`, grants],
-  fields: { end_sessions: boolean({ default: false, describe: "Revoke their tokens, and those of their devices" }) },
+  fields: {
+    end_sessions: boolean({ default: false, describe: "Revoke the user's tokens, and those of their devices" })
+  },
   facts: ({ rows, viewer }): Facts =>
     Effect.gen(function* () {
       return { ...(yield* factsFor(viewer)), before: yield* beforeOf(rows.id) }

@@ -4,6 +4,7 @@ import { pathToFileURL } from "node:url"
 import type { Command } from "commander"
 import { expect, it } from "vitest"
 import { builtFrom, declareBuilt } from "../../cli/frame/built-commands.ts"
+import { flag_texts } from "../../cli/derived/flag-texts.ts"
 import { all_commands } from "../../cli/frame/command-loader.ts"
 import { allEndpoints } from "../../cli/context/routing.ts"
 import { makeProgram, valuesOf } from "../../cli/output/program.ts"
@@ -66,6 +67,7 @@ it("help and completion are the same when read from the data of the build", asyn
     const [live, built] = [makeProgram(), makeProgram()]
     await all_commands.load(live, word, [word, "--help"])
     declareBuilt(built, JSON.parse(JSON.stringify(commands[word])))
+    built.commands.forEach(flag_texts.addTexts)
     expect(built.commands.map(helpOf)).toEqual(live.commands.map(helpOf))
     expect(built.commands.map(valuesBelow)).toEqual(live.commands.map(valuesBelow))
   }

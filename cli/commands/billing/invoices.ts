@@ -35,14 +35,15 @@ export const declare = (program: Command): void => {
       .option("--method <method>", "cash, card, bank_transfer, cheque, direct_debit or other")
       .option("--reference <text>", "reference of the bank or on the receipt")
       .option("--at <time>", "date paid or refunded, or a time on the store's clock (default: now)")
-      .option("--notes <text>")
+      .option("--notes <text>", "notes on the payment or refund")
   withAction(
     moved("pay", "Record a payment", "amount paid (default: what is outstanding)"),
     async (context, [named = ""], flags) => recordMoney(context, "pay", named, flags)
   )
   withAction(
     moved("refund", "Record a refund", "amount refunded (default: what the customer is owed)").option(
-      "--reason <text>"
+      "--reason <text>",
+      "reason of the refund"
     ),
     async (context, [named = ""], flags) => recordMoney(context, "refund", named, flags)
   )
@@ -58,8 +59,8 @@ export const declare = (program: Command): void => {
         )
       )
       .option("--amount <amount>", "amount including tax, spread over the rows")
-      .option("--reason <text>")
-      .option("--notes <text>"),
+      .option("--reason <text>", "reason, printed on the credit note")
+      .option("--notes <text>", "notes on the credit note"),
     async (context, [named = ""], flags) => creditInvoice(context, named, flags)
   )
 }

@@ -21,7 +21,7 @@ export const declare = (program: Command): void => {
       .argument("<target>", "member:12, order:0000000009, product:SKU, unit:BARCODE, container:CASE-1 or activity:4")
       .argument("<file...>", "files, up to 20 MB each")
       .option("--category <text>", "such as photo, contract or damage")
-      .option("--description <text>")
+      .option("--description <text>", "description of the file")
       .addHelpText(
         "after",
         "\nList a record's files: flightcase attachments list order:0000000009\n" +

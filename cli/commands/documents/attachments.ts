@@ -1,7 +1,7 @@
 /** `attachments`: downloading and listing files; the verbs of the API's noun are added. */
 import type { Command } from "commander"
 import { attachmentsSlice } from "../../../core/office/attachments/api.ts"
-import { fixedOptions } from "../../derived/command.ts"
+import { addFixedOptions } from "../../derived/command.ts"
 import { type Flags, textFlag, withAction } from "../../context/program.ts"
 import { readFile } from "node:fs/promises"
 import { rowIn } from "../../base/answers.ts"
@@ -30,7 +30,7 @@ export const declare = (program: Command): void => {
     .description("List all attachments you may see, or those of one record")
     .argument("[target]", "member:12, order:0000000009, product:SKU, unit:BARCODE, container:CASE-1 or activity:4")
   for (const endpoint of attachmentsSlice.endpoints ?? [])
-    if (endpoint.name === "attachments.list") for (const option of fixedOptions(endpoint)) list.addOption(option)
+    if (endpoint.name === "attachments.list") addFixedOptions(list, endpoint)
   withAction(list, async (context, [target], flags) => listAttachments(context, target, flags))
 }
 

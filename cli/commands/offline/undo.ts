@@ -13,7 +13,8 @@ import { type Flags, textFlag, withAction } from "../../context/program.ts"
 export const declare = (program: Command): void => {
   withAction(
     program
-      .command("undo [command]")
+      .command("undo")
+      .argument("[command]", "number of the command, from undo --list")
       .description(
         "Undo the last run of this machine, or the command with this number. " +
           "Unsent commands are withdrawn; sent ones are reversed by new commands, which the server decides."

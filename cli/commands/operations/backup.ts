@@ -110,14 +110,17 @@ export const declare = (program: Command): void => {
     create
   )
   withAction(
-    backup.command("list").description("List the backups in a folder, newest first").argument("<folder>"),
+    backup
+      .command("list")
+      .description("List the backups in a folder, newest first")
+      .argument("<folder>", "folder of the backups"),
     (context, [folder = ""]) => atTheMachine(context, ({ backupsIn }) => printAll(context, backupsIn(folder)))
   )
   withAction(
     backup
       .command("verify")
       .description("Read a whole backup and check it; exit 1 if a part is damaged")
-      .argument("<file>")
+      .argument("<file>", "backup to verify")
       .option("--restore", "also restore it into a temporary folder and check its journal")
       .addOption(passphrase()),
     (context, [file = ""], flags) =>
@@ -130,7 +133,7 @@ export const declare = (program: Command): void => {
     backup
       .command("restore")
       .description("Restore a backup into an empty folder, or an empty Postgres")
-      .argument("<file>")
+      .argument("<file>", "backup to restore")
       .addOption(data())
       .addOption(passphrase()),
     restore
@@ -139,7 +142,7 @@ export const declare = (program: Command): void => {
     backup
       .command("prune")
       .description("Delete old backups of a folder; --plan lists them")
-      .argument("<folder>")
+      .argument("<folder>", "folder of the backups")
       .requiredOption("--keep <n>", "number of newest backups to keep"),
     (context, [folder = ""], flags) =>
       atTheMachine(context, ({ pruneBackups }) => {

@@ -50,7 +50,7 @@ export const declare = (program: Command): void => {
       .option("--to <time>", "until this time, or the end of this day, UTC")
       .addOption(repeatable("-q, --q <name=value>", "additional filter; repeatable"))
       .option("--sort <field>", "created_at (newest first), -created_at, status_code or route_name")
-      .option("--page <number>")
+      .option("--page <number>", "page number, from 1")
       .option("--per-page <number>", "rows per page, at most 100")
       .option("--all", "fetch all pages"),
     async (context, _args, flags) => showLogs(context, flags)

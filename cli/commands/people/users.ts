@@ -16,7 +16,7 @@ export const declare = (program: Command): void => {
     users
       .command("invite")
       .description("Create a user's account and mail them a login code")
-      .argument("<email>")
+      .argument("<email>", "e-mail address of the person to invite")
       .requiredOption("--name <name>", "name of the user")
       .addOption(repeatable("--role <role>", "role, by name or id; repeatable"))
       .option("--no-send", "create the account without sending mail"),

@@ -160,7 +160,7 @@ export const declare = (program: Command): void => {
       .option("--arrives <time>", "when they arrive (default: as they leave)")
       .option("--ends <time>", "when they go back (default: they stay)")
       .option("--order <order>", "order they are for")
-      .option("--notes <text>"),
+      .option("--notes <text>", "notes on the transfer"),
     create
   )
   const one = (name: string, description: string): Command =>

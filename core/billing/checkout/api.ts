@@ -99,20 +99,20 @@ const checkingOut = later(() => import("./decide.ts"))
 const create = command("POST", "/api/v1/opportunities/{id}/invoices", {
   answer: invoiceShown,
   name: "opportunities.invoice",
-  summary: "Draft an invoice for all or part of an opportunity's unbilled remainder",
+  summary: "Draft an invoice for an opportunity's unbilled remainder, or a part of it",
   success_status: 201,
   ability: write,
   permission: "invoices.create",
   params: { id: { table: opportunities } },
   fields: {
     type: choice(invoice_types, { default: "standard", any_case: true }),
-    deduct_deposits: boolean({ default: true, describe: "Deduct issued deposits, in rows that can be removed" }),
+    deduct_deposits: boolean({ default: true, describe: "Deduct issued deposits, as rows" }),
     percent: decimal({
       scale: 2,
       min: "0.01",
       max: "100",
       nullable: true,
-      describe: "Percentage to bill, one row per tax; not with amount or lines"
+      describe: "Percentage to bill, one row per tax class"
     }),
     amount: json({ form: "any", nullable: true, describe: 'Amount to bill, before tax: "500.00"' }),
     lines: list(

@@ -136,7 +136,7 @@ const create = command("POST", path, {
 const update = command("PUT", `${path}/{id}`, {
   answer: invoiceShown,
   name: "invoices.update",
-  summary: "Update a draft, or an issued invoice's custom fields; omitted fields keep their values",
+  summary: "Update a draft invoice, or an issued one's custom fields",
   ability: write,
   permission: "invoices.edit",
   params: one,
@@ -167,7 +167,7 @@ const issueFields = {
 const issue = command("POST", `${path}/{id}/issue`, {
   answer: invoiceShown,
   name: "invoices.issue",
-  summary: "Issue a draft; it gets its number and can no longer be changed",
+  summary: "Issue a draft invoice; it gets its number",
   ability: write,
   permission: "invoices.issue",
   params: one,

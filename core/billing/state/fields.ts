@@ -90,14 +90,18 @@ export const creditFields = {
         nullable: true,
         describe: "Quantity to credit; default: all that is left of the row"
       }),
-      amount: json<Json>({ form: "any", nullable: true, describe: 'Instead of quantity: amount before tax, "40.00"' })
+      amount: json<Json>({
+        form: "any",
+        nullable: true,
+        describe: 'Amount to credit before tax, instead of a quantity: "40.00"'
+      })
     }),
     { nullable: true, min_items: 1, max_items: items_max }
   ),
   amount: money({
     currency: "currency_code",
     nullable: true,
-    describe: "Amount to credit, with tax, spread over the rows; default without items: the rest"
+    describe: "Amount to credit with tax, spread over the rows; default: the rest"
   }),
   reason: longText({ nullable: true, max: 1_000 }),
   notes: longText({ nullable: true, max: 5_000 }),

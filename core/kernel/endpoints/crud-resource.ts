@@ -26,7 +26,7 @@ import * as Shown from "../lists/answer-schema.ts"
 import type { Defaults } from "../tables/field-schema.ts"
 import { createdEvent, deletedEvent, type OnDelete, rowEvents, updatedEvent } from "../events/record-events.ts"
 import { Store } from "../store/store.ts"
-import { type AnyRow, articleOf, type RowOf, type Stamped, type Table, wordsOf } from "../tables/table.ts"
+import { type AnyRow, articleOf, oneOf, type RowOf, type Stamped, type Table, wordsOf } from "../tables/table.ts"
 
 export * from "../events/record-events.ts"
 
@@ -207,6 +207,8 @@ interface CrudParts {
   /** Words for one row, and their article. */
   readonly words: string
   readonly article: string
+  /** "of a member", for rows below one, unless the words say it. */
+  readonly whose: string
   /** Path parameters of the list, and of one row. */
   readonly parents: Params
   readonly own: Params
@@ -226,6 +228,10 @@ const partsOf = <F extends Fields, X>({ name, parent, path, resource, rules }: D
     name: name ?? resource.plural,
     words,
     article: articleOf(words),
+    whose:
+      parent === undefined || words.startsWith(wordsOf(parent.param).replace(/ .*/, ""))
+        ? ""
+        : ` of ${oneOf(parent.table)}`,
     parents,
     own: { ...parents, id: { table: resource.table, ...of } },
     row_path: `${path}/{id}`,
@@ -237,12 +243,12 @@ const partsOf = <F extends Fields, X>({ name, parent, path, resource, rules }: D
 const readEndpoints = <F extends Fields, X>(draft: Draft<F, X>, parts: CrudParts): Operations => {
   type T = Made<F>
   const { access, parent, path, resource } = draft
-  const { name, own, parents, row_path: one, single, words } = parts
+  const { name, own, parents, row_path: one, single, whose, words } = parts
   return {
     list: () =>
       get(path, {
         name: `${name}.list`,
-        summary: `List ${wordsOf(resource.plural)}`,
+        summary: `List ${wordsOf(resource.plural)}${whose}`,
         ability: access.read,
         permission: access.view,
         params: parents,
@@ -263,7 +269,7 @@ const readEndpoints = <F extends Fields, X>(draft: Draft<F, X>, parts: CrudParts
     show: () =>
       get(one, {
         name: `${name}.show`,
-        summary: `Show one ${words}`,
+        summary: `Show one ${words}${whose}`,
         ability: access.read,
         permission: access.view,
         params: own,
@@ -275,14 +281,14 @@ const readEndpoints = <F extends Fields, X>(draft: Draft<F, X>, parts: CrudParts
 const writeEndpoints = <F extends Fields, X>(draft: Draft<F, X>, parts: CrudParts): Operations => {
   type T = Made<F>
   const { access, path, resource, rules } = draft
-  const { article: a, name, own, parents, row_path: one, saved, words } = parts
+  const { article: a, name, own, parents, row_path: one, saved, whose, words } = parts
   const { table } = resource
   const locked = draft.streams === undefined ? {} : { streams: draft.streams }
   return {
     create: () =>
       command<Params, Fields, CrudFacts<X>, Saved, Shown.Part<SavedBody>>("POST", path, {
         name: `${name}.create`,
-        summary: `Create ${a} ${words}`,
+        summary: `Create ${a} ${words}${whose}`,
         ability: access.write,
         permission: access.create,
         params: parents,
@@ -302,7 +308,7 @@ const writeEndpoints = <F extends Fields, X>(draft: Draft<F, X>, parts: CrudPart
     update: () =>
       command<Params, Fields, CrudFacts<X>, Saved, Shown.Part<SavedBody>>(draft.update_method ?? "PUT", one, {
         name: `${name}.update`,
-        summary: `Update ${a} ${words}; omitted fields keep their values`,
+        summary: `Update ${a} ${words}${whose}; omitted fields keep their values`,
         ability: access.write,
         permission: access.edit,
         params: own,
@@ -323,7 +329,7 @@ const writeEndpoints = <F extends Fields, X>(draft: Draft<F, X>, parts: CrudPart
     delete: () =>
       command<Params, Fields, CrudFacts<X>>("DELETE", one, {
         name: `${name}.delete`,
-        summary: `Delete ${a} ${words}`,
+        summary: `Delete ${a} ${words}${whose}`,
         ability: access.write,
         permission: access.delete,
         params: own,

@@ -2,7 +2,7 @@
 import { Schema, SchemaAST } from "effect"
 import type { Field, Fields, FieldType, Json, JsonObject } from "../fields/field.ts"
 import { isJsonObject, isParsedJson, typed } from "../fields/field.ts"
-import { type AnyRow, type RowOf, type Table, wordsOf } from "./table.ts"
+import { type AnyRow, articleOf, type RowOf, type Table, wordsOf } from "./table.ts"
 
 type JsonSchema = { readonly [word: string]: unknown }
 
@@ -43,14 +43,22 @@ export const anyJson: Schema.Codec<Json> = Schema.suspend((): Schema.Codec<Json>
 /** An object with any keys. */
 export const anyObject: Schema.Codec<JsonObject> = Schema.Record(Schema.String, anyJson)
 
-/** Description of labels that differ from their values (`sub_hire: Sub-hire` does not). */
-export const meaningOf = (labels: { readonly [value: string]: string }): { readonly description?: string } => {
+/** Description of a kind: "Id of an address", or labels that differ from their values (`sub_hire: Sub-hire` does not). */
+export const meaningOf = (
+  type: FieldType & { readonly kind: "choice" | "code" | "ref" }
+): { readonly description?: string } => {
+  if (type.kind === "ref") {
+    const one = wordsOf(type.table)
+      .replace(/ies$/, "y")
+      .replace(/(ss)es$|([^s])s$/, "$1$2")
+    return { description: `Id of ${articleOf(one)} ${one}` }
+  }
   const letters = (text: string): string =>
     text
       .toLowerCase()
       .replaceAll("&", "and")
       .replace(/[^a-z0-9]/g, "")
-  const entries = Object.entries(labels)
+  const entries = Object.entries(type.labels)
   if (entries.every(([value, label]) => letters(value) === letters(label))) return {}
   return { description: entries.map(([value, label]) => (value === label ? value : `${value}: ${label}`)).join(", ") }
 }
@@ -72,11 +80,11 @@ const ofShape = (type: FieldType): Schema.Codec<unknown> => {
     case "timestamp":
       return timestampText
     case "choice":
-      return Schema.Literals(Object.keys(type.labels)).annotate(meaningOf(type.labels))
+      return Schema.Literals(Object.keys(type.labels)).annotate(meaningOf(type))
     case "code":
-      return Schema.Literals(Object.keys(type.labels).map(Number)).annotate(meaningOf(type.labels))
+      return Schema.Literals(Object.keys(type.labels).map(Number)).annotate(meaningOf(type))
     case "ref":
-      return wholeNumber.annotate({ description: `Id in ${wordsOf(type.table)}` })
+      return wholeNumber.annotate(meaningOf(type))
     case "json":
       return type.form === "object" ? anyObject : type.form === "array" ? Schema.Array(anyJson) : anyJson
     case "list":

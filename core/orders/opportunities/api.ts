@@ -99,7 +99,7 @@ const participantEndpoints: ReadonlyArray<Endpoint> = [
     answer: participantShown,
     success_status: 201,
     name: "opportunities.add_participant",
-    summary: "Add a participant",
+    summary: "Add a participant to an opportunity",
     ...edit,
     params: one,
     creates: [opportunity_participants],
@@ -123,7 +123,7 @@ const participantEndpoints: ReadonlyArray<Endpoint> = [
   command("PATCH", `${path}/{id}/participants/{participant}`, {
     answer: participantShown,
     name: "opportunities.update_participant",
-    summary: "Update a participant's role or mute flag",
+    summary: "Update the role or mute flag of an opportunity's participant",
     ...edit,
     params: participant,
     fields: participantFields,
@@ -141,7 +141,7 @@ const participantEndpoints: ReadonlyArray<Endpoint> = [
   }),
   command("DELETE", `${path}/{id}/participants/{participant}`, {
     name: "opportunities.remove_participant",
-    summary: "Remove a participant",
+    summary: "Remove a participant from an opportunity",
     ...edit,
     params: participant,
     facts: () => Effect.succeed(undefined),
@@ -176,15 +176,15 @@ const list = get(path, {
 const show = get(`${path}/{id}`, {
   answer: {
     ...opportunityShown,
-    explanation: Shown.optional(Shown.objects(stepShown, { describe: "Explanation of each figure, with explain=1" }))
+    explanation: Shown.optional(Shown.objects(stepShown, { describe: "Explanation of each figure" }))
   },
   name: "opportunities.show",
   summary: "Show one opportunity",
   ...read,
   params: one,
   fields: {
-    explain: text({ nullable: true, describe: "1 adds an explanation of each figure" }),
-    outdated: text({ nullable: true, describe: "1 adds meta.warnings with figures that would differ today" })
+    explain: text({ nullable: true, describe: "Value 1 adds an explanation of each figure" }),
+    outdated: text({ nullable: true, describe: "Value 1 adds meta.warnings with figures that would differ today" })
   },
   run: (input) =>
     Effect.gen(function* () {
@@ -231,7 +231,7 @@ const availability = get(`${path}/{id}/availability`, {
     meta: Shown.meta
   },
   name: "opportunities.availability",
-  summary: "Show the availability and shortfall of each line",
+  summary: "Show the availability and shortfall of an opportunity's lines",
   ...read,
   params: one,
   run: (input) =>

@@ -176,7 +176,7 @@ export const calendarSlice: Slice = {
       error_answers: { 404: null },
       answer_headers: { "Content-Disposition": "Name of the file" },
       name: "calendar_feeds.export",
-      summary: "Export everyone's or one user's calendar as iCalendar: activities, and orders on request",
+      summary: "Export everyone's or one user's activities, and orders on request, as iCalendar",
       ...calendar_access,
       produces: "text/calendar",
       fields: {

@@ -60,7 +60,7 @@ const whereShown = Shown.keys({
 export const searchShown = {
   query: text(),
   total: integer({ describe: "Rows in this response" }),
-  more: list(choice(search_kinds), { describe: "Kinds with more matches than returned" }),
+  more: list(choice(search_kinds), { describe: "Kinds of records with more matches than returned" }),
   units: Shown.objects({
     ...common,
     product_id: integer(),
@@ -139,13 +139,16 @@ export const searchShown = {
 const search = get("/api/v1/search", {
   answer: { search: Shown.keys(searchShown) },
   name: "search.show",
-  summary: "Search members, orders, products, units, cases and documents by name, code or number",
+  summary: "Search members, orders, products, units and documents by name, code or number",
   ability: null,
   permission: null,
   fields: {
     q: text({ required: true, max: sought_max, describe: "Search words in any order, parts of words, or a code" }),
-    kinds: list(choice(search_kinds), { nullable: true, describe: "Kinds to search; default: all you may list" }),
-    limit: integer({ min: 1, max: limit_max, default: limit_default, describe: "Rows per kind" })
+    kinds: list(choice(search_kinds), {
+      nullable: true,
+      describe: "Kinds of records to search; default: all you may list"
+    }),
+    limit: integer({ min: 1, max: limit_max, default: limit_default, describe: "Results per kind" })
   },
   run: (input) =>
     Effect.gen(function* () {

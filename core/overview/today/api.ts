@@ -86,7 +86,7 @@ export const todayShown = {
 const today = get("/api/v1/today", {
   answer: { today: Shown.keys(todayShown) },
   name: "today.show",
-  summary: "Show a day's work: orders out, back, late, short and to prepare, and unpaid invoices",
+  summary: "Show a day's work: orders out, back, late, short and to prepare; unpaid invoices",
   ability: "opportunities:read",
   permission: "opportunities.view",
   fields: {

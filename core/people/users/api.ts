@@ -267,7 +267,7 @@ const endpoints = [
   command("PUT", "/api/v1/users/{id}", {
     answer: oneUser,
     name: "users.update",
-    summary: "Update a user; omitted fields keep their values",
+    summary: "Update a user",
     ability: "users:write",
     permission: "users.edit",
     params: inPath,

@@ -184,7 +184,7 @@ const containerTemplateEndpoints = [
   command("PUT", path, {
     answer: templateShown,
     name: "container_templates.update",
-    summary: "Update a product's container template; omitted fields keep their values",
+    summary: "Update a product's container template",
     ability: "kits:write",
     permission: "kits.manage",
     params,

@@ -89,7 +89,7 @@ export const breakdownShown = {
     rate_definition_id: integer({ nullable: true }),
     product_rate_id: integer({ nullable: true })
   }),
-  explanation: Shown.optional(Shown.objects(stepShown, { describe: "Explanation of each figure, with explain=1" }))
+  explanation: Shown.optional(Shown.objects(stepShown, { describe: "Explanation of each figure" }))
 }
 
 const calculate = postQuery("/api/v1/products/{product}/calculate_rate", {

@@ -239,7 +239,7 @@ const create = command("POST", path, {
 const update = command("PUT", `${path}/{id}`, {
   answer: purchaseOrderShown,
   name: "purchase_orders.update",
-  summary: "Update a draft purchase order; omitted fields keep their values, items replace all lines",
+  summary: "Update a draft purchase order; items replace all lines",
   ability: write,
   permission: "purchase_orders.edit",
   params: one,
@@ -264,13 +264,13 @@ const sendFields = {
     nullable: true,
     describe: "Recipient; default: the supplier's address; if none, no mail is sent"
   }),
-  message: longText({ nullable: true, max: 5_000, describe: "Text; default: as in the settings" })
+  message: longText({ nullable: true, max: 5_000, describe: "Text of the e-mail; default: as in the settings" })
 }
 
 const send = command("POST", `${path}/{id}/send`, {
   answer: sentShown,
   name: "purchase_orders.send",
-  summary: "Send a draft to its supplier, by e-mail with its PDF if an address is known",
+  summary: "Send a draft purchase order to its supplier, by e-mail if an address is known",
   ability: write,
   permission: "purchase_orders.send",
   params: one,

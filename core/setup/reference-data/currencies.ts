@@ -64,7 +64,7 @@ const currencySlice = (): Slice => ({
 const enable = command("PUT", "/api/v1/currencies/{id}", {
   answer: { currency: Shown.row(() => currencyResource) },
   name: "currencies.update",
-  summary: "Enable or disable a currency for new documents",
+  summary: "Enable or disable a currency",
   ability: "settings:write",
   permission: "settings.manage",
   fields: { is_enabled: boolean({ required: true, on_null: "reject" }) },

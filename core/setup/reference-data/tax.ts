@@ -212,7 +212,7 @@ const rules = crudResource({
 const taxSettings = {
   assign_default_classes: boolean({
     default: false,
-    describe: "Give new members and products without a tax class the default one, unless null is sent"
+    describe: "Give new members and products the default tax class, unless null is sent"
   })
 }
 /** The class for rows created without one; undefined while the setting is off. */

@@ -67,11 +67,11 @@ export const settingGroups = {
     }),
     on_stop_policy: choice(promise_policies, {
       default: "warn",
-      describe: "For orders of a customer on stop: block refuses, warn adds a warning, allow does neither"
+      describe: "Orders of a customer on stop: block refuses, warn adds a warning, allow does neither"
     }),
     credit_limit_policy: choice(promise_policies, {
       default: "warn",
-      describe: "For orders above the credit limit: block refuses, warn adds a warning, allow does neither"
+      describe: "Orders above the credit limit: block refuses, warn adds a warning, allow does neither"
     })
   },
   availability: {
@@ -172,7 +172,7 @@ export const settingGroups = {
 
 export type NumberedKind = "opportunity" | "invoice" | "proforma" | "credit_note" | "purchase_order" | "document"
 
-const prefix = () => text({ default: "", max: 40, describe: "Prefix of the number; {store} becomes the store's id" })
+const prefix = () => text({ default: "", max: 40, describe: "Prefix of the number; {store} becomes its id" })
 const digits_default = 10
 const digits = () =>
   integer({ default: digits_default, min: 1, max: 20, describe: "Minimum digits, zero-padded: 4 gives 0044" })

@@ -200,7 +200,7 @@ const contents = Effect.fnUntraced(function* (target: ContainerFacts, now: strin
 const dissolving = command("POST", `${one}/dissolve`, {
   answer: { ...containerShown, meta: Shown.keys({ warnings: list(text()) }) },
   name: "containers.dissolve",
-  summary: "Dissolve a container; its contents return to stock or move to another",
+  summary: "Dissolve a container; its contents return to stock or move on",
   ...write_access("dissolve"),
   params: oneContainer,
   fields: {

@@ -268,7 +268,7 @@ const creates = [
 const update = command("PATCH", `${base}/{container}`, {
   answer: containerShown,
   name: "containers.update",
-  summary: "Update name, barcode, notes or scan mode; omitted fields keep their values",
+  summary: "Update a container's name, barcode, notes or scan mode",
   ...write_access("edit"),
   params: oneContainer,
   fields: {
@@ -297,7 +297,7 @@ const moves = [
     answer: containerItemShown,
     success_status: 201,
     name: "containers.pack",
-    summary: "Pack a serialised unit",
+    summary: "Pack a serialised unit into a container",
     ...write_access("pack"),
     params: oneContainer,
     fields: { ...item, ...place },
@@ -311,7 +311,7 @@ const moves = [
   command("POST", `${base}/{container}/unpack`, {
     answer: containerItemShown,
     name: "containers.unpack",
-    summary: "Unpack a unit",
+    summary: "Unpack a unit from a container",
     ...write_access("pack"),
     params: oneContainer,
     fields: item,
@@ -327,7 +327,12 @@ const moves = [
     ...write_access("pack"),
     success_status: 200,
     params: oneContainer,
-    fields: { parent_container_id: ref("containers", { nullable: true, describe: "Null takes it out" }) },
+    fields: {
+      parent_container_id: ref("containers", {
+        nullable: true,
+        describe: "Container to put it into; null takes it out"
+      })
+    },
     check: (_values, body) =>
       "parent_container_id" in body ? {} : { parent_container_id: ["The parent container id field is required."] },
     streams: streamsOfMovement(undefined, "parent_container_id"),

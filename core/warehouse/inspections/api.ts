@@ -165,7 +165,10 @@ export const inspectionsSlice: Slice = {
     inspections: {
       policy: choice(
         { block: "Block", warn: "Warn", allow: "Allow" },
-        { default: "warn", describe: "Units failed or overdue: block refuses and counts them out, warn says so" }
+        {
+          default: "warn",
+          describe: "Units whose inspection failed or is overdue: block refuses them, warn adds a warning"
+        }
       ),
       remind_days: integer({ default: 14, min: 0, max: 365, describe: "Days before an inspection is due to remind" })
     }

@@ -26,7 +26,7 @@ export const inspectionIntervalFields = {
     way_out: "delete its intervals first"
   }),
   product_id: ref("products", { required: true, create_only: true, on_delete: "delete", on_merge: "stay" }),
-  interval_months: integer({ ...months, nullable: true, describe: "Default: the kind's" }),
+  interval_months: integer({ ...months, nullable: true, describe: "Months between inspections; default: the kind's" }),
   first_due_at: timestamp({
     nullable: true,
     describe: "When units never inspected are due, at the earliest; default: now"
@@ -58,10 +58,10 @@ export const inspectionFields = {
   value: text({ nullable: true, max: 120, describe: "Measured value, such as 0.12 Ω" }),
   inspector: text({ nullable: true, max: 120, describe: "Person or firm that inspected, if not the user" }),
   note: longText({ nullable: true }),
-  inspected_at: timestamp({ nullable: true, describe: "Default: now" }),
+  inspected_at: timestamp({ nullable: true, describe: "Time of the inspection; default: now" }),
   due_at: timestamp({
     nullable: true,
-    describe: "Next inspection; default: after the interval. Of failed ones: at once"
+    describe: "Time of the next inspection; default: after the interval, for failed units at once"
   })
 }
 /** The result of inspecting a unit. */
@@ -106,7 +106,7 @@ const due_shown = {
   inspection_kind_id: integer(),
   kind_name: text(),
   status: Shown.oneOf(["failed", "overdue", "due"]),
-  due_at: timestamp({ describe: "Of a failed unit: when it failed; of one never inspected: when it should have been" }),
+  due_at: timestamp({ describe: "Time it is due: for failed units, when they failed" }),
   inspection_id: integer({ nullable: true, describe: "Newest inspection of the kind; null if there is none" }),
   result: choice(inspection_results, { nullable: true }),
   value: text({ nullable: true }),

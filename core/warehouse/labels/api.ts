@@ -32,10 +32,15 @@ const zpl = get("/api/v1/labels/zpl", {
   ...label_access,
   fields: {
     ...label_fields,
-    symbol: choice(symbols, { default: "code128", describe: "Kind of code on the label" }),
+    symbol: choice(symbols, { default: "code128", describe: "Kind of barcode on the label" }),
     width_mm: integer({ ...size, default: 57, describe: "Width of a label in millimetres" }),
     height_mm: integer({ ...size, default: 32, describe: "Height of a label in millimetres" }),
-    dots_per_mm: integer({ min: 6, max: 24, default: 8, describe: "8 for 203 dpi, 12 for 300, 24 for 600" })
+    dots_per_mm: integer({
+      min: 6,
+      max: 24,
+      default: 8,
+      describe: "Dots per millimetre: 8 for 203 dpi, 12 for 300, 24 for 600"
+    })
   },
   run: (input) =>
     Effect.gen(function* () {

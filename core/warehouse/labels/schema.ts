@@ -6,8 +6,14 @@ const labels_max = 500
 /** Selection of labels: codes, or all units of a product or at a store, page by page. */
 export const label_fields = {
   codes: list(text({ max: 500 }), { nullable: true, max_items: 100, describe: "Codes of units, containers, products" }),
-  product_id: ref("products", { nullable: true, describe: "All its units; of counted goods, the product's own code" }),
-  store_id: ref("stores", { nullable: true, describe: "All units there, and containers that are no unit" }),
+  product_id: ref("products", {
+    nullable: true,
+    describe: "Product whose units to label; for counted goods, its own code"
+  }),
+  store_id: ref("stores", {
+    nullable: true,
+    describe: "Store whose units to label, with its containers that are no unit"
+  }),
   page: integer({ min: 1, max: 1_000_000, default: 1, describe: "Page number, from 1" }),
   per_page: integer({ min: 1, max: labels_max, default: labels_max, describe: "Labels per page" })
 }

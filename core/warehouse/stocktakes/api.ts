@@ -95,7 +95,7 @@ const scanned_fields = {
   ...verdict_fields,
   status: choice(line_statuses, {
     nullable: true,
-    describe: "Status of the line; for a case, of the first item that differs"
+    describe: "Status of the line, or of a case's first item that differs"
   }),
   way_out: text({ nullable: true })
 }
@@ -207,7 +207,7 @@ export const stocktakesSlice: Slice = {
     stocktakes: {
       second_person: boolean({
         default: false,
-        describe: "Only someone who neither started it nor counted everything may close it"
+        describe: "Only a person who neither started a stocktake nor counted all of it may close it"
       })
     }
   },

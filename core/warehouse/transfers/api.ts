@@ -42,7 +42,7 @@ export const items_shown = {
     received_quantity: integer(),
     code: text({ nullable: true }),
     name: text({ nullable: true }),
-    weight: decimal({ scale: 4, nullable: true, describe: "Weight of all of it; null where one is not known" })
+    weight: decimal({ scale: 4, nullable: true, describe: "Weight of all goods; null if one weight is unknown" })
   })
 }
 export const transferResource = resource({
@@ -52,7 +52,7 @@ export const transferResource = resource({
   shows: {
     from_store_name: text({ nullable: true }),
     to_store_name: text({ nullable: true }),
-    is_late: boolean({ describe: "Should have arrived by now" })
+    is_late: boolean({ describe: "Whether the goods should have arrived by now" })
   },
   filters: [
     ...(["from_store_id", "to_store_id", "opportunity_id", "status", "return_of_transfer_id", "starts_at"] as const),
@@ -81,7 +81,7 @@ const access = { ability: "stock:write", permission: "stock.transfer" } as const
 const codes = list(text({ max: 500 }), {
   nullable: true,
   max_items: 1_000,
-  describe: "As scanned: A-17, CASE-3, CABLE*7"
+  describe: "Scanned codes of the goods: A-17, CASE-3, CABLE*7"
 })
 const items = list(
   object({
@@ -90,7 +90,7 @@ const items = list(
     product_id: ref("products", { nullable: true }),
     quantity: integer({ nullable: true, min: 1, describe: "Pieces of the product; default: 1" })
   }),
-  { nullable: true, max_items: 1_000, describe: "Each a unit, a case, or a quantity of a product" }
+  { nullable: true, max_items: 1_000, describe: "Goods to transfer: units, cases, or quantities of products" }
 )
 const answer = {
   transfer: Shown.row(() => transferResource),

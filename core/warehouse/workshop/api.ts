@@ -82,7 +82,7 @@ const lossOrDamage = 4
 const charge = command("POST", "/api/v1/service_records/{id}/charge", {
   answer: { service_record: Shown.row(() => serviceRecordResource) },
   name: "service_records.charge",
-  summary: "Charge the customer for loss or damage: adds a cost to the opportunity",
+  summary: "Charge the customer for loss or damage, as a cost of the opportunity",
   ability: "opportunities:write",
   permission: "opportunities.edit",
   success_status: 201,
@@ -90,7 +90,7 @@ const charge = command("POST", "/api/v1/service_records/{id}/charge", {
   fields: {
     amount: money({
       nullable: true,
-      describe: "Charge per unit, in the opportunity's currency; default for lost units: the replacement charge"
+      describe: "Charge per unit, in the opportunity's currency; default if lost: the replacement charge"
     }),
     opportunity_id: ref("opportunities", { nullable: true, describe: "Opportunity to charge, if the record has none" }),
     description: text({ nullable: true })
@@ -200,7 +200,7 @@ const about = {
   quantity: integer({ nullable: true, min: 1, describe: "Quantity of a bulk stock level; default: 1" }),
   service_record_id: ref("service_records", {
     nullable: true,
-    describe: "Bulk stock: open service record to take from, instead of stock in service"
+    describe: "Open service record of bulk stock to take from"
   }),
   note: longText({ nullable: true })
 }
@@ -272,7 +272,7 @@ const move = <const B extends Fields>(
 const moves: ReadonlyArray<Endpoint> = [
   move(
     "quarantine",
-    "Quarantine a unit or part of a bulk quantity; it cannot be rented until released",
+    "Quarantine a unit or part of a bulk quantity until it is released",
     "stock.service",
     outFields,
     (facts, sent, context) => takeOut(facts, "quarantine", sent, context)
@@ -293,7 +293,7 @@ const moves: ReadonlyArray<Endpoint> = [
   ),
   move(
     "lost",
-    "Record the loss of a unit or part of a bulk quantity; write_off removes it from stock",
+    "Record the loss of a unit or part of a bulk quantity",
     "stock.adjust",
     { ...outFields, write_off: boolean({ describe: "Also post a write-off to its stock transactions" }) },
     (facts, sent, context) =>
@@ -301,7 +301,7 @@ const moves: ReadonlyArray<Endpoint> = [
   ),
   move(
     "sold",
-    "Record the sale of a unit or part of a bulk quantity; posts a Sell to its stock transactions",
+    "Record the sale of a unit or part of a bulk quantity, as a stock transaction",
     "stock.adjust",
     { ...about, reason: outFields.reason, starts_at: outFields.starts_at, opportunity_id: outFields.opportunity_id },
     (facts, sent, context) => leaveStock(facts, "sold", sent, context)

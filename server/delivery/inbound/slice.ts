@@ -215,7 +215,7 @@ const logs = get("/api/v1/inbound_sources/{id}/logs", {
   ...managed,
   answer: Shown.page(() => logResource),
   name: "inbound_sources.logs",
-  summary: "List a source's deliveries and their results, newest first",
+  summary: "List the deliveries of an inbound source and their results, newest first",
   params: { id: { table: inbound_sources } },
   run: (input) =>
     Effect.map(listOf(logResource, input.query, viewContext(input), { where: { source: input.rows.id.name } }), ok)
@@ -276,7 +276,7 @@ const secret_rules: { readonly [K in SourceKind]?: (secret: string) => string | 
 const end = command("DELETE", "/api/v1/inbound_sources/{id}", {
   ...managed,
   name: "inbound_sources.delete",
-  summary: "Delete a source; deliveries already accepted are still processed",
+  summary: "Delete a source of inbound webhooks; deliveries already accepted are still processed",
   params: { id: { table: inbound_sources } },
   facts: () => Effect.void,
   decide: (_facts, { rows: { id: source } }) =>

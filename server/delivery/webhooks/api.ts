@@ -307,7 +307,7 @@ const rotation_millis = 24 * 3_600_000
 const rotate = command("POST", "/api/v1/webhooks/{id}/rotate_secret", {
   answer: { webhook: Shown.row(() => secretResource) },
   name: "webhooks.rotate_secret",
-  summary: "Create a new signing secret; the previous one also signs for 24 hours",
+  summary: "Create a new signing secret for a webhook; the previous one also signs for 24 hours",
   ...access,
   ...one,
   facts: () => Effect.succeed(undefined),
@@ -333,7 +333,7 @@ const rotate = command("POST", "/api/v1/webhooks/{id}/rotate_secret", {
 const logs = get("/api/v1/webhooks/{id}/logs", {
   answer: Shown.page(() => logResource),
   name: "webhooks.logs",
-  summary: "List delivery attempts, newest first",
+  summary: "List a webhook's delivery attempts, newest first",
   ...access,
   ...one,
   run: (input): Effect.Effect<ReturnType<typeof ok<JsonObject>>, Failure, Store> =>

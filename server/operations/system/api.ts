@@ -259,7 +259,7 @@ const endpoints = get("/api/v1/endpoints", {
     meta: Shown.meta
   },
   name: "endpoints.list",
-  summary: "List all endpoints",
+  summary: "List all endpoints of the API",
   ability: "system:read",
   permission: "system.read",
   metering_weight: 0,

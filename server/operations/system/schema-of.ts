@@ -65,11 +65,11 @@ const shapeIn = (type: FieldType): JsonObject => {
         ]
       }
     case "choice":
-      return { type: "string", enum: Object.keys(type.labels), ...meaningOf(type.labels) }
+      return { type: "string", enum: Object.keys(type.labels), ...meaningOf(type) }
     case "code":
-      return { type: "integer", enum: Object.keys(type.labels).map(Number), ...meaningOf(type.labels) }
+      return { type: "integer", enum: Object.keys(type.labels).map(Number), ...meaningOf(type) }
     case "ref":
-      return { type: "integer", minimum: 1, description: `Id in ${type.table.replaceAll("_", " ")}` }
+      return { type: "integer", minimum: 1, ...meaningOf(type) }
     case "json":
       return type.form === "object"
         ? { type: "object", additionalProperties: true }

@@ -116,14 +116,14 @@ const declareBundle = (sync: Command): void => {
     bundle
       .command("out")
       .description("Write pending commands to a signed bundle, for a machine with a network to deliver")
-      .argument("<file>"),
+      .argument("<file>", "file to write the bundle to"),
     out
   )
   withAction(
     bundle
       .command("in")
       .description("Apply a returned bundle; with --to, deliver another device's bundle and write the one to return")
-      .argument("<file>")
+      .argument("<file>", "bundle to apply or deliver")
       .option("--to <url>", "deliver the bundle to this server (default token: the profile's)")
       .option("-o, --output <file>", "file for the bundle to return (default: FILE with .back)"),
     takeIn

@@ -55,7 +55,7 @@ export const declare = (program: Command): void => {
     .command("completion")
     .description("Print a shell's completion script: source <(flightcase completion bash)")
     .addArgument(withValues(new Argument("<shell>", "bash, zsh or fish"), { words: Object.keys(scripts) }))
-    .argument("[words...]")
+    .argument("[words...]", "words typed so far")
     .addHelpText(
       "after",
       `

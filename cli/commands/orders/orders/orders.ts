@@ -36,7 +36,7 @@ export const declare = (program: Command): void => {
     .command("history")
     .description("Show an order's changes, newest first, with who made them and the previous values")
     .argument("<order>", "id or number")
-    .option("--page <number>")
+    .option("--page <number>", "page number, from 1")
     .option("--per-page <number>", "entries per page, at most 100")
     .addOption(new Option("--all", "fetch all pages"))
   withAction(history, async (context, [order = ""], flags) => {

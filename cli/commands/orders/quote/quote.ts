@@ -270,12 +270,12 @@ export const declare = (program: Command): void => {
         .option("--quantity <n>", "quantity", "1"),
       "manual price of one, per day of a hire, instead of the rate's"
     )
-      .option("--discount <percent>")
+      .option("--discount <percent>", "discount of the line")
       .option("--from <time>", "start of the line")
       .option("--to <time>", "end of the line")
       .option("--name <text>", "name, instead of the product's")
       .option("--optional", "leave the line out of the total")
-      .option("--notes <text>"),
+      .option("--notes <text>", "notes on the line"),
     addLine
   )
   declareChanges(quote)
@@ -313,7 +313,7 @@ const declareChanges = (quote: Command): void => {
     .option("--name <text>", "name of the line")
     .option("--optional", "leave the line out of the total")
     .option("--no-optional", "include the line in the total")
-    .option("--notes <text>")
+    .option("--notes <text>", "notes on the line, or on the quote")
     .option("--subject <text>", "subject of the quote")
     .option("--reference <text>", "customer's reference for the quote")
     .option("--member <member>", "customer of the quote, by id or name")

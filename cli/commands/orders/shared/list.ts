@@ -23,7 +23,7 @@ export const withListFlags = (command: Command): Command =>
   command
     .addOption(repeatable("-q, --q <name=value>", "filter, such as subject_cont=gala; repeatable"))
     .option("--sort <field>", "sort by this field; -field to reverse")
-    .option("--page <number>")
+    .option("--page <number>", "page number, from 1")
     .option("--per-page <number>", "rows per page, at most 100")
     .addOption(new Option("--all", "fetch all pages"))
     .option("--include <a,b>", "related records to include")

@@ -29,15 +29,15 @@ export const declare = (program: Command): void => {
       .option("--file <file>", "setup as JSON; - reads standard input")
       .option("--example", 'print an example of the file; "logo" names an image in the same folder')
       .option("--name <text>", "company name")
-      .option("--street <text>")
-      .option("--city <text>")
-      .option("--postcode <text>")
+      .option("--street <text>", "street of the company's address")
+      .option("--city <text>", "city of the company's address")
+      .option("--postcode <text>", "postcode of the company's address")
       .option("--country <code>", "two letters, such as GB")
       .option("--time-zone <zone>", "such as Europe/London (initially the country's, else this machine's)")
       .option("--currency <code>", "such as EUR (initially the country's)")
-      .option("--email <address>")
-      .option("--phone <number>")
-      .option("--tax-number <text>")
+      .option("--email <address>", "e-mail address of the company")
+      .option("--phone <number>", "telephone number of the company")
+      .option("--tax-number <text>", "tax number of the company")
       .addOption(
         repeatable(
           "--tax <name=rate>",

@@ -17,7 +17,7 @@ export const declare = (program: Command): void => {
       .argument(...code)
       .option("--quantity <n>", "quantity, for a bulk stock level given by id (default: 1)")
       .option("--record <id>", "for a bulk stock level: the open service record to take from")
-      .option("--note <text>")
+      .option("--note <text>", "note, kept in the unit's history")
   const leaving = (name: string, description: string): Command =>
     move(name, description)
       .option("--reason <text>", "short reason")
@@ -101,7 +101,7 @@ const declareInspections = (units: Command): void => {
       .option("--pass", "the units passed")
       .option("--fail", "the units failed")
       .option("--value <text>", "measured value")
-      .option("--note <text>")
+      .option("--note <text>", "note on the inspection")
       .option("--inspector <name>", "person or firm that inspected, if not you")
       .option("--at <date>", "a day or a time, on the store's clock (default: now)")
       .option("--due <date>", "next inspection (default: after the product's interval)")

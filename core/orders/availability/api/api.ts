@@ -33,12 +33,9 @@ const storeField = ref("stores", { required: true })
 
 const whenFields = {
   date: timestamp({ nullable: true, describe: "Single moment: a date on the store's clock, or an instant" }),
-  from: timestamp({ nullable: true, describe: "Start of a range; requires to" }),
+  from: timestamp({ nullable: true, describe: "Start of a range; requires the parameter to" }),
   to: timestamp({ nullable: true, describe: "End of the range, exclusive" }),
-  as_of: timestamp({
-    nullable: true,
-    describe: "As-of time: computed from events recorded by then; slower for a long history"
-  })
+  as_of: timestamp({ nullable: true, describe: "As-of time: computed from events recorded by then" })
 }
 
 /** One moment (`date`) or a range (`from`, `to`) of one product at one store. */
@@ -102,7 +99,7 @@ const flat = get("/api/v1/availability", {
 const ofProduct = get("/api/v1/products/{product}/availability", {
   answer: pointOrRangeShown,
   name: "products.availability",
-  summary: "Show this product's availability at a store, at one moment or over a range",
+  summary: "Show this product's availability at a store",
   ...access,
   params: { product: { table: products } },
   fields: { store_id: storeField, ...whenFields },

@@ -223,7 +223,7 @@ const why = get("/api/v1/availability/why", {
     product_id: ref("products", { required: true }),
     store_id: ref("stores", { required: true }),
     date: timestamp({ required: true }),
-    as_of: timestamp({ nullable: true, describe: "As-of time: computed from events recorded by then, which is slower" })
+    as_of: timestamp({ nullable: true, describe: "As-of time: computed from events recorded by then" })
   },
   run: (input) =>
     Effect.gen(function* () {

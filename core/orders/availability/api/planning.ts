@@ -42,7 +42,7 @@ const whatIf = postQuery("/api/v1/availability/what_if", {
   name: "availability.what_if",
   ...access,
   metering_weight: weight,
-  summary: "Check planned lines: availability per product and slot, shortfall per line; records nothing",
+  summary: "Check the availability and shortfall of planned lines; records nothing",
   fields: {
     store_id: ref("stores", { nullable: true, describe: "Default store of the lines" }),
     lines: list(
@@ -56,7 +56,12 @@ const whatIf = postQuery("/api/v1/availability/what_if", {
         }),
         store_id: ref("stores", { nullable: true })
       }),
-      { required: true, min_items: 1, max_items: planned_lines_max, describe: "Lines to check together, at most 200" }
+      {
+        required: true,
+        min_items: 1,
+        max_items: planned_lines_max,
+        describe: "Planned lines to check together, at most 200"
+      }
     )
   },
   run: (input) =>
@@ -172,7 +177,7 @@ const fit = postQuery("/api/v1/availability/earliest_fit", {
   name: "availability.earliest_fit",
   ...access,
   metering_weight: weight,
-  summary: "Find the first window in which all products are free at a store, or the product that prevents it",
+  summary: "Find the first window in which all products are free at a store",
   fields: {
     store_id: ref("stores", { required: true }),
     lines: list(object({ product_id: ref("products", { required: true }), quantity }), {
@@ -183,7 +188,7 @@ const fit = postQuery("/api/v1/availability/earliest_fit", {
     from: timestamp({ required: true, describe: "Earliest start: a date on the store's clock, or an instant" }),
     until: timestamp({
       required: true,
-      describe: "Latest end; a date includes the whole day; at most availability.span_max_days after from"
+      describe: "Latest end, a date to its end; at most availability.span_max_days after from"
     }),
     duration_minutes: integer({
       min: 1,

@@ -45,12 +45,12 @@ const partField = object({
     min: "0.01",
     max: "1000000000",
     nullable: true,
-    describe: "Default: the number of units named, else all of the line"
+    describe: "Quantity to move; default: the number of units named, else all of the line"
   }),
   asset_ids: list(ref("asset_assignments"), {
     nullable: true,
     max_items: 1_000,
-    describe: "Assignments of its units, where the line has units"
+    describe: "Assignments of the part's units, if the line has units"
   })
 })
 
@@ -59,12 +59,12 @@ const fields = {
   lines: json<WhichLines>({
     form: "any",
     nullable: true,
-    describe: "Lines to move: follow (those with the old dates; default), keep (none), or their ids"
+    describe: "Lines to move: follow (those with the old dates; default), keep (none), or ids"
   }),
   parts: list(partField, {
     nullable: true,
     max_items: 200,
-    describe: "Parts of an order's lines to move, each as a line of its own; lines then default to keep"
+    describe: "Parts of lines to move, each as a line of its own; lines then defaults to keep"
   }),
   ...seenFields,
   reason: longText({ nullable: true, max: 1_000 })
@@ -73,7 +73,7 @@ const fields = {
 const extend = command("POST", `${path}/{id}/extend`, {
   answer: { ...opportunityShown, extension: extensionShown },
   name: "opportunities.extend",
-  summary: "Extend or shorten the hire, with its lines",
+  summary: "Extend or shorten an opportunity's hire, with its lines",
   ...edit,
   params: one,
   fields,
@@ -91,7 +91,7 @@ const extend = command("POST", `${path}/{id}/extend`, {
 const preview = postQuery(`${path}/{id}/extend/preview`, {
   answer: { extension: extensionShown, meta: Shown.keys({ warnings: list(text()) }) },
   name: "opportunities.extend_preview",
-  summary: "Preview an extension of the hire; writes nothing",
+  summary: "Preview an extension of an opportunity's hire; writes nothing",
   ...read,
   params: one,
   fields,
@@ -132,7 +132,7 @@ const returnFacts = Effect.fnUntraced(function* (header: OpportunityRow, line_id
 const returnEarly = command("POST", `${path}/{id}/return_early`, {
   answer: { ...opportunityShown, returned: returnedShown },
   name: "opportunities.return_early",
-  summary: "Check in goods before their end, charged until they came back; parts get lines of their own",
+  summary: "Check in goods before their end, charged until they came back",
   ...edit,
   params: one,
   success_status: 200,
@@ -140,7 +140,7 @@ const returnEarly = command("POST", `${path}/{id}/return_early`, {
     items: list(partField, { required: true, min_items: 1, max_items: 200 }),
     returned_at: timestamp({
       nullable: true,
-      describe: "When they came back; default: now, or when their units were checked in"
+      describe: "Time the goods came back; default: now, or when their units were checked in"
     }),
     already_back: boolean({
       default: false,
@@ -148,7 +148,7 @@ const returnEarly = command("POST", `${path}/{id}/return_early`, {
     }),
     received_by: ref("users", { nullable: true }),
     return_store_id: ref("stores", { nullable: true }),
-    condition: code(condition_labels, { nullable: true, describe: "Check them at once, in this condition" }),
+    condition: code(condition_labels, { nullable: true, describe: "Condition in which the goods are checked at once" }),
     damage_notes: longText({ nullable: true })
   },
   split_by: "items",

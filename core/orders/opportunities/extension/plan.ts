@@ -23,26 +23,17 @@ const phaseWindows = Object.fromEntries(
 export const dateFields = {
   starts_at: timestamp({ nullable: true, describe: "New start of the hire" }),
   ends_at: timestamp({ nullable: true, describe: "New end of the hire, later or earlier" }),
-  charge_starts_at: timestamp({
-    nullable: true,
-    describe: "New charge start; default: moves with starts_at if they were equal"
-  }),
-  charge_ends_at: timestamp({
-    nullable: true,
-    describe: "New charge end; default: moves with ends_at if they were equal"
-  }),
+  charge_starts_at: timestamp({ nullable: true, describe: "New charge start; default: moves with an equal starts_at" }),
+  charge_ends_at: timestamp({ nullable: true, describe: "New charge end; default: moves with an equal ends_at" }),
   ...phaseWindows
 }
 /** The hire's dates when the extension was decided on: lines with these dates follow. */
 export const seenFields = {
   was_starts_at: timestamp({
     nullable: true,
-    describe: "Start of the hire as you last saw it; lines that begin then move, too"
+    describe: "Start of the hire as last seen; lines that begin then move, too"
   }),
-  was_ends_at: timestamp({
-    nullable: true,
-    describe: "End of the hire as you last saw it; lines that end then move, too"
-  })
+  was_ends_at: timestamp({ nullable: true, describe: "End of the hire as last seen; lines that end then move, too" })
 }
 export interface PartAsked {
   readonly opportunity_item_id: number

@@ -243,7 +243,7 @@ const stockFor = Effect.fnUntraced(function* (
 const update = command("PUT", `${path}/{id}`, {
   answer: opportunityShown,
   name: "opportunities.update",
-  summary: "Update an opportunity's header; omitted fields keep their values",
+  summary: "Update an opportunity's header",
   ...edit,
   params: one,
   fields: updateFields,

@@ -96,7 +96,7 @@ const add = command("POST", `${path}/{id}/items`, {
   answer: opportunityShown,
   success_status: 201,
   name: "opportunities.add_item",
-  summary: "Add a line",
+  summary: "Add a line to an opportunity",
   ...edit,
   params: one,
   fields: addItemFields,
@@ -134,7 +134,7 @@ const add = command("POST", `${path}/{id}/items`, {
 const change = command("PATCH", `${path}/{id}/items/{item}`, {
   answer: opportunityShown,
   name: "opportunities.update_item",
-  summary: "Update a line; omitted fields keep their values",
+  summary: "Update a line of an opportunity",
   ...edit,
   params: item,
   fields: changeItemFields,
@@ -186,7 +186,7 @@ const removeLine = (state: DecisionState, line: ItemRow, context: DecideContext)
 const remove = command("DELETE", `${path}/{id}/items/{item}`, {
   answer: opportunityShown,
   name: "opportunities.remove_item",
-  summary: "Remove a line with all lines below it",
+  summary: "Remove a line of an opportunity, with all lines below it",
   ...edit,
   params: item,
   success_status: 200,
@@ -203,7 +203,7 @@ const remove = command("DELETE", `${path}/{id}/items/{item}`, {
 const tree = command("PATCH", `${path}/{id}/items/tree`, {
   answer: opportunityShown,
   name: "opportunities.restructure_items",
-  summary: "Reorder and nest all lines",
+  summary: "Reorder and nest all lines of an opportunity",
   ...edit,
   params: one,
   mode: "create",

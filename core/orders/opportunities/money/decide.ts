@@ -143,7 +143,7 @@ const costs: ReadonlyArray<Endpoint> = [
     answer: opportunityShown,
     success_status: 201,
     name: "opportunities.add_cost",
-    summary: "Add a cost",
+    summary: "Add a cost to an opportunity",
     ...edit,
     params: one,
     fields: costFields,
@@ -154,7 +154,7 @@ const costs: ReadonlyArray<Endpoint> = [
   command("PATCH", `${path}/{id}/costs/{cost}`, {
     answer: opportunityShown,
     name: "opportunities.update_cost",
-    summary: "Update a cost; omitted fields keep their values",
+    summary: "Update a cost of an opportunity",
     ...edit,
     params: cost,
     fields: costFields,
@@ -165,7 +165,7 @@ const costs: ReadonlyArray<Endpoint> = [
   command("DELETE", `${path}/{id}/costs/{cost}`, {
     answer: opportunityShown,
     name: "opportunities.remove_cost",
-    summary: "Remove a cost",
+    summary: "Remove a cost of an opportunity",
     ...edit,
     params: cost,
     success_status: 200,
@@ -184,7 +184,7 @@ const dealPrice: ReadonlyArray<Endpoint> = [
   command("POST", `${path}/{id}/deal_price`, {
     answer: opportunityShown,
     name: "opportunities.set_deal_price",
-    summary: "Set an agreed price for the whole deal",
+    summary: "Set an agreed price for a whole opportunity",
     ...edit,
     params: one,
     fields: dealPriceFields,
@@ -195,7 +195,7 @@ const dealPrice: ReadonlyArray<Endpoint> = [
   command("DELETE", `${path}/{id}/deal_price`, {
     answer: opportunityShown,
     name: "opportunities.clear_deal_price",
-    summary: "Remove the deal price; the sum of lines and costs applies",
+    summary: "Remove an opportunity's deal price; the sum of lines and costs applies",
     ...edit,
     params: one,
     success_status: 200,
@@ -225,7 +225,7 @@ const repricing = command("POST", `${path}/{id}/reprice`, {
   fields: {
     only: choice(
       { tax: "Tax" },
-      { nullable: true, describe: "tax updates tax rates only; on a locked order it needs opportunities.unlock_rates" }
+      { nullable: true, describe: "tax: update tax rates only; locked orders need opportunities.unlock_rates" }
     )
   },
   authorize: ({ rows, viewer }) =>

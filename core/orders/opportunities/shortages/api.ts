@@ -114,7 +114,7 @@ const acknowledgementResource = resource({
   table: acknowledgements
 })
 
-const number_of_pieces = integer({ describe: "Quantity ordered from suppliers for the line and not yet received" })
+const number_of_pieces = integer({ describe: "Quantity ordered for the line and not yet received" })
 /** A short line in responses, as in `LineShortage`, with its opportunity. */
 export const shortageShown = {
   opportunity_item_id: integer(),
@@ -133,17 +133,17 @@ export const shortageShown = {
   date: date({ describe: "First day on which the line is short, in the store's time" }),
   last_date: date({ describe: "Last day on which the line is short" }),
   requested_quantity: integer({ describe: "Quantity the line still needs" }),
-  available: integer({ describe: "Lowest availability without the line; negative if other orders are overbooked" }),
+  available: integer({ describe: "Lowest availability without the line; negative if overbooked" }),
   available_quantity: integer({ describe: "Lowest availability without the line, at least 0" }),
   shortfall: integer({ describe: "Quantity of the line that is unavailable" }),
-  severity: integer({ describe: "Store's total shortage on the worst day, this line included" }),
+  severity: integer({ describe: "Store's total shortage on the worst day" }),
   remaining_shortfall: integer({ describe: "Shortfall that is not on order" }),
   on_order_quantity: number_of_pieces,
   tracking_type: choice(tracking_types),
   starts_at: timestamp(),
   ends_at: timestamp(),
   is_critical: boolean({ describe: "Whether the line belongs to an order" }),
-  is_out: boolean({ describe: "True if the whole line is dispatched, so the shortage affects other orders" })
+  is_out: boolean({ describe: "Whether the line is dispatched, so that the shortage affects other orders" })
 }
 
 /** Adds the names of opportunities and customers, in one query. `to_replace`: number of units, by opportunity. */
@@ -233,7 +233,7 @@ const ofOpportunity = get(`${path}/{id}/shortages`, {
     meta: Shown.meta
   },
   name: "opportunities.shortages",
-  summary: "List short lines with quantities, and allocated units that need replacing",
+  summary: "List an opportunity's short lines, and its allocated units that need replacing",
   ability: "opportunities:read",
   permission: "shortages.view",
   params: one,
@@ -274,7 +274,10 @@ const spanOf = Effect.fnUntraced(function* (input: Input<{}, typeof listFields>)
   return { from: instantOf(span.from.at), to: instantOf(endOfMoment(span.to, zone)) }
 })
 const listFields = {
-  from: timestamp({ nullable: true, describe: "First day; requires to; selects lines that overlap these days" }),
+  from: timestamp({
+    nullable: true,
+    describe: "First day; requires the parameter to; selects lines that overlap these days"
+  }),
   to: timestamp({ nullable: true }),
   store_id: ref("stores", { nullable: true }),
   product_id: ref("products", { nullable: true, live: false }),

@@ -93,7 +93,7 @@ const toOrder = command("POST", `${path}/{id}/convert_to_order`, {
 const status = command("POST", `${path}/{id}/change_status`, {
   answer: opportunityShown,
   name: "opportunities.change_status",
-  summary: "Move to another status of the same state",
+  summary: "Move an opportunity to another status of its state",
   ...edit,
   params: one,
   fields: { status: integer({ required: true }), ...reasonField },

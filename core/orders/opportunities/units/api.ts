@@ -60,7 +60,7 @@ const stockOf = (input: Input): LoadOptions => ({
 const quickAllocate = command("POST", `${path}/{id}/quick_allocate`, {
   answer: opportunityShown,
   name: "opportunities.quick_allocate",
-  summary: "Allocate many units to lines, all or none",
+  summary: "Allocate many units to an opportunity's lines, all or none",
   ...fulfil,
   params: one,
   streams: unitStreams((body) =>
@@ -156,14 +156,14 @@ const batch = <const B extends Fields & { readonly asset_ids: typeof asset_ids }
 const batches: ReadonlyArray<Endpoint> = [
   batch(
     "quick_prepare",
-    "Mark many units as prepared, all or none",
+    "Mark many units of an opportunity as prepared, all or none",
     { prepared_at: when(), asset_ids },
     (state, moving, sent, context) =>
       moveUnits(state, moving, [preparing(sent.prepared_at ?? context.happened_at)], context)
   ),
   batch(
     "quick_book_out",
-    "Dispatch many units, all or none",
+    "Dispatch many units of an opportunity, all or none",
     {
       dispatched_by: ref("users", { nullable: true }),
       vehicle_id: integer({ nullable: true }),
@@ -185,7 +185,7 @@ const batches: ReadonlyArray<Endpoint> = [
   ),
   batch(
     "quick_check_in",
-    "Check in many units, all or none",
+    "Check in many units of an opportunity, all or none",
     {
       received_by: ref("users", { nullable: true }),
       return_store_id: ref("stores", { nullable: true }),

@@ -182,7 +182,7 @@ const create = command("POST", versions, {
 const activate = command("POST", `${versions}/{version}/activate`, {
   answer: versionShown,
   name: "opportunities.activate_version",
-  summary: "Make a version active",
+  summary: "Make a version of a quote active",
   ...edit,
   params: version,
   facts: (input) => loadDecisionState(input.rows.id, input, { stock: hasShortageCheck(input.rows.id, input.settings) }),
@@ -192,7 +192,7 @@ const activate = command("POST", `${versions}/{version}/activate`, {
 const send = command("POST", `${versions}/{version}/send`, {
   answer: versionShown,
   name: "opportunities.send_version",
-  summary: "Record that a version was sent",
+  summary: "Record that a version of a quote was sent",
   ...edit,
   params: version,
   fields: { sent_to: ref("members", { nullable: true }), sent_via: text({ nullable: true }) },
@@ -209,7 +209,7 @@ const send = command("POST", `${versions}/{version}/send`, {
 const accept = command("POST", `${versions}/{version}/accept`, {
   answer: versionShown,
   name: "opportunities.accept_version",
-  summary: "Record that a version was accepted",
+  summary: "Record that a version of a quote was accepted",
   ...edit,
   params: version,
   fields: { accepted_by: ref("members", { nullable: true }) },
@@ -225,7 +225,7 @@ const accept = command("POST", `${versions}/{version}/accept`, {
 const decline = command("POST", `${versions}/{version}/decline`, {
   answer: versionShown,
   name: "opportunities.decline_version",
-  summary: "Record that a version was declined",
+  summary: "Record that a version of a quote was declined",
   ...edit,
   params: version,
   fields: { reason: text({ nullable: true, max: 1000 }) },
@@ -242,7 +242,7 @@ const decline = command("POST", `${versions}/{version}/decline`, {
 const relabel = command("PATCH", `${versions}/{version}`, {
   answer: versionShown,
   name: "opportunities.relabel_version",
-  summary: "Change or clear a version's label",
+  summary: "Change or clear the label of a quote's version",
   ...edit,
   params: version,
   fields: { label: text({ nullable: true, on_null: "clear" }) },
@@ -253,7 +253,7 @@ const relabel = command("PATCH", `${versions}/{version}`, {
 })
 const remove = command("DELETE", `${versions}/{version}`, {
   name: "opportunities.delete_version",
-  summary: "Delete a version with its lines; not the active or only one",
+  summary: "Delete an inactive version of a quote, with its lines",
   ...edit,
   params: version,
   fields: { reason: text({ nullable: true, max: 1000 }) },

@@ -114,9 +114,9 @@ export const waitingShown = Shown.objects({
   product_id: integer(),
   store_id: integer(),
   quantity: integer({ describe: "Quantity short when added to the waiting list" }),
-  requested_quantity: integer({ describe: "Quantity requested; the line is notified when all of it is available" }),
+  requested_quantity: integer({ describe: "Quantity requested; all of it must be available to notify" }),
   free_quantity: integer({ describe: "Quantity available now for this line" }),
-  position: integer({ describe: "Position in the queue for the product and dates; 1 is notified first" }),
+  position: integer({ describe: "Position in the queue; 1 is notified first" }),
   starts_at: timestamp(),
   ends_at: timestamp(),
   waitlisted_by: integer({ nullable: true }),
@@ -200,7 +200,7 @@ const index = get("/api/v1/shortage_waits", {
 const leave = command("POST", `${path}/{id}/shortages/leave`, {
   answer: { waiting: waitingShown },
   name: "opportunities.leave_waiting_list",
-  summary: "Take lines off the waiting list",
+  summary: "Take an opportunity's lines off the waiting list",
   ability: "opportunities:write",
   permission: "shortages.resolve",
   params: one,
@@ -209,7 +209,7 @@ const leave = command("POST", `${path}/{id}/shortages/leave`, {
       nullable: true,
       min_items: 1,
       max_items: 1_000,
-      describe: "Lines; default: all of the opportunity's"
+      describe: "Lines to take off the list; default: all of the opportunity's"
     })
   },
   facts: ({ rows }) =>
