@@ -8,6 +8,7 @@ import { ServerContext, serverContext, type ServerContextShape } from "../../por
 import type { BoardTheme, GivenAddress } from "./page.ts"
 import {
   board_fields,
+  board_style,
   boardAddressIn,
   boardPage,
   boards,
@@ -29,7 +30,7 @@ import { insert, remove, type RowOf, update } from "../../../core/kernel/tables/
 import { settingText } from "../../../core/kernel/events/settings.ts"
 import { millisOf, zoneOf } from "../../../core/values/time.ts"
 import type { ServerSlice } from "../../ports/server-slice.ts"
-import { board_style, boardCreated, boardDeleted, boardEvents, boardReaddressed } from "./style.ts"
+import { boardCreated, boardDeleted, boardEvents, boardReaddressed } from "./events.ts"
 import { fulfil } from "../../../core/orders/opportunities/tables/paths.ts"
 
 // Sends changes to boards by server-sent events.
