@@ -7,7 +7,7 @@ import { demand } from "./orders/availability/api/fixtures.ts"
 
 let lastSource = 1_000
 
-/** "Claim n over [from, to)" of a product at a store; answers the source id. Dates as in `given.ts`. */
+/** "Claim n over [from, to)" of a product at a store; answers the source id. */
 export const demandOver = async (
   app: App,
   product_id: number,

@@ -14,7 +14,7 @@ import { findIdByName, resolveId } from "../../context/resolve-id.ts"
 const serialised = 2
 type Item = NonNullable<Row<"purchase_order">["items"]>[number]
 
-/** State of a run: the product of the following serial numbers, and planned quantities. */
+/** State of a run: the product whose serial numbers are scanned next, and planned quantities. */
 class Dock {
   private named: Item | undefined
   private readonly counted = new Map<unknown, number>()
@@ -45,7 +45,7 @@ class Dock {
     return product.stock_method === serialised
   }
 
-  /** Handles a code: pieces of a product, the product of following serial numbers, or a serial number. */
+  /** Handles a code: pieces of a product, a product whose serial numbers follow, or a serial number. */
   readonly take = async (scanned: string): Promise<ScanResult> => {
     const { code, quantity } = countedCode(scanned)
     const rows = (await this.order()).items ?? []

@@ -1,6 +1,6 @@
 /**
  * Types of resources: how rows of a table are listed, rendered and embedded in each other. `resource.ts` declares,
- * `render.ts` renders, `listing.ts` lists.
+ * `render.ts` renders, `query.ts` lists.
  */
 import type { ViewColumns } from "./custom-view.ts"
 import type { StoreRead } from "../store/store.ts"

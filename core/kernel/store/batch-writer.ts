@@ -277,7 +277,7 @@ const changed = (table: Table, row: AnyRow, set: AnyRow): AnyRow => {
   return next
 }
 
-/** Types whose stored values are equal if their in-memory values are. */
+/** Types that match a deletion with unwritten rows: values that are equal in memory are equal once stored. */
 const plain_kinds: ReadonlySet<string> = new Set(["integer", "ref", "code", "choice", "boolean"])
 /** Conditions as a collectable deletion, if rows in memory can be compared: plain values, one a number or a text. */
 const asPendingDelete = (table: Table, where: Where): PendingDelete | undefined => {

@@ -28,7 +28,7 @@ type QueueStore = PersistedQueue.PersistedQueueStore["Service"]
 
 /**
  * Poll interval of a queue with free workers. Rarely needed: offers in this process wake it, and the dispatcher wakes
- * it for other due jobs (`workers.ts`).
+ * it for other due jobs.
  */
 const own_look_millis = 60_000
 const lock_refresh_millis = (lock_seconds * 1_000) / 3

@@ -27,7 +27,7 @@ export const notifications = plainTable(
     actor_id: integer({ ...whole, nullable: true }),
     /** Whether the recipient caused it: listed as read, and not mailed. */
     is_own: boolean({ default: false }),
-    /** Burst that the row counts: later notifications of one type by one user, while unread (`bursts.ts`). */
+    /** Burst that the row counts: later notifications of one type by one user, while unread (`write.ts`). */
     burst: text({ nullable: true, hidden: true, max: 200 }),
     /** Whether it is in the inbox. */
     in_inbox: boolean({ hidden: true }),

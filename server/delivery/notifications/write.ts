@@ -125,13 +125,13 @@ const commandsOf = (happenings: ReadonlyArray<Happening>): ReadonlyMap<string, s
 }
 
 interface Counted {
-  /** Bursts over the rate, whose notifications share a row. */
+  /** Bursts whose command exceeds `told_a_minute_max`: its notifications share a row. */
   readonly gathered: ReadonlySet<string | null>
   /** Bursts whose command was already counted by an earlier run of its job. */
   readonly done: ReadonlySet<string | null>
 }
 
-/** Counts each burst's command, in the transaction that writes its rows. */
+/** Counts the commands towards the rates of their bursts, in the transaction that writes the rows. */
 const counted = Effect.fnUntraced(function* (happenings: ReadonlyArray<Happening>, now: number): Store.Reads<Counted> {
   const commands = commandsOf(happenings)
   const told = yield* Store.getMany(notification_burst_commands, [...commands.values()])
@@ -196,7 +196,7 @@ interface Gathered {
   readonly changes: ReadonlyArray<RowChange>
 }
 
-/** Splits new rows into those to insert and those counted in existing rows. `happenings`: their events. */
+/** Splits new rows into those to insert and those counted in existing rows. `happenings`: the causes of the rows. */
 const gatherBursts = Effect.fnUntraced(function* (
   happenings: ReadonlyArray<Happening>,
   fresh: ReadonlyArray<NewNotification>,

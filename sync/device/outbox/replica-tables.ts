@@ -31,7 +31,7 @@ const statements = [
   `create table if not exists stalled (n integer primary key, error text not null)`,
   // Verdicts found in the journal; passed on to the outbox after the commit, and again on opening.
   `create table if not exists verdicts (n integer primary key, status text not null, error text)`,
-  // Outcomes of commands (`outcomes/outcome.ts`); passed on to the outbox with the verdicts.
+  // Outcomes of commands (`outbox/outcome.ts`); passed on to the outbox with the verdicts.
   `create table if not exists accounts (n integer primary key, account text not null)`,
   // Events of a new history, staged until they are complete.
   `create table if not exists incoming (position integer primary key, event text not null)`

@@ -43,7 +43,10 @@ import { dispatch_meta_fields, type HeldBack } from "./progress.ts"
 const named = (labels: { readonly [code: number]: string }, value: number | null): string | null =>
   value === null ? null : (labels[value] ?? null)
 
-/** Charged days or other periods of a line, with all multipliers and factors; null if nothing is charged. */
+/**
+ * Periods that a line charges: its total over the price of one period for all its units, so that multipliers and
+ * factors count. Null if nothing is charged.
+ */
 const chargedPeriods = (row: ItemRow): string | null => {
   const paid = exact(row.discount_percent ?? 0)
     .negated()
