@@ -48,7 +48,7 @@ import type { CreditFacts, CreditResult } from "./credits/decide.ts"
 
 // The endpoint that issues credit notes (rules/billing 1.5); nothing else creates them.
 
-// Reading credit notes: the list and one of them (interface 4.6).
+// Reading credit notes: the list and one of them (rules/billing 1.5).
 
 const list = get(credit_notes_path, {
   answer: Shown.page(() => creditNoteResource),

@@ -67,7 +67,7 @@ const layoutsSlice: Slice = {
   endpoints: layouts.endpoints?.map((one) => (one.method === "GET" ? one : { ...one, server_only: true })) ?? []
 }
 
-// The document types and the fields of their texts (interface 4.9).
+// The document types and the fields of their texts (rules/billing 3).
 
 const describing = later(() => import("./content/fields.ts"))
 

@@ -1,4 +1,4 @@
-/** Endpoints of documents: generate, read, finalise, void (interface 4.9). */
+/** Endpoints of documents: generate, read, finalise, void (rules/billing 3). */
 import { Effect, Result, Schema } from "effect"
 import { credit_notes, invoices } from "../billing/state/tables.ts"
 import { Store } from "../kernel/store/store.ts"
@@ -92,7 +92,7 @@ export const drawJobId = (kind: keyof typeof draw_kinds, document_id: number): s
 export const isRequestJob = (job_id: string): boolean =>
   [`${id_prefixes.request}-`, `${draw_kinds.request}:`].some((start) => job_id.startsWith(start))
 
-// Paths and permissions of document endpoints (interface 4.9).
+// Paths and permissions of document endpoints (rules/billing 3).
 
 export const path = "/api/v1/documents"
 export const one = { id: { table: documents } } as const

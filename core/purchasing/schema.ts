@@ -212,7 +212,7 @@ export const procurementEvents: ReadonlyArray<AnyEventType> = [
   purchaseOrderCancelled
 ]
 
-// Paths and rights that the endpoints of purchase orders share (interface 4.12).
+// Paths and rights that the endpoints of purchase orders share (rules/billing 2.3).
 
 export const path = "/api/v1/purchase_orders"
 export const one = { id: { table: purchase_orders } } as const

@@ -204,7 +204,7 @@ interface ShapeReader {
 const changesReader = ({ tables }: Catalogue, { type }: StoredEvent): boolean =>
   tables.some(({ changes_reader, entity }) => changes_reader && type.startsWith(`${entity}.`))
 
-/** An answer of the shape protocol (sync.md 1): 200 with a chunk, or 409 if the reader must start over. */
+/** An answer of the shape protocol: 200 with a chunk, or 409 if the reader must start over. */
 export const shapeAnswer = Effect.fnUntraced(function* (
   catalogue: Catalogue,
   { viewer, replica_id, query, events_per_chunk = events_per_chunk_max }: ShapeReader

@@ -154,7 +154,7 @@ const received_files = plainTable(
   { indexes: [["received_at"]] }
 )
 
-/** Last permissions of each user; the version only grows, so that handles are never reused (sync.md 1.6). */
+/** Last permissions of each user; the version only grows, so that handles are never reused. */
 export const reader_grants = plainTable("reader_grants", "user_id", {
   user_id: integer(),
   fingerprint: text(),

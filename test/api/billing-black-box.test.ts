@@ -187,7 +187,7 @@ describe.each(engines)("invoices over HTTP on %s", (engine) => {
     })
   })
 
-  describe("permissions and abilities for invoices (interface 5)", () => {
+  describe("permissions and abilities for invoices (rules/conventions 11)", () => {
     const draft = async (): Promise<string> => `/invoices/${(await books.draft()).id}`
     const issued = async (): Promise<string> => `/invoices/${(await books.issued()).id}`
     const paid = async (): Promise<string> => {

@@ -267,7 +267,7 @@ describe.each(engines)("documents over HTTP on %s", (engine) => {
     })
   })
 
-  describe("permissions and abilities for documents (interface 5)", () => {
+  describe("permissions and abilities for documents (rules/conventions 11)", () => {
     const rights = ["view", "create", "share"].map((name) => `documents.${name}`)
     const seeing = ["opportunities.view", "invoices.view"]
     const abilities = ["documents:read", "documents:write"]
@@ -334,7 +334,7 @@ describe.each(engines)("documents over HTTP on %s", (engine) => {
     )
   })
 
-  describe("concurrent requests for documents (interface 4.9)", () => {
+  describe("concurrent requests for documents (rules/billing 3)", () => {
     it("finalise or void a document once", async () => {
       for (const name of ["finalise", "void"]) {
         const { id } = await press.drawn("quotation")

@@ -65,7 +65,7 @@ describe.each(engines)("purchase orders over HTTP on %s", (engine) => {
     })
   })
 
-  describe("permissions and abilities for purchase orders (interface 5, rules/billing 2.2)", () => {
+  describe("permissions and abilities for purchase orders (rules/conventions 11, rules/billing 2.2)", () => {
     const rights = ["view", "create", "edit", "delete", "send", "receive"].map((name) => `purchase_orders.${name}`)
     const abilities = ["purchase_orders:read", "purchase_orders:write"]
     const draft = async (): Promise<string> => `/purchase_orders/${(await yard.order()).id}`

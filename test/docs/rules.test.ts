@@ -41,11 +41,23 @@ const problem = (file: string, cited: string): string | null => {
 }
 const citation = new RegExp(`\\brules/([a-z-]+) (${sectionNumber}(?:(?:, | and | to )${sectionNumber})*)`, "g")
 const link = new RegExp(`\\[([a-z-]+) (${sectionNumber}(?:(?:, | and | to )${sectionNumber})*)\\]\\(([^)]*)\\)`, "g")
-const problemsOf = (text: string): ReadonlyArray<string> =>
-  [...text.matchAll(citation), ...text.matchAll(link)].flatMap(([whole, file = "", cited = ""]) => {
+/** Text without line breaks, at which comments wrap citations. */
+const unwrapped = (text: string): string => text.replaceAll(/\n *(?:\* |\/\/ )? */g, " ")
+/** Citations without the folder, of pages that are not kept here, and of ranges with a hyphen. */
+const unclear = new RegExp(
+  `\\((?:${[...sections.keys(), "interface", "[a-z]+\\.md"].join("|")}) ${sectionNumber}(?=[,) –-])` +
+    `|\\brules/[a-z-]+ ${sectionNumber}[–-]`,
+  "g"
+)
+const unclearIn = (text: string): ReadonlyArray<string> =>
+  [...unwrapped(text).matchAll(unclear)].map(([whole]) => whole)
+const problemsOf = (wrapped: string): ReadonlyArray<string> => {
+  const text = unwrapped(wrapped)
+  return [...text.matchAll(citation), ...text.matchAll(link)].flatMap(([whole, file = "", cited = ""]) => {
     const found = problem(file, cited)
     return found === null ? [] : [`${whole}: ${found}`]
   })
+}
 const problemsByFile = (problems: (path: string) => ReadonlyArray<string>): ReadonlyArray<string> =>
   readable.flatMap((path) => problems(path).map((one) => `${path}: ${one}`))
 
@@ -75,8 +87,7 @@ describe("the pages of docs/rules", () => {
     expect(problemsByFile((path) => problemsOf(read(path)))).toEqual([])
   })
   it("are cited in one form, as rules/ and the file's name", () => {
-    const bare = new RegExp(`\\((?:${[...sections.keys()].join("|")}) ${sectionNumber}[,) ]`, "g")
-    expect(problemsByFile((path) => [...read(path).matchAll(bare)].map(([whole]) => whole))).toEqual([])
+    expect(problemsByFile((path) => unclearIn(read(path)))).toEqual([])
     expect([...read("core/orders/opportunities/tables/opportunities.ts").matchAll(citation)]).not.toEqual([])
   })
   it.each([
@@ -91,6 +102,11 @@ describe("the pages of docs/rules", () => {
       "rules/billing 4 and 77",
       "rules/billing 4 and 77: docs/rules/billing.md has no section 77"
     ],
+    [
+      "citations wrapped by a comment",
+      "(rules/rates\n * 4.99)",
+      "rules/rates 4.99: docs/rules/rates.md has no section 4.99"
+    ],
     ["reversed ranges", "rules/rates 5 to 4", "rules/rates 5 to 4: 5 to 4 is no range"],
     [
       "links with unknown sections",
@@ -99,6 +115,14 @@ describe("the pages of docs/rules", () => {
     ]
   ])("are checked for %s", (_, text, expected) => {
     expect(problemsOf(text)).toEqual([expected])
+  })
+  it.each([
+    ["without the folder", "/** All lists (conventions\n * 2 and 3). */", "(conventions 2"],
+    ["of pages that are not kept here", "// Invoices (interface 4.5).", "(interface 4.5"],
+    ["of files that are not kept here", "// The order of events (sync.md 2).", "(sync.md 2"],
+    ["of ranges with a hyphen", "(rules/rates 4-5)", "rules/rates 4-"]
+  ])("are checked for citations %s", (_, text, expected) => {
+    expect(unclearIn(text)).toEqual([expected])
   })
 })
 

@@ -1,4 +1,4 @@
-/** Billing an opportunity (interface 4.5). */
+/** Billing an opportunity (rules/billing 1.3). */
 import { Effect } from "effect"
 import { command, type Endpoint } from "../../kernel/endpoints/endpoint.ts"
 import { boolean, choice, decimal, integer, type Json, json, list, object } from "../../kernel/fields/field.ts"

@@ -108,7 +108,7 @@ const show = get(`${path}/{id}`, {
 
 const invoiceReads: ReadonlyArray<Endpoint> = [all, show]
 
-// Endpoints of invoices except payments and credits (interface 4.5).
+// Endpoints of invoices except payments and credits (rules/billing 1.1, 1.3).
 
 const deciding = later(() => import("./decide.ts"))
 

@@ -1,6 +1,6 @@
 /**
  * The journal: every event, in commit order. Positions come from one counter row, which is updated last in a
- * transaction, so that readers who follow positions miss nothing (sync.md 2).
+ * transaction, so that readers who follow positions miss nothing.
  */
 import { Effect, Schema } from "effect"
 import type { EventType, NewEvent, Projection, Scrub, Scrubs, StoredEvent } from "./event-type.ts"

@@ -1,6 +1,7 @@
 /**
- * List queries: `q[<field>_<predicate>]=<value>`, sort, page, include, compiled to SQL for all resources (conventions
- * 2-5). Unsupported fields, sorts and includes are ignored; a value of the wrong type matches nothing.
+ * List queries: `q[<field>_<predicate>]=<value>`, sort, page, include, compiled to SQL for all resources
+ * (rules/conventions 2 to 5). Unsupported fields, sorts and includes are ignored; a value of the wrong type matches
+ * nothing.
  */
 import { exact, isNumericText } from "../../values/decimal.ts"
 import { itemAt } from "../../values/text.ts"

@@ -1,4 +1,4 @@
-/** Endpoints of attachments (interface 4.10 and 4.11, rules/members-activities 4). */
+/** Endpoints of attachments (rules/members-activities 4). */
 import { Effect, Result } from "effect"
 import type { Decided, Endpoint, Input, Params, Slice, UploadedFile } from "../../kernel/endpoints/endpoint.ts"
 import { command, get, CommandRuntime } from "../../kernel/endpoints/endpoint.ts"

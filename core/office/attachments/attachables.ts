@@ -108,7 +108,7 @@ export const seesAttachments = ({ attachable_type }: AnyRow, viewer: Viewer): bo
   return holders.some((one) => hasOnePermission(viewer, one))
 }
 
-// Attachments: files that belong to a member, an order, a unit (interface 2.13, rules/members-activities 4).
+// Attachments: files that belong to a member, an order, a unit (rules/members-activities 4).
 
 export const attachmentFields = {
   attachable_type: choice(attachable_types, {

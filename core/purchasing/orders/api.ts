@@ -1,4 +1,4 @@
-/** Endpoints of purchase orders except receipts (interface 4.12). */
+/** Endpoints of purchase orders except receipts (rules/billing 2.3). */
 import { Effect } from "effect"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { command, type Endpoint, type Failure, get, type Id, type Input } from "../../kernel/endpoints/endpoint.ts"

@@ -174,7 +174,7 @@ export const hireExtended = reaction({
     )
 })
 
-// Endpoints of deliveries and returns (interface 4.12). Commands on one order are serialised.
+// Endpoints of deliveries and returns (rules/billing 2.3). Commands on one order are serialised.
 
 const receiving = later(() => import("./decide.ts"))
 const givingBack = later(() => import("./give-back.ts"))

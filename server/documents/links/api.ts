@@ -1,4 +1,4 @@
-/** Endpoints for public links of documents: create, change and revoke them, and list acceptances (interface 4.9). */
+/** Endpoints for public links of documents: create, change and revoke them, and list acceptances (rules/billing 3). */
 import { Effect, Result, Schema } from "effect"
 import { documentAccepted, documentEmailed } from "../../../core/documents/links/events.ts"
 import { changeLink, linkErrors, revokeLink, share, whyNotShared } from "../../../core/documents/links/decide.ts"
