@@ -1,4 +1,4 @@
-/** The rules of the field in docs/rules: every section that comments, tests and documents cite is there. */
+/** Documents: sections of docs/rules that are cited exist, and so do the files and folders that ARCHITECTURE names. */
 import { describe, expect, it } from "vitest"
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { dirname, join, relative } from "node:path"
@@ -123,6 +123,52 @@ describe("the pages of docs/rules", () => {
     ["of ranges with a hyphen", "(rules/rates 4-5)", "rules/rates 4-"]
   ])("are checked for citations %s", (_, text, expected) => {
     expect(unclearIn(text)).toEqual([expected])
+  })
+})
+
+/** Folders of the repository, and files with their paths; folders end with a slash. */
+const places = ["core", "sync", "server", "cli", "client", "test", "docs"].flatMap((tree) => [
+  `${tree}/`,
+  ...readdirSync(join(root, tree), { recursive: true, withFileTypes: true }).map((entry) =>
+    [relative(root, join(entry.parentPath, entry.name)), entry.isDirectory() ? "/" : ""].join("")
+  )
+])
+/** Files and folders that a path may mean: from the root, or the end of a longer path. */
+const placesOf = (path: string): ReadonlyArray<string> =>
+  places.filter((place) =>
+    [place, place.replace(/(?:\/|\.md)$/, "")].some((one) => one === path || one.endsWith(`/${path}`))
+  )
+/** What builds and servers make, and the package's name. */
+const is_made = /^(?:out|blobs|flightcase)\//
+/** Names of files and folders that a section has between backticks. */
+const namesIn = (section: string): ReadonlyArray<string> =>
+  [...section.matchAll(/`([^`\n]+)`/g)]
+    .flatMap(([, code = ""]) => code.split(" "))
+    .filter((name) => /^(?:[\w.-]+\/)*(?:[\w.-]+\/|[\w.-]+\.ts|[\w.-]+\/[\w.-]+)$/.test(name) && !is_made.test(name))
+/** Paths that do not exist, and bare file names that are in none of the folders the section names. */
+const lostNamesIn = (section: string): ReadonlyArray<string> => {
+  const names = namesIn(section)
+  const folders = names
+    .filter((name) => name.includes("/"))
+    .flatMap(placesOf)
+    .map((place) => place.slice(0, place.lastIndexOf("/") + 1))
+  return names.filter((name) =>
+    name.includes("/")
+      ? placesOf(name).length === 0
+      : !placesOf(name).some((place) => folders.some((folder) => place.startsWith(folder)))
+  )
+}
+
+describe("the architecture", () => {
+  const sectionsOf = (text: string) => text.split(/^#+ /m)
+  it("names files and folders that exist, each file in a folder that its section names", () => {
+    const text = read("docs/ARCHITECTURE.md")
+    expect(namesIn(text).length).toBeGreaterThan(150)
+    expect(sectionsOf(text).flatMap(lostNamesIn)).toEqual([])
+  })
+  it("is checked for names of files elsewhere and of folders that are gone", () => {
+    const section = "`core/billing/` has `write.ts`, `usage-api.ts`, `billed/` and `numbering/series.ts`."
+    expect(lostNamesIn(section)).toEqual(["usage-api.ts", "billed/", "numbering/series.ts"])
   })
 })
 

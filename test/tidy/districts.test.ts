@@ -1,6 +1,6 @@
 /**
  * Where things stand: the districts of each tree in their order, folders that can be taken in at a glance, and how much
- * there is to learn. The order is docs/ARCHITECTURE.md's; numbers may only be lowered.
+ * there is to learn. docs/ARCHITECTURE.md says what each district holds; numbers may only be lowered.
  */
 import { readdirSync } from "node:fs"
 import { join } from "node:path"
@@ -10,7 +10,7 @@ import { filesIn, root, source_folders, textOf } from "../source/tree.ts"
 import { words } from "../words.ts"
 import { fileGraph, folderCircles } from "./circles.ts"
 
-/** Each knows those before it, and none after it. */
+/** Each may import those before it, and none after it. */
 const districts = {
   core: words(
     "values kernel pricing setup people products orders billing purchasing warehouse documents imports office overview catalogue.ts offline"
