@@ -31,7 +31,16 @@ export const sourcesOf = (files: ReadonlyArray<string>, textOf: (file: string) =
   new Map(
     files.map((file) => {
       const text = textOf(file)
-      return [file, { text, tree: parsed(text) }]
+      let tree: Node | undefined
+      return [
+        file,
+        {
+          text,
+          get tree() {
+            return (tree ??= parsed(text))
+          }
+        }
+      ]
     })
   )
 
@@ -168,7 +177,11 @@ const spansIn = ({ text, tree }: SourceFile, { find, in_text, within }: Place): 
 /** The place, or in words why there is none. */
 export const placeOf = (sources: Sources, place: Place): Found | string => {
   const { file: hint, find, within } = place
-  const declaring = [...sources].filter(([, { tree }]) => scopesIn(tree, within).length > 0).map(([file]) => file)
+  const top = within.split(".")[0]!
+  // Most files do not hold the name, and need no parsing.
+  const declaring = [...sources]
+    .filter(([, source]) => source.text.includes(top) && scopesIn(source.tree, within).length > 0)
+    .map(([file]) => file)
   const searched = declaring.includes(hint) ? [hint] : declaring
   if (searched.length === 0) return `${within} is declared neither in ${hint} nor in any other file`
   const found = searched.map((file) => ({ file, spans: spansIn(sources.get(file)!, place) }))
