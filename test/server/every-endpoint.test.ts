@@ -7,7 +7,7 @@ import type { Fields, JsonObject } from "../../core/kernel/fields/field.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { type AnyRow, insert, type Table } from "../../core/kernel/tables/table.ts"
 import { errorText, type Log } from "../../server/ports/log.ts"
-import { engines } from "../app.ts"
+import { engines, plays_everything } from "../app.ts"
 import { anyBody, anyRow, row_id, text_value } from "./any-row.ts"
 import { type Got, type Sent, serve, type Serving } from "./serving.ts"
 
@@ -68,12 +68,24 @@ const wrongBodies = (fields: Fields): ReadonlyArray<unknown> => {
       row_id
     ].map(of),
     fitting,
-    ...Object.keys(fields).flatMap((name) =>
-      [null, "\u0000", [{}], -1, 99_999_999_999_999_999_999, "2026-02-30", "9999-12-31T23:59:59Z", "0001-01-01"].map(
-        (value) => ({ ...fitting, [name]: value })
-      )
-    )
+    ...Object.keys(fields).flatMap((name) => someOf(wrong_values).map((value) => ({ ...fitting, [name]: value })))
   ]
+}
+const wrong_values = [
+  null,
+  "\u0000",
+  [{}],
+  -1,
+  99_999_999_999_999_999_999,
+  "2026-02-30",
+  "9999-12-31T23:59:59Z",
+  "0001-01-01"
+]
+let turn = 0
+/** In the short run the next quarter of them: all of them take turns at fields and endpoints. */
+const someOf = <A>(all: ReadonlyArray<A>): ReadonlyArray<A> => {
+  turn++
+  return plays_everything ? all : all.filter((_, at) => at % 4 === turn % 4)
 }
 const odd_queries = [
   "q[id_eq]=%00&q[name_cont]=%FF&page=x&per_page=-1&sort=%00&include=%00,a.b.c,__proto__",
@@ -183,13 +195,13 @@ describe.each(engines)("every endpoint on %s", (engine) => {
   })
   it("answers 404 for an unknown or invalid id before it checks permissions and body", async () => {
     for (const endpoint of endpoints.filter((one) => Object.keys(paramsOf(one)).length > 0 && !one.public)) {
-      for (const id of [999_999, "0", "-1", "1.5", "abc", "%00", "99999999999999999999", "1e2"]) {
-        for (const sent of [
-          {},
-          { token: unable },
-          { token: nobody },
-          ...(isWrite(endpoint) ? [{ bytes: "{" }, { bytes: "x", headers: { "content-type": "text/plain" } }] : [])
-        ]) {
+      for (const sent of [
+        {},
+        { token: unable },
+        { token: nobody },
+        ...(isWrite(endpoint) ? [{ bytes: "{" }, { bytes: "x", headers: { "content-type": "text/plain" } }] : [])
+      ]) {
+        for (const id of someOf([999_999, "0", "-1", "1.5", "abc", "%00", "99999999999999999999", "1e2"])) {
           const got = await sendTo(endpoint, id, sent)
           if (got.status !== 404 || Object.keys(got.body ?? {}).join() !== "message")
             say(endpoint, got, `404 for ${id}`, sent)
@@ -238,7 +250,16 @@ describe.each(engines)("every endpoint on %s", (engine) => {
         if (got.status >= 500) say(endpoint, got, `no fault for ?${query}`)
       }
       const given: JsonObject = anyBody(endpoint.fields as Fields)
-      for (const value of ["", "x", "-1", "%00", "99999999999999999999", "2026-02-30", "2026-06-18", "%5B%5D"]) {
+      for (const value of someOf([
+        "",
+        "x",
+        "-1",
+        "%00",
+        "99999999999999999999",
+        "2026-02-30",
+        "2026-06-18",
+        "%5B%5D"
+      ])) {
         const got = await sendTo(
           endpoint,
           row_id,

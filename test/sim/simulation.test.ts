@@ -3,6 +3,7 @@ import { copyFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { plays_everything } from "../app.ts"
 import { randomOf } from "./random.ts"
 import { afterPowerCut, assertSound, committedBytes, newFolder, type Synchronous } from "./disk.ts"
 import { simulate } from "./simulate.ts"
@@ -18,7 +19,7 @@ describe("the simulation", () => {
       })
       return lines
     }
-    for (const seed of [3, 17, 42, 94]) {
+    for (const seed of plays_everything ? [3, 17, 42, 94] : [42]) {
       const once = await told(seed)
       expect(once.length).toBeGreaterThan(10)
       expect(await told(seed)).toEqual(once)

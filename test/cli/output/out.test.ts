@@ -57,7 +57,8 @@ const looks: ReadonlyArray<readonly [name: string, env: { readonly [name: string
 /** Endpoint by endpoint, as a noun's verb: what is read, and what is planned with odd values. */
 const derived: ReadonlyArray<ReadonlyArray<string>> = verbsOf(coreEndpoints).flatMap(({ words, endpoint, params }) => {
   const args = [...words, ...params.map(() => "1")]
-  if (endpoint.method === "GET") return [args, [...words, ...params.map(() => `no ${odd_text}`)]]
+  if (endpoint.method === "GET")
+    return params.length === 0 ? [args] : [args, [...words, ...params.map(() => `no ${odd_text}`)]]
   return [
     [
       ...args,
@@ -244,9 +245,10 @@ describe("data cannot control the terminal", () => {
       for (const words of [...derived, ...by_hand()]) {
         look(words, await cli.type(words), env["CLICOLOR_FORCE"] === "1")
       }
-      // JSON is the same wherever it goes; a calendar is a file and no JSON.
+      // JSON is the same wherever it goes, and one function writes it; a calendar is a file and no JSON.
+      const shortened = derived.filter((one, at) => one.includes("list") || plays_everything || at % 4 === 0)
       for (const words of env["FLIGHTCASE_TTY"] === undefined
-        ? derived.filter((one) => !one.includes("--plan") && one[0] !== "calendar-feeds")
+        ? shortened.filter((one) => !one.includes("--plan") && one[0] !== "calendar-feeds")
         : []) {
         const ran = await cli.type([...words, "--json"])
         look([...words, "--json"], { ...ran, out: ran.out.replaceAll("\n", "") }, false)
