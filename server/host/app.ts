@@ -24,7 +24,7 @@ import { secretBox } from "../ports/secret-box.ts"
 import { type Jobs, ServerContext } from "../ports/server-context.ts"
 import { type Log, silentLog } from "../ports/log.ts"
 import * as Postgres from "../pg/client.ts"
-import { makeRenderer } from "../print/renderer.ts"
+import { makeRenderer, type Renderer } from "../print/renderer.ts"
 import { makeLimits } from "../http/limits.ts"
 import { listen } from "../pg/session.ts"
 import { type HttpRequest, type HttpResponse, makePipeline } from "./pipeline.ts"
@@ -57,6 +57,8 @@ export interface ServerOptions {
   readonly metered?: boolean
   /** Slices in addition to the server's own. */
   readonly slices?: ReadonlyArray<ServerSlice>
+  /** Draws documents; by default threads of this server do. */
+  readonly renderer?: Renderer
   /** Replacements for the runtime's services, such as a clock in tests. */
   readonly services?: Context.Context<never>
 }
@@ -281,7 +283,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
   const commits = makeCommits(catalogue, peers, () => state.health?.recorded())
   const files = await openBlobStore(options)
   const scope = Scope.makeUnsafe()
-  const renderer = Effect.runSync(Scope.provide(makeRenderer(), scope))
+  const renderer = options.renderer ?? Effect.runSync(Scope.provide(makeRenderer(), scope))
   const server = serverContextOf(options, state, commits, { log, blobs: files.store, renderer })
   const run: ServerApp["run"] = (effect) => runtime.runPromise(effect)
   const limits = makeLimits({ shared: options.database.kind === "pg", run, log })

@@ -20,7 +20,7 @@ import { listenOn, type Listening } from "../../server/host/http.ts"
 import { silentLog } from "../../server/ports/log.ts"
 import { cli_program, compiled_code } from "../programs.ts"
 import type { Answer, Call } from "../rental-house.ts"
-import { described, openOnce } from "../server/serving.ts"
+import { described, openOnce, sharedRenderer } from "../server/serving.ts"
 import { copyOfImage, type SqliteImage } from "../sqlite-image.ts"
 import { typeHere } from "./command-line.ts"
 
@@ -62,6 +62,7 @@ export const openPlace = async (options: Partial<ServerOptions> = {}): Promise<P
       data_folder: join(folder, "server"),
       owner_token,
       rate_limit: 1_000_000,
+      renderer: sharedRenderer(),
       ...options
     })
   )
@@ -117,7 +118,11 @@ export const callOf =
   async (method, path, body) => {
     const response = await fetch(`${url}/api/v1${path}`, {
       method,
-      headers: { authorization: `Bearer ${owner_token}`, "content-type": "application/json" },
+      headers: {
+        authorization: `Bearer ${owner_token}`,
+        "content-type": "application/json",
+        "accept-encoding": "identity"
+      },
       ...(body === undefined ? {} : { body: JSON.stringify(body) })
     })
     const text = await response.text()

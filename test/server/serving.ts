@@ -1,5 +1,5 @@
 /** A server without a socket for tests: the whole catalogue on either engine, called as by HTTP. */
-import { Clock, Context, Duration, Effect, Stream } from "effect"
+import { Clock, Context, Duration, Effect, Scope, Stream } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
 import { danglingReferences } from "../../core/kernel/runtime/reference-checks.ts"
 import type { CommandRuntime } from "../../core/kernel/endpoints/endpoint.ts"
@@ -8,6 +8,7 @@ import { openServerApp, type ServerApp, type ServerOptions } from "../../server/
 import type { Database } from "../../server/host/config.ts"
 import type { ServerContext } from "../../server/ports/server-context.ts"
 import type { HttpRequest, HttpResponse } from "../../server/host/pipeline.ts"
+import { makeRenderer, type Renderer } from "../../server/print/renderer.ts"
 import { answerProblem } from "../api/description.ts"
 import type { Engine } from "../app.ts"
 import { type FreshDatabase, freshDatabase, type Template } from "../postgres.ts"
@@ -50,6 +51,11 @@ export interface ServeOptions extends Partial<ServerOptions> {
   /** Called for responses that differ from the description; by default they fail the test. */
   readonly undescribed?: (problem: string) => void
 }
+
+let drawing: Renderer | undefined
+/** Draws for all servers of a worker: a thread takes more than a second of CPU to load its libraries. */
+export const sharedRenderer = (): Renderer =>
+  (drawing ??= Effect.runSync(Scope.provide(makeRenderer({ idle_millis: 600_000 }), Scope.makeUnsafe())))
 
 export const tests_key = "key-of-the-tests-which-is-long"
 const plain_options = { key: tests_key, owner_token, rate_limit: 1_000_000 }
@@ -106,7 +112,13 @@ export const serve = async (
       : { database: options.database, drop: async () => {} }
   let stopped: number | undefined
   const app = described(
-    await openServerApp({ ...plain_options, services: clockAt(() => stopped ?? Date.now()), ...options, database }),
+    await openServerApp({
+      ...plain_options,
+      renderer: sharedRenderer(),
+      services: clockAt(() => stopped ?? Date.now()),
+      ...options,
+      database
+    }),
     undescribed
   )
   return {

@@ -16,7 +16,7 @@ import type { WireCommand } from "../../sync/protocol/wire.ts"
 import { layer as sqliteLayer } from "../../sync/sqlite/client.ts"
 import type { Engine } from "../app.ts"
 import { bodyRead, type Answer, type Person, rentalHouse, type RentalHouse } from "../rental-house.ts"
-import { described, owner_token, startedDatabase, tests_key } from "../server/serving.ts"
+import { askOf, described, owner_token, sharedRenderer, startedDatabase, tests_key } from "../server/serving.ts"
 import {
   type DeviceAnswer,
   type Dump,
@@ -48,7 +48,7 @@ export type TestDevice = Device &
     readonly tables: () => Promise<Dump>
   }
 
-/** The server over HTTP, by default as the owner. */
+/** The server, called by default as the owner. */
 export interface TestServer extends RentalHouse<string> {
   /** Holds the devices' folders. */
   readonly folder: string
@@ -99,7 +99,16 @@ export const openTestServer = async (
     return Object.assign(device, { close: async () => void (opened.delete(close) && (await close())) })
   }
   const start = async (): Promise<void> => {
-    app = described(await openServerApp({ database, key: tests_key, owner_token, rate_limit: 1_000_000, ...options }))
+    app = described(
+      await openServerApp({
+        database,
+        key: tests_key,
+        owner_token,
+        rate_limit: 1_000_000,
+        renderer: sharedRenderer(),
+        ...options
+      })
+    )
     listening = await listenOn({ host: "127.0.0.1", port, log: silentLog, answer: app.answer })
     port = Number(new URL(listening.url).port)
   }
@@ -112,15 +121,10 @@ export const openTestServer = async (
   }
   await start()
   const url = (): string => `http://127.0.0.1:${port}`
-  const house = rentalHouse<Answer, string>(async (method, path, body, as = token) => {
-    const response = await fetch(`${url()}/api/v1${path}`, {
-      method,
-      headers: { authorization: `Bearer ${as}`, "content-type": "application/json" },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) })
-    })
-    const text = await response.text()
-    return { status: response.status, body: text === "" ? undefined : JSON.parse(text) }
-  })
+  // Without the socket, which is the devices'.
+  const house = rentalHouse<Answer, string>((method, path, body, as = token) =>
+    askOf(app!, `/api/v1${path}`, { method, json: body, token: as })
+  )
   const inspected: TestServer["inspected"] = async (hooks = {}, as = token, name = `device-${++enrolments}`) =>
     keep(await inspectedDevice({ url: url(), folder: join(folder, name), name, token: as }, hooks))
   const server: TestServer = {

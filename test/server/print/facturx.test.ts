@@ -1,20 +1,15 @@
 /** Invoices as Factur-X: what is in the file. PDF/A itself is judged by programs that are not here. */
 import { inflateSync } from "node:zlib"
-import { Effect, Exit, Scope } from "effect"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { makeRenderer, type Renderer } from "../../../server/print/renderer.ts"
+import { Effect } from "effect"
+import { describe, expect, it } from "vitest"
+import { sharedRenderer } from "../serving.ts"
 import { readXml } from "../../core/billing/einvoice/xml-reader.ts"
 import { pagesOfPdf } from "./pdf-text.ts"
 import { quote } from "./samples.ts"
 
 const xml =
   '<?xml version="1.0" encoding="UTF-8"?>\n<rsm:CrossIndustryInvoice xmlns:rsm="urn:x">Grüße &amp; 5 €</rsm:CrossIndustryInvoice>\n'
-const scope = Scope.makeUnsafe()
-let renderer: Renderer
-beforeAll(async () => {
-  renderer = await Effect.runPromise(Scope.provide(makeRenderer({ threads: 1 }), scope))
-})
-afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+const renderer = sharedRenderer()
 const drawn = (title: string) => {
   const document = { ...quote({ lines: 3, currency: "EUR", language: "de", logo: "png" }), title }
   return Effect.runPromise(renderer.pdf(document, { carried_xml: xml, limit_millis: 60_000 }))

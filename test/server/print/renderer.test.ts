@@ -2,20 +2,16 @@
 import { createHash } from "node:crypto"
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
-import { Effect, Exit, Scope } from "effect"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { Effect } from "effect"
+import { describe, expect, it } from "vitest"
 import { type Block, plain, type PrintDocument } from "../../../core/pricing/print/blocks.ts"
 import { makeRenderer, type Renderer } from "../../../server/print/renderer.ts"
+import { sharedRenderer } from "../serving.ts"
 import { pagesOfPdf } from "./pdf-text.ts"
 import { fadingPng } from "./png.ts"
 import { of, quote } from "./samples.ts"
 
-const scope = Scope.makeUnsafe()
-let renderer: Renderer
-beforeAll(async () => {
-  renderer = await Effect.runPromise(Scope.provide(makeRenderer({ threads: 1 }), scope))
-})
-afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+const renderer = sharedRenderer()
 
 const drawn = async (
   document: PrintDocument,
@@ -55,14 +51,12 @@ describe("a document as PDF", () => {
   })
   it("has the same bytes each time, also from another thread", async () => {
     const document = quote({ lines: 2, currency: "KWD", language: "ar", logo: "png" })
-    const hashes = await Promise.all(
-      [renderer, await Effect.runPromise(Scope.provide(makeRenderer({ threads: 1 }), scope))].flatMap((one) =>
-        [1, 2].map(async () => {
-          const { bytes } = await Effect.runPromise(one.pdf(document, { limit_millis: 60_000 }))
-          return createHash("sha256").update(bytes).digest("hex")
-        })
-      )
-    )
+    const hashOf = async (one: Renderer) => {
+      const { bytes } = await Effect.runPromise(one.pdf(document, { limit_millis: 60_000 }))
+      return createHash("sha256").update(bytes).digest("hex")
+    }
+    const elsewhere = Effect.flatMap(makeRenderer({ threads: 1 }), (other) => Effect.promise(() => hashOf(other)))
+    const hashes = [await hashOf(renderer), await hashOf(renderer), await Effect.runPromise(Effect.scoped(elsewhere))]
     expect(new Set(hashes).size).toBe(1)
   })
   it("has DRAFT and VOID on every page as text", async () => {

@@ -1,15 +1,10 @@
 /** That texts with fields are filled, and reach nothing else. */
 import { readFileSync } from "node:fs"
-import { Effect, Exit, Scope } from "effect"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { makeRenderer, type Renderer } from "../../../server/print/renderer.ts"
+import { Effect } from "effect"
+import { describe, expect, it } from "vitest"
+import { sharedRenderer } from "../serving.ts"
 
-const scope = Scope.makeUnsafe()
-let renderer: Renderer
-beforeAll(async () => {
-  renderer = await Effect.runPromise(Scope.provide(makeRenderer({ threads: 1 }), scope))
-})
-afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+const renderer = sharedRenderer()
 
 const data = { member: { name: "Zoë <b>" }, lines: [{ name: "Lamp" }, { name: "Truss" }], empty: null }
 const filled = async (text: string): Promise<string | undefined> =>

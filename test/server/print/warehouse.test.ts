@@ -10,12 +10,12 @@ import {
   GlobalHistogramBinarizer,
   RGBLuminanceSource
 } from "@zxing/library"
-import { Effect, Exit, Scope } from "effect"
+import { Effect } from "effect"
 import { PNG } from "pngjs"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { plain, type PrintDocument, type Row } from "../../../core/pricing/print/blocks.ts"
 import { htmlMail, htmlPage } from "../../../core/pricing/print/html.ts"
-import { makeRenderer, type Renderer } from "../../../server/print/renderer.ts"
+import { sharedRenderer } from "../serving.ts"
 import { type App, openApp, plays_everything } from "../../app.ts"
 import { openHouse, orderOfLines, paperOf, rowsOf } from "../../core/documents/content/house.ts"
 import { pagesOfPdf } from "./pdf-text.ts"
@@ -24,18 +24,15 @@ import { hasProgram } from "../../installed-tools.ts"
 const folder = mkdtempSync(join(tmpdir(), "flightcase-papers-"))
 let app: App
 let house: number
-let renderer: Renderer
+const renderer = sharedRenderer()
 beforeAll(async () => {
-  renderer = await Effect.runPromise(Scope.provide(makeRenderer({ threads: 1 }), scope))
   app = await openApp()
   house = (await openHouse(app)).order
 })
 afterAll(async () => {
-  await Effect.runPromise(Scope.close(scope, Exit.void))
   await app.close()
   rmSync(folder, { recursive: true, force: true })
 })
-const scope = Scope.makeUnsafe()
 const pdf = async (document: PrintDocument): Promise<Uint8Array> =>
   (await Effect.runPromise(renderer.pdf(document, { limit_millis: 120_000 }))).bytes
 const codesIn = (document: PrintDocument): ReadonlyArray<string> =>

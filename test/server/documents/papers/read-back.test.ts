@@ -1,10 +1,11 @@
 /** Documents of any length as PDF: what their pages say is what was put in. */
-import { Effect, Exit, Scope } from "effect"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { Effect } from "effect"
+import { describe, expect, it } from "vitest"
 import { purchaseDocument } from "../../../../core/documents/content/purchase.ts"
 import { salesDocument } from "../../../../core/documents/content/sales.ts"
 import type { PrintDocument } from "../../../../core/pricing/print/blocks.ts"
-import { background_limit_millis, makeRenderer, type Renderer } from "../../../../server/print/renderer.ts"
+import { background_limit_millis } from "../../../../server/print/renderer.ts"
+import { sharedRenderer } from "../../serving.ts"
 import { plays_everything } from "../../../app.ts"
 import { purchaseSample, sampleOptions, salesSample } from "../../../core/documents/samples.ts"
 import { pagesOfPdf } from "../../print/pdf-text.ts"
@@ -25,12 +26,7 @@ const squeezed = (text: string): string => text.replace(/\s+/g, "")
 /** Names in Latin letters: others are drawn in the order they are read, not written. */
 const isPlain = (text: string): boolean => /^[\u0020-\u024f€£\u2013×]*$/.test(text)
 
-const scope = Scope.makeUnsafe()
-let renderer: Renderer
-beforeAll(async () => {
-  renderer = await Effect.runPromise(Scope.provide(makeRenderer({ threads: 1 }), scope))
-})
-afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+const renderer = sharedRenderer()
 
 describe.each(Object.entries(kinds))("a %s as PDF", (_kind, of) => {
   it.each([
