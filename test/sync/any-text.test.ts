@@ -1,10 +1,10 @@
-/** Odd text on its way to a device and back: what is shown here is what was written there, to the letter, on both engines. */
+/** Odd text on its way to a device and back: what is shown here is what was written there, to the letter. */
 import { describe, expect, it } from "vitest"
 import { broken_texts, furnishOddly, odd_text } from "../any-text.ts"
-import { both_engines } from "../app.ts"
+import { engines } from "../app.ts"
 import { serverOfEachTest } from "./opening.ts"
 
-describe.each(both_engines)("unusual characters on a device, server on %s", (engine) => {
+describe.each(engines)("unusual characters on a device, server on %s", (engine) => {
   const server = serverOfEachTest(engine)
   it("sync unchanged in both directions, and malformed ones are refused", async () => {
     const device = await server.enrol("van\u0085\u2028\u202e")

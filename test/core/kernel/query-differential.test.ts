@@ -7,6 +7,7 @@ import { Store } from "../../../core/kernel/store/store.ts"
 import { blank, type LampRow, lamps, openShop, type Shop, shop_opened } from "./lamp-shop.ts"
 import { customFields, rackEvents, record } from "./lamp-stock.ts"
 import { type Asked, columns, foundIn, type Kind } from "./query-oracle.ts"
+import { plays_everything } from "../../app.ts"
 import { words } from "../../words.ts"
 
 let sqlite: Shop, pg: Shop
@@ -188,6 +189,6 @@ it("both engines return the rows that the conventions define, in the same order,
         }
       }
     ),
-    { numRuns: 120 }
+    { numRuns: plays_everything ? 120 : 60 }
   )
 })

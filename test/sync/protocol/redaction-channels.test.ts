@@ -206,11 +206,11 @@ describe("devices after every kind of command", () => {
           Effect.flatMap(Store, (store) => store.run(text, values as ReadonlyArray<string>))
         ) as ReturnType<Look>
       let taken = 0
-      for (const endpoint of [...commandKinds, ...commandKinds]) {
+      for (const endpoint of plays_everything ? [...commandKinds, ...commandKinds] : commandKinds) {
         const { body, method, path } = await anyCommand(chance, look, endpoint)
         if (!account.test(path) && (await server.call(method, path.slice("/api/v1".length), body)).status < 300) taken++
       }
-      expect(taken).toBeGreaterThan(100)
+      expect(taken).toBeGreaterThan(plays_everything ? 100 : 50)
       await device.sync()
       expect(await device.problems()).toEqual([])
     },

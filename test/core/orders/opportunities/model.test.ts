@@ -332,8 +332,8 @@ describe("an opportunity and its model", () => {
         await app.rebuild()
         expect(await app.dump()).toEqual(before)
       }),
-      { numRuns: plays_everything ? 40 : 20, endOnFailure: true }
+      { numRuns: plays_everything ? 40 : 12, endOnFailure: true }
     )
-    expect(real.steps).toBeGreaterThan(plays_everything ? 1_000 : 500)
+    expect(real.steps).toBeGreaterThan(plays_everything ? 1_000 : 300)
   })
 })
