@@ -106,6 +106,43 @@ describe("a request to a server on SQLite", () => {
     const of_list = reads.filter(({ text }) => text.includes("opportunities"))
     expect(of_list.map(({ rows }) => rows)).toEqual([5, 1])
   })
+  it("plans, sends and receives a transfer of 200 units and cases with as many reads as one of two", async () => {
+    const made = async (path: string, json: object) =>
+      (await on_file.ask(`/api/v1/${path}`, { method: "POST", json })).body
+    const { store } = await made("stores", { name: "Leeds" })
+    const { product } = await made("products", { name: "Moving head", stock_method: 2 })
+    const codes = Array.from({ length: 204 }, (_, at) => `MH-${at}`)
+    const units = await Promise.all(
+      codes.map(async (asset_number) => {
+        const one = { product_id: product.id, store_id: 1, asset_number, quantity_held: "1" }
+        return (await made("stock_levels", one)).stock_level.id
+      })
+    )
+    const cases: Array<{ readonly container_id: number }> = []
+    for (const serialised_item_id of units.splice(200)) {
+      const { container } = await made("containers", { name: "Case", store_id: 1 })
+      await made(`containers/${container.id}/pack`, { serialised_item_id })
+      cases.push({ container_id: container.id })
+    }
+    const place = { from_store_id: 1, to_store_id: store.id, starts_at: "2026-12-01T09:00:00Z" }
+    const selectsOf = async (path: string, json: object) =>
+      (await readsOf(() => made(path, json)))
+        .map(({ text }) => text)
+        .filter((text) => /from "(stock_levels|products|transfer_items|container\w*)"/.test(text))
+    const readsOfMove = async (from: number, to: number, boxes: typeof cases) => {
+      const named = { codes: codes.slice(from, to), items: boxes }
+      const planned = await selectsOf("transfers", { ...place, ...named })
+      const [{ id }] = (await on_file.ask("/api/v1/transfers?sort=-id&per_page=1")).body.transfers
+      const sent = await selectsOf(`transfers/${id}/send`, {
+        codes: [...named.codes, ...boxes.map(({ container_id }) => `container:${container_id}`)]
+      })
+      const received = await selectsOf(`transfers/${id}/receive`, named)
+      expect((await on_file.ask(`/api/v1/transfers/${id}`)).body.transfer.status).toBe("received")
+      return [planned.length, sent.length, received.length]
+    }
+    const few = await readsOfMove(0, 2, cases.slice(0, 1))
+    expect(await readsOfMove(2, 200, cases.slice(1))).toEqual(few)
+  })
   it("shares its commit with requests that arrive at the same time", async () => {
     const put = (id: number) =>
       on_file.ask(`/api/v1/opportunities/${id}`, { method: "PUT", json: { subject: "Renamed" } })

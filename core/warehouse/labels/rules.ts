@@ -7,7 +7,7 @@ import { containers, type ContainerRow, live_statuses } from "../../products/pac
 import { type ProductRow, products, serialised } from "../../products/products/schema.ts"
 import { stock_levels, type StockLevelRow } from "../../products/stock/schema.ts"
 import type { label_fields, LabelShown, SymbolKind } from "./schema.ts"
-import { lookUp } from "../scanning/codes.ts"
+import { lookUpAll } from "../scanning/codes.ts"
 import { containerCode, readCode, unitCode } from "../scanning/read-code.ts"
 
 type Asked = Input<{}, typeof label_fields>
@@ -85,8 +85,7 @@ const labelsOfCodes = Effect.fnUntraced(function* (
 ): Store.Reads<ReadonlyArray<LabelShown>> {
   const errors: { [field: string]: ReadonlyArray<string> } = {}
   const found: Array<StockLevelRow | ContainerRow | LabelShown> = []
-  for (const [at, code] of codes.entries()) {
-    const { named, problem } = yield* lookUp(code)
+  for (const [at, { named, problem }] of (yield* lookUpAll(codes)).entries()) {
     const own = named?.kind === "product" ? productLabel(named.product) : undefined
     if (named?.kind === "unit") found.push(named.level)
     else if (named?.kind === "container") found.push(named.container)

@@ -5,6 +5,7 @@
 import { Effect } from "effect"
 import { type Bindings, bindings } from "../../kernel/store/statement.ts"
 import { type Failure, Store } from "../../kernel/store/store.ts"
+import type { RowOf, Table, Where } from "../../kernel/tables/table.ts"
 import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
 import { type ContainerRow, containers, live_statuses } from "../../products/packing.ts"
 import { type ProductRow, products } from "../../products/products/schema.ts"
@@ -37,15 +38,44 @@ const words: { readonly [column: string]: string } = {
  */
 export const lookUp = (scanned: string): Effect.Effect<Found, Failure, Store> => lookUpRead(readCode(scanned))
 const lookUpRead = Effect.fnUntraced(function* (read: ReadCode): Store.Reads<Found> {
-  for (const text of read.texts) {
-    const found = read.quantity === undefined ? yield* unitOrContainer(text) : undefined
-    const named = found ?? (yield* productNamed(text))
-    if (typeof named === "string") return { read, named: undefined, problem: named }
-    if (named !== undefined) return { read, named, problem: undefined }
-  }
+  return yield* foundAs(read, (yield* namesOf([read])).get(read))
+})
+/** As `lookUp`, of all codes in the same few queries. Codes that name nothing are searched for one by one. */
+export const lookUpAll = Effect.fnUntraced(function* (
+  scanned: ReadonlyArray<string>
+): Store.Reads<ReadonlyArray<Found>> {
+  const reads = scanned.map(readCode)
+  const names = yield* namesOf(reads)
+  return yield* Effect.forEach(reads, (read) => foundAs(read, names.get(read)))
+})
+const foundAs = Effect.fnUntraced(function* (read: ReadCode, named: Named | string | undefined): Store.Reads<Found> {
+  if (typeof named === "string") return { read, named: undefined, problem: named }
+  if (named !== undefined) return { read, named, problem: undefined }
   const in_other_case = yield* inOtherCase(read)
   if (in_other_case !== undefined) return { ...(yield* lookUpRead({ ...read, texts: [in_other_case] })), read }
   return { read, named: undefined, problem: (yield* paperText(read)) ?? (yield* unknownText(read)) }
+})
+
+/** What texts name; a reason where they name several. */
+type Names = Map<string, Named | string>
+const namesOf = Effect.fnUntraced(function* (
+  reads: ReadonlyArray<ReadCode>
+): Store.Reads<ReadonlyMap<ReadCode, Named | string>> {
+  const names = new Map<ReadCode, Named | string>()
+  let open = reads
+  for (let at = 0; open.length > 0; at++) {
+    const textOf = ({ texts }: ReadCode): string => texts[at] ?? ""
+    const textsOf = (some: ReadonlyArray<ReadCode>) => [...new Set(some.map(textOf))]
+    const goods = yield* unitsAndContainers(textsOf(open.filter(({ quantity }) => quantity === undefined)))
+    const goodsOf = (read: ReadCode) => (read.quantity === undefined ? goods.get(textOf(read)) : undefined)
+    const of_products = yield* productsNamed(textsOf(open.filter((read) => goodsOf(read) === undefined)))
+    for (const read of open) {
+      const named = goodsOf(read) ?? of_products.get(textOf(read))
+      if (named !== undefined) names.set(read, named)
+    }
+    open = open.filter((read) => !names.has(read) && read.texts.length > at + 1)
+  }
+  return names
 })
 
 const papers_way_out = "scan the codes on units, cases and products."
@@ -73,7 +103,7 @@ export const unitById = Effect.fnUntraced(function* (id: number): Store.Reads<Fo
   const read = { code: String(id), quantity: undefined, texts: [String(id)] }
   return level === undefined
     ? { read, named: undefined, problem: "The selected stock level does not exist." }
-    : { read, named: yield* unit(level), problem: undefined }
+    : { read, named: (yield* namingUnits([level]))(level), problem: undefined }
 })
 
 /**
@@ -102,70 +132,100 @@ export const unitWith = Effect.fnUntraced(function* (id: number, scanned: string
   return is_same ? by_id : { read, named: undefined, problem }
 })
 
-const unit = Effect.fnUntraced(function* (level: StockLevelRow): Store.Reads<Named> {
-  const container = yield* Store.first(containers, { serialised_item_id: level.id, status: live_statuses })
-  return { kind: "unit", level, container }
+/** Names units, with the containers that they are. */
+const namingUnits = Effect.fnUntraced(function* (levels: ReadonlyArray<StockLevelRow>) {
+  const own = { serialised_item_id: levels.map(({ id }) => id), status: live_statuses }
+  const found = levels.length === 0 ? [] : yield* Store.find(containers, own)
+  const cases = new Map(found.map((one) => [one.serialised_item_id, one]))
+  return (level: StockLevelRow): Named => ({ kind: "unit", level, container: cases.get(level.id) })
 })
 
-/**
- * Finds the unit with a code: present or dispatched ones first, as codes of units that left may be in use again, then
- * those that left.
- */
-const unitNamed = Effect.fnUntraced(function* (
-  text: string,
-  has_left: boolean
-): Store.Reads<Named | string | undefined> {
-  for (const column of unit_columns) {
-    const here = has_left ? {} : { is_gone: false, given_back_at: null }
-    const [first, ...others] = yield* Store.find(stock_levels, { [column]: text, ...here }, { limit: 4 })
-    if (first === undefined) continue
-    return others.length === 0
-      ? yield* unit(first)
-      : ambiguous(text, column, "units", [first, ...others].map(unitWords))
-  }
-  return undefined
+/** Most rows with one code that a reason is made of. */
+const same_max = 4
+/** Rows by the text that they have in a column; a reason where several have it. */
+const rowsWith = Effect.fnUntraced(function* <T extends Table>(
+  table: T,
+  column: keyof RowOf<T> & string,
+  texts: ReadonlyArray<string>,
+  where: Where,
+  wordsOf: (row: RowOf<T>) => string
+): Store.Reads<ReadonlyMap<string, RowOf<T> | string>> {
+  if (texts.length === 0) return new Map()
+  const limit = texts.length === 1 ? { limit: same_max } : {}
+  const rows = yield* Store.find(table, { [column]: texts, ...where }, limit)
+  return new Map(
+    [...Map.groupBy(rows, (row) => String(row[column]))].flatMap(([text, [first, ...others]]) =>
+      first === undefined
+        ? []
+        : [[text, others.length === 0 ? first : ambiguous(text, column, table.name, [first, ...others].map(wordsOf))]]
+    )
+  )
 })
-const unitOrContainer = Effect.fnUntraced(function* (text: string): Store.Reads<Named | string | undefined> {
-  const here = yield* unitNamed(text, false)
-  if (here !== undefined) return here
-  const [container, ...more] = yield* Store.find(containers, { barcode: text, status: live_statuses }, { limit: 4 })
-  if (container !== undefined)
-    return more.length === 0
-      ? { kind: "container", container }
-      : ambiguous(
-          text,
-          "barcode",
-          "containers",
-          [container, ...more].map(({ id, name }) => `${name} (id ${id})`)
-        )
-  const container_id = containerIdIn(text)
-  const labelled = container_id === undefined ? undefined : yield* Store.get(containers, container_id)
-  if (labelled !== undefined && live_statuses.some((status) => status === labelled.status))
-    return { kind: "container", container: labelled }
-  const unit_id = unitIdIn(text)
-  const labelled_unit = unit_id === undefined ? undefined : yield* Store.get(stock_levels, unit_id)
-  return labelled_unit === undefined ? yield* unitNamed(text, true) : yield* unit(labelled_unit)
+const byId = <R extends { readonly id: number }>(rows: ReadonlyArray<R>): ReadonlyMap<number, R> =>
+  new Map(rows.map((row) => [row.id, row]))
+
+/** Adds units with these codes. */
+const addUnits = Effect.fnUntraced(function* (names: Names, texts: ReadonlyArray<string>, where: Where) {
+  const levels = new Map<string, StockLevelRow>()
+  for (const column of unit_columns) {
+    const open = texts.filter((text) => !names.has(text) && !levels.has(text))
+    for (const [text, row] of yield* rowsWith(stock_levels, column, open, where, unitWords))
+      if (typeof row === "string") names.set(text, row)
+      else levels.set(text, row)
+  }
+  const unitOf = yield* namingUnits([...levels.values()])
+  for (const [text, level] of levels) names.set(text, unitOf(level))
+})
+/**
+ * Units and containers by code: units present or dispatched first, as codes of units that left may be in use again,
+ * those that left last.
+ */
+const unitsAndContainers = Effect.fnUntraced(function* (texts: ReadonlyArray<string>): Store.Reads<Names> {
+  const names: Names = new Map()
+  const open = () => texts.filter((text) => !names.has(text))
+  yield* addUnits(names, texts, { is_gone: false, given_back_at: null })
+  for (const [text, row] of yield* rowsWith(containers, "barcode", open(), { status: live_statuses }, nameWithId))
+    names.set(text, typeof row === "string" ? row : { kind: "container", container: row })
+  const boxes = byId(
+    yield* Store.getMany(
+      containers,
+      open().flatMap((text) => containerIdIn(text) ?? [])
+    )
+  )
+  for (const text of open()) {
+    const container = boxes.get(containerIdIn(text) ?? 0)
+    if (container !== undefined && live_statuses.some((status) => status === container.status))
+      names.set(text, { kind: "container", container })
+  }
+  const labelled = yield* Store.getMany(
+    stock_levels,
+    open().flatMap((text) => unitIdIn(text) ?? [])
+  )
+  const unitOf = yield* namingUnits(labelled)
+  const units = byId(labelled)
+  for (const text of open()) {
+    const level = units.get(unitIdIn(text) ?? 0)
+    if (level !== undefined) names.set(text, unitOf(level))
+  }
+  yield* addUnits(names, open(), {})
+  return names
 })
 const unitWords = ({ asset_number, id, serial_number }: StockLevelRow): string =>
   `${asset_number ?? serial_number ?? "a unit without a number"} (id ${id})`
 
-const productNamed = Effect.fnUntraced(function* (text: string): Store.Reads<Named | string | undefined> {
+const nameWithId = ({ id, name }: { readonly id: number; readonly name: string }): string => `${name} (id ${id})`
+
+const productsNamed = Effect.fnUntraced(function* (texts: ReadonlyArray<string>): Store.Reads<Names> {
+  const names: Names = new Map()
   for (const column of product_columns) {
-    const [first, ...others] = yield* Store.find(products, { [column]: text, deleted_at: null }, { limit: 4 })
-    if (first === undefined) continue
-    return others.length === 0
-      ? { kind: "product", product: first }
-      : ambiguous(
-          text,
-          column,
-          "products",
-          [first, ...others].map(({ id, name }) => `${name} (id ${id})`)
-        )
+    const open = texts.filter((text) => !names.has(text))
+    for (const [text, row] of yield* rowsWith(products, column, open, { deleted_at: null }, nameWithId))
+      names.set(text, typeof row === "string" ? row : { kind: "product", product: row })
   }
-  return undefined
+  return names
 })
 const ambiguous = (text: string, column: string, what: string, rows: ReadonlyArray<string>): string =>
-  `${JSON.stringify(text)} is the ${words[column] ?? column} of several ${what}: ` +
+  `${JSON.stringify(text)} is the ${words[column] ?? column} of several ${what === "stock_levels" ? "units" : what}: ` +
   `${rows.slice(0, 3).join(", ")}${rows.length > 3 ? " and more" : ""}. ` +
   "Scan another code that only the one that is meant has."
 

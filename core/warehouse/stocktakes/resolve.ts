@@ -5,46 +5,13 @@ import { type ContainerRow, container_items, containers, live_statuses, nesting_
 import { serialised } from "../../products/products/schema.ts"
 import { stock_levels } from "../../products/stock/schema.ts"
 import { labelOf } from "../containers/events.ts"
-import { type Found, lookUp } from "../scanning/codes.ts"
-import { readCode } from "../scanning/read-code.ts"
+import { type Found, lookUpAll } from "../scanning/codes.ts"
 import { codeKey, type CodeFound, type ScanFacts, unitKey, type Verdict } from "./decide.ts"
 import { loadCount } from "./facts.ts"
 import { countLines } from "./lines.ts"
 import { stocktake_scans, type StocktakeRow, stocktakes } from "./schema.ts"
 
 type Unit = Extract<Found["named"], { readonly kind: "unit" }>
-
-const unit_columns = ["barcode", "asset_number", "serial_number"] as const
-/** Units found by exact, unambiguous codes, as most are. Four queries; other codes are looked up one by one. */
-const plainUnits = Effect.fnUntraced(function* (
-  codes: ReadonlyArray<string>
-): Effect.fn.Return<ReadonlyMap<string, Unit>, Failure, Store> {
-  const texts = [
-    ...new Set(codes.map(readCode).flatMap(({ code, quantity }) => (quantity === undefined ? [code] : [])))
-  ]
-  const found = new Map<string, Unit["level"]>()
-  const several = new Set<string>()
-  for (const column of unit_columns) {
-    const here = new Map<string, Unit["level"]>()
-    for (const level of yield* Store.find(stock_levels, { [column]: texts, is_gone: false, given_back_at: null })) {
-      const text = level[column] ?? ""
-      if (here.has(text)) several.add(text)
-      here.set(text, level)
-    }
-    for (const [text, level] of here) if (!found.has(text) && !several.has(text)) found.set(text, level)
-  }
-  const cases = new Map(
-    (yield* Store.find(containers, {
-      serialised_item_id: [...found.values()].map(({ id }) => id),
-      status: live_statuses
-    })).map((one) => [one.serialised_item_id, one])
-  )
-  return new Map(
-    [...found].flatMap(([text, level]) =>
-      several.has(text) ? [] : [[text, { kind: "unit", level, container: cases.get(level.id) }]]
-    )
-  )
-})
 
 /** Units in a sealed case and in cases inside, with the case's own unit. */
 const contentOf = Effect.fnUntraced(function* (container: ContainerRow) {
@@ -83,15 +50,11 @@ const countedCase = Effect.fnUntraced(function* (
     : { code, kind: "unit", name: labelOf(housing), container_id: null, levels: [housing] }
 })
 
-const found = Effect.fnUntraced(function* (
-  scanned: string,
-  plain: ReadonlyMap<string, Unit>
-): Effect.fn.Return<CodeFound, Failure, Store> {
-  const own = plain.get(readCode(scanned).code)
-  const { named, problem, read }: Found =
-    own === undefined || readCode(scanned).quantity !== undefined
-      ? yield* lookUp(scanned)
-      : { read: readCode(scanned), named: own, problem: undefined }
+const countedAs = Effect.fnUntraced(function* ({
+  named,
+  problem,
+  read
+}: Found): Effect.fn.Return<CodeFound, Failure, Store> {
   const { code } = read
   if (named === undefined) return { code, kind: "unknown", note: problem ?? "Nothing has this code." }
   if (named.kind === "product") {
@@ -115,8 +78,7 @@ export const loadScan = Effect.fnUntraced(function* (
   scanned: ReadonlyArray<string>
 ): Effect.fn.Return<ScanFacts, Failure, Store> {
   const texts = scanned.map((code) => code.trim()).filter((code) => code !== "")
-  const plain = yield* plainUnits(texts)
-  const codes = yield* Effect.forEach(texts, (code) => found(code, plain))
+  const codes = yield* Effect.forEach(yield* lookUpAll(texts), countedAs)
   const keys = codes.flatMap((one) =>
     one.kind === "unknown"
       ? [codeKey(take.id, one.code)]

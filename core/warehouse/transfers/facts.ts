@@ -18,13 +18,13 @@ import { opportunities } from "../../orders/opportunities/tables/opportunities.t
 import type { ContainerItemRow, ContainerRow } from "../../products/packing.ts"
 import { container_items, containers, live_statuses, nesting_max } from "../../products/packing.ts"
 import { products } from "../../products/products/schema.ts"
-import { type StockLevelRow, bulk_category, stock_levels } from "../../products/stock/schema.ts"
+import { bulk_category, stock_levels } from "../../products/stock/schema.ts"
 import { type StoreRow, stores } from "../../setup/stores.ts"
 import { exact, formatDecimal } from "../../values/decimal.ts"
 import { openEndMillis } from "../../values/period.ts"
 import { millisOf, openEnd } from "../../values/time.ts"
 import { labelOf } from "../containers/events.ts"
-import { lookUp } from "../scanning/codes.ts"
+import { lookUpAll, type Named } from "../scanning/codes.ts"
 import type { MoveFacts } from "./move.ts"
 import type { CaseContent, Goods, GoodsFacts, PlanFacts } from "./plan.ts"
 import { transfer_items, type TransferRow, transfers, transferStream } from "./schema.ts"
@@ -44,74 +44,107 @@ interface SentBody {
 const byId = <R extends { readonly id: number }>(rows: ReadonlyArray<R>): ReadonlyMap<number, R> =>
   new Map(rows.map((row) => [row.id, row]))
 
-const asCase = Effect.fnUntraced(function* (field: string, container: ContainerRow): Store.Reads<Goods> {
-  return { field, kind: "case", container, housing: yield* Store.get(stock_levels, container.serialised_item_id ?? 0) }
-})
-const asUnit = Effect.fnUntraced(function* (field: string, level: StockLevelRow): Store.Reads<Goods> {
-  const own = yield* Store.first(containers, { serialised_item_id: level.id, status: live_statuses })
-  return own === undefined ? { field, kind: "unit", level } : yield* asCase(field, own)
-})
-const goodsOfCode = Effect.fnUntraced(function* (code: string, at: number): Store.Reads<Goods> {
-  const field = `codes.${at}`
-  const { named, problem, read } = yield* lookUp(code)
-  if (named === undefined)
-    return { field, kind: "nothing", problem: `${read.code}: ${problem ?? "nothing has this code."}` }
-  return named.kind === "unit"
-    ? yield* asUnit(field, named.level)
-    : named.kind === "container"
-      ? yield* asCase(field, named.container)
-      : { field, kind: "product", product: named.product, quantity: read.quantity ?? 1 }
-})
-const goodsOfItem = Effect.fnUntraced(function* (sent: SentGoods, at: number): Store.Reads<Goods> {
-  const field = `items.${at}`
-  if ([sent.stock_level_id, sent.container_id, sent.product_id].filter((id) => id != null).length === 1) {
-    const level = yield* Store.get(stock_levels, sent.stock_level_id ?? 0)
-    if (level !== undefined) return yield* asUnit(`${field}.stock_level_id`, level)
-    const container = yield* Store.get(containers, sent.container_id ?? 0)
-    if (container !== undefined) return yield* asCase(`${field}.container_id`, container)
-    const product = yield* Store.get(products, sent.product_id ?? 0)
-    if (product !== undefined)
-      return { field: `${field}.quantity`, kind: "product", product, quantity: sent.quantity ?? 1 }
+/** What a code or an item names, with a reason if it names nothing. */
+interface Meant {
+  readonly field: string
+  readonly named: Named | undefined
+  readonly quantity: number
+  readonly problem: string
+}
+/** Items of a request. A bulk level given by its id stands for its product. Four queries. */
+const namedItems = Effect.fnUntraced(function* (items: ReadonlyArray<SentGoods>): Store.Reads<ReadonlyArray<Meant>> {
+  const level_ids = items.flatMap(({ stock_level_id }) => stock_level_id ?? [])
+  const levels = byId(yield* Store.getMany(stock_levels, level_ids))
+  const cases = byId(yield* Store.getMany(containers, idsOf(items.map(({ container_id }) => container_id))))
+  const own = { serialised_item_id: level_ids, status: live_statuses }
+  const housed = level_ids.length === 0 ? [] : yield* Store.find(containers, own)
+  const case_of = new Map(housed.map((container) => [container.serialised_item_id, container]))
+  const bulk = [...levels.values()].filter(({ stock_category }) => stock_category === bulk_category)
+  const product_ids = [...items, ...bulk].map(({ product_id }) => product_id)
+  const goods = byId(yield* Store.getMany(products, idsOf(product_ids)))
+  const nameOf = (item: SentGoods): readonly [string, Named | undefined] => {
+    const container = cases.get(item.container_id ?? 0)
+    if (container !== undefined) return ["container_id", { kind: "container", container }]
+    const level = levels.get(item.stock_level_id ?? 0)
+    const is_unit = level !== undefined && level.stock_category !== bulk_category
+    if (is_unit) return ["stock_level_id", { kind: "unit", level, container: case_of.get(level.id) }]
+    const product = goods.get(level?.product_id ?? item.product_id ?? 0)
+    const field = level === undefined ? "quantity" : "stock_level_id"
+    return [field, product && { kind: "product", product }]
   }
-  return { field, kind: "nothing", problem: "Name a stock_level_id, a container_id, or a product_id with a quantity." }
+  return items.map((item, at) => {
+    const problem = "Name a stock_level_id, a container_id, or a product_id with a quantity."
+    const quantity = item.quantity ?? 1
+    const is_one = idsOf([item.stock_level_id, item.container_id, item.product_id]).length === 1
+    const [field, named] = nameOf(item)
+    return is_one && named !== undefined
+      ? { field: `items.${at}.${field}`, named, quantity, problem }
+      : { field: `items.${at}`, named: undefined, quantity, problem }
+  })
 })
-/** A bulk level given by its id stands for its product. */
-const withProductsOfBulk = Effect.fnUntraced(function* (one: Goods, quantity: number): Store.Reads<Goods> {
-  if (one.kind !== "unit" || one.level.stock_category !== bulk_category) return one
-  const product = yield* Store.get(products, one.level.product_id)
-  return product === undefined ? one : { field: one.field, kind: "product", product, quantity }
-})
+const idsOf = (ids: ReadonlyArray<number | null | undefined>): ReadonlyArray<number> => ids.flatMap((id) => id ?? [])
 
 const loadGoods = Effect.fnUntraced(function* (sent: SentBody): Store.Reads<ReadonlyArray<Goods> | undefined> {
   if (!sent.codes?.length && !sent.items?.length) return undefined
-  const texts = (sent.codes ?? []).filter((code) => code.trim() !== "")
-  const scanned = yield* Effect.forEach(texts, goodsOfCode)
-  const named = yield* Effect.forEach(sent.items ?? [], (item, at) =>
-    Effect.flatMap(goodsOfItem(item, at), (one) => withProductsOfBulk(one, item.quantity ?? 1))
-  )
-  return [...scanned, ...named]
+  const scanned = yield* lookUpAll((sent.codes ?? []).filter((code) => code.trim() !== ""))
+  const meant: ReadonlyArray<Meant> = [
+    ...scanned.map(({ named, problem, read: { code, quantity = 1 } }, at) => {
+      return { field: `codes.${at}`, named, quantity, problem: `${code}: ${problem ?? "nothing has this code."}` }
+    }),
+    ...(yield* namedItems(sent.items ?? []))
+  ]
+  const caseOf = (named: Named | undefined) =>
+    named === undefined || named.kind === "product" ? undefined : named.container
+  const housing_ids = meant.map(({ named }) => caseOf(named)?.serialised_item_id)
+  const housings = byId(yield* Store.getMany(stock_levels, idsOf(housing_ids)))
+  return meant.map(({ field, named, problem, quantity }): Goods => {
+    if (named?.kind === "product") return { field, kind: "product", product: named.product, quantity }
+    const container = caseOf(named)
+    if (container !== undefined)
+      return { field, kind: "case", container, housing: housings.get(container.serialised_item_id ?? 0) }
+    return named?.kind === "unit" ? { field, kind: "unit", level: named.level } : { field, kind: "nothing", problem }
+  })
 })
 
-const loadCase = Effect.fnUntraced(function* (container: ContainerRow): Store.Reads<CaseContent> {
-  const all = [container]
-  for (let inside = all, depth = 0; inside.length > 0 && depth < nesting_max; depth++) {
-    inside = [
-      ...(yield* Store.find(containers, { parent_container_id: inside.map(({ id }) => id), status: live_statuses }))
-    ]
-    all.push(...inside)
+/** Contents of cases, by case, in a fixed number of queries. */
+const loadCases = Effect.fnUntraced(function* (
+  roots: ReadonlyArray<ContainerRow>
+): Store.Reads<ReadonlyMap<number, CaseContent>> {
+  if (roots.length === 0) return new Map()
+  const all = new Map(roots.map((container) => [container.id, container]))
+  for (let open = [...all.keys()], depth = 0; open.length > 0 && depth < nesting_max; depth++) {
+    const inside = yield* Store.find(containers, { parent_container_id: open, status: live_statuses })
+    open = inside.flatMap(({ id }) => (all.has(id) ? [] : [id]))
+    for (const container of inside) all.set(container.id, container)
   }
-  const packings = yield* Store.find(container_items, { container_id: all.map(({ id }) => id), unpacked_at: null })
-  const packed = new Map(packings.map((item) => [item.serialised_item_id, item]))
-  const housings = all.flatMap(({ serialised_item_id }) => serialised_item_id ?? [])
-  const levels = yield* Store.getMany(stock_levels, [...new Set([...housings, ...packed.keys()])])
-  const demanded = { source_type: "container", source_id: packings.map(({ id }) => id) }
-  const held = new Set((yield* Store.pick(demands, ["source_id"], demanded)).map(({ source_id }) => source_id))
-  const unitOf = (level: StockLevelRow, item: ContainerItemRow | undefined) => ({
-    level,
-    item,
-    is_held: item !== undefined && held.has(item.id)
-  })
-  return { containers: all, units: levels.map((level) => unitOf(level, packed.get(level.id))) }
+  const children = Map.groupBy(all.values(), ({ parent_container_id }) => parent_container_id)
+  const found = yield* Store.find(container_items, { container_id: [...all.keys()], unpacked_at: null })
+  const packings = Map.groupBy(found, ({ container_id }) => container_id)
+  const housings = idsOf([...all.values()].map(({ serialised_item_id }) => serialised_item_id))
+  const level_ids = [...housings, ...found.map(({ serialised_item_id }) => serialised_item_id)]
+  const levels = byId(yield* Store.getMany(stock_levels, level_ids))
+  const demanded = { source_type: "container", source_id: found.map(({ id }) => id) }
+  const held = new Set(
+    found.length === 0 ? [] : (yield* Store.pick(demands, ["source_id"], demanded)).map(({ source_id }) => source_id)
+  )
+  const contentOf = (root: ContainerRow): CaseContent => {
+    const within = [root]
+    for (let inside = within, depth = 0; inside.length > 0 && depth < nesting_max; depth++) {
+      inside = inside.flatMap(({ id }) => children.get(id) ?? [])
+      within.push(...inside)
+    }
+    const units = new Map<number, ContainerItemRow | undefined>()
+    for (const id of idsOf(within.map(({ serialised_item_id }) => serialised_item_id))) units.set(id, undefined)
+    for (const item of within.flatMap(({ id }) => packings.get(id) ?? [])) units.set(item.serialised_item_id, item)
+    return {
+      containers: within,
+      units: [...units].flatMap(([id, item]) => {
+        const level = levels.get(id)
+        return level === undefined ? [] : [{ level, item, is_held: item !== undefined && held.has(item.id) }]
+      })
+    }
+  }
+  return new Map(roots.map((root) => [root.id, contentOf(root)]))
 })
 
 interface Leaving {
@@ -223,11 +256,10 @@ const loadShared = Effect.fnUntraced(function* (
   const product_ids = [...new Set([...productsIn(goods), ...more.product_ids])]
   const named = goods.flatMap((one) => (one.kind === "case" ? [one.container] : []))
   const others = yield* Store.getMany(containers, [...more.container_ids])
-  const cases = yield* Effect.forEach([...named, ...others], (container) =>
-    Effect.map(loadCase(container), (content) => [container.id, content] as const)
-  )
-  const in_case = cases.flatMap(([, { units }]) => units.map(({ level }) => level.id))
-  yield* lockClaims([...product_ids, ...cases.flatMap(([, { units }]) => units.map(({ level }) => level.product_id))])
+  const cases = yield* loadCases([...named, ...others])
+  const inside = [...cases.values()].flatMap(({ units }) => units.map(({ level }) => level))
+  const in_case = inside.map(({ id }) => id)
+  yield* lockClaims([...product_ids, ...inside.map(({ product_id }) => product_id)])
   return {
     goods,
     from: yield* storeOf(place.from_store_id),
@@ -235,7 +267,7 @@ const loadShared = Effect.fnUntraced(function* (
     products: byId(yield* Store.getMany(products, product_ids)),
     bulk_from: yield* bulkLevels(place.from_store_id, product_ids),
     held: yield* loadHeld({ alone: unitsIn(goods), in_case, from: place.starts_at, transfer_id: place.id }, context),
-    cases: new Map(cases)
+    cases
   }
 })
 
@@ -330,12 +362,8 @@ export const showItems = Effect.fnUntraced(function* (rows: ReadonlyArray<AnyRow
       items.flatMap(({ container_id }) => container_id ?? [])
     )
   )
-  const contents = new Map(
-    yield* Effect.forEach([...cases.values()], (one) =>
-      Effect.map(loadCase(one), ({ units }) => [one.id, units] as const)
-    )
-  )
-  const of_cases = [...contents.values()].flat().map(({ level }) => level.product_id)
+  const contents = yield* loadCases([...cases.values()])
+  const of_cases = [...contents.values()].flatMap(({ units }) => units.map(({ level }) => level.product_id))
   const named = byId(
     yield* Store.getMany(products, [...new Set([...of_cases, ...items.flatMap(({ product_id }) => product_id ?? [])])])
   )
@@ -349,7 +377,7 @@ export const showItems = Effect.fnUntraced(function* (rows: ReadonlyArray<AnyRow
     const level = levels.get(item.stock_level_id ?? 0)
     const container = cases.get(item.container_id ?? 0)
     const product = named.get(item.product_id ?? 0)
-    const goods = contents.get(item.container_id ?? 0)?.map((unit) => unit.level.product_id)
+    const goods = contents.get(item.container_id ?? 0)?.units.map((unit) => unit.level.product_id)
     return {
       ...withoutStamps(item),
       code: container?.barcode ?? (level === undefined ? (product?.sku ?? null) : labelOf(level)),
