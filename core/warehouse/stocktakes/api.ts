@@ -36,6 +36,7 @@ const rules = later(() => import("./decide.ts"))
 const reading = later(() => import("./facts.ts"))
 const moving = later(() => import("./moves.ts"))
 const resolving = later(() => import("./resolve.ts"))
+const seeing = later(() => import("./last-seen.ts"))
 
 export const stocktakeResource = resource({
   singular: "stocktake",
@@ -216,7 +217,7 @@ export const stocktakesSlice: Slice = {
       last_seen: {
         kind: "worked_out",
         shown: last_seen_shown,
-        of: (rows, context) => Effect.flatMap(reading, ({ showLastSeen }) => showLastSeen(rows, context))
+        of: (rows, context) => Effect.flatMap(seeing, ({ showLastSeen }) => showLastSeen(rows, context))
       }
     }
   },

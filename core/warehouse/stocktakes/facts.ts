@@ -7,7 +7,6 @@ import type { ViewContext } from "../../kernel/lists/resource-types.ts"
 import { type Failure, Store } from "../../kernel/store/store.ts"
 import { bindings, chunked, columnsNamed, quote } from "../../kernel/store/statement.ts"
 import type { AnyRow, Table } from "../../kernel/tables/table.ts"
-import { columnsSeen } from "../../kernel/tables/visibility.ts"
 import {
   asset_assignments,
   checked_in,
@@ -30,7 +29,7 @@ import type { CloseFacts } from "./decide.ts"
 import type { CountedLevel, CountFacts, CountLine, Packing } from "./lines.ts"
 import { countLines, foundLine, level_columns, product_columns, totalsOf } from "./lines.ts"
 import { loadBulkOut } from "./moves.ts"
-import type { last_seen_shown, StocktakeRow } from "./schema.ts"
+import type { StocktakeRow } from "./schema.ts"
 import { ledger_source, stocktake_moves, stocktake_scans, stocktakes } from "./schema.ts"
 
 /** Rows of a table with a timestamp column after an instant. */
@@ -286,74 +285,6 @@ const loadLines = Effect.fnUntraced(function* (
       return level === undefined ? [] : [foundLine(level, names.get(level.product_id) ?? null, scan)]
     })
   ]
-})
-
-type LastSeen = NonNullable<typeof last_seen_shown.Type>
-/** API representation of the last sighting of each stock level. */
-export const showLastSeen = (rows: ReadonlyArray<AnyRow>, { viewer }: Pick<ViewContext, "viewer">) =>
-  Effect.map(loadLastSeen(rows.map(idOf), viewer), (seen) => (row: AnyRow) => {
-    const last = seen.get(idOf(row))
-    return last === undefined ? null : { ...last }
-  })
-/** The value of a column that the viewer may see, else null, as on a device. */
-const visible =
-  (table: Table, viewer: Viewer) =>
-  <R extends object, K extends keyof R & string>(row: R, column: K): R[K] | null =>
-    columnsSeen(table, viewer)(column) ? row[column] : null
-/**
- * Last sighting by stock level, from the columns that the viewer may see; units never seen are absent. Three queries
- * per 5,000 units.
- */
-const loadLastSeen = Effect.fnUntraced(function* (
-  level_ids: ReadonlyArray<number>,
-  viewer: Viewer
-): Effect.fn.Return<ReadonlyMap<number, LastSeen>, Failure, Store> {
-  const seen = new Map<number, LastSeen>()
-  const nowhere = { store_id: null, opportunity_id: null, container_id: null, stocktake_id: null, by_user_id: null }
-  const see = (id: number, at: string | null, what: Partial<LastSeen> & Pick<LastSeen, "as">): void => {
-    if (at !== null && at > (seen.get(id)?.at ?? "")) seen.set(id, { ...nowhere, at, ...what })
-  }
-  for (const ids of chunked(level_ids, 5_000)) {
-    const steps = yield* Store.pick(
-      asset_assignments,
-      ["stock_level_id", "opportunity_id", "dispatched_at", "returned_at"],
-      { stock_level_id: ids }
-    )
-    const step = visible(asset_assignments, viewer)
-    for (const one of steps) {
-      const opportunity_id = step(one, "opportunity_id")
-      see(one.stock_level_id, step(one, "dispatched_at"), { as: "dispatched", opportunity_id })
-      see(one.stock_level_id, step(one, "returned_at"), { as: "returned", opportunity_id })
-    }
-    const packings = yield* Store.pick(
-      container_items,
-      ["serialised_item_id", "container_id", "packed_at", "packed_by_user_id", "repacked_at", "verified_at"],
-      { serialised_item_id: ids }
-    )
-    const packing = visible(container_items, viewer)
-    for (const one of packings) {
-      const [container_id, by_user_id] = [packing(one, "container_id"), packing(one, "packed_by_user_id")]
-      see(one.serialised_item_id, packing(one, "packed_at"), { as: "packed", container_id, by_user_id })
-      const again = latest(packing(one, "repacked_at"), packing(one, "verified_at")) || null
-      see(one.serialised_item_id, again, { as: "packed", container_id })
-    }
-    const scans = yield* Store.find(stocktake_scans, { stock_level_id: ids })
-    const takes = new Map(
-      (yield* Store.pickMany(
-        stocktakes,
-        ["id", "store_id"],
-        scans.map(({ stocktake_id }) => stocktake_id)
-      )).map(({ id, store_id }) => [id, store_id])
-    )
-    for (const { counted_at, counted_by_user_id: by_user_id, stock_level_id, stocktake_id } of scans)
-      see(stock_level_id ?? 0, counted_at, {
-        as: "counted",
-        stocktake_id,
-        by_user_id,
-        store_id: takes.get(stocktake_id) ?? null
-      })
-  }
-  return seen
 })
 
 /** Facts of closing: lines, users who counted, and workshop facts of levels that change, which are locked. */

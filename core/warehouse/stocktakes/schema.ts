@@ -153,11 +153,12 @@ export const taken_shown = {
 export const last_seen_shown = Shown.keys(
   {
     at: timestamp(),
-    as: Shown.oneOf(["dispatched", "returned", "packed", "counted"]),
+    as: Shown.oneOf(["dispatched", "returned", "packed", "counted", "sent", "received", "inspected"]),
     store_id: integer({ nullable: true }),
     opportunity_id: integer({ nullable: true }),
     container_id: integer({ nullable: true }),
     stocktake_id: integer({ nullable: true }),
+    transfer_id: integer({ nullable: true }),
     by_user_id: integer({ nullable: true })
   },
   { nullable: true }

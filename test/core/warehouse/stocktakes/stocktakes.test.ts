@@ -361,5 +361,25 @@ describe.each(engines)("a stocktake on %s", (engine) => {
       by_user_id: 1
     })
   })
+
+  it("is followed by scans of transfers and inspections as the last sighting of a unit", async () => {
+    const { store, units } = await shop(1)
+    const { code, id: unit } = units[0]!
+    const seen = async () => (await w.show(`/stock_levels/${unit}?include=last_seen`)).last_seen
+    await scan(await start(store), code)
+    const to = await w.store()
+    const place = { from_store_id: store, to_store_id: to, starts_at: hire.starts_at }
+    const { id } = await w.create("/transfers", { ...place, codes: [code] })
+    tick()
+    await w.must("POST", `/transfers/${id}/send`, { codes: [code] })
+    expect(await seen()).toMatchObject({ as: "sent", transfer_id: id, store_id: store, by_user_id: 1 })
+    tick()
+    await w.must("POST", `/transfers/${id}/receive`, { codes: [code] })
+    expect(await seen()).toMatchObject({ as: "received", transfer_id: id, store_id: to, by_user_id: 1 })
+    tick()
+    const kind = (await w.create("/inspection_kinds", { name: `PAT ${unit}` })).id
+    await w.create("/inspections", { stock_level_id: unit, inspection_kind_id: kind, result: "pass" })
+    expect(await seen()).toMatchObject({ as: "inspected", by_user_id: 1 })
+  })
   itFoldsAgain(w)
 })
