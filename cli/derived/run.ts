@@ -168,11 +168,11 @@ const briefs = [
   { path: /\/shortages\/resolve/, ...order_brief },
   { path: /\/api\/v1\/documents/, needs: undefined, load: () => import("../briefs/documents.ts") }
 ]
-/** Whether the response is a list of waiting lines instead of an order. */
-const isWaiting = (body: Json | undefined): boolean => isJsonObject(body) && "waiting" in body
+/** Whether the response is a list of waiting lines or a transfer instead of an order. */
+const isNoOrder = (body: Json | undefined): boolean => isJsonObject(body) && ("waiting" in body || "transfer" in body)
 /** Brief output of an endpoint's response; undefined with `--json` or if it has none. */
 const briefOf = ({ options }: CommandContext, { method, path }: Endpoint, body?: Json) =>
-  options.json !== true && (method === "POST" || method === "PUT") && !isWaiting(body)
+  options.json !== true && (method === "POST" || method === "PUT") && !isNoOrder(body)
     ? briefs.find((brief) => brief.path.test(path))
     : undefined
 

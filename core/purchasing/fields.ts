@@ -203,12 +203,12 @@ export const claimText = ({ demand, job }: UnitClaim): string =>
 
 // Fields of requests that resolve shortages (rules/availability 9).
 
-const resolutions = { ...purchase_order_types, waitlist: "Waiting list" } as const
+const resolutions = { ...purchase_order_types, waitlist: "Waiting list", transfer: "Transfer" } as const
 export const resolveFields = {
   resolution: choice(resolutions, {
     required: true,
     any_case: true,
-    describe: "Sub-hire or buy the short quantity, or put the lines on the waiting list"
+    describe: "Sub-hire or buy what is short, move it from another store, or wait for it"
   }),
   supplier_id: ref("members", { nullable: true, describe: "Supplier; required for a new order" }),
   purchase_order_id: ref("purchase_orders", { nullable: true, describe: "Draft purchase order to add the lines to" }),
@@ -228,6 +228,12 @@ export const resolveFields = {
   ),
   currency: text({ format: "currency", max: 3, nullable: true }),
   expected_at: timestamp({ nullable: true }),
+  from_store_id: ref("stores", {
+    nullable: true,
+    describe: "Store that sends a transfer; default: the one that has most of it"
+  }),
+  starts_at: timestamp({ nullable: true, describe: "Time a transfer leaves; default: when the goods are needed" }),
+  arrives_at: timestamp({ nullable: true, describe: "Time a transfer arrives; default: starts_at" }),
   sub_rental: boolean({ default: false, describe: "Change fully sub-hired lines to sub-rentals" }),
   note: waitingNote
 }

@@ -61,6 +61,19 @@ describe.each(engines)("transfers on devices, with a server on %s", (engine) => 
     }
   })
 
+  it("report no difference where goods arrived before the device knew that they were sent", async () => {
+    const { codes, id, sku } = await planned(2)
+    const [sender, receiver] = [await server.enrol(), await server.enrol()]
+    await move(sender, id, "send", [...codes, `${sku}*20`])
+    await move(receiver, id, "receive", [...codes, `${sku}*20`])
+    expect(await sender.sync()).toMatchObject({ accepted: 1, conflicts: 0 })
+    expect(await receiver.sync()).toMatchObject({ accepted: 1, conflicts: 0 })
+    await sender.sync()
+    expect(sender.told(false)).toEqual([])
+    expect(receiver.told(false)).toEqual([])
+    await server.sameOn(receiver)
+  })
+
   it("keep goods that arrive after a cancellation in a conflict", async () => {
     const { codes, id } = await planned(2)
     const device = await server.enrol()

@@ -105,12 +105,12 @@ export const showShortages = async (context: CommandContext, order: string): Pro
   const [shortages, waiting] = [withoutOut(context, rowsIn(body, "shortages")), rowsIn(body, "waiting")]
   await printAnswer(context, { status: 200, body: { shortages, meta: unpagedMeta(shortages.length) } })
   tellToReplace(context, body)
-  for (const { available, needed_on, product_id, store_name } of rowsIn(body, "elsewhere")) {
+  for (const { available, needed_on, product_id, ready_on, store_name } of rowsIn(body, "elsewhere")) {
     const name = shortages.find((one) => one.product_id === product_id)?.product_name ?? `product ${product_id}`
     context.note(
       oneLine(
-        `${store_name} has ${available} × ${name}, needed on ${needed_on}: ` +
-          `flightcase transfers create --from ${typed(store_name)} --to STORE --order ${typed(order)}`
+        `${store_name} has ${available} × ${name} from ${ready_on} on, needed on ${needed_on}: flightcase opportunities ` +
+          `shortages resolve ${typed(order)} --resolution transfer --from-store-id ${typed(store_name)}`
       )
     )
   }

@@ -75,6 +75,8 @@ interface TableTraits {
   readonly occupancy: Occupancy | undefined
   /** Internal columns, hidden when changes of a row are displayed. */
   readonly bookkeeping: ReadonlyArray<string>
+  /** Rows that detail changes of other rows, such as a ledger: devices report differences in those alone. */
+  readonly is_detail: boolean
   /** Derived columns: a change of them is no change by a user. */
   readonly follows: ReadonlyArray<string>
   /**
@@ -209,6 +211,7 @@ const defaults: Omit<TableTraits, "entity" | "named_by" | "word"> = {
   lease_block_size: 50,
   occupancy: undefined,
   bookkeeping: [],
+  is_detail: false,
   follows: [],
   days: [],
   refused_as: {},

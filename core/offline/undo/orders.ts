@@ -307,8 +307,8 @@ export const orderCompensations: { readonly [name: string]: Compensation } = {
     "join the list again, at its end: flightcase shortages wait"
   ),
   "opportunities.resolve_shortages": never(
-    "Orders to suppliers were made of it",
-    "cancel what was ordered: flightcase purchase-orders cancel"
+    "Orders to suppliers or a transfer were made of it",
+    "cancel those: flightcase purchase-orders cancel, or transfers cancel"
   ),
   "opportunities.invoice": deleteMade("invoices.delete")
 }

@@ -303,7 +303,11 @@ export const stock_transactions = table(
     description: longText({ nullable: true }),
     manual: boolean({ computed: true, default: true })
   },
-  { visibility: { all_columns: ["stock.*"] }, indexes: [["stock_level_id", "transaction_at"], ["product_id"]] }
+  {
+    visibility: { all_columns: ["stock.*"] },
+    indexes: [["stock_level_id", "transaction_at"], ["product_id"]],
+    is_detail: true
+  }
 )
 export type StockTransactionRow = RowOf<typeof stock_transactions>
 

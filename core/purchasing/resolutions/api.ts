@@ -1,10 +1,10 @@
-/** Resolving shortages of an opportunity by a purchase order or the waiting list (rules/availability 9). */
+/** Cost of an opportunity's purchase orders, and what is on order for its lines (rules/availability 9). */
 import { Effect, Result } from "effect"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
-import { command, type Endpoint, get } from "../../kernel/endpoints/endpoint.ts"
-import { choice, integer, isJsonObject, text } from "../../kernel/fields/field.ts"
+import { type Endpoint, get } from "../../kernel/endpoints/endpoint.ts"
+import { choice, integer, text } from "../../kernel/fields/field.ts"
 import { forbidden, hasOnePermission } from "../../kernel/fields/rejection.ts"
-import { created, ok } from "../../kernel/endpoints/resource.ts"
+import { ok } from "../../kernel/endpoints/resource.ts"
 import { baseCurrency } from "../../kernel/events/settings.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
@@ -19,20 +19,15 @@ import {
   purchaseOrderCreated,
   purchaseOrderDeleted,
   purchaseOrderReceived,
-  purchaseOrderUpdated,
-  write
+  purchaseOrderUpdated
 } from "../schema.ts"
 import { dataOf, type NewEvent } from "../../kernel/events/event-type.ts"
 import { lockIfFree } from "../../kernel/runtime/locks.ts"
 import { reaction } from "../../kernel/events/react.ts"
 import { opportunityStream } from "../../orders/opportunities/events/event-families.ts"
 import { lineChanged } from "../../orders/opportunities/events/lines.ts"
-import { type ItemRow, opportunity_items, shortage_waits } from "../../orders/opportunities/tables/lines.ts"
+import { type ItemRow, opportunity_items } from "../../orders/opportunities/tables/lines.ts"
 import { exact, type ExactNumber, formatDecimal } from "../../values/decimal.ts"
-import { later, withRules } from "../../kernel/fields/later.ts"
-import { waitingOf, waitingShown } from "../../orders/opportunities/waiting/api.ts"
-import { purchaseOrderAnswer, purchaseOrderShown } from "../orders/api.ts"
-import { resolveFields } from "../fields.ts"
 
 // Cost of an opportunity's purchase orders (rules/opportunities 13), in the base currency.
 
@@ -226,31 +221,4 @@ export const onOrderFollows = reaction({
   }
 })
 
-const resolving = later(() => import("./resolve.ts"))
-
-const resolve = command("POST", "/api/v1/opportunities/{id}/shortages/resolve", {
-  answer: { purchase_order: Shown.optional(purchaseOrderShown.purchase_order), waiting: Shown.optional(waitingShown) },
-  name: "opportunities.resolve_shortages",
-  summary: "Resolve shortages by sub-hire, purchase or the waiting list",
-  success_status: 201,
-  ability: write,
-  permission: "shortages.resolve",
-  params: { id: { table: opportunities } },
-  fields: resolveFields,
-  // Joining the waiting list orders nothing, so it needs no right to purchase.
-  authorize: ({ sent, viewer }) =>
-    (isJsonObject(sent) && String(sent["resolution"]).toLowerCase() === "waitlist") ||
-    hasOnePermission(viewer, "purchase_orders.create")
-      ? Effect.void
-      : Effect.fail(forbidden("This needs the permission purchase_orders.create.")),
-  creates: [purchase_orders, purchase_order_items, shortage_waits],
-  facts: ({ now, rows, settings, values }) =>
-    withRules(resolving, ({ resolutionFacts }) => resolutionFacts({ now, settings, values, row: rows.id })),
-  decide: ({ known, rules }, { rows, values }, context) => rules.decideResolution(rows.id.id, known, values, context),
-  respond: (result, input) =>
-    input.values.resolution === "waitlist"
-      ? Effect.map(waitingOf(result.id, input), (waiting) => created({ waiting }))
-      : purchaseOrderAnswer(created)(result, input)
-})
-
-export const resolutionEndpoints: ReadonlyArray<Endpoint> = [resolve, supplyCosts]
+export const resolutionEndpoints: ReadonlyArray<Endpoint> = [supplyCosts]

@@ -374,6 +374,8 @@ export const decideResolution = (
   context: DecideContext
 ): Decided =>
   Result.gen(function* () {
+    for (const name of ["from_store_id", "starts_at", "arrives_at"] as const)
+      if (values[name] != null) return yield* reject(name, "Only a transfer has this; leave the field out.")
     if ("wait" in known) {
       yield* onlyWaits(values)
       return yield* joinWaiting(opportunity_id, known.wait, context)

@@ -1,14 +1,21 @@
 /** Endpoints of transfers: goods moved from one store to another (rules/transfers). */
-import { Effect } from "effect"
+import { Effect, Result } from "effect"
 import { command, type Endpoint, type Input, permissionsOfArea, type Slice } from "../../kernel/endpoints/endpoint.ts"
 import { crudResource } from "../../kernel/endpoints/crud-resource.ts"
 import { created, ok, renderById, resource, type Status, viewContext } from "../../kernel/endpoints/resource.ts"
-import { boolean, decimal, integer, list, object, ref, text } from "../../kernel/fields/field.ts"
+import { boolean, decimal, integer, isJsonObject, list, object, ref, text } from "../../kernel/fields/field.ts"
 import { later, withRules } from "../../kernel/fields/later.ts"
+import { forbidden, hasAbility, hasOnePermission } from "../../kernel/fields/rejection.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
 import { demands, supplies } from "../../orders/demands/schema.ts"
+import { shortage_waits } from "../../orders/opportunities/tables/lines.ts"
+import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
+import { waitingOf, waitingShown } from "../../orders/opportunities/waiting/api.ts"
 import { grantToSystemRoles } from "../../people/users/decide.ts"
 import { stock_levels, stock_transactions } from "../../products/stock/schema.ts"
+import { resolveFields } from "../../purchasing/fields.ts"
+import { purchaseOrderAnswer, purchaseOrderShown } from "../../purchasing/orders/api.ts"
+import { purchase_order_items, purchase_orders, write } from "../../purchasing/schema.ts"
 import { stores } from "../../setup/stores.ts"
 import { dateAfter } from "../../values/period.ts"
 import { dayOf, millisOf, startOfDay, zoneOf } from "../../values/time.ts"
@@ -143,6 +150,68 @@ const writes: ReadonlyArray<Endpoint> = [
   step("receive", "Receive a transfer: all that is left of it, or what is named", { codes, items }),
   step("cancel", "Cancel a transfer; what was sent goes back to the sending store", {})
 ]
+
+const resolving = later(() => import("../../purchasing/resolutions/resolve.ts"))
+const isBy = (resolution: string, sent: unknown): boolean =>
+  isJsonObject(sent) && String(sent["resolution"]).toLowerCase() === resolution
+/** A shortage is resolved by purchase orders and the waiting list, of the districts below, or by a transfer. */
+const resolve = command("POST", "/api/v1/opportunities/{id}/shortages/resolve", {
+  answer: {
+    purchase_order: Shown.optional(purchaseOrderShown.purchase_order),
+    waiting: Shown.optional(waitingShown),
+    transfer: Shown.optional(answer.transfer),
+    meta: answer.meta
+  },
+  name: "opportunities.resolve_shortages",
+  summary: "Resolve shortages by sub-hire, purchase, a transfer or the waiting list",
+  success_status: 201,
+  ability: write,
+  permission: "shortages.resolve",
+  params: { id: { table: opportunities } },
+  fields: resolveFields,
+  // Joining the waiting list orders nothing, so it needs no right to purchase.
+  authorize: ({ sent, viewer }) => {
+    const is_transfer = isBy("transfer", sent)
+    const needed = is_transfer ? access.permission : "purchase_orders.create"
+    return isBy("waitlist", sent) ||
+      (hasOnePermission(viewer, needed) && (!is_transfer || hasAbility(viewer, access.ability)))
+      ? Effect.void
+      : Effect.fail(forbidden(`This needs the permission ${needed}.`))
+  },
+  creates: [purchase_orders, purchase_order_items, shortage_waits, transfers, transfer_items, demands, supplies],
+  facts: ({ now, rows, settings, values, viewer }) => {
+    const asked = { now, settings, values, row: rows.id }
+    return Effect.gen(function* () {
+      if (values.resolution !== "transfer")
+        return { by: "order", ...(yield* withRules(resolving, (rules) => rules.resolutionFacts(asked))) } as const
+      const { loadResolution } = yield* reading
+      return {
+        by: "transfer",
+        ...(yield* withRules(planning, () => loadResolution(rows.id, values, { now, settings, viewer })))
+      } as const
+    })
+  },
+  decide: (facts, { rows, values }, context) =>
+    facts.by === "order"
+      ? Result.map(facts.rules.decideResolution(rows.id.id, facts.known, values, context), (decided) => ({
+          ...decided,
+          result: { ...decided.result, warnings: [] }
+        }))
+      : Result.gen(function* () {
+          yield* facts.rules.onlyMoves(values)
+          const { facts: known, sent } = yield* facts.known
+          return yield* facts.rules.plan(sent, known, context)
+        }),
+  result,
+  respond: (made, input) => {
+    const { resolution } = input.values
+    return resolution === "transfer"
+      ? shown(created)(made, input)
+      : resolution === "waitlist"
+        ? Effect.map(waitingOf(made.id, input), (waiting) => created({ waiting }))
+        : purchaseOrderAnswer(created)(made, input)
+  }
+})
 const reads = crudResource({
   resource: transferResource,
   fields: {},
@@ -162,7 +231,7 @@ export const transfersSlice: Slice = {
   tables: [transfers, transfer_items],
   resources: [transferResource],
   events: transferEvents,
-  endpoints: [...(reads ?? []), ...writes],
+  endpoints: [...(reads ?? []), ...writes, resolve],
   permissions,
   later_seeds: [grantToSystemRoles({ "Admin": keys, "Operations Manager": keys, "Warehouse": keys })]
 }

@@ -1,8 +1,8 @@
 /** Reads facts of transfers: goods by code or id, their stock levels and cases, and what the sending store promised. */
-import { Effect } from "effect"
+import { Effect, Result } from "effect"
 import { streamOf } from "../../kernel/events/event-type.ts"
 import type { Settings } from "../../kernel/events/settings.ts"
-import type { Viewer } from "../../kernel/fields/rejection.ts"
+import type { Rejection, Viewer } from "../../kernel/fields/rejection.ts"
 import { columnsSeen } from "../../kernel/tables/visibility.ts"
 import { lockStreams } from "../../kernel/runtime/engine.ts"
 import { Store } from "../../kernel/store/store.ts"
@@ -13,8 +13,7 @@ import { loadSnapshot } from "../../orders/availability/facts/load.ts"
 import { sourceName } from "../../orders/availability/rules/demand.ts"
 import { demands, lockClaims, transfer_source } from "../../orders/demands/schema.ts"
 import { opportunityName } from "../../orders/opportunities/state/aggregate.ts"
-import { loadElsewhere, shortagesNow } from "../../orders/opportunities/shortages/api.ts"
-import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
+import { opportunities, type OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
 import type { ContainerItemRow, ContainerRow } from "../../products/packing.ts"
 import { container_items, containers, live_statuses, nesting_max } from "../../products/packing.ts"
 import { products } from "../../products/products/schema.ts"
@@ -27,6 +26,7 @@ import { labelOf } from "../containers/events.ts"
 import { lookUpAll, type Named } from "../scanning/codes.ts"
 import type { MoveFacts } from "./move.ts"
 import type { CaseContent, Goods, GoodsFacts, PlanFacts } from "./plan.ts"
+import { loadShort, type ResolutionAsked, type Shortfall } from "./shortages.ts"
 import { transfer_items, type TransferRow, transfers, transferStream } from "./schema.ts"
 
 /** Goods in a request: one of the three is named. */
@@ -84,8 +84,10 @@ const namedItems = Effect.fnUntraced(function* (items: ReadonlyArray<SentGoods>)
 })
 const idsOf = (ids: ReadonlyArray<number | null | undefined>): ReadonlyArray<number> => ids.flatMap((id) => id ?? [])
 
+const isNamed = ({ codes, items }: SentBody): boolean => [...(codes ?? []), ...(items ?? [])].length > 0
+
 const loadGoods = Effect.fnUntraced(function* (sent: SentBody): Store.Reads<ReadonlyArray<Goods> | undefined> {
-  if (!sent.codes?.length && !sent.items?.length) return undefined
+  if (!isNamed(sent)) return undefined
   const scanned = yield* lookUpAll((sent.codes ?? []).filter((code) => code.trim() !== ""))
   const meant: ReadonlyArray<Meant> = [
     ...scanned.map(({ named, problem, read: { code, quantity = 1 } }, at) => {
@@ -271,35 +273,14 @@ const loadShared = Effect.fnUntraced(function* (
   }
 })
 
-/** Goods of an order that are short at the receiving store, as far as the sending store has them free at that time. */
-const loadShort = Effect.fnUntraced(function* (
-  { from_store_id, opportunity_id, to_store_id }: SentPlan,
-  context: Now
-): Store.Reads<ReadonlyArray<Goods>> {
-  const header = yield* Store.get(opportunities, opportunity_id ?? 0)
-  const found = header === undefined ? [] : yield* shortagesNow([header], context)
-  const short = found
-    .flatMap(({ shortages }) => shortages)
-    .filter(({ remaining_shortfall, store_id }) => store_id === to_store_id && remaining_shortfall > 0)
-  const offers = (yield* loadElsewhere(short, context)).filter(({ store_id }) => store_id === from_store_id)
-  const named = byId(
-    yield* Store.getMany(
-      products,
-      offers.map(({ product_id }) => product_id)
-    )
-  )
-  return offers.flatMap((offer): ReadonlyArray<Goods> => {
-    const product = named.get(offer.product_id)
-    const line = short.find(({ opportunity_item_id }) => opportunity_item_id === offer.opportunity_item_id)
-    const quantity = Math.min(offer.available, line?.remaining_shortfall ?? 0)
-    return product === undefined ? [] : [{ field: "opportunity_id", kind: "product", product, quantity }]
-  })
-})
 type SentPlan = Pick<TransferRow, "from_store_id" | "to_store_id" | "starts_at"> &
   Partial<Pick<TransferRow, "opportunity_id">>
 
 export const loadPlan = Effect.fnUntraced(function* (sent: SentBody & SentPlan, context: Now): Store.Reads<PlanFacts> {
-  const goods = (yield* loadGoods(sent)) ?? (yield* loadShort(sent, context))
+  const header = yield* Store.get(opportunities, sent.opportunity_id ?? 0)
+  const short = header === undefined || isNamed(sent) ? undefined : yield* loadShort(header, sent, context)
+  const moved = short !== undefined && Result.isSuccess(short) ? short.success : undefined
+  const goods = (yield* loadGoods(moved ?? sent)) ?? []
   const shared = yield* loadShared({ ...sent, id: 0 }, goods, { product_ids: [], container_ids: [] }, context)
   const product_ids = [...shared.products.keys()]
   const snapshot = yield* loadSnapshot(
@@ -311,6 +292,18 @@ export const loadPlan = Effect.fnUntraced(function* (sent: SentBody & SentPlan, 
     snapshot.demandsOf(id).flatMap(({ demand }) => demand.opportunity_id ?? [])
   )
   return { ...shared, snapshot, orders: yield* orderNames(promised, context.viewer) }
+})
+
+/** Facts of a transfer that resolves shortages: what it moves, and facts of planning it. */
+export const loadResolution = Effect.fnUntraced(function* (
+  header: OpportunityRow,
+  asked: ResolutionAsked,
+  context: Now
+): Store.Reads<Result.Result<{ readonly sent: Shortfall; readonly facts: PlanFacts }, Rejection>> {
+  const short = yield* loadShort(header, asked, context)
+  if (Result.isFailure(short)) return Result.fail(short.failure)
+  const sent = short.success
+  return Result.succeed({ sent, facts: yield* loadPlan(sent, context) })
 })
 
 export const loadMove = Effect.fnUntraced(function* (

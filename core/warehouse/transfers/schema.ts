@@ -64,7 +64,10 @@ export const transfer_items = table(
     sent_quantity: integer({ computed: true, default: 0 }),
     received_quantity: integer({ computed: true, default: 0 })
   },
-  { entity: "transfer_item", visibility, indexes: [["transfer_id"], ["stock_level_id"], ["product_id"]] }
+  {
+    ...{ entity: "transfer_item", visibility, is_detail: true },
+    indexes: [["transfer_id"], ["stock_level_id"], ["product_id"]]
+  }
 )
 export type TransferItemRow = RowOf<typeof transfer_items>
 /** A transfer, and an item of one, without their stamps. */

@@ -162,6 +162,7 @@ const comparison = Effect.fnUntraced(function* (
   const there = confirmed ?? here
   const found: Array<ValueDifference> = []
   for (const [key, { touch }] of new Map([...here, ...there])) {
+    if (touch.table.is_detail) continue
     const [mine, theirs] = [here.get(key), there.get(key)]
     const row = yield* rowLabel(context, touch, mine?.columns, theirs?.columns)
     if (isMadeOrDeletedOnce(mine, theirs))

@@ -10,7 +10,7 @@ import { demandSettings, hasShortageCheck, linesTakingStock, shortagesOf } from 
 import type { DecisionState, Opportunity } from "../state/aggregate.ts"
 import { acknowledgementOf, gatePolicy } from "../state/policies.ts"
 import { type LineShortage, lowestFree, tracking_types } from "../../availability/rules/line.ts"
-import type { AvailabilitySnapshot } from "../../availability/rules/snapshot.ts"
+import { type AvailabilitySnapshot, compositionOf } from "../../availability/rules/snapshot.ts"
 import { type DemandRow, demands } from "../../demands/schema.ts"
 import type { Settings } from "../../../kernel/events/settings.ts"
 import { Store } from "../../../kernel/store/store.ts"
@@ -24,8 +24,8 @@ import { created, ok, renderById, resource, unpagedMeta, viewContext } from "../
 import { columnsSeen } from "../../../kernel/tables/visibility.ts"
 import { members } from "../../../people/members/schema.ts"
 import { stores, zoneOf } from "../../../setup/stores.ts"
-import { endOfMoment } from "../../../values/period.ts"
-import { instantOf, millisOf } from "../../../values/time.ts"
+import { dateAfter, daysInclusive, endOfMoment, type Period } from "../../../values/period.ts"
+import { dayOf, instantOf, millisOf, startOfDay } from "../../../values/time.ts"
 import { loadDecisionState } from "../state/load.ts"
 import { one, path } from "../tables/paths.ts"
 import { loadLinePieces } from "../state/pieces.ts"
@@ -187,12 +187,33 @@ export const elsewhereShown = Shown.objects(
     store_id: integer(),
     store_name: text(),
     available: integer({ describe: "Quantity free there for the whole time of the line" }),
+    ready_on: date({ describe: "First day from which it is free there, up to the end of the line" }),
     needed_on: date({ describe: "First short day" }),
     starts_at: timestamp(),
     ends_at: timestamp()
   },
   { describe: "Other stores that have what is missing: move it with a transfer" }
 )
+/** First day, from today on, from which a store has a quantity of a product free up to the end of a window. */
+const readyOn = (
+  snapshot: AvailabilitySnapshot,
+  { available, product_id }: { readonly available: number; readonly product_id: number },
+  { from, to }: Period,
+  now: number
+): string => {
+  const today = dayOf(now, snapshot.zone)
+  if (from <= now) return today
+  // The later goods are needed, the more are free.
+  let [first, last] = [0, daysInclusive(today, dayOf(from, snapshot.zone)) - 1]
+  while (first < last) {
+    const middle = Math.floor((first + last) / 2)
+    const begins = Math.max(now, startOfDay(dateAfter(today, middle), snapshot.zone))
+    if (lowestFree(snapshot, product_id, { from: begins, to }) >= available) last = middle
+    else first = middle + 1
+  }
+  return dateAfter(today, first)
+}
+/** Kits are left out: their parts are moved. */
 export const loadElsewhere = Effect.fnUntraced(function* (short: ReadonlyArray<LineShortage>, context: Now) {
   if (short.length === 0) return []
   const places = yield* Store.find(stores, { include_in_default_queries: true }, { order: ["id"] })
@@ -202,6 +223,7 @@ export const loadElsewhere = Effect.fnUntraced(function* (short: ReadonlyArray<L
         ...line,
         id: line.opportunity_item_id,
         store_id: id,
+        starts_at: line.starts_at < context.now ? line.starts_at : context.now,
         quantity: line.requested_quantity
       }))
     ),
@@ -212,9 +234,11 @@ export const loadElsewhere = Effect.fnUntraced(function* (short: ReadonlyArray<L
       .flatMap(({ id, name }) => {
         const snapshot = id === store_id ? undefined : snapshots.get(id)
         const window = { from: millisOf(starts_at), to: millisOf(ends_at) }
-        const available = snapshot === undefined ? 0 : lowestFree(snapshot, product_id, window)
+        if (snapshot === undefined || compositionOf(snapshot.products.get(product_id)) !== "plain") return []
+        const available = lowestFree(snapshot, product_id, window)
         const goods = { opportunity_item_id, product_id, store_id: id, store_name: name, available }
-        return available <= 0 ? [] : [{ ...goods, needed_on, starts_at, ends_at }]
+        const ready_on = readyOn(snapshot, goods, window, millisOf(context.now))
+        return available <= 0 ? [] : [{ ...goods, ready_on, needed_on, starts_at, ends_at }]
       })
       .sort((one, other) => other.available - one.available)
   )

@@ -347,7 +347,7 @@ describe.each(engines)("a transfer on %s", (engine) => {
     await w.order(product, 1, { store_id: from, starts_at: at(14), ends_at: at(15) })
     const { id } = await w.order(product, 5, { store_id: to, starts_at: at(14), ends_at: at(15) })
     const { elsewhere } = (await w.get(`/opportunities/${id}/shortages`)).body
-    expect(elsewhere).toMatchObject([{ store_id: from, available: 2, needed_on: day(14) }])
+    expect(elsewhere).toMatchObject([{ store_id: from, available: 2, ready_on: day(10), needed_on: day(14) }])
     const transfer = await planned(from, to, { opportunity_id: id })
     expect(transfer).toMatchObject({ opportunity_id: id, items: [{ product_id: product, quantity: 2 }] })
     const after = (await w.get(`/opportunities/${id}/shortages`)).body
