@@ -109,8 +109,9 @@ export const showShortages = async (context: CommandContext, order: string): Pro
     const name = shortages.find((one) => one.product_id === product_id)?.product_name ?? `product ${product_id}`
     context.note(
       oneLine(
-        `${store_name} has ${available} × ${name} from ${ready_on} on, needed on ${needed_on}: flightcase opportunities ` +
-          `shortages resolve ${typed(order)} --resolution transfer --from-store-id ${typed(store_name)}`
+        `${store_name} has ${available} × ${name} from ${ready_on} on, needed on ${needed_on}: ` +
+          `flightcase opportunities shortages resolve ${typed(order)} --resolution transfer ` +
+          `--from-store-id ${typed(store_name)}`
       )
     )
   }

@@ -56,7 +56,7 @@ const foundAs = Effect.fnUntraced(function* (read: ReadCode, named: Named | stri
   return { read, named: undefined, problem: (yield* paperText(read)) ?? (yield* unknownText(read)) }
 })
 
-/** What texts name; a reason where they name several. */
+/** Goods by text; a reason where a text names several. */
 type Names = Map<string, Named | string>
 const namesOf = Effect.fnUntraced(function* (
   reads: ReadonlyArray<ReadCode>

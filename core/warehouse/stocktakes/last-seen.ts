@@ -43,7 +43,7 @@ const loadLastSeen = Effect.fnUntraced(function* (
     ...{ store_id: null, opportunity_id: null, container_id: null, stocktake_id: null, transfer_id: null },
     by_user_id: null
   }
-  const see = (id: number, at: string | null, what: Partial<LastSeen> & Pick<LastSeen, "as">): void => {
+  const see = (id: Sighting[0], at: Sighting[1], what: Sighting[2]): void => {
     if (at !== null && at > (seen.get(id)?.at ?? "")) seen.set(id, { ...nowhere, at, ...what })
   }
   for (const ids of chunked(level_ids, 5_000)) {
@@ -85,35 +85,46 @@ const loadLastSeen = Effect.fnUntraced(function* (
         by_user_id,
         store_id: takes.get(stocktake_id) ?? null
       })
-    const moves = yield* Store.pick(
-      stock_transactions,
-      ["stock_level_id", "store_id", "source_id", "transaction_at", "quantity_move"],
-      { stock_level_id: ids, source_type: ledger_source }
-    )
-    const moved_by = new Map(
-      (yield* Store.pickMany(
-        transfers,
-        ["id", "sent_at", "sent_by_user_id", "received_at", "received_by_user_id"],
-        moves.flatMap(({ source_id }) => source_id ?? [])
-      )).map((one) => [one.id, one])
-    )
-    for (const { quantity_move, source_id: transfer_id, stock_level_id, store_id, transaction_at } of moves) {
-      const is_in = Number(quantity_move) > 0
-      const transfer = moved_by.get(transfer_id ?? 0)
-      const by_user_id =
-        is_in && transaction_at === transfer?.received_at
-          ? transfer?.received_by_user_id
-          : !is_in && transaction_at === transfer?.sent_at
-            ? transfer?.sent_by_user_id
-            : null
-      const as = is_in ? "received" : "sent"
-      see(stock_level_id, transaction_at, { as, store_id, transfer_id, by_user_id: by_user_id ?? null })
-    }
-    const inspected = yield* Store.pick(inspections, ["stock_level_id", "inspected_at", "created_by_user_id"], {
-      stock_level_id: ids
-    })
-    for (const { created_by_user_id: by_user_id, inspected_at, stock_level_id } of inspected)
-      see(stock_level_id, inspected_at, { as: "inspected", by_user_id })
+    for (const [id, at, what] of yield* movedOrInspected(ids)) see(id, at, what)
   }
   return seen
+})
+
+type Sighting = readonly [id: number, at: string | null, what: Partial<LastSeen> & Pick<LastSeen, "as">]
+/** Sightings at the docks of transfers and by inspections. */
+const movedOrInspected = Effect.fnUntraced(function* (
+  stock_level_id: ReadonlyArray<number>
+): Store.Reads<ReadonlyArray<Sighting>> {
+  const moves = yield* Store.pick(
+    stock_transactions,
+    ["stock_level_id", "store_id", "source_id", "transaction_at", "quantity_move"],
+    { stock_level_id, source_type: ledger_source }
+  )
+  const moved = yield* Store.pickMany(
+    transfers,
+    ["id", "sent_at", "sent_by_user_id", "received_at", "received_by_user_id"],
+    moves.flatMap(({ source_id }) => source_id ?? [])
+  )
+  const transfer_of = new Map<number | null, (typeof moved)[number]>(moved.map((one) => [one.id, one]))
+  const inspected = yield* Store.pick(inspections, ["stock_level_id", "inspected_at", "created_by_user_id"], {
+    stock_level_id
+  })
+  return [
+    ...moves.map(({ quantity_move, source_id: transfer_id, store_id, transaction_at: at, ...one }): Sighting => {
+      const transfer = transfer_of.get(transfer_id)
+      const is_in = Number(quantity_move) > 0
+      const known = is_in ? transfer?.received_at === at : transfer?.sent_at === at
+      const by_user_id = (is_in ? transfer?.received_by_user_id : transfer?.sent_by_user_id) ?? null
+      const what = {
+        as: is_in ? "received" : "sent",
+        store_id,
+        transfer_id,
+        by_user_id: known ? by_user_id : null
+      } as const
+      return [one.stock_level_id, at, what]
+    }),
+    ...inspected.map(({ created_by_user_id: by_user_id, inspected_at, stock_level_id: id }): Sighting => {
+      return [id, inspected_at, { as: "inspected", by_user_id }]
+    })
+  ]
 })

@@ -24,6 +24,7 @@ import { transfer_items, transferEvents, type TransferRow, transfers, under_way 
 const planning = later(() => import("./plan.ts"))
 const moving = later(() => import("./move.ts"))
 const reading = later(() => import("./facts.ts"))
+const resolved = later(() => import("./shortages.ts"))
 
 /** Whether the day on which the goods should have arrived has ended at the receiving store. */
 export const isLate = (
@@ -141,7 +142,7 @@ const writes: ReadonlyArray<Endpoint> = [
     creates: [transfers, transfer_items, demands, supplies],
     streams: () => [],
     facts: (input) =>
-      Effect.flatMap(reading, ({ loadPlan }) => withRules(planning, () => loadPlan(input.values, input))),
+      Effect.flatMap(resolved, ({ loadPlanned }) => withRules(planning, () => loadPlanned(input.values, input))),
     decide: ({ known, rules: { plan } }, { values }, context) => plan(values, known, context),
     result,
     respond: shown(created)
@@ -184,7 +185,7 @@ const resolve = command("POST", "/api/v1/opportunities/{id}/shortages/resolve", 
     return Effect.gen(function* () {
       if (values.resolution !== "transfer")
         return { by: "order", ...(yield* withRules(resolving, (rules) => rules.resolutionFacts(asked))) } as const
-      const { loadResolution } = yield* reading
+      const { loadResolution } = yield* resolved
       return {
         by: "transfer",
         ...(yield* withRules(planning, () => loadResolution(rows.id, values, { now, settings, viewer })))
@@ -198,7 +199,6 @@ const resolve = command("POST", "/api/v1/opportunities/{id}/shortages/resolve", 
           result: { ...decided.result, warnings: [] }
         }))
       : Result.gen(function* () {
-          yield* facts.rules.onlyMoves(values)
           const { facts: known, sent } = yield* facts.known
           return yield* facts.rules.plan(sent, known, context)
         }),

@@ -1,8 +1,8 @@
 /** Reads facts of transfers: goods by code or id, their stock levels and cases, and what the sending store promised. */
-import { Effect, Result } from "effect"
+import { Effect } from "effect"
 import { streamOf } from "../../kernel/events/event-type.ts"
 import type { Settings } from "../../kernel/events/settings.ts"
-import type { Rejection, Viewer } from "../../kernel/fields/rejection.ts"
+import type { Viewer } from "../../kernel/fields/rejection.ts"
 import { columnsSeen } from "../../kernel/tables/visibility.ts"
 import { lockStreams } from "../../kernel/runtime/engine.ts"
 import { Store } from "../../kernel/store/store.ts"
@@ -13,7 +13,7 @@ import { loadSnapshot } from "../../orders/availability/facts/load.ts"
 import { sourceName } from "../../orders/availability/rules/demand.ts"
 import { demands, lockClaims, transfer_source } from "../../orders/demands/schema.ts"
 import { opportunityName } from "../../orders/opportunities/state/aggregate.ts"
-import { opportunities, type OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
+import { opportunities } from "../../orders/opportunities/tables/opportunities.ts"
 import type { ContainerItemRow, ContainerRow } from "../../products/packing.ts"
 import { container_items, containers, live_statuses, nesting_max } from "../../products/packing.ts"
 import { products } from "../../products/products/schema.ts"
@@ -26,7 +26,6 @@ import { labelOf } from "../containers/events.ts"
 import { lookUpAll, type Named } from "../scanning/codes.ts"
 import type { MoveFacts } from "./move.ts"
 import type { CaseContent, Goods, GoodsFacts, PlanFacts } from "./plan.ts"
-import { loadShort, type ResolutionAsked, type Shortfall } from "./shortages.ts"
 import { transfer_items, type TransferRow, transfers, transferStream } from "./schema.ts"
 
 /** Goods in a request: one of the three is named. */
@@ -44,7 +43,7 @@ interface SentBody {
 const byId = <R extends { readonly id: number }>(rows: ReadonlyArray<R>): ReadonlyMap<number, R> =>
   new Map(rows.map((row) => [row.id, row]))
 
-/** What a code or an item names, with a reason if it names nothing. */
+/** Goods that a code or an item names, with a reason if it names nothing. */
 interface Meant {
   readonly field: string
   readonly named: Named | undefined
@@ -84,10 +83,8 @@ const namedItems = Effect.fnUntraced(function* (items: ReadonlyArray<SentGoods>)
 })
 const idsOf = (ids: ReadonlyArray<number | null | undefined>): ReadonlyArray<number> => ids.flatMap((id) => id ?? [])
 
-const isNamed = ({ codes, items }: SentBody): boolean => [...(codes ?? []), ...(items ?? [])].length > 0
-
 const loadGoods = Effect.fnUntraced(function* (sent: SentBody): Store.Reads<ReadonlyArray<Goods> | undefined> {
-  if (!isNamed(sent)) return undefined
+  if (!sent.codes?.length && !sent.items?.length) return undefined
   const scanned = yield* lookUpAll((sent.codes ?? []).filter((code) => code.trim() !== ""))
   const meant: ReadonlyArray<Meant> = [
     ...scanned.map(({ named, problem, read: { code, quantity = 1 } }, at) => {
@@ -273,14 +270,12 @@ const loadShared = Effect.fnUntraced(function* (
   }
 })
 
-type SentPlan = Pick<TransferRow, "from_store_id" | "to_store_id" | "starts_at"> &
+export type SentPlan = SentBody &
+  Pick<TransferRow, "from_store_id" | "to_store_id" | "starts_at"> &
   Partial<Pick<TransferRow, "opportunity_id">>
 
-export const loadPlan = Effect.fnUntraced(function* (sent: SentBody & SentPlan, context: Now): Store.Reads<PlanFacts> {
-  const header = yield* Store.get(opportunities, sent.opportunity_id ?? 0)
-  const short = header === undefined || isNamed(sent) ? undefined : yield* loadShort(header, sent, context)
-  const moved = short !== undefined && Result.isSuccess(short) ? short.success : undefined
-  const goods = (yield* loadGoods(moved ?? sent)) ?? []
+export const loadPlan = Effect.fnUntraced(function* (sent: SentPlan, context: Now): Store.Reads<PlanFacts> {
+  const goods = (yield* loadGoods(sent)) ?? []
   const shared = yield* loadShared({ ...sent, id: 0 }, goods, { product_ids: [], container_ids: [] }, context)
   const product_ids = [...shared.products.keys()]
   const snapshot = yield* loadSnapshot(
@@ -292,18 +287,6 @@ export const loadPlan = Effect.fnUntraced(function* (sent: SentBody & SentPlan, 
     snapshot.demandsOf(id).flatMap(({ demand }) => demand.opportunity_id ?? [])
   )
   return { ...shared, snapshot, orders: yield* orderNames(promised, context.viewer) }
-})
-
-/** Facts of a transfer that resolves shortages: what it moves, and facts of planning it. */
-export const loadResolution = Effect.fnUntraced(function* (
-  header: OpportunityRow,
-  asked: ResolutionAsked,
-  context: Now
-): Store.Reads<Result.Result<{ readonly sent: Shortfall; readonly facts: PlanFacts }, Rejection>> {
-  const short = yield* loadShort(header, asked, context)
-  if (Result.isFailure(short)) return Result.fail(short.failure)
-  const sent = short.success
-  return Result.succeed({ sent, facts: yield* loadPlan(sent, context) })
 })
 
 export const loadMove = Effect.fnUntraced(function* (

@@ -16,7 +16,6 @@ import {
 import type { ContainerItemRow, ContainerRow } from "../../products/packing.ts"
 import { type ProductRow, serialised } from "../../products/products/schema.ts"
 import { stateWords, type StockLevelRow } from "../../products/stock/schema.ts"
-import type { ResolveValues } from "../../purchasing/fields.ts"
 import type { StoreRow } from "../../setup/stores.ts"
 import { instantOf, millisOf, openEnd } from "../../values/time.ts"
 import { openEndMillis } from "../../values/period.ts"
@@ -281,16 +280,6 @@ export const newPlan = (id: number, sent: Sent): Plan => ({
   ...{ sent_at: null, sent_by_user_id: null, received_at: null, received_by_user_id: null },
   ...{ cancelled_at: null, cancelled_by_user_id: null, late_told_at: null }
 })
-
-/** Refuses a resolution by transfer where it names what belongs to orders or the waiting list. */
-export const onlyMoves = (values: ResolveValues): Result.Result<void, Rejection> => {
-  const refuse = (field: string) => reject(field, "A transfer orders nothing; leave the field out.")
-  for (const name of ["supplier_id", "purchase_order_id", "currency", "expected_at", "note"] as const)
-    if (values[name] != null) return refuse(name)
-  if (values.sub_rental === true) return refuse("sub_rental")
-  const at = values.lines?.findIndex(({ unit_cost }) => unit_cost !== null) ?? -1
-  return at < 0 ? Result.succeed(undefined) : refuse(`lines.${at}.unit_cost`)
-}
 
 /**
  * Plans a transfer. 422 at goods that cannot go; where the sending store could not keep its promises, its

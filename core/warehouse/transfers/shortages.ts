@@ -1,15 +1,17 @@
 /** Transfers that bring what an order is short of: stores that have it, quantities and times (rules/transfers 8). */
 import { Effect, Result } from "effect"
 import type { Settings } from "../../kernel/events/settings.ts"
-import { type FieldErrors, invalid, reject, type Rejection } from "../../kernel/fields/rejection.ts"
+import { type FieldErrors, invalid, reject, type Rejection, type Viewer } from "../../kernel/fields/rejection.ts"
 import { Store } from "../../kernel/store/store.ts"
 import type { LineShortage } from "../../orders/availability/rules/line.ts"
 import { loadElsewhere, shortagesNow } from "../../orders/opportunities/shortages/api.ts"
-import type { OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
+import { opportunities, type OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
+import type { ResolveValues } from "../../purchasing/fields.ts"
 import { openEnd } from "../../values/time.ts"
+import { loadPlan, type SentPlan } from "./facts.ts"
 
 /** A request to move what is short. */
-export interface ResolutionAsked {
+interface ResolutionAsked {
   /** Default: the store that has most of it. */
   readonly from_store_id?: number | null
   /** Default: the store of the first short line. */
@@ -21,7 +23,7 @@ export interface ResolutionAsked {
   readonly lines?: ReadonlyArray<{ readonly opportunity_item_id: number; readonly quantity: string | null }> | null
 }
 /** The transfer that brings it. */
-export interface Shortfall {
+interface Shortfall {
   readonly opportunity_id: number
   readonly from_store_id: number
   readonly to_store_id: number
@@ -90,7 +92,7 @@ const piecesIn = (items: Shortfall["items"]): number => items.reduce((sum, { qua
  * The transfer that brings what an opportunity is short of, for the time of its lines. 422: `shortages` if nothing is
  * short or no store has it, `from_store_id` if that store has not, `lines.N`.
  */
-export const loadShort = Effect.fnUntraced(function* (
+const loadShort = Effect.fnUntraced(function* (
   header: OpportunityRow,
   asked: ResolutionAsked,
   context: { readonly settings: Settings; readonly now: string }
@@ -128,4 +130,38 @@ export const loadShort = Effect.fnUntraced(function* (
     ...{ starts_at, arrives_at, ends_at },
     items: best.items
   })
+})
+
+interface Now {
+  readonly now: string
+  readonly settings: Settings
+  readonly viewer: Viewer
+}
+/** Facts of planning a transfer. Where no goods are named, those are moved that the order is short of. */
+export const loadPlanned = Effect.fnUntraced(function* (sent: SentPlan, context: Now) {
+  const is_named = [...(sent.codes ?? []), ...(sent.items ?? [])].length > 0
+  const header = is_named ? undefined : yield* Store.get(opportunities, sent.opportunity_id ?? 0)
+  const short = header === undefined ? undefined : yield* loadShort(header, sent, context)
+  const items = short !== undefined && Result.isSuccess(short) ? { items: short.success.items } : {}
+  return yield* loadPlan({ ...sent, ...items }, context)
+})
+
+/** Refuses what belongs to orders or the waiting list. */
+const onlyMoves = (values: ResolveValues): Result.Result<void, Rejection> => {
+  const refuse = (field: string) => reject(field, "A transfer orders nothing; leave the field out.")
+  for (const name of ["supplier_id", "purchase_order_id", "currency", "expected_at", "note"] as const)
+    if (values[name] != null) return refuse(name)
+  if (values.sub_rental === true) return refuse("sub_rental")
+  const at = values.lines?.findIndex(({ unit_cost }) => unit_cost !== null) ?? -1
+  return at < 0 ? Result.succeed(undefined) : refuse(`lines.${at}.unit_cost`)
+}
+/** The transfer that resolves shortages, and facts of planning it. */
+export const loadResolution = Effect.fnUntraced(function* (
+  header: OpportunityRow,
+  values: ResolveValues,
+  context: Now
+) {
+  const short = Result.andThen(onlyMoves(values), yield* loadShort(header, values, context))
+  if (Result.isFailure(short)) return Result.fail(short.failure)
+  return Result.succeed({ sent: short.success, facts: yield* loadPlan(short.success, context) })
 })
