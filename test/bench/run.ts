@@ -31,6 +31,7 @@ const benches: { readonly [name: string]: () => Promise<() => Promise<void>> } =
   metering: async () => (await import("./metering.ts")).metering,
   "request-logs": async () => (await import("./request-logs.ts")).requestLogs,
   stocktake: async () => (await import("./stocktake.ts")).stocktake,
+  transfers: async () => (await import("./stocktake.ts")).transfers,
   documents: async () => (await import("./documents.ts")).documents,
   memory: async () => (await import("./memory.ts")).memory
 }
