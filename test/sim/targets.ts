@@ -266,6 +266,32 @@ export const targets: { readonly [endpoint: string]: Maker } = {
     async () => ({})
   ),
   "purchase_orders.cancel": withBody(purchaseOrder("status in ('draft', 'sent')"), async () => ({})),
+  "transfers.create": async (random, look) => {
+    const unit = await one(
+      random,
+      look,
+      newest("stock_levels", "is_gone = false and given_back_at is null and store_id = 1 and asset_number is not null")
+    )
+    const cable = { product_id: 4 + random.below(2), quantity: 1 + random.below(3) }
+    const day = (at: number): string => `2026-06-${20 + at}T09:00:00Z`
+    return {
+      body: {
+        ...{ from_store_id: 1, to_store_id: 2, starts_at: day(random.below(3)) },
+        ...(random.happens(0.3) ? { ends_at: day(4 + random.below(5)) } : {}),
+        items: [unit === undefined || random.happens(0.5) ? cable : { stock_level_id: number(unit) }]
+      }
+    }
+  },
+  "transfers.send": withBody(row("id", "transfers", "status = 'draft'"), async () => ({})),
+  "transfers.receive": withBody(row("id", "transfers", "status in ('draft', 'sent')"), async () => ({})),
+  "transfers.cancel": withBody(row("id", "transfers", "status in ('draft', 'sent')"), async () => ({})),
+  // The other store has few goods: closing a count of the first one would end all work there.
+  "stocktakes.create": async () => ({ body: { store_id: 2 } }),
+  "stocktakes.scan": withBody(row("id", "stocktakes", "status = 'open'"), async (random) => ({
+    codes: [`MH-${1 + random.below(6)}`, random.pick(["UNKNOWN-1", "unit:3", `MH-${1 + random.below(6)}`])]
+  })),
+  "stocktakes.close": withBody(row("id", "stocktakes", "status = 'open'"), async () => ({})),
+  "stocktakes.cancel": withBody(row("id", "stocktakes", "status = 'open'"), async () => ({})),
   "attachments.create": async (random, look) => {
     const { table, type } = random.pick(attachables)
     const attachable_id = number(await one(random, look, newest(table.name, "deleted_at is null")))

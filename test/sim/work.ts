@@ -45,7 +45,12 @@ const flows: ReadonlyArray<readonly [string, number]> = [
   ["purchase_orders.return", 1],
   ["purchase_orders.extend", 1],
   ["opportunities.resolve_shortages", 1],
-  ["purchase_orders.cancel", 1]
+  ["purchase_orders.cancel", 1],
+  ["transfers.create", 1],
+  ["transfers.send", 1],
+  ["transfers.receive", 2],
+  ["stocktakes.create", 1],
+  ["stocktakes.scan", 2]
 ]
 const often = flows.flatMap(([name, times]) => Array<string>(times).fill(name))
 const kindNamed = new Map(commandKinds.map((kind) => [kind.name, kind]))
