@@ -102,7 +102,9 @@ export const transfers = (): Promise<void> =>
     for (const store of [from, to]) {
       const span = `from=${instant(0).slice(0, 10)}&to=${instant(days).slice(0, 10)}`
       const path = `/api/v1/availability?product_id=${product.id}&store_id=${store.id}&${span}`
-      const ours = (await ask("GET", path)).availability.slots.slice(0, days).map((slot: any) => slot.available)
+      const ours = (await ask("GET", path)).availability.slots
+        .slice(0, days)
+        .map(({ available }: { readonly available: number }) => available)
       const theirs = (await sql.all(by_hand, [product.id, store.id])).map((row) => Number(row.available))
       if (JSON.stringify(ours) !== JSON.stringify(theirs)) throw new Error(`${ours} is ${theirs} by hand`)
       print(
