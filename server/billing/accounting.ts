@@ -13,7 +13,6 @@ import {
   shownPosted
 } from "../../core/billing/accounting/postings.ts"
 import { read, write } from "../../core/billing/state/fields.ts"
-import type { InvoiceRow } from "../../core/billing/state/tables.ts"
 import { credit_note_items, credit_notes, invoice_items, invoices, payments } from "../../core/billing/state/tables.ts"
 import * as Shown from "../../core/kernel/lists/answer-schema.ts"
 import { command, type Endpoint, get } from "../../core/kernel/endpoints/endpoint.ts"
@@ -79,9 +78,6 @@ const idsOf = Effect.fnUntraced(function* ({ after_id, again, kind, since }: Ask
 })
 
 const inOrder = { order: ["sort_order", "id"] }
-const byId = <R extends { readonly id: number }>(rows: ReadonlyArray<R>): ReadonlyMap<number, R> =>
-  new Map(rows.map((row) => [row.id, row]))
-
 const postedOf = Effect.fnUntraced(function* (kind: PostedKind, ids: ReadonlyArray<number>, settings: Settings) {
   const store = yield* Store
   const accounts = accountsOf(settings)
@@ -95,7 +91,7 @@ const postedOf = Effect.fnUntraced(function* (kind: PostedKind, ids: ReadonlyArr
   const rows = kind === "payments" ? yield* store.getMany(payments, ids) : []
   const notes = kind === "credit_notes" ? yield* store.getMany(credit_notes, ids) : []
   const invoice_ids = [...new Set([...rows, ...notes].map((row) => row.invoice_id))]
-  const of = byId<InvoiceRow>(yield* store.getMany(invoices, invoice_ids))
+  const of = yield* Store.byId(invoices, invoice_ids)
   if (kind === "payments")
     return rows.flatMap((row): ReadonlyArray<Posted> => {
       const invoice = of.get(row.invoice_id)
@@ -117,7 +113,7 @@ const postedOf = Effect.fnUntraced(function* (kind: PostedKind, ids: ReadonlyArr
 /** Current names of members by id, by which an accounting program identifies its customers. */
 const namesOf = Effect.fnUntraced(function* (ids: ReadonlyArray<number>) {
   const unique = [...new Set(ids)]
-  const rows = byId(yield* Store.getMany(members, unique))
+  const rows = yield* Store.byId(members, unique)
   const known = unique.length === 0 ? [] : yield* Store.find(emails, { member_id: unique }, { order: ["id"] })
   const addresses = Map.groupBy(known, (row) => row.member_id)
   return (id: number) => {

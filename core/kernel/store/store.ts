@@ -115,6 +115,18 @@ export class Store extends Context.Service<Store, StoreShape>()("flightcase/core
   static readonly get = <T extends Table>(table: T, key: Key) => Store.use((store) => store.get(table, key))
   static readonly getMany = <T extends Table>(table: T, keys: ReadonlyArray<Key>) =>
     Store.use((store) => store.getMany(table, keys))
+  /** Rows by their numeric ids. No query without ids. */
+  static readonly byId = <T extends Table>(
+    table: T,
+    ids: ReadonlyArray<number | null>
+  ): Effect.Effect<ReadonlyMap<number, RowOf<T>>, SqlError.SqlError, Store> =>
+    Effect.map(
+      Store.getMany(
+        table,
+        ids.filter((id) => id !== null)
+      ),
+      (rows) => new Map(rows.map((row) => [Number(Reflect.get(row, table.key)), row]))
+    )
   static readonly getManyLocked = <T extends Table>(table: T, keys: ReadonlyArray<Key>) =>
     Store.use((store) => store.getManyLocked(table, keys))
   static readonly find = <T extends Table>(table: T, where: Where, options?: FindOptions) =>

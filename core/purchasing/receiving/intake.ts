@@ -30,27 +30,27 @@ interface IntakeFacts {
   /** Stores by id, for their time zones. */
   readonly stores: ReadonlyMap<number, StoreRow>
 }
-const byId = <R extends { readonly id: number }>(rows: ReadonlyArray<R>): ReadonlyMap<number, R> =>
-  new Map(rows.map((row) => [row.id, row]))
 
 type GoodsMoved = DataOf<typeof purchaseOrderReceived>
 
 const intakeFacts = Effect.fnUntraced(function* (moved: ReadonlyArray<GoodsMoved>): Store.Reads<IntakeFacts> {
   const lines = moved.flatMap((one) => one.lines)
-  const items = yield* Store.getMany(purchase_order_items, [...new Set(lines.flatMap(({ item_id }) => item_id ?? []))])
+  const items = yield* Store.byId(purchase_order_items, [...new Set(lines.flatMap(({ item_id }) => item_id ?? []))])
   return {
-    orders: byId(
-      yield* Store.getMany(
-        purchase_orders,
-        moved.map(({ id }) => id)
-      )
+    orders: yield* Store.byId(
+      purchase_orders,
+      moved.map(({ id }) => id)
     ),
-    items: byId(items),
-    products: byId(yield* Store.getMany(products, [...new Set(items.flatMap(({ product_id }) => product_id ?? []))])),
-    levels: byId(
-      yield* Store.getMany(stock_levels, [...new Set(lines.flatMap(({ stock_level_ids }) => stock_level_ids ?? []))])
+    items,
+    products: yield* Store.byId(
+      products,
+      [...items.values()].map(({ product_id }) => product_id)
     ),
-    stores: byId(yield* Store.find(stores, {}))
+    levels: yield* Store.byId(
+      stock_levels,
+      lines.flatMap(({ stock_level_ids }) => stock_level_ids ?? [])
+    ),
+    stores: new Map((yield* Store.find(stores, {})).map((one) => [one.id, one]))
   }
 })
 

@@ -53,14 +53,14 @@ interface Meant {
 /** Items of a request. A bulk level given by its id stands for its product. Four queries. */
 const namedItems = Effect.fnUntraced(function* (items: ReadonlyArray<SentGoods>): Store.Reads<ReadonlyArray<Meant>> {
   const level_ids = items.flatMap(({ stock_level_id }) => stock_level_id ?? [])
-  const levels = byId(yield* Store.getMany(stock_levels, level_ids))
-  const cases = byId(yield* Store.getMany(containers, idsOf(items.map(({ container_id }) => container_id))))
+  const levels = yield* Store.byId(stock_levels, level_ids)
+  const cases = yield* Store.byId(containers, idsOf(items.map(({ container_id }) => container_id)))
   const own = { serialised_item_id: level_ids, status: live_statuses }
   const housed = level_ids.length === 0 ? [] : yield* Store.find(containers, own)
   const case_of = new Map(housed.map((container) => [container.serialised_item_id, container]))
   const bulk = [...levels.values()].filter(({ stock_category }) => stock_category === bulk_category)
   const product_ids = [...items, ...bulk].map(({ product_id }) => product_id)
-  const goods = byId(yield* Store.getMany(products, idsOf(product_ids)))
+  const goods = yield* Store.byId(products, idsOf(product_ids))
   const nameOf = (item: SentGoods): readonly [string, Named | undefined] => {
     const container = cases.get(item.container_id ?? 0)
     if (container !== undefined) return ["container_id", { kind: "container", container }]
@@ -95,7 +95,7 @@ const loadGoods = Effect.fnUntraced(function* (sent: SentBody): Store.Reads<Read
   const caseOf = (named: Named | undefined) =>
     named === undefined || named.kind === "product" ? undefined : named.container
   const housing_ids = meant.map(({ named }) => caseOf(named)?.serialised_item_id)
-  const housings = byId(yield* Store.getMany(stock_levels, idsOf(housing_ids)))
+  const housings = yield* Store.byId(stock_levels, idsOf(housing_ids))
   return meant.map(({ field, named, problem, quantity }): Goods => {
     if (named?.kind === "product") return { field, kind: "product", product: named.product, quantity }
     const container = caseOf(named)
@@ -121,7 +121,7 @@ const loadCases = Effect.fnUntraced(function* (
   const packings = Map.groupBy(found, ({ container_id }) => container_id)
   const housings = idsOf([...all.values()].map(({ serialised_item_id }) => serialised_item_id))
   const level_ids = [...housings, ...found.map(({ serialised_item_id }) => serialised_item_id)]
-  const levels = byId(yield* Store.getMany(stock_levels, level_ids))
+  const levels = yield* Store.byId(stock_levels, level_ids)
   const demanded = { source_type: "container", source_id: found.map(({ id }) => id) }
   const held = new Set(
     found.length === 0 ? [] : (yield* Store.pick(demands, ["source_id"], demanded)).map(({ source_id }) => source_id)
@@ -263,7 +263,7 @@ const loadShared = Effect.fnUntraced(function* (
     goods,
     from: yield* storeOf(place.from_store_id),
     to: yield* storeOf(place.to_store_id),
-    products: byId(yield* Store.getMany(products, product_ids)),
+    products: yield* Store.byId(products, product_ids),
     bulk_from: yield* bulkLevels(place.from_store_id, product_ids),
     held: yield* loadHeld({ alone: unitsIn(goods), in_case, from: place.starts_at, transfer_id: place.id }, context),
     cases

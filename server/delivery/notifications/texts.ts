@@ -48,26 +48,13 @@ const idIn = (row: Telling, key: string): ReadonlyArray<number> => {
   const id = row.details[key]
   return typeof id === "number" ? [id] : []
 }
-type Found<T extends Table> = ReadonlyMap<number, RowOf<T>>
-/** Rows of a table by id. Queries only if there are ids. */
-const byId = <T extends Table>(table: T, ids: ReadonlyArray<number | null>): StoreRead<Found<T>> =>
-  Effect.flatMap(Store, (store) =>
-    Effect.map(
-      store.getMany(
-        table,
-        ids.filter((id) => id !== null)
-      ),
-      (rows) => new Map(rows.map((row) => [Number((row as { readonly id?: unknown }).id), row]))
-    )
-  )
-
 const loaded = Effect.fnUntraced(function* (rows: ReadonlyArray<Telling>) {
   const ids = (table: Table): ReadonlyArray<number> =>
     rows.flatMap(({ subject_id, subject_type }) =>
       subject_type === table.name && subject_id !== null ? [subject_id] : []
     )
   const details = (key: string) => rows.flatMap((row) => idIn(row, key))
-  const papers = yield* byId(documents, [...ids(documents), ...details("document_id")])
+  const papers = yield* Store.byId(documents, [...ids(documents), ...details("document_id")])
   /** Ids of a table: subjects of notifications, and sources of the documents they mention. */
   const withPapersOf = (table: Table): ReadonlyArray<number> => [
     ...ids(table),
@@ -77,34 +64,34 @@ const loaded = Effect.fnUntraced(function* (rows: ReadonlyArray<Telling>) {
   ]
   const found = {
     documents: papers,
-    opportunities: yield* byId(opportunities, withPapersOf(opportunities)),
-    invoices: yield* byId(invoices, withPapersOf(invoices)),
-    purchase_orders: yield* byId(purchase_orders, withPapersOf(purchase_orders)),
-    transfers: yield* byId(transfers, ids(transfers)),
-    activities: yield* byId(activities, ids(activities)),
-    users: yield* byId(users, ids(users)),
-    inspections: yield* byId(inspections, ids(inspections)),
-    payments: yield* byId(payments, details("payment_id")),
-    items: yield* byId(opportunity_items, details("opportunity_item_id"))
+    opportunities: yield* Store.byId(opportunities, withPapersOf(opportunities)),
+    invoices: yield* Store.byId(invoices, withPapersOf(invoices)),
+    purchase_orders: yield* Store.byId(purchase_orders, withPapersOf(purchase_orders)),
+    transfers: yield* Store.byId(transfers, ids(transfers)),
+    activities: yield* Store.byId(activities, ids(activities)),
+    users: yield* Store.byId(users, ids(users)),
+    inspections: yield* Store.byId(inspections, ids(inspections)),
+    payments: yield* Store.byId(payments, details("payment_id")),
+    items: yield* Store.byId(opportunity_items, details("opportunity_item_id"))
   }
   const inspected = [...found.inspections.values()]
-  const units = yield* byId(
+  const units = yield* Store.byId(
     stock_levels,
     inspected.map((row) => row.stock_level_id)
   )
   return {
     ...found,
-    inspection_kinds: yield* byId(
+    inspection_kinds: yield* Store.byId(
       inspection_kinds,
       inspected.map((row) => row.inspection_kind_id)
     ),
     stock_levels: units,
-    members: yield* byId(members, [
+    members: yield* Store.byId(members, [
       ...[...found.opportunities.values()].map(({ member_id }) => member_id),
       ...[...found.invoices.values()].map(({ member_id }) => member_id),
       ...[...found.purchase_orders.values()].map(({ supplier_id }) => supplier_id)
     ]),
-    stores: yield* byId(stores, [
+    stores: yield* Store.byId(stores, [
       ...[...found.opportunities.values(), ...found.invoices.values(), ...units.values()].map(
         ({ store_id }) => store_id
       ),
