@@ -246,5 +246,10 @@ export const seed_data: ReadonlyArray<Request> = [
   write("stock_levels/1/quarantine", { quantity: 1, reason: "Cracked" }),
   // A box that was dissolved before it ever went out: it can be deleted.
   write("containers/temporary", { name: "Box", barcode: "BOX-1", store_id: 1 }),
-  write("containers/7/dissolve", {})
+  write("containers/7/dissolve", {}),
+  // Units that need an inspection: one passed, one failed, the others were never inspected.
+  write("inspection_kinds", { name: "PAT" }),
+  write("inspection_intervals", { inspection_kind_id: 1, product_id: 1 }),
+  write("inspections", { stock_level_id: 5, inspection_kind_id: 1, result: "pass", value: "0.12 Ohm" }),
+  write("inspections", { stock_level_id: 8, inspection_kind_id: 1, result: "fail", note: "Plug cracked" })
 ]

@@ -78,6 +78,10 @@ const given: { readonly [field: string]: string } = {
   right: "2",
   include_kits: "true"
 }
+/** Labels of a store, and by codes: of a unit, a case and counted goods. */
+const more_questions: { readonly [endpoint: string]: ReadonlyArray<string> } = {
+  "labels.show": ["store_id=1", "codes[]=MH-3&codes[]=container:7&codes[]=K-1"]
+}
 const includes = [...new Set(catalogue.resources.flatMap((one) => Object.keys(one.includes)))].join(",")
 /** Those whose commands are tried as well. */
 export const commanders = people.filter(
@@ -231,6 +235,7 @@ const fewRights = () => {
                 fields.map((name) => [name, /^\d+$/.test(given[name]!) ? Number(given[name]) : given[name]!])
               )
         await one(endpoint, path, query, body)
+        for (const more of more_questions[endpoint.name] ?? []) await one(endpoint, path, new URLSearchParams(more))
       }
     }
     expect(asked).toBeGreaterThan(questions.length / 2)

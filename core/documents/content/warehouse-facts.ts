@@ -12,7 +12,7 @@ import type { PaperOptions } from "../../billing/paper/letter.ts"
 import { paperOptions } from "../../billing/paper/document.ts"
 import { buyerOf, chosenContact, sellerOf } from "../../billing/state/parties.ts"
 import type { NamedParty } from "../../billing/state/tables.ts"
-import type { Settings } from "../../kernel/events/settings.ts"
+import { type Settings, settingText } from "../../kernel/events/settings.ts"
 import { addresses, members } from "../../people/members/schema.ts"
 import type { AssignmentRow, ItemRow } from "../../orders/opportunities/tables/lines.ts"
 import { asset_assignments, opportunity_items } from "../../orders/opportunities/tables/lines.ts"
@@ -170,6 +170,8 @@ export interface WarehouseFacts {
   readonly codes: Codes
   /** Newest passed inspections by unit; empty for documents that do not name them. */
   readonly inspected: ReadonlyMap<number, ReadonlyArray<Inspected>>
+  /** Time at which the inspections of units are compared; null where missing ones are not noted. */
+  readonly inspections_due_by: string | null
   readonly seller: NamedParty | null
   readonly customer: NamedParty | null
   readonly venue: string | null
@@ -181,13 +183,12 @@ export interface WarehouseFacts {
 interface Reader {
   readonly store_id: number | null
   readonly is_customer: boolean
+  readonly now: string
 }
 
 const ids = (given: Iterable<number | null>): ReadonlyArray<number> => [
   ...new Set([...given].filter((id) => id !== null))
 ]
-const byId = <Row extends { readonly id: number }>(rows: ReadonlyArray<Row>): ReadonlyMap<number, Row> =>
-  new Map(rows.map((row) => [row.id, row]))
 
 /** Facts for a warehouse document; undefined if the order is gone. */
 export const warehouseFacts = Effect.fnUntraced(function* (
@@ -204,27 +205,23 @@ export const warehouseFacts = Effect.fnUntraced(function* (
   )).filter(({ transaction_type }) => transaction_type !== service)
   const units = yield* unitsOf(order, lines)
   const { cases, packed } = yield* casesOf(order, units)
-  const levels = byId(
-    yield* Store.getMany(
-      stock_levels,
-      ids([
-        ...units.flatMap((unit) => [unit.stock_level_id, unit.container_stock_level_id]),
-        ...cases.map((one) => one.serialised_item_id),
-        ...packed.map((one) => one.serialised_item_id)
-      ])
-    )
+  const levels = yield* Store.byId(
+    stock_levels,
+    ids([
+      ...units.flatMap((unit) => [unit.stock_level_id, unit.container_stock_level_id]),
+      ...cases.map((one) => one.serialised_item_id),
+      ...packed.map((one) => one.serialised_item_id)
+    ])
   )
   const stocked = yield* loadStockedProducts(ids(lines.map((line) => line.item_id)))
-  const named = byId(
-    yield* Store.getMany(
-      products,
-      ids([
-        ...lines.map((line) => line.item_id),
-        ...stocked.keys(),
-        ...[...levels.values()].map((level) => level.product_id),
-        ...cases.map((one) => one.product_id)
-      ])
-    )
+  const named = yield* Store.byId(
+    products,
+    ids([
+      ...lines.map((line) => line.item_id),
+      ...stocked.keys(),
+      ...[...levels.values()].map((level) => level.product_id),
+      ...cases.map((one) => one.product_id)
+    ])
   )
   const store_ids = ids([order.store_id, ...lines.map((line) => line.dispatch_store_id)])
   return {
@@ -238,11 +235,11 @@ export const warehouseFacts = Effect.fnUntraced(function* (
     cases,
     packed,
     shelves: yield* shelvesOf(ids([...stocked.keys()]), store_ids),
-    stores: byId(
-      yield* Store.getMany(stores, ids([...store_ids, ...[...levels.values()].map((level) => level.store_id)]))
-    ),
+    stores: yield* Store.byId(stores, ids([...store_ids, ...[...levels.values()].map((level) => level.store_id)])),
     codes: yield* loadCodes([...levels.values()], [...named.values()]),
     inspected: reader.is_customer ? yield* inspectedOf([...levels.keys()]) : new Map(),
+    inspections_due_by:
+      reader.is_customer || settingText(settings, "inspections", "policy") === "allow" ? null : reader.now,
     ...(yield* partiesTo(order, reader, settings)),
     options: yield* paperOptions(
       { member_id: reader.is_customer ? (order.member_id ?? 0) : 0, store_id: reader.store_id ?? order.store_id },

@@ -127,6 +127,15 @@ const jobOf = ({ facts, kind, language, words }: Writing, unit: Unit): string =>
   })
 }
 
+/** Since when a unit lacks a valid inspection, on pick lists. */
+const uninspectedOf = ({ facts, kind, language, words }: Writing, unit: Unit): string => {
+  const due = unit.level?.inspection_due_at ?? null
+  const by = kind !== "pick_list" || hasGoneOut(unit) ? null : facts.inspections_due_by
+  return due === null || by === null || due > by
+    ? ""
+    : withValues(words.uninspected, { date: dateText(dayOf(millisOf(due), facts.options.zone), language, "figures") })
+}
+
 const isBack = ({ assignment }: Unit): boolean =>
   assignment.status >= checked_in && assignment.condition_on_return !== missing_condition
 const unitRow = (
@@ -144,7 +153,8 @@ const unitRow = (
       ...note,
       kind === "pick_list" && hasGoneOut(unit) ? words.gone_out : "",
       kind === "return_note" ? (assignment.notes ?? "") : "",
-      jobOf(writing, unit)
+      jobOf(writing, unit),
+      uninspectedOf(writing, unit)
     ],
     weight,
     tick: kind === "pick_list" ? assignment.status >= prepared : kind === "return_note" ? isBack(unit) : null,

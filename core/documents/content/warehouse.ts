@@ -25,7 +25,8 @@ export const warehousePaper = Effect.fnUntraced(function* (
   const { document_number, document_type: kind, documentable_id, now, store_id } = source
   if (!isPaperKind(kind)) return undefined
   // Customers get only the delivery note; pick lists and return notes are for staff.
-  const facts = yield* warehouseFacts(documentable_id, { store_id, is_customer: kind === "delivery_note" }, settings)
+  const reader = { store_id, is_customer: kind === "delivery_note", now }
+  const facts = yield* warehouseFacts(documentable_id, reader, settings)
   if (facts === undefined) return undefined
   return {
     fragments: {},

@@ -57,6 +57,10 @@ export interface OutOfService {
   readonly is_inspection?: true
 }
 
+interface Moment {
+  readonly now: string
+  readonly settings: Settings
+}
 /** Whether units without a valid inspection are out of service (rules/inspections 4). */
 export const blocksUninspected = (settings: Settings): boolean =>
   settingText(settings, "inspections", "policy") === "block"
@@ -138,15 +142,41 @@ export const outOfServiceIn = (
   return undefined
 }
 
+/**
+ * First entry that keeps a level out of service during the window, by default now, with missing inspections as the
+ * policy says; undefined if none does.
+ */
+export const outOfServiceDuring = (
+  level: Parameters<typeof outOfServiceOf>[0],
+  { now, settings }: Moment,
+  window: Period = { from: millisOf(now), to: millisOf(now) }
+): OutOfService | undefined =>
+  outOfServiceIn(outOfServiceOf(level, blocksUninspected(settings), millisOf(now)), window, millisOf(now))?.entry
+
 /** Describes an entry: "is in repair since 2026-11-20T08:00:00.000Z, expected back 2026-12-01T00:00:00.000Z". */
 export const outOfServiceText = (entry: OutOfService): string =>
   `${outOfServiceWords(entry)} since ${entry.starts_at}` +
   (entry.expected_back_at === null || entry.state === "lost" ? "" : `, expected back ${entry.expected_back_at}`)
 export const outOfServiceWords = ({ is_inspection, state }: OutOfService): string =>
   is_inspection === true ? "has had no valid inspection" : `is ${stateWords[state]}`
-/** Way to make the stock available again, for messages. */
-export const outOfServiceWayOut = ({ is_inspection }: OutOfService): string =>
-  is_inspection === true ? "inspect it" : "release it first"
+/** Warnings about units without a valid inspection, under the policy to warn (rules/inspections 4). */
+export const inspectionWarnings = (
+  levels: ReadonlyArray<StockLevelRow | undefined>,
+  { now, settings }: Moment
+): ReadonlyArray<string> =>
+  settingText(settings, "inspections", "policy") !== "warn"
+    ? []
+    : levels.flatMap((level) =>
+        level === undefined || level.inspection_due_at === null || level.inspection_due_at > now
+          ? []
+          : [
+              `${level.asset_number ?? level.serial_number ?? level.item_name ?? `unit ${level.id}`} ` +
+                `has had no valid inspection since ${level.inspection_due_at}; inspect it, or take another unit.`
+            ]
+      )
+/** Describes an entry and the way to make the stock available again, for refusals. */
+export const outOfServiceRefusal = (entry: OutOfService): string =>
+  `${outOfServiceText(entry)}; ${entry.is_inspection === true ? "inspect it" : "release it first"}`
 export const stateWords: { readonly [S in ServiceState]: string } = {
   in_service: "in service",
   quarantine: "in quarantine",

@@ -13,8 +13,8 @@ import { ownUnits } from "../../orders/opportunities/state/pieces.ts"
 import type { AssignmentRow, ItemRow } from "../../orders/opportunities/tables/lines.ts"
 import { checked_in, dispatched, on_hire, prepared } from "../../orders/opportunities/tables/lines.ts"
 import { statusNameOf } from "../../orders/opportunities/tables/statuses.ts"
-import { outOfServiceIn, outOfServiceText, type StockLevelRow } from "../../products/stock/schema.ts"
-import { millisOf, openEnd } from "../../values/time.ts"
+import { outOfServiceDuring, outOfServiceRefusal, type StockLevelRow } from "../../products/stock/schema.ts"
+import { openEnd } from "../../values/time.ts"
 import { cameBack, checkinVerified, containerDispatched, labelOf, repackStarted } from "./events.ts"
 import type { ContainerFacts } from "./facts.ts"
 import { outOfServiceInside } from "./lifecycle.ts"
@@ -187,13 +187,12 @@ export const endOfDemand = ({ opportunity: { header } }: DecisionState, from: st
 export const caseOutOfService = (
   container: ContainerRow,
   housing: StockLevelRow,
-  { now }: DecideContext
+  context: DecideContext
 ): string | undefined => {
-  const at = millisOf(now)
-  const out = outOfServiceIn(housing.out_of_service, { from: at, to: at }, at)
+  const out = outOfServiceDuring(housing, context)
   return out === undefined
     ? undefined
-    : `${labelOf(housing)}, the case of ${container.name}, ${outOfServiceText(out.entry)}; release it first.`
+    : `${labelOf(housing)}, the case of ${container.name}, ${outOfServiceRefusal(out)}.`
 }
 
 /** Event of a demand on the case alone, in the container's stream. */

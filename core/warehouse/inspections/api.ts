@@ -10,6 +10,7 @@ import { later, withRules } from "../../kernel/fields/later.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { grantToSystemRoles } from "../../people/users/decide.ts"
 import { products } from "../../products/products/schema.ts"
+import { stockLevelResource } from "../../products/stock/api.ts"
 import { stock_levels } from "../../products/stock/schema.ts"
 import type { InspectionRow, IntervalRow } from "./schema.ts"
 import {
@@ -51,7 +52,10 @@ export const inspectionResource = resource({
   filters: ["stock_level_id", "inspection_kind_id", "result", "inspected_at", "due_at", "is_latest", ...stamps],
   sorts: ["inspected_at", "due_at", ...stamps],
   order: ["-inspected_at", "-id"],
-  includes: { inspection_kind: kind, stock_level: { kind: "brief", via: "stock_level_id", table: stock_levels } }
+  includes: {
+    inspection_kind: kind,
+    stock_level: { kind: "one", via: "stock_level_id", resource: () => stockLevelResource }
+  }
 })
 
 const managed = {

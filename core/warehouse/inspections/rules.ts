@@ -3,23 +3,26 @@ import { Effect, Result } from "effect"
 import type { DecideContext, Input } from "../../kernel/endpoints/endpoint.ts"
 import { type SaveInput, type SaveResult, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
 import type { NewEvent } from "../../kernel/events/event-type.ts"
+import { settingText } from "../../kernel/events/settings.ts"
 import { reject } from "../../kernel/fields/rejection.ts"
 import { bindings } from "../../kernel/store/statement.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { products, serialised } from "../../products/products/schema.ts"
 import { type StockLevelRow, stock_levels, unit_category } from "../../products/stock/schema.ts"
-import { instantOf, isInFuture, millisOf } from "../../values/time.ts"
+import { stores } from "../../setup/stores.ts"
+import { instantOf, instantOfWall, isInFuture, millisOf, wallOf, zoneOf } from "../../values/time.ts"
 import type { DuesAsked, DueShown, InspectionRow, IntervalRow } from "./schema.ts"
 import { inspection_intervals, inspection_kinds, inspections } from "./schema.ts"
 
-/** The same day and time some months later; the last of a shorter month. */
-export const monthsAfter = (at: string, months: number): string => {
-  const from = new Date(millisOf(at))
+/** The same day and time some months later, by the clock of the zone; the last day of a shorter month. */
+const monthsAfter = (at: string, months: number, zone: string): string => {
+  const wall = wallOf(millisOf(at), zone)
+  const from = new Date(wall)
   const [year, month] = [from.getUTCFullYear(), from.getUTCMonth() + months]
   const last = new Date(Date.UTC(year, month + 1, 0)).getUTCDate()
   const day = Math.min(from.getUTCDate(), last)
-  const of_day = from.getTime() - Date.UTC(year, from.getUTCMonth(), from.getUTCDate())
-  return instantOf(Date.UTC(year, month, day) + of_day)
+  const of_day = wall - Date.UTC(year, from.getUTCMonth(), from.getUTCDate())
+  return instantOf(instantOfWall(Date.UTC(year, month, day) + of_day, zone))
 }
 
 type Level = Pick<StockLevelRow, "stock_category" | "is_sub_hired" | "created_at">
@@ -55,6 +58,8 @@ const dueChanged = (level: StockLevelRow, ...of: [ReadonlyArray<IntervalRow>, Re
 /** Facts about a unit and its inspections. */
 interface UnitFacts {
   readonly level: StockLevelRow | undefined
+  /** Time zone of its store; null: the company's. */
+  readonly timezone: string | null
   readonly intervals: ReadonlyArray<IntervalRow>
   readonly latest: ReadonlyArray<InspectionRow>
   /** Usual months of the kind. */
@@ -74,8 +79,10 @@ export const loadUnit = Effect.fnUntraced(function* (
     { stock_level_id, inspection_kind_id },
     { order: ["-inspected_at", "-id"], limit: 2 }
   )
+  const place = level === undefined ? undefined : yield* Store.get(stores, level.store_id)
   return {
     level,
+    timezone: place?.timezone ?? null,
     intervals: level === undefined ? [] : yield* Store.find(inspection_intervals, { product_id: level.product_id }),
     latest: yield* Store.find(inspections, { stock_level_id, is_latest: true }),
     kind_months: kind?.interval_months ?? 12,
@@ -89,7 +96,7 @@ export const loadUnit = Effect.fnUntraced(function* (
  */
 export const saveInspection = (
   next: InspectionRow,
-  { intervals, kind_months, latest, level, other }: UnitFacts,
+  { intervals, kind_months, latest, level, other, timezone }: UnitFacts,
   context: DecideContext
 ): SaveResult<typeof inspections> => {
   if (level === undefined || level.stock_category !== unit_category)
@@ -104,12 +111,11 @@ export const saveInspection = (
     return reject("due_at", "A failed unit is due at once; leave out the due at field.")
   const interval = intervals.find((one) => one.inspection_kind_id === next.inspection_kind_id)
   const is_latest = other === undefined || (other.inspected_at ?? "") <= inspected_at
+  const months = interval?.interval_months ?? kind_months
+  const zone = zoneOf(timezone || settingText(context.settings, "company", "timezone"))
   const set = {
     inspected_at,
-    due_at:
-      next.result === "fail"
-        ? inspected_at
-        : (next.due_at ?? monthsAfter(inspected_at, interval?.interval_months ?? kind_months)),
+    due_at: next.result === "fail" ? inspected_at : (next.due_at ?? monthsAfter(inspected_at, months, zone)),
     is_latest,
     created_by_user_id: context.viewer.user_id || null
   }

@@ -62,13 +62,13 @@ export const scanShown = {
   ...dispatchMetaShown
 }
 const answer = (
-  { _meta, id, scanned }: typeof scanResult.Type,
+  { _meta, id, scanned, warnings: own }: typeof scanResult.Type,
   { settings, viewer }: Pick<Input, "settings" | "viewer">
 ) =>
   Effect.gen(function* () {
     const { loadCounts, warningsOf } = yield* scans
     const counts = id === 0 ? null : yield* loadCounts(id, settings)
-    const warnings = yield* warningsOf(scanned, viewer)
+    const warnings = [...own, ...(yield* warningsOf(scanned, viewer))]
     const meta = warnings.length === 0 ? {} : { meta: { warnings } }
     return ok({ scan: { ...scanned, counts }, ...meta, ...dispatchMeta(_meta) })
   })

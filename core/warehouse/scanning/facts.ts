@@ -191,7 +191,7 @@ export const decidedAs = (
   events: ReadonlyArray<NewEvent>,
   scanned: Scanned,
   _meta: HeldBack | null = null
-) => ({ events, result: { id: known?.opportunity.header.id ?? 0, scanned, _meta } })
+) => ({ events, result: { id: known?.opportunity.header.id ?? 0, scanned, warnings: [], _meta } })
 
 export const partOf = (known: DecisionState, unit: AssignmentRow, level: StockLevelRow): string | null => {
   const line = known.opportunity.lines.find(({ id }) => id === unit.opportunity_item_id)

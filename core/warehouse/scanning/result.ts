@@ -41,6 +41,7 @@ export type Scanned = typeof scannedSchema.Type
 export const scanResult = Shown.keys({
   id: integer(),
   scanned: scannedSchema,
+  warnings: Shown.list(text()),
   _meta: Shown.keys(dispatch_meta_fields, { nullable: true })
 })
 

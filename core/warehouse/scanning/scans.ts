@@ -10,6 +10,7 @@ import { asset_assignments, checked_in, dispatched, on_hire } from "../../orders
 import type { HeldBack } from "../../orders/opportunities/state/progress.ts"
 import { dispatchQuantity, returnQuantity } from "../../orders/opportunities/units/bulk.ts"
 import type { ProductRow } from "../../products/products/schema.ts"
+import { inspectionWarnings, type StockLevelRow } from "../../products/stock/schema.ts"
 import type { ScanDecided, ScanFacts, Wanted } from "./facts.ts"
 import { containerOf, decidedAs, loadScan, orderWords, scannedOf } from "./facts.ts"
 import { caseOut, kitsWith, spread } from "./cases.ts"
@@ -122,7 +123,12 @@ const named = (decided: ScanDecided, { field }: Wanted): ScanDecided =>
 export const scanOut = (facts: ScanFacts, wanted: Wanted, context: DecideContext): ScanDecided =>
   named(
     Result.flatMap(timeTold(wanted, context.now), () =>
-      Result.flatMap(leftAt(facts, wanted, context.now), (at) => out(facts, { ...wanted, at }, context))
+      Result.flatMap(leftAt(facts, wanted, context.now), (at) =>
+        Result.map(out(facts, { ...wanted, at }, context), ({ events, result }) => ({
+          events,
+          result: { ...result, warnings: inspectionWarnings(leaving(facts), context) }
+        }))
+      )
     ),
     wanted
   )
@@ -132,16 +138,17 @@ export const scanIn = (facts: ScanFacts, wanted: Wanted, context: DecideContext)
     wanted
   )
 
+/** The scanned unit; of a case also its contents and the unit that it is itself. */
+const leaving = ({ as_case, unit }: ScanFacts): ReadonlyArray<StockLevelRow> => [
+  ...(unit === undefined || unit.level.id === as_case?.housing?.id ? [] : [unit.level]),
+  ...[...(as_case?.units.values() ?? [])].map(({ level }) => level),
+  ...(as_case?.housing === undefined ? [] : [as_case.housing])
+]
 /** Dispatch time of a unit, or of a case's contents, never before the last return of any of them. */
-const leftAt = ({ as_case, returned, unit }: ScanFacts, wanted: Wanted, now: string) => {
-  const levels = [
-    ...(unit === undefined ? [] : [unit.level]),
-    ...[...(as_case?.units.values() ?? [])].map(({ level }) => level),
-    ...(as_case?.housing === undefined ? [] : [as_case.housing])
-  ]
+const leftAt = (facts: ScanFacts, wanted: Wanted, now: string) => {
   let latest: { readonly name: string; readonly at: string } | undefined
-  for (const level of levels) {
-    const at = returned.get(level.id)
+  for (const level of leaving(facts)) {
+    const at = facts.returned.get(level.id)
     if (at !== undefined && (latest === undefined || at > latest.at)) latest = { name: labelOf(level), at }
   }
   return latest === undefined ? Result.succeed(wanted.at) : dispatchedAt(wanted, latest.name, latest.at, now)

@@ -1,19 +1,15 @@
 /** Inspections: due dates, failed and overdue units in availability and allocation, and undoing by deletion. */
 import { describe, expect, it } from "vitest"
-import { inspectionDueAt, monthsAfter } from "../../../core/warehouse/inspections/rules.ts"
+import { inspectionDueAt } from "../../../core/warehouse/inspections/rules.ts"
 import { engines } from "../../app.ts"
 import { appHouse, refused } from "../../app-house.ts"
-import { paperOf } from "../documents/content/house.ts"
+import { paperOf, sketch } from "../documents/content/house.ts"
+import { scanFixture } from "./scanning/fixture.ts"
 
 const now = "2026-06-18T12:00:00.000Z"
 const july = { starts_at: "2026-07-01T09:00:00Z", ends_at: "2026-07-02T17:00:00Z" }
 
 describe("a due date", () => {
-  it("is the same day months later, or the last of a shorter month", () => {
-    expect(monthsAfter("2026-01-31T10:20:30.400Z", 1)).toBe("2026-02-28T10:20:30.400Z")
-    expect(monthsAfter("2023-12-31T00:00:00.000Z", 2)).toBe("2024-02-29T00:00:00.000Z")
-    expect(monthsAfter("2026-06-18T12:00:00.000Z", 12)).toBe("2027-06-18T12:00:00.000Z")
-  })
   const level = { stock_category: 50, is_sub_hired: false, created_at: "2026-03-01T00:00:00.000Z" }
   const pat = { inspection_kind_id: 1, first_due_at: "2026-02-01T00:00:00.000Z" }
   const passed = { inspection_kind_id: 1, result: "pass", due_at: "2027-01-01T00:00:00.000Z" } as const
@@ -64,6 +60,28 @@ describe.each(engines)("inspections on %s", (engine) => {
     await w.remove(`/inspection_intervals/${later.id}`)
     await inspect(units[0]!, kind, "pass", { due_at: "2030-01-01T00:00:00Z" })
     expect(await dueOf(units[0]!)).toBe("2030-01-01T00:00:00.000Z")
+  })
+  it.each([
+    ["2025-01-31T10:20:30.400Z", 1, "UTC", "2025-02-28T10:20:30.400Z"],
+    ["2023-12-31T00:00:00.000Z", 2, "UTC", "2024-02-29T00:00:00.000Z"],
+    ["2025-06-18T12:00:00.000Z", 12, "UTC", "2026-06-18T12:00:00.000Z"],
+    ["2025-08-30T23:30:00.000Z", 1, "Asia/Tokyo", "2025-09-29T23:30:00.000Z"],
+    ["2025-10-18T12:00:00.000Z", 1, "Europe/London", "2025-11-18T13:00:00.000Z"]
+  ])(
+    "passed at %s are due %i months later by the clock of a store in %s",
+    async (inspected_at, months, timezone, due) => {
+      const [unit = 0] = (await w.units((await w.create("/stores", { name: "Elsewhere", timezone })).id, 1)).units
+      const { body } = await inspect(unit, await kindNamed(months), "pass", { inspected_at })
+      expect([body.inspection.due_at, await dueOf(unit)]).toEqual([due, null])
+    }
+  )
+  it("count months by the company's clock in a store without a time zone", async () => {
+    const { id, timezone } = await w.create("/stores", { name: "Anywhere" })
+    const [unit = 0] = (await w.units(id, 1)).units
+    await w.must("PUT", "/settings/company", { settings: { timezone: "Asia/Tokyo" } })
+    const { body } = await inspect(unit, await kindNamed(1), "pass", { inspected_at: "2025-08-30T23:30:00Z" })
+    await w.must("PUT", "/settings/company", { settings: { timezone: "UTC" } })
+    expect([timezone, body.inspection.due_at]).toEqual([null, "2025-09-29T23:30:00.000Z"])
   })
   it("that are recorded late do not replace newer ones, and deleting the newest makes the previous one count", async () => {
     const kind = await kindNamed()
@@ -150,6 +168,67 @@ describe.each(engines)("inspections on %s", (engine) => {
         )
       ).status
     ).toBe(200)
+  })
+  it("warn at allocation, on the pick list and as units go out if the policy is to warn", async () => {
+    const kind = await kindNamed()
+    const { id: product_id, units } = await w.units(1, 4)
+    const [bad = 0, other = 0, cased = 0, fine = 0] = units
+    for (const unit of [bad, other, cased]) await inspect(unit, kind, "fail", { inspected_at: "2026-05-01T00:00:00Z" })
+    await inspect(fine, kind, "pass")
+    const warning = expect.stringMatching(
+      "^.+ has had no valid inspection since 2026-05-01T00:00:00.000Z; inspect it, or take another unit.$"
+    )
+    const order = await w.order(product_id, 4, july)
+    const line = `/opportunities/${order.id}/items/${order.line.id}/assets`
+    const assigned = await w.must("POST", line, { stock_level_id: bad })
+    expect(assigned.meta.warnings).toEqual([warning])
+    const allocations = [{ opportunity_item_id: order.line.id, stock_level_id: fine }]
+    const quick = await w.must("POST", `/opportunities/${order.id}/quick_allocate`, { allocations })
+    expect(quick.meta.warnings).toBeUndefined()
+    const [of_fine] = await w.show(`/opportunities/${order.id}/assets?q[stock_level_id_eq]=${fine}`)
+    const swap = { action: "substitute", stock_level_id: other }
+    expect((await w.must("PATCH", `${line}/${of_fine!.id}`, swap)).meta.warnings).toEqual([warning])
+    const pickList = async () => sketch(await paperOf(w.app, order.id, "pick_list"))
+    expect((await pickList()).match(/No valid inspection since 01\/05\/2026/g)?.length).toBe(2)
+
+    const asset_ids = [assigned.asset.id]
+    const out = await w.must("POST", `/opportunities/${order.id}/quick_book_out`, { asset_ids })
+    expect(out.meta.warnings).toEqual([warning])
+    const scan = (code: object) => w.must("POST", `/opportunities/${order.id}/scan`, { direction: "out", ...code })
+    expect((await scan({ stock_level_id: other })).meta.warnings).toEqual([warning])
+    const box = await scanFixture(w).box([{ id: cased }])
+    expect((await scan({ code: box.barcode })).meta.warnings).toEqual([warning])
+    expect((await scan({ stock_level_id: fine })).meta).toBeUndefined()
+    expect(await pickList()).not.toContain("No valid inspection")
+  })
+  it("are warned of neither at allocation nor on the pick list if the policy is to allow", async () => {
+    await policy("allow")
+    const { id: product_id, units } = await w.units(1, 1)
+    await inspect(units[0]!, await kindNamed(), "fail")
+    const order = await w.order(product_id, 1, july)
+    expect((await w.allocate(order, units[0]!)).body.meta?.warnings).toBeUndefined()
+    expect(sketch(await paperOf(w.app, order.id, "pick_list"))).not.toContain("No valid inspection")
+    await policy("warn")
+  })
+  it.each(["kit", "transport"])("keep a %s case from going out while its own unit is overdue", async (mode) => {
+    const kind = await kindNamed()
+    const { id: flight, units } = await w.units(1, 1)
+    const [housing = 0] = units
+    const template = { is_containerable: true, availability_mode: mode }
+    await w.must("PUT", `/products/${flight}/container_template`, template)
+    const { id: product_id, units: heads } = await w.units(1, 1)
+    const kit = await w.create("/containers", { name: "Kit", serialised_item_id: housing })
+    await w.must("POST", `/containers/${kit.id}/pack`, { serialised_item_id: heads[0] })
+    await w.must("POST", `/containers/${kit.id}/seal`)
+    await inspect(housing, kind, "fail")
+    const order = await w.order(product_id, 1, july)
+    const scan = () => w.post(`/opportunities/${order.id}/scan`, { direction: "out", code: `container:${kit.id}` })
+    await policy("block")
+    const { code } = await refused(scan(), "code")
+    expect(code[0]).toMatch(/, the case of Kit, has had no valid inspection since .*; inspect it\.$/)
+    await policy("warn")
+    const { body, status } = await scan()
+    expect([status, body.meta.warnings.length]).toEqual([200, 1])
   })
   it("that passed are named on the delivery note, but not on the pick list", async () => {
     const kind = await kindNamed()

@@ -108,7 +108,8 @@ export type HeldBack = typeof heldBackSchema.Type
 export const unitResult = Shown.keys({
   id: integer(),
   assignment_id: integer({ nullable: true }),
-  _meta: Shown.keys(dispatch_meta_fields, { nullable: true })
+  _meta: Shown.keys(dispatch_meta_fields, { nullable: true }),
+  warnings: Shown.list(text())
 })
 export type UnitDecided = Decided<typeof unitResult.Type>
 /** Result of rules for lines counted in bulk. */

@@ -29,6 +29,7 @@ import {
   itemResource,
   opportunityShown,
   plainAnswer,
+  warned,
   withUnits
 } from "../state/resources.ts"
 import { isHoldingStock } from "../state/demands.ts"
@@ -107,7 +108,8 @@ const quickAllocate = command("POST", `${path}/{id}/quick_allocate`, {
     }),
   decide: ({ state, allocations }, _input, context) => allocate(state, allocations, context),
   result: unitResult,
-  respond: (_result, input) => plainAnswer(input.rows.id.id, input, withUnits)
+  respond: ({ warnings }, input) =>
+    Effect.map(plainAnswer(input.rows.id.id, input, withUnits), (answer) => warned(answer, warnings))
 })
 
 /** The units in a body. 404 for units of other opportunities, 422 on `asset_ids.<n>` for duplicates. */
@@ -149,8 +151,10 @@ const batch = <const B extends Fields & { readonly asset_ids: typeof asset_ids }
     facts: (input) => namedUnits(input, input.values["asset_ids"] as ReadonlyArray<number>),
     decide: ({ state, moving }, input, context) => decide(state, moving, input.values, context),
     result: unitResult,
-    respond: ({ _meta }, input) =>
-      Effect.map(plainAnswer(input.rows.id.id, input, withUnits), (answer) => withMore(answer, dispatchMeta(_meta)))
+    respond: ({ _meta, warnings }, input) =>
+      Effect.map(plainAnswer(input.rows.id.id, input, withUnits), (answer) =>
+        withMore(warned(answer, warnings), dispatchMeta(_meta))
+      )
   })
 
 const batches: ReadonlyArray<Endpoint> = [
@@ -221,10 +225,15 @@ const batches: ReadonlyArray<Endpoint> = [
   )
 ]
 
-const unitShown = { asset: Shown.row(() => assignmentResource), ...dispatchMetaShown }
-const shownUnit = ({ _meta, assignment_id }: typeof unitResult.Type, input: Input) =>
+const unitShown = {
+  asset: Shown.row(() => assignmentResource),
+  meta: Shown.optional(Shown.keys({ warnings: list(text()) })),
+  ...dispatchMetaShown
+}
+const shownUnit = ({ _meta, assignment_id, warnings }: typeof unitResult.Type, input: Input) =>
   Effect.map(renderById(assignmentResource, Number(assignment_id), input.query, viewContext(input)), (body) => ({
     ...body,
+    ...(warnings.length === 0 ? {} : { meta: { warnings } }),
     ...dispatchMeta(_meta)
   }))
 

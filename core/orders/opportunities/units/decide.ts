@@ -6,17 +6,14 @@ import { initialRow, updatedEvent } from "../../../kernel/endpoints/crud-resourc
 import { reject } from "../../../kernel/fields/rejection.ts"
 import {
   type StockLevelRow,
-  blocksUninspected,
-  outOfServiceIn,
-  outOfServiceOf,
-  outOfServiceText,
-  outOfServiceWayOut,
+  inspectionWarnings,
+  outOfServiceDuring,
+  outOfServiceRefusal,
   stock_levels,
   unit_category
 } from "../../../products/stock/schema.ts"
 import { formatDecimal } from "../../../values/decimal.ts"
 import { overlaps } from "../../../values/period.ts"
-import { millisOf } from "../../../values/time.ts"
 import { conflictingHold, demandSettings, unitHeldText, unitWindow } from "../state/demands.ts"
 import { type DecisionState, inActiveVersion, type Opportunity, unitsOf, withLine } from "../state/aggregate.ts"
 import { lineChanged, unitAllocated, unitChanged, unitDeallocated } from "../events/lines.ts"
@@ -75,10 +72,8 @@ export const allocationRefusal = (
       `${level.ends_at === null ? "on" : `to ${level.ends_at}`}.`
     )
   }
-  const now = millisOf(context.now)
-  const out = outOfServiceIn(outOfServiceOf(level, blocksUninspected(context.settings), now), window, now)
-  if (out !== undefined)
-    return `${name} ${outOfServiceText(out.entry)}; ${outOfServiceWayOut(out.entry)}, or take another unit.`
+  const out = outOfServiceDuring(level, context, window)
+  if (out !== undefined) return `${name} ${outOfServiceRefusal(out)}, or take another unit.`
   const unit_hold = conflictingHold(state.unit_holds, level.id, window, context.now)
   if (unit_hold !== undefined) return unitHeldText(name, unit_hold)
   const elsewhere = opportunity.units.find(
@@ -191,7 +186,13 @@ export const allocate = (
     )
     return {
       events: [...events, ...recalculated.events, ...allocatedCountChanged(state.levels, counts)],
-      result: { id: header.id, assignment_id: unit_ids[0] ?? null, _meta: null }
+      result: {
+        ...{ id: header.id, assignment_id: unit_ids[0] ?? null, _meta: null },
+        warnings: inspectionWarnings(
+          wanted.map(({ stock_level_id }) => state.levels.get(stock_level_id)),
+          context
+        )
+      }
     }
   })
 
@@ -284,6 +285,9 @@ export const substitute = (
             )
           : [])
       ],
-      result: { id: opportunity.header.id, assignment_id: unit.id, _meta: null }
+      result: {
+        ...{ id: opportunity.header.id, assignment_id: unit.id, _meta: null },
+        warnings: inspectionWarnings([next], context)
+      }
     }
   })

@@ -19,14 +19,7 @@ import {
   on_hire,
   prepared
 } from "../tables/lines.ts"
-import {
-  blocksUninspected,
-  outOfServiceIn,
-  outOfServiceOf,
-  outOfServiceText,
-  outOfServiceWayOut
-} from "../../../products/stock/schema.ts"
-import { millisOf } from "../../../values/time.ts"
+import { inspectionWarnings, outOfServiceDuring, outOfServiceRefusal } from "../../../products/stock/schema.ts"
 import { unitName } from "../state/recalculate.ts"
 import { requireTransition, type Transition } from "../tables/statuses.ts"
 import { dispatchGate, promoteStatus, type UnitDecided } from "../state/progress.ts"
@@ -189,11 +182,17 @@ export const moveUnits = (
     const follow = yield* promoteStatus(state, opportunity, line_ids, context)
     if (isDispatch(steps)) for (const one of moving) yield* notOutElsewhere(state, one)
     // Damaged units may still change to on hire, so only dispatches are checked.
-    if (steps.some((step) => step.event === "asset_dispatched"))
-      for (const one of moving) yield* isInService(state, one, context)
+    const leaving = steps.some((step) => step.event === "asset_dispatched") ? moving : []
+    for (const one of leaving) yield* isInService(state, one, context)
     return {
       events: [...events, ...follow, ...allocatedCountChanged(state.levels, counts)],
-      result: { id: state.opportunity.header.id, assignment_id: moving[0]?.unit.id ?? null, _meta: held_back ?? null }
+      result: {
+        ...{ id: state.opportunity.header.id, assignment_id: moving[0]?.unit.id ?? null, _meta: held_back ?? null },
+        warnings: inspectionWarnings(
+          leaving.map(({ unit }) => state.levels.get(unit.stock_level_id)),
+          context
+        )
+      }
     }
   })
 /** 422 on the unit's field while it is out with another opportunity. */
@@ -207,19 +206,13 @@ const notOutElsewhere = (state: DecisionState, { field, unit }: UnitMovement): R
 const isInService = (
   state: DecisionState,
   { field, unit }: UnitMovement,
-  { now, settings }: DecideContext
+  context: DecideContext
 ): Result.Result<void, Rejection> => {
-  const at = millisOf(now)
   const level = state.levels.get(unit.stock_level_id)
-  const entries = level === undefined ? [] : outOfServiceOf(level, blocksUninspected(settings), at)
-  const out = outOfServiceIn(entries, { from: at, to: at }, at)
+  const out = level === undefined ? undefined : outOfServiceDuring(level, context)
   return out === undefined
     ? Result.succeed(undefined)
-    : reject(
-        field,
-        `${unitName(state, unit.stock_level_id)} ${outOfServiceText(out.entry)}; ` +
-          `${outOfServiceWayOut(out.entry)}, or substitute it.`
-      )
+    : reject(field, `${unitName(state, unit.stock_level_id)} ${outOfServiceRefusal(out)}, or substitute it.`)
 }
 const statusText = (status: number): string =>
   (assignment_statuses[status as keyof typeof assignment_statuses] ?? "").toLowerCase()
@@ -309,7 +302,7 @@ export const revertUnit = (
         ...follow,
         ...(is_out_again ? allocatedCountChanged(state.levels, new Map([[unit.stock_level_id, 1]])) : [])
       ],
-      result: { id: header.id, assignment_id: unit.id, _meta: null }
+      result: { id: header.id, assignment_id: unit.id, _meta: null, warnings: [] }
     }
   })
 
@@ -329,6 +322,6 @@ export const setContainer = (
     const name = container_stock_level_id === null ? "asset_container_cleared" : "asset_container_set"
     return {
       events: [unitChanged(unit, name, { container_stock_level_id })],
-      result: { id: header.id, assignment_id: unit.id, _meta: null }
+      result: { id: header.id, assignment_id: unit.id, _meta: null, warnings: [] }
     }
   })

@@ -13,7 +13,7 @@ import type { StockLevelRow } from "../../../products/stock/schema.ts"
 import {
   blocksUninspected,
   out_of_service_labels,
-  outOfServiceIn,
+  outOfServiceDuring,
   outOfServiceOf,
   outOfServiceWords,
   stock_levels
@@ -72,9 +72,8 @@ export const brokenUnits = (
     const line = windows.get(unit.opportunity_item_id)
     if (level === undefined || line === undefined || unit.status > prepared) return []
     const window = { from: millisOf(line.starts_at), to: millisOf(line.ends_at) }
-    const entries = outOfServiceOf(level, blocksUninspected(settings), millisOf(now))
-    const out = outOfServiceIn(entries, window, millisOf(now))
-    return out === undefined ? [] : [{ unit, level, line, window, entry: out.entry }]
+    const entry = outOfServiceDuring(level, { now, settings }, window)
+    return entry === undefined ? [] : [{ unit, level, line, window, entry }]
   })
 }
 
