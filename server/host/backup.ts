@@ -15,6 +15,7 @@ import { type BlobStore, isSha256, receiveAll } from "../ports/blob-store.ts"
 import { openBlobStore } from "../files/open-store.ts"
 import { nothing_outside, type Outside } from "../ports/outside.ts"
 import { StartupError } from "../ports/startup-error.ts"
+import { backupNames } from "../ports/storage-fault.ts"
 import { bucketKeys } from "./config.ts"
 import { type Environment, readVariables } from "./environment.ts"
 import * as Postgres from "../pg/client.ts"
@@ -49,7 +50,6 @@ export interface Backup extends About {
 }
 
 const database_part = "database"
-const file_name = /^flightcase-\d{8}T\d{9}Z\.backup$/
 
 /**
  * Runs a Postgres program; throws a StartupError if it is not installed or fails. The password is hidden from other
@@ -141,8 +141,7 @@ export const createBackup = async (
   options: { readonly now: Date; readonly passphrase: string | undefined; readonly onPart?: (files: number) => void }
 ): Promise<Backup> => {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
-  const name = `flightcase-${options.now.toISOString().replaceAll(/[-:.]/g, "")}.backup`
-  const file = resolve(folder, name)
+  const file = resolve(folder, backupNames.at(options.now))
   const writer = writeBackup(file, options.passphrase)
   try {
     const position = await withFolder(folder, async (beside) => {
@@ -181,7 +180,7 @@ const described = (file: string): Backup => {
 export const backupsIn = (folder: string): ReadonlyArray<Backup> => {
   if (!existsSync(folder)) throw new StartupError(`There is no folder ${folder}.`)
   return readdirSync(folder)
-    .filter((name) => file_name.test(name))
+    .filter((name) => backupNames.millisOf(name) !== undefined)
     .sort()
     .reverse()
     .map((name) => described(join(folder, name)))

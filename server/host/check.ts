@@ -11,13 +11,13 @@ import { parseSmtpUrl } from "../../core/values/mail-address.ts"
 import type { Finding } from "../../sync/device/device.ts"
 import { takeLock } from "../../sync/sqlite/file-lock.ts"
 import { startupErrorText } from "../ports/startup-error.ts"
+import { least_room_bytes, mebibytes } from "../ports/storage-fault.ts"
 import { sqlLayer } from "./app.ts"
 import { bucketKeys } from "./config.ts"
 import { type Environment, readVariables, type Values } from "./environment.ts"
 import { checkAddress } from "./http.ts"
 
 const patience_millis = 5_000
-const least_room_bytes = 1_073_741_824
 const least_postgres = 150_000
 
 export const checkConfiguration = async (environment: Environment): Promise<ReadonlyArray<Finding>> => {
@@ -71,7 +71,6 @@ const writable = (folder: string): string => {
   }
   return there === folder ? folder : `${folder}, to be made`
 }
-const mebibytes = (bytes: number): string => `${Math.floor(bytes / 1_048_576).toLocaleString("en")} MiB`
 const freeBytes = (folder: string): number => {
   const { bavail, bsize } = statfsSync(folder)
   return bavail * bsize

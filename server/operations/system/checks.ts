@@ -5,6 +5,7 @@ import { Store } from "../../../core/kernel/store/store.ts"
 import { mailServer, MailTransport } from "../../delivery/mail/transport.ts"
 import { makeGuard } from "../../delivery/webhooks/guard.ts"
 import { serverContext } from "../../ports/server-context.ts"
+import { backupNames, least_room_bytes, mebibytes } from "../../ports/storage-fault.ts"
 
 interface Found {
   readonly ok: boolean
@@ -14,8 +15,6 @@ interface Found {
 const hour_millis = 3_600_000
 const day_millis = 24 * hour_millis
 const skew_seconds_max = 5
-/** As `serve --check` wants. */
-const least_room_bytes = 1_073_741_824
 const oldest_backup_millis = 26 * hour_millis
 const certificate_days_min = 14
 const named_max = 3
@@ -23,7 +22,6 @@ const targets_at_a_time = 8
 
 const well = (detail: string): Found => ({ ok: true, detail })
 const bad = (detail: string): Found => ({ ok: false, detail })
-const mebibytes = (bytes: number): string => `${Math.floor(bytes / 1_048_576).toLocaleString("en")} MiB`
 const listed = (names: ReadonlyArray<string>): string =>
   names.slice(0, named_max).join(", ") + (names.length > named_max ? ` and ${names.length - named_max} more` : "")
 
@@ -132,14 +130,9 @@ const targets = Effect.gen(function* () {
     ? bad(listed(found))
     : well(`${rows.length} ${rows.length === 1 ? "webhook" : "webhooks"}, ${secure.length} certificates checked`)
 })
-/** Name of a backup's file, with the time it was made at. */
-const backup_name = /^flightcase-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)\d{3}Z\.backup$/
 /** When the newest backup in a folder was made, in milliseconds since 1970. */
 const newestBackup = async (folder: string): Promise<number | undefined> => {
-  const times = (await readdir(folder)).flatMap((name) => {
-    const [, year, month, day, hour, minute, second] = backup_name.exec(name) ?? []
-    return year === undefined ? [] : [Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`)]
-  })
+  const times = (await readdir(folder)).flatMap((name) => backupNames.millisOf(name) ?? [])
   return times.length === 0 ? undefined : Math.max(...times)
 }
 const backups = Effect.gen(function* () {
