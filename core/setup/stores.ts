@@ -62,9 +62,6 @@ export const storeResource = resource({
   sorts: ["name", "created_at", "updated_at"]
 })
 
-/** The IANA time zone of a store's days; UTC where none is set. */
-export const zoneOf = (store: { readonly timezone: string | null } | undefined): string => store?.timezone || "UTC"
-
 export const storesSlice = crudResource({
   resource: storeResource,
   fields,

@@ -2,7 +2,7 @@
  * Describes a refused command from its user's view: whose order, which goods, how many, when. Reads the replica's rows,
  * which hold no more than the user may see.
  */
-import { wallOf } from "../../values/time.ts"
+import { wallOf, zoneOf } from "../../values/time.ts"
 import type { Json, JsonObject } from "../../kernel/fields/field.ts"
 import { spokenNumber } from "../../values/text.ts"
 import type { About, Named, Refused } from "./short-lines.ts"
@@ -20,7 +20,7 @@ import { states } from "../../orders/opportunities/tables/statuses.ts"
 import { containers } from "../../products/packing.ts"
 import { members } from "../../people/members/schema.ts"
 import { purchase_orders } from "../../purchasing/schema.ts"
-import { stores, zoneOf } from "../../setup/stores.ts"
+import { stores } from "../../setup/stores.ts"
 import { users } from "../../people/users/permissions.ts"
 
 // Days of a hire in words: `3–5 Dec`, `30 Nov – 2 Dec 2027`.
@@ -299,7 +299,7 @@ const factsOf = Effect.fnUntraced(function* (command: Refused, user_id: number):
     referring: new Map(
       command.named.flatMap(({ field, table }) => (field === undefined ? [] : [[field, calledIn(table)]]))
     ),
-    zone: zoneOf(place)
+    zone: zoneOf(place?.timezone)
   }
 })
 /** Users' word for the table of a referenced row. */

@@ -15,8 +15,8 @@ import { products } from "../../products/products/schema.ts"
 import { purchase_orders } from "../../purchasing/schema.ts"
 import { readCode } from "../../warehouse/scanning/read-code.ts"
 import { stateWords, stock_levels } from "../../products/stock/schema.ts"
-import { stores, zoneOf } from "../../setup/stores.ts"
-import { dayOf, millisOf } from "../../values/time.ts"
+import { stores } from "../../setup/stores.ts"
+import { dayOf, millisOf, zoneOf } from "../../values/time.ts"
 import { findAll, type FoundByKind, rowsFound, soughtIn } from "./find.ts"
 import { search_kinds, type SearchKind } from "./kinds.ts"
 import { prefixesIn } from "../../setup/settings/groups.ts"
@@ -202,7 +202,7 @@ const casesShown = Effect.fnUntraced(function* (
     const { barcode, id, name, status, store_id } = match.row
     const at = where.get(id)
     const store_name = names.store(store_id)?.name ?? null
-    const timezone = zoneOf(names.store(store_id))
+    const timezone = zoneOf(names.store(store_id)?.timezone)
     return at === undefined
       ? []
       : [
@@ -237,7 +237,7 @@ const othersShown = (found: FoundByKind, names: Names) => ({
       member_id,
       member_name: names.member(member_id),
       store_name: names.store(store_id)?.name ?? null,
-      timezone: zoneOf(names.store(store_id)),
+      timezone: zoneOf(names.store(store_id)?.timezone),
       state_name: states[state] ?? "",
       status_name: statusLabelOf(match.row),
       starts_at,
@@ -269,7 +269,7 @@ const othersShown = (found: FoundByKind, names: Names) => ({
     subject: match.row.subject,
     member_name: names.member(match.row.member_id),
     status: match.row.status,
-    timezone: zoneOf(names.store(match.row.store_id)),
+    timezone: zoneOf(names.store(match.row.store_id)?.timezone),
     due_at: match.row.due_at
   })),
   purchase_orders: rowsFound(found, "purchase_orders", purchase_orders).map((match) => ({

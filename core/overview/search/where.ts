@@ -18,8 +18,8 @@ import { members } from "../../people/members/schema.ts"
 import { opportunities, type OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
 import { type ContainerRow, container_items, containers, live_statuses, nesting_max } from "../../products/packing.ts"
 import type { OutOfService, ServiceState, StockLevelRow } from "../../products/stock/schema.ts"
-import { stores, zoneOf } from "../../setup/stores.ts"
-import { millisOf } from "../../values/time.ts"
+import { stores } from "../../setup/stores.ts"
+import { millisOf, zoneOf } from "../../values/time.ts"
 import { type ServiceReasons, serviceReasons, type Supplied, suppliedBy } from "./find.ts"
 import type { unit_places } from "./kinds.ts"
 
@@ -271,7 +271,7 @@ export const whereaboutsOf = Effect.fnUntraced(function* (
         place,
         store_id: unit.store_id,
         store_name: at?.name ?? null,
-        timezone: zoneOf(at),
+        timezone: zoneOf(at?.timezone),
         location: unit.location,
         container: container === undefined ? null : { id: container.id, name: container.name },
         order: orderOf(order_id),

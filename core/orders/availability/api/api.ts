@@ -6,8 +6,7 @@ import { integer, ref, timestamp } from "../../../kernel/fields/field.ts"
 import { ok } from "../../../kernel/endpoints/resource.ts"
 import { Store } from "../../../kernel/store/store.ts"
 import { type ProductRow, products } from "../../../products/products/schema.ts"
-import { zoneOf } from "../../../setup/stores.ts"
-import { instantOf } from "../../../values/time.ts"
+import { instantOf, zoneOf } from "../../../values/time.ts"
 import { clipped, inOrder, type Period } from "../../../values/period.ts"
 import { access, planningEndpoints, requestedStore } from "./planning.ts"
 import { type AvailabilitySnapshot, snapshotOf } from "../rules/snapshot.ts"
@@ -45,7 +44,7 @@ const pointOrRange = Effect.fnUntraced(function* (
   product_id: number
 ): CommandRuntime.Reads<Answer<Shown.KeysShown<typeof pointOrRangeShown>>> {
   const store = yield* requestedStore(input)
-  const zone = zoneOf(store)
+  const zone = zoneOf(store?.timezone)
   // A deleted product counts as zero.
   const product_ids = product === undefined || product.deleted_at !== null ? [] : [product.id]
   const as_of =
@@ -125,7 +124,7 @@ const availableAssets = get("/api/v1/products/{product}/available-assets", {
     Effect.gen(function* () {
       const { page = 1, per_page = 50 } = input.values
       const store = yield* requestedStore(input)
-      const span = yield* spanIn(input.body, zoneOf(store))
+      const span = yield* spanIn(input.body, zoneOf(store?.timezone))
       const free = yield* freeAssets(input.rows.product.id, store.id, { from: span.from.at, to: span.to.at }, input)
       return ok({
         available_assets: free.slice((page - 1) * per_page, page * per_page).map((asset) => ({ ...asset })),

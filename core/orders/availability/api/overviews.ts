@@ -3,7 +3,7 @@
  * to 6.7).
  */
 import { later } from "../../../kernel/fields/later.ts"
-import { instantOf } from "../../../values/time.ts"
+import { instantOf, zoneOf } from "../../../values/time.ts"
 import { endOfMoment, type LocalMoment, type Period } from "../../../values/period.ts"
 import { type AvailabilitySnapshot, isTracked } from "../rules/snapshot.ts"
 import { dayCells, dayGrid } from "../rules/days.ts"
@@ -14,7 +14,7 @@ import { ok } from "../../../kernel/endpoints/resource.ts"
 import { Store } from "../../../kernel/store/store.ts"
 import type { AnyRow } from "../../../kernel/tables/table.ts"
 import { products } from "../../../products/products/schema.ts"
-import { stores, zoneOf } from "../../../setup/stores.ts"
+import { stores } from "../../../setup/stores.ts"
 import { access, requestedStore } from "./planning.ts"
 import type { OpportunityName } from "../rules/demand.ts"
 import type { AvailabilityGantt } from "../rules/gantt.ts"
@@ -105,7 +105,7 @@ const calendar = get("/api/v1/availability/calendar", {
   run: (input) =>
     Effect.gen(function* () {
       const store = yield* requestedStore(input)
-      const zone = zoneOf(store)
+      const zone = zoneOf(store?.timezone)
       const span = yield* spanIn(input.body, zone, spanMaxIn(input.settings))
       const product_ids = input.values.product_ids ?? undefined
       const with_kits = input.values.include_kits === true
@@ -144,7 +144,7 @@ const gantt = get("/api/v1/availability/{product}/gantt", {
   run: (input) =>
     Effect.gen(function* () {
       const store = yield* requestedStore(input)
-      const zone = zoneOf(store)
+      const zone = zoneOf(store?.timezone)
       const span = yield* spanIn(input.body, zone, spanMaxIn(input.settings))
       const { id } = input.rows.product
       const snapshot = yield* loadSnapshot(store.id, { product_ids: [id], window: windowOf(span, zone) }, input)
@@ -200,7 +200,7 @@ const sweep = get("/api/v1/availability/shortages", {
         stores,
         typeof store_id === "number" ? { id: store_id } : { include_in_default_queries: true }
       )
-      const zone = swept.length === 1 ? zoneOf(swept[0]) : "UTC"
+      const zone = swept.length === 1 ? zoneOf(swept[0]?.timezone) : "UTC"
       const span = yield* spanIn(input.body, zone, spanMaxIn(input.settings))
       const snapshots = yield* loadSnapshots(
         { store_ids: swept.map((one) => one.id), window: windowOf(span, zone) },
@@ -229,7 +229,7 @@ const why = get("/api/v1/availability/why", {
     Effect.gen(function* () {
       const store = yield* requestedStore(input)
       const product_id = input.values.product_id ?? 0
-      const zone = zoneOf(store)
+      const zone = zoneOf(store?.timezone)
       const { at } = momentIn(input.body, "date", zone)
       const as_of =
         typeof input.values.as_of === "string" ? instantOf(momentIn(input.body, "as_of", zone).at) : undefined

@@ -2,7 +2,8 @@
 import { Effect } from "effect"
 import { type Input, postQuery, type SharedDraft } from "../../../kernel/endpoints/endpoint.ts"
 import { Store } from "../../../kernel/store/store.ts"
-import { type StoreRow, stores, zoneOf } from "../../../setup/stores.ts"
+import { type StoreRow, stores } from "../../../setup/stores.ts"
+import { zoneOf } from "../../../values/time.ts"
 import { itemAt } from "../../../values/text.ts"
 import { choice, integer, type JsonObject, list, object, ref, timestamp } from "../../../kernel/fields/field.ts"
 import { later } from "../../../kernel/fields/later.ts"
@@ -121,7 +122,7 @@ const linesOf = Effect.fnUntraced(function* (
   const sent = input.body["lines"] as ReadonlyArray<JsonObject>
   const otherwise = (input.values as { readonly store_id?: number | null }).store_id ?? null
   const store_ids = given.map((line) => line.store_id ?? otherwise).filter((id) => id !== null)
-  const zones = new Map((yield* Store.getMany(stores, store_ids)).map((store) => [store.id, zoneOf(store)]))
+  const zones = new Map((yield* Store.getMany(stores, store_ids)).map((store) => [store.id, zoneOf(store?.timezone)]))
   const errors: { [path: string]: ReadonlyArray<string> } = {}
   const lines = given.flatMap(({ product_id, quantity, store_id }, line) => {
     const at = store_id ?? otherwise
@@ -211,7 +212,7 @@ const fit = postQuery("/api/v1/availability/earliest_fit", {
   run: (input) =>
     Effect.gen(function* () {
       const store = yield* requestedStore(input)
-      const zone = zoneOf(store)
+      const zone = zoneOf(store?.timezone)
       const from = momentIn(input.body, "from", zone).at,
         until = endOfMoment(momentIn(input.body, "until", zone), zone)
       if (until <= from) return yield* invalidField("until", "The until field must be after from.")

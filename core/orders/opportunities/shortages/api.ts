@@ -23,9 +23,9 @@ import { boolean, choice, date, integer, longText, ref, text, timestamp } from "
 import { created, ok, renderById, resource, unpagedMeta, viewContext } from "../../../kernel/endpoints/resource.ts"
 import { columnsSeen } from "../../../kernel/tables/visibility.ts"
 import { members } from "../../../people/members/schema.ts"
-import { stores, zoneOf } from "../../../setup/stores.ts"
+import { stores } from "../../../setup/stores.ts"
 import { dateAfter, daysInclusive, endOfMoment, type Period } from "../../../values/period.ts"
-import { dayOf, instantOf, millisOf, startOfDay } from "../../../values/time.ts"
+import { dayOf, instantOf, millisOf, startOfDay, zoneOf } from "../../../values/time.ts"
 import { loadDecisionState } from "../state/load.ts"
 import { one, path } from "../tables/paths.ts"
 import { loadLinePieces } from "../state/pieces.ts"
@@ -292,7 +292,7 @@ const withShortages = Effect.fnUntraced(function* (): Store.Reads<ReadonlyArray<
 const spanOf = Effect.fnUntraced(function* (input: Input<{}, typeof listFields>) {
   const { store_id } = input.values
   const store = typeof store_id === "number" ? yield* Store.get(stores, store_id) : undefined
-  const zone = zoneOf(store)
+  const zone = zoneOf(store?.timezone)
   if (typeof input.values.from !== "string" || typeof input.values.to !== "string") return undefined
   const span = yield* spanIn(input.body, zone, spanMaxIn(input.settings))
   return { from: instantOf(span.from.at), to: instantOf(endOfMoment(span.to, zone)) }
