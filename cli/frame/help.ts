@@ -13,7 +13,7 @@ const examples = [
 
 /** Groups of nouns in the overview, for those that declare no heading; others are in `other_nouns`. */
 const noun_groups: ReadonlyArray<readonly [title: string, nouns: ReadonlyArray<string>]> = [
-  ["Deals", ["opportunities", "shortage-waits", "members", "activities", "accounting", "search"]],
+  ["Deals", ["opportunities", "shortage-waits", "credit-drafts", "members", "activities", "accounting", "search"]],
   ["Warehouse", ["scan-in", "labels", "inspection-dues"]],
   [
     "Catalogue",

@@ -1,5 +1,5 @@
 /** The billing slice: invoices, payments, refunds and credit notes. */
-import { choice, integer, json, type JsonObject, longText, text } from "../kernel/fields/field.ts"
+import { choice, integer, json, type JsonObject, longText, ref, text } from "../kernel/fields/field.ts"
 import type { SettingGroups } from "../kernel/events/settings.ts"
 import { command, type Endpoint, get, type Input, type Slice } from "../kernel/endpoints/endpoint.ts"
 import { checkoutEndpoints } from "./checkout/api.ts"
@@ -140,6 +140,28 @@ export const credit_draft = Shown.keys({
     tax_total: money()
   })
 })
+const credit_drafts = {
+  fields: {
+    store_id: ref("stores", { nullable: true }),
+    member_id: ref("members", { nullable: true }),
+    page: integer({ min: 1, max: 1_000_000, default: 1, describe: "Page number, from 1" }),
+    per_page: integer({ min: 1, max: 500, default: 50, describe: "Rows per page" })
+  },
+  answer: {
+    credit_drafts: Shown.objects({
+      opportunity_id: integer(),
+      number: text({ nullable: true }),
+      subject: text(),
+      member_id: integer({ nullable: true }),
+      member_name: text({ nullable: true }),
+      store_id: integer({ nullable: true }),
+      currency_code: text(),
+      billed_total: money(),
+      beyond_total: text({ describe: "Billed beyond the opportunity's total, before tax" })
+    }),
+    meta: Shown.keys({ total: integer(), per_page: integer(), page: integer() })
+  }
+}
 const showDraft = get("/api/v1/opportunities/{id}/credit_draft", {
   answer: { credit_draft },
   name: "opportunities.credit_draft",
@@ -176,7 +198,21 @@ const issueDraft = command("POST", "/api/v1/opportunities/{id}/credit_notes", {
     )
 })
 
-const creditEndpoints: ReadonlyArray<Endpoint> = [credit, showDraft, issueDraft]
+const listDrafts = get("/api/v1/credit_drafts", {
+  ...credit_drafts,
+  name: "credit_drafts.list",
+  summary: "List opportunities that invoices bill beyond their total, the newest first",
+  ...read,
+  ...seesOrders,
+  run: (input) =>
+    Effect.gen(function* () {
+      const { page = 1, per_page = 50 } = input.values
+      const { drafts, total } = yield* (yield* drafting).listDrafts(input.values)
+      return ok({ credit_drafts: drafts, meta: { total, per_page, page } })
+    })
+})
+
+const creditEndpoints: ReadonlyArray<Endpoint> = [credit, showDraft, issueDraft, listDrafts]
 
 // Endpoints of payments and refunds (rules/billing 1.4). Writers of one invoice wait for each other.
 

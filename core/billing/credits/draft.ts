@@ -7,14 +7,15 @@ import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../../kernel/events/event-type.ts"
 import { reject } from "../../kernel/fields/rejection.ts"
 import { lockStreams } from "../../kernel/runtime/engine.ts"
+import { bindings, chunked } from "../../kernel/store/statement.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { opportunity_items } from "../../orders/opportunities/tables/lines.ts"
-import type { OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
+import { opportunities, type OpportunityRow } from "../../orders/opportunities/tables/opportunities.ts"
 import { members } from "../../people/members/schema.ts"
 import { exclusiveTax } from "../../pricing/pricing/line.ts"
 import { formatMoney } from "../../values/money.ts"
 import { chargedSource } from "../checkout/api.ts"
-import { type Billed, billedOf, billedText, leftToBill } from "../state/billed.ts"
+import { type Billed, billedOf, billedText, billedTotal, leftToBill } from "../state/billed.ts"
 import { invoiceStream } from "../state/events.ts"
 import { billedRows } from "../state/rows.ts"
 import type { InvoiceItemRow, InvoiceRow } from "../state/tables.ts"
@@ -108,6 +109,75 @@ export const creditDraft = Effect.fnUntraced(function* (header: OpportunityRow) 
       tax_total: money(tax)
     }))
   }
+})
+
+const looked_at_once = 500
+/** Opportunities that invoices bill beyond their total, the newest first, and their number. */
+export const listDrafts = Effect.fnUntraced(function* ({
+  member_id = null,
+  page = 1,
+  per_page = 50,
+  store_id = null
+}: {
+  readonly member_id?: number | null
+  readonly store_id?: number | null
+  readonly page?: number
+  readonly per_page?: number
+}) {
+  const headers = yield* Store.getMany(opportunities, yield* billedBeyond({ member_id, store_id }))
+  const found: Array<{ readonly header: OpportunityRow; readonly billed: Billed }> = []
+  for (const some of chunked(headers, looked_at_once)) {
+    const billed_of = yield* billedOf(some)
+    for (const header of some) {
+      const billed = billed_of.get(header.id)
+      if (billed !== undefined && leftToBill(billed) < 0) found.push({ header, billed })
+    }
+  }
+  const shown = found.toSorted((one, other) => other.header.id - one.header.id).slice((page - 1) * per_page)
+  const customers = yield* Store.byId(
+    members,
+    shown.map(({ header }) => header.member_id)
+  )
+  return {
+    total: found.length,
+    drafts: shown
+      .slice(0, per_page)
+      .map(({ billed, header }) => ({
+        opportunity_id: header.id,
+        number: header.number,
+        subject: header.subject,
+        member_id: header.member_id,
+        member_name: customers.get(header.member_id ?? 0)?.name ?? null,
+        store_id: header.store_id,
+        currency_code: header.currency_code,
+        billed_total: formatMoney(billedTotal(billed), header.currency_code),
+        beyond_total: formatMoney(-leftToBill(billed), header.currency_code)
+      }))
+  }
+})
+
+/** Ids of opportunities that charges on invoices may bill beyond: deductions and credits are not counted. One query. */
+const billedBeyond = Effect.fnUntraced(function* (where: {
+  readonly member_id: number | null
+  readonly store_id: number | null
+}): Store.Reads<ReadonlyArray<number>> {
+  const store = yield* Store
+  const { bind, values } = bindings(store.dialect)
+  const of = (["member_id", "store_id"] as const).map((column) =>
+    where[column] === null ? "" : ` and o.${column} = ${bind(where[column])}`
+  )
+  const rows = yield* store.run<{ id: number | string }>(
+    "select o.id from opportunities o left join opportunity_versions v on v.id = o.active_version_id " +
+      "join invoices i on i.opportunity_id = o.id and i.type = 'standard' and i.deleted_at is null " +
+      `and i.status in (${standing_statuses.map((status) => `'${status}'`).join(", ")}) ` +
+      "join invoice_items r on r.invoice_id = i.id and r.deposit_invoice_id is null " +
+      `where o.invoiced and o.deleted_at is null${of.join("")} ` +
+      "group by o.id, o.currency_code, o.charge_excluding_tax_total, v.charge_excluding_tax_total " +
+      "having sum(case when r.subtotal > 0 then r.subtotal else 0 end) > coalesce(v.charge_excluding_tax_total, o.charge_excluding_tax_total) " +
+      "or max(case when i.currency_code <> o.currency_code then 1 else 0 end) = 1",
+    values
+  )
+  return rows.map(({ id }) => Number(id))
 })
 
 interface DraftFacts {

@@ -37,7 +37,7 @@ import { letterWordsOf, plainMail } from "./words.ts"
 import type { DocumentSource, PreparedDocument } from "./invoices.ts"
 import { withValues } from "../../values/text.ts"
 
-export interface PurchasePaper extends CommonFacts {
+interface PurchasePaper extends CommonFacts {
   readonly source: DocumentSource
   readonly order: PurchaseOrderRow
   readonly items: ReadonlyArray<PurchaseOrderItemRow>

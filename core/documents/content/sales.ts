@@ -27,7 +27,7 @@ import { salesFacts, type SalesFacts, type SalesRow, salesRows, salesTable, show
 import type { DocumentSource, PreparedDocument } from "./invoices.ts"
 import { withValues } from "../../values/text.ts"
 
-export interface SalesPaper extends SalesFacts {
+interface SalesPaper extends SalesFacts {
   readonly rows: ReadonlyArray<SalesRow>
 }
 export const salesGroups: ReadonlyArray<FieldGroup<SalesPaper>> = [

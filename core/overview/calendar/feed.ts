@@ -41,7 +41,7 @@ export interface FeedEntry {
   readonly owner: FeedActivity["owner"]
 }
 
-export interface FeedFacts {
+interface FeedFacts {
   readonly generated_at: string
   /** Right-hand side of the UIDs (`uidHost`). */
   readonly host: string

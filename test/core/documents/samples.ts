@@ -2,9 +2,9 @@
 import { billedRows } from "../../../core/billing/state/rows.ts"
 import type { PaperOptions } from "../../../core/billing/paper/letter.ts"
 import type { DocumentSource } from "../../../core/documents/content/invoices.ts"
-import type { SalesPaper } from "../../../core/documents/content/sales.ts"
+import type { salesDocument } from "../../../core/documents/content/sales.ts"
 import { salesRows } from "../../../core/documents/content/sales-table.ts"
-import type { PurchasePaper } from "../../../core/documents/content/purchase.ts"
+import type { purchaseDocument } from "../../../core/documents/content/purchase.ts"
 import { initialRow } from "../../../core/kernel/endpoints/crud-resource.ts"
 import { type ItemRow, opportunity_items } from "../../../core/orders/opportunities/tables/lines.ts"
 import {
@@ -140,7 +140,7 @@ const costsOf = ({ currency }: SalesSample): ReadonlyArray<CostRow> => {
 export const salesSample = (
   sample: SalesSample,
   options: PaperOptions = sampleOptions(sample.language)
-): SalesPaper => {
+): Parameters<typeof salesDocument>[0] => {
   const { currency, inclusive = false, is_bare = false, type = "quotation" } = sample
   const header: OpportunityRow = {
     ...initialRow(opportunities, {}),
@@ -226,7 +226,7 @@ export const purchaseSample = ({
   readonly currency: string
   readonly buyer?: string
   readonly order?: Partial<PurchaseOrderRow>
-}): PurchasePaper => {
+}): Parameters<typeof purchaseDocument>[0] => {
   const unit = 10 ** scaleOf(currency)
   const items = Array.from({ length: count }, (_, n): PurchaseOrderItemRow => {
     const [name, description] = sample_goods[n % sample_goods.length] ?? ["Lamp", null]

@@ -1,13 +1,13 @@
 import fc from "fast-check"
 import ICAL from "ical.js"
 import { describe, expect, it } from "vitest"
-import { calendarFeed, type FeedActivity, type FeedFacts, feedStart } from "../../../../core/overview/calendar/feed.ts"
+import { calendarFeed, type FeedActivity, feedStart } from "../../../../core/overview/calendar/feed.ts"
 import { feedHeaders, feedName } from "../../../../core/overview/calendar/kinds.ts"
 import { uidHost } from "../../../../core/overview/calendar/api.ts"
 import { anyCharacters } from "../../../any-characters.ts"
 import { tableRows } from "../../../words.ts"
 
-const facts: FeedFacts = {
+const facts: Parameters<typeof calendarFeed>[1] = {
   generated_at: "2026-06-18T12:00:00.000Z",
   host: "hire.example",
   calendar_name: "Flightcase — All Activities",
@@ -26,7 +26,7 @@ const activity = (more: Partial<FeedActivity> = {}): FeedActivity => ({
   owner: null,
   ...more
 })
-const feed = (activities: ReadonlyArray<FeedActivity>, more: Partial<FeedFacts> = {}): string =>
+const feed = (activities: ReadonlyArray<FeedActivity>, more: Partial<typeof facts> = {}): string =>
   calendarFeed(activities, { ...facts, ...more })
 const unfolded = (text: string): ReadonlyArray<string> => text.replaceAll("\r\n ", "").split("\r\n")
 const property = (text: string, name: string): ReadonlyArray<string> =>

@@ -1,6 +1,6 @@
 /** Goods that come back before their end: check-in, split, price, availability and credit (rules/opportunities 4.5). */
 import { describe, expect, it } from "vitest"
-import { both_engines, engines } from "../../../../app.ts"
+import { both_engines, engines, viewerWith } from "../../../../app.ts"
 import { type AppHouse, appHouse, refused } from "../../../../app-house.ts"
 import { tableRows } from "../../../../words.ts"
 import { opportunityEvents } from "../../../../../core/orders/opportunities/events/participants.ts"
@@ -314,12 +314,12 @@ describe.each(engines)("extending part of a line on %s", (engine) => {
 describe.each(engines)("the credit draft on %s", (engine) => {
   const w = appHouse(engine, now)
   const { counted, shown } = orders(w)
-  const billed = async () => {
+  const billed = async (more: object = {}) => {
     const member_id = await w.customer()
-    const order = await counted({}, { member_id })
+    const order = await counted({}, { member_id, ...more })
     const invoice = await w.create(`/opportunities/${order.id}/invoices`)
     await w.must("POST", `/invoices/${invoice.id}/issue`, {})
-    return { ...order, invoice_id: invoice.id }
+    return { ...order, member_id, invoice_id: invoice.id }
   }
   const draftOf = (id: number) => w.show(`/opportunities/${id}/credit_draft`)
 
@@ -340,6 +340,30 @@ describe.each(engines)("the credit draft on %s", (engine) => {
     expect(await draftOf(id)).toMatchObject({ subtotal: "0.00", items: [] })
     await refused(w.post(`/opportunities/${id}/credit_notes`, {}), "items")
     await refused(w.post(`/opportunities/${id}/invoices`, {}), "items")
+  })
+  it("is listed with the orders that have one, the newest first, by store and customer, until it is issued", async () => {
+    const store_id = (await w.create("/stores", { name: "South" })).id
+    const [first, second, whole] = [await billed({ store_id }), await billed({ store_id }), await billed({ store_id })]
+    const back = (line: number) => ({ items: [{ opportunity_item_id: line, quantity: 4 }], returned_at: wednesday })
+    for (const { id, line } of [first, second]) await w.must("POST", `/opportunities/${id}/return_early`, back(line))
+    const list = async (query: string) => (await w.get(`/credit_drafts?${query}`)).body
+    const { credit_drafts, meta } = await list(`store_id=${store_id}`)
+    expect(credit_drafts.map((one: { opportunity_id: number }) => one.opportunity_id)).toEqual([second.id, first.id])
+    expect(credit_drafts[1]).toMatchObject({ beyond_total: "80.00", billed_total: "400.00", currency_code: "GBP" })
+    expect(meta).toEqual({ total: 2, per_page: 50, page: 1 })
+    expect((await list(`store_id=${store_id}&per_page=1&page=2`)).credit_drafts).toMatchObject([
+      { opportunity_id: first.id }
+    ])
+    expect((await list(`member_id=${first.member_id}`)).credit_drafts).toMatchObject([{ opportunity_id: first.id }])
+    expect((await list(`member_id=${whole.member_id}`)).credit_drafts).toEqual([])
+    await w.must("POST", `/opportunities/${first.id}/credit_notes`, {})
+    expect((await list(`store_id=${store_id}`)).credit_drafts).toMatchObject([{ opportunity_id: second.id }])
+  })
+  it("is listed for those alone who see orders and invoices", async () => {
+    const asked = async (...held: ReadonlyArray<string>) =>
+      (await w.get("/credit_drafts", viewerWith(held, ["*"]))).status
+    expect([await asked("invoices.view"), await asked("opportunities.view")]).toEqual([403, 403])
+    expect(await asked("invoices.view", "opportunities.view")).toBe(200)
   })
   it("is reduced by the cost of goods that stay longer and of lines added later", async () => {
     const { id, line } = await billed()
