@@ -149,15 +149,15 @@ const credit_drafts = {
   },
   answer: {
     credit_drafts: Shown.objects({
-      opportunity_id: integer(),
       number: text({ nullable: true }),
       subject: text(),
-      member_id: integer({ nullable: true }),
       member_name: text({ nullable: true }),
-      store_id: integer({ nullable: true }),
-      currency_code: text(),
+      beyond_total: text({ describe: "Billed beyond the opportunity's total, before tax" }),
       billed_total: money(),
-      beyond_total: text({ describe: "Billed beyond the opportunity's total, before tax" })
+      currency_code: text(),
+      opportunity_id: integer(),
+      member_id: integer({ nullable: true }),
+      store_id: integer({ nullable: true })
     }),
     meta: Shown.keys({ total: integer(), per_page: integer(), page: integer() })
   }

@@ -30,7 +30,7 @@ export const mebibytes = (bytes: number): string => `${Math.floor(bytes / 1_048_
 export const least_room_bytes = 1_073_741_824
 
 const backup_name = /^flightcase-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z\.backup$/
-/** Names of backups' files, which tell when they were made. */
+/** Names of backups' files, by the time of the backup. */
 export const backupNames = {
   at: (made_at: Date): string => `flightcase-${made_at.toISOString().replaceAll(/[-:.]/g, "")}.backup`,
   /** When a backup was made, in milliseconds since 1970; undefined for other files. */

@@ -1,13 +1,15 @@
-/** Faults of inspections: a failed unit that goes out, an overdue one that counts as fine. */
+/** Faults of inspections: a failed unit that goes out, an overdue one that counts as fine or goes out unnoticed. */
 import { faultsIn, type Mutant } from "./mutant.ts"
 
 const suite = "test/core/warehouse/inspections.test.ts"
+const due_dates = faultsIn("core/warehouse/inspections/rules.ts", suite)
 const rules = faultsIn("core/warehouse/inspections/rules.ts", suite, "sqlite")
+const cases = faultsIn("core/warehouse/containers/dispatch-return.ts", suite, "sqlite")
 const stock = faultsIn("core/products/stock/schema.ts", suite, "sqlite")
 const blocked = "if the policy is to block, exclude failed and overdue units from allocation and availability"
 
 export const inspection_mutants: ReadonlyArray<Mutant> = [
-  rules(
+  due_dates(
     "a failed unit has no due date if its product needs no such inspection",
     "inspectionDueAt",
     { find: 'result === "fail"', replace: 'result === "pass"' },
@@ -30,5 +32,27 @@ export const inspection_mutants: ReadonlyArray<Mutant> = [
     "outOfServiceOf",
     { find: "millisOf(starts_at) > now", replace: "millisOf(starts_at) <= now" },
     blocked
+  ),
+  stock(
+    "an overdue unit goes out without a warning",
+    "inspectionWarnings",
+    { find: 'settingText(settings, "inspections", "policy") !== "warn"', replace: "true" },
+    "warn at allocation, on the pick list and as units go out if the policy is to warn"
+  ),
+  rules(
+    "months to the next inspection are counted in UTC",
+    "monthsAfter",
+    { find: "const wall = wallOf(millisOf(at), zone)", replace: "const wall = millisOf(at)" },
+    "count months by the company's clock in a store without a time zone"
+  ),
+  cases(
+    "a case goes out while its own unit is overdue",
+    "caseOutOfService",
+    {
+      find: "outOfServiceDuring(housing, context)",
+      replace: "outOfServiceDuring({ ...housing, inspection_due_at: null }, context)"
+    },
+    "keep a kit case from going out while its own unit is overdue",
+    "keep a transport case from going out while its own unit is overdue"
   )
 ]

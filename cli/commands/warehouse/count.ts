@@ -33,7 +33,7 @@ const takeOf = async (context: CommandContext, named: string | undefined, flags:
   const [only, ...others] = rowsIn(await context.read(path, query), "stocktakes")
   if (only === undefined)
     throw new CliError(exit_codes.not_found, "No stocktake is open.", {
-      way_out: "Start one: flightcase count start --store STORE"
+      way_out: "Start one: flightcase count start --store STORE; flightcase stocktakes list has those that are closed."
     })
   if (others.length > 0) {
     const named_ones = [only, ...others].map(({ id, store_name }) => `${id} (${store_name ?? ""})`).join(", ")

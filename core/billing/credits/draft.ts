@@ -133,26 +133,26 @@ export const listDrafts = Effect.fnUntraced(function* ({
       if (billed !== undefined && leftToBill(billed) < 0) found.push({ header, billed })
     }
   }
-  const shown = found.toSorted((one, other) => other.header.id - one.header.id).slice((page - 1) * per_page)
+  const shown = found
+    .toSorted((one, other) => other.header.id - one.header.id)
+    .slice((page - 1) * per_page, page * per_page)
   const customers = yield* Store.byId(
     members,
     shown.map(({ header }) => header.member_id)
   )
   return {
     total: found.length,
-    drafts: shown
-      .slice(0, per_page)
-      .map(({ billed, header }) => ({
-        opportunity_id: header.id,
-        number: header.number,
-        subject: header.subject,
-        member_id: header.member_id,
-        member_name: customers.get(header.member_id ?? 0)?.name ?? null,
-        store_id: header.store_id,
-        currency_code: header.currency_code,
-        billed_total: formatMoney(billedTotal(billed), header.currency_code),
-        beyond_total: formatMoney(-leftToBill(billed), header.currency_code)
-      }))
+    drafts: shown.map(({ billed, header }) => ({
+      number: header.number,
+      subject: header.subject,
+      member_name: customers.get(header.member_id ?? 0)?.name ?? null,
+      beyond_total: formatMoney(-leftToBill(billed), header.currency_code),
+      billed_total: formatMoney(billedTotal(billed), header.currency_code),
+      currency_code: header.currency_code,
+      opportunity_id: header.id,
+      member_id: header.member_id,
+      store_id: header.store_id
+    }))
   }
 })
 
@@ -173,7 +173,8 @@ const billedBeyond = Effect.fnUntraced(function* (where: {
       "join invoice_items r on r.invoice_id = i.id and r.deposit_invoice_id is null " +
       `where o.invoiced and o.deleted_at is null${of.join("")} ` +
       "group by o.id, o.currency_code, o.charge_excluding_tax_total, v.charge_excluding_tax_total " +
-      "having sum(case when r.subtotal > 0 then r.subtotal else 0 end) > coalesce(v.charge_excluding_tax_total, o.charge_excluding_tax_total) " +
+      "having sum(case when r.subtotal > 0 then r.subtotal else 0 end) > " +
+      "coalesce(v.charge_excluding_tax_total, o.charge_excluding_tax_total) " +
       "or max(case when i.currency_code <> o.currency_code then 1 else 0 end) = 1",
     values
   )

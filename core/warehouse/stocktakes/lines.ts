@@ -315,7 +315,9 @@ const codeLine = (scan: StocktakeScanRow): CountLine => ({
   counted: 1,
   counted_at: scan.counted_at,
   counted_by_user_id: scan.counted_by_user_id,
-  way_out: scan.note ?? "Nothing has this code.",
+  way_out:
+    `${scan.note ?? "Nothing has this code."} Label what it is on, or take it back: ` +
+    `flightcase count scan --remove ${scan.code}`,
   on_close: "nothing"
 })
 

@@ -3,7 +3,7 @@ import type { Json, JsonObject } from "../../../../core/kernel/fields/field.ts"
 import type { Query } from "../../../../core/kernel/lists/query.ts"
 import { rowIn, rowsIn } from "../../../base/answers.ts"
 import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"
-import { localFile } from "../../../base/input.ts"
+import { linesOf, localFile } from "../../../base/input.ts"
 import { formatIn, readMoment } from "../../../base/parse-time.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { notePending, printAnswer } from "../../../context/print.ts"
@@ -35,7 +35,7 @@ export const inspectUnits = async (
   }
   const done: Array<JsonObject> = []
   let worst: number = exit_codes.ok
-  for (const code of codes) {
+  for await (const code of codes.length > 0 ? codes : linesOf(undefined)) {
     try {
       const row = await inspectOne(context, code, body, flags)
       if (row !== undefined) done.push(row.inspection)

@@ -96,7 +96,7 @@ const declareInspections = (units: Command): void => {
     units
       .command("inspect")
       .description("Record an inspection of units, such as PAT, LOLER or calibration")
-      .argument(...code)
+      .argument("[code...]", `${code[1]} (default: one a line from standard input)`)
       .option("--kind <kind>", "kind of inspection, by name or id")
       .option("--pass", "the units passed")
       .option("--fail", "the units failed")

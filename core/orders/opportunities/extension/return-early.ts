@@ -161,7 +161,7 @@ const warningsOf = (
     ...(header.invoiced && after.header.charge_total < header.charge_total
       ? [
           "It is invoiced already: what is billed beyond its total now is its credit draft " +
-            "(flightcase orders credit ORDER)."
+            `(flightcase orders credit ${header.id}).`
         ]
       : [])
   ]
