@@ -120,7 +120,7 @@ export const promise_mutants: ReadonlyArray<Mutant> = [
     "the units of a part stay on the line it was split from",
     "splitLine",
     { find: "ids.has(unit.id) ? { ...unit, opportunity_item_id: part.id } : unit", replace: "unit" },
-    "moves the named units to a line of their own, and frees them for other orders"
+    "holds its units until then, and no others"
   ),
   returned(
     "a part that came back early is still demanded",

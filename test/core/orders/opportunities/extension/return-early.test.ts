@@ -282,9 +282,17 @@ describe.each(engines)("an early return of part of a line on %s", (engine) => {
 
 describe.each(engines)("extending part of a line on %s", (engine) => {
   const w = appHouse(engine, now)
-  const { counted, shown } = orders(w)
+  const { counted, shown, tracked } = orders(w)
   const later = "2026-09-07T09:00:00.000Z"
 
+  it("holds its units until then, and no others", async () => {
+    const { asset_ids, id, line, product_id, units } = await tracked()
+    const parts = [{ opportunity_item_id: line, asset_ids: asset_ids.slice(0, 1) }]
+    await w.must("POST", `/opportunities/${id}/extend`, { ends_at: "2026-09-09T09:00:00Z", parts })
+    const next = await w.order(product_id, 1, { starts_at: "2026-09-07T09:00:00Z", ends_at: "2026-09-08T09:00:00Z" })
+    await refused(w.allocate(next, units[0] ?? 0), "allocations.0.stock_level_id")
+    expect((await w.allocate(next, units[1] ?? 0)).status).toBe(200)
+  })
   it("gives the part a line of its own with the new end; the rest of the line keeps its end and price", async () => {
     const { id, line, product_id } = await counted()
     const body = { ends_at: later, parts: [{ opportunity_item_id: line, quantity: 3 }] }
