@@ -1,7 +1,9 @@
 // Bundles the server and the command line into out/. Runs on any Node that rolldown runs on; what it makes needs 24.
 import { execFileSync } from "node:child_process"
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { basename } from "node:path"
 import { fileURLToPath } from "node:url"
+import { brotliCompressSync, constants } from "node:zlib"
 import { rolldown } from "rolldown"
 import { buildSite } from "./site.mjs"
 
@@ -213,10 +215,15 @@ await drawing.close()
 const packageFile = (file) => `${root}node_modules/${file}`
 mkdirSync(`${root}out/print/fonts`)
 mkdirSync(`${root}out/print/data`)
-for (const face of ["Regular", "Medium", "Italic"])
-  copyFileSync(packageFile(`pdfmake/fonts/Roboto/Roboto-${face}.ttf`), `${root}out/print/fonts/Roboto-${face}.ttf`)
-for (const face of ["DejaVuSans", "DejaVuSans-Bold"])
-  copyFileSync(packageFile(`dejavu-fonts-ttf/ttf/${face}.ttf`), `${root}out/print/fonts/${face}.ttf`)
+// Compressed, which halves them; `server/print/fonts.ts` reads them.
+const fonts = ["Regular", "Medium", "Italic"]
+  .map((face) => `pdfmake/fonts/Roboto/Roboto-${face}.ttf`)
+  .concat(["DejaVuSans", "DejaVuSans-Bold"].map((face) => `dejavu-fonts-ttf/ttf/${face}.ttf`))
+for (const font of fonts) {
+  const params = { [constants.BROTLI_PARAM_QUALITY]: 9 }
+  const bytes = brotliCompressSync(readFileSync(packageFile(font)), { params })
+  writeFileSync(`${root}out/print/fonts/${basename(font)}.br`, bytes)
+}
 const profile = "data/sRGB_IEC61966_2_1.icc"
 copyFileSync(packageFile(`pdfkit/js/${profile}`), `${root}out/print/${profile}`)
 

@@ -8,6 +8,7 @@ import { existsSync, readFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { brotliDecompressSync } from "node:zlib"
 import { create } from "fontkit"
 
 // Messages between the server and its drawing threads.
@@ -95,20 +96,22 @@ const own = {
   }
 } as const satisfies { readonly [family: string]: Faces }
 
-/** Path of a font: in `fonts/` next to the bundled program, else in its package. */
-const fileOf = (name: string): string => {
+/** A font's bytes: compressed in `fonts/` next to the bundled program, else from its package. */
+const readFont = (name: string): Buffer => {
   const here = dirname(fileURLToPath(import.meta.url))
-  const bundled = join(here, "fonts", name)
-  if (existsSync(bundled)) return bundled
+  const bundled = join(here, "fonts", `${name}.br`)
+  if (existsSync(bundled)) return brotliDecompressSync(readFileSync(bundled))
   const { resolve } = createRequire(import.meta.url)
-  return name.startsWith("Roboto")
-    ? join(dirname(resolve("pdfmake/package.json")), "fonts/Roboto", name)
-    : join(dirname(resolve("dejavu-fonts-ttf/package.json")), "ttf", name)
+  return readFileSync(
+    name.startsWith("Roboto")
+      ? join(dirname(resolve("pdfmake/package.json")), "fonts/Roboto", name)
+      : join(dirname(resolve("dejavu-fonts-ttf/package.json")), "ttf", name)
+  )
 }
 
 const loaded = new Map<string, Buffer>()
 const bytesOf = (name: string): Buffer => {
-  const bytes = loaded.get(name) ?? readFileSync(fileOf(name))
+  const bytes = loaded.get(name) ?? readFont(name)
   loaded.set(name, bytes)
   return bytes
 }
