@@ -4,7 +4,7 @@
  */
 import { openAsBlob } from "node:fs"
 import { AwsClient } from "aws4fetch"
-import { Effect, Option, Schedule, Stream } from "effect"
+import { Effect, Option, Result, Schedule, Stream } from "effect"
 import { BlobMissing, type BlobStore, BlobStoreFailure, type BlobStoreFault, isSha256 } from "../ports/blob-store.ts"
 import type { Credentials } from "../ports/outside.ts"
 import { spool, sweepSpool } from "./spool.ts"
@@ -27,11 +27,11 @@ const tries_again = { schedule: Schedule.exponential(200), times: 3 } as const
 const abandoned_millis = 3_600_000
 
 interface Asked {
-  readonly method: "GET" | "HEAD" | "PUT" | "DELETE"
+  readonly method: "GET" | "HEAD" | "PUT" | "POST" | "DELETE"
   readonly key: string
   readonly query?: string
   readonly headers?: { readonly [name: string]: string }
-  readonly body?: () => Promise<Blob | string>
+  readonly body?: () => Promise<Blob | Uint8Array<ArrayBuffer> | string>
   readonly patience_millis?: number
 }
 /** A response whose body is not yet read; `end` abandons it. */
@@ -41,9 +41,9 @@ interface Answered {
 }
 
 export const s3Store = (options: S3Options): BlobStore => {
-  const { folder, alone, answer_millis = answer_millis_default } = options
-  const bucket = makeBucket(options, answer_millis)
-  const { ask, place } = bucket
+  const { folder, alone } = options
+  const bucket = makeBucket(options)
+  const { ask, contentOf, objects, place } = bucket
   const opened_millis = Date.now()
   const pathOf = (sha256: string): string => {
     if (!isSha256(sha256)) throw new TypeError("a blob is named by its SHA-256")
@@ -88,15 +88,16 @@ export const s3Store = (options: S3Options): BlobStore => {
           const whole = /\/(\d+)$/.exec(response.headers.get("content-range") ?? "")?.[1]
           return Effect.succeed({
             size_bytes: Number(whole ?? response.headers.get("content-length")),
-            content: Stream.fromAsyncIterable(partsOf(response, end, answer_millis), (cause) =>
-              failureOf(place, "unreachable", "it stopped sending", cause)
-            )
+            content: contentOf({ response, end })
           })
         }
       ),
     has,
     remove: (sha256) => Effect.map(ask({ method: "DELETE", key: pathOf(sha256) }), ({ end }) => end()),
-    list: listing(bucket),
+    list: Stream.filterMap(objects, ({ key, stored_at }) => {
+      const sha256 = key.split("/").at(-1) ?? ""
+      return isSha256(sha256) ? Result.succeed({ sha256, stored_at }) : Result.failVoid
+    }),
     mark: markIn(bucket),
     setMark: (mark) =>
       Effect.map(ask({ method: "PUT", key: "store-id", body: async () => `${mark}\n` }), ({ end }) => end()),
@@ -108,17 +109,6 @@ const attempt = <A>(place: string, work: () => Promise<A>): Effect.Effect<A, Blo
   Effect.tryPromise({ try: work, catch: (cause) => failureOf(place, "failing", String(cause), cause) })
 
 type Bucket = ReturnType<typeof makeBucket>
-const listing = ({ ask, place, prefix }: Bucket): BlobStore["list"] =>
-  Stream.paginate("", (after: string) => {
-    const from = after === "" ? "" : `&continuation-token=${encodeURIComponent(after)}`
-    const query = `list-type=2&prefix=${encodeURIComponent(prefix)}${from}`
-    return Effect.flatMap(ask({ method: "GET", key: "", query }), ({ response }) =>
-      Effect.map(
-        attempt(place, () => response.text()),
-        pageOf
-      )
-    )
-  })
 const markIn = ({ ask, place }: Bucket): BlobStore["mark"] =>
   Effect.gen(function* () {
     const { response } = yield* ask({ method: "GET", key: "store-id" })
@@ -131,8 +121,14 @@ const markIn = ({ ask, place }: Bucket): BlobStore["mark"] =>
 const failureOf = (place: string, fault: BlobStoreFault, said: string, cause?: unknown): BlobStoreFailure =>
   new BlobStoreFailure({ fault, message: `The bucket ${place} cannot be used: ${said}.`, cause })
 
-/** Signed requests to the bucket; temporary faults are retried. 404 is an answer, other refusals fail. */
-const makeBucket = ({ credentials, url }: S3Options, answer_millis: number) => {
+/**
+ * Signed requests to the bucket under its prefix; temporary faults are retried. 404 is an answer, other refusals fail.
+ */
+export const makeBucket = ({
+  answer_millis = answer_millis_default,
+  credentials,
+  url
+}: Pick<S3Options, "answer_millis" | "credentials" | "url">) => {
   const { endpoint, bucket, prefix, region } = bucketOf(url, credentials)
   const place = `${bucket}${prefix === "" ? "" : `/${prefix.slice(0, -1)}`} at ${endpoint.host}`
   const aws = new AwsClient({
@@ -173,7 +169,7 @@ const makeBucket = ({ credentials, url }: S3Options, answer_millis: number) => {
         answered.response.ok || answered.response.status === 404 ? Effect.succeed(answered) : refused(place, answered)
       )
     )
-  const ask = (asked: Asked): Effect.Effect<Answered, BlobStoreFailure> =>
+  const ask: Ask = (asked) =>
     Effect.retry(once(asked), { ...tries_again, while: ({ fault }) => fault === "unreachable" }).pipe(
       // A 404 for the bucket itself is a failure, not a missing file.
       Effect.flatMap((answered) =>
@@ -185,8 +181,27 @@ const makeBucket = ({ credentials, url }: S3Options, answer_millis: number) => {
           : Effect.succeed(answered)
       )
     )
-  return { ask, place, prefix }
+  const contentOf = ({ end, response }: Answered) =>
+    Stream.fromAsyncIterable(partsOf(response, end, answer_millis), (cause) =>
+      failureOf(place, "unreachable", "it stopped sending", cause)
+    )
+  return { ask, contentOf, objects: objectsBy(ask, place, prefix), place, prefix }
 }
+type Ask = (asked: Asked) => Effect.Effect<Answered, BlobStoreFailure>
+/** The objects under the prefix, by their keys without it. */
+const objectsBy = (ask: Ask, place: string, prefix: string) =>
+  Stream.paginate("", (after: string) => {
+    const from = after === "" ? "" : `&continuation-token=${encodeURIComponent(after)}`
+    const query = `list-type=2&prefix=${encodeURIComponent(prefix)}${from}`
+    return Effect.flatMap(ask({ method: "GET", key: "", query }), ({ response }) =>
+      response.status === 404
+        ? Effect.fail(failureOf(place, "failing", "there is no such bucket"))
+        : Effect.map(
+            attempt(place, () => response.text()),
+            (xml) => pageOf(xml, prefix)
+          )
+    )
+  })
 
 const refused = (place: string, { response, end }: Answered): Effect.Effect<never, BlobStoreFailure> =>
   Effect.gen(function* () {
@@ -206,10 +221,10 @@ const reasonOf = (cause: unknown): string => {
   return inner instanceof Error ? inner.message : cause instanceof Error ? cause.message : String(cause)
 }
 
-/** Parses the store's URL. Throws a TypeError that names the fault. */
+/** Parses the URL, whose path is a prefix, too. Throws a TypeError that names the fault. */
 const bucketOf = (url: string, { region }: Credentials) => {
   const parsed = new URL(url)
-  const prefix = (parsed.searchParams.get("prefix") ?? "").replace(/^\/+|\/+$/g, "")
+  const prefix = (parsed.searchParams.get("prefix") ?? decodeURIComponent(parsed.pathname)).replace(/^\/+|\/+$/g, "")
   const own_region = parsed.searchParams.get("region") ?? region ?? "us-east-1"
   return {
     endpoint: new URL(parsed.searchParams.get("endpoint") ?? `https://s3.${own_region}.amazonaws.com`),
@@ -233,14 +248,13 @@ async function* partsOf(response: Response, end: () => void, idle_millis: number
   }
 }
 
-/** The keys on one page of a listing, and the token of the next page. */
-const pageOf = (xml: string) => {
+/** The objects on one page of a listing, and the token of the next page. */
+const pageOf = (xml: string, prefix: string) => {
   const found = [...xml.matchAll(/<Contents>(.*?)<\/Contents>/gs)].flatMap(([, entry = ""]) => {
-    const sha256 = /<Key>([^<]*)<\/Key>/.exec(entry)?.[1]?.split("/").at(-1) ?? ""
+    const key = unescaped(/<Key>([^<]*)<\/Key>/.exec(entry)?.[1] ?? "").slice(prefix.length)
     const stored = /<LastModified>([^<]*)<\/LastModified>/.exec(entry)?.[1] ?? ""
-    return isSha256(sha256) && !Number.isNaN(Date.parse(stored))
-      ? [{ sha256, stored_at: new Date(stored).toISOString() }]
-      : []
+    const size_bytes = Number(/<Size>(\d+)<\/Size>/.exec(entry)?.[1])
+    return Number.isNaN(Date.parse(stored)) ? [] : [{ key, size_bytes, stored_at: new Date(stored).toISOString() }]
   })
   const next = /<NextContinuationToken>([^<]*)<\/NextContinuationToken>/.exec(xml)?.[1]
   return [found, next === undefined ? Option.none() : Option.some(unescaped(next))] as const

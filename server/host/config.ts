@@ -52,9 +52,10 @@ export const configFrom = (environment: Environment): ServerConfig => {
     outside: {
       smtp_url: given.FLIGHTCASE_SMTP_URL,
       blobs: given.FLIGHTCASE_BLOBS,
-      aws: given.FLIGHTCASE_BLOBS === undefined ? undefined : bucketKeys(given),
+      aws: bucketKeys(given),
       webhooks_private: given.FLIGHTCASE_WEBHOOKS_PRIVATE === 1,
       backups: given.FLIGHTCASE_BACKUPS,
+      backup_passphrase: given.FLIGHTCASE_BACKUP_PASSPHRASE,
       webhooks_waits_seconds: given.FLIGHTCASE_WEBHOOKS_WAITS?.split(",").map(Number)
     }
   }
@@ -74,10 +75,13 @@ export const configFrom = (environment: Environment): ServerConfig => {
   }
 }
 
-export const bucketKeys = (given: Values): Credentials => {
+/** Keys of the buckets for files and backups; undefined if none are set. */
+export const bucketKeys = (given: Values): Credentials | undefined => {
   const { AWS_ACCESS_KEY_ID: access_key_id, AWS_SECRET_ACCESS_KEY: secret_access_key } = given
-  if (access_key_id === undefined || secret_access_key === undefined)
+  if (access_key_id === undefined || secret_access_key === undefined) {
+    if (given.FLIGHTCASE_BLOBS === undefined) return undefined
     throw new StartupError("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY must be set beside FLIGHTCASE_BLOBS.")
+  }
   return { access_key_id, secret_access_key, session_token: given.AWS_SESSION_TOKEN, region: given.AWS_REGION }
 }
 

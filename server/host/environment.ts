@@ -119,11 +119,20 @@ export const variables = {
     "files are kept in blobs/ in FLIGHTCASE_DATA",
     (given) => (isBucket(given) ? undefined : "be s3://bucket?endpoint=https://…, with region and prefix where needed.")
   ),
-  AWS_ACCESS_KEY_ID: text("Access key id of the bucket; required with FLIGHTCASE_BLOBS", "none", anyText),
-  AWS_SECRET_ACCESS_KEY: text("Secret key of the bucket; required with FLIGHTCASE_BLOBS", "none", anyText),
+  AWS_ACCESS_KEY_ID: text("Access key id of the buckets for files and backups", "none", anyText),
+  AWS_SECRET_ACCESS_KEY: text("Secret key of the buckets for files and backups", "none", anyText),
   AWS_SESSION_TOKEN: text("Session token, for temporary keys", "none", anyText),
   AWS_REGION: text("Region of the bucket, if its URL has none", "us-east-1", anyText),
-  FLIGHTCASE_BACKUPS: text("Folder of the backups, whose age `doctor --server` reports", "none", anyText),
+  FLIGHTCASE_BACKUPS: text(
+    "Folder or bucket (s3://bucket/prefix) of the backups, whose age `doctor --server` reports",
+    "the setting backups.folder",
+    anyText
+  ),
+  FLIGHTCASE_BACKUP_PASSPHRASE: text(
+    "Passphrase that seals backups, 12 or more characters",
+    "backups are not sealed",
+    (given) => (given.length < 12 ? "have 12 or more characters." : undefined)
+  ),
   FLIGHTCASE_WEBHOOKS_PRIVATE: whole("1 allows webhooks to private and loopback addresses, for trials", 0, 1, 0),
   FLIGHTCASE_WEBHOOKS_WAITS: text(
     "Seconds between attempts at a webhook delivery, separated by commas, for trials",

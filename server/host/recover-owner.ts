@@ -1,6 +1,6 @@
 /**
- * Issues a new token for the owner on the server's machine, to anyone who can read its folder or database, after the
- * owner's token was lost. Works while the server runs; other tokens stay valid.
+ * Work at the server's machine: the place to back up; and a new token for the owner, after it was lost, to anyone who
+ * can read its folder or database. It works while the server runs; other tokens stay valid.
  */
 import { randomUUIDv7 } from "node:crypto"
 import { existsSync } from "node:fs"
@@ -14,9 +14,14 @@ import { Store } from "../../core/kernel/store/store.ts"
 import { users } from "../../core/people/users/permissions.ts"
 import { instantOf } from "../../core/values/time.ts"
 import { sqlLayer } from "./app.ts"
-import type { Database } from "./config.ts"
+import { shownError } from "../delivery/jobs/queue-table.ts"
+import type { BackupPlace } from "../operations/backups/backup.ts"
+import { onDatabase } from "../operations/backups/database.ts"
+import { backupsOf } from "../operations/backups/schedule.ts"
+import { bucketKeys, type Database } from "./config.ts"
 import { type Environment, readVariables } from "./environment.ts"
 import { serverSlices } from "./slices.ts"
+import { nothing_outside } from "../ports/outside.ts"
 import { StartupError } from "../ports/startup-error.ts"
 import { issueOwnToken } from "../access/tokens/issue.ts"
 
@@ -42,9 +47,45 @@ export const databaseHere = (environment: Environment): Database => {
   return { kind: "sqlite", path }
 }
 
+/** Database and folder to back up. `given_folder` overrides FLIGHTCASE_DATA. */
+export const backupPlace = (environment: Environment, given_folder: string | undefined): BackupPlace => {
+  const given = readVariables(environment)
+  const data_folder = resolve(given_folder ?? given.FLIGHTCASE_DATA)
+  return {
+    data_folder,
+    database:
+      given.DATABASE_URL === undefined
+        ? { kind: "sqlite", path: join(data_folder, "flightcase.sqlite") }
+        : { kind: "pg", url: given.DATABASE_URL },
+    outside: {
+      ...nothing_outside,
+      blobs: given.FLIGHTCASE_BLOBS,
+      aws: bucketKeys(given),
+      backups: given.FLIGHTCASE_BACKUPS
+    },
+    catalogue: async () => serverCatalogue()
+  }
+}
+
+/** Where the server's settings say that backups go, and the result of its latest scheduled one. */
+export const scheduledBackup = async ({ database, outside }: BackupPlace) => {
+  const unknown = { folder: outside.backups, last: undefined }
+  if (database.kind === "sqlite" && !existsSync(database.path)) return unknown
+  // A lost database must not hide its backups.
+  const { folder, last } = await onDatabase(database, backupsOf(outside.backups)).catch(() => unknown)
+  if (last === undefined) return { folder, last }
+  const { error, result, status, updated_at } = last
+  return { folder, last: { status, at: updated_at, error: shownError(error), result } }
+}
+
+const serverCatalogue = (): Catalogue => {
+  const catalogue: Catalogue = catalogueOf(core.slices.concat(serverSlices(() => catalogue)))
+  return catalogue
+}
+
 /** Issues the token and records it. Throws a StartupError with the reason if it cannot. */
 export const recoverOwner = async (database: Database): Promise<RecoveredToken> => {
-  const catalogue: Catalogue = catalogueOf(core.slices.concat(serverSlices(() => catalogue)))
+  const catalogue = serverCatalogue()
   const runtime = ManagedRuntime.make(
     Layer.mergeAll(
       Layer.provide(Store.layer, sqlLayer(database)),

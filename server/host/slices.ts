@@ -27,11 +27,13 @@ import { notificationsServerSlice } from "../delivery/notifications/slice.ts"
 import { inspectionsServerSlice } from "../orders/inspections.ts"
 import { opportunitiesServerSlice } from "../orders/waiting.ts"
 import { procurementServerSlice } from "../purchasing/slice.ts"
+import { backupsSlice } from "../operations/backups/schedule.ts"
 import { restoreSlice } from "../operations/restore/slice.ts"
 import { systemSlice } from "../operations/system/api.ts"
 import { tokensSlice } from "../access/tokens/api.ts"
 import { webhooksSlice } from "../delivery/webhooks/slice.ts"
 import type { Catalogue } from "../../core/kernel/endpoints/endpoint.ts"
+import type { Database } from "./config.ts"
 
 // The kinds of jobs that slices declare.
 
@@ -68,7 +70,7 @@ const serverSyncSlice: ServerSlice = {
 /** Server slices. `whole` returns the complete catalogue they become part of. */
 export const serverSlices = (
   whole: () => Catalogue,
-  { metered = true }: { readonly metered?: boolean } = {}
+  { database, metered = true }: { readonly database?: Database; readonly metered?: boolean } = {}
 ): ReadonlyArray<ServerSlice> => {
   const meter = makeMeter({ addMonthUnits })
   return [
@@ -78,6 +80,7 @@ export const serverSlices = (
     idempotencySlice,
     erasedBytes(),
     restoreSlice,
+    backupsSlice(whole, database),
     secretSettingsSlice,
     feedsSlice,
     boardSlice(),

@@ -10,14 +10,16 @@ export interface Outside {
   readonly smtp_url: string | undefined
   /** `s3://bucket?endpoint=…`; without it files are in the data folder. */
   readonly blobs: string | undefined
-  /** Credentials for the bucket. */
+  /** Credentials for the buckets of files and backups. */
   readonly aws?: Credentials | undefined
   /** Allows webhooks to private and loopback addresses, for trials. */
   readonly webhooks_private: boolean
   /** Seconds between attempts at a webhook, instead of the defaults; for trials. */
   readonly webhooks_waits_seconds: ReadonlyArray<number> | undefined
-  /** Folder of the backups. */
+  /** Folder or bucket of the backups; it overrides the setting `backups.folder`. */
   readonly backups?: string | undefined
+  /** Passphrase for scheduled backups. */
+  readonly backup_passphrase?: string | undefined
 }
 export const nothing_outside: Outside = {
   smtp_url: undefined,

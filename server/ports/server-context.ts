@@ -201,8 +201,8 @@ export const processOf = <const On extends ReadonlyArray<AnyEventType>>(draft: {
 
 /** Scheduled work, run once per due time even with several servers. */
 export interface TimedWork {
-  /** UTC schedule: minute, hour, day, month, weekday. */
-  readonly cron: string
+  /** UTC schedule: minute, hour, day, month, weekday; or one that settings give, which may be none. */
+  readonly cron: string | StoreRead<{ readonly cron: string; readonly zone: string } | undefined>
   /** Whether a server that starts now must run the work, whenever it ran last. */
   readonly at_start?: (now: string) => StoreRead<boolean>
   /** Kind of the job, whose data is the due time. */

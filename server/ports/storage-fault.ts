@@ -1,4 +1,4 @@
-/** Storage: failures of the database to write, room that a server needs, and names of backups. */
+/** Storage: failures of the database to write, and the room that a server needs. */
 import type { SqlError } from "effect/sql"
 
 export type StorageFailure = "full" | "read_only" | "failing"
@@ -28,16 +28,5 @@ export const storageText: { readonly [Fault in StorageFailure]: string } = {
 export const mebibytes = (bytes: number): string => `${Math.floor(bytes / 1_048_576).toLocaleString("en")} MiB`
 /** Free bytes that a server wants in its data folder. */
 export const least_room_bytes = 1_073_741_824
-
-const backup_name = /^flightcase-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z\.backup$/
-/** Names of backups' files, by the time of the backup. */
-export const backupNames = {
-  at: (made_at: Date): string => `flightcase-${made_at.toISOString().replaceAll(/[-:.]/g, "")}.backup`,
-  /** When a backup was made, in milliseconds since 1970; undefined for other files. */
-  millisOf: (name: string): number | undefined => {
-    const [, year, month, day, hour, minute, second, millis] = backup_name.exec(name) ?? []
-    return year === undefined ? undefined : Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}.${millis}Z`)
-  }
-}
 /** Seconds for Retry-After: a person has to free space first. */
 export const storage_retry_seconds = 30

@@ -16,7 +16,7 @@ const districts = {
     "values kernel pricing setup people products orders billing purchasing warehouse documents imports office overview catalogue.ts offline"
   ),
   server: words(
-    "print ports http access files delivery documents billing operations orders overview people pg purchasing host main.ts"
+    "print ports pg http access files delivery documents billing operations orders overview people purchasing host main.ts"
   ),
   sync: words("http-client.ts protocol sqlite device notification-stream.ts server"),
   cli: words("base output context briefs derived views commands frame run.ts main.ts")

@@ -1,23 +1,24 @@
-/** `backup`: backs up a server on its own machine: its SQLite file or Postgres, and its files. */
+/** `backup`: backs up a server on its own machine, its database and files, into a folder or a bucket. */
 import { type Command, Option } from "commander"
 import type { CommandContext } from "../../context/context.ts"
 import { CliError, exit_codes, refusePlan, usageError } from "../../base/exit-codes.ts"
 import { type Flags, textFlag, withAction } from "../../context/program.ts"
 import { columnsNamed, recordText, tableText } from "../../output/table.ts"
 import { refuseElsewhere } from "./serve.ts"
-import type { Backup, BackupPlace } from "../../../server/host/backup.ts"
+import type { Backup, BackupPlace } from "../../../server/operations/backups/backup.ts"
 
-const host = () => import("../../../server/host/backup.ts")
+const machine = () => import("../../../server/host/recover-owner.ts")
+const backupsModule = () => import("../../../server/operations/backups/backup.ts")
 
 /** Runs work on this machine, with errors for users; the network is never used. */
 const atTheMachine = async <A>(
   context: CommandContext,
-  work: (backups: Awaited<ReturnType<typeof host>>) => Promise<A> | A
+  work: (backups: Awaited<ReturnType<typeof backupsModule>>) => Promise<A>
 ): Promise<A> => {
   refuseElsewhere(context, "Backups are made")
   const { StartupError } = await import("../../../server/ports/startup-error.ts")
   try {
-    return await work(await host())
+    return await work(await backupsModule())
   } catch (error) {
     if (error instanceof StartupError) throw new CliError(exit_codes.failed, error.message, { cause: error })
     const { code, path } = error as NodeJS.ErrnoException
@@ -26,9 +27,15 @@ const atTheMachine = async <A>(
     throw error
   }
 }
-const placeOf = ({ placeFrom }: Awaited<ReturnType<typeof host>>, { env }: CommandContext, flags: Flags): BackupPlace =>
-  placeFrom(env, textFlag(flags, "data"))
+const placeOf = async ({ env }: CommandContext, flags: Flags): Promise<BackupPlace> =>
+  (await machine()).backupPlace(env, textFlag(flags, "data"))
 
+/** The text of a file, without comments and blank lines around it. */
+const textIn = async (file: string): Promise<string> => {
+  const { readFile } = await import("node:fs/promises")
+  const text = await readFile(file, "utf8")
+  return text.replaceAll(/^#.*$/gm, "").trim()
+}
 /** Passphrase from a file, or FLIGHTCASE_BACKUP_PASSPHRASE; undefined without either. */
 const passphraseOf = async ({ env }: CommandContext, flags: Flags): Promise<string | undefined> => {
   const file = textFlag(flags, "passphraseFile")
@@ -43,10 +50,20 @@ const passphraseOf = async ({ env }: CommandContext, flags: Flags): Promise<stri
   if (given.length < 12) throw usageError("A passphrase has 12 characters or more.")
   return given
 }
-const shown = ({ engine, file, files, is_sealed, made_at, position, size_bytes }: Backup) => ({
+/** Secrets that open a backup, and keys of its bucket. */
+const openedBy = async (context: CommandContext, flags: Flags) => {
+  const identity = textFlag(flags, "identity")
+  return {
+    passphrase: await passphraseOf(context, flags),
+    identity: identity === undefined ? undefined : await textIn(identity),
+    aws: (await placeOf(context, flags)).outside.aws
+  }
+}
+const shown = ({ engine, file, files, holds = "database", is_sealed, made_at, position, size_bytes }: Backup) => ({
   file,
   made_at,
   engine: engine === "pg" ? "postgres" : "sqlite",
+  holds,
   position,
   files,
   size_bytes,
@@ -56,40 +73,60 @@ const printOne = (context: CommandContext, backup: Backup): void => {
   if (context.options.json === true) context.printJson({ backup: shown(backup) })
   else context.print(recordText(shown(backup), context.terminal))
 }
-const printAll = (context: CommandContext, backups: ReadonlyArray<Backup>): void => {
+const printAll = (context: CommandContext, backups: ReadonlyArray<Backup>, more: object = {}): void => {
   const rows = backups.map(shown)
-  if (context.options.json === true) return context.printJson({ backups: rows })
-  const columns = columnsNamed(
-    "made_at=MADE, engine=ENGINE, position=EVENTS, files=FILES, size_bytes=BYTES, is_sealed=SEALED, file=FILE"
-  )
+  if (context.options.json === true) return context.printJson({ backups: rows, ...more })
+  const named = "made_at=MADE, engine=ENGINE, holds=HOLDS, position=EVENTS, files=FILES, size_bytes=BYTES"
+  const columns = columnsNamed(`${named}, is_sealed=SEALED, file=FILE`)
   context.print(tableText(columns, rows, context.terminal))
 }
 
 const key_apart =
   "The signing key (FLIGHTCASE_KEY, or the file key in FLIGHTCASE_DATA) is not in it: keep it in another place."
 
+const of_journal =
+  "pg_dump is not installed: the backup holds the journal. Tokens, devices, webhooks and secrets of settings are not " +
+  "in it."
+
 const create = (context: CommandContext, [folder = ""]: ReadonlyArray<string>, flags: Flags): Promise<void> =>
-  atTheMachine(context, async (backups) => {
+  atTheMachine(context, async ({ createBackup }) => {
     refusePlan(context)
-    const made = await backups.createBackup(placeOf(backups, context, flags), folder, {
-      now: new Date(),
-      passphrase: await passphraseOf(context, flags)
-    })
+    const keys = { passphrase: await passphraseOf(context, flags), recipient: textFlag(flags, "recipient") }
+    const made = await createBackup(await placeOf(context, flags), folder, { now: new Date(), keys })
     printOne(context, made)
+    if (made.holds === "journal") context.note(of_journal)
     context.note(key_apart)
   })
 
+const list = (context: CommandContext, [given]: ReadonlyArray<string>, flags: Flags): Promise<void> =>
+  atTheMachine(context, async ({ backupsIn }) => {
+    const place = await placeOf(context, flags)
+    const { folder, last } = await (await machine()).scheduledBackup(place)
+    const from = given ?? folder
+    if (from === undefined) throw usageError("Name a folder: neither FLIGHTCASE_BACKUPS nor backups.folder does.")
+    printAll(context, await backupsIn(from, place.outside.aws), { last_scheduled: last ?? null })
+    if (last === undefined) return
+    const { at, error, status } = last
+    context.note(`Last scheduled backup: ${status} at ${at}${error === null ? "" : `: ${error}`}`)
+  })
+
+const after_journal =
+  "Tokens, devices, webhooks, inbound sources and secrets of settings are not in this backup of a journal: start the " +
+  "server, get the owner a token (flightcase serve recover-owner), and set them again."
+
 const restore = (context: CommandContext, [file = ""]: ReadonlyArray<string>, flags: Flags): Promise<void> =>
-  atTheMachine(context, async (backups) => {
+  atTheMachine(context, async ({ restoreBackup }) => {
     refusePlan(context)
-    const place = placeOf(backups, context, flags)
-    printOne(context, await backups.restoreBackup(file, place, await passphraseOf(context, flags)))
+    const place = await placeOf(context, flags)
+    const made = await restoreBackup(file, place, await openedBy(context, flags))
+    printOne(context, made)
+    if (made.holds === "journal") context.note(after_journal)
     context.note(
       `Restored into ${place.data_folder}${place.database.kind === "pg" ? " and the Postgres of DATABASE_URL" : ""}. ` +
         "Start the server with FLIGHTCASE_KEY as it was, or in that folder's file key: with another key, links and " +
         "feeds that were given out end, and sealed secrets (mail password, webhooks) must be set again. Waiting " +
         "mail and jobs are held (flightcase jobs list -q status_eq=failed, jobs retry ID); waiting webhooks were " +
-        "dropped (webhooks replay ID --since TIME)."
+        "dropped (webhooks replay ID --since TIME). It backs up daily where the settings say (settings show backups)."
     )
   })
 
@@ -100,21 +137,25 @@ export const declare = (program: Command): void => {
   const data = () => new Option("--data <folder>", "the server's data folder (default: FLIGHTCASE_DATA)")
   const passphrase = () =>
     new Option("--passphrase-file <file>", "file with the passphrase (default: FLIGHTCASE_BACKUP_PASSPHRASE)")
+  const identity = () => new Option("--identity <file>", "file with the identity of the backup's age recipient")
+  const folder_text = "folder, or s3://bucket/prefix?endpoint=https://…"
   withAction(
     backup
       .command("create")
-      .description("Write a backup into a folder")
-      .argument("<folder>", "folder; created if missing")
+      .description("Write a backup into a folder or bucket")
+      .argument("<folder>", `${folder_text}; a folder is created if missing`)
       .addOption(data())
-      .addOption(passphrase()),
+      .addOption(passphrase())
+      .option("--recipient <age1…>", "age recipient to encrypt to"),
     create
   )
   withAction(
     backup
       .command("list")
-      .description("List the backups in a folder, newest first")
-      .argument("<folder>", "folder of the backups"),
-    (context, [folder = ""]) => atTheMachine(context, ({ backupsIn }) => printAll(context, backupsIn(folder)))
+      .description("List the backups in a folder or bucket, newest first, and the last scheduled one")
+      .argument("[folder]", `${folder_text}; default: FLIGHTCASE_BACKUPS, or the setting backups.folder`)
+      .addOption(data()),
+    list
   )
   withAction(
     backup
@@ -122,11 +163,16 @@ export const declare = (program: Command): void => {
       .description("Read a whole backup and check it; exit 1 if a part is damaged")
       .argument("<file>", "backup to verify")
       .option("--restore", "also restore it into a temporary folder and check its journal")
-      .addOption(passphrase()),
+      .addOption(passphrase())
+      .addOption(identity()),
     (context, [file = ""], flags) =>
       atTheMachine(context, async ({ drillBackup, verifyBackup }) => {
-        const check = flags.restore === true ? drillBackup : verifyBackup
-        printOne(context, await check(file, await passphraseOf(context, flags)))
+        const opened = await openedBy(context, flags)
+        const { catalogue } = await placeOf(context, flags)
+        printOne(
+          context,
+          await (flags.restore === true ? drillBackup(file, { ...opened, catalogue }) : verifyBackup(file, opened))
+        )
       })
   )
   withAction(
@@ -135,20 +181,22 @@ export const declare = (program: Command): void => {
       .description("Restore a backup into an empty folder, or an empty Postgres")
       .argument("<file>", "backup to restore")
       .addOption(data())
-      .addOption(passphrase()),
+      .addOption(passphrase())
+      .addOption(identity()),
     restore
   )
   withAction(
     backup
       .command("prune")
-      .description("Delete old backups of a folder; --plan lists them")
-      .argument("<folder>", "folder of the backups")
+      .description("Delete old backups of a folder or bucket; --plan lists them")
+      .argument("<folder>", folder_text)
       .requiredOption("--keep <n>", "number of newest backups to keep"),
     (context, [folder = ""], flags) =>
-      atTheMachine(context, ({ pruneBackups }) => {
+      atTheMachine(context, async ({ pruneBackups }) => {
         const keep = Number(textFlag(flags, "keep"))
         if (!Number.isInteger(keep) || keep < 1) throw usageError("--keep must be a whole number from 1.")
-        printAll(context, pruneBackups(folder, keep, context.options.plan === true))
+        const { aws } = (await placeOf(context, flags)).outside
+        printAll(context, await pruneBackups(folder, keep, aws, context.options.plan === true))
       })
   )
 }

@@ -13,11 +13,11 @@ export const settings_table = plainTable(
   {
     indexes: [["group"]],
     entity: "setting",
-    // Rules need all settings; settings that protect the API are visible only to users who manage them.
+    // Rules need all settings; settings of the server are visible only to users who manage them.
     visibility: {
       all_columns: ["settings.*"],
       granted_columns: [{ to: "everyone", columns: ["group", "value", "updated_at"] }],
-      by_key: (key) => (/^(api|action_log)\./.test(String(key)) ? "none" : undefined)
+      by_key: (key) => (/^(api|action_log|backups)\./.test(String(key)) ? "none" : undefined)
     }
   }
 )

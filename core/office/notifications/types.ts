@@ -108,7 +108,8 @@ export const notificationTypes: ReadonlyArray<NotificationType> = [
   type("system.test_email", "system", "Test message", "A message was sent to try the mail settings.", ["email"], {
     available_channels: ["email"],
     is_system: true
-  })
+  }),
+  type("backup.failed", "system", "Backup failed", "The daily backup could not be made.", ["database", "email"])
 ]
 const by_key = new Map(notificationTypes.map((one) => [one.key, one]))
 export const notificationType = (key: string): NotificationType | undefined => by_key.get(key)

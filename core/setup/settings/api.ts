@@ -116,8 +116,11 @@ const secretEvents = (group: string, given: SecretChanges, known: KnownSecrets) 
     return is_new ? [settingSecretChanged.make({ group, key, is_set: value !== null })] : []
   })
 
+const owners_backups = "Only the owner may change where backups go: a backup holds everything."
 const decideChange = ({ fields, booked, secrets }: ChangeFacts, input: Input) => {
   const group = groupOf(input)
+  if (group === "backups" && !input.viewer.is_owner)
+    return Result.fail(new Rejection({ kind: "forbidden", message: owners_backups }))
   const given = input.body["settings"]
   if (!isJsonObject(given)) return reject("settings", "The settings field is required.")
   const stored = input.settings[group] ?? {}

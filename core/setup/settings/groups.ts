@@ -164,6 +164,23 @@ export const settingGroups = {
       { default: "shortened", describe: "Part of callers' IP addresses to store" }
     )
   },
+  backups: {
+    folder: text({
+      nullable: true,
+      on_null: "clear",
+      max: 2048,
+      describe: "Folder at the server, or s3://bucket/prefix; FLIGHTCASE_BACKUPS overrides it"
+    }),
+    daily_at: text({
+      nullable: true,
+      on_null: "clear",
+      format: "time",
+      max: 5,
+      describe: "Time of the daily backup, in the company's time zone; null: none"
+    }),
+    keep: integer({ default: 14, min: 1, max: 1_000, describe: "Number of newest backups to keep" }),
+    recipient: text({ nullable: true, on_null: "clear", max: 4_000, describe: "age recipient to encrypt to: age1…" })
+  },
   action_log: { retention_months: integer({ default: 12, min: 1, max: 1200 }) }
 } satisfies SettingGroups
 

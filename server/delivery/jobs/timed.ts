@@ -30,7 +30,8 @@ export const whatFollows = (
   }
 }
 
-export const cronOf = ({ cron }: Pick<TimedWork, "cron">): Cron.Cron => Cron.parseUnsafe(cron, "UTC")
+export const cronOf = ({ cron, zone = "UTC" }: { readonly cron: string; readonly zone?: string }): Cron.Cron =>
+  Cron.parseUnsafe(cron, zone)
 
 /** Last due time after `after_millis` and up to `now_millis`; undefined if none. */
 export const lastDue = (cron: Cron.Cron, after_millis: number, now_millis: number): number | undefined => {
@@ -46,7 +47,12 @@ export const queueTimedWork = (
   timed: ReadonlyArray<TimedWork>,
   jobs: Pick<Jobs, "offer">
 ): Effect.Effect<void, never, Store> => {
-  const works = timed.map((work) => ({ ...work, cron: cronOf(work), queued_millis: Number.NaN }))
+  const works = timed.map(({ cron, ...work }) => {
+    const fixed = typeof cron === "string" ? Effect.succeed(cronOf({ cron })) : undefined
+    const by_settings = typeof cron === "string" ? Effect.undefined : cron
+    const now = Effect.map(by_settings, (given) => (given === undefined ? undefined : cronOf(given)))
+    return { ...work, cron: fixed ?? now, queued_millis: Number.NaN }
+  })
   let is_started = false
   const tick = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
@@ -61,14 +67,17 @@ export const queueTimedWork = (
       const known = yield* lastQueued(works, now)
       for (const work of works) work.queued_millis = known.get(work.kind.kind) ?? now
     }
+    let next = Number.POSITIVE_INFINITY
     for (const work of works) {
+      const cron = yield* work.cron
+      if (cron === undefined) continue
+      next = Math.min(next, Cron.next(cron, new Date(now)).getTime())
       if (work.queued_millis > now + skew_millis_max) work.queued_millis = yield* setBack(work, now)
-      const due = lastDue(work.cron, work.queued_millis, now)
+      const due = lastDue(cron, work.queued_millis, now)
       if (due === undefined) continue
       yield* queueOnce(work, instantOf(due), jobs)
       work.queued_millis = due
     }
-    const next = Math.min(...works.map(({ cron }) => Cron.next(cron, new Date(now)).getTime()))
     return Math.min(wait_millis_max, Math.max(0, next - now) + 1)
   })
   return works.length === 0

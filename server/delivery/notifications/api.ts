@@ -4,7 +4,13 @@ import { read as documents_read } from "../../../core/documents/lifecycle-api.ts
 import { update, type Where } from "../../../core/kernel/tables/table.ts"
 import { read as opportunities_read } from "../../../core/orders/opportunities/tables/paths.ts"
 import { read as purchase_orders_read } from "../../../core/purchasing/schema.ts"
-import { activities_permission, documents_with_costs, maySee, users_permission } from "./causes/happening.ts"
+import {
+  activities_permission,
+  documents_with_costs,
+  maySee,
+  server_permission,
+  users_permission
+} from "./causes/happening.ts"
 import { Clock, Effect, Result } from "effect"
 import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
 import { command, CommandRuntime, type Endpoint, get, type Input } from "../../../core/kernel/endpoints/endpoint.ts"
@@ -40,7 +46,8 @@ const all_seen_with: ReadonlyArray<string> = [
   documents_with_costs,
   activities_permission,
   users_permission,
-  stock_permission
+  stock_permission,
+  server_permission
 ]
 
 /** Condition for a user's inbox rows whose subjects they may still see. */

@@ -340,7 +340,8 @@ const phrases: { readonly [type: string]: Phrase } = {
     many: (count) => `${count} accounts were opened again`
   },
   "password.reset": { title: () => "You were sent a code to log in with" },
-  "system.test_email": { title: () => "Test message" }
+  "system.test_email": { title: () => "Test message" },
+  "backup.failed": { title: () => "The daily backup failed", body: (_, { details }) => String(details["error"] ?? "") }
 }
 
 const wordsOf = (row: Telling, named: Named): Words => {

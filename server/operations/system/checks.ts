@@ -1,11 +1,13 @@
 /** Checks of a running server for its operator: what was found, and whether it is well. */
-import { readdir, statfs } from "node:fs/promises"
+import { statfs } from "node:fs/promises"
 import { Cause, Clock, Effect, Option } from "effect"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { mailServer, MailTransport } from "../../delivery/mail/transport.ts"
 import { makeGuard } from "../../delivery/webhooks/guard.ts"
 import { serverContext } from "../../ports/server-context.ts"
-import { backupNames, least_room_bytes, mebibytes } from "../../ports/storage-fault.ts"
+import { least_room_bytes, mebibytes } from "../../ports/storage-fault.ts"
+import { shownError } from "../../delivery/jobs/queue-table.ts"
+import { backupsOf } from "../backups/schedule.ts"
 
 interface Found {
   readonly ok: boolean
@@ -130,15 +132,15 @@ const targets = Effect.gen(function* () {
     ? bad(listed(found))
     : well(`${rows.length} ${rows.length === 1 ? "webhook" : "webhooks"}, ${secure.length} certificates checked`)
 })
-/** When the newest backup in a folder was made, in milliseconds since 1970. */
-const newestBackup = async (folder: string): Promise<number | undefined> => {
-  const times = (await readdir(folder)).flatMap((name) => backupNames.millisOf(name) ?? [])
-  return times.length === 0 ? undefined : Math.max(...times)
-}
 const backups = Effect.gen(function* () {
-  const { backups: folder } = (yield* serverContext).outside
+  const { aws, backups: given_folder } = (yield* serverContext).outside
+  const { folder, last } = yield* backupsOf(given_folder)
+  if (last !== undefined && last.error !== null) return bad(`the scheduled one failed: ${shownError(last.error)}`)
   if (folder === undefined) return well("unknown: FLIGHTCASE_BACKUPS names no folder")
-  const newest = yield* Effect.tryPromise(() => newestBackup(folder))
+  const newest = yield* Effect.tryPromise({
+    try: async () => (await import("../backups/backup.ts")).newestBackup(folder, aws),
+    catch: (cause) => cause
+  })
   if (newest === undefined) return bad(`there is none in ${folder}`)
   const age_millis = (yield* Clock.currentTimeMillis) - newest
   const text = `the newest is ${Math.floor(age_millis / hour_millis)} hours old`

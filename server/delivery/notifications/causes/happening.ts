@@ -258,6 +258,8 @@ export const peopleFor = Effect.fnUntraced(function* () {
 // Accounts: for their user, and for users who see accounts. Account mail is queued with the event, as it may hold a
 // code; these rows are for inboxes.
 
+/** Permission to see how the server is: that of its checks. */
+export const server_permission = "system.manage"
 /** Permission to see accounts: that of the user list. */
 export const users_permission = "users.view"
 

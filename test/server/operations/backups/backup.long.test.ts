@@ -2,15 +2,21 @@
 import { execFile } from "node:child_process"
 import { createHash, randomBytes } from "node:crypto"
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { createRequire } from "node:module"
+import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
+import { fileURLToPath } from "node:url"
+import { generateX25519Identity, identityToRecipient } from "age-encryption"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { createBackup, drillBackup, placeFrom, restoreBackup } from "../../server/host/backup.ts"
-import { hasProgram } from "../installed-tools.ts"
-import { freshDatabase } from "../postgres.ts"
-import { cli_program, compiled_code } from "../programs.ts"
-import { call, environment, token } from "./killing.ts"
-import { cleanUp, type Env, folderOfItsOwn, type ServerProcess, startServer } from "./process.ts"
+import { backupPlace } from "../../../../server/host/recover-owner.ts"
+import { createBackup, drillBackup, restoreBackup } from "../../../../server/operations/backups/backup.ts"
+import { bucketBackups } from "../../../../server/operations/backups/bucket.ts"
+import { hasProgram, installedTools } from "../../../installed-tools.ts"
+import { freshDatabase } from "../../../postgres.ts"
+import { cli_program, compiled_code } from "../../../programs.ts"
+import { call, environment, token } from "../../killing.ts"
+import { cleanUp, type Env, folderOfItsOwn, type ServerProcess, startServer } from "../../process.ts"
 
 const authorization = `Bearer ${token}`
 const content = randomBytes(1_500_000)
@@ -81,6 +87,25 @@ describe("a backup", () => {
         .update(Buffer.from(await download.arrayBuffer()))
         .digest("hex")
     ).toBe(file_sha256)
+    await again.kill("SIGTERM")
+  })
+
+  it("restored without its key starts with a new one, and says which settings must be set again", async () => {
+    const settings = { smtp_url: "smtp://house:secret@mail.example:587" }
+    await call(server, "PUT", "settings/mail", { settings })
+    const { out } = await flightcase(env, "create", join(folder, "keyless-backup"), "--json")
+    const restored = join(folder, "keyless")
+    const told = await flightcase({}, "restore", JSON.parse(out).backup.file, "--data", restored)
+    expect(told).toMatchObject({ code: 0, err: expect.stringContaining("must be set again") })
+    expect(existsSync(join(restored, "key"))).toBe(false)
+    const again = await startServer({
+      ...env,
+      FLIGHTCASE_DATA: restored,
+      FLIGHTCASE_KEY: undefined,
+      FLIGHTCASE_LOG: "warn"
+    })
+    expect(existsSync(join(restored, "key"))).toBe(true)
+    await expect.poll(() => again.stderr(), { timeout: 10_000 }).toMatch(/mail\.smtp_url/)
     await again.kill("SIGTERM")
   })
 
@@ -155,9 +180,85 @@ describe("a backup", () => {
     after.close()
   })
 
+  it("for an age recipient is opened by the file that age-keygen writes", async () => {
+    const sealed_folder = join(folder, "aged")
+    const identity = await generateX25519Identity()
+    const recipient = await identityToRecipient(identity)
+    const { out } = await flightcase(env, "create", sealed_folder, "--recipient", recipient, "--json")
+    const { file } = JSON.parse(out).backup
+    const identity_file = join(folder, "identity.txt")
+    writeFileSync(identity_file, `# created: today\n# public key: ${recipient}\n${identity}\n`)
+    expect(await flightcase({}, "verify", file)).toMatchObject({ code: 1, err: expect.stringContaining("--identity") })
+    expect(await flightcase({}, "verify", file, "--restore", "--identity", identity_file)).toMatchObject({ code: 0 })
+    expect(await flightcase({}, "list", sealed_folder)).toMatchObject({ code: 0, out: expect.stringContaining(file) })
+  })
+
   it("cannot be listed with --url, only on the server's own machine", async () => {
     const refused = await flightcase({}, "list", folder, "--url", "http://localhost:1")
     expect(refused).toMatchObject({ code: 2, err: expect.stringContaining("at the server's own machine") })
+  })
+})
+
+const tools = await installedTools(fileURLToPath(new URL("../../files/s3-tools", import.meta.url)))
+describe.skipIf(tools === undefined)("backups in a bucket", () => {
+  let bucket: { readonly run: () => Promise<AddressInfo>; readonly close: () => Promise<void> }
+  let place: string
+  const keys = { AWS_ACCESS_KEY_ID: "S3RVER", AWS_SECRET_ACCESS_KEY: "S3RVER" }
+  beforeAll(async () => {
+    const S3rver = createRequire(join(tools ?? "", "package.json"))("s3rver")
+    const directory = join(await folderOfItsOwn(), "buckets")
+    const buckets = { directory, configureBuckets: [{ name: "safe" }] }
+    bucket = new S3rver({ port: 0, address: "127.0.0.1", silent: true, ...buckets })
+    place = `s3://safe/house/daily?endpoint=http://127.0.0.1:${(await bucket.run()).port}`
+  })
+  afterAll(() => bucket.close())
+
+  it("are made, listed, verified, restored and pruned as in a folder", async () => {
+    for (let at = 0; at < 2; at++)
+      expect(await flightcase({ ...env, ...keys }, "create", place)).toMatchObject({ code: 0 })
+    // No file is left at the server.
+    expect(readdirSync(env["FLIGHTCASE_DATA"] ?? "").filter((name) => name.startsWith(".flightcase"))).toEqual([])
+    const listed = await flightcase(keys, "list", place, "--json")
+    const { backups } = JSON.parse(listed.out)
+    expect(backups).toHaveLength(2)
+    expect(backups[0]).toMatchObject({ engine: "sqlite", files: 1, is_sealed: false, size_bytes: expect.any(Number) })
+    const newest: string = backups[0].file
+    expect(newest).toMatch(/^s3:\/\/safe\/house\/daily\/flightcase-\w+\.backup\?endpoint=/)
+    expect(await flightcase(keys, "verify", newest, "--restore")).toMatchObject({ code: 0 })
+    const data = join(folder, "from-bucket")
+    expect(await flightcase(keys, "restore", newest, "--data", data)).toMatchObject({ code: 0 })
+    expect(existsSync(join(data, "flightcase.sqlite"))).toBe(true)
+    expect(await flightcase(keys, "prune", place, "--keep", "1", "--plan")).toMatchObject({ code: 0 })
+    const pruned = await flightcase(keys, "prune", place, "--keep", "1", "--json")
+    expect(JSON.parse(pruned.out).backups).toMatchObject([{ file: backups[1].file }])
+    expect(JSON.parse((await flightcase(keys, "list", place, "--json")).out).backups).toHaveLength(1)
+  })
+  it("larger than a part arrive whole", async () => {
+    const large = await folderOfItsOwn()
+    const path = join(large, "large")
+    const bytes = randomBytes(70_000_000)
+    writeFileSync(path, bytes)
+    const credentials = {
+      access_key_id: "S3RVER",
+      secret_access_key: "S3RVER",
+      session_token: undefined,
+      region: undefined
+    }
+    const { download, upload } = bucketBackups(place, credentials)
+    const about = { format: 1, made_at: "2026-07-01T12:00:00.000Z", engine: "sqlite", position: 1, files: 0 } as const
+    await upload("large", path, about, false)
+    await download("large", join(large, "again"))
+    expect(readFileSync(join(large, "again")).equals(bytes)).toBe(true)
+  })
+  it("fail in one line without keys, without the bucket, and for a name that is not there", async () => {
+    expect(await flightcase(env, "create", place)).toMatchObject({ code: 1, err: expect.stringContaining("AWS_") })
+    const elsewhere = place.replace("safe", "nothing")
+    const refused = { code: 1, err: expect.stringMatching(/The bucket nothing.* cannot be used: /) }
+    expect(await flightcase({ ...env, ...keys }, "create", elsewhere)).toMatchObject(refused)
+    expect(await flightcase(keys, "list", elsewhere)).toMatchObject(refused)
+    const missing = place.replace("?", "/flightcase-20260701T120000000Z.backup?")
+    const none = { code: 1, err: expect.stringContaining("There is no flightcase-20260701T120000000Z.backup") }
+    expect(await flightcase(keys, "verify", missing)).toMatchObject(none)
   })
 })
 
@@ -179,17 +280,17 @@ it.skipIf(!hasProgram("pg_dump"))("a Postgres backup has every write acknowledge
   while (acknowledged.length < 50) await make()
   const before = [...acknowledged]
   const folder = await folderOfItsOwn()
-  const { file } = await createBackup(placeFrom(env, undefined), folder, { now: new Date(), passphrase: undefined })
+  const { file } = await createBackup(backupPlace(env, undefined), folder, { now: new Date() })
   is_writing = false
   await Promise.all(writers)
   await server.kill("SIGTERM")
-  await drillBackup(file, undefined)
+  await drillBackup(file, backupPlace(env, undefined))
 
   const data = join(folder, "data")
   mkdirSync(data)
   const there = { ...env, DATABASE_URL: empty.url, FLIGHTCASE_DATA: data }
-  await restoreBackup(file, placeFrom(there, undefined), undefined)
-  await expect(restoreBackup(file, placeFrom(there, join(folder, "other")), undefined)).rejects.toThrow("is not empty")
+  await restoreBackup(file, backupPlace(there, undefined), {})
+  await expect(restoreBackup(file, backupPlace(there, join(folder, "other")), {})).rejects.toThrow("is not empty")
   const again = await startServer(there)
   const ids: Array<number> = []
   for (let page = 1; ; page++) {

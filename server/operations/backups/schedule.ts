@@ -1,0 +1,87 @@
+/** The daily backup that the settings ask for: a job of the server, once on all servers, pruned after. */
+import { Clock, Effect } from "effect"
+import type { Catalogue } from "../../../core/kernel/endpoints/endpoint.ts"
+import { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
+import { settings_table } from "../../../core/kernel/events/settings.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import { zoneOf } from "../../../core/values/time.ts"
+import { system_jobs } from "../../delivery/jobs/queue-table.ts"
+import { server_permission } from "../../delivery/notifications/causes/happening.ts"
+import { writeDown } from "../../delivery/notifications/write.ts"
+import { GivenUp, serverContext, timedWork } from "../../ports/server-context.ts"
+import type { ServerSlice } from "../../ports/server-slice.ts"
+import type { BackedUpDatabase } from "./database.ts"
+
+const kind = "backups.daily"
+const failed = "backup.failed"
+
+const texts = Effect.fnUntraced(function* (...keys: ReadonlyArray<string>) {
+  const rows = new Map((yield* Store.getMany(settings_table, keys)).map(({ key, value }) => [key, value]))
+  return keys.map((key) => {
+    const value = rows.get(key)
+    return typeof value === "string" && value !== "" ? value : undefined
+  })
+})
+const schedule = Effect.gen(function* () {
+  const [at, zone] = yield* texts("backups.daily_at", "company.timezone")
+  const [hour, minute] = at?.split(":").map(Number) ?? []
+  return at === undefined ? undefined : { cron: `${minute} ${hour} * * *`, zone: zoneOf(zone) }
+})
+
+/** Folder or bucket of the backups, if one is set, and the latest scheduled backup. */
+export const backupsOf = Effect.fnUntraced(function* (given_folder: string | undefined) {
+  const [folder] = yield* texts("backups.folder")
+  const last = yield* Store.first(system_jobs, { kind }, { order: ["-sequence"] })
+  return { folder: given_folder ?? folder, last }
+})
+
+/** The slice. `whole`: returns the complete catalogue. */
+export const backupsSlice = (whole: () => Catalogue, database: BackedUpDatabase | undefined): ServerSlice => ({
+  name: "backups",
+  timed: [
+    timedWork({
+      cron: schedule,
+      kind,
+      meaning: "backs up the database and its files as the settings say, and prunes old backups",
+      attempts_max: 3,
+      waits_seconds: [60, 600],
+      limit_seconds: 6 * 3_600,
+      run: () =>
+        Effect.gen(function* () {
+          const { data_folder, outside } = yield* serverContext
+          const settings = (yield* (yield* CommandRuntime).settings)["backups"] ?? {}
+          const { folder } = yield* backupsOf(outside.backups)
+          if (folder === undefined || data_folder === undefined || database === undefined)
+            return yield* new GivenUp({
+              message: "There is no place for backups: set backups.folder, or FLIGHTCASE_BACKUPS."
+            })
+          const { createBackup, pruneBackups } = yield* Effect.promise(() => import("./backup.ts"))
+          const now = new Date(yield* Clock.currentTimeMillis)
+          const place = { database, data_folder, outside, catalogue: async () => whole() }
+          const [recipient] = yield* texts("backups.recipient")
+          const keys = { recipient, passphrase: outside.backup_passphrase }
+          const tried = <A>(work: (signal: AbortSignal) => Promise<A>) =>
+            Effect.tryPromise({ try: work, catch: (cause) => cause })
+          const made = yield* tried((signal) => createBackup(place, folder, { now, keys, signal }))
+          const pruned = yield* tried(() => pruneBackups(folder, Number(settings["keep"]), outside.aws))
+          return { file: made.file, size_bytes: made.size_bytes, position: made.position, pruned: pruned.length }
+        }),
+      ended: ({ due_at }, error) =>
+        writeDown(
+          [
+            {
+              notification_type: failed,
+              key: due_at,
+              subject: null,
+              details: { error },
+              seen_with: server_permission,
+              to: null,
+              actor_id: null,
+              command_id: `${kind}:${due_at}`
+            }
+          ],
+          () => {}
+        )
+    })
+  ]
+})

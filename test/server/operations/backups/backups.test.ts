@@ -1,0 +1,194 @@
+/** Backups that the settings schedule, of a journal alone, and encrypted to an age recipient. */
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { generateX25519Identity, identityToRecipient } from "age-encryption"
+import { afterAll, afterEach, describe, expect, it } from "vitest"
+import { openServerApp, type ServerApp } from "../../../../server/host/app.ts"
+import type { Database } from "../../../../server/host/config.ts"
+import {
+  type BackupPlace,
+  backupsIn,
+  createBackup,
+  drillBackup,
+  pruneBackups,
+  restoreBackup,
+  verifyBackup
+} from "../../../../server/operations/backups/backup.ts"
+import { nothing_outside } from "../../../../server/ports/outside.ts"
+import { both_engines, engines } from "../../../app.ts"
+import { freshDatabase } from "../../../postgres.ts"
+import { rowsOf } from "../../delivery/jobs/words.ts"
+import { askOf, clockAt, owner_token, startedDatabase } from "../../serving.ts"
+
+const folder = mkdtempSync(join(tmpdir(), "flightcase-backups-"))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const open: Array<() => Promise<unknown>> = []
+afterEach(async () => {
+  for (const close of open.splice(0).reverse()) await close()
+})
+const folderOf = (name: string): string => mkdtempSync(join(folder, `${name}-`))
+
+const openedAt = async (database: Database, data_folder: string, instant: string, token = owner_token) => {
+  const app = await openServerApp({
+    database,
+    data_folder,
+    key: "a key of more than twenty characters",
+    owner_token: token,
+    outside: nothing_outside,
+    services: clockAt(() => Date.parse(instant))
+  })
+  const close = (): Promise<void> => app.close()
+  open.push(close)
+  return { app, close: () => (open.splice(open.indexOf(close), 1), close()) }
+}
+const databaseOf = async (engine: (typeof engines)[number], data_folder: string): Promise<Database> => {
+  if (engine === "sqlite") return { kind: "sqlite", path: join(data_folder, "flightcase.sqlite") }
+  const { drop, url } = await freshDatabase()
+  open.push(drop)
+  return { kind: "pg", url, connections_max: 4 }
+}
+/** Postgres as where pg_dump is not installed. A dump fails where another server makes its views just then. */
+const withoutPgDump = (): void => {
+  const path = process.env["PATH"]
+  process.env["PATH"] = folder
+  open.push(async () => void (process.env["PATH"] = path))
+}
+const poll = { timeout: 20_000 }
+const jobs = (app: ServerApp) =>
+  rowsOf(app, "select status, error, result from system_jobs where kind = 'backups.daily' order by sequence")
+const set = async (app: ServerApp, settings: object, token = owner_token) =>
+  (await askOf(app, "/api/v1/settings/backups", { method: "PUT", json: { settings }, token })).status
+const checkOf = async (app: ServerApp) => {
+  const { body } = await askOf(app, "/api/v1/system/checks", {})
+  return body.checks.find(({ check }: { readonly check: string }) => check === "backups")
+}
+
+describe.each(both_engines)("the scheduled backup on %s", (engine) => {
+  it("is made once a day at the company's time by one of the servers, and old ones are deleted", async () => {
+    const data_folder = folderOf("data")
+    const backups = join(folderOf("place"), "backups")
+    const database = await databaseOf(engine, data_folder)
+    withoutPgDump()
+    const first = await openedAt(database, data_folder, "2026-07-01T12:00:00.000Z")
+    await expect.poll(() => rowsOf(first.app, "select kind from timed_work"), poll).not.toEqual([])
+    expect(await set(first.app, { folder: backups, daily_at: "03:30", keep: 1 })).toBe(200)
+    const company = { settings: { timezone: "Europe/Berlin" } }
+    await askOf(first.app, "/api/v1/settings/company", { method: "PUT", json: company })
+    await first.close()
+    // 03:30 in Berlin is 01:30 in UTC.
+    const early = await openedAt(database, data_folder, "2026-07-02T01:29:00.000Z")
+    expect(await jobs(early.app)).toEqual([])
+    await early.close()
+    const second = await openedAt(database, data_folder, "2026-07-02T01:31:00.000Z")
+    const other = engine === "pg" ? await openedAt(database, data_folder, "2026-07-02T01:31:00.000Z") : undefined
+    await expect.poll(() => jobs(second.app), poll).toEqual([expect.objectContaining({ status: "done", error: null })])
+    expect(readdirSync(backups)).toEqual(["flightcase-20260702T013100000Z.backup"])
+    expect(await checkOf(second.app)).toMatchObject({ ok: true, detail: "the newest is 0 hours old" })
+    await second.close()
+    await other?.close()
+    const third = await openedAt(database, data_folder, "2026-07-03T01:31:00.000Z")
+    await expect
+      .poll(() => jobs(third.app), poll)
+      .toEqual([expect.anything(), expect.objectContaining({ status: "done" })])
+    expect(await backupsIn(backups, undefined)).toMatchObject([{ made_at: "2026-07-03T01:31:00.000Z" }])
+  })
+})
+
+it("a scheduled backup that fails is notified to those who manage the server, and found by its checks", async () => {
+  const data_folder = folderOf("data")
+  const blocked = join(folderOf("place"), "backups")
+  writeFileSync(blocked, "no folder")
+  const database = await databaseOf("sqlite", data_folder)
+  const first = await openedAt(database, data_folder, "2026-07-01T12:00:00.000Z")
+  await expect.poll(() => rowsOf(first.app, "select kind from timed_work"), poll).not.toEqual([])
+  expect(await set(first.app, { folder: blocked, daily_at: "03:30" })).toBe(200)
+  await first.close()
+  const { app } = await openedAt(database, data_folder, "2026-07-02T04:00:00.000Z")
+  await expect.poll(async () => (await jobs(app)).at(-1)?.["error"] ?? null, poll).not.toBeNull()
+  await rowsOf(
+    app,
+    "update effect_queue set attempts = 2, visible_at = datetime('now') where queue_name = 'backups.daily' and state = 'pending'"
+  )
+  await expect.poll(async () => (await jobs(app)).at(-1)?.["status"], poll).toBe("failed")
+  const { body } = await askOf(app, "/api/v1/notifications?q[notification_type_eq]=backup.failed", {})
+  expect(body.notifications).toMatchObject([
+    { title: "The daily backup failed", body: expect.stringContaining("EEXIST") }
+  ])
+  expect(await rowsOf(app, "select mail_state from notifications")).not.toEqual([{ mail_state: "none" }])
+  expect(await checkOf(app)).toMatchObject({ ok: false, detail: expect.stringMatching(/^the scheduled one failed: /) })
+})
+
+it("the settings of backups are the owner's alone", async () => {
+  const data_folder = folderOf("data")
+  const { app } = await openedAt(await databaseOf("sqlite", data_folder), data_folder, "2026-07-01T12:00:00.000Z")
+  const made = async (path: string, json: object) => (await askOf(app, `/api/v1/${path}`, { json })).body
+  const { role } = await made("roles", { name: "Settings", permissions: ["settings.manage", "settings.view"] })
+  const { user } = await made("users", { name: "Ann", email: "ann@example.com", roles: [role.name], active: true })
+  const { token } = await made("tokens", { name: "Ann", abilities: ["*"], user_id: user.id })
+  expect(await set(app, { folder: "s3://elsewhere" }, token.secret)).toBe(403)
+  expect(await set(app, { keep: 7 })).toBe(200)
+})
+
+describe.each(engines)("a backup of a server on %s", (engine) => {
+  const started = async () => {
+    const data_folder = folderOf("data")
+    const { database, drop } = await startedDatabase(engine)
+    open.push(drop)
+    const { app, close } = await openedAt(database, data_folder, "2026-07-01T12:00:00.000Z")
+    const place: BackupPlace = { database, data_folder, outside: nothing_outside, catalogue: async () => app.catalogue }
+    return { app, close, place }
+  }
+  it("for an age recipient opens with its identity only", async () => {
+    const { place } = await started()
+    const identity = await generateX25519Identity()
+    const keys = { recipient: await identityToRecipient(identity) }
+    const { file, is_sealed } = await createBackup(place, folderOf("age"), { now: new Date(), keys })
+    expect(is_sealed).toBe(true)
+    expect(readFileSync(file).includes("opportunity")).toBe(false)
+    await expect(verifyBackup(file, {})).rejects.toThrow("the identity of its age recipient is needed")
+    const other = { identity: await generateX25519Identity() }
+    await expect(verifyBackup(file, other)).rejects.toThrow("not the identity")
+    expect(await drillBackup(file, { identity, catalogue: place.catalogue })).toMatchObject({ files: 0 })
+    const wrong = createBackup(place, folderOf("age"), { now: new Date(), keys: { recipient: "age1nobody" } })
+    await expect(wrong).rejects.toThrow("age1nobody is no recipient of age")
+  })
+  it("leaves nothing beside it, and removes what a killed one left a day before", async () => {
+    const { place } = await started()
+    const backups = folderOf("left")
+    mkdirSync(join(backups, ".flightcase-abcdef"))
+    writeFileSync(join(backups, "flightcase-20260101T000000000Z.backup.partial"), "")
+    writeFileSync(join(backups, "notes.txt"), "mine")
+    const in_two_days = new Date(Date.now() + 2 * 86_400_000)
+    await createBackup(place, backups, { now: in_two_days })
+    expect(readdirSync(backups)).toEqual([expect.stringMatching(/^flightcase-\d{8}T\d{9}Z\.backup$/), "notes.txt"])
+    expect(await pruneBackups(backups, 1, undefined)).toEqual([])
+  })
+})
+
+it("a backup of Postgres without pg_dump holds the journal, and is restored on both engines", async () => {
+  const { database, drop } = await startedDatabase("pg")
+  open.push(drop)
+  const { app } = await openedAt(database, folderOf("data"), "2026-07-01T12:00:00.000Z")
+  const group = await askOf(app, "/api/v1/product_groups", { json: { name: "Lamps" } })
+  const outside = nothing_outside
+  const place: BackupPlace = { database, data_folder: folderOf("files"), outside, catalogue: async () => app.catalogue }
+  withoutPgDump()
+  const made = await createBackup(place, folderOf("journal"), { now: new Date() })
+  expect(made).toMatchObject({ engine: "pg", holds: "journal" })
+  await drillBackup(made.file, { catalogue: place.catalogue })
+  const empty = await freshDatabase()
+  open.push(empty.drop)
+  for (const kind of engines) {
+    const data_folder = join(folderOf("restored"), "data")
+    const to: Database =
+      kind === "pg"
+        ? { kind, url: empty.url, connections_max: 4 }
+        : { kind, path: join(data_folder, "flightcase.sqlite") }
+    await restoreBackup(made.file, { ...place, database: to, data_folder }, {})
+    const again = await openedAt(to, data_folder, "2026-07-02T12:00:00.000Z")
+    const rows = await rowsOf(again.app, "select id from product_groups where name = 'Lamps'")
+    expect(rows).toEqual([{ id: group.body.product_group.id }])
+    expect(await rowsOf(again.app, "select id from tokens")).toEqual([])
+  }
+})
