@@ -98,12 +98,7 @@ describe("a backup", () => {
     const told = await flightcase({}, "restore", JSON.parse(out).backup.file, "--data", restored)
     expect(told).toMatchObject({ code: 0, err: expect.stringContaining("must be set again") })
     expect(existsSync(join(restored, "key"))).toBe(false)
-    const again = await startServer({
-      ...env,
-      FLIGHTCASE_DATA: restored,
-      FLIGHTCASE_KEY: undefined,
-      FLIGHTCASE_LOG: "warn"
-    })
+    const again = await startServer({ ...env, FLIGHTCASE_DATA: restored, FLIGHTCASE_KEY: undefined })
     expect(existsSync(join(restored, "key"))).toBe(true)
     await expect.poll(() => again.stderr(), { timeout: 10_000 }).toMatch(/mail\.smtp_url/)
     await again.kill("SIGTERM")

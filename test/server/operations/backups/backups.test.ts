@@ -6,6 +6,7 @@ import { generateX25519Identity, identityToRecipient } from "age-encryption"
 import { afterAll, afterEach, describe, expect, it } from "vitest"
 import { openServerApp, type ServerApp } from "../../../../server/host/app.ts"
 import type { Database } from "../../../../server/host/config.ts"
+import { scheduledBackup } from "../../../../server/host/recover-owner.ts"
 import {
   type BackupPlace,
   backupsIn,
@@ -92,6 +93,8 @@ describe.each(both_engines)("the scheduled backup on %s", (engine) => {
       .poll(() => jobs(third.app), poll)
       .toEqual([expect.anything(), expect.objectContaining({ status: "done" })])
     expect(await backupsIn(backups, undefined)).toMatchObject([{ made_at: "2026-07-03T01:31:00.000Z" }])
+    const place = { database, data_folder, outside: nothing_outside, catalogue: async () => third.app.catalogue }
+    expect(await scheduledBackup(place)).toMatchObject({ folder: backups, last: { status: "done", error: null } })
   })
 })
 
