@@ -215,6 +215,13 @@ export const commands: { readonly [word: string]: CommandEntry } = {
     ],
     load: () => import("../commands/operations/backup.ts")
   },
+  mcp: {
+    usage_line: [
+      "mcp [--allow-writes]",
+      "Model Context Protocol for assistants: reads and planned writes; offline too"
+    ],
+    load: () => import("../commands/operations/mcp/mcp.ts")
+  },
   completion: {
     usage_line: ["completion bash|zsh|fish", "print a shell's completion script"],
     load: () => import("../commands/operations/completion/completion.ts")
