@@ -1,6 +1,6 @@
 /** The server without its socket: database, catalogue, the pipeline from request to response, and background work. */
 import { randomUUID, randomUUIDv7 } from "node:crypto"
-import { type Context, Effect, Exit, Layer, Logger, ManagedRuntime, References, Scope, Stream } from "effect"
+import { Context, Effect, Exit, Layer, Logger, ManagedRuntime, type Metric, References, Scope, Stream } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import { catalogue as core } from "../../core/catalogue.ts"
 import { serverRuntime } from "../../core/kernel/runtime/server-runtime.ts"
@@ -59,8 +59,10 @@ export interface ServerOptions {
   readonly slices?: ReadonlyArray<ServerSlice>
   /** Draws documents; by default threads of this server do. */
   readonly renderer?: Renderer
-  /** Replacements for the runtime's services, such as a clock in tests. */
+  /** Replacements for the runtime's services, such as a collector of spans, or a clock in tests. */
   readonly services?: Context.Context<never>
+  /** Registry of the metrics, for an exporter; by default one of its own. */
+  readonly exported_metrics?: Metric.MetricRegistry | undefined
 }
 
 export interface ServerApp {
@@ -182,6 +184,8 @@ const layerOf = (
   const services = [
     limits,
     ...catalogue.slices.flatMap((slice: ServerSlice) => slice.services?.(server) ?? []),
+    // Unless a service collects spans there are none: each statement would create one.
+    Context.make(References.TracerEnabled, false),
     ...(options.services === undefined ? [] : [options.services])
   ]
   return Layer.mergeAll(
@@ -195,9 +199,7 @@ const layerOf = (
     commandRuntimeLayer(options, catalogue, commits, server),
     Layer.succeed(ServerContext, server),
     ...services.map((context) => Layer.succeedContext(context)),
-    Logger.layer([effectLogger(server.log)]),
-    // Spans are not collected; without this each statement creates one.
-    Layer.succeed(References.TracerEnabled, false)
+    Logger.layer([effectLogger(server.log)])
   )
 }
 

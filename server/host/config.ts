@@ -33,6 +33,8 @@ export interface ServerConfig {
   readonly trusted_proxies: number
   readonly log_level: Level | "silent"
   readonly outside: Outside
+  /** OpenTelemetry's variables, if traces and metrics are exported. */
+  readonly exporting: Environment | undefined
 }
 
 /** Reads the environment; creates the data folder and its key if they are needed and missing. */
@@ -48,6 +50,8 @@ export const configFrom = (environment: Environment): ServerConfig => {
     public_url: given.FLIGHTCASE_URL?.replace(/\/+$/, ""),
     rate_limit: given.FLIGHTCASE_RATE_LIMIT,
     anonymous_rate_limit: given.FLIGHTCASE_ANONYMOUS_RATE_LIMIT,
+    exporting:
+      given.OTEL_EXPORTER_OTLP_ENDPOINT === undefined || given.OTEL_SDK_DISABLED === "true" ? undefined : environment,
     trusted_proxies: given.FLIGHTCASE_TRUST_PROXY,
     outside: {
       smtp_url: given.FLIGHTCASE_SMTP_URL,

@@ -52,6 +52,8 @@ const whole = <Fallback extends number | undefined>(
     config: (name) => Config.withDefault(Config.map(checked(name, check), Number), fallback)
   }
 }
+const otlpOrNone = (given: string): string | undefined =>
+  given === "otlp" || given === "none" ? undefined : "be otlp or none."
 const anyText = (): undefined => undefined
 const isBucket = (given: string): boolean => {
   if (!/^s3:\/\/[a-z0-9][a-z0-9.-]{1,62}(\?|$)/.test(given) || !URL.canParse(given)) return false
@@ -139,7 +141,21 @@ export const variables = {
     "60,300,1800,7200,21600",
     (given) => (/^\d{1,6}(,\d{1,6}){0,19}$/.test(given) ? undefined : "be whole seconds separated by commas.")
   ),
-  FLIGHTCASE_LOG: level
+  FLIGHTCASE_LOG: level,
+  OTEL_EXPORTER_OTLP_ENDPOINT: text(
+    "OpenTelemetry collector that receives traces and metrics: http://host:4318",
+    "nothing is sent",
+    (given) =>
+      /^https?:\/\//.test(given) && URL.canParse(given) ? undefined : "be the http or https address of a collector."
+  ),
+  OTEL_EXPORTER_OTLP_HEADERS: text("Headers for the collector: name=value, separated by commas", "none", anyText),
+  OTEL_EXPORTER_OTLP_PROTOCOL: text("http/protobuf or http/json", "http/protobuf", (given) =>
+    given === "http/protobuf" || given === "http/json" ? undefined : "be http/protobuf or http/json."
+  ),
+  OTEL_SERVICE_NAME: text("Name of this server in traces and metrics", "flightcase", anyText),
+  OTEL_TRACES_EXPORTER: text("none sends no traces", "otlp", otlpOrNone),
+  OTEL_METRICS_EXPORTER: text("none sends no metrics", "otlp", otlpOrNone),
+  OTEL_SDK_DISABLED: text("true sends nothing, whatever else is set", "false", anyText)
 }
 
 export type Values = {

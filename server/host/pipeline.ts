@@ -11,7 +11,7 @@ import { settingNumber, type Settings } from "../../core/kernel/events/settings.
 import type { Store } from "../../core/kernel/store/store.ts"
 import { SharedCommit } from "../../sync/sqlite/shared-commits.ts"
 import { revoked_message } from "../../sync/server/push.ts"
-import { authorizeCall, dispatch, match } from "../../core/kernel/runtime/engine.ts"
+import { authorizeCall, dispatch, match, traced } from "../../core/kernel/runtime/engine.ts"
 import { json_body_bytes_max } from "../../core/kernel/fields/input.ts"
 import { type BodyBudget, mediaType, type ReadBody, readBody, tooLarge } from "../http/body.ts"
 import { isPreflight, originHeaders, originOf, preflightAnswer } from "../http/answered.ts"
@@ -111,11 +111,22 @@ export const makePipeline = (options: PipelineOptions): ((asked: HttpRequest) =>
         ended: undefined,
         giveBack: undefined
       }
-      return Effect.onInterrupt(answering(pipeline, trace), () =>
+      return Effect.onInterrupt(traced(answering(pipeline, trace), spanOf(pipeline, trace)), () =>
         Effect.map(Clock.currentTimeMillis, (now) => abandoned(pipeline, trace, now))
       )
     })
 }
+
+/** The span of a request, named by its endpoint: paths may hold keys. */
+const spanOf =
+  ({ catalogue }: Pipeline, { asked: { method }, path, request_id }: Trace) =>
+  () => {
+    const found = match(catalogue, method, path)
+    const route = found instanceof Rejection ? "none" : found.endpoint.path
+    const attributes = { "http.request.method": method, "http.route": route, "flightcase.request_id": request_id }
+    const after = ({ status }: HttpResponse) => ({ "http.response.status_code": status })
+    return { name: `${method} ${route}`, kind: "server" as const, attributes, after }
+  }
 
 const serve = (
   pipeline: Pipeline,

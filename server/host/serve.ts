@@ -93,10 +93,12 @@ const started = Effect.fnUntraced(function* (
   }
   // Checked first, so that the owner's token, printed once, is not printed by a start that then fails.
   yield* attempt(() => checkAddress(config.host, config.port))
+  const exporters = config.exporting === undefined ? {} : yield* exportersOf(config.exporting)
   const app = yield* Effect.acquireRelease(
     attempt(() =>
       openServerApp({
         ...config,
+        ...exporters,
         log,
         onOwnerToken: (secret) => say(`The owner's token, told this once: ${secret}\n`),
         onTokenIgnored: () => log.at("warn", "token ignored", { says: token_ignored })
@@ -127,6 +129,12 @@ const started = Effect.fnUntraced(function* (
   })
   yield* reportToSystemd
   yield* loadAll
+})
+
+/** Opens the export of spans and metrics; what is left is sent when the server has stopped. */
+const exportersOf = Effect.fnUntraced(function* (environment: Environment) {
+  const { openTelemetry } = yield* Effect.promise(() => import("../operations/system/telemetry.ts"))
+  return yield* openTelemetry(environment)
 })
 
 /**

@@ -1,7 +1,7 @@
 /** The slices that a server has in addition to the core's. Add new server slices here. */
 import type { ServerSlice } from "../ports/server-slice.ts"
 import type { AnyJobKind } from "../ports/server-context.ts"
-import { Context, Effect, Struct } from "effect"
+import { Context, Effect, type Metric, Struct } from "effect"
 import { lostSecrets, unreadableSecrets } from "../../core/setup/settings/secrets.ts"
 import { syncSlice } from "../../sync/server/api.ts"
 import { BundleKey, DeviceFiles, DeviceTokens, eraseFromDevices } from "../../sync/server/tables.ts"
@@ -67,14 +67,19 @@ const serverSyncSlice: ServerSlice = {
   }
 }
 
+interface Options {
+  readonly database?: Database
+  readonly metered?: boolean
+  readonly exported_metrics?: Metric.MetricRegistry | undefined
+}
 /** Server slices. `whole` returns the complete catalogue they become part of. */
 export const serverSlices = (
   whole: () => Catalogue,
-  { database, metered = true }: { readonly database?: Database; readonly metered?: boolean } = {}
+  { database, exported_metrics, metered = true }: Options = {}
 ): ReadonlyArray<ServerSlice> => {
   const meter = makeMeter({ addMonthUnits })
   return [
-    systemSlice(() => whole().slices),
+    systemSlice(() => whole().slices, exported_metrics),
     serverSyncSlice,
     documentAnswersSlice,
     idempotencySlice,

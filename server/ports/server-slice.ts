@@ -13,7 +13,7 @@ import { createHash, createHmac } from "node:crypto"
 import type { JsonObject } from "../../core/kernel/fields/field.ts"
 import { isSameSignature } from "./secret-box.ts"
 
-/** Metrics of slices in Prometheus' text format, read on request. */
+/** A metric of a slice with its value, read on request. */
 export interface Measurement {
   /** Name of the metric: `flightcase_webhook_attempts_total`. */
   readonly name: string
@@ -22,22 +22,6 @@ export interface Measurement {
   readonly labels: { readonly [name: string]: string }
   readonly value: number
 }
-
-const escaped = (text: string): string => text.replaceAll("\\", "\\\\").replaceAll("\n", "\\n").replaceAll('"', '\\"')
-const line = ({ labels, name, value }: Measurement): string => {
-  const given = Object.entries(labels).map(([label, text]) => `${label}="${escaped(text)}"`)
-  return `${name}${given.length === 0 ? "" : `{${given.join(",")}}`} ${value}`
-}
-/** Formats metrics as text, each once with its help and type. */
-export const measurementsText = (measured: ReadonlyArray<Measurement>): string =>
-  [...Map.groupBy(measured, ({ name }) => name)]
-    .flatMap(([name, of]) => [
-      `# HELP ${name} ${of[0]?.description ?? ""}`,
-      `# TYPE ${name} ${of[0]?.kind ?? "gauge"}`,
-      ...of.map(line)
-    ])
-    .map((text) => `${text}\n`)
-    .join("")
 
 export type { Headers } from "./server-context.ts"
 

@@ -4,7 +4,7 @@ import { Clock, Effect } from "effect"
 import { isLongerThan, json_body_bytes_max } from "../../core/kernel/fields/input.ts"
 import type { CommandEndpoint, Failure } from "../../core/kernel/endpoints/endpoint.ts"
 import { CommandRuntime, recordEvents } from "../../core/kernel/endpoints/endpoint.ts"
-import { decideInSavepoint, retryOnConflict, streamsOfCommand } from "../../core/kernel/runtime/engine.ts"
+import { decideInSavepoint, retryOnConflict, streamsOfCommand, traced } from "../../core/kernel/runtime/engine.ts"
 import { canonicalJson, type Json } from "../../core/kernel/fields/field.ts"
 import { type StoredEvent, streamOf } from "../../core/kernel/events/event-type.ts"
 import { hasOwnIds } from "../../core/kernel/runtime/ids.ts"
@@ -122,9 +122,16 @@ export const decidePushed = (
   viewer: Viewer,
   lost: ReadonlySet<string>
 ): Effect.Effect<Verdict, Failure, Store | CommandRuntime> =>
-  Effect.gen(function* () {
-    return yield* Store.transaction(decideOnce(replica_id, command, viewer, lost))
-  }).pipe(retryOnConflict)
+  traced(
+    Effect.gen(function* () {
+      return yield* Store.transaction(decideOnce(replica_id, command, viewer, lost))
+    }).pipe(retryOnConflict),
+    () => ({
+      name: `sync.push ${command.name}`,
+      attributes: { "flightcase.replica_id": replica_id, "flightcase.command_number": command.n },
+      after: ({ status }) => ({ "flightcase.verdict": status })
+    })
+  )
 
 const decideOnce = Effect.fnUntraced(function* (
   replica_id: number,

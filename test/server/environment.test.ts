@@ -6,7 +6,9 @@ import { variables, variablesText } from "../../server/host/environment.ts"
 const root = join(import.meta.dirname, "../..")
 const names = Object.keys(variables)
 const namedIn = (text: string): ReadonlyArray<string> =>
-  [...new Set(text.match(/\b(FLIGHTCASE_[A-Z_]*[A-Z]|AWS_[A-Z_]*[A-Z]|DATABASE_URL)\b/g) ?? [])].sort()
+  [
+    ...new Set(text.match(/\b(FLIGHTCASE_[A-Z_]*[A-Z]|AWS_[A-Z_]*[A-Z]|OTEL_[A-Z_]*[A-Z]|DATABASE_URL)\b/g) ?? [])
+  ].sort()
 
 describe("the server's environment variables", () => {
   it("include every variable the sources read", () => {

@@ -3,7 +3,7 @@
  * body → facts → rule → reactions → events projected into the tables and appended → response. A refusal changes
  * nothing.
  */
-import { Clock, Effect, Schema } from "effect"
+import { Clock, Effect, References, Schema, type Tracer } from "effect"
 import { instantOf } from "../../values/time.ts"
 import { type Catalogue, CommandRuntime, type Endpoint, type Request } from "../endpoints/endpoint.ts"
 import { decideWithIds, makeIdAllocator, withAutoNumbers } from "./decide.ts"
@@ -53,6 +53,21 @@ export const runCommand = (
   Effect.gen(function* () {
     return yield* Store.transaction(decideCommand(call, command_metadata))
   }).pipe(retryOnConflict)
+
+interface Span<A> extends Tracer.SpanOptions {
+  readonly name: string
+  /** Attributes known from the result. */
+  readonly after?: (result: A) => { readonly [name: string]: unknown }
+}
+/** Runs an effect in a span, where spans are collected; `span` is called only there. */
+export const traced = <A, E, R>(effect: Effect.Effect<A, E, R>, span: () => Span<A>): Effect.Effect<A, E, R> =>
+  Effect.withFiber((fiber): Effect.Effect<A, E, R> => {
+    if (!fiber.getRef(References.TracerEnabled)) return effect
+    const { after, name, ...options } = span()
+    const noted =
+      after === undefined ? effect : Effect.tap(effect, (result) => Effect.annotateCurrentSpan(after(result)))
+    return Effect.withSpan(noted, name, options)
+  })
 
 /** Tries a transaction again after conflicts with other writers; an overlap that stays becomes a 422. */
 export const retryOnConflict = <A, R>(

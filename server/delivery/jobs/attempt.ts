@@ -2,6 +2,7 @@
 import { Cause, Effect, Exit, Schedule } from "effect"
 import { SqlError } from "effect/sql"
 import type { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
+import { traced } from "../../../core/kernel/runtime/engine.ts"
 import type { Store, StoreShape } from "../../../core/kernel/store/store.ts"
 import type { AnyJobKind, JobCounters, ServerContext } from "../../ports/server-context.ts"
 import {
@@ -53,12 +54,19 @@ export const runAttempt = Effect.fnUntraced(function* (
     return yield* Effect.retry(failedForGood(job, ended_with_server, taken.attempt - 1), settling)
   }
   counters.begun(kind.kind)
-  const run = Effect.suspend(() =>
-    kind.run(data, {
-      job_id,
-      number: attempt,
-      is_last: attempt >= kind.attempts_max,
-      progress: progressOf(store, job_id)
+  const run = traced(
+    Effect.suspend(() =>
+      kind.run(data, {
+        job_id,
+        number: attempt,
+        is_last: attempt >= kind.attempts_max,
+        progress: progressOf(store, job_id)
+      })
+    ),
+    () => ({
+      name: `job ${kind.kind}`,
+      kind: "consumer",
+      attributes: { "flightcase.job_id": job_id, "flightcase.attempt": attempt }
     })
   )
   const limit_seconds = kind.limit_seconds ?? usual_limit_seconds

@@ -1,8 +1,8 @@
 /** Endpoints about the server itself: health, OpenAPI, the endpoint catalogue, measurements. */
 import { monitorEventLoopDelay } from "node:perf_hooks"
-import { Clock, Context, Effect, Metric } from "effect"
+import { Clock, Context, Effect, Metric, Schedule } from "effect"
 import { formatUnsafe } from "effect/observability/PrometheusMetrics"
-import { type AnsweredServerCall, measurementsText, type ServerSlice } from "../../ports/server-slice.ts"
+import type { AnsweredServerCall, Measurement, ServerSlice } from "../../ports/server-slice.ts"
 import { hash } from "node:crypto"
 import type { Answer, Catalogue, SharedDraft } from "../../../core/kernel/endpoints/endpoint.ts"
 import { CommandRuntime, get } from "../../../core/kernel/endpoints/endpoint.ts"
@@ -27,6 +27,8 @@ interface Metrics {
   readonly count: (call: AnsweredServerCall) => void
   /** The metrics as text, including those without a value yet. */
   readonly text: (state: MeasuredState) => string
+  /** Sets the metrics that have their value from the state. */
+  readonly refresh: (state: MeasuredState) => void
 }
 /** State read when metrics are requested. */
 interface MeasuredState {
@@ -34,6 +36,7 @@ interface MeasuredState {
   /** Jobs that are not done. */
   readonly unfinished_jobs: ReadonlyArray<JobCount>
   readonly job_attempts: ReadonlyArray<KindCount>
+  readonly of_slices: ReadonlyArray<Measurement>
 }
 
 const requests_total = { name: "flightcase_requests_total", description: "Number of requests answered" }
@@ -41,24 +44,31 @@ const request_duration = {
   name: "flightcase_request_duration_seconds",
   description: "Time from request headers to response"
 }
-/** Names of metrics that have a value only after the first request. */
-const before_first_request = [
-  `# HELP ${requests_total.name} ${requests_total.description}`,
-  `# TYPE ${requests_total.name} counter`,
-  `# HELP ${request_duration.name} ${request_duration.description}`,
-  `# TYPE ${request_duration.name} histogram`,
-  ""
-].join("\n")
+const unfinished_jobs = { name: "flightcase_jobs", description: "Number of unfinished jobs" }
+/** Metrics that may have no value yet; they are declared all the same. */
+const maybe_empty = [
+  { ...requests_total, type: "counter" },
+  { ...request_duration, type: "histogram" },
+  { ...unfinished_jobs, type: "gauge" }
+]
+const declaration = ({ description, name, type }: (typeof maybe_empty)[number]): string =>
+  `# HELP ${name} ${description}\n# TYPE ${name} ${type}\n`
 
 /** Creates the metrics of a server; one process may run several servers. */
-export const makeMetrics = (): Metrics => {
-  const registry = Context.make(Metric.MetricRegistry, new Map()) as Context.Context<never>
+export const makeMetrics = (metrics: Metric.MetricRegistry = new Map()): Metrics => {
+  const registry = Context.make(Metric.MetricRegistry, metrics) as Context.Context<never>
   const requests = new Map<string, Metric.Counter<number>>()
   const durations = new Map<string, Metric.Histogram<number>>()
   const position = Metric.gauge("flightcase_journal_position", { description: "Events recorded" })
   registerProcess(registry)
   const showJobs = jobMeasures(registry)
+  const refresh = (state: MeasuredState): void => {
+    position.updateUnsafe(state.journal_position, registry)
+    showJobs(state)
+    for (const measured of state.of_slices) registerMeasured(registry, measured)
+  }
   return {
+    refresh,
     count: ({ endpoint, method, status, duration_ms }) => {
       // Labels are names of endpoints only: with labels chosen by clients the metrics would grow without limit.
       const route = endpoint ?? "none"
@@ -79,10 +89,23 @@ export const makeMetrics = (): Metrics => {
       ).updateUnsafe(duration_ms / 1000, registry)
     },
     text: (state) => {
-      position.updateUnsafe(state.journal_position, registry)
-      showJobs(state)
-      return `${requests.size === 0 ? before_first_request : ""}${formatUnsafe(registry)}`
+      refresh(state)
+      const text = formatUnsafe(registry)
+      const empty = maybe_empty.filter(({ name }) => !text.includes(`# TYPE ${name} `))
+      return empty.map(declaration).join("") + text
     }
+  }
+}
+
+const constant = { update: () => {}, modify: () => {} }
+const registerMeasured = (registry: Context.Context<never>, measured: Measurement): void => {
+  const { description, kind, labels: attributes, name, value } = measured
+  if (kind === "gauge") {
+    const gauge = Metric.gauge(name, { description, attributes })
+    Metric.registerUnsafe(gauge, registry, { ...constant, get: () => ({ value }) })
+  } else {
+    const counter = Metric.counter(name, { description, attributes, incremental: true })
+    Metric.registerUnsafe(counter, registry, { ...constant, get: () => ({ count: value, incremental: true }) })
   }
 }
 
@@ -98,13 +121,13 @@ const jobMeasures = (registry: Context.Context<never>) => {
     counter.metric.updateUnsafe(total - counter.counted, registry)
     counter.counted = total
   }
-  return ({ job_attempts, unfinished_jobs }: MeasuredState): void => {
+  return (state: MeasuredState): void => {
     for (const gauge of unfinished.values()) gauge.updateUnsafe(0, registry)
-    for (const { jobs, kind, status } of unfinished_jobs)
+    for (const { jobs, kind, status } of state.unfinished_jobs)
       getOrMake(unfinished, `${kind} ${status}`, () =>
-        Metric.gauge("flightcase_jobs", { description: "Number of unfinished jobs", attributes: { kind, status } })
+        Metric.gauge(unfinished_jobs.name, { description: unfinished_jobs.description, attributes: { kind, status } })
       ).updateUnsafe(jobs, registry)
-    for (const { attempts, dead, failures, kind } of job_attempts) {
+    for (const { attempts, dead, failures, kind } of state.job_attempts) {
       countTo("flightcase_job_attempts_total", "Attempts at jobs begun by this process", { kind }, attempts)
       countTo("flightcase_job_failures_total", "Attempts that failed", { kind, final: "false" }, failures - dead)
       countTo("flightcase_job_failures_total", "Attempts that failed", { kind, final: "true" }, dead)
@@ -125,7 +148,6 @@ const registerProcess = (registry: Context.Context<never>): void => {
     const { user, system } = process.cpuUsage()
     return (user + system) / 1e6
   }
-  const constant = { update: () => {}, modify: () => {} }
   const gauge = (name: string, description: string, read: () => number) =>
     Metric.registerUnsafe(Metric.gauge(name, { description }), registry, {
       ...constant,
@@ -302,11 +324,39 @@ const isFromHere = (address: string, headers: { readonly [name: string]: unknown
   headers["x-forwarded-for"] === undefined &&
   headers["x-real-ip"] === undefined
 
-/** The slice. `slices`: returns all slices, once the catalogue is complete. */
-export const systemSlice = (slices: () => ReadonlyArray<ServerSlice> = () => []): ServerSlice => {
-  const metrics = makeMetrics()
+const measuredNow = Effect.fnUntraced(function* (slices: () => ReadonlyArray<ServerSlice>) {
+  const server = yield* serverContext
+  const measured = yield* Effect.forEach(slices(), (slice) =>
+    slice.measured === undefined ? Effect.succeed([]) : Effect.provideService(slice.measured, ServerContext, server)
+  )
+  return {
+    journal_position: yield* lastPosition(yield* Store),
+    unfinished_jobs: yield* server.jobs.unfinished,
+    job_attempts: server.jobs.counts(),
+    of_slices: measured.flat()
+  } satisfies MeasuredState
+})
+/** Interval at which exported metrics are read. */
+const refresh_seconds = 15
+
+/** The slice. `slices`: returns all slices, once the catalogue is complete. `exported`: registry of an exporter. */
+export const systemSlice = (
+  slices: () => ReadonlyArray<ServerSlice> = () => [],
+  exported?: Metric.MetricRegistry
+): ServerSlice => {
+  const metrics = makeMetrics(exported)
   return {
     name: "system",
+    ...(exported === undefined
+      ? {}
+      : {
+          background: measuredNow(slices).pipe(
+            Effect.map((state) => metrics.refresh(state)),
+            Effect.catch((failure) => Effect.logWarning("metrics not exported", failure)),
+            Effect.repeat(Schedule.spaced(refresh_seconds * 1_000)),
+            Effect.asVoid
+          )
+        }),
     endpoints: [
       health,
       description,
@@ -317,27 +367,10 @@ export const systemSlice = (slices: () => ReadonlyArray<ServerSlice> = () => [])
         summary: "Show metrics in Prometheus format; only from this machine",
         ...open,
         run: () =>
-          Effect.gen(function* () {
-            const { jobs } = yield* serverContext
-            const text = metrics.text({
-              journal_position: yield* lastPosition(yield* Store),
-              unfinished_jobs: yield* jobs.unfinished,
-              job_attempts: jobs.counts()
-            })
-            const server = yield* serverContext
-            const measured = yield* Effect.forEach(slices(), (slice) =>
-              slice.measured === undefined
-                ? Effect.succeed([])
-                : Effect.provideService(slice.measured, ServerContext, server)
-            )
-            return {
-              status: 200,
-              content: {
-                type: "text/plain; version=0.0.4; charset=utf-8",
-                text: text + measurementsText(measured.flat())
-              }
-            }
-          })
+          Effect.map(measuredNow(slices), (state) => ({
+            status: 200,
+            content: { type: "text/plain; version=0.0.4; charset=utf-8", text: metrics.text(state) }
+          }))
       })
     ],
     // Responds to health checks before anything else is read, as reads may wait for locks.

@@ -4,6 +4,7 @@ import type { AnsweredServerCall } from "../../../../server/ports/server-slice.t
 
 const families = [
   "flightcase_event_loop_delay_max_seconds gauge",
+  "flightcase_jobs gauge",
   "flightcase_journal_position gauge",
   "flightcase_request_duration_seconds histogram",
   "flightcase_requests_total counter",
@@ -12,7 +13,7 @@ const families = [
   "process_resident_memory_bytes gauge",
   "process_start_time_seconds gauge"
 ]
-const at = (journal_position: number) => ({ journal_position, unfinished_jobs: [], job_attempts: [] })
+const at = (journal_position: number) => ({ journal_position, unfinished_jobs: [], job_attempts: [], of_slices: [] })
 const declared = (text: string): ReadonlyArray<string> =>
   [...text.matchAll(/^# TYPE (.+)$/gm)].map(([, family]) => String(family)).sort()
 const answered: AnsweredServerCall = {
