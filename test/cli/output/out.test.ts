@@ -199,6 +199,7 @@ const by_hand = (): ReadonlyArray<ReadonlyArray<string>> => [
   ["transfers", "create", "--to", `no ${odd_text}`, odd_text],
   ["serve", "--help"],
   ["upgrade", "--help"],
+  ["mcp", odd_text],
   [odd_text],
   ["products", odd_text],
   ["products", "list", `--${odd_text}`],
