@@ -42,6 +42,28 @@ const one_fontkit = {
       ? `const { brotliDecompressSync } = require("node:zlib"); module.exports = (bytes) => brotliDecompressSync(bytes)`
       : null
 }
+/** No validator of JSON Schema (180 kB): the MCP server reads arguments by their declared fields. */
+const without_ajv = {
+  name: "without-ajv",
+  resolveId: (id) => (id.endsWith("validation/ajv-provider.js") ? { id: "ajv-provider", external: false } : null),
+  load: (id) => (id === "ajv-provider" ? "export class AjvJsonSchemaValidator {}" : null)
+}
+/**
+ * Telemetry with copies of what it imports: otherwise what it uses of Effect would stand in the files that every command
+ * loads.
+ */
+const own_copies = {
+  name: "own-copies",
+  async resolveId(source, importer, options) {
+    if (!source.endsWith("system/telemetry.ts") && importer?.endsWith("?own") !== true) return null
+    const found = await this.resolve(source, importer?.replace(/\?own$/, ""), { ...options, skipSelf: true })
+    return found === null || found.external ? found : { id: `${found.id}?own`, moduleSideEffects: false }
+  },
+  load: (id) =>
+    id.endsWith("?own")
+      ? { code: readFileSync(id.slice(0, -4), "utf8"), moduleType: id.endsWith(".ts?own") ? "ts" : "js" }
+      : null
+}
 const isExternal = (id) => /^node:|^pg-native$/.test(id)
 
 // Taken when a function of theirs is first called: each loads dozens of others, and most commands call none.
@@ -129,6 +151,8 @@ const bundle = await rolldown({
   external: isExternal,
   plugins: [
     without_editor,
+    without_ajv,
+    own_copies,
     without_facades,
     {
       name: "parts",

@@ -2,7 +2,7 @@
 import { chmodSync, closeSync, existsSync, openSync, writeSync } from "node:fs"
 import { join } from "node:path"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import { Cause, Effect, Exit, Schedule, type Scope } from "effect"
+import { Cause, Context, Effect, Exit, References, Schedule, type Scope, Tracer } from "effect"
 import { loadAll } from "../../core/kernel/fields/later.ts"
 import { type FileLock, takeLock } from "../../sync/sqlite/file-lock.ts"
 import { openServerApp } from "./app.ts"
@@ -133,8 +133,13 @@ const started = Effect.fnUntraced(function* (
 
 /** Opens the export of spans and metrics; what is left is sent when the server has stopped. */
 const exportersOf = Effect.fnUntraced(function* (environment: Environment) {
-  const { openTelemetry } = yield* Effect.promise(() => import("../operations/system/telemetry.ts"))
-  return yield* openTelemetry(environment)
+  const { exported_metrics, tracer } = yield* Effect.acquireRelease(
+    Effect.promise(async () => (await import("../operations/system/telemetry.ts")).openTelemetry(environment)),
+    ({ close }) => Effect.promise(close)
+  )
+  if (tracer === undefined) return { exported_metrics }
+  const services = Context.make(Tracer.Tracer, tracer).pipe(Context.add(References.TracerEnabled, true))
+  return { exported_metrics, services }
 })
 
 /**

@@ -1,15 +1,17 @@
-/** Sends spans and metrics to an OpenTelemetry collector; loaded only where the environment names one. */
-import { ConfigProvider, Context, Effect, Layer, Metric, References, Tracer } from "effect"
+/**
+ * Sends spans and metrics to an OpenTelemetry collector; loaded only where the environment names one. The bundle has it with
+ * an Effect of its own, as what HTTP clients use of Effect would otherwise be loaded by every command: only plain values
+ * leave this file.
+ */
+import { ConfigProvider, Context, Effect, Exit, Layer, Metric, Scope, Tracer } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { OtlpMetrics, OtlpSerialization, OtlpTracer } from "effect/observability"
 
 /** Both signals are exported unless the environment says otherwise, as OpenTelemetry's specification has it. */
 const defaults = { OTEL_SERVICE_NAME: "flightcase", OTEL_TRACES_EXPORTER: "otlp", OTEL_METRICS_EXPORTER: "otlp" }
 
-/** Opens the exporters by OpenTelemetry's variables. They send what is left when the scope closes. */
-export const openTelemetry = Effect.fnUntraced(function* (environment: {
-  readonly [name: string]: string | undefined
-}) {
+/** Opens the exporters by OpenTelemetry's variables. `close` sends what is left. */
+export const openTelemetry = async (environment: { readonly [name: string]: string | undefined }) => {
   const given = Object.entries(environment).flatMap(([name, value = ""]) =>
     name.startsWith("OTEL_") && value.trim() !== "" ? [[name, value.trim()]] : []
   )
@@ -27,11 +29,11 @@ export const openTelemetry = Effect.fnUntraced(function* (environment: {
       )
     )
   )
-  const built = yield* Layer.build(exporters)
+  const scope = Scope.makeUnsafe()
+  const built = await Effect.runPromise(Layer.buildWithScope(exporters, scope))
   return {
     exported_metrics,
-    services: Context.make(Tracer.Tracer, Context.get(built, Tracer.Tracer)).pipe(
-      Context.add(References.TracerEnabled, env["OTEL_TRACES_EXPORTER"] === "otlp")
-    )
+    tracer: env["OTEL_TRACES_EXPORTER"] === "otlp" ? Context.get(built, Tracer.Tracer) : undefined,
+    close: () => Effect.runPromise(Scope.close(scope, Exit.void))
   }
-})
+}
