@@ -1,7 +1,6 @@
 /**
- * Sends spans and metrics to an OpenTelemetry collector; loaded only where the environment names one. The bundle has it with
- * an Effect of its own, as what HTTP clients use of Effect would otherwise be loaded by every command: only plain values
- * leave this file.
+ * Sends spans and metrics to an OpenTelemetry collector; loaded only where the environment names one. In the bundle it
+ * has an Effect of its own, so that other commands do not load what HTTP clients use of it: only plain values leave.
  */
 import { ConfigProvider, Context, Effect, Exit, Layer, Metric, Scope, Tracer } from "effect"
 import { FetchHttpClient } from "effect/http"
