@@ -184,8 +184,7 @@ const layerOf = (
   const services = [
     limits,
     ...catalogue.slices.flatMap((slice: ServerSlice) => slice.services?.(server) ?? []),
-    // Unless a service collects spans there are none: each statement would create one.
-    Context.make(References.TracerEnabled, false),
+    Context.make(References.TracerEnabled, false), // Otherwise each statement makes a span, collected or not.
     ...(options.services === undefined ? [] : [options.services])
   ]
   return Layer.mergeAll(
