@@ -7,53 +7,32 @@ import { cellValue, type Columns, namedIn, textCell } from "./rows.ts"
 import { initialRow } from "../kernel/endpoints/crud-resource.ts"
 import { type Composed, saveComponent } from "../products/kits/decide.ts"
 import { componentFields, type ComponentRow, product_components } from "../products/kits/schema.ts"
-import { Result } from "effect"
+import { Result, Struct } from "effect"
 
 // The columns of a product import: names and other names, words of spreadsheets, and how a row is read.
 
-const {
-  name,
-  sku,
-  barcode,
-  description,
-  product_type,
-  stock_method,
-  allowed_stock_type,
-  weight,
-  replacement_charge,
-  sub_rental_price,
-  purchase_price,
-  buffer_percent,
-  buffer_before_minutes,
-  post_rent_unavailability,
-  track_availability,
-  accessory_only,
-  discountable,
-  is_active,
-  tag_list
-} = productFields
 /** Columns that are a product's own fields. */
-const ownColumns: Fields = {
-  name,
-  sku,
-  barcode,
-  description,
-  product_type,
-  stock_method,
-  allowed_stock_type,
-  weight,
-  replacement_charge,
-  sub_rental_price,
-  purchase_price,
-  buffer_percent,
-  buffer_before_minutes,
-  post_rent_unavailability,
-  track_availability,
-  accessory_only,
-  discountable,
-  is_active,
-  tag_list
-}
+const ownColumns: Fields = Struct.pick(productFields, [
+  "name",
+  "sku",
+  "barcode",
+  "description",
+  "product_type",
+  "stock_method",
+  "allowed_stock_type",
+  "weight",
+  "replacement_charge",
+  "sub_rental_price",
+  "purchase_price",
+  "buffer_percent",
+  "buffer_before_minutes",
+  "post_rent_unavailability",
+  "track_availability",
+  "accessory_only",
+  "discountable",
+  "is_active",
+  "tag_list"
+])
 
 export const productColumns: Columns = {
   known: new Set([...Object.keys(ownColumns), "group", "tax_class", "stock", "rate", "components", "custom_fields"]),

@@ -26,14 +26,7 @@ export const scan_modes = { strict: "Strict", free: "Free" } as const
 /**
  * Permissions whose users count, book or move contents of cases; they see contents without notes and names of people.
  */
-const neighbouring_permissions = [
-  "availability.view",
-  "kits.*",
-  "opportunities.*",
-  "products.*",
-  "shortages.*",
-  "stock.*"
-]
+const neighbouring_permissions = "availability.view kits.* opportunities.* products.* shortages.* stock.*".split(" ")
 const containerColumns = {
   uuid: text({ computed: true }),
   name: text({ required: true, search: true }),

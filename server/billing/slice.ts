@@ -1,5 +1,5 @@
 /** Server part of billing: PDF, mail, scheduled work, and payments reported by providers. */
-import { Clock, Context, Effect } from "effect"
+import { Context, Effect } from "effect"
 import { attachments } from "../../core/office/attachments/attachables.ts"
 import { isBic, isIban, mail_fields, paymentLinkFault } from "../../core/billing/paper/mail-text.ts"
 import { notFound, Rejection } from "../../core/kernel/fields/rejection.ts"
@@ -7,7 +7,7 @@ import { type Failure, Store } from "../../core/kernel/store/store.ts"
 import { unknownFields } from "../../core/pricing/print/texts.ts"
 import type { ServerCall, ServerSlice } from "../ports/server-slice.ts"
 import type { JobKind, JobOffer } from "../ports/server-context.ts"
-import { GivenUp, jobKind, jobOffer, serverContext, timedWork } from "../ports/server-context.ts"
+import { GivenUp, jobKind, jobOffer, recordByServer, serverContext, sweep } from "../ports/server-context.ts"
 import { type InvoiceMail, invoiceMail, InvoiceMailer } from "../../core/billing/mailing.ts"
 import { invoices } from "../../core/billing/state/tables.ts"
 import type { DocumentSource, PreparedDocument } from "../../core/documents/content/prepare.ts"
@@ -26,7 +26,6 @@ import { invoiceChange, invoiceOverdue, invoiceStream } from "../../core/billing
 import { isToBeTold } from "../../core/billing/accounting/postings.ts"
 import { lockStreams } from "../../core/kernel/runtime/engine.ts"
 import { type Settings, settingText } from "../../core/kernel/events/settings.ts"
-import { chunked } from "../../core/kernel/store/statement.ts"
 import { stores } from "../../core/setup/stores.ts"
 import { instantOf, zoneOf } from "../../core/values/time.ts"
 import {
@@ -38,8 +37,7 @@ import {
   read_credit_notes
 } from "../../core/billing/state/fields.ts"
 import { drawing_weight } from "../../core/documents/lifecycle-api.ts"
-import type { Answer, SharedDraft } from "../../core/kernel/endpoints/endpoint.ts"
-import { CommandRuntime, get, recordEvents } from "../../core/kernel/endpoints/endpoint.ts"
+import { type Answer, CommandRuntime, get, type SharedDraft } from "../../core/kernel/endpoints/endpoint.ts"
 import { choice, isJsonObject, type JsonObject } from "../../core/kernel/fields/field.ts"
 import { tellPdf } from "../delivery/webhooks/fan-out.ts"
 import { accounting_exports, accountingEndpoints } from "./accounting.ts"
@@ -159,13 +157,11 @@ const invoiceMailOffer = (mail: InvoiceMail): JobOffer<InvoiceMail> =>
 // The sweep that records `invoice.overdue`. It looks every hour, as days end at another hour in each zone, and at every
 // start (rules/billing 1.3).
 
-const at_once = 100
-
 /** Ids of invoices that may be overdue in some time zone and are not yet recorded as overdue. */
-const candidates = Effect.fnUntraced(function* (now: string) {
+const candidates = Effect.fnUntraced(function* (now_millis: number) {
   const { sql } = yield* Store
   const rows = yield* sql<{ id: number | string }>`
-    select id from invoices where status in ('issued', 'partially_paid') and due_at < ${now}
+    select id from invoices where status in ('issued', 'partially_paid') and due_at < ${instantOf(now_millis)}
     and overdue_told_at is null and deleted_at is null order by id`
   return rows.map(({ id }) => Number(id))
 })
@@ -180,33 +176,26 @@ const zones = Effect.gen(function* () {
 
 /** Records overdue invoices, checked again under lock, as a payment may be in progress; returns their number. */
 const tell = Effect.fnUntraced(function* (ids: ReadonlyArray<number>, now_millis: number) {
-  const runtime = yield* CommandRuntime
   yield* lockStreams(ids.map(invoiceStream))
   const zone = yield* zones
   const now = instantOf(now_millis)
   const due = (yield* Store.getMany(invoices, ids)).filter((row) => isToBeTold(row, zone(row.store_id), now_millis))
   if (due.length === 0) return 0
-  yield* recordEvents(
+  yield* recordByServer(
     due.map((row) => invoiceOverdue.make(invoiceChange(row, { overdue_told_at: now }))),
-    { command_id: yield* runtime.commandId, actor_id: null, replica_id: null, recorded_at: now }
+    now
   )
   return due.length
 })
 
-export const overdueSweep = timedWork({
+export const overdueSweep = sweep({
   cron: "7 * * * *",
-  at_start: (now) => Effect.map(candidates(now), (ids) => ids.length > 0),
+  at_start: (now) => Effect.map(candidates(Date.parse(now)), (ids) => ids.length > 0),
   kind: "invoices.overdue",
   meaning: "records invoices that became overdue, and notifies of them",
-  waits_seconds: [10, 60, 600],
-  run: () =>
-    Effect.gen(function* () {
-      const now_millis = yield* Clock.currentTimeMillis
-      let told = 0
-      for (const some of chunked(yield* candidates(instantOf(now_millis)), at_once))
-        told += yield* Store.transaction(tell(some, now_millis))
-      return { told }
-    })
+  candidates,
+  record: tell,
+  counted: "told"
 })
 
 // The PDF of an invoice and of a credit note (rules/billing 1.3).

@@ -7,16 +7,16 @@ import { Effect, Result } from "effect"
 import { invoiceStream } from "../../core/billing/state/events.ts"
 import { type MovedMoney, recordPayment, recordRefund } from "../../core/billing/payments/decide.ts"
 import { type InvoiceRow, invoices, type PaymentRow, payments } from "../../core/billing/state/tables.ts"
-import { CommandRuntime, recordEvents } from "../../core/kernel/endpoints/endpoint.ts"
+import { CommandRuntime } from "../../core/kernel/endpoints/endpoint.ts"
 import type { DecideContext } from "../../core/kernel/events/settings.ts"
 import { lockStreams } from "../../core/kernel/runtime/engine.ts"
-import { Rejection, type Viewer } from "../../core/kernel/fields/rejection.ts"
+import type { Rejection, Viewer } from "../../core/kernel/fields/rejection.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { formatMoney, parseMoney } from "../../core/values/money.ts"
 import { type Delivery, inboundHandler } from "../ports/server-slice.ts"
 import type { ToldPayment, ToldRefund } from "../delivery/inbound/payments.ts"
 import { plainPayment, stripeCheckout, stripePayment, stripeRefund } from "../delivery/inbound/payments.ts"
-import { GivenUp } from "../ports/server-context.ts"
+import { GivenUp, recordByServer } from "../ports/server-context.ts"
 
 const nobody: Viewer = {
   user_id: 0,
@@ -77,12 +77,7 @@ const record = Effect.fnUntraced(function* (
   }
   const decided = rule(invoice, { ...money, paid_at: received_at }, context)
   if (Result.isFailure(decided)) return yield* givenUp(reasonOf(decided.failure))
-  yield* recordEvents(decided.success.events, {
-    command_id: yield* runtime.commandId,
-    actor_id: null,
-    replica_id: null,
-    recorded_at: received_at
-  })
+  yield* recordByServer(decided.success.events, received_at)
   return decided.success.result.payment_id
 })
 const reasonOf = ({ errors, message }: Rejection): string => Object.values(errors ?? {}).flat()[0] ?? message

@@ -36,11 +36,7 @@ const isPlainText = (head: Uint8Array): boolean => {
 }
 
 /** Types that browsers may show inline, as they cannot run scripts. All others are downloaded. */
-const shown_in_place: ReadonlySet<string> = new Set([
-  "image/png",
-  "image/jpeg",
-  "image/webp",
-  "image/gif",
-  "application/pdf"
-])
+const shown_in_place: ReadonlySet<string> = new Set(
+  "image/png image/jpeg image/webp image/gif application/pdf".split(" ")
+)
 export const isShownInPlace = (mime_type: string): boolean => shown_in_place.has(mime_type)

@@ -8,11 +8,12 @@ import { join, resolve } from "node:path"
 import { Clock, Effect, Layer, ManagedRuntime } from "effect"
 import { SqlError } from "effect/sql"
 import { catalogue as core } from "../../core/catalogue.ts"
-import { type Catalogue, catalogueOf, CommandRuntime, recordEvents } from "../../core/kernel/endpoints/endpoint.ts"
+import { type Catalogue, catalogueOf, CommandRuntime } from "../../core/kernel/endpoints/endpoint.ts"
 import { serverRuntime } from "../../core/kernel/runtime/server-runtime.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { users } from "../../core/people/users/permissions.ts"
 import { instantOf } from "../../core/values/time.ts"
+import { recordByServer } from "../ports/server-context.ts"
 import { sqlLayer } from "./app.ts"
 import { shownError } from "../delivery/jobs/queue-table.ts"
 import type { BackupPlace } from "../operations/backups/backup.ts"
@@ -119,8 +120,7 @@ const issue = Effect.gen(function* () {
         now
       )
       // No user is authenticated: the actor has access to the machine.
-      const metadata = { command_id: yield* runtime.commandId, actor_id: null, replica_id: null, recorded_at: now }
-      yield* recordEvents([event], metadata)
+      yield* recordByServer([event], now)
       return { id, secret, user_id: owner.id, user_name: owner.name } satisfies RecoveredToken
     })
   )

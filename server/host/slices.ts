@@ -1,4 +1,5 @@
 /** The slices that a server has in addition to the core's. Add new server slices here. */
+import { inspectionsServerSlice } from "../orders/reminders.ts"
 import type { ServerSlice } from "../ports/server-slice.ts"
 import type { AnyJobKind } from "../ports/server-context.ts"
 import { Context, Effect, type Metric, Struct } from "effect"
@@ -24,7 +25,6 @@ import { mailSlice } from "../delivery/mail/slice.ts"
 import { makeMeter } from "../operations/metering/meter.ts"
 import { meteringSlice } from "../operations/metering/slice.ts"
 import { notificationsServerSlice } from "../delivery/notifications/slice.ts"
-import { inspectionsServerSlice } from "../orders/inspections.ts"
 import { opportunitiesServerSlice } from "../orders/waiting.ts"
 import { procurementServerSlice } from "../purchasing/slice.ts"
 import { backupsSlice } from "../operations/backups/schedule.ts"

@@ -3,7 +3,7 @@
  * do not wait for it (rules/availability 9).
  */
 import { Clock, Effect, Schema } from "effect"
-import { CommandRuntime, recordEvents } from "../../core/kernel/endpoints/endpoint.ts"
+import { CommandRuntime } from "../../core/kernel/endpoints/endpoint.ts"
 import { lockStreams } from "../../core/kernel/runtime/engine.ts"
 import { dataOf, type StoredEvent } from "../../core/kernel/events/event-type.ts"
 import { chunked } from "../../core/kernel/store/statement.ts"
@@ -17,8 +17,8 @@ import { lookAtWaiting } from "../../core/orders/opportunities/waiting/api.ts"
 import { settleQueue } from "../../core/orders/opportunities/waiting/decide.ts"
 import { shortage_waits } from "../../core/orders/opportunities/tables/lines.ts"
 import { instantOf } from "../../core/values/time.ts"
-import { jobKind, jobOffer, serverContext, timedWork } from "../ports/server-context.ts"
-import { lateTransfersSweep } from "./late-transfers.ts"
+import { jobKind, jobOffer, recordByServer, serverContext, timedWork } from "../ports/server-context.ts"
+import { lateTransfersSweep } from "./reminders.ts"
 import type { ServerSlice } from "../ports/server-slice.ts"
 
 /** Maximum opportunities notified in one transaction, which locks them. */
@@ -50,12 +50,7 @@ const settle = Effect.fnUntraced(function* (
     chosen.has(opportunity_id) ? [event] : []
   )
   if (events.length === 0) return 0
-  yield* recordEvents(events, {
-    command_id: yield* (yield* CommandRuntime).commandId,
-    actor_id: null,
-    replica_id: null,
-    recorded_at: instantOf(yield* Clock.currentTimeMillis)
-  })
+  yield* recordByServer(events, instantOf(yield* Clock.currentTimeMillis))
   return events.filter(({ type }) => type === waitMatched.type).length
 })
 

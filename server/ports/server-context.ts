@@ -1,5 +1,5 @@
 /** Services of the server for its slices, and the durable jobs they queue. */
-import { Context, Data, Effect, Option, Schema, type Scope } from "effect"
+import { Clock, Context, Data, Effect, Option, Schema, type Scope } from "effect"
 import type { SqlError } from "effect/sql"
 import { type Failure, Store, type StoreRead } from "../../core/kernel/store/store.ts"
 import type { BlobStore } from "./blob-store.ts"
@@ -7,10 +7,11 @@ import type { Condition } from "./health.ts"
 import type { Log } from "./log.ts"
 import type { Outside } from "./outside.ts"
 import type { Renderer } from "../print/renderer.ts"
-import type { CommandRuntime } from "../../core/kernel/endpoints/endpoint.ts"
+import { CommandRuntime, recordEvents } from "../../core/kernel/endpoints/endpoint.ts"
 import type { AnyEventType, DataOf, EventOf, NewEvent, StoredEvent } from "../../core/kernel/events/event-type.ts"
 import type { JsonObject } from "../../core/kernel/fields/field.ts"
 import type { Viewer } from "../../core/kernel/fields/rejection.ts"
+import { chunked } from "../../core/kernel/store/statement.ts"
 import { ownerEvents as ownerOf } from "../../core/people/users/decide.ts"
 import { roles, users, viewerOf } from "../../core/people/users/permissions.ts"
 
@@ -225,6 +226,42 @@ export const timedWork = ({
     ...kind
   }
 })
+
+/** Records events that no user and no device caused. */
+export const recordByServer = Effect.fnUntraced(function* (events: ReadonlyArray<NewEvent>, recorded_at: string) {
+  const command_id = yield* (yield* CommandRuntime).commandId
+  yield* recordEvents(events, { command_id, actor_id: null, replica_id: null, recorded_at })
+})
+
+type Sweeping<A> = Effect.Effect<A, Failure, Store | CommandRuntime>
+const swept_at_once = 100
+/**
+ * Hourly work, as days begin at another hour in each zone: finds ids of rows that may be due and records those that
+ * are, a hundred in a transaction. `record` reads again under lock and returns how many it recorded: `counted`.
+ */
+export const sweep = ({
+  candidates,
+  counted,
+  record,
+  ...work
+}: Pick<TimedWork, "cron" | "at_start"> &
+  Pick<Due, "kind" | "meaning"> & {
+    readonly candidates: (now_millis: number) => Sweeping<ReadonlyArray<number>>
+    readonly record: (ids: ReadonlyArray<number>, now_millis: number) => Sweeping<number>
+    readonly counted: string
+  }): TimedWork =>
+  timedWork({
+    ...work,
+    waits_seconds: [10, 60, 600],
+    run: () =>
+      Effect.gen(function* () {
+        const now_millis = yield* Clock.currentTimeMillis
+        let count = 0
+        for (const some of chunked(yield* candidates(now_millis), swept_at_once))
+          count += yield* Store.transaction(record(some, now_millis))
+        return { [counted]: count }
+      })
+  })
 
 const rows_at_a_time = 2_000
 /** Deletes rows whose `column` is below a value, lowest first, in small batches, so that others do not wait long. */

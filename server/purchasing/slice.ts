@@ -1,10 +1,10 @@
 /** Server part of purchasing: mail to suppliers, and scheduled reminders. */
-import { Clock, Context, Effect } from "effect"
+import { Context, Effect } from "effect"
 import { paperLanguage } from "../../core/billing/paper/words.ts"
 import { sellerOf } from "../../core/billing/state/parties.ts"
 import { brandOf, fragmentsOf, mail_places } from "../../core/documents/brand.ts"
 import type { PreparedDocument } from "../../core/documents/content/prepare.ts"
-import { CommandRuntime, recordEvents } from "../../core/kernel/endpoints/endpoint.ts"
+import { CommandRuntime } from "../../core/kernel/endpoints/endpoint.ts"
 import { type Settings, settingText } from "../../core/kernel/events/settings.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { members } from "../../core/people/members/schema.ts"
@@ -23,9 +23,8 @@ import { stores } from "../../core/setup/stores.ts"
 import { queueMail } from "../delivery/mail/jobs.ts"
 import { mailDocument, mailing, senderOf } from "../documents/papers/filled.ts"
 import type { JobKind, JobOffer } from "../ports/server-context.ts"
-import { GivenUp, jobKind, jobOffer, serverContext, timedWork } from "../ports/server-context.ts"
+import { GivenUp, jobKind, jobOffer, recordByServer, serverContext, sweep } from "../ports/server-context.ts"
 import { lockStreams } from "../../core/kernel/runtime/engine.ts"
-import { chunked } from "../../core/kernel/store/statement.ts"
 import { dueBackAt, isHere, isReminderDue, reminderDaysIn } from "../../core/purchasing/receiving/intake.ts"
 import { users } from "../../core/people/users/permissions.ts"
 import { exact } from "../../core/values/decimal.ts"
@@ -112,8 +111,6 @@ const purchaseOrderMailOffer = (mail: PurchaseOrderMail): JobOffer<PurchaseOrder
 // The hourly sweep that reminds of sub-hired goods due back. Hourly, as days begin at another hour in each zone; what a
 // stopped server missed is caught up at its next start (rules/billing 2.3).
 
-const at_once = 100
-
 interface DueOrder {
   readonly order: PurchaseOrderRow
   readonly items: ReadonlyArray<PurchaseOrderItemRow>
@@ -178,46 +175,35 @@ const mailReminder = Effect.fnUntraced(function* (
 
 /** Records the reminder for orders still due, under a lock against concurrent returns, and queues the mails. */
 const remind = Effect.fnUntraced(function* (ids: ReadonlyArray<number>, now_millis: number) {
-  const runtime = yield* CommandRuntime
-  const settings = yield* runtime.settings
+  const settings = yield* (yield* CommandRuntime).settings
   yield* lockStreams(ids.map(purchaseOrderStream))
   const due = yield* dueOf(yield* Store.getMany(purchase_orders, ids), now_millis)
   if (due.length === 0) return 0
-  yield* recordEvents(
+  yield* recordByServer(
     due.map(({ due_at, order }) =>
       purchaseOrderReturnDue.make(purchaseOrderChange(order, { return_reminded_for: due_at }))
     ),
-    { command_id: yield* runtime.commandId, actor_id: null, replica_id: null, recorded_at: instantOf(now_millis) }
+    instantOf(now_millis)
   )
   for (const one of due) yield* mailReminder(one, settings)
   return due.length
 })
 
-export const returnSweep = timedWork({
+export const returnSweep = sweep({
   cron: "12 * * * *",
   kind: "purchase_orders.return_due",
   meaning: "sends reminders of sub-hired goods that are due back",
-  waits_seconds: [10, 60, 600],
-  run: () =>
-    Effect.gen(function* () {
-      const now_millis = yield* Clock.currentTimeMillis
-      const open = yield* Store.find(purchase_orders, {
-        po_type: "sub_hire",
-        status: ["partially_received", "received"],
-        returned_at: null,
-        deleted_at: null
-      })
-      const due = yield* dueOf(open, now_millis)
-      let reminded = 0
-      for (const some of chunked(due, at_once))
-        reminded += yield* Store.transaction(
-          remind(
-            some.map(({ order }) => order.id),
-            now_millis
-          )
-        )
-      return { reminded }
+  candidates: Effect.fnUntraced(function* (now_millis: number) {
+    const open = yield* Store.find(purchase_orders, {
+      po_type: "sub_hire",
+      status: ["partially_received", "received"],
+      returned_at: null,
+      deleted_at: null
     })
+    return (yield* dueOf(open, now_millis)).map(({ order }) => order.id)
+  }),
+  record: remind,
+  counted: "reminded"
 })
 
 export const procurementServerSlice: ServerSlice = {

@@ -41,20 +41,8 @@ export const exportFiles = (
   ]
 }
 
-const plain_columns = [
-  "date",
-  "kind",
-  "number",
-  "invoice_number",
-  "member",
-  "account",
-  "tax_code",
-  "debit",
-  "credit",
-  "currency",
-  "exchange_rate",
-  "reference"
-]
+const plain_columns =
+  "date kind number invoice_number member account tax_code debit credit currency exchange_rate reference".split(" ")
 const plainFile = (documents: ReadonlyArray<PostedDocument>, options: ExportOptions): string =>
   csv(
     plain_columns,
@@ -77,22 +65,10 @@ const plainFile = (documents: ReadonlyArray<PostedDocument>, options: ExportOpti
     options
   )
 
-const xero_columns = [
-  "*ContactName",
-  "EmailAddress",
-  "*InvoiceNumber",
-  "Reference",
-  "*InvoiceDate",
-  "*DueDate",
-  "Total",
-  "*Description",
-  "*Quantity",
-  "*UnitAmount",
-  "*AccountCode",
-  "*TaxType",
-  "TaxAmount",
-  "Currency"
-]
+const xero_columns = (
+  "*ContactName EmailAddress *InvoiceNumber Reference *InvoiceDate *DueDate Total *Description " +
+  "*Quantity *UnitAmount *AccountCode *TaxType TaxAmount Currency"
+).split(" ")
 /**
  * Invoices and credit notes for Xero, with amounts before tax. Each row has quantity 1 and its full amount, as Xero
  * would round unit prices and discounts again. Negative totals become credit notes there.
@@ -121,21 +97,10 @@ const xeroFile = (documents: ReadonlyArray<PostedDocument>, options: ExportOptio
     options
   )
 
-const quickbooks_columns = [
-  "*InvoiceNo",
-  "*Customer",
-  "*InvoiceDate",
-  "*DueDate",
-  "Memo",
-  "Item(Product/Service)",
-  "ItemDescription",
-  "ItemQuantity",
-  "ItemRate",
-  "*ItemAmount",
-  "*ItemTaxCode",
-  "ItemTaxAmount",
-  "Currency"
-]
+const quickbooks_columns = (
+  "*InvoiceNo *Customer *InvoiceDate *DueDate Memo Item(Product/Service) ItemDescription ItemQuantity " +
+  "ItemRate *ItemAmount *ItemTaxCode ItemTaxAmount Currency"
+).split(" ")
 const quickbooksFile = (documents: ReadonlyArray<PostedDocument>, options: ExportOptions): string =>
   csv(
     quickbooks_columns,

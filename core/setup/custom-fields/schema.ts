@@ -10,17 +10,8 @@ import type { NewEvent } from "../../kernel/events/event-type.ts"
 import { createdEvent, initialRow } from "../../kernel/endpoints/crud-resource.ts"
 
 /** Modules with custom fields in the API, including ones that do not exist yet (rules/members-activities 5). */
-const interface_modules = [
-  "Member",
-  "Product",
-  "ProductGroup",
-  "StockLevel",
-  "Activity",
-  "Store",
-  "Opportunity",
-  "Invoice",
-  "PurchaseOrder"
-]
+const interface_modules =
+  "Member Product ProductGroup StockLevel Activity Store Opportunity Invoice PurchaseOrder".split(" ")
 /** All modules that can have custom fields: the API's, and those that resources of the catalogue declare. */
 export const modulesOf = ({ resources }: Catalogue): ReadonlyArray<string> => [
   ...new Set([...interface_modules, ...resources.flatMap(({ custom_module }) => custom_module ?? [])])

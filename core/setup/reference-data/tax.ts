@@ -286,50 +286,39 @@ export const taxSlices: ReadonlyArray<Slice> = [
   }
 ]
 
-// Revenue groups: accounts that income is booked under (rules/conventions 17).
+// Revenue and cost groups: accounts that income and expenses are booked under (rules/conventions 17).
 
-const revenue_group_fields = { name: text({ required: true, search: true }), description: longText({ nullable: true }) }
-export const revenue_groups = table("revenue_groups", revenue_group_fields, { visibility: visible_to_all })
+const group_fields = { name: text({ required: true, search: true }), description: longText({ nullable: true }) }
+export const revenue_groups = table("revenue_groups", group_fields, { visibility: visible_to_all })
+export const cost_groups = table("cost_groups", group_fields, { visibility: visible_to_all })
 
-export const revenueGroups: Slice = {
+const groups = (
+  singular: "revenue_group" | "cost_group",
+  groups_table: typeof revenue_groups,
+  seeded: ReadonlyArray<string>
+): Slice => ({
   ...crudResource({
     resource: resource({
-      singular: "revenue_group",
-      table: revenue_groups,
+      singular,
+      table: groups_table,
       called: { by: ["name"] },
       filters: ["name", "created_at", "updated_at"],
       sorts: ["name", "created_at", "updated_at"]
     }),
-    fields: revenue_group_fields,
-    path: "/api/v1/revenue_groups",
+    fields: group_fields,
+    path: `/api/v1/${singular}s`,
     access: viewManageAccess("static-data", "static-data.view", "static-data.manage")
   }),
   seed: () =>
-    ["Dry Hire", "Wet Hire", "Sales", "Services"].map((name, index) =>
-      createdEvent(revenue_groups, { ...initialRow(revenue_groups, revenue_group_fields), id: index + 1, name })
+    seeded.map((name, index) =>
+      createdEvent(groups_table, { ...initialRow(groups_table, group_fields), id: index + 1, name })
     )
-}
-
-// Cost groups: accounts that expenses are booked under (rules/conventions 17).
-
-const cost_group_fields = { name: text({ required: true, search: true }), description: longText({ nullable: true }) }
-export const cost_groups = table("cost_groups", cost_group_fields, { visibility: visible_to_all })
-
-export const costGroups: Slice = {
-  ...crudResource({
-    resource: resource({
-      singular: "cost_group",
-      table: cost_groups,
-      called: { by: ["name"] },
-      filters: ["name", "created_at", "updated_at"],
-      sorts: ["name", "created_at", "updated_at"]
-    }),
-    fields: cost_group_fields,
-    path: "/api/v1/cost_groups",
-    access: viewManageAccess("static-data", "static-data.view", "static-data.manage")
-  }),
-  seed: () =>
-    ["Equipment Sub-Hire", "Crew Sub-Hire", "Transport", "Consumables", "Equipment Purchase"].map((name, index) =>
-      createdEvent(cost_groups, { ...initialRow(cost_groups, cost_group_fields), id: index + 1, name })
-    )
-}
+})
+export const revenueGroups = groups("revenue_group", revenue_groups, ["Dry Hire", "Wet Hire", "Sales", "Services"])
+export const costGroups = groups("cost_group", cost_groups, [
+  "Equipment Sub-Hire",
+  "Crew Sub-Hire",
+  "Transport",
+  "Consumables",
+  "Equipment Purchase"
+])

@@ -6,6 +6,7 @@ import * as MultipartParser from "effect/http/MultipartParser"
 import { parseJson } from "../../../core/kernel/fields/input.ts"
 import { isJsonObject } from "../../../core/kernel/fields/field.ts"
 import { mediaType } from "../../http/body.ts"
+import { recordByServer } from "../../ports/server-context.ts"
 import type { Opened, PublicCallShape, Text } from "./public-links.ts"
 import { document_link_tries, form_bytes_max, headerOf, openLink, zoneFor } from "./public-links.ts"
 import { randomUUID } from "node:crypto"
@@ -30,7 +31,7 @@ import {
   documentFinalised,
   documentStream
 } from "../../../core/documents/schema.ts"
-import { CommandRuntime, recordEvents } from "../../../core/kernel/endpoints/endpoint.ts"
+import { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
 import { streamOf } from "../../../core/kernel/events/event-type.ts"
 import { Rejection, type Viewer } from "../../../core/kernel/fields/rejection.ts"
 import type { Settings } from "../../../core/kernel/events/settings.ts"
@@ -250,7 +251,7 @@ const record = Effect.fnUntraced(function* (
     sha256: null
   }
   const { document_number } = document
-  yield* recordEvents(
+  yield* recordByServer(
     [
       documentAccepted.make(acceptance),
       ...(document.status === "generated"
@@ -258,7 +259,7 @@ const record = Effect.fnUntraced(function* (
         : []),
       quotationAccepted.make({ id: opportunity.id, document_id: document.id, document_number, note })
     ],
-    { command_id: yield* runtime.commandId, actor_id: null, replica_id: null, recorded_at: now }
+    now
   )
 })
 

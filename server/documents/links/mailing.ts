@@ -9,10 +9,10 @@ import {
   documentStream,
   linkAddress
 } from "../../../core/documents/schema.ts"
-import { CommandRuntime, recordEvents } from "../../../core/kernel/endpoints/endpoint.ts"
+import { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
 import { type Settings, settingText } from "../../../core/kernel/events/settings.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
-import { GivenUp, serverContext } from "../../ports/server-context.ts"
+import { GivenUp, recordByServer, serverContext } from "../../ports/server-context.ts"
 import { drawn, filledMail, preparation, queueDocumentMail } from "../papers/filled.ts"
 import { keepBytes, pdfThere } from "../papers/drawing.ts"
 import { type DocumentMail, linkOf, textOf } from "./public-links.ts"
@@ -136,12 +136,7 @@ const kept = Effect.fnUntraced(function* (of: Case) {
       const event = certificateKept.make({ id: document.id, acceptance_id: acceptance.id, set })
       if (runtime.filesNamed !== undefined)
         yield* runtime.filesNamed(changesOf(runtime.catalogue.projection, [event], now))
-      yield* recordEvents([event], {
-        command_id: yield* runtime.commandId,
-        actor_id: null,
-        replica_id: null,
-        recorded_at: now
-      })
+      yield* recordByServer([event], now)
     })
   )
   return yield* Store.get(document_acceptances, acceptance.id)

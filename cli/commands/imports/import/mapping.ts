@@ -112,17 +112,12 @@ const factors: { readonly [column: string]: { readonly [unit: string]: string } 
   post_rent_unavailability: in_minutes,
   buffer_percent: { "%": "1", percent: "1" }
 }
-const amounts = new Set([
-  "replacement_charge",
-  "sub_rental_price",
-  "purchase_price",
-  "price",
-  "credit_limit",
-  "day_cost",
-  "hour_cost",
-  "distance_cost",
-  "flat_rate_cost"
-])
+const amounts = new Set(
+  (
+    "replacement_charge sub_rental_price purchase_price price credit_limit day_cost hour_cost " +
+    "distance_cost flat_rate_cost"
+  ).split(" ")
+)
 const minor_units = new Set(["pence", "p", "cents", "cent", "minor"])
 const known_units = new Set([
   ...Object.values(factors).flatMap((units) => Object.keys(units)),

@@ -9,7 +9,7 @@ import { journal } from "../../../../core/kernel/events/journal.ts"
 import { Store } from "../../../../core/kernel/store/store.ts"
 import { describedKinds } from "../../../../server/delivery/webhooks/slice.ts"
 import { returnSweep } from "../../../../server/purchasing/slice.ts"
-import { lateTransfersSweep } from "../../../../server/orders/late-transfers.ts"
+import { lateTransfersSweep } from "../../../../server/orders/reminders.ts"
 import { overdueSweep } from "../../../../server/billing/slice.ts"
 import {
   billingKinds,
