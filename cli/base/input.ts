@@ -36,7 +36,6 @@ export async function* linesOf(file: string | undefined): AsyncGenerator<string>
   }
 }
 
-/** A local file to upload. */
 export interface LocalFile extends UploadedFile {
   readonly path: string
 }

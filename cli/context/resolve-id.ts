@@ -22,7 +22,6 @@ export const looksLikeId = (text: string): boolean => /^[1-9]\d{0,14}$/.test(tex
 /** Id in a text such as `id:7`, whatever numbers and names exist; undefined for other texts. */
 export const idSaid = (text: string): string | undefined => /^\s*id:([1-9]\d{0,14})\s*$/i.exec(text)?.[1]
 
-/** Columns with codes on labels. */
 const code_columns: ReadonlySet<string> = new Set(["barcode", "asset_number", "serial_number", "sku"])
 /**
  * Possible codes in a scanned text, the likeliest first: as it is, the end of a URL, GS1 elements, and each in other

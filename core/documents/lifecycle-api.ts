@@ -105,7 +105,6 @@ export const drawing_weight = 5
 
 type DocumentStatus = keyof typeof document_statuses
 
-/** Statuses with a readable PDF. */
 const readable_statuses: ReadonlyArray<DocumentStatus> = ["generated", "finalised"]
 
 /** Newest public link of each document: one query for any number. */

@@ -1,7 +1,6 @@
 /** The columns of an import of rates: names and other names. */
 import type { Columns } from "./rows.ts"
 
-/** Columns of the calculation method. */
 export const methodColumns = [
   "calculation_strategy",
   "base_period",

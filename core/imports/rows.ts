@@ -109,7 +109,6 @@ export interface Row {
 
 export interface Columns {
   readonly known: ReadonlySet<string>
-  /** Column aliases. */
   readonly aliases: { readonly [name: string]: string }
   /** Columns that may be spread over several: `stock.Main Warehouse`, `rate.price`. */
   readonly spread: ReadonlySet<string>

@@ -13,7 +13,6 @@ export interface S3Options {
   /** Bucket and its options: `s3://bucket?endpoint=https://…&region=…&prefix=…`. */
   readonly url: string
   readonly credentials: Credentials
-  /** Folder for temporary files. */
   readonly folder: string
   readonly alone: boolean
   /** Time limit for the bucket's response, and between two chunks of a file. */

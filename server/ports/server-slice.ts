@@ -76,9 +76,7 @@ export interface ServerSlice extends Slice {
   readonly jobs?: ReadonlyArray<AnyJobKind>
   /** Jobs that follow from events, queued in the transaction that records them. */
   readonly processes?: ReadonlyArray<Process>
-  /** Handlers of inbound webhooks. */
   readonly inbound?: ReadonlyArray<InboundHandler>
-  /** Scheduled work. */
   readonly timed?: ReadonlyArray<TimedWork>
   /** Metrics for /metrics. */
   readonly measured?: ServerEndpoint<ReadonlyArray<Measurement>>
@@ -178,7 +176,6 @@ const anyIsSame = (given: ReadonlyArray<string>, right: string): boolean =>
 
 /** A verified delivery, as given to handlers. */
 export interface Delivery {
-  /** Name of the source. */
   readonly source: string
   readonly kind: SourceKind
   /** The sender's id for the delivery. */

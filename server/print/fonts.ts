@@ -15,7 +15,6 @@ import { create } from "fontkit"
 
 /** A store's own font, as TTF or OTF. */
 export interface StoreFont {
-  /** Name for messages. */
   readonly name: string
   readonly normal: Uint8Array
   readonly bold?: Uint8Array

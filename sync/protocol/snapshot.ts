@@ -99,7 +99,6 @@ export const snapshotPlan = Schema.suspend(() =>
     offset: Schema.String,
     /** Approximate number of rows to follow. */
     rows: wholeNumber,
-    /** Number of the device's last decided command. */
     last_n: wholeNumber,
     /** Verdicts the device may still wait for: recorded before `position`, they will not come as events. */
     decided: Schema.Array(decidedCommand),

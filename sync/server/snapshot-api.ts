@@ -35,7 +35,6 @@ import { integer, type Json, text } from "../../core/kernel/fields/field.ts"
 interface SnapshotReader {
   readonly viewer: Viewer
   readonly replica_id: number
-  /** Handle from the plan. */
   readonly handle: string
   /** Offset of the rows the reader has. */
   readonly offset: string

@@ -84,9 +84,7 @@ export const declare = (program: Command): void => {
   withAction(login, logIn)
 }
 
-/** Input of a login. */
 interface Login {
-  /** Name of the profile. */
   readonly name: string
   readonly address: string
   readonly token: string

@@ -100,7 +100,6 @@ export type TextFormat = "email" | "url" | "time" | "zone" | "currency" | "count
 /** Meaning of an explicit null on update: keep, clear or reject (rules/conventions 8; rules/opportunities 4). */
 type OnNull = "keep" | "clear" | "reject"
 
-/** Traits of every field. */
 interface FieldTraits {
   readonly nullable: boolean
   readonly required: boolean
@@ -135,7 +134,6 @@ type ValuesShown<F extends Fields> = {
 }
 
 type Options = Partial<FieldTraits>
-/** Options of a kind of field. */
 type OptionsOf<K extends FieldType["kind"]> = Options & Partial<Omit<Extract<FieldType, { readonly kind: K }>, "kind">>
 /** The field type that results from the options. */
 type Made<O, T, S = T> = Field<
@@ -364,7 +362,6 @@ export const typed = <S>(schema: Schema.Top): S => schema as unknown as S
 export type AnyField = Field<unknown, unknown>
 /** Schemas of plain JSON, without transformations. */
 export type Part<T = unknown> = Schema.Codec<T>
-/** An optional key. */
 export type OptionalKey<T = unknown> = Schema.optionalKey<Schema.Codec<T>>
 export type Shown = AnyField | Part | OptionalKey
 export interface Keys {

@@ -43,7 +43,6 @@ export const allocateIds = Effect.fnUntraced(function* (table: string, count: nu
   return Array.from({ length: count }, (_, index) => after - count + index)
 })
 
-/** Allocates one id. */
 export const allocateId = (table: string) => Effect.map(allocateIds(table, 1), firstOf)
 
 /** Allocates ids as contiguous ranges, in order: concurrent writers may allocate ids in between. */

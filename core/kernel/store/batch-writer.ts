@@ -102,7 +102,6 @@ interface WriteOperations {
   readonly insertRows: (table: Table, rows: ReadonlyArray<AnyRow>) => Sql
   readonly sendOne: (table: Table, key: Key, statement: Insert) => Sql
   readonly sendMany: (table: Table, statement: Insert) => Sql
-  /** Applies one change. */
   readonly change: (one: Exclude<RowChange, { op: "insert" }>) => Sql
 }
 

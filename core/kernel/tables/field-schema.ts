@@ -10,7 +10,6 @@ type JsonSchema = { readonly [word: string]: unknown }
 const checked = <T>(holds: (value: T) => boolean, expected: string, json_schema: JsonSchema) =>
   Schema.makeFilter<T>(holds, { expected, toJsonSchema: () => json_schema })
 
-/** An integer. */
 export const wholeNumber: Schema.Codec<number> = Schema.Finite.check(
   checked(Number.isSafeInteger, "an integer", { type: "integer" })
 )
@@ -40,7 +39,6 @@ export const anyJson: Schema.Codec<Json> = Schema.suspend((): Schema.Codec<Json>
     Schema.Record(Schema.String, anyJson)
   ])
 ).annotate({ identifier: "Json", description: "Any JSON value" })
-/** An object with any keys. */
 export const anyObject: Schema.Codec<JsonObject> = Schema.Record(Schema.String, anyJson)
 
 /** Description of a kind: "Id of an address", or labels that differ from their values (`sub_hire: Sub-hire` does not). */
@@ -126,7 +124,6 @@ export const schemaOfField = (field: Field): Schema.Codec<unknown> => {
 /** Encoded and decoded form are the same: events are kept as they are in memory. */
 export type Stored<T> = Schema.Codec<T, T>
 
-/** Any parsed JSON. */
 export const storedJson: Stored<Json> = Schema.declare<Json>(isParsedJson, { identifier: "Json" })
 export const jsonObject: Stored<JsonObject> = Schema.declare<JsonObject>(isJsonObject, { identifier: "JsonObject" })
 const jsonArray: Stored<ReadonlyArray<Json>> = Schema.declare<ReadonlyArray<Json>>(Array.isArray, {

@@ -51,7 +51,6 @@ const labels = {
   PurchaseOrder: "Purchase Order"
 } as const
 type AttachableType = keyof typeof labels
-/** Values of `attachable_type`. */
 const attachable_types = labels
 
 const kinds: { readonly [T in AttachableType]: Omit<Attachable, "label" | "type"> } = {

@@ -9,7 +9,6 @@ export interface HireDates {
 type OrderChange = { readonly reduce_to: number | "free" } | { readonly dates: HireDates } | { readonly waitlist: true }
 
 interface SettleParts {
-  /** Fields of the command's endpoint. */
   readonly fields: Fields
   readonly ask: AskFacts
   /** Records the command again, with another body if given. */

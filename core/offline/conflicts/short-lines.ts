@@ -67,7 +67,6 @@ interface ShortLines {
   readonly lines: ReadonlyArray<ShortLine>
   /** Lines that would be short even alone: only these can join a waiting list. */
   readonly alone: ReadonlyArray<ShortLine>
-  /** The order with its lines. */
   readonly shown: JsonObject | undefined
 }
 /** Whether the line can be reduced, or removed because other lines of its product take the stock. */

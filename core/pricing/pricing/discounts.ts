@@ -110,7 +110,6 @@ const compareTimes = (fact: string, expected: string): number | undefined => {
 // Chooses the product rate of a line, and converts its price to the opportunity's currency (rules/rates 9.1).
 
 export interface LineCurrency {
-  /** The opportunity's currency. */
   readonly currency: string
   readonly base_currency: string
   /**

@@ -25,7 +25,6 @@ interface IntakeFacts {
   readonly orders: ReadonlyMap<number, PurchaseOrderRow>
   readonly items: ReadonlyMap<number, PurchaseOrderItemRow>
   readonly products: ReadonlyMap<number, ProductRow>
-  /** Existing levels, by id. */
   readonly levels: ReadonlyMap<number, StockLevelRow>
   /** Stores by id, for their time zones. */
   readonly stores: ReadonlyMap<number, StoreRow>

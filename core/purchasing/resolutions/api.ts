@@ -147,7 +147,6 @@ const sentRows = (all: ReadonlyArray<NewEvent>): ReadonlyArray<Some> => [
   ...dataOf(purchaseOrderReceived, all).flatMap(({ items }) => items)
 ]
 
-/** Rows after the events. */
 const rowsAfter = (rows: ReadonlyArray<OrderedRow>, all: ReadonlyArray<NewEvent>): ReadonlyArray<OrderedRow> => {
   const after = new Map(rows.map((row) => [row.id, row]))
   for (const sent of sentRows(all)) {

@@ -29,7 +29,6 @@ import { numberText } from "../../values/text.ts"
 
 /** Containers in use that hold some of the units, or have one as their case. */
 interface AffectedContainers {
-  /** Affected containers by id. */
   readonly targets: ReadonlyArray<ContainerFacts>
   /** Units packed in them, by stock level id. */
   readonly units: ReadonlyMap<number, Unit>

@@ -97,7 +97,6 @@ const paperText = Effect.fnUntraced(function* ({ code, texts }: ReadCode): Store
     : undefined
 })
 
-/** Finds a unit by id. */
 export const unitById = Effect.fnUntraced(function* (id: number): Store.Reads<Found> {
   const level = yield* Store.get(stock_levels, id)
   const read = { code: String(id), quantity: undefined, texts: [String(id)] }

@@ -10,7 +10,6 @@ export const scanned_fields = {
   direction: choice(directions),
   kind: choice({ unit: "Unit", bulk: "Bulk", container: "Container" }),
   code: text(),
-  /** Name for messages. */
   name: text(),
   opportunity_id: integer({ nullable: true }),
   opportunity_item_id: integer({ nullable: true }),

@@ -273,7 +273,6 @@ const holderOf = Effect.fnUntraced(function* ({ named: one }: Found): Store.Read
   return header === undefined || header.deleted_at !== null ? undefined : header
 })
 
-/** Scans on a named order. */
 export const scanOfOrder = (scanned: Scanned, order: OpportunityRow, input: Asking) =>
   Effect.flatMap(found(scanned), (code) => loadScan(code, order, input))
 /** Scans on the order that has the goods. */

@@ -247,7 +247,6 @@ interface Signed {
 }
 /** User agent of deliveries. */
 export const own_agent = "Flightcase-Webhooks/1"
-/** Headers of an attempt. */
 export const headersOf = async ({ body, event, event_id, now_millis, secrets }: Signed) => {
   const { Webhook } = await import("standardwebhooks")
   const at = new Date(now_millis)

@@ -64,7 +64,6 @@ const signedQuery = (
 const isSignedFor = (key: string, of: FeedOf, person_id: number, signature: string): boolean =>
   isSameSignature(signature, feedSignature(key, of, person_id))
 
-/** Complete URL of a feed. */
 export const feedUrl = (public_url: string, key: string, of: FeedOf, person_id: number): string =>
   [
     public_url,

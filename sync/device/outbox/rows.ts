@@ -131,7 +131,6 @@ export const decodeSalvagedRow = optionalDecoderOf("a command", () => {
   return Schema.Struct({ n, id, name, issued_at, state, payload, ids })
 })
 export const decodeErrorText = optionalDecoderOf("the error of a command", () => jsonText(wireError))
-/** Decodes a row with `columns`. */
 export const decodeCommandRow = (row: { readonly [column: string]: unknown }): OutboxCommand => {
   const { nothing_left, rows_seen, unless_changed, ...command } = decodeRow(row)
   return {
@@ -173,7 +172,6 @@ export const decodeLeaseRow = decoderOf("a lease of ids", () =>
 export const decodeLeaseRequestRow = decoderOf("a request for ids", () =>
   Schema.Struct({ entity: Schema.String, request_no: wholeNumber })
 )
-/** Decodes a value of `meta`. */
 export const decodeMetaRow = decoderOf("a value of the outbox", () => Schema.Struct({ value: Schema.String }))
 /** Decodes numbers withdrawn before a reopening (`withdrawn` of `meta`), to be sent without content. */
 export const decodeWithdrawn = decoderOf("the numbers given up", () => jsonText(Schema.Array(wholeNumber)))

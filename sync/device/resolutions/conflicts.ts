@@ -37,9 +37,7 @@ interface BlockedCommand {
 export interface Conflict {
   readonly id: string
   readonly n: number
-  /** Name of the endpoint. */
   readonly name: string
-  /** Summary of the command's endpoint. */
   readonly summary: string
   /** The user's intent in a sentence: whose order, which goods, how many, when. */
   readonly intent: string

@@ -162,7 +162,6 @@ const companyFlags: { readonly [flag: string]: keyof Company } = {
   phone: "phone",
   taxNumber: "tax_number"
 }
-/** Input from flags. */
 export const houseOfFlags = (flags: Flags): House => {
   const company_given = textFlags(flags, companyFlags)
   const taxes = listFlag(flags, "tax").map((given, at): Tax => ({ ...pairOf("--tax", given), standard: at === 0 }))

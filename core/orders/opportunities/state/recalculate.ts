@@ -33,7 +33,6 @@ import { costTaxRateOf, priceOne, stagesOf, taxRateOf } from "./pricing.ts"
 import { type CostRow, opportunity_costs, type OpportunityRow } from "../tables/opportunities.ts"
 
 export interface RecalculationScope {
-  /** Lines to price again. */
   readonly priced?: ReadonlyArray<number>
   /** Lines whose demands to compute again; removed lines release theirs. */
   readonly demanded?: ReadonlyArray<number> | "all"

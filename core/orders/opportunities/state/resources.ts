@@ -306,7 +306,6 @@ export const warned = (answer: OpportunityAnswer, warnings: ReadonlyArray<string
 
 /** Schema of the result of commands with warnings. */
 export const warnedResult = Shown.keys({ id: integer(), warnings: list(text()) })
-/** The opportunity with its warnings. */
 export const warnedOpportunity = (
   { id, warnings }: Warned,
   input: Input,
