@@ -94,7 +94,7 @@ const addVerb = (command: Command, verb: Verb): ReadonlyArray<Flag> => {
 /** Names of other flags, which fields cannot have. */
 const reserved: ReadonlySet<string> = new Set("--token --profile --url --json --plan --remote --data".split(" "))
 
-/** Description of a flag; `~` stands for the text by its name. Updates require no flag: absent ones keep the stored values. */
+/** Description of a flag; `~` stands for the text by its name. Updates require no flag: absent ones keep values. */
 const describeFlag = ({ field }: Flag, is_update: boolean): string =>
   [
     field.describe ?? "~",

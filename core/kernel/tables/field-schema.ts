@@ -41,7 +41,7 @@ export const anyJson: Schema.Codec<Json> = Schema.suspend((): Schema.Codec<Json>
 ).annotate({ identifier: "Json", description: "Any JSON value" })
 export const anyObject: Schema.Codec<JsonObject> = Schema.Record(Schema.String, anyJson)
 
-/** Description of a kind: "Id of an address", or labels that differ from their values (`sub_hire: Sub-hire` does not). */
+/** Description of a kind: "Id of an address", or labels unlike their values (`sub_hire: Sub-hire` is like its own). */
 export const meaningOf = (
   type: FieldType & { readonly kind: "choice" | "code" | "ref" }
 ): { readonly description?: string } => {
