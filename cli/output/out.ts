@@ -66,6 +66,8 @@ export const ringBell = (): void => {
   process.stderr.write("\u0007")
 }
 
+/** Stream for prompts; callers make their texts printable. */
+export const questions: NodeJS.WriteStream = process.stderr
 /** Calls `end` when the reader of standard output (head, less) has closed it. */
 export const onStdoutClosed = (end: () => never): void => {
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {

@@ -1,9 +1,7 @@
 /** Asks questions on a terminal, by standard error, so that standard output has only data. */
 import { createPromptModule } from "inquirer"
+import { questions } from "./out.ts"
 import { oneLine } from "./text.ts"
-
-/** Stream for prompts; callers make their texts printable. */
-const questions: NodeJS.WriteStream = process.stderr
 
 const prompt = createPromptModule({ output: questions })
 

@@ -147,6 +147,7 @@ describe("the server's OpenAPI description, health and metrics", () => {
       "flightcase_event_loop_delay_max_seconds gauge",
       "flightcase_job_attempts_total counter",
       "flightcase_job_failures_total counter",
+      "flightcase_jobs gauge",
       "flightcase_journal_position gauge",
       "flightcase_metering_rows_dropped_total counter",
       "flightcase_metering_rows_waiting gauge",

@@ -32,7 +32,7 @@ type Row = Dump[string][number]
 const known = (dump: Dump, before: Dump): { readonly [table: string]: ReadonlyArray<string> } => {
   const there = new Map(Object.entries(before).map(([table, rows]) => [table, new Set(rows.map(({ id }) => id))]))
   const isOfNothing = (row: Row): boolean =>
-    Object.entries({ ...parents, purchase_order_id: "purchase_orders" }).some(
+    Object.entries({ ...parents, purchase_order_id: "purchase_orders", transfer_id: "transfers" }).some(
       ([column, table]) => typeof row[column] === "number" && there.get(table)?.has(row[column]) === false
     )
   const isGone = (table: string, row: Row): boolean =>

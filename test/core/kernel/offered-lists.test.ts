@@ -255,7 +255,10 @@ describe.each(both_engines)("lists on %s", (engine) => {
                 rowOf(include.resource().table, 700_000 + ++seeds, 0, { ...include.where, [include.via]: 800_001 })
               ] as const)
             : include.kind === "one"
-              ? ([include.resource().table, rowOf(include.resource().table, row[include.via] as number, 0)] as const)
+              ? ([
+                  include.resource().table,
+                  rowOf(include.resource().table, row[include.via] as number, 0, elsewhere(include.resource().table))
+                ] as const)
               : ([
                   include.table,
                   rowOf(include.table, row[include.via] as number, 0, elsewhere(include.table))
