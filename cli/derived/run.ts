@@ -159,8 +159,8 @@ const filtersRead = async (context: CommandContext, endpoint: Endpoint, given: F
   return (await import("../context/filter-values.ts")).readFilterValues(context, query, resourceOf(endpoint))
 }
 
-/** Brief output after writes, and the includes it needs. */
 const order_brief = { needs: "supplier,store,opportunity,items", load: () => import("../briefs/purchase-orders.ts") }
+/** Brief output after writes, and the includes it needs. */
 const briefs = [
   { path: /^\/api\/v1\/opportunities(\/\{id\})?$/, needs: order_parts, load: () => import("../briefs/orders.ts") },
   { path: /\/invoices/, needs: "member", load: () => import("../briefs/invoices.ts") },

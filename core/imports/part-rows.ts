@@ -9,7 +9,7 @@ import { type Composed, saveComponent } from "../products/kits/decide.ts"
 import { componentFields, type ComponentRow, product_components } from "../products/kits/schema.ts"
 import { Result, Struct } from "effect"
 
-// The columns of a product import: names and other names, words of spreadsheets, and how a row is read.
+// Columns of a product import: names, aliases, words of spreadsheets, and how a row is read.
 
 /** Columns that are a product's own fields. */
 const ownColumns: Fields = Struct.pick(productFields, [

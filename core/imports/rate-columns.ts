@@ -1,4 +1,4 @@
-/** The columns of an import of rates: names and other names. */
+/** Columns of a rate import, with their aliases. */
 import type { Columns } from "./rows.ts"
 
 export const methodColumns = [

@@ -257,7 +257,7 @@ describe.each(engines)("documents over HTTP on %s", (engine) => {
       const words = await read(document_type, { documentable_id: id })
       expect([words.includes("VOID"), words.includes("DRAFT")]).toEqual([true, false])
     })
-    it("of purchase orders needs the permission to see costs", async () => {
+    it("needs the permission to see costs for a purchase order", async () => {
       const made = async (...held: ReadonlyArray<string>) => {
         const token = await yard.tokenOf(["documents.create", "purchase_orders.view", ...held], ["*"])
         const body = { ...sourceOf(sources, "purchase_order"), document_type: "purchase_order" }
@@ -404,7 +404,7 @@ describe.each(engines)("documents over HTTP on %s", (engine) => {
         ...{ method: "POST", bytes: "name=Ann+Bell&accept=1" },
         headers: { "content-type": "application/x-www-form-urlencoded" }
       })
-    it("of an expired quotation has no form to accept it, and refuses an acceptance", async () => {
+    it("to an expired quotation has no form to accept it, and refuses an acceptance", async () => {
       const job = await yard.job([{ unit_price: "100.00" }], { quote_invalid_at: "2026-06-20T00:00:00Z" })
       await yard.made(`/opportunities/${job.id}/convert_to_quotation`)
       const token = await tokenOf((await press.drawn("quotation", { documentable_id: job.id })).id)

@@ -8,7 +8,7 @@ describe.each(engines)("very large quantities on %s", (engine) => {
   const line = (id: number, item_id: number, quantity: number) =>
     w.post(`/opportunities/${id}/items`, { name: "Line", item_id, quantity })
 
-  it("of more than a million parts of a kit or accessories of a product are refused", async () => {
+  it("are refused above a million for parts of kits and accessories of products", async () => {
     const [kit, part] = [await w.product(), await w.product()]
     for (const [path, field] of [
       ["components", "component_product_id"],
@@ -16,7 +16,7 @@ describe.each(engines)("very large quantities on %s", (engine) => {
     ] as const)
       await refused(w.post(`/products/${kit}/${path}`, { [field]: part, quantity: 1_000_001 }), "quantity")
   })
-  it("of billions of accessories are refused at the quantity, with or without dates", async () => {
+  it("are refused for a line that needs billions of accessories, with or without dates", async () => {
     const [lamp, clamp] = [await w.product(), await w.product()]
     await w.create(`/products/${lamp}/accessories`, {
       accessory_product_id: clamp,
@@ -30,7 +30,7 @@ describe.each(engines)("very large quantities on %s", (engine) => {
       expect(items.map((one: { quantity: string }) => one.quantity)).toEqual(["2.00", "2000000.00"])
     }
   })
-  it("of nested kits are counted up to the numeric limit", async () => {
+  it("are counted up to the numeric limit in nested kits", async () => {
     const [outer, inner, part] = [await w.product(), await w.product(), await w.product()]
     await w.create(`/products/${inner}/components`, { component_product_id: part, quantity: 1_000_000 })
     await w.create(`/products/${outer}/components`, { component_product_id: inner, quantity: 1_000 })

@@ -168,7 +168,7 @@ describe.each(share(engines))("a server under load on %s", (engine) => {
     expect((await again.kill("SIGTERM")).code).toBe(0)
   }, 300_000)
 
-  it("has counted every call in usage when it is stopped right after its last answer", async () => {
+  it("has counted every call in usage when it is stopped right after its last response", async () => {
     const env = await environmentOf(engine)
     const server = await started(env)
     const clients = [await made(server.url, {})]

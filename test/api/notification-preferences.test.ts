@@ -68,7 +68,7 @@ describe.each(engines)("notification preferences over HTTP on %s", (engine) => {
   })
   afterAll(() => server.close())
 
-  it("of a new user list every type with its channels and defaults", async () => {
+  it("contain every type for a new user, with its channels and defaults", async () => {
     const { meta, notification_preferences: rows } = await did(200, "GET", own)
     expect(meta).toEqual({ total: notificationTypes.length, per_page: notificationTypes.length, page: 1 })
     expect(rows.map((one: any) => one.notification_type)).toEqual(notificationTypes.map(({ key }) => key))
@@ -84,7 +84,7 @@ describe.each(engines)("notification preferences over HTTP on %s", (engine) => {
     })
     expect(of(rows, "system.test_email")).toMatchObject({ channels: { email: true }, is_system: true })
   })
-  it("of a user override the company's, which override the type's default", async () => {
+  it("let a user override the company's setting, which overrides the type's default", async () => {
     expect(await set({ channels: { email: false } })).toMatchObject({
       channels: { database: true, email: false, broadcast: false },
       default_channels: ["database", "email"],
@@ -157,7 +157,7 @@ describe.each(engines)("notification preferences over HTTP on %s", (engine) => {
       "preferences.0.channels": ["The channels field is required where is_muted is left out."]
     })
   })
-  it("of a member are those of its user", async () => {
+  it("are the same for a user and that user's member", async () => {
     const { token, user } = await person([])
     await prefer({ channels: { broadcast: true } }, prefsOf(user.member_id))
     expect(of(await list(own, token))).toMatchObject({ channels: { broadcast: true }, source: "preference" })
@@ -201,7 +201,7 @@ describe.each(engines)("notification preferences over HTTP on %s", (engine) => {
     expect(message).toBe("This needs the permission members.edit.")
     await set({ channels: null })
   })
-  it("of all types are set by one request, and a repeated request returns the same", async () => {
+  it("can be set for all types in one request, and a repeated request returns the same", async () => {
     const { token } = await person([])
     const channels = { database: false, email: false, broadcast: false }
     const preferences = notificationTypes
@@ -212,7 +212,7 @@ describe.each(engines)("notification preferences over HTTP on %s", (engine) => {
       expect(of(first.notification_preferences, notification_type)).toMatchObject({ channels, source: "preference" })
     expect(await did(200, "PUT", own, { preferences }, token)).toEqual(first)
   })
-  it("of a member are refused for unknown and system types, and answer 404 once the member is archived", async () => {
+  it("refuse unknown and system types for a member, and answer 404 once the member is archived", async () => {
     const gone = await member("Gone")
     for (const entry of [
       { notification_type: "password.reset", channels: { email: false } },
@@ -224,7 +224,7 @@ describe.each(engines)("notification preferences over HTTP on %s", (engine) => {
     await did(204, "DELETE", `/members/${gone}`)
     for (const id of [gone, "ann"]) await did(404, "GET", `/members/${id}${own}`)
   })
-  it("of the company list every type with its channels, and change only named types", async () => {
+  it("contain every type for the company, and change only the types in the request", async () => {
     const before = await did(200, "GET", house)
     const { notification_settings: rows } = before
     expect(before.meta).toEqual({ total: rows.length, per_page: rows.length, page: 1 })
@@ -246,7 +246,7 @@ describe.each(engines)("notification preferences over HTTP on %s", (engine) => {
     expect(after.map((one: any) => (one.notification_type === overdue ? of(rows) : one))).toEqual(rows)
     await set({ channels: null })
   })
-  it("of merged members are the primary member's, completed by the other's where it has none", async () => {
+  it("are the primary member's after a merge, completed by those of the other member", async () => {
     const [stays, goes] = [await member("Ann"), await member("Ann again")]
     await prefer({ channels: { email: false } }, prefsOf(stays))
     await did(200, "PUT", prefsOf(goes), {
@@ -275,7 +275,7 @@ describe.each(engines)("notification preferences over HTTP on %s", (engine) => {
     expect(left).toEqual([])
     expect((await list(prefsOf(gone))).every((one) => one.source === "default")).toBe(true)
   })
-  it("of all recipients are loaded with two queries", async () => {
+  it("are loaded for all recipients with two queries", async () => {
     const [first, second] = [await member("Cy"), await member("Di")]
     await prefer({ channels: { email: false, broadcast: true } }, prefsOf(first))
     await set({ channels: { database: false } })
@@ -324,7 +324,7 @@ describe.each(engines)("notification preferences over HTTP on %s", (engine) => {
       broadcast: true
     })
   })
-  it("of the company changed by eight requests at once keep each channel's change", async () => {
+  it("keep each channel's change when eight requests change the company's at once", async () => {
     const sent = await Promise.all(
       ["database", "email", "broadcast", "database", "email", "broadcast", "email", "database"].map((channel) =>
         api("PUT", house, { settings: [{ notification_type: "user.invited", channels: { [channel]: true } }] })

@@ -304,7 +304,7 @@ describe.each(engines)("prices on %s", (engine) => {
         made = await line(made.id, { item_id: await w.product({ tax_class_id }), unit_price })
       return made
     }
-    it("of a pair of classes without a rule is the default pair's, rounded per class", async () => {
+    it("follows the default pair for a pair of classes without a rule, rounded per class", async () => {
       expect(taxes(await bought({}, [exempt, "0.03"], [1, "0.03"]))).toEqual(["0.06", "0.02", "0.08"])
     })
     it("that is missing for lack of a class gives a warning with the fix", async () => {
@@ -455,7 +455,7 @@ describe.each(engines)("prices on %s", (engine) => {
       const billed = (await w.post(`/opportunities/${id}/invoices`, {})).body.invoice
       expect([billed.subtotal, billed.tax_total]).toEqual(["35.00", "0.00"])
     })
-    it("of a locked order is limited to tax, and needs the permission to unlock", async () => {
+    it("is limited to tax for a locked order, and needs the permission to unlock", async () => {
       const product = await w.product({ tax_class_id: 1 })
       const { id: rate_id } = await rate(product, 1000)
       const { id } = await job(one_day)

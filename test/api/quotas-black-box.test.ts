@@ -27,7 +27,7 @@ describe.each(engines)("a limit per minute on %s (rules/conventions 10)", (engin
   }
   const next = () => house.later(minute)
 
-  it("is reported on every answer, successful or not", async () => {
+  it("is reported on every response, successful or not", async () => {
     next()
     const till = await house.token({ rate_limit_per_minute: 50, abilities: ["products:read", "products:write"] })
     const asks: ReadonlyArray<[number, string, string, unknown?]> = [
@@ -56,7 +56,7 @@ describe.each(engines)("a limit per minute on %s (rules/conventions 10)", (engin
     const till = await house.token({ rate_limit_per_minute: 2 })
     expect(statuses(await times(3, () => house.by(till, "GET", "/endpoints")))).toEqual([200, 200, 429])
   })
-  it("of a token may exceed the company's", async () => {
+  it("may be higher for a token than for the company", async () => {
     next()
     await set({ rate_limit: 3 })
     next()
@@ -81,7 +81,7 @@ describe.each(engines)("a limit per minute on %s (rules/conventions 10)", (engin
       (await house.post("/tokens", { name: "T", abilities: ["*"], rate_limit_per_minute: rate_limit })).status
     ).toBe(422)
   })
-  it.each([20, 100, 333])("of %i admits exactly that many concurrent requests", async (rate_limit_per_minute) => {
+  it.each([20, 100, 333])("set to %i admits exactly that many concurrent requests", async (rate_limit_per_minute) => {
     next()
     const till = await house.token({ rate_limit_per_minute })
     const got = await Promise.all(

@@ -161,7 +161,7 @@ export const receiptRaces = (rounds: number): void => {
     }
 
     it("receive each of five pieces once when eight arrive at once", again(piecesComeOnce))
-    it("of several orders add up in one stock level", again(ordersShareALevel))
+    it("add up in one stock level across several orders", again(ordersShareALevel))
     it("create one unit for one serial number", again(serialsAreOnce))
     it("return no more goods than were received, while more arrive", again(goBackOnce))
     it("receive and return units while orders allocate them", again(comeWhileJobsTakeThem))

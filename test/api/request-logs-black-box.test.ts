@@ -100,7 +100,7 @@ describe.each(engines)("the request log on %s (rules/conventions 16)", (engine) 
     })
   })
 
-  describe("rows of answers with status", () => {
+  describe("rows of responses with status", () => {
     it("401 do not contain the wrong token", async () => {
       const wrong = { ...(await house.token()), secret: "7|this-secret-opens-nothing" }
       const { row } = await logged(wrong, "GET", "/products")
@@ -201,19 +201,19 @@ describe.each(engines)("the request log on %s (rules/conventions 16)", (engine) 
   })
 
   describe("personal data", () => {
-    it("of requests and responses is not logged", async () => {
+    it("in requests and responses is not logged", async () => {
       const { row } = await logged(await house.token(), "POST", "/members", {
         name: "Ada Lovelace",
         membership_type: "contact"
       })
       expect([row.status_code, JSON.stringify(row).includes("Lovelace")]).toEqual([201, false])
     })
-    it("of a token is its number only", async () => {
+    it("never includes the secret of a token", async () => {
       const till = await house.token()
       const { row } = await logged(till, "GET", "/products")
       expect(JSON.stringify(row)).not.toContain(till.secret.split("|")[1])
     })
-    it("of a user agent is cut at 500 characters", async () => {
+    it("includes at most 500 characters of a user agent", async () => {
       const agent = `Till/${"1".repeat(2_000)}`
       const { row } = await logged(await house.token(), "GET", "/products", undefined, {
         headers: { "user-agent": agent }

@@ -120,7 +120,7 @@ describe.each(engines)("usage on %s (rules/conventions 16)", (engine) => {
     })
   })
 
-  it("counts a query of usage only after its answer, at zero units", async () => {
+  it("counts a query of usage only after its response, at zero units", async () => {
     house.later(minute)
     const reader = await house.token()
     const read = async () => (await house.by(reader, "GET", `/usage?token_id=${reader.id}`)).body
@@ -200,7 +200,7 @@ describe.each(engines)("usage on %s (rules/conventions 16)", (engine) => {
       expect(Date.parse(to) - Date.parse(from)).toBe(days * day)
       expect(Date.parse(to)).toBe(read_at)
     })
-    it("of the last 24 hours, exact to the minute", async () => {
+    it("for the last 24 hours, exact to the minute", async () => {
       house.later(2 * minute)
       expect(total(await in_window("24h"))).toEqual([16, 16])
     })
@@ -221,7 +221,7 @@ describe.each(engines)("usage on %s (rules/conventions 16)", (engine) => {
       const { window } = (await custom(first, third)).meta
       expect([window.preset, window.from.slice(0, 10), window.to.slice(0, 10)]).toEqual(["custom", first, third])
     })
-    it("of dates that start and end at midnight UTC", async () => {
+    it("between dates that start and end at midnight UTC", async () => {
       const midnight = Math.ceil(Date.parse(house.instant()) / day) * day
       const now = Date.parse(house.instant())
       const other = await house.token()

@@ -25,7 +25,7 @@ const errorOf = (work: () => unknown): CliError => {
   throw new Error("nothing was thrown")
 }
 
-describe("a server's answers at the command line", () => {
+describe("a server's responses at the command line", () => {
   it("are refused with exit code 1 if a key is missing or has another type", () => {
     for (const work of [
       () => rowIn({ products: [] }, "product"),

@@ -115,7 +115,7 @@ describe("a sync in the background", () => {
   })
 })
 
-describe("the age of an answer from the replica", () => {
+describe("the age of a response from the replica", () => {
   it.each([
     [59, undefined],
     [61, "1 min ago"],

@@ -11,7 +11,7 @@ export const document_mutants: ReadonlyArray<Mutant> = [
     within: "finaliseDocument",
     find: "if (row.of_draft)",
     replace: "if (row.of_draft && is_draft)",
-    killed_by: [{ file: documents_test, test: "the document of a draft invoice cannot be finalised" }]
+    killed_by: [{ file: documents_test, test: "for a draft invoice cannot be finalised" }]
   },
   {
     name: "a voided document opens at its former link",
@@ -19,7 +19,7 @@ export const document_mutants: ReadonlyArray<Mutant> = [
     within: "voidDocument",
     find: "uuid: null",
     replace: "uuid: row.uuid",
-    killed_by: [{ file: documents_test, test: "a voided document has no URL" }]
+    killed_by: [{ file: documents_test, test: "have no URL once voided" }]
   },
   {
     name: "a lost PDF is replaced by a different one",

@@ -43,7 +43,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     within: "believed_millis",
     find: "const believed_millis = 900",
     replace: "const believed_millis = 900_000",
-    killed_by: [{ file: servers_test, test: "of settings apply within a second", engine: "sqlite" }]
+    killed_by: [{ file: servers_test, test: "to settings apply within a second", engine: "sqlite" }]
   },
   {
     name: "other servers are not notified of changes",

@@ -194,7 +194,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/core/people/members/personal-data.test.ts",
-        test: "of an account in use is not erased; once deactivated, the user loses name and address, too",
+        test: "is kept while an account is in use; once deactivated, the user loses name and address, too",
         engine: "sqlite"
       }
     ]

@@ -4,7 +4,7 @@ import type { Mutant } from "./mutant.ts"
 const minute_test = "test/server/limits/minute.test.ts"
 const quota_test = "test/server/limits/quota.test.ts"
 const servers_test = "test/server/limits/servers.test.ts"
-const in_any_order = "in any order of requests and answers"
+const in_any_order = "in any order of requests and responses"
 
 export const limit_mutants: ReadonlyArray<Mutant> = [
   {

@@ -41,7 +41,7 @@ export const notification_mutants: ReadonlyArray<Mutant> = [
     replace: "changes[one] ?? false",
     killed_by: [
       { file: decide_test, test: "keeps channels omitted from the request" },
-      { file: api_test, test: "of a user override the company's", engine: "sqlite" }
+      { file: api_test, test: "let a user override the company's setting", engine: "sqlite" }
     ]
   },
   {

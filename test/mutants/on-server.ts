@@ -167,7 +167,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     within: "requireOwnReplica",
     find: "if (replica.revoked_at !== null) return",
     replace: 'if (replica.revoked_at === "never") return',
-    killed_by: [{ file: push_test, test: "of an unknown, revoked or another user's device", engine: "sqlite" }]
+    killed_by: [{ file: push_test, test: "by an unknown, revoked or another user's device", engine: "sqlite" }]
   },
   {
     name: "a revoked device's token still works",

@@ -13,7 +13,7 @@ export const purchase_order_mutants: ReadonlyArray<Mutant> = [
     find: 'yield* draftOnly(row, "sent")',
     replace: "",
     killed_by: [
-      { file: orders_test, test: "that is %s is rejected, like its deletion and sending" },
+      { file: orders_test, test: "is rejected if it is %s, as deleting and sending it are" },
       { file: "test/api/purchase-races.test.ts", test: "send the order once" }
     ]
   },
@@ -57,7 +57,7 @@ export const purchase_order_mutants: ReadonlyArray<Mutant> = [
     within: "rowsAfter",
     find: "next.supplier_id !== before.supplier_id",
     replace: "next.supplier_id < 0",
-    killed_by: [{ file: orders_test, test: "of its supplier recomputes the lines' tax" }]
+    killed_by: [{ file: orders_test, test: "recomputes the lines' tax for a new supplier" }]
   },
   {
     name: "sub-hired goods count for ever",

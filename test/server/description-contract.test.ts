@@ -99,7 +99,7 @@ describe("the OpenAPI description", () => {
     const view_id = at("paths", "/api/v1/products", "get", "parameters").find((one: any) => one.name === "view_id")
     expect(view_id.description).toContain("rows contain only the id and the view's columns")
   })
-  it("has no example of an answer that only repeats its key", () => {
+  it("has no example of a response that only repeats its key", () => {
     expect(goodAnswers().filter(([, { description }]) => description === "As asked")).toEqual([])
     const same = new Map<string, number>()
     const walk = (value: Json, key: string): void => {
@@ -203,7 +203,7 @@ describe("the OpenAPI description", () => {
       }
     }
   })
-  it("has an accepted example of every body, and a valid one of every answer", () => {
+  it("has an accepted example of every body, and a valid one of every response", () => {
     const bodies = operations().filter(({ operation }) => operation["requestBody"] !== undefined)
     for (const { endpoint, operation } of bodies) {
       const { example } = bodyOf(operation)
@@ -272,7 +272,7 @@ describe("the OpenAPI description", () => {
     const told = new Set(at("tags").map((tag: Record<"name", unknown>) => tag.name))
     expect(all.flatMap((one) => one["tags"] as ReadonlyArray<string>).filter((tag) => !told.has(tag))).toEqual([])
   })
-  it("detects undeclared keys, statuses and headers, missing keys and wrong types in an answer", async () => {
+  it("detects undeclared keys, statuses and headers, missing keys and wrong types in a response", async () => {
     const good = await server.ask("/api/v1/stores/1")
     const told = (body: object) => answerProblem(server.app.catalogue, "GET", "/api/v1/stores/1", { ...good, body })
     const { store } = good.body
@@ -293,7 +293,7 @@ describe("the OpenAPI description", () => {
       })
     ).toContain("x-other is not described")
   })
-  it("fails a test if the server's answer does not match it", async () => {
+  it("fails a test if the server's response does not match it", async () => {
     const wrong = { status: 200, headers: { "content-type": "application/json" }, body: `{"store":{}}` }
     const lying: Pick<ServerApp, "answer" | "ask" | "catalogue"> = {
       catalogue: server.app.catalogue,

@@ -42,7 +42,7 @@ describe.each(engines)("rate limits on %s", (engine) => {
     server.setClock(minute_start + 120_000)
     expect((await server.ask("/api/v1/products", { token })).status).toBe(200)
   })
-  it("of a token do not affect its user's other tokens", async () => {
+  it("apply to one token, not to its user's other tokens", async () => {
     server.setClock(minute_start + 180_000)
     const narrow = await tokenOf({ rate_limit_per_minute: 2 })
     const other = await tokenOf()

@@ -87,7 +87,7 @@ describe.each(engines)("a secret among the settings on %s", (engine) => {
     expect(await changes(server)).toEqual([set, set, set, gone, set, gone])
     await server.close()
   })
-  it("is kept when a change is refused, and the answer does not repeat it", async () => {
+  it("is kept when a change is refused, and the response does not repeat it", async () => {
     const server = await serve(engine)
     await put(server, { smtp_url: secret })
     for (const wrong of [[secret], 7, secret.repeat(100)]) {

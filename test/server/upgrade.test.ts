@@ -96,7 +96,7 @@ describe.each(both_engines)("a database of an earlier release on %s", (engine) =
   )
   it("is in the fixtures for every release", () => expect(left).not.toEqual([]))
 
-  it.each(left)("of release %s gets today's schema and keeps its rows readable", async (release) => {
+  it.each(left)("from release %s gets today's schema and keeps its rows readable", async (release) => {
     const kept = join(releases_folder, release)
     const database = await emptyDatabase(engine)
     if (database.kind === "pg") await script(database, readPacked(join(kept, "postgres.sql")).toString("utf8"))
@@ -133,7 +133,7 @@ describe.each(both_engines)("a database of an earlier release on %s", (engine) =
     await server.close()
   })
 
-  it.each(releasesIn(schemas_folder))("of release %s without rows gets today's schema", async (release) => {
+  it.each(releasesIn(schemas_folder))("from release %s without rows gets today's schema", async (release) => {
     const database = await emptyDatabase(engine)
     const dump = readFileSync(join(schemas_folder, release, `${engine}.sql`), "utf8")
     const outside = new Set((await tablesOutside()).map(({ name }) => name))

@@ -56,7 +56,7 @@ describe.each(engines)("the server's verdict on a device's command, on %s", (eng
   })
 })
 
-describe.each(engines)("an answer stored under an Idempotency-Key on %s", (engine) => {
+describe.each(engines)("a response stored under an Idempotency-Key on %s", (engine) => {
   let server: Serving
   beforeEach(async () => {
     // While one request works, its key goes to another: the first counted as lost.

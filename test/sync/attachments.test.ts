@@ -220,7 +220,7 @@ describe.each(engines)("attachments on devices, server on %s", (engine) => {
     expect((await download(first.url)).status).toBe(404)
   })
 
-  it("of refused commands keep their file until the conflict is resolved", async () => {
+  it("keep the file of a refused command until its conflict is resolved", async () => {
     await attach(van, source("a.png"))
     await server.must("DELETE", `/members/${member_id}`)
     expect(await van.sync()).toMatchObject({ rejected: 1, conflicts: 1 })
@@ -301,7 +301,7 @@ describe.each(engines)("attachments on devices, server on %s", (engine) => {
     expect(bundle_content_bytes_max).toBeLessThan(bundle_bytes_max)
   })
 
-  it("of an anonymised person are deleted from the server, its file store and every device", async () => {
+  it("are deleted from the server, its file store and every device when their person is anonymised", async () => {
     const office = await server.enrol()
     await attach(van, source("Passport of Ann Zork.png"), { description: "Zork's passport" })
     await van.sync()

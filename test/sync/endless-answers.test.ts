@@ -128,7 +128,7 @@ describe("pages of a fill", () => {
   )
 })
 
-describe("an invalid answer of the server", () => {
+describe("an invalid response of the server", () => {
   const deep = `${"[".repeat(3_000)}1${"]".repeat(3_000)}`
   it("is refused with a message if it nests three thousand levels deep", async () => {
     const url = await listening((response) => {

@@ -68,7 +68,7 @@ describe.each(engines)("notification preferences on devices, server on %s", (eng
     expect(await dock.sync()).toMatchObject({ accepted: 2, conflicts: 0 })
     await server.syncedAlike(dock)
   })
-  it("of the company, set offline, apply to every user", async () => {
+  it("set offline for the company apply to every user", async () => {
     for (const change of [{ channels: null }, { is_muted: false }])
       await server.put(own, { preferences: [{ notification_type: overdue, ...change }] }, person.secret)
     const settings = [{ notification_type: overdue, channels: { database: false }, is_enabled: true }]

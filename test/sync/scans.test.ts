@@ -46,7 +46,7 @@ describe.each(engines)("scans on devices, server on %s", (engine) => {
   const scan = (device: TestDevice, { path }: { readonly path: string }, direction: string, code: string, more = {}) =>
     device.must("POST", `${path}/scan`, { direction, code, ...more })
 
-  it("of a unit that another device booked out are refused, naming the order that has it", async () => {
+  it("are refused for a unit that another device booked out, naming the order that has it", async () => {
     const [first, second] = [orders[0]!, orders[1]!]
     const [one, other] = [await server.enrol(), await server.enrol()]
     await scan(one, first, "out", "H-8")
@@ -69,7 +69,7 @@ describe.each(engines)("scans on devices, server on %s", (engine) => {
     await other.resolve(conflict!.id, { drop: true })
     await server.sameOn(other)
   })
-  it("of a damaged unit that another device checked in first can still put it in quarantine", async () => {
+  it("can still put a damaged unit in quarantine after another device checked it in", async () => {
     const order = orders[0]!
     const [one, other] = [await server.enrol(), await server.enrol()]
     await scan(one, order, "out", "H-1")

@@ -12,7 +12,7 @@ export const declare = (program: Command): void => {
     .command("board")
     .description("Create a link for a wall screen that shows the day live; see also boards list")
     .option("--store <store>", "id or name (default: every store)")
-    .option("--name <name>", "name of the board (default: the store's)")
+    .option("--name <name>", "name of the board (default: the store's name, or Board)")
     .option("--money", "include unpaid invoices")
     .option("--until <when>", "expiry of the link: fri 18:00, +30d (default: never)")
   withAction(board, async (context, _args, flags) => {

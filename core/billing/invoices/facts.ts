@@ -84,7 +84,7 @@ export const deductedBy = Effect.fnUntraced(function* ({ id, type }: InvoiceRow)
   const deducted = type === "deposit" ? ((yield* deductionsOf([id])).get(id) ?? []) : []
   return [...new Set(deducted.map(({ holder }) => nameOfInvoice(holder)))]
 })
-/** Issued, not fully credited invoices with rows that deduct these deposits, by deposit. Three queries. */
+/** Issued invoices with rows, not fully credited, that deduct these deposits; by deposit. Three queries. */
 export const deductionsOf = Effect.fnUntraced(function* (deposit_ids: ReadonlyArray<number>) {
   const rows = deposit_ids.length === 0 ? [] : yield* Store.find(invoice_items, { deposit_invoice_id: deposit_ids })
   const holders = (yield* Store.getMany(

@@ -170,7 +170,7 @@ const readPrice = (
   return Result.isSuccess(read) ? read.success : 0
 }
 
-/** A row with default values; its id is drawn when it is added. */
+/** A row with default values; its id is assigned when it is added. */
 export const newItem = (header: Pick<InvoiceRow, "id" | "currency_code">): InvoiceItemRow => ({
   ...initialRow(invoice_items, {}),
   id: 0,

@@ -248,7 +248,7 @@ const readEndpoints = <F extends Fields, X>(draft: Draft<F, X>, parts: CrudParts
     list: () =>
       get(path, {
         name: `${name}.list`,
-        summary: `List ${wordsOf(resource.plural)}${whose}`,
+        summary: `${resource.plural.startsWith("list") ? "Show" : "List"} ${wordsOf(resource.plural)}${whose}`,
         ability: access.read,
         permission: access.view,
         params: parents,

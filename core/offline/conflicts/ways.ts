@@ -1,4 +1,4 @@
-/** Resolutions for refusals: a smaller quantity, other dates, or the waiting list. */
+/** Resolutions of refusals: reduce, move to other dates, wait, amend, quarantine, or bill what is left. */
 import { isJsonObject, type Json, type JsonObject } from "../../kernel/fields/field.ts"
 import { instantOfWall, wallOf, zoneOf } from "../../values/time.ts"
 import type { About, AskFacts, Refused, ShortLine } from "./short-lines.ts"
@@ -35,7 +35,7 @@ interface WaysParts {
   readonly fits: (body: JsonObject) => Promise<boolean>
 }
 
-/** Resolutions that current availability allows. */
+/** Resolutions of a refusal that would be accepted now. */
 export const tradeWays = async (parts: WaysParts, command: Refused, about: About): Promise<ReadonlyArray<WayOut>> => [
   ...(await ofSeal(parts, command)),
   ...(await ofOverbilling(parts, command)),

@@ -156,7 +156,7 @@ const usualCost = (
   return convertMoney(price, base_currency, currency_code, formatDecimal(exact(1).dividedBy(exact(exchange_rate)), 20))
 }
 
-/** A line with default values; its id is drawn when it is added. */
+/** A line with default values; its id is assigned when it is added. */
 export const newItem = (header: Pick<PurchaseOrderRow, "id" | "currency_code">): PurchaseOrderItemRow => ({
   ...initialRow(purchase_order_items, {}),
   id: 0,

@@ -74,8 +74,8 @@ const wasOn = Effect.fnUntraced(function* (level: StockLevelRow, opportunity_id:
 })
 
 /**
- * 422 on `opportunity_id` if the unit was never with it (naming its last hire), or, for a bulk product, if no line of
- * it has the product.
+ * 422 on `opportunity_id` if the unit was never on that opportunity (the message names its last hire) or, for bulk
+ * stock, if the opportunity has no line with the product.
  */
 export const requireHire = Effect.fnUntraced(function* (
   level: StockLevelRow,

@@ -135,7 +135,7 @@ interface Scope {
   readonly isAbout: (table: Table, column: string) => boolean
   /** Whether another row got the same value in this column that the command was refused for. */
   readonly isSameWish: (touch: RowTouch, column: string) => boolean
-  /** Whether this row holds what the command was refused. */
+  /** Whether this row occupies the stock that the refused command needed. */
   readonly isTakenBy: (occupancy: Occupancy, row: AnyRow) => boolean
 }
 const scopeOf = Effect.fnUntraced(function* (

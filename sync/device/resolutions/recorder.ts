@@ -11,7 +11,7 @@ import type { Outbox } from "../outbox/outbox.ts"
 
 // Finds rows that can replace one a command was refused for, as its endpoint declares (`alternatives`).
 
-/** A row referenced in the body that the command was refused for, with the endpoint's declaration of alternatives. */
+/** The row in the body that caused the refusal, with the endpoint's declaration of alternatives. */
 interface ReplaceableReference {
   readonly row: CommandReference & { readonly field: string }
   readonly alternatives: Alternatives

@@ -151,7 +151,7 @@ describe("columns of imported files", () => {
       )
     ).toEqual({ name: "Robe, Spiider", sku: "k", rate: [{ price: "10", preset: "daily-rate" }] })
   })
-  it("of stock contain unit numbers, or a count", () => {
+  it("contain unit numbers or a count if they are for stock", () => {
     expect(mapped([], ["stock.Main"], { "stock.Main": "A-1; A-2" })).toEqual({ "stock.Main": ["A-1", "A-2"] })
     expect(mapped([], ["stock.Main"], { "stock.Main": "1,200" })).toEqual({ "stock.Main": "1,200" })
   })

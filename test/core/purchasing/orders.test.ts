@@ -174,18 +174,18 @@ describe("a purchase order", () => {
   })
 })
 
-describe("a change of a purchase order", () => {
-  it("of its subject records the earlier value", () => {
+describe("changing a purchase order", () => {
+  it("records the earlier subject", () => {
     given(...rowsOf(header(), line()))
       .when(update({ subject: "Rig" }, { subject: "Rig" }))
       .thenEvents(updated({ subject: "Rig" }, { subject: null }))
   })
-  it("to its present value records nothing", () => {
+  it("records nothing if the values are unchanged", () => {
     given(...rowsOf(header({ subject: "Rig" }), line({ starts_at, ends_at })))
       .when(update({ subject: "Rig" }, { subject: "Rig" }))
       .thenNothing()
   })
-  it("of its lines records additions, changes, removals and new totals", () => {
+  it("records added, changed and removed lines, and new totals", () => {
     given(...rowsOf(header(), line(), line({ id: 12, sort_order: 1 })))
       .when(update({ items: [sent({ id: 12, quantity: "3.00" })] }, { items: [{ id: 12, quantity: "3.00" }] }))
       .thenEvents(
@@ -200,7 +200,7 @@ describe("a change of a purchase order", () => {
         )
       )
   })
-  it("of its supplier recomputes the lines' tax", () => {
+  it("recomputes the lines' tax for a new supplier", () => {
     given(...rowsOf(header(), line()))
       .when(
         update({ supplier_id: 8 }, { supplier_id: 8 }, { supplier: supplier({ id: 8 }), supplier_tax_class_id: null })
@@ -213,7 +213,7 @@ describe("a change of a purchase order", () => {
         )
       )
   })
-  it("of its window also moves lines that had the old window", () => {
+  it("also moves lines that had the old window", () => {
     const later = "2026-07-09T09:00:00.000Z"
     given(...rowsOf(header(), line({ starts_at, ends_at }), line({ id: 12, starts_at, ends_at: starts_at })))
       .when(update({ ends_at: later }, { ends_at: later }))
@@ -231,7 +231,7 @@ describe("a change of a purchase order", () => {
     ["received", "received"],
     ["cancelled", "cancelled"]
   ]
-  it.each(closed)("that is %s is rejected, like its deletion and sending", (status, words) => {
+  it.each(closed)("is rejected if it is %s, as deleting and sending it are", (status, words) => {
     const order = rowsOf(header({ status }), line())
     const refusal = (done: string) => ({ status: [`The order is ${words}; only a draft can be ${done}.`] })
     given(...order)

@@ -28,7 +28,7 @@ describe.each(engines)("labels on %s", (engine) => {
     for (const { code, id: unit } of labels)
       expect(await labelsOf(`codes[]=${encodeURIComponent(code)}`)).toMatchObject([{ id: unit, code }])
   })
-  it("of a case have its container's name, and of a container that is no unit its barcode or id", async () => {
+  it("have the container's name for a case, and the barcode or id of a container that is no unit", async () => {
     const kit = await w.container("transport")
     const crate = await w.create("/containers/temporary", { name: "Crate", barcode: "LB-CRATE", store_id: w.S })
     const plain = await w.create("/containers", { name: "Plain", store_id: w.S })
@@ -38,7 +38,7 @@ describe.each(engines)("labels on %s", (engine) => {
       { kind: "container", code: `container:${plain.id}` }
     ])
   })
-  it("of a store are those of its units, then of containers that are no unit, page by page", async () => {
+  it("cover a store's units, then its containers that are no unit, page by page", async () => {
     const store = await w.store()
     await w.units(store, 3)
     await w.create("/containers", { name: "Plain", store_id: store })
@@ -47,7 +47,7 @@ describe.each(engines)("labels on %s", (engine) => {
     expect([...first.labels, ...second.labels].map(({ kind }) => kind)).toEqual(["unit", "unit", "unit", "container"])
     expect(second.meta).toEqual({ total: 4, per_page: 2, page: 2 })
   })
-  it("of bulk products have the product's code", async () => {
+  it("have the product's code for bulk products", async () => {
     const { id } = await w.bulk(w.S, 3, { sku: "LB-CABLE" })
     expect(await labelsOf(`product_id=${id}`)).toMatchObject([{ kind: "product", code: "LB-CABLE", id }])
     expect(await codesOf("codes[]=LB-CABLE")).toEqual(["LB-CABLE"])

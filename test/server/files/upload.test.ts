@@ -63,7 +63,7 @@ describe.each(engines)("an upload on %s", (engine) => {
     )
   })
 
-  it("of 20 MB is accepted and returned unchanged, and refused with one byte more", async () => {
+  it("is accepted at 20 MB and returned unchanged, and refused with one byte more", async () => {
     const content = Buffer.alloc(upload_bytes_max, "0123456789abcdef")
     const made = await send(content)
     expect(made.status, JSON.stringify(made.body)).toBe(201)

@@ -108,7 +108,7 @@ describe("a rate limit shared by processes", () => {
   })
 })
 
-describe("a rate limit under any order of requests and database answers", () => {
+describe("a rate limit under any order of requests and database responses", () => {
   it.each(Array.from({ length: 60 }, (_, seed) => seed + 1))(
     "is never exceeded, and is almost fully used: seed %i",
     async (seed) => {

@@ -184,7 +184,7 @@ describe("processes that share a quota", () => {
     expect(await stateOf(other.quota, { limit: 80 })).toMatchObject({ exceeded: true, used: 80 })
   })
   it.each(Array.from({ length: 60 }, (_, seed) => seed + 1))(
-    "never exceed the quota, and count every unit, in any order of requests and answers (%i)",
+    "never exceed the quota, and count every unit, in any order of requests and responses (%i)",
     async (seed) => {
       const chance = chanceFrom(seed)
       const steps = makeSteps(chance)

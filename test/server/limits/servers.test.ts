@@ -239,7 +239,7 @@ describe.each(both_engines)("a month's quota on %s", (engine) => {
     )
     expect(listed.units_this_month).toBe(11)
   })
-  it("of a device is that of the token it enrolled with", async () => {
+  it("applies to a device as set for the token it enrolled with", async () => {
     server.setClock(noon)
     const { secret } = await issued({ monthly_units: 7 })
     const enrolled = await server.ask("/api/v1/sync/replicas", {

@@ -103,7 +103,7 @@ describe.each(engines)("invitations and login codes by mail on %s", (engine) => 
     expect((await house.redeem(code, {}, "203.0.113.98")).status).toBe(201)
   })
 
-  it("of an invitation expire after seven days, and new codes after an hour", async () => {
+  it("expire after seven days for invitations, and after an hour for new codes", async () => {
     const now = Date.now()
     try {
       house.setClock(now)
@@ -179,7 +179,7 @@ describe.each(engines)("invitations and login codes by mail on %s", (engine) => 
     expect(house.smtp.taken.filter(({ to }) => to.includes(user.email))).toHaveLength(1)
   })
 
-  it("of a password reset revoke tokens only on request", async () => {
+  it("revoke existing tokens on a password reset only if `end_sessions` is sent", async () => {
     const { secret, user } = await colleague(["Sales"])
     expect((await reset(user.id)).status).toBe(202)
     await house.did(200, "GET", "/opportunities", undefined, secret)

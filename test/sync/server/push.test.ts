@@ -293,7 +293,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
     ])
     expect(await verdicts(device, long, next)).toEqual(told)
   })
-  it("of an unknown, revoked or another user's device are refused", async () => {
+  it("by an unknown, revoked or another user's device are refused", async () => {
     const device = await enrol()
     const stranger = { ...clerk, user_id: 77 }
     const pushed = { replica_id: device.id, commands: [create(1, device.from)] }

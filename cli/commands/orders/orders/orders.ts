@@ -115,7 +115,7 @@ const declareMoves = (orders: Command): void => {
   withAction(extend, async (context, args, flags) => (await import("./extend.ts")).extendOrder(context, args, flags))
   const early = orders
     .command("return-early")
-    .description("Check in goods before their end, charged until they came back")
+    .description("Check in goods before the hire ends, and charge them only until their return")
     .argument("<order>", "id or number")
     .argument("<goods...>", "line=quantity, codes of units, or lines for all of them: Lamp=4, LP-001")
     .option("--at <time>", "when they came back (default: now, or when their units were checked in)")

@@ -307,7 +307,7 @@ const declareChanges = (quote: Command): void => {
       .option("--quantity <n>", "quantity"),
     "manual price of one, per day of a hire; rate: the rate's price again"
   )
-    .option("--discount <percent>", "discount of the line; none removes it")
+    .option("--discount <percent>", "discount of the line; none: no discount")
     .option("--from <time>", "start of the line")
     .option("--to <time>", "end of the line")
     .option("--name <text>", "name of the line")

@@ -49,7 +49,7 @@ export const declare = (program: Command): void => {
       .addOption(repeatable("--person <person>", 'person to invite, such as "Ann Reed <ann@example.com>: Sales"'))
       .option("--logo <file>", "PNG or JPEG, for documents")
       .addOption(repeatable("--prefix <kind=text>", "prefix of document numbers, such as invoice=INV-"))
-      .option("--short-numbers", "number documents like Q-0001; the default for a server without documents")
+      .option("--short-numbers", "number documents like Q-0001; default on a new server")
       .option("--mail-from <address>", "sender address of mail")
       .option("--smtp <url>", "mail server, smtp://user:password@host:587"),
     (context, _args, flags) => setup(context, flags)

@@ -132,7 +132,7 @@ const returnFacts = Effect.fnUntraced(function* (header: OpportunityRow, line_id
 const returnEarly = command("POST", `${path}/{id}/return_early`, {
   answer: { ...opportunityShown, returned: returnedShown },
   name: "opportunities.return_early",
-  summary: "Check in goods before their end, charged until they came back",
+  summary: "Check in goods before the hire ends, and charge them only until their return",
   ...edit,
   params: one,
   success_status: 200,

@@ -31,9 +31,12 @@ export const dateFields = {
 export const seenFields = {
   was_starts_at: timestamp({
     nullable: true,
-    describe: "Start of the hire as last seen; lines that begin then move, too"
+    describe: "Start of the hire when you decided; lines with this start also move"
   }),
-  was_ends_at: timestamp({ nullable: true, describe: "End of the hire as last seen; lines that end then move, too" })
+  was_ends_at: timestamp({
+    nullable: true,
+    describe: "End of the hire when you decided; lines with this end also move"
+  })
 }
 export interface PartAsked {
   readonly opportunity_item_id: number

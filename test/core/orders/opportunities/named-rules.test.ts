@@ -185,7 +185,7 @@ describe.each(engines)("discount rules and surcharge groups of an opportunity on
       costs: [{ amount: "2500" }, { amount: "1000" }]
     })
   })
-  it("explain their amounts only on request", async () => {
+  it("explain their amounts only with explain=1", async () => {
     const { id } = await w.deal(hire_dates)
     expect((await w.get(`/opportunities/${id}`)).body.explanation).toBeUndefined()
     expect((await w.get(`/opportunities/${id}?explain=0`)).body.explanation).toBeUndefined()

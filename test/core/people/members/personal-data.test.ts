@@ -112,7 +112,7 @@ describe.each(engines)("personal data on %s", (engine) => {
     expect(await contacts()).toEqual(["555-0001"])
     expect(await journal()).not.toMatch(/555-0002|moved@person/)
   })
-  it("of oneself cannot be erased; archived and unknown members are not found", async () => {
+  it("cannot be erased by its own person; archived and unknown members are not found", async () => {
     const user = (await post("users", { name: "Self", email: `self-${engine}@example.com`, active: true })).body.user
     const self = { ...owner, user_id: user.id, person_id: user.member_id }
     await refused(w.post(`/members/${user.member_id}/anonymise`, undefined, self), "member")
@@ -121,7 +121,7 @@ describe.each(engines)("personal data on %s", (engine) => {
     expect((await post(`members/${archived}/anonymise`)).status).toBe(404)
     expect((await post("members/999999/anonymise")).status).toBe(404)
   })
-  it("of an account in use is not erased; once deactivated, the user loses name and address, too", async () => {
+  it("is kept while an account is in use; once deactivated, the user loses name and address, too", async () => {
     const user = (await post("users", { name: "Leaver", email: `leaver-${engine}@example.com`, active: true })).body
       .user
     const before = await journal()

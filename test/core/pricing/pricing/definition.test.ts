@@ -39,7 +39,7 @@ describe("the strategy config of a rate definition", () => {
     [{ leeway_minutes: -1, rental_days_per_week: 0 }, "rental_days_per_week leeway_minutes"],
     [{ first_day_cutoff: "" }, "accepted"],
     [{ leeway_minutes: 10_000_000 }, "accepted"]
-  ])("is accepted, or rejected at its invalid keys: %j gives %s", (submitted, expected) => {
+  ])("is validated by key: %j gives %s", (submitted, expected) => {
     expect(config(submitted)).toBe(inConfig(expected))
   })
 
@@ -47,7 +47,7 @@ describe("the strategy config of a rate definition", () => {
     [{ fixed_charge: -1 }, "fixed_charge"],
     [{ fixed_charge: 1.5 }, "fixed_charge"],
     [{ fixed_period_units: -1 }, "fixed_period_units"]
-  ])("is rejected at the invalid keys of a hybrid strategy: %j gives %s", (submitted, expected) => {
+  ])("is rejected at each invalid key of a hybrid strategy: %j gives %s", (submitted, expected) => {
     expect(block(submitted)).toBe(inConfig(expected))
   })
 
@@ -94,7 +94,7 @@ describe("modifier configs", () => {
     ["1e2", "modifier_configs.multiplier.tiers.0.multiplier"],
     ["", "modifier_configs.multiplier.tiers.0.multiplier"],
     [null, "modifier_configs.multiplier.tiers.0.multiplier"]
-  ])("accept a decimal multiplier, or reject it at its key: %j gives %s", (multiplier, expected) => {
+  ])("validate a multiplier: %j gives %s", (multiplier, expected) => {
     expect(errorKeys(tier(multiplier))).toBe(expected)
   })
 
@@ -108,7 +108,7 @@ describe("modifier configs", () => {
     [{ from: 1, factor: -0.1 }, "modifier_configs.factor.ranges.0.factor"],
     [{ from: 1, factor: "" }, "modifier_configs.factor.ranges.0.factor"],
     ["row", "modifier_configs.factor.ranges.0.from modifier_configs.factor.ranges.0.factor"]
-  ])("accept a valid range of a factor, or reject it at its key: %j gives %s", (range, expected) => {
+  ])("validate a factor's range by key: %j gives %s", (range, expected) => {
     expect(errorKeys(factor(range))).toBe(expected)
   })
 

@@ -67,7 +67,7 @@ describe.each(engines)("extreme prices on %s", (engine) => {
     [true],
     [[]],
     [{}]
-  ])("of %j are rejected for rates, lines, deal prices, surcharges and discounts", async (price) => {
+  ])("such as %j are rejected for rates, lines, deal prices, surcharges and discounts", async (price) => {
     const surcharge = { name: "Y", calculation_type: "fixed_amount", value: price }
     const percent = { name: "X", discount_type: "percentage", discount_value: price, criteria: {} }
     await refused(w.post(`/products/${daily}/rates`, { ...rate, price }), "price")

@@ -40,7 +40,7 @@ describe.each(engines)("codes on labels and documents on %s", (engine) => {
     return body.search.total
   }
 
-  it("of a pick list dispatch its goods or give a reason, and its order code is recognised as an order number", async () => {
+  it("on a pick list dispatch the goods or give a reason; the order's code is recognised as an order number", async () => {
     const codes = [...new Set(codesIn(await paperOf(w.app, house.order, "pick_list")))]
     expect(codes.length).toBeGreaterThan(5)
     const [number, ...goods] = codes
@@ -59,7 +59,7 @@ describe.each(engines)("codes on labels and documents on %s", (engine) => {
     expect(gone).toBeGreaterThan(2)
   })
 
-  it("of a delivery note and a return note are recognised when they are scanned in", async () => {
+  it("on a delivery note and a return note are recognised when they are scanned in", async () => {
     for (const kind of ["delivery_note", "return_note"] as const)
       for (const code of new Set(codesIn(await paperOf(w.app, house.order, kind)))) {
         const { ok, says } = await scan("in", code)
@@ -110,7 +110,7 @@ describe.each(engines)("codes on labels and documents on %s", (engine) => {
       expect([code, (await find(code)) > 0]).toEqual([code, true])
   })
 
-  it("of invoices and links are recognised as an invoice and a link", async () => {
+  it("for payments and links are recognised as such", async () => {
     const payment = ["BCD", "002", "1", "SCT", "", "Rentals", "DE02120300000000202051", "EUR12.50"].join("\n")
     expect((await scan("out", payment)).says).toContain("payment code")
     expect((await scan("in", "https://house.example/d/NoSuchThingAtAll")).says).toContain("this is an address")

@@ -185,7 +185,7 @@ describe.each(engines)("the workshop on %s", (engine) => {
     expect(await point(product, "2026-07-11")).toMatchObject({ total_stock: 0, available: 0 })
   })
 
-  it("charges the customer once, and only on request", async () => {
+  it("charges the customer only by the charge endpoint, and only once per record", async () => {
     const { opportunity, unit } = await out(2)
     const totalOf = async () => (await w.show(`/opportunities/${opportunity.id}`)).charge_total
     const before = Number(await totalOf())

@@ -193,7 +193,7 @@ describe.each(engines)("tokens on %s", (engine) => {
     expect((await ask(`/users/${user_id}`, { method: "PUT", json: { roles: [] } })).status).toBe(200)
     expect((await create()).status).toBe(403)
   })
-  it("of a deactivated user answer 403 with that reason, and stay revoked after reactivation", async () => {
+  it("answer 403 with the reason if their user was deactivated, and stay revoked after reactivation", async () => {
     const user_id = await invited("Dora", ["Admin"])
     const { secret } = await issue({ user_id, abilities: ["*"] })
     expect((await ask("/products", { token: secret })).status).toBe(200)

@@ -258,7 +258,7 @@ describe.each(engines)("inbound webhooks on %s", (engine: Engine) => {
     expect((await found()).status).toBe("failed")
   })
 
-  it("of a deleted source are still handled, and refused from then on", async () => {
+  it("received before their source was deleted are still handled, and later ones refused", async () => {
     const body = payment("farewell")
     const gone = sourceOf("other-bank")
     const signed = signedGeneric(gone.secret, body)

@@ -80,7 +80,7 @@ describe("a signature of an inbound webhook", () => {
     expect(id("generic", `${body} `)).not.toBe(id("generic"))
     expect([id("standard"), id("stripe")]).toEqual(["msg_1", null])
   })
-  it("of Standard Webhooks may be one of several, and covers the message id", () => {
+  it("in Standard Webhooks may be one of several, and covers the message id", () => {
     const headers = signedStandard(secret, "msg_1", now, body)
     const [, signature = ""] = Object.entries(headers).find(([name]) => name === "webhook-signature") ?? []
     const wrong = signedStandard(other, "msg_1", now, body)["webhook-signature"] ?? ""
@@ -91,7 +91,7 @@ describe("a signature of an inbound webhook", () => {
       checked("standard", { ...headers, "webhook-signature": `${"v1,x ".repeat(20)}${signature}` })
     ).toBeUndefined()
   })
-  it("of Stripe may be one of several v1 signatures, and no v0", () => {
+  it("from Stripe may be one of several v1 signatures, and no v0", () => {
     const header = signedStripe(secret, now, body)["stripe-signature"] ?? ""
     const [time, right] = header.split(",")
     const wrong = `v1=${"0".repeat(64)}`
@@ -102,7 +102,7 @@ describe("a signature of an inbound webhook", () => {
     expect(given(`${time},${time},${right}`)).toBeUndefined()
     expect(given(`${right}`)).toBeUndefined()
   })
-  it("of a generic source may be in upper-case hexadecimal", () => {
+  it("from a generic source may be in upper-case hexadecimal", () => {
     const value = signedGeneric(secret, body)["x-signals-signature"] ?? ""
     expect(checked("generic", { "x-signals-signature": value.toUpperCase() })).toBeDefined()
   })

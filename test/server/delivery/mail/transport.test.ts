@@ -74,7 +74,7 @@ describe("an e-mail is retried later", () => {
       text: expect.stringMatching(/did not answer in time|could not be reached/)
     })
   })
-  it("when the mail server sends an endless answer", async () => {
+  it("when the mail server sends an endless response", async () => {
     const url = await host((socket) => {
       socket.write("220 here\r\n")
       const dribbling = setInterval(() => socket.write("250-more\r\n"), 200)
@@ -178,7 +178,7 @@ describe("an encrypted connection", () => {
   })
 })
 
-describe("the mail server's answers about recipients", () => {
+describe("the mail server's responses about recipients", () => {
   it.each([550, 551, 553, 554])("name each recipient refused with %i", async (code) => {
     const smtp = await opened({ recipient: () => replies(code, "No such mailbox") })
     expect(await sender()(smtp.url, ["a@customer.example", "b@customer.example"])).toEqual({

@@ -62,7 +62,7 @@ describe.each(engines)("mailed notifications on %s", (engine) => {
       await query<{ mail_state: string }>(`select mail_state from notifications where user_id = ${user_id} order by id`)
     ).map(({ mail_state }) => mail_state)
 
-  it("of one hour are sent as two mails: the first notification, and one with all later ones", async () => {
+  it("are sent as two mails within an hour: the first notification, and one with all later ones", async () => {
     server.setClock(noon)
     const ann = await somebody()
     await tell(server.app, waits(ann), waits(ann))

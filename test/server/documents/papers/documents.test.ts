@@ -41,7 +41,7 @@ describe.each(engines)("documents on %s", (engine) => {
     return Object.keys(got.body.errors)
   }
 
-  it("a requested document is drawn at once, and its signed URL opens the PDF without a token", async () => {
+  it("are drawn at once, with a signed URL that opens the PDF without a token", async () => {
     const { body, status } = await generate(quotation())
     expect(status).toBe(201)
     const { document } = body
@@ -69,20 +69,15 @@ describe.each(engines)("documents on %s", (engine) => {
     expect(file.headers["content-disposition"]).toContain(`quotation-${document.document_number}.pdf`)
     expect(await house.document(document.id)).toMatchObject({ id: document.id, status: "generated" })
   })
-  it.each(["opportunity", "OPPORTUNITY", "Opportunity", "oppOrtunity"])(
-    "the source type %s is accepted",
-    async (word) => {
-      const { body, status } = await generate(
-        quotation({ documentable_type: word, document_type: "Order_Confirmation" })
-      )
-      expect([status, body.document?.documentable_type, body.document?.document_type]).toEqual([
-        201,
-        "Opportunity",
-        "order_confirmation"
-      ])
-    }
-  )
-  it("the source type purchase_order is accepted, and a missing purchase order reported", async () => {
+  it.each(["opportunity", "OPPORTUNITY", "Opportunity", "oppOrtunity"])("accept the source type %s", async (word) => {
+    const { body, status } = await generate(quotation({ documentable_type: word, document_type: "Order_Confirmation" }))
+    expect([status, body.document?.documentable_type, body.document?.document_type]).toEqual([
+      201,
+      "Opportunity",
+      "order_confirmation"
+    ])
+  })
+  it("require an existing purchase order for the source type purchase_order", async () => {
     const got = await generate({
       document_type: "purchase_order",
       documentable_type: "purchase_order",
@@ -90,17 +85,17 @@ describe.each(engines)("documents on %s", (engine) => {
     })
     expect([got.status, Object.keys(got.body.errors)]).toEqual([422, ["documentable_id"]])
   })
-  it("numbers have the prefix of the settings", async () => {
+  it("have numbers with the prefix of the settings", async () => {
     await house.did(200, "PUT", "/settings/numbering", { settings: { "document.prefix": "D-" } })
     expect((await house.made("quotation", job)).document_number).toMatch(/^D-\d{10}$/)
     await house.did(200, "PUT", "/settings/numbering", { settings: { "document.prefix": "" } })
   })
-  it("a deleted source is refused with an error at documentable_id", async () => {
+  it("are refused for a deleted source, with an error at documentable_id", async () => {
     const gone = await house.job("Called off")
     await house.did(204, "DELETE", `/opportunities/${gone}`)
     expect(await refusedFor(quotation({ documentable_id: gone }))).toEqual(["documentable_id"])
   })
-  it("a document belongs to its source's store unless another is named", async () => {
+  it("belong to their source's store unless another is named", async () => {
     const [north, south] = [await house.store(), await house.store()]
     const there = await house.job("There", { store_id: north })
     expect((await house.made("quotation", there)).store_id).toBe(north)
@@ -108,7 +103,7 @@ describe.each(engines)("documents on %s", (engine) => {
     expect(house.drawn.prepared.map(({ store_id }) => store_id)).toEqual([north, south])
   })
 
-  it.each([true, "1", 1])("with async %s the document is pending, and a job draws it", async (async) => {
+  it.each([true, "1", 1])("stay pending with async %s until a job draws them", async (async) => {
     let release = (): void => {}
     const held = new Promise<void>((resolve) => (release = resolve))
     house.drawn.before = () => Effect.promise(() => held)
@@ -126,7 +121,7 @@ describe.each(engines)("documents on %s", (engine) => {
       .poll(async () => (await house.did(200, "GET", `/system/jobs/${body.job_id}`)).job, poll)
       .toMatchObject({ status: "done", owner_id: 1 })
   })
-  it("a document that cannot be drawn answers 422 with the reason, and stays as failed", async () => {
+  it("that cannot be drawn answer 422 with the reason, and stay as failed", async () => {
     house.drawn.before = () => Effect.succeed("gone" as const)
     const got = await generate(quotation())
     expect([got.status, Object.keys(got.body.errors)]).toEqual([422, ["document"]])
@@ -134,7 +129,7 @@ describe.each(engines)("documents on %s", (engine) => {
     expect(row).toMatchObject({ status: "failed", download_url: null })
     expect(row.error).toContain("gone")
   })
-  it("a document that takes too long answers 422, and is not retried", async () => {
+  it("that take too long answer 422, and are not retried", async () => {
     let tries = 0
     house.drawn.before = () => {
       tries++
@@ -149,7 +144,7 @@ describe.each(engines)("documents on %s", (engine) => {
       1
     ])
   })
-  it("an error while preparing fails the document, and not its job", async () => {
+  it("fail without failing their job after an error in preparation", async () => {
     house.drawn.before = () =>
       Effect.succeed({
         compose: () => {
@@ -158,7 +153,7 @@ describe.each(engines)("documents on %s", (engine) => {
       })
     expect((await generate(quotation())).status).toBe(422)
   })
-  it("fields in a document's texts are replaced by their values", async () => {
+  it("show the values of fields in their texts", async () => {
     house.drawn.before = () =>
       Effect.succeed({
         fragments: { intro: "Hello {{ who }}", empty: " " },
@@ -177,7 +172,7 @@ describe.each(engines)("documents on %s", (engine) => {
     expect(pagesOfPdf((await house.fetched(download_url)).bytes).join()).toContain("Hello Ann")
   })
 
-  it("one Idempotency-Key creates one document, and stores the final answer", async () => {
+  it("are created once per Idempotency-Key, which stores the final response", async () => {
     const headers = { "idempotency-key": `k-${engine}` }
     const first = await generate(quotation(), { headers })
     const count = (await house.sql("select id from documents")).length
@@ -187,14 +182,14 @@ describe.each(engines)("documents on %s", (engine) => {
     expect(again.body.document.status).toBe("generated")
     expect(await house.sql("select id from documents")).toHaveLength(count)
   })
-  it("the refusal of a failed document is replayed under its key", async () => {
+  it("replay the refusal of a failed document under its key", async () => {
     const headers = { "idempotency-key": `f-${engine}` }
     house.drawn.before = () => Effect.succeed("gone" as const)
     const first = await generate(quotation(), { headers })
     const again = await generate(quotation(), { headers })
     expect([first.status, again.status, again.body]).toEqual([422, 422, first.body])
   })
-  it("a repeated request whose first client hung up waits for the same document", async () => {
+  it("are awaited by a repeated request whose first client hung up", async () => {
     let release = (): void => {}
     const held = new Promise<void>((resolve) => (release = resolve))
     house.drawn.before = () => Effect.promise(() => held)
@@ -209,14 +204,14 @@ describe.each(engines)("documents on %s", (engine) => {
     expect(other.body.document.status).toBe("generated")
   })
 
-  it("a generated document is finalised once", async () => {
+  it("are finalised once", async () => {
     const { id } = await house.made("quotation", job)
     const { document } = await house.did(200, "POST", `/documents/${id}/finalise`)
     expect(document).toMatchObject({ status: "finalised", status_name: "Finalised", finalised_at: expect.any(String) })
     expect((await house.fetched(document.download_url!)).status).toBe(200)
     expect(Object.keys((await house.did(422, "POST", `/documents/${id}/finalise`)).errors)).toEqual(["status"])
   })
-  it("the document of a draft invoice cannot be finalised, even after the invoice is issued", async () => {
+  it("for a draft invoice cannot be finalised, even after the invoice is issued", async () => {
     const draft = await house.invoice("standard", false)
     const { id } = await house.made("invoice", draft)
     expect(Object.keys((await house.did(422, "POST", `/documents/${id}/finalise`)).errors)).toEqual(["status"])
@@ -225,7 +220,7 @@ describe.each(engines)("documents on %s", (engine) => {
     const again = await house.made("invoice", draft)
     await house.did(200, "POST", `/documents/${again.id}/finalise`)
   })
-  it("a voided document has no URL, and its earlier one answers 404", async () => {
+  it("have no URL once voided, and the earlier one answers 404", async () => {
     const { download_url, id } = await house.made("quotation", job)
     const { document } = await house.did(200, "POST", `/documents/${id}/void`, { reason: "Wrong price" })
     expect(document).toMatchObject({
@@ -238,7 +233,7 @@ describe.each(engines)("documents on %s", (engine) => {
     for (const what of ["void", "finalise"])
       expect(Object.keys((await house.did(422, "POST", `/documents/${id}/${what}`)).errors)).toEqual(["status"])
   })
-  it("a finalised document can be voided, and a failed one neither voided nor finalised", async () => {
+  it("can be voided if finalised, and neither voided nor finalised if failed", async () => {
     const { id } = await house.made("quotation", job)
     await house.did(200, "POST", `/documents/${id}/finalise`)
     await house.did(200, "POST", `/documents/${id}/void`, {})
@@ -247,19 +242,19 @@ describe.each(engines)("documents on %s", (engine) => {
     const [failed] = (await house.did(200, "GET", "/documents?sort=-id&per_page=1")).documents
     for (const what of ["void", "finalise"]) await house.did(422, "POST", `/documents/${failed.id}/${what}`)
   })
-  it("a reason for voiding has at most 1000 characters", async () => {
+  it("are voided with a reason of at most 1000 characters", async () => {
     const { id } = await house.made("quotation", job)
     await house.did(422, "POST", `/documents/${id}/void`, { reason: "x".repeat(1_001) })
     await house.did(200, "POST", `/documents/${id}/void`, { reason: "x".repeat(1_000) })
   })
-  it("generating again creates a new document, and keeps the earlier one", async () => {
+  it("are added by each generation, and earlier ones kept", async () => {
     const first = await house.made("quotation", job)
     const second = await house.made("quotation", job)
     expect(second.id).not.toBe(first.id)
     expect((await house.document(first.id)).status).toBe("generated")
   })
 
-  it("lists are filtered by type, status, source, number and dates", async () => {
+  it("can be filtered by type, status, source, number and dates", async () => {
     const ball = await house.job("Filtered")
     const { id } = await house.made("delivery_note", ball)
     const other = await house.made("quotation", ball)
@@ -280,7 +275,7 @@ describe.each(engines)("documents on %s", (engine) => {
     expect(await ids("sort=-created_at&per_page=1")).toEqual([other.id])
     expect(await ids("q[store_id_eq]=424242")).toEqual([])
   })
-  it("the newest public link is shown, and none after voiding", async () => {
+  it("show their newest public link, and none once voided", async () => {
     const { id } = await house.made("quotation", job)
     const at = engine === "pg" ? "now()" : "'2026-06-18T12:00:00.000Z'"
     const no = engine === "pg" ? "false" : "0"
@@ -302,7 +297,7 @@ describe.each(engines)("documents on %s", (engine) => {
     expect(document.public_link).toBeNull()
     expect(await house.sql(`select id from document_links where document_id = ${id}`)).toEqual([])
   })
-  it("each permission allows its own operations only", async () => {
+  it("allow only the operations of the permissions held", async () => {
     const sees = await house.somebody("documents.view")
     const makes = await house.somebody("documents.create")
     const { id } = await house.made("quotation", job)
@@ -317,7 +312,7 @@ describe.each(engines)("documents on %s", (engine) => {
     expect((await as(makes, "POST", "/documents/generate", order)).status).toBe(403)
   })
 
-  it("a finalised document is drawn again to the same bytes after its source is deleted", async () => {
+  it("are drawn again to the same bytes after their source is deleted, once finalised", async () => {
     const ball = await house.job("Frozen")
     const made = await house.made("quotation", ball)
     await house.did(200, "POST", `/documents/${made.id}/finalise`)
@@ -327,7 +322,7 @@ describe.each(engines)("documents on %s", (engine) => {
     const { drawnAgain } = await import("../../../../server/documents/papers/drawing.ts")
     expect(sha256(await house.run(drawnAgain(made.id)))).toBe(sha256(before.bytes))
   })
-  it("a rebuild draws nothing, and restores the same rows", async () => {
+  it("are restored by a rebuild, which draws nothing", async () => {
     const before = (await house.did(200, "GET", "/documents?per_page=100&sort=id")).documents
     house.drawn.prepared.length = 0
     await house.run(rebuild(house.app.catalogue))

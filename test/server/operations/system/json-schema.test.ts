@@ -6,7 +6,7 @@ import { jsonSchemas } from "../../../../server/http/json-schema.ts"
 
 const schemaOf = (part: Shown.Part): unknown => jsonSchemas().of(part)
 
-describe("JSON Schema of answers", () => {
+describe("JSON Schema of responses", () => {
   it("describes each key's type, and whether it is always present", () => {
     const answer = Shown.keys({
       id: integer(),

@@ -143,7 +143,7 @@ describe("a command in the outbox", () => {
       expect(commands.filter((one) => one.altered === true).length + unreadable).toBe(1)
     }
   )
-  it("of a release without checksums is accepted unchanged", async () => {
+  it("recorded by a release without checksums is accepted unchanged", async () => {
     const { folder } = altered("alter table commands drop column checksum")
     const device = await reopen(folder.slice(server.folder.length + 1))
     await write(device, "Four")

@@ -55,7 +55,7 @@ describe.each(engines)("demands of opportunities on %s", (engine) => {
     await status(id, 2)
     expect([await days(), await demands(P.id, "2026-04-01", "2026-04-30")]).toEqual([[5, 5, 5], []])
   })
-  it("of quotations and undispatched orders block nothing once their dates have passed", async () => {
+  it("block nothing once the dates of a quotation or undispatched order have passed", async () => {
     const P = await w.bulk(S, 2)
     const reserved = await quotation("2026-03-02", "2026-03-04", P.id, 1)
     await status(reserved.id, 1)
@@ -123,7 +123,7 @@ describe.each(engines)("demands of opportunities on %s", (engine) => {
     await w.create(`/opportunities/${id}/restore`)
     expect(await free(P.id, "2026-04-10")).toBe(3)
   })
-  it("of a kit line are on its parts, while the line's availability is the kit's", async () => {
+  it("are for a kit's parts, while a kit line's availability is the kit's", async () => {
     const [A, K] = [await w.bulk(S, 7), await w.product()]
     await w.create(`/products/${K}/components`, { component_product_id: A.id, quantity: 2 })
     await order("2026-04-10", "2026-04-12", A.id, 2)
@@ -143,7 +143,7 @@ describe.each(engines)("demands of opportunities on %s", (engine) => {
         .map((one: any) => [one.product_id, one.severity])
     ).toEqual([[A.id, 1]])
   })
-  it("of a draft reserve no stock, although its shortage is reported", async () => {
+  it("reserve no stock for a draft, although its shortage is reported", async () => {
     const P = await w.bulk(S, 5)
     await order("2026-04-10", "2026-04-12", P.id, 4)
     const { id } = await draft("2026-04-10", "2026-04-12", P.id, 3)
@@ -157,7 +157,7 @@ describe.each(engines)("demands of opportunities on %s", (engine) => {
     await status(id, 2)
     expect((await w.show(`/opportunities/${id}`)).has_shortage).toBe(false)
   })
-  it("of an opportunity's other lines reduce a line's availability on an order only", async () => {
+  it("reduce the availability of the opportunity's other lines only on an order", async () => {
     const P = await w.bulk(S, 5)
     const { id, item } = await draft("2026-04-10", "2026-04-12", P.id, 3)
     const { opportunity } = await w.must("POST", `/opportunities/${id}/items`, {

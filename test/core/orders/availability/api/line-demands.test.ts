@@ -283,7 +283,7 @@ describe("the demands of a line", () => {
     ).toEqual([])
   })
 
-  it("of a hybrid are the case and its pool parts, of a kit case the case alone (case G17)", () => {
+  it("are the case and its pool parts for a hybrid, and the case alone for a kit case (case G17)", () => {
     const of = (container_mode: "kit" | "hybrid") =>
       demands(line(2), opportunity(), [
         product(P, { is_kit: true, is_serialised: true, container_mode, parts: [pool(1, 2), fixed(2, 1)] }),

@@ -94,7 +94,7 @@ describe.each(engines)("lines of opportunities on %s", (engine) => {
       expect((await w.amend(path, { transaction_type: "service" })).items[0]).toMatchObject({ transaction_type: 2 })
       expect((await w.amend(path, { item_id: fog })).items[0]).toMatchObject({ transaction_type: 2 })
     })
-    it("of an accessory of hired goods follows its own product", async () => {
+    it("follows the accessory's own product if the accessory is added by hired goods", async () => {
       const [fog, fluid] = [await dailyRate("10.00", null), await rated("sale", "3.00")]
       await w.create(`/products/${fog}/accessories`, { accessory_product_id: fluid, quantity: "1", included: true })
       const { items } = await w.deal(hire_dates, { name: "Fog", item_id: fog })

@@ -142,7 +142,7 @@ describe.each(engines)("allocating units on %s", (engine) => {
 describe.each(both_engines)("concurrent allocation on %s", (engine) => {
   const w = appHouse(engine)
 
-  it("of one unit succeeds once, and is rejected for the other order with the holder's name", async () => {
+  it("succeeds once per unit, and is rejected for the other order with the holder's name", async () => {
     const product = await w.serialised()
     const unit = await w.unit(product)
     await w.unit(product)

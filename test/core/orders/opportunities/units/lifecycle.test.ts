@@ -188,7 +188,7 @@ describe("a unit on an order", () => {
       .when(moved(withoutDemands, [1, 2], dispatching(at, about)))
       .thenRefused({ "asset_ids.1": ["Lamp 2 is on hire and cannot be dispatched."] }))
 
-  it("of an inactive version cannot be dispatched, but can be returned", () => {
+  it("cannot be dispatched for an inactive version, but can be returned", () => {
     const other_version = line({ version_id: 9, is_live: false })
     given(order(), other_version, lamp(1), allocated)
       .when(moved(withoutDemands, [1], dispatching(at, about)))
