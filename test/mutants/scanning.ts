@@ -59,7 +59,7 @@ export const scanning_mutants: ReadonlyArray<Mutant> = [
   ),
   within("codes")(
     "an ambiguous code stands for the first of its units",
-    "unitNamed",
+    "rowsWith",
     { find: "others.length === 0", replace: "others.length >= 0" },
     "an unrequested unit"
   ),
