@@ -1,7 +1,7 @@
 // Bundles the server and the command line into out/. Runs on any Node that rolldown runs on; what it makes needs 24.
 import { execFileSync } from "node:child_process"
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { basename } from "node:path"
+import { basename, isAbsolute } from "node:path"
 import { fileURLToPath } from "node:url"
 import { brotliCompressSync, constants } from "node:zlib"
 import { rolldown } from "rolldown"
@@ -42,6 +42,13 @@ const one_fontkit = {
       ? `const { brotliDecompressSync } = require("node:zlib"); module.exports = (bytes) => brotliDecompressSync(bytes)`
       : null
 }
+/** No schedules by cron expressions (9 kB in what every command loads): the server's timed work reads those by itself. */
+const without_cron = {
+  name: "without-cron",
+  resolveId: (id, importer) =>
+    id === "./Cron.js" && importer?.endsWith("/Schedule.js") === true ? { id: "schedule-cron", external: false } : null,
+  load: (id) => (id === "schedule-cron" ? "export const isCron = undefined, parse = undefined, next = undefined" : null)
+}
 /** No validator of JSON Schema (180 kB): the MCP server reads arguments by their declared fields. */
 const without_ajv = {
   name: "without-ajv",
@@ -57,7 +64,9 @@ const own_copies = {
   async resolveId(source, importer, options) {
     if (!source.endsWith("system/telemetry.ts") && importer?.endsWith("?own") !== true) return null
     const found = await this.resolve(source, importer?.replace(/\?own$/, ""), { ...options, skipSelf: true })
-    return found === null || found.external ? found : { id: `${found.id}?own`, moduleSideEffects: false }
+    return found === null || found.external || !isAbsolute(found.id)
+      ? found
+      : { id: `${found.id}?own`, moduleSideEffects: false }
   },
   load: (id) =>
     id.endsWith("?own")
@@ -152,6 +161,7 @@ const bundle = await rolldown({
   plugins: [
     without_editor,
     without_ajv,
+    without_cron,
     own_copies,
     without_facades,
     {
