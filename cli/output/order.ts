@@ -23,7 +23,7 @@ const zero = /^-?0+(\.0+)?$/
 const piecesIn = ({ pieces }: Row<"opportunity">): JsonObject =>
   pieces === undefined ? {} : { packed: pieces.packed, out: pieces.out, back: pieces.back }
 
-/** A line with words for its type and for being optional. */
+/** The line with its type in words, such as `accessory, sale, optional`. */
 const withKind = (line: OrderLine): JsonObject => {
   const type = line.item_type
   const kind = type === "product" || type === "service" ? String(line.transaction_type_label).toLowerCase() : type

@@ -287,7 +287,7 @@ describe.each(engines)("notification preferences over HTTP on %s", (engine) => {
     expect((await server.run(notificationRules([first], ["payment.recorded"]))).setting(overdue)).toBeUndefined()
     await set({ channels: null })
   })
-  it("changed by sixteen requests at once keep each change", async () => {
+  it("keep all changes of sixteen concurrent requests", async () => {
     const { user } = await person([])
     const types = notificationTypes.filter((one) => !one.is_system).slice(0, 4)
     const sent = types.flatMap(({ key }) =>

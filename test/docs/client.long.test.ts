@@ -83,7 +83,7 @@ client.products.show()
     expect(await check("plain", ["plain.ts"], { lib: ["es2022"], types: [] })).toEqual({ code: 0, out: "" })
     expect(await check("browser", ["plain.ts"], { lib: ["es2022", "dom"], types: [] })).toEqual({ code: 0, out: "" })
   })
-  it("is used by the guide's ten recipes with strictly correct types", async () => {
+  it("type-checks the guide's ten recipes in strict mode", async () => {
     expect(recipes.length).toBe(10)
     const files = recipes.map((_, at) => `recipe-${at + 1}.ts`)
     expect(await check("node", files, { lib: ["es2024"], types: ["node"] })).toEqual({ code: 0, out: "" })

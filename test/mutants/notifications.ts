@@ -101,6 +101,6 @@ export const notification_mutants: ReadonlyArray<Mutant> = [
     within: "preferences",
     find: "yield* lockStreams([streamOf(members.entity, member_id)])",
     replace: "",
-    killed_by: [{ file: api_test, test: "changed by sixteen requests at once", engine: "pg" }]
+    killed_by: [{ file: api_test, test: "keep all changes of sixteen concurrent requests", engine: "pg" }]
   }
 ]

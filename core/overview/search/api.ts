@@ -1,4 +1,7 @@
-/** `GET /search`: members, orders, products, units and papers by name, part of a name or code (rules/search). */
+/**
+ * `GET /search`: finds members, orders, products, units, containers, invoices and purchase orders by any part of a name,
+ * or by code (rules/search).
+ */
 import { Effect } from "effect"
 import { invoice_statuses } from "../../billing/state/tables.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"

@@ -162,7 +162,7 @@ const resolvingLines = (
     }
   })
 
-// Turns fully sub-hired lines into sub-rentals at the sub-rental price (rules/availability 9).
+// Turns fully sub-hired lines into sub-rentals at unchanged prices (rules/availability 9).
 
 const rental = 0,
   sub_rental = 3

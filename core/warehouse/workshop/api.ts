@@ -200,7 +200,7 @@ const about = {
   quantity: integer({ nullable: true, min: 1, describe: "Quantity of a bulk stock level; default: 1" }),
   service_record_id: ref("service_records", {
     nullable: true,
-    describe: "Open service record of bulk stock to take from"
+    describe: "Open service record of bulk stock that the quantity comes from"
   }),
   note: longText({ nullable: true })
 }

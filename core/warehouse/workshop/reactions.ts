@@ -294,7 +294,7 @@ const levelFollowed = reaction({
     )
 })
 
-/** Reverting a check returns what it took out of service, unless that was changed since. */
+/** Reverting a check puts units it quarantined or marked lost back in service, unless they were changed since. */
 const checkReverted = reaction({
   on: [unitReverted],
   facts: ({ events }) =>

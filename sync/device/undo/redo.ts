@@ -184,7 +184,7 @@ const idsOfToday = ({ catalogue, outbox }: UndoParts): Ids => {
   }
   return ids
 }
-/** Follows ids to the latest one. Terminates, as ids are unique. */
+/** Follows ids to the latest one. Terminates, as a recreated row always gets a new id. */
 const lastOf = (ids: ReadonlyMap<number, number>, id: number): number => {
   const next = ids.get(id)
   return next === undefined ? id : lastOf(ids, next)

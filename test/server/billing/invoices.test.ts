@@ -23,7 +23,7 @@ const opensBilling = (engine: Engine, options?: ServeOptions, settings: { readon
   afterAll(() => serving?.close())
 }
 
-describe.each(both_engines)("repeated billing requests on %s", (engine) => {
+describe.each(both_engines)("billing requests on %s", (engine) => {
   opensBilling(engine)
   let keys = 0
   const twice = async (path: string, json: object, other: object) => {

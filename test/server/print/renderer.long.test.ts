@@ -43,7 +43,7 @@ describe("the renderer", () => {
     expect(drawn.length).toBe(100)
     expect(new Set(drawn).size).toBe(1)
   })
-  it.runIf(existsSync(built))("draws the same bytes as built and from source", async () => {
+  it.runIf(existsSync(built))("renders identical bytes from the build and from source", async () => {
     const document = quote({ lines: 20, currency: "KWD", language: "ar", logo: "png", watermark: "VOID" })
     const [one, other] = await Effect.runPromise(
       Effect.scoped(

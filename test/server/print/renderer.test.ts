@@ -59,7 +59,7 @@ describe("a document as PDF", () => {
     const hashes = [await hashOf(renderer), await hashOf(renderer), await Effect.runPromise(Effect.scoped(elsewhere))]
     expect(new Set(hashes).size).toBe(1)
   })
-  it("has DRAFT and VOID on every page as text", async () => {
+  it("has its watermark as text on every page", async () => {
     const pages = await drawn(
       of([{ kind: "page_break" }, { kind: "heading", level: 1, text: "Two" }], { watermark: "VOID" })
     )

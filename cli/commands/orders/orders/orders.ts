@@ -119,7 +119,7 @@ const declareMoves = (orders: Command): void => {
     .argument("<order>", "id or number")
     .argument("<goods...>", "line=quantity, codes of units, or lines for all of them: Lamp=4, LP-001")
     .option("--at <time>", "when they came back (default: now, or when their units were checked in)")
-    .option("--booked-in", "counted goods are checked in already; only charged until then")
+    .option("--booked-in", "bulk goods are checked in already; only shorten their charge")
     .option("--good", "check them at once, in good condition")
     .addOption(new Option("--damaged", "came back damaged: they go to quarantine").conflicts("good"))
     .option("--note <text>", "description of the damage, with --damaged")

@@ -296,7 +296,7 @@ export interface Extended {
 
 const returned = {
   opportunity_item_id: integer(),
-  part_item_id: integer({ describe: "Line of the part; the line itself if all of it came back" }),
+  part_item_id: integer({ describe: "Id of the line for the returned part; equals opportunity_item_id if all came back" }),
   quantity: text(),
   charged_until: timestamp(),
   total_before: text({ describe: "Total of the line before tax" }),

@@ -87,7 +87,7 @@ export const shownShortage = (short: LineShortage, promised: ReadonlyArray<Promi
   tracking_type: short.tracking_type,
   promised_to: promisedFor(short, promised).map(({ product_id: _product, store_id: _store, ...one }) => one)
 })
-/** `PAR 64: 4 are promised to "Gala" (0000000002) from … to ….` */
+/** `PAR 64: 4 promised to "Gala" (0000000002) from … to ….` */
 export const promisesOf = (
   short: ReadonlyArray<LineShortage>,
   promised: ReadonlyArray<PromisedTo>

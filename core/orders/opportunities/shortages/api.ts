@@ -143,7 +143,7 @@ export const shortageShown = {
   starts_at: timestamp(),
   ends_at: timestamp(),
   is_critical: boolean({ describe: "Whether the line belongs to an order" }),
-  is_out: boolean({ describe: "Whether the line is dispatched, so that the shortage affects other orders" })
+  is_out: boolean({ describe: "Whether the whole line is dispatched, so that the shortage affects other orders" })
 }
 
 /** Adds the names of opportunities and customers, in one query. `to_replace`: number of units, by opportunity. */

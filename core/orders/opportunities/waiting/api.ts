@@ -115,7 +115,7 @@ export const waitingShown = Shown.objects({
   store_id: integer(),
   quantity: integer({ describe: "Quantity short when added to the waiting list" }),
   requested_quantity: integer({ describe: "Quantity requested; all of it must be available to notify" }),
-  free_quantity: integer({ describe: "Quantity available now for this line" }),
+  free_quantity: integer({ describe: "Quantity currently available for the line's dates, at most the requested one" }),
   position: integer({ describe: "Position in the queue; 1 is notified first" }),
   starts_at: timestamp(),
   ends_at: timestamp(),

@@ -210,7 +210,7 @@ describe.each(engines)("members on %s", (engine) => {
     expect(await names("q[membership_type_eq]=robot")).toEqual([])
     expect(await names("q[name_cont]=HAL&sort=-name")).toEqual(["Hall"])
   })
-  it("get contacts, relationships and missing values of a merged member, which is archived", async () => {
+  it("take over contacts, relationships and values they lack from a merged member, which is archived", async () => {
     await w.post("/custom_fields", { name: "vat_checked", module_type: "Member", field_type: 0 })
     await w.post("/custom_fields", { name: "region", module_type: "Member", field_type: 0 })
     const primary = await make({ name: "Primary", custom_fields: { region: "North" }, tag_list: ["a"] })

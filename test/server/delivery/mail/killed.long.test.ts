@@ -14,7 +14,7 @@ afterEach(async () => {
 
 const token = "owner-token-of-the-tests"
 
-describe.each(share(engines))("on %s", (engine: Engine) => {
+describe.each(share(engines))("mail when the server is killed while sending, on %s", (engine: Engine) => {
   it("a message accepted by the mail server as its sender dies is resent under the same Message-ID", async () => {
     const seen: Array<Taken> = []
     let first = true

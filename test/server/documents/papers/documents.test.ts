@@ -121,7 +121,7 @@ describe.each(engines)("documents on %s", (engine) => {
       .poll(async () => (await house.did(200, "GET", `/system/jobs/${body.job_id}`)).job, poll)
       .toMatchObject({ status: "done", owner_id: 1 })
   })
-  it("that cannot be drawn answer 422 with the reason, and stay as failed", async () => {
+  it("that cannot be rendered return 422, and are kept with status failed and the reason", async () => {
     house.drawn.before = () => Effect.succeed("gone" as const)
     const got = await generate(quotation())
     expect([got.status, Object.keys(got.body.errors)]).toEqual([422, ["document"]])
