@@ -1,6 +1,6 @@
 /**
- * `GET /search`: finds members, orders, products, units, containers, invoices and purchase orders by any part of a name,
- * or by code (rules/search).
+ * `GET /search`: finds members, orders, products, units, containers, invoices and purchase orders by any part of a
+ * name, or by code (rules/search).
  */
 import { Effect } from "effect"
 import { invoice_statuses } from "../../billing/state/tables.ts"

@@ -296,7 +296,7 @@ export interface Extended {
 
 const returned = {
   opportunity_item_id: integer(),
-  part_item_id: integer({ describe: "Id of the line for the returned part; equals opportunity_item_id if all came back" }),
+  part_item_id: integer({ describe: "Id of the returned part's line; equals opportunity_item_id if all came back" }),
   quantity: text(),
   charged_until: timestamp(),
   total_before: text({ describe: "Total of the line before tax" }),
