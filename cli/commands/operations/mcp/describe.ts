@@ -6,13 +6,16 @@ import { bodySchema, pathParameters, queryParameters } from "../../../../server/
 import { plainJson } from "../../../base/answers.ts"
 import { CliError, exit_codes } from "../../../base/exit-codes.ts"
 import { resourceCalled } from "../../../base/ignored.ts"
-import { allEndpoints } from "../../../context/routing.ts"
+import { allEndpoints, coreEndpoints } from "../../../context/routing.ts"
 import { wordsOf } from "../../../derived/names.ts"
 
-/** Operations by resource: all that have a command, so neither the sync protocol nor feeds. */
+/** Whether a query may change something without an event, as redeeming a login code and restoring a journal do. */
+const hasEffects = (one: Endpoint): boolean =>
+  one.kind === "query" && one.method !== "GET" && !coreEndpoints.includes(one)
+/** Operations by resource: those with a command, so neither the sync protocol nor feeds, and without `hasEffects`. */
 const operationsOf = async (): Promise<ReadonlyMap<string, ReadonlyArray<Endpoint>>> =>
   Map.groupBy(
-    (await allEndpoints()).filter((one) => wordsOf(one) !== undefined),
+    (await allEndpoints()).filter((one) => wordsOf(one) !== undefined && !hasEffects(one)),
     resourceOf
   )
 const unknown = (what: string, name: string, guess: string | undefined): CliError =>

@@ -51,7 +51,7 @@ const pathFor = async (context: CommandContext, endpoint: Endpoint, given: JsonO
   let path = endpoint.path
   for (const name of paramNames(endpoint.path)) {
     const value = given[name]
-    if (typeof value !== "string" && typeof value !== "number")
+    if ((typeof value !== "string" && typeof value !== "number") || /^\.{1,2}$/.test(String(value)))
       throw new CliError(exit_codes.invalid, `${endpoint.name} needs the path parameter ${name}.`, {
         errors: { [`params.${name}`]: ["is required"] }
       })

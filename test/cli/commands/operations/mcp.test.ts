@@ -214,6 +214,11 @@ describe("with a replica", () => {
     expect(await refused("read", { operation: "products.create" })).toMatchObject({
       message: expect.stringContaining("is a command")
     })
+    // Queries by POST that have effects are no operations of the tools.
+    for (const operation of ["system.begin_restore", "system.finish_restore", "login_codes.redeem"])
+      expect(await refused("read", { operation, body: {} })).toMatchObject({
+        message: expect.stringContaining(`There is no operation "${operation}".`)
+      })
     expect(await refused("write", { command: "products.updat", body: {} })).toMatchObject({
       message: expect.stringContaining("Did you mean products.update?")
     })
