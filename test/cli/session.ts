@@ -11,10 +11,10 @@
  * the keys that are written down are looked at: "= path.to.key value".
  */
 import { spawn } from "node:child_process"
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { fileURLToPath } from "node:url"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import { openServerApp, type ServerApp, type ServerOptions } from "../../server/host/app.ts"
 import { listenOn, type Listening } from "../../server/host/http.ts"
 import { silentLog } from "../../server/ports/log.ts"
@@ -233,7 +233,8 @@ export const play = async (place: Place, text: string, run: Run): Promise<void> 
       .replaceAll("$FOLDER", place.folder)
       .replaceAll("\\t", "\t")
   for (const entry of readSession(text).entries) {
-    if (entry.kind === "file")
+    if (entry.kind === "file") {
+      mkdirSync(dirname(join(place.folder, entry.name)), { recursive: true })
       writeFileSync(
         join(place.folder, entry.name),
         entry.lines
@@ -241,7 +242,7 @@ export const play = async (place: Place, text: string, run: Run): Promise<void> 
           .join("")
           .replaceAll("\\ufeff", "\ufeff")
       )
-    else if (entry.kind === "server") await (entry.word === "stop" ? place.stop() : place.start())
+    } else if (entry.kind === "server") await (entry.word === "stop" ? place.stop() : place.start())
     else {
       const { typed } = entry
       const ran = await run(place, typed.args.map(known), {

@@ -1,7 +1,7 @@
 /** `import all FOLDER --from SYSTEM`: imports the lists that another rental system exported, open orders included. */
 import { createHash } from "node:crypto"
 import { existsSync, mkdirSync, readdirSync, statSync } from "node:fs"
-import { basename, extname, join } from "node:path"
+import { basename, extname, join, resolve } from "node:path"
 import type { Json, JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { foldCase } from "../../../../core/kernel/tables/table.ts"
 import { plainJson } from "../../../base/answers.ts"
@@ -10,9 +10,8 @@ import { usageError } from "../../../base/exit-codes.ts"
 import { type Flags, textFlag } from "../../../context/program.ts"
 import { columnsNamed, tableText } from "../../../output/table.ts"
 import { type Counts, type ImportRows, kinds, type RowVerdict } from "./send.ts"
-import { writingOf } from "./mapping.ts"
-import { firstOf, importOrders, type Known, type TheirOrder } from "./open-orders.ts"
-import { openSource, type Source, type SourceRow } from "./source.ts"
+import { firstOf, importOrders, type Known, theirOrders } from "./open-orders.ts"
+import { cell, headingIn, openList, readableRows, rowsOf, type Source, type SourceRow } from "./source.ts"
 import { foreign_systems, type ForeignSystem } from "./systems.ts"
 
 type ForeignList = ForeignSystem["lists"][number]
@@ -29,6 +28,12 @@ export const importFolder = async (context: CommandContext, folder: string, movi
   const system = foreign_systems[moving.system]
   if (system === undefined) throw usageError(`--from is one of ${Object.keys(foreign_systems).join(", ")}.`)
   const files = filesIn(folder)
+  for (const flag of ["map", "mapFile", "set", "verdicts"])
+    if (moving.flags[flag] !== undefined && !(Array.isArray(moving.flags[flag]) && moving.flags[flag].length === 0))
+      throw usageError("--map, --map-file, --set and --verdicts are for one list, not with --from.")
+  const refused_folder = textFlag(moving.flags, "refused")
+  if (refused_folder !== undefined && resolve(refused_folder) === resolve(folder))
+    throw usageError("--refused names the folder of the lists, which it would overwrite: name another one.")
   const found = filesOf(system, files)
   const names = files.map((file) => basename(file))
   if (found.lists.length === 0 && found.orders === undefined)
@@ -52,7 +57,7 @@ export const importFolder = async (context: CommandContext, folder: string, movi
   }
   if (found.orders !== undefined) {
     context.note(`${basename(found.orders)}:`)
-    const orders = await theirOrders(system, found.orders, found.lines, moving.flags)
+    const orders = await theirOrders(context, system, { file: found.orders, lines_file: found.lines }, moving.flags)
     const { counts, verdicts } = await importOrders(context, system, { ...orders, dry_run: moving.dry_run, known })
     add(found.orders, counts, verdicts)
   }
@@ -100,7 +105,8 @@ const importList = (
   return importRows(context, {
     ...{ given: list.kind, kind: kindOf(list), source, mapping, flags, refused_file, promised },
     onTaken: (cells) => {
-      for (const column of columns) if (typeof cells[column] === "string") names.add(foldCase(cells[column]))
+      if (list.kind === "members" && cells.type !== "organisation") return
+      for (const column of columns) if (typeof cells[column] === "string") names.add(cells[column])
     }
   })
 }
@@ -137,38 +143,6 @@ const filesOf = ({ lists, orders, stock }: ForeignSystem, files: ReadonlyArray<s
   return { ...found, all: new Set([...listed.map(({ file }) => file), held, ordered, lines]) }
 }
 
-/** The first of these headings that a file has, as it writes it; of a template all headings must be there. */
-const headingIn = (headers: ReadonlyArray<string>, candidates: ReadonlyArray<string>): string | undefined => {
-  const written = (name: string): string | undefined =>
-    headers.find((header) => foldCase(header.trim()) === foldCase(name.trim()))
-  for (const candidate of candidates) {
-    if (!candidate.includes("{")) {
-      const heading = written(candidate)
-      if (heading !== undefined) return heading
-      continue
-    }
-    const parts = [...candidate.matchAll(/\{([^{}]+)\}/g)].map(([, name = ""]) => written(name))
-    if (parts.every((part) => part !== undefined)) {
-      let at = 0
-      return candidate.replace(/\{[^{}]+\}/g, () => `{${parts[at++] ?? ""}}`)
-    }
-  }
-  return undefined
-}
-const cell = (cells: JsonObject, heading: string | undefined): string =>
-  heading === undefined || cells[heading] === undefined || cells[heading] === null ? "" : String(cells[heading]).trim()
-
-const open = async (file: string, flags: Flags): Promise<Source & { readonly headers: ReadonlyArray<string> }> => {
-  const source = await openSource(file, textFlag(flags, "delimiter"), flags.raw === true)
-  if (source.headers === undefined) throw usageError(`${file} is JSON; lists of another system are CSV files.`)
-  return { ...source, headers: source.headers }
-}
-const rowsOf = async (source: Source): Promise<Array<SourceRow>> => {
-  const rows: Array<SourceRow> = []
-  for await (const row of source.rows()) rows.push(row)
-  return rows
-}
-
 interface StockRow {
   /** Sku or name of the product, in lower case. */
   readonly product: string
@@ -188,7 +162,7 @@ interface ListFiles {
 
 /** A list with our mapping: words translated, and of products the units and quantities of each store in columns. */
 const ourList = async (system: ForeignSystem, list: ForeignList, files: ListFiles, flags: Flags): Promise<OurList> => {
-  const source = await open(files.file, flags)
+  const source = await openList(files.file, flags)
   const sources = new Map<string, string>()
   for (const [column, candidates] of Object.entries(list.columns)) {
     const heading = headingIn(source.headers, candidates)
@@ -202,22 +176,32 @@ const ourList = async (system: ForeignSystem, list: ForeignList, files: ListFile
   const constants = new Map(Object.entries(list.otherwise ?? {}).filter(([column]) => !sources.has(column)))
   const preset = constants.get(preset_column)
   constants.delete(preset_column)
-  const rows = (await rowsOf(source)).map((row) => ({ ...row, cells: inOurWords(row.cells, list, sources, preset) }))
+  const own = `${[system.label, list.ids].filter((word) => word !== undefined).join(" ")} `
+  const rows = (await rowsOf(source)).map((row) => ({
+    ...row,
+    cells: withOwnIds(inOurWords(row.cells, list, sources, preset), sources.get("external_id"), own)
+  }))
   const mapping = { sources, constants }
   if (list.kind !== "products") return { source: { ...source, rows: () => stream(rows) }, mapping, notes: [] }
-  const held = files.stock_file === undefined ? undefined : await open(files.stock_file, flags)
-  const stock = await stockOf(system, sources, { rows, headers: source.headers, held })
+  const held = files.stock_file === undefined ? undefined : await openList(files.stock_file, flags)
+  const stock = await stockOf(system, sources, {
+    ...{ rows, held, headers: source.headers },
+    comma_decimals: (held ?? source).comma_decimals
+  })
   const products = withStock(rows, sources, stock)
   const added = new Set(products.flatMap(({ cells }) => Object.keys(cells)))
   const headers = [...new Set([...source.headers, ...added])].filter((header) => !stock.consumed.includes(header))
   const hash = createHash("sha256").update(`${source.hash} ${stock.hash}`).digest("hex")
-  const named = new Set(products.flatMap(({ cells }) => [keyOf(cells, sources), nameIn(cells, sources)]))
-  const lost = [...new Set(stock.rows.map(({ product }) => product))].filter((product) => !named.has(product))
+  const keys = new Set(products.map(({ cells }) => keyOf(cells, sources)))
+  const isAlone = namesAlone(products, sources)
+  const lost = [...new Set(stock.rows.map(({ product }) => product))].filter((one) => !keys.has(one) && !isAlone(one))
   return {
     source: { ...source, headers, hash, rows: () => stream(products) },
     mapping,
     notes:
-      lost.length === 0 ? [] : [`The stock names products that are not in ${basename(files.file)}: ${firstOf(lost)}.`]
+      lost.length === 0
+        ? []
+        : [`Stock of no product, or of several, in ${basename(files.file)} is left out: ${firstOf(lost)}.`]
   }
 }
 
@@ -231,25 +215,31 @@ interface Stock {
   readonly rows: ReadonlyArray<StockRow>
   /** Headings that are read as stock, and not as columns of products. */
   readonly consumed: ReadonlyArray<string | undefined>
-  readonly has_own_file: boolean
+  /** Whether rows of the products' file stand for one unit each. */
+  readonly is_by_unit: boolean
+  readonly comma_decimals: boolean
   readonly hash: string
 }
 const stockOf = async (
   { stock }: ForeignSystem,
   sources: Sources,
   {
+    comma_decimals,
     headers,
     held,
     rows
   }: {
+    readonly comma_decimals: boolean
     readonly rows: ReadonlyArray<SourceRow>
     readonly headers: ReadonlyArray<string>
-    readonly held: (Source & { readonly headers: ReadonlyArray<string> }) | undefined
+    readonly held: Awaited<ReturnType<typeof openList>> | undefined
   }
 ): Promise<Stock> => {
-  const heading = (column: keyof StockColumns) => headingIn(held?.headers ?? headers, stock.columns[column])
+  const used = new Set(sources.values())
+  const free = held?.headers ?? headers.filter((header) => !used.has(header))
+  const heading = (column: keyof StockColumns) => headingIn(free, stock.columns[column])
   const [product, store, code, quantity] = [heading("product"), heading("store"), heading("code"), heading("quantity")]
-  const all = held === undefined ? rows : await rowsOf(held)
+  const all = held === undefined ? rows : await readableRows(held, "stock")
   return {
     rows: all.map(({ cells }) => ({
       product: held === undefined ? keyOf(cells, sources) : foldCase(cell(cells, product)),
@@ -258,27 +248,36 @@ const stockOf = async (
       quantity: cell(cells, quantity)
     })),
     consumed: held === undefined ? [store, code, quantity] : [],
-    has_own_file: held !== undefined,
+    is_by_unit: held === undefined && code !== undefined,
+    comma_decimals,
     hash: held?.hash ?? ""
   }
 }
 
+/** Whether a name is that of one product alone; by another name nobody can say whose stock is meant. */
+const namesAlone = (rows: ReadonlyArray<SourceRow>, sources: Sources): ((name: string) => boolean) => {
+  const keys = Map.groupBy(rows, ({ cells }) => nameIn(cells, sources))
+  return (name) => new Set(keys.get(name)?.map(({ cells }) => keyOf(cells, sources))).size === 1
+}
 /** Products with the stock of each store in columns, one row for each product. */
 const withStock = (
   rows: ReadonlyArray<SourceRow>,
   sources: Sources,
-  { has_own_file, rows: stock_rows }: Stock
+  { comma_decimals, is_by_unit, rows: stock_rows }: Stock
 ): ReadonlyArray<SourceRow> => {
   const byProduct = Map.groupBy(stock_rows, ({ product }) => product)
+  const isAlone = namesAlone(rows, sources)
   const seen = new Set<string>()
   return rows.flatMap((row) => {
     const key = keyOf(row.cells, sources)
-    // Without a file of stock, each unit has a row: the product is in the first one.
-    if (seen.has(key) && !has_own_file && row.broken === undefined) return []
+    // The product is in the row of its first unit.
+    if (seen.has(key) && is_by_unit && row.broken === undefined) return []
     seen.add(key)
-    const held = [...new Set([key, nameIn(row.cells, sources)])].flatMap((one) => byProduct.get(one) ?? [])
+    const name = nameIn(row.cells, sources)
+    const names = isAlone(name) ? [key, name] : [key]
+    const held = [...new Set(names)].flatMap((one) => byProduct.get(one) ?? [])
     const method = cell(row.cells, sources.get("stock_method"))
-    return [{ ...row, cells: { ...row.cells, ...stockCells(held, method) } }]
+    return [{ ...row, cells: { ...row.cells, ...stockCells(held, method, comma_decimals) } }]
   })
 }
 async function* stream(rows: ReadonlyArray<SourceRow>): AsyncGenerator<SourceRow> {
@@ -286,6 +285,11 @@ async function* stream(rows: ReadonlyArray<SourceRow>): AsyncGenerator<SourceRow
 }
 
 const preset_column = "rate.preset"
+/** Ids of one system or list are no ids of another. */
+const withOwnIds = (cells: JsonObject, heading: string | undefined, own: string): JsonObject => {
+  const id = cell(cells, heading)
+  return heading === undefined || id === "" ? cells : { ...cells, [heading]: `${own}${id}` }
+}
 const inOurWords = (
   cells: JsonObject,
   { words = {} }: ForeignList,
@@ -305,70 +309,31 @@ const inOurWords = (
   return changed
 }
 
-/** 1200 for `1,200` and `1.200`; 0 for other texts. */
-const countIn = (text: string): number => Number(text.replace(/[.,](?=\d{3}$)/, "").replace(",", ".")) || 0
-/** Columns `stock.STORE`: codes of units, or a quantity; a code beside a quantity above one names no unit. */
-const stockCells = (rows: ReadonlyArray<StockRow>, method: string): JsonObject => {
-  const is_bulk = /^bulk/i.test(method)
+/** Quantity in a cell, undefined if it is no number: 1200 for `1,200`, with decimal commas for `1.200`. */
+const countIn = (text: string, comma_decimals: boolean): number | undefined => {
+  const plain = comma_decimals
+    ? text.replace(/\.(?=\d{3}(\D|$))/g, "").replace(",", ".")
+    : text.replace(/,(?=\d{3}(\D|$))/g, "")
+  return /^\d+(\.\d+)?$/.test(plain) ? Number(plain) : undefined
+}
+/**
+ * Columns `stock.STORE`: codes of units, or a quantity. A unit of quantity 0 is gone; a code beside a quantity above one
+ * names no unit, unless the product is serialised. An unreadable quantity is passed on, to be refused.
+ */
+const stockCells = (rows: ReadonlyArray<StockRow>, method: string, comma_decimals: boolean): JsonObject => {
+  const [is_bulk, is_serialised] = [/^bulk/i.test(method), /^serial/i.test(method)]
   const cells: { [column: string]: Json } = {}
   for (const [store, held] of Map.groupBy(rows, (row) => row.store)) {
-    const codes = is_bulk
-      ? []
-      : held.filter(({ code, quantity }) => code !== "" && countIn(quantity) <= 1).map(({ code }) => code)
-    const quantity = held.reduce((sum, one) => sum + countIn(one.quantity), 0)
+    const counted = held.map((row) => ({ ...row, count: countIn(row.quantity, comma_decimals) }))
+    const isUnit = ({ code, count, quantity }: (typeof counted)[number]): boolean =>
+      code !== "" && !is_bulk && count !== 0 && (is_serialised || quantity === "" || count === 1)
+    const codes = counted.filter(isUnit).map(({ code }) => code)
+    const unreadable = counted.find(({ count, quantity }) => quantity !== "" && count === undefined)
+    const known = counted.flatMap(({ count }) => count ?? [])
+    const quantity = unreadable?.quantity ?? String(known.reduce((sum, count) => sum + count, 0))
     const value =
-      codes.length > 0
-        ? [...new Set(codes)].join("; ")
-        : held.some((one) => one.quantity !== "")
-          ? String(quantity)
-          : ""
+      codes.length > 0 ? [...new Set(codes)].join("; ") : unreadable !== undefined || known.length > 0 ? quantity : ""
     if (value !== "") cells[store === "" ? "stock" : `${stock_of}${store}`] = value
   }
   return cells
-}
-
-/** Orders of a file with their lines: from the file of lines, or from the same rows, one for each line. */
-const theirOrders = async (
-  { orders: { columns, lines } }: ForeignSystem,
-  file: string,
-  lines_file: string | undefined,
-  flags: Flags
-): Promise<{ readonly orders: ReadonlyArray<TheirOrder>; readonly writing: ReturnType<typeof writingOf> }> => {
-  const source = await open(file, flags)
-  const heading = (column: keyof typeof columns): string | undefined => headingIn(source.headers, columns[column])
-  for (const column of ["number", "customer", "starts", "ends"] as const)
-    if (heading(column) === undefined) throw usageError(`${file} has no column ${columns[column].join(" or ")}.`)
-  const at = Object.fromEntries(Object.keys(columns).map((column) => [column, heading(column as keyof typeof columns)]))
-  const held = lines_file === undefined ? source : await open(lines_file, flags)
-  const line_at = Object.fromEntries(
-    Object.entries(lines).map(([column, names]) => [column, headingIn(held.headers, names)])
-  )
-  const line_rows = Map.groupBy(await rowsOf(held), ({ cells }) => cell(cells, line_at.number))
-  const orders = new Map<string, TheirOrder>()
-  for (const { cells, line, row } of await rowsOf(source)) {
-    const of = (column: string): string => cell(cells, at[column])
-    const number = of("number")
-    if (number === "" || orders.has(number)) continue
-    orders.set(number, {
-      ...{
-        row,
-        line,
-        number,
-        subject: of("subject"),
-        customer: of("customer"),
-        starts: of("starts"),
-        ends: of("ends")
-      },
-      ...{ store: of("store"), status: of("status") },
-      lines: (line_rows.get(number) ?? [])
-        .map(({ cells }) => ({
-          product: cell(cells, line_at.product),
-          sku: cell(cells, line_at.sku),
-          quantity: cell(cells, line_at.quantity),
-          total: cell(cells, line_at.total)
-        }))
-        .filter(({ product, sku }) => product !== "" || sku !== "")
-    })
-  }
-  return { orders: [...orders.values()], writing: writingOf(textFlag(flags, "locale"), source.comma_decimals) }
 }

@@ -3,13 +3,15 @@ import type { Json, JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { foldCase } from "../../../../core/kernel/tables/table.ts"
 import { rowIn, rowsIn } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
-import { CliError, exit_codes } from "../../../base/exit-codes.ts"
+import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"
 import { parseMomentIn, zoneOr } from "../../../base/parse-time.ts"
 import { errorLines, responseError } from "../../../base/response-errors.ts"
 import { companyZone } from "../../../context/resolve-id.ts"
 import { progressOf, warningsIn } from "../../../context/print.ts"
 import { oneLine } from "../../../output/text.ts"
-import { convert, dateWritten, type writingOf } from "./mapping.ts"
+import { type Flags, textFlag } from "../../../context/program.ts"
+import { convert, dateWritten, writingOf } from "./mapping.ts"
+import { cell, headingIn, openList, readableRows } from "./source.ts"
 import type { Counts, RowVerdict } from "./send.ts"
 import type { ForeignSystem } from "./systems.ts"
 
@@ -20,7 +22,7 @@ interface TheirLine {
   /** Agreed price of the whole line; empty: priced by our rates. */
   readonly total: string
 }
-export interface TheirOrder {
+interface TheirOrder {
   readonly row: number
   readonly line: number | undefined
   readonly number: string
@@ -31,8 +33,10 @@ export interface TheirOrder {
   readonly store: string
   readonly status: string
   readonly lines: ReadonlyArray<TheirLine>
+  /** Reason the order cannot be imported. */
+  readonly problem?: string
 }
-/** Names, in lower case, that lists of the same folder have or would create. */
+/** Names that lists of the same folder have or would create; stores in lower case. */
 export interface Known {
   readonly customers: Set<string>
   readonly products: Set<string>
@@ -48,7 +52,12 @@ interface Importing {
 /** An id; null for a row that this dry run would have created. */
 type Found = { readonly id: number | null; readonly name: string }
 
-type Send = (method: "GET" | "POST" | "DELETE", path: string, body?: Json, query?: Query) => Promise<Json | undefined>
+type Send = (
+  method: "GET" | "POST" | "PUT" | "DELETE",
+  path: string,
+  body?: Json,
+  query?: Query
+) => Promise<Json | undefined>
 const senderOf =
   (context: CommandContext): Send =>
   async (method, path, body, query) => {
@@ -61,27 +70,35 @@ const senderOf =
     return answer.body
   }
 
-/** Finds rows by a text in one of some columns, each once; several or none of a name are errors. */
+/** Column and text to find a row by. */
+type Named = readonly [column: string, text: string]
+/** Finds the only row with one of some names, each asked for once; several or none are errors. */
 const finderOf = (send: Send, { dry_run, known }: Importing) => {
   const seen = new Map<string, Found>()
-  return async (list: "members" | "products", columns: ReadonlyArray<string>, text: string): Promise<Found> => {
-    const key = `${list} ${foldCase(text)}`
+  const only = async (list: "members" | "products", [column, text]: Named, more: Query): Promise<Found | undefined> => {
+    const key = `${list} ${column} ${text}`
     const before = seen.get(key)
     if (before !== undefined) return before
-    for (const column of columns) {
-      const query: Query = [
-        [`q[${column}_eq]`, text],
-        ["per_page", "2"]
-      ]
-      const [first, other] = rowsIn(await send("GET", `/${list}`, undefined, query), list)
-      if (other !== undefined) throw invalid(`several ${list} are called ${JSON.stringify(text)}`)
-      if (first === undefined) continue
-      const found = { id: first.id, name: first.name }
-      seen.set(key, found)
-      return found
-    }
+    const query: Query = [[`q[${column}_eq]`, text], ["per_page", "2"], ...more]
+    const [first, other] = rowsIn(await send("GET", `/${list}`, undefined, query), list)
+    if (other !== undefined) throw invalid(`several ${list} are called ${JSON.stringify(text)}`)
+    if (first === undefined) return undefined
+    const found = { id: first.id, name: first.name }
+    seen.set(key, found)
+    return found
+  }
+  return async (list: "members" | "products", names: ReadonlyArray<Named>): Promise<Found> => {
+    // Contacts and venues are often called like their organisation.
+    const restrictions: ReadonlyArray<Query> =
+      list === "members" ? [[["q[membership_type_eq]", "organisation"]], []] : [[]]
+    for (const more of restrictions)
+      for (const name of names) {
+        const found = name[1] === "" ? undefined : await only(list, name, more)
+        if (found !== undefined) return found
+      }
     const promised = list === "members" ? known.customers : known.products
-    if (dry_run && promised.has(foldCase(text))) return { id: null, name: text }
+    const [, text] = names.find(([, one]) => promised.has(one)) ?? names.find(([, one]) => one !== "") ?? ["", ""]
+    if (dry_run && promised.has(text)) return { id: null, name: text }
     throw invalid(`there is no ${list === "members" ? "customer" : "product"} ${JSON.stringify(text)}`)
   }
 }
@@ -111,24 +128,27 @@ const preparerOf = async (context: CommandContext, send: Send, importing: Import
   const all = rowsIn(await send("GET", "/stores", undefined, [["per_page", "100"]]), "stores")
   const stores = new Map(all.map((row) => [foldCase(row.name), row]))
   const company_zone = await companyZone(context)
-  return async (order: TheirOrder, reference: string): Promise<Prepared> => {
+  return async (order: TheirOrder): Promise<Prepared> => {
     const store = stores.get(foldCase(order.store))
     const is_promised = dry_run && known.stores.has(foldCase(order.store))
     if (order.store !== "" && store === undefined && !is_promised)
       throw invalid(`there is no store ${JSON.stringify(order.store)}`)
     const zone = zoneOr(store?.timezone ?? "", company_zone)
-    const member = await find("members", ["name", "account_number"], order.customer)
+    const member = await find("members", [
+      ["name", order.customer],
+      ["account_number", order.customer]
+    ])
     const lines: Array<JsonObject> = []
     for (const { product, quantity, sku, total } of order.lines) {
-      const { id, name } = await find("products", sku === "" ? ["name"] : ["sku", "name"], sku === "" ? product : sku)
-      const agreed = convert("price", total, undefined, writing.comma_decimals)
-      lines.push({
-        ...{ item_id: id, name, quantity: convert("weight", quantity, undefined, writing.comma_decimals) },
-        ...(agreed === "" ? {} : { line_total: agreed })
-      })
+      const { id, name } = await find("products", [
+        ["sku", sku],
+        ["name", product],
+        ["name", sku]
+      ])
+      lines.push({ ...{ item_id: id, name, quantity }, ...(total === "" ? {} : { line_total: total }) })
     }
     const header = {
-      ...{ subject: order.subject || reference, reference, member_id: member.id },
+      ...{ subject: order.subject || `Order ${order.number}`, member_id: member.id },
       ...(store === undefined ? {} : { store_id: store.id }),
       starts_at: momentIn(order.starts, zone, "start", writing),
       ends_at: momentIn(order.ends, zone, "--to", writing)
@@ -137,28 +157,42 @@ const preparerOf = async (context: CommandContext, send: Send, importing: Import
   }
 }
 
-/** Creates an order; deletes it if a line is refused, and leaves a quotation if it cannot become an order. */
-const createOrder = async (
-  send: Send,
-  { header, lines }: Prepared,
-  { number }: TheirOrder,
-  state: ForeignState
-): Promise<Created> => {
-  const { id } = rowIn(await send("POST", "/opportunities", header), "opportunity")
+/** Deletes an order that was begun; without the permission to delete it stays, for the next import to take up. */
+const discard = async (send: Send, id: number): Promise<void> => {
+  try {
+    await send("DELETE", `/opportunities/${id}`)
+  } catch (error) {
+    if (!isRefusal(error)) throw error
+  }
+}
+/** Creates an order with its lines, as a quotation unless it is a draft; nothing of it stays if a line is refused. */
+const createOrder = async (send: Send, { header, lines }: Prepared, begun: string, state: ForeignState) => {
+  const { id } = rowIn(await send("POST", "/opportunities", { ...header, reference: begun }), "opportunity")
   try {
     for (const body of lines) await send("POST", `/opportunities/${id}/items`, body)
     if (state !== "draft") await send("POST", `/opportunities/${id}/convert_to_quotation`, {})
   } catch (error) {
-    await send("DELETE", `/opportunities/${id}`)
+    if (isRefusal(error)) await discard(send, id)
     throw error
   }
-  if (state === "draft" || state === "quotation") return { id, warnings: [] }
+  return id
+}
+/** Converts a quotation to an order, if it is to be one, and gives it its reference; returns warnings. */
+const finishOrder = async (
+  send: Send,
+  id: number,
+  { number }: TheirOrder,
+  { is_quotation, reference }: { readonly is_quotation: boolean; readonly reference: string }
+): Promise<ReadonlyArray<string>> => {
+  const warnings: Array<string> = []
   try {
-    return { id, warnings: warningsIn(await send("POST", `/opportunities/${id}/convert_to_order`, {})) }
+    if (is_quotation) warnings.push(...warningsIn(await send("POST", `/opportunities/${id}/convert_to_order`, {})))
   } catch (error) {
-    if (!(error instanceof CliError) || error.code === exit_codes.network) throw error
-    return { id, warnings: [`Order ${number} stays a quotation: ${reasonOf(error)}`] }
+    if (!isRefusal(error)) throw error
+    warnings.push(`Order ${number} stays a quotation: ${reasonOf(error)}`)
   }
+  await send("PUT", `/opportunities/${id}`, { reference })
+  return warnings
 }
 
 export const importOrders = async (
@@ -169,28 +203,37 @@ export const importOrders = async (
   const { dry_run, orders } = importing
   const send = senderOf(context)
   const prepare = await preparerOf(context, send, importing)
+  const withReference = async (reference: string) => {
+    const query: Query = [
+      ["q[reference_eq]", reference],
+      ["per_page", "2"]
+    ]
+    return rowsIn(await send("GET", "/opportunities", undefined, query), "opportunities")[0]
+  }
   /** Undefined for an order that was imported before. */
   const importOne = async (order: TheirOrder): Promise<Created | undefined> => {
+    if (order.problem !== undefined) throw invalid(order.problem)
     const state = states[order.status.toLowerCase()]
     if (state === undefined)
       throw invalid(
         `${JSON.stringify(order.status)} is no status of ${label}: it has ${Object.keys(states).join(", ")}`
       )
     const reference = `${label} ${order.number}`
-    const query: Query = [
-      ["q[reference_eq]", reference],
-      ["per_page", "2"]
-    ]
-    const [before] = rowsIn(await send("GET", "/opportunities", undefined, query), "opportunities")
-    if (before !== undefined && (before.state_name !== "Draft" || state === "draft")) return undefined
-    const prepared = await prepare(order, reference)
-    const warnings =
-      state === "out" ? [`Order ${order.number} had left there: book it out here as well, so that it can return.`] : []
-    if (dry_run) return { id: null, warnings }
-    // An import that was interrupted left a draft.
-    if (before !== undefined) await send("DELETE", `/opportunities/${before.id}`)
-    const created = await createOrder(send, prepared, order, state)
-    return { id: created.id, warnings: [...warnings, ...created.warnings] }
+    if ((await withReference(reference)) !== undefined) return undefined
+    const prepared = await prepare(order)
+    const left =
+      state === "out" ? [`Order ${order.number} had left there: book it out here, so that it can return.`] : []
+    if (dry_run) return { id: null, warnings: left }
+    // The reference of an order that is not whole yet, by which the next import knows what one that broke off left.
+    const begun = `${reference} (importing)`
+    let before = await withReference(begun)
+    if (before?.state_name === "Draft") {
+      await send("DELETE", `/opportunities/${before.id}`)
+      before = undefined
+    }
+    const id = before?.id ?? (await createOrder(send, prepared, begun, state))
+    const is_quotation = (state === "order" || state === "out") && before?.state_name !== "Order"
+    return { id, warnings: [...left, ...(await finishOrder(send, id, order, { is_quotation, reference }))] }
   }
   const counts = { created: 0, updated: 0, unchanged: 0, rejected: 0 }
   const verdicts: Array<RowVerdict> = []
@@ -211,7 +254,7 @@ export const importOrders = async (
       for (const warning of created?.warnings ?? []) note(`! ${warning}`)
     } catch (error) {
       progress.end()
-      if (!(error instanceof CliError) || error.code === exit_codes.network) throw error
+      if (!isRefusal(error)) throw error
       counts.rejected++
       verdicts.push({ ...place, status: "rejected", id: null, errors: { order: [reasonOf(error)] } })
       note(`✗ order ${order.number}: ${reasonOf(error)}`)
@@ -230,6 +273,15 @@ export const firstOf = (names: ReadonlyArray<string>): string =>
   names.slice(0, named_max).join(", ") + (names.length > named_max ? ` and ${names.length - named_max} more` : "")
 type ForeignState = ForeignSystem["orders"]["states"][string]
 type Query = ReadonlyArray<readonly [string, string]>
+const refusals: ReadonlyArray<number> = [
+  exit_codes.invalid,
+  exit_codes.conflict,
+  exit_codes.not_found,
+  exit_codes.not_allowed,
+  exit_codes.usage
+]
+/** Whether an order is refused; other errors end the import, which goes on there when it is given again. */
+const isRefusal = (error: unknown): error is CliError => error instanceof CliError && refusals.includes(error.code)
 const invalid = (text: string): CliError => new CliError(exit_codes.invalid, `${text}.`)
 const reasonOf = (error: CliError): string =>
   error.errors === undefined
@@ -237,3 +289,61 @@ const reasonOf = (error: CliError): string =>
     : errorLines(error.errors)
         .map((line) => line.trim())
         .join("; ")
+
+/** Orders of a list with their lines: from a list of lines, or from the same rows, one for each line. */
+export const theirOrders = async (
+  context: CommandContext,
+  { orders: { columns, lines } }: ForeignSystem,
+  { file, lines_file }: { readonly file: string; readonly lines_file: string | undefined },
+  flags: Flags
+): Promise<Pick<Importing, "orders" | "writing">> => {
+  const source = await openList(file, flags)
+  const at = headingsOf(source.headers, columns)
+  for (const column of ["number", "customer", "starts", "ends"] as const)
+    if (at[column] === undefined) throw usageError(`${file} has no column ${columns[column].join(" or ")}.`)
+  const held = lines_file === undefined ? source : await openList(lines_file, flags)
+  const line_at = headingsOf(held.headers, lines)
+  if (lines_file !== undefined && (line_at.number === undefined || line_at.quantity === undefined))
+    throw usageError(`${lines_file} has no column ${lines.number.join(" or ")}, or none for the quantity.`)
+  if (line_at.quantity === undefined) context.note("No list of lines: the orders are imported without lines.")
+  const line_rows = line_at.quantity === undefined ? [] : await readableRows(held, "order lines")
+  const byNumber = Map.groupBy(line_rows, ({ cells }) => cell(cells, line_at.number))
+  const writing = writingOf(textFlag(flags, "locale"), source.comma_decimals)
+  const line_writing = writingOf(textFlag(flags, "locale"), held.comma_decimals)
+  const plain = (column: string, text: string): string => convert(column, text, undefined, line_writing.comma_decimals)
+  const orders: Array<TheirOrder> = []
+  const seen = new Set<string>()
+  for (const { cells, line, row } of await readableRows(source, "orders")) {
+    const number = cell(cells, at.number)
+    const is_further_line = lines_file === undefined && number !== "" && seen.has(number)
+    if (is_further_line) continue
+    const [customer, starts, ends] = [cell(cells, at.customer), cell(cells, at.starts), cell(cells, at.ends)]
+    const problem = number === "" ? "it has no number" : seen.has(number) ? "its number stands twice" : undefined
+    seen.add(number)
+    orders.push({
+      ...{ row, line, number, customer, starts, ends },
+      ...{ subject: cell(cells, at.subject), store: cell(cells, at.store), status: cell(cells, at.status) },
+      ...(problem === undefined ? {} : { problem }),
+      lines: (byNumber.get(number) ?? [])
+        .map(({ cells }) => ({
+          product: cell(cells, line_at.product),
+          sku: cell(cells, line_at.sku),
+          quantity: plain("weight", cell(cells, line_at.quantity)),
+          total: plain("price", cell(cells, line_at.total))
+        }))
+        .filter(({ product, sku }) => product !== "" || sku !== "")
+    })
+  }
+  const lost = [...byNumber.keys()].filter((number) => !seen.has(number))
+  if (lost.length > 0 && lost.length === byNumber.size)
+    throw usageError(`No line names an order of ${file}: its column ${line_at.number ?? ""} has ${firstOf(lost)}.`)
+  if (lost.length > 0) context.note(`Lines of orders that are not in the list: ${firstOf(lost)}.`)
+  return { orders, writing }
+}
+const headingsOf = <C extends string>(
+  headers: ReadonlyArray<string>,
+  columns: { readonly [Column in C]: ReadonlyArray<string> }
+): { readonly [column: string]: string | undefined } =>
+  Object.fromEntries(
+    Object.entries<ReadonlyArray<string>>(columns).map(([column, names]) => [column, headingIn(headers, names)])
+  )

@@ -7,6 +7,8 @@ import { CsvError, parse } from "csv-parse"
 import { parseJson, TooDeep } from "../../../../core/kernel/fields/input.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { CliError, exit_codes, usageError } from "../../../base/exit-codes.ts"
+import { foldCase } from "../../../../core/kernel/tables/table.ts"
+import { type Flags, textFlag } from "../../../context/program.ts"
 import { isRows } from "../../../base/answers.ts"
 import { bytesOf } from "../../../base/line-reader.ts"
 import { standardInput } from "../../../base/input.ts"
@@ -310,3 +312,48 @@ const linesOfJson = (text: string): ReadonlyArray<Json> =>
       )
     }
   })
+
+// Lists of other systems: headings in several spellings, rows that belong together.
+
+type List = Source & { readonly headers: ReadonlyArray<string> }
+/** The first of these headings that a file has, as it writes it; of a template all headings must be there. */
+export const headingIn = (headers: ReadonlyArray<string>, candidates: ReadonlyArray<string>): string | undefined => {
+  const written = (name: string): string | undefined =>
+    headers.find((header) => foldCase(header.trim()) === foldCase(name.trim()))
+  for (const candidate of candidates) {
+    if (!candidate.includes("{")) {
+      const heading = written(candidate)
+      if (heading !== undefined) return heading
+      continue
+    }
+    const parts = [...candidate.matchAll(/\{([^{}]+)\}/g)].map(([, name = ""]) => written(name))
+    if (parts.every((part) => part !== undefined)) {
+      let at = 0
+      return candidate.replace(/\{[^{}]+\}/g, () => `{${parts[at++] ?? ""}}`)
+    }
+  }
+  return undefined
+}
+export const cell = (cells: JsonObject, heading: string | undefined): string =>
+  heading === undefined || cells[heading] === undefined || cells[heading] === null ? "" : String(cells[heading]).trim()
+
+/** A CSV list with its headings; `-` and JSON have none. */
+export const openList = async (file: string, flags: Flags): Promise<List> => {
+  const source = await openSource(file, textFlag(flags, "delimiter"), flags.raw === true)
+  if (source.headers === undefined) throw usageError(`${file} is JSON; lists of another system are CSV files.`)
+  return { ...source, headers: source.headers }
+}
+export const rowsOf = async (source: Source): Promise<Array<SourceRow>> => {
+  const rows: Array<SourceRow> = []
+  for await (const row of source.rows()) rows.push(row)
+  return rows
+}
+
+/** Rows of a list whose rows belong together, so that an unreadable one refuses the list. */
+export const readableRows = async (source: Source, what: string): Promise<ReadonlyArray<SourceRow>> => {
+  const rows = await rowsOf(source)
+  const broken = rows.find((row) => row.broken !== undefined)
+  if (broken !== undefined)
+    throw usageError(`The list of ${what} cannot be read at line ${broken.line ?? broken.row}: ${broken.broken ?? ""}`)
+  return rows
+}

@@ -16,6 +16,8 @@ interface ForeignList {
   readonly file: RegExp
   readonly columns: Headings
   readonly words?: Words
+  /** Kind of the ids, where a system numbers several kinds from 1. */
+  readonly ids?: string
   /** Values of columns for which the file has no heading. */
   readonly otherwise?: { readonly [column: string]: string }
 }
@@ -37,6 +39,9 @@ export interface ForeignSystem {
     readonly states: { readonly [word: string]: ForeignState }
   }
 }
+
+/** Matches a list's name, with a date or number behind it: `products`, `products 2026 11 28`. */
+const called = (name: string): RegExp => new RegExp(`^(${name})( (export|list|all|\\d+))*$`, "i")
 
 const address: Headings = {
   city: ["City", "Town", "Town/City"],
@@ -60,7 +65,7 @@ const current_rms: ForeignSystem = {
   lists: [
     ...(["organisation", "venue"] as const).map((type): ForeignList => ({
       kind: "members",
-      file: new RegExp(`^${type}s?$`, "i"),
+      file: called(`${type}s?`),
       columns: {
         external_id: ["ID", "Mapping ID"],
         number: ["Account number", "Number"],
@@ -76,7 +81,7 @@ const current_rms: ForeignSystem = {
     })),
     {
       kind: "members",
-      file: /^(contacts?|people)$/i,
+      file: called("contacts?|people"),
       columns: {
         external_id: ["ID", "Mapping ID"],
         name: ["Name", "{First name} {Last name}"],
@@ -89,7 +94,7 @@ const current_rms: ForeignSystem = {
     },
     {
       kind: "products",
-      file: /^products?( |$)/i,
+      file: called("products?"),
       columns: {
         sku: ["SKU", "Product code", "Code"],
         name: ["Name", "Product name", "Product"],
@@ -117,7 +122,7 @@ const current_rms: ForeignSystem = {
     }
   ],
   stock: {
-    file: /^stock( |$)/i,
+    file: called("stock( levels?| items?)?"),
     columns: {
       product: ["Product", "Product name", "Item name"],
       store: ["Store", "Store name"],
@@ -126,7 +131,7 @@ const current_rms: ForeignSystem = {
     }
   },
   orders: {
-    file: /^(opportunities|orders)$/i,
+    file: called("opportunities|orders"),
     columns: {
       number: ["Number", "Opportunity number", "Opportunity"],
       subject: ["Subject", "Name"],
@@ -136,7 +141,7 @@ const current_rms: ForeignSystem = {
       store: ["Store", "Store name"],
       status: ["State", "Status"]
     },
-    lines_file: /^(opportunity|order) ?(items|lines)/i,
+    lines_file: called("(opportunity|order) ?(items|lines)"),
     lines: {
       number: ["Opportunity number", "Number", "Opportunity"],
       product: ["Product", "Item", "Item name", "Product name", "Name"],
@@ -157,7 +162,7 @@ const rentman: ForeignSystem = {
   lists: [
     {
       kind: "members",
-      file: /^(contacts?|relations?)$/i,
+      file: called("contacts?|relations?"),
       columns: {
         external_id: ["ID"],
         number: ["Code", "Number", "Customer number", "Debtor number"],
@@ -175,7 +180,8 @@ const rentman: ForeignSystem = {
     },
     {
       kind: "members",
-      file: /^contact ?persons?$/i,
+      file: called("contact ?persons?"),
+      ids: "person",
       columns: {
         external_id: ["ID"],
         name: ["Name", "{First name} {Middle name} {Last name}", "{First name} {Last name}"],
@@ -187,7 +193,7 @@ const rentman: ForeignSystem = {
     },
     {
       kind: "products",
-      file: /^equipment( |$)/i,
+      file: called("equipment"),
       columns: {
         sku: ["Code"],
         name: ["Name (In Database)", "Name in database", "Name"],
@@ -217,7 +223,7 @@ const rentman: ForeignSystem = {
     }
   },
   orders: {
-    file: /^projects?$/i,
+    file: called("projects?"),
     columns: {
       number: ["Number", "Project number"],
       subject: ["Name", "Project name", "Project"],
@@ -227,7 +233,7 @@ const rentman: ForeignSystem = {
       store: ["Stock location"],
       status: ["Status", "Project status"]
     },
-    lines_file: /^(project ?equipment|planned ?equipment)/i,
+    lines_file: called("(project|planned) ?equipment"),
     lines: {
       number: ["Project number", "Number", "Project"],
       product: ["Name", "Equipment", "Name (In Database)"],
@@ -247,7 +253,7 @@ const booqable: ForeignSystem = {
   lists: [
     {
       kind: "members",
-      file: /^customers?( |$)/i,
+      file: called("customers?"),
       columns: {
         external_id: ["ID"],
         number: ["Number", "Customer number"],
@@ -270,7 +276,7 @@ const booqable: ForeignSystem = {
     },
     {
       kind: "products",
-      file: /^products?( |$)/i,
+      file: called("products?"),
       columns: {
         sku: ["SKU"],
         name: ["Name", "Product name"],
@@ -292,7 +298,7 @@ const booqable: ForeignSystem = {
     }
   ],
   stock: {
-    file: /^stock( |$)/i,
+    file: called("stock( levels?| items?)?"),
     columns: {
       product: ["Product", "Product name"],
       store: ["Location", "Location name"],
@@ -301,7 +307,7 @@ const booqable: ForeignSystem = {
     }
   },
   orders: {
-    file: /^orders?$/i,
+    file: called("orders?"),
     columns: {
       number: ["Order number", "Number"],
       subject: ["Title", "Subject", "Name"],
@@ -311,7 +317,7 @@ const booqable: ForeignSystem = {
       store: ["Location", "Start location", "Pickup location"],
       status: ["Status"]
     },
-    lines_file: /^(order ?lines|lines|order ?items)/i,
+    lines_file: called("order ?lines|lines|order ?items"),
     lines: {
       number: ["Order number", "Order", "Number"],
       product: ["Product", "Product name", "Title", "Item"],
