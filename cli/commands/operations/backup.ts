@@ -73,8 +73,13 @@ const printOne = (context: CommandContext, backup: Backup): void => {
   if (context.options.json === true) context.printJson({ backup: shown(backup) })
   else context.print(recordText(shown(backup), context.terminal))
 }
-const printAll = (context: CommandContext, backups: ReadonlyArray<Backup>, more: object = {}): void => {
-  const rows = backups.map(shown)
+/** Prints backups; one that cannot be read by its file's name only. */
+const printAll = (
+  context: CommandContext,
+  backups: ReadonlyArray<Backup | Pick<Backup, "file">>,
+  more: object = {}
+): void => {
+  const rows = backups.map((backup) => ("engine" in backup ? shown(backup) : { file: backup.file }))
   if (context.options.json === true) return context.printJson({ backups: rows, ...more })
   const named = "made_at=MADE, engine=ENGINE, holds=HOLDS, position=EVENTS, files=FILES, size_bytes=BYTES"
   const columns = columnsNamed(`${named}, is_sealed=SEALED, file=FILE`)
@@ -85,8 +90,8 @@ const key_apart =
   "The signing key (FLIGHTCASE_KEY, or the file key in FLIGHTCASE_DATA) is not in it: keep it in another place."
 
 const of_journal =
-  "pg_dump is not installed: the backup holds the journal. Tokens, devices, webhooks and secrets of settings are not " +
-  "in it."
+  "pg_dump is not installed, or older than the server: the backup holds the journal. Tokens, devices, webhooks and " +
+  "secrets of settings are not in it."
 
 const create = (context: CommandContext, [folder = ""]: ReadonlyArray<string>, flags: Flags): Promise<void> =>
   atTheMachine(context, async ({ createBackup }) => {
@@ -106,8 +111,19 @@ const list = (context: CommandContext, [given]: ReadonlyArray<string>, flags: Fl
     if (from === undefined) throw usageError("Name a folder: neither FLIGHTCASE_BACKUPS nor backups.folder does.")
     printAll(context, await backupsIn(from, place.outside.aws), { last_scheduled: last ?? null })
     if (last === undefined) return
-    const { at, error, status } = last
+    const { at, error, result, status } = last
     context.note(`Last scheduled backup: ${status} at ${at}${error === null ? "" : `: ${error}`}`)
+    const prune_error = result?.["prune_error"]
+    if (typeof prune_error === "string") context.note(`Old backups could not be deleted: ${prune_error}`)
+  })
+
+const prune = (context: CommandContext, [folder = ""]: ReadonlyArray<string>, flags: Flags): Promise<void> =>
+  atTheMachine(context, async ({ pruneBackups }) => {
+    const keep = Number(textFlag(flags, "keep"))
+    if (!Number.isInteger(keep) || keep < 1) throw usageError("--keep must be a whole number from 1.")
+    const { aws } = (await placeOf(context, flags)).outside
+    const options = { now: new Date(), aws, is_plan: context.options.plan === true }
+    printAll(context, await pruneBackups(folder, keep, options))
   })
 
 const after_journal =
@@ -191,12 +207,6 @@ export const declare = (program: Command): void => {
       .description("Delete old backups of a folder or bucket; --plan lists them")
       .argument("<folder>", folder_text)
       .requiredOption("--keep <n>", "number of newest backups to keep"),
-    (context, [folder = ""], flags) =>
-      atTheMachine(context, async ({ pruneBackups }) => {
-        const keep = Number(textFlag(flags, "keep"))
-        if (!Number.isInteger(keep) || keep < 1) throw usageError("--keep must be a whole number from 1.")
-        const { aws } = (await placeOf(context, flags)).outside
-        printAll(context, await pruneBackups(folder, keep, aws, context.options.plan === true))
-      })
+    prune
   )
 }

@@ -3,24 +3,20 @@
  * folder or a bucket. The signing key is not included.
  */
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs"
-import { writeFile } from "node:fs/promises"
+import { statfs, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { Effect, Stream } from "effect"
 import type { Catalogue } from "../../../core/kernel/endpoints/endpoint.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
 import { openBlobStore } from "../../files/open-store.ts"
 import { type BlobStore, isSha256, receiveAll, type StoredBlob } from "../../ports/blob-store.ts"
 import { type Credentials, nothing_outside, type Outside } from "../../ports/outside.ts"
 import { StartupError } from "../../ports/startup-error.ts"
-import {
-  type BackedUpDatabase,
-  copyDatabase,
-  databaseParts,
-  listDump,
-  refuseFilled,
-  restoreDatabase
-} from "./database.ts"
+import { least_room_bytes, mebibytes } from "../../ports/storage-fault.ts"
+import type { BackedUpDatabase } from "./database.ts"
+import { copyDatabase, databaseParts, listDump, onDatabase, refuseFilled, restoreDatabase } from "./database.ts"
 import { type About, type BackupKeys, type Part, readBackup, writeBackup } from "./file.ts"
 
 /** A server's database and files. */
@@ -38,6 +34,7 @@ export interface Backup extends About {
 }
 type Keys = Credentials | undefined
 
+const nameAt = (time: Date): string => `flightcase-${time.toISOString().replaceAll(/[-:.]/g, "")}.backup`
 const file_name = /^flightcase-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z\.backup$/
 const day_millis = 86_400_000
 /** Temporary folders and unfinished backups. */
@@ -59,6 +56,30 @@ const sweep = (folder: string, now: Date): void => {
     if (temporary_name.test(name) && statSync(path).mtimeMs < now.getTime() - day_millis)
       rmSync(path, { recursive: true, force: true })
   }
+}
+/** Bytes of a database and its files. */
+const bytesOf = Effect.gen(function* () {
+  const { dialect, run } = yield* Store
+  const pages = "page_count * page_size from pragma_page_count, pragma_page_size"
+  const size = dialect === "pg" ? "pg_database_size(current_database())" : `(select ${pages})`
+  const [row] = yield* run<{ readonly bytes: number }>(
+    `select ${size} + coalesce((select sum(size_bytes) from blobs), 0) as bytes`
+  )
+  return Number(row?.bytes)
+})
+/** Throws a StartupError unless a folder has room for a backup. */
+const refuseWithoutRoom = async (database: BackedUpDatabase, folder: string): Promise<void> => {
+  if (database.kind === "sqlite" && !existsSync(database.path))
+    throw new StartupError(`There is no database at ${database.path}.`)
+  const { bavail, blocks, bsize } = await statfs(folder)
+  // A database of an older release, which may have no files, is backed up all the same.
+  const needed_bytes = (await onDatabase(database, bytesOf).catch(() => 0)) + least_room_bytes
+  // Some file systems report no blocks.
+  if (blocks > 0 && bavail * bsize < needed_bytes)
+    throw new StartupError(
+      `${folder} has ${mebibytes(bavail * bsize)} free: a backup needs ${mebibytes(needed_bytes)}, ` +
+        "for the database, its files and a reserve."
+    )
 }
 const storeOf = async ({ data_folder, database, outside }: BackupPlace): Promise<BlobStore> =>
   (await openBlobStore({ data_folder, database, outside })).store
@@ -96,17 +117,21 @@ interface CreateOptions {
 }
 /** Creates a backup in a bucket, or in a folder, which is created if missing. */
 export const createBackup = async (place: BackupPlace, folder: string, options: CreateOptions): Promise<Backup> => {
-  const name = `flightcase-${options.now.toISOString().replaceAll(/[-:.]/g, "")}.backup`
+  const name = nameAt(options.now)
   if (!isBucket(folder)) {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
     sweep(folder, options.now)
+    await refuseWithoutRoom(place.database, folder)
     return written(place, resolve(folder, name), folder, options)
   }
   const bucket = await bucketOf(folder, place.outside.aws)
-  const { data_folder } = place
-  return withFolder(existsSync(data_folder) ? data_folder : tmpdir(), async (beside) => {
+  const has_data = existsSync(place.data_folder)
+  if (has_data) sweep(place.data_folder, options.now)
+  const disk = has_data ? place.data_folder : tmpdir()
+  await refuseWithoutRoom(place.database, disk)
+  return withFolder(disk, async (beside) => {
     const { file, is_sealed, size_bytes, ...about } = await written(place, join(beside, name), beside, options)
-    await bucket.upload(name, file, about, is_sealed)
+    await bucket.upload(name, file, about, is_sealed, options.signal)
     return { ...about, file: fileIn(folder, name), is_sealed, size_bytes }
   })
 }
@@ -136,7 +161,7 @@ const written = async (
       ),
       signal === undefined ? {} : { signal }
     )
-    writer.end({ made_at: now.toISOString(), engine: database.kind, holds, position, files })
+    await writer.end({ made_at: now.toISOString(), engine: database.kind, holds, position, files })
   } finally {
     writer.giveUp()
   }
@@ -168,9 +193,11 @@ const backupNames = async (folder: string, keys: Keys): Promise<ReadonlyArray<st
     .sort()
     .reverse()
 }
-/** When the newest backup was made, in milliseconds since 1970. */
-export const newestBackup = async (folder: string, keys: Keys): Promise<number | undefined> => {
-  const [, year, month, day, hour, minute, second] = file_name.exec((await backupNames(folder, keys))[0] ?? "") ?? []
+/** When the newest backup until `now` was made, or, without one, the newest of all; in milliseconds since 1970. */
+export const newestBackup = async (folder: string, now: Date, keys: Keys): Promise<number | undefined> => {
+  const names = await backupNames(folder, keys)
+  const name = names.find((one) => one <= nameAt(now)) ?? names[0] ?? ""
+  const [, year, month, day, hour, minute, second] = file_name.exec(name) ?? []
   return year === undefined ? undefined : Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`)
 }
 /** Backups in a folder or bucket, newest first. */
@@ -179,19 +206,28 @@ export const backupsIn = async (folder: string, keys: Keys): Promise<ReadonlyArr
   for (const name of await backupNames(folder, keys)) found.push(await describedIn(folder, name, keys))
   return found
 }
-/** Deletes all but the newest `keep` backups; returns those deleted. With `is_plan` nothing is deleted. */
-export const pruneBackups = async (
-  folder: string,
-  keep: number,
-  keys: Keys,
-  is_plan = false
-): Promise<ReadonlyArray<Backup>> => {
-  const old: Array<Backup> = []
-  for (const name of (await backupNames(folder, keys)).slice(keep)) {
-    old.push(await describedIn(folder, name, keys))
+/** A backup with its description, if that can be read. Nothing is downloaded for it. */
+const glancedAt = async (folder: string, name: string, keys: Keys): Promise<Backup | Pick<Backup, "file">> => {
+  const file = fileIn(folder, name)
+  const about = async () => (isBucket(folder) ? (await bucketOf(folder, keys)).describe(name) : described(file))
+  return { ...(await about().catch(() => undefined)), file }
+}
+interface PruneOptions {
+  /** Later backups, of a clock that was ahead, are neither counted nor deleted. */
+  readonly now: Date
+  readonly aws?: Keys
+  /** Deletes nothing. */
+  readonly is_plan?: boolean
+}
+/** Deletes all but the newest `keep` backups; returns those deleted, without description where it cannot be read. */
+export const pruneBackups = async (folder: string, keep: number, { aws, is_plan = false, now }: PruneOptions) => {
+  const old: Array<Backup | Pick<Backup, "file">> = []
+  const past = (await backupNames(folder, aws)).filter((name) => name <= nameAt(now))
+  for (const name of past.slice(keep)) {
+    old.push(await glancedAt(folder, name, aws))
     if (is_plan) continue
-    if (isBucket(folder)) await (await bucketOf(folder, keys)).remove(name)
-    else rmSync(join(folder, name))
+    if (isBucket(folder)) await (await bucketOf(folder, aws)).remove(name)
+    else rmSync(join(folder, name), { force: true })
   }
   return old
 }

@@ -50,8 +50,8 @@ export const bucketBackups = (url: string, credentials: Credentials | undefined)
   const bucket = makeBucket({ url, credentials })
   const { ask, contentOf, objects, place } = bucket
   /** Rejects with a StartupError that names the bucket and the fault. */
-  const run = async <A>(work: Effect.Effect<A, Error>): Promise<A> => {
-    const result = await Effect.runPromise(Effect.result(work))
+  const run = async <A>(work: Effect.Effect<A, Error>, signal?: AbortSignal): Promise<A> => {
+    const result = await Effect.runPromise(Effect.result(work), signal === undefined ? {} : { signal })
     if (Result.isFailure(result)) throw new StartupError(result.failure.message, result.failure)
     return result.success
   }
@@ -71,13 +71,14 @@ export const bucketBackups = (url: string, credentials: Credentials | undefined)
           return Effect.succeed({ ...about.success, is_sealed, size_bytes: Number(headers.get("content-length")) })
         })
       ),
-    upload: (name: string, path: string, about: About, is_sealed: boolean): Promise<void> =>
+    upload: (name: string, path: string, about: About, is_sealed: boolean, signal?: AbortSignal): Promise<void> =>
       run(
         uploadInParts(bucket, name, path, {
           [about_header]: JSON.stringify(about),
           [sealed_header]: String(is_sealed),
           "content-type": "application/octet-stream"
-        })
+        }),
+        signal
       ),
     download: (name: string, path: string): Promise<void> =>
       run(

@@ -1,9 +1,9 @@
 /**
- * The database in a backup: a copy of the SQLite file, a dump by `pg_dump`, or, where that is not installed, the
- * journal with the checksums that `flightcase export` has, too. All are of one moment.
+ * The database in a backup: a copy of the SQLite file, a dump by `pg_dump`, or, where that is not installed or is older
+ * than the server, the journal with the checksums that `flightcase export` has, too. All are of one moment.
  */
 import { execFile } from "node:child_process"
-import { createReadStream, existsSync, rmSync } from "node:fs"
+import { createReadStream, rmSync } from "node:fs"
 import { open } from "node:fs/promises"
 import { join } from "node:path"
 import { backup as backupDatabase, DatabaseSync } from "node:sqlite"
@@ -43,8 +43,8 @@ export const databaseParts = (about: About, parts: ReadonlyArray<Part>, file: st
 }
 
 /**
- * Runs a Postgres program; returns false if it is not installed. Throws a StartupError if it fails. The password is
- * hidden from other users.
+ * Runs a Postgres program; returns false if it is not installed, or refuses a server newer than itself. Throws a
+ * StartupError if it fails. The password is hidden from other users.
  */
 const ranProgram = async (
   program: string,
@@ -58,12 +58,13 @@ const ranProgram = async (
     await promisify(execFile)(program, address === undefined ? args : [...args, `--dbname=${address.href}`], {
       maxBuffer: 64 * 1_048_576,
       ...(signal === undefined ? {} : { signal }),
-      env: password === "" ? process.env : { ...process.env, PGPASSWORD: password }
+      // Messages in English.
+      env: { ...process.env, LC_ALL: "C", ...(password === "" ? {} : { PGPASSWORD: password }) }
     })
     return true
   } catch (cause) {
     const { code, stderr } = cause as { readonly code?: unknown; readonly stderr?: string }
-    if (code === "ENOENT") return false
+    if (code === "ENOENT" || stderr?.includes("server version mismatch") === true) return false
     throw new StartupError(`${program} failed: ${(stderr ?? String(cause)).trim().split("\n")[0] ?? ""}`, cause)
   }
 }
@@ -111,7 +112,6 @@ export const copyDatabase = async (
     await written()
     return { holds: "database", position }
   }
-  if (!existsSync(database.path)) throw new StartupError(`There is no database at ${database.path}.`)
   const source = new DatabaseSync(database.path, { readOnly: true, timeout: 10_000 })
   try {
     // All pages in one step, so that the copy is consistent while the server writes.

@@ -4,7 +4,8 @@
  * renamed to its final name once complete and on disk.
  */
 import { createCipheriv, createDecipheriv, createHash, randomBytes, scrypt } from "node:crypto"
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from "node:fs"
+import { existsSync, renameSync, rmSync } from "node:fs"
+import { open } from "node:fs/promises"
 import { dirname } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { promisify } from "node:util"
@@ -118,7 +119,7 @@ const keyByIdentity = async (sealed_key: Uint8Array, identity: string | undefine
 export interface BackupWriter {
   readonly part: (name: string, content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>) => Promise<void>
   /** Writes the description and renames the file to its final name. */
-  readonly end: (about: Omit<About, "format">) => void
+  readonly end: (about: Omit<About, "format">) => Promise<void>
   /** Deletes the unfinished file; does nothing after `end`. */
   readonly giveUp: () => void
 }
@@ -129,7 +130,7 @@ export const writeBackup = async (file: string, keys: BackupKeys): Promise<Backu
   const sealed = await newKey(keys)
   const partial = `${file}.partial`
   rmSync(partial, { force: true })
-  closeSync(openSync(partial, "wx", 0o600))
+  await (await open(partial, "wx", 0o600)).close()
   const db = new DatabaseSync(partial)
   db.exec(
     "pragma journal_mode = off; pragma synchronous = off; " +
@@ -168,7 +169,7 @@ export const writeBackup = async (file: string, keys: BackupKeys): Promise<Backu
         hash.digest("hex")
       )
     },
-    end: (about) => {
+    end: async (about) => {
       const { key, salt = null, sealed_key = null } = sealed ?? {}
       const proof = key === undefined ? null : createHash("sha256").update(key).digest()
       const format = sealed_key !== null || about.holds === "journal" ? 2 : 1
@@ -181,9 +182,9 @@ export const writeBackup = async (file: string, keys: BackupKeys): Promise<Backu
       db.exec("commit")
       db.close()
       is_open = false
-      flushed(partial)
+      await flushed(partial)
       renameSync(partial, file)
-      flushed(dirname(file))
+      await flushed(dirname(file))
     },
     giveUp: () => {
       if (!is_open) return
@@ -193,12 +194,13 @@ export const writeBackup = async (file: string, keys: BackupKeys): Promise<Backu
   }
 }
 const placeOf = (name: string, number: number): string => `${name}/${number}`
-const flushed = (path: string): void => {
-  const handle = openSync(path, "r")
+/** In a thread, as a server answers requests meanwhile. */
+const flushed = async (path: string): Promise<void> => {
+  const handle = await open(path, "r")
   try {
-    fsyncSync(handle)
+    await handle.sync()
   } finally {
-    closeSync(handle)
+    await handle.close()
   }
 }
 

@@ -28,11 +28,11 @@ const schedule = Effect.gen(function* () {
   return at === undefined ? undefined : { cron: `${minute} ${hour} * * *`, zone: zoneOf(zone) }
 })
 
-/** Folder or bucket of the backups, if one is set, and the latest scheduled backup. */
+/** Folder or bucket of the backups, if one is set, whether they are scheduled, and the latest scheduled backup. */
 export const backupsOf = Effect.fnUntraced(function* (given_folder: string | undefined) {
-  const [folder] = yield* texts("backups.folder")
+  const [folder, at] = yield* texts("backups.folder", "backups.daily_at")
   const last = yield* Store.first(system_jobs, { kind }, { order: ["-sequence"] })
-  return { folder: given_folder ?? folder, last }
+  return { folder: given_folder ?? folder, is_scheduled: at !== undefined, last }
 })
 
 /** The slice. `whole`: returns the complete catalogue. */
@@ -63,8 +63,14 @@ export const backupsSlice = (whole: () => Catalogue, database: BackedUpDatabase 
           const tried = <A>(work: (signal: AbortSignal) => Promise<A>) =>
             Effect.tryPromise({ try: work, catch: (cause) => cause })
           const made = yield* tried((signal) => createBackup(place, folder, { now, keys, signal }))
-          const pruned = yield* tried(() => pruneBackups(folder, Number(settings["keep"]), outside.aws))
-          return { file: made.file, size_bytes: made.size_bytes, position: made.position, pruned: pruned.length }
+          // Another attempt would make another backup.
+          const pruned = yield* tried(() =>
+            pruneBackups(folder, Number(settings["keep"]), { now, aws: outside.aws })
+          ).pipe(
+            Effect.map((old) => ({ pruned: old.length })),
+            Effect.catch((cause) => Effect.succeed({ prune_error: String(cause) }))
+          )
+          return { file: made.file, size_bytes: made.size_bytes, position: made.position, ...pruned }
         }),
       ended: ({ due_at }, error) =>
         writeDown(

@@ -134,15 +134,21 @@ const targets = Effect.gen(function* () {
 })
 const backups = Effect.gen(function* () {
   const { aws, backups: given_folder } = (yield* serverContext).outside
-  const { folder, last } = yield* backupsOf(given_folder)
-  if (last !== undefined && last.error !== null) return bad(`the scheduled one failed: ${shownError(last.error)}`)
+  const { folder, is_scheduled, last } = yield* backupsOf(given_folder)
+  if (is_scheduled && last !== undefined) {
+    if (last.error !== null) return bad(`the scheduled one failed: ${shownError(last.error)}`)
+    const prune_error = last.result?.["prune_error"]
+    if (typeof prune_error === "string") return bad(`old ones cannot be deleted: ${shownError(prune_error)}`)
+  }
   if (folder === undefined) return well("unknown: FLIGHTCASE_BACKUPS names no folder")
+  const now = yield* Clock.currentTimeMillis
   const newest = yield* Effect.tryPromise({
-    try: async () => (await import("../backups/backup.ts")).newestBackup(folder, aws),
+    try: async () => (await import("../backups/backup.ts")).newestBackup(folder, new Date(now), aws),
     catch: (cause) => cause
   })
   if (newest === undefined) return bad(`there is none in ${folder}`)
-  const age_millis = (yield* Clock.currentTimeMillis) - newest
+  const age_millis = now - newest
+  if (age_millis < 0) return bad("the only ones are dated after this server's clock")
   const text = `the newest is ${Math.floor(age_millis / hour_millis)} hours old`
   return age_millis > oldest_backup_millis ? bad(text) : well(text)
 })

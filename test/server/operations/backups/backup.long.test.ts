@@ -1,7 +1,7 @@
 /** Backups of a server that goes on writing, and what is restored from them. */
 import { execFile } from "node:child_process"
 import { createHash, randomBytes } from "node:crypto"
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import type { AddressInfo } from "node:net"
 import { join } from "node:path"
@@ -209,6 +209,10 @@ describe.skipIf(tools === undefined)("backups in a bucket", () => {
   afterAll(() => bucket.close())
 
   it("are made, listed, verified, restored and pruned as in a folder", async () => {
+    // What a killed program left two days before.
+    const left = join(env["FLIGHTCASE_DATA"] ?? "", ".flightcase-abcdef")
+    mkdirSync(left)
+    utimesSync(left, new Date(), new Date(Date.now() - 2 * 86_400_000))
     for (let at = 0; at < 2; at++)
       expect(await flightcase({ ...env, ...keys }, "create", place)).toMatchObject({ code: 0 })
     // No file is left at the server.
@@ -244,6 +248,9 @@ describe.skipIf(tools === undefined)("backups in a bucket", () => {
     await upload("large", path, about, false)
     await download("large", join(large, "again"))
     expect(readFileSync(join(large, "again")).equals(bytes)).toBe(true)
+    const ended = AbortSignal.timeout(100)
+    await expect(upload("ended", path, about, false, ended)).rejects.toThrow()
+    await expect(download("ended", join(large, "ended"))).rejects.toThrow("There is no ended")
   })
   it("fail in one line without keys, without the bucket, and for a name that is not there", async () => {
     expect(await flightcase(env, "create", place)).toMatchObject({ code: 1, err: expect.stringContaining("AWS_") })

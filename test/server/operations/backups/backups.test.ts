@@ -1,5 +1,5 @@
 /** Backups that the settings schedule, of a journal alone, and encrypted to an age recipient. */
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { generateX25519Identity, identityToRecipient } from "age-encryption"
@@ -12,6 +12,7 @@ import {
   backupsIn,
   createBackup,
   drillBackup,
+  newestBackup,
   pruneBackups,
   restoreBackup,
   verifyBackup
@@ -50,9 +51,9 @@ const databaseOf = async (engine: (typeof engines)[number], data_folder: string)
   return { kind: "pg", url, connections_max: 4 }
 }
 /** Postgres as where pg_dump is not installed. A dump fails where another server makes its views just then. */
-const withoutPgDump = (): void => {
+const withoutPgDump = (programs = folder): void => {
   const path = process.env["PATH"]
-  process.env["PATH"] = folder
+  process.env["PATH"] = programs
   open.push(async () => void (process.env["PATH"] = path))
 }
 const poll = { timeout: 20_000 }
@@ -120,6 +121,39 @@ it("a scheduled backup that fails is notified to those who manage the server, an
   ])
   expect(await rowsOf(app, "select mail_state from notifications")).not.toEqual([{ mail_state: "none" }])
   expect(await checkOf(app)).toMatchObject({ ok: false, detail: expect.stringMatching(/^the scheduled one failed: /) })
+  expect(await set(app, { folder: "", daily_at: "" })).toBe(200)
+  expect(await checkOf(app)).toMatchObject({ ok: true })
+})
+
+it("a scheduled backup is made once where old ones cannot be deleted, which its result and the checks say", async () => {
+  const data_folder = folderOf("data")
+  const backups = folderOf("place")
+  // A folder is not deleted.
+  mkdirSync(join(backups, "flightcase-20260101T000000000Z.backup"))
+  const database = await databaseOf("sqlite", data_folder)
+  const first = await openedAt(database, data_folder, "2026-07-01T12:00:00.000Z")
+  await expect.poll(() => rowsOf(first.app, "select kind from timed_work"), poll).not.toEqual([])
+  expect(await set(first.app, { folder: backups, daily_at: "03:30", keep: 1 })).toBe(200)
+  await first.close()
+  const { app } = await openedAt(database, data_folder, "2026-07-02T04:00:00.000Z")
+  const result = expect.objectContaining({ prune_error: expect.any(String) })
+  await expect.poll(() => jobs(app), poll).toEqual([{ status: "done", error: null, result }])
+  expect(await checkOf(app)).toMatchObject({
+    ok: false,
+    detail: expect.stringMatching(/^old ones cannot be deleted: /)
+  })
+})
+
+it("pruning deletes backups that cannot be read, and neither counts nor deletes those dated later than now", async () => {
+  const backups = folderOf("pruned")
+  const names = [1, 2, 3].map((day) => `flightcase-2026010${day}T000000000Z.backup`)
+  const later = "flightcase-20990101T000000000Z.backup"
+  for (const name of [...names, later]) writeFileSync(join(backups, name), "truncated")
+  const now = new Date("2026-01-03T01:00:00.000Z")
+  expect(await newestBackup(backups, now, undefined)).toBe(Date.parse("2026-01-03T00:00:00.000Z"))
+  expect(await pruneBackups(backups, 2, { now })).toEqual([{ file: join(backups, names[0] ?? "") }])
+  expect(await pruneBackups(backups, 1, { now, is_plan: true })).toEqual([{ file: join(backups, names[1] ?? "") }])
+  expect(readdirSync(backups)).toEqual([...names.slice(1), later])
 })
 
 it("the settings of backups are the owner's alone", async () => {
@@ -165,11 +199,21 @@ describe.each(engines)("a backup of a server on %s", (engine) => {
     const in_two_days = new Date(Date.now() + 2 * 86_400_000)
     await createBackup(place, backups, { now: in_two_days })
     expect(readdirSync(backups)).toEqual([expect.stringMatching(/^flightcase-\d{8}T\d{9}Z\.backup$/), "notes.txt"])
-    expect(await pruneBackups(backups, 1, undefined)).toEqual([])
+    expect(await pruneBackups(backups, 1, { now: in_two_days })).toEqual([])
+  })
+  it("is refused before anything is written where the disk has no room for database and files", async () => {
+    const { app, place } = await started()
+    const columns = "sha256, size_bytes, mime_type, state, stored_at"
+    const row = `'${"0".repeat(64)}', 1125899906842624, 'text/plain', 'kept', '2026-07-01T12:00:00.000Z'`
+    await rowsOf(app, `insert into blobs (${columns}) values (${row})`)
+    const backups = folderOf("full")
+    const refused = createBackup(place, backups, { now: new Date() })
+    await expect(refused).rejects.toThrow(/ MiB free: a backup needs 1,073,74\d,\d{3} MiB, /)
+    expect(readdirSync(backups)).toEqual([])
   })
 })
 
-it("a backup of Postgres without pg_dump holds the journal, and is restored on both engines", async () => {
+it("a backup of Postgres without pg_dump, or with an older one, holds the journal, and is restored on both engines", async () => {
   const { database, drop } = await startedDatabase("pg")
   open.push(drop)
   const { app } = await openedAt(database, folderOf("data"), "2026-07-01T12:00:00.000Z")
@@ -179,6 +223,12 @@ it("a backup of Postgres without pg_dump holds the journal, and is restored on b
   withoutPgDump()
   const made = await createBackup(place, folderOf("journal"), { now: new Date() })
   expect(made).toMatchObject({ engine: "pg", holds: "journal" })
+  const programs = folderOf("older")
+  const refusal = "pg_dump: error: aborting because of server version mismatch"
+  writeFileSync(join(programs, "pg_dump"), `#!/bin/sh\necho "${refusal}" >&2\nexit 1\n`)
+  chmodSync(join(programs, "pg_dump"), 0o755)
+  withoutPgDump(programs)
+  expect(await createBackup(place, folderOf("journal"), { now: new Date() })).toMatchObject({ holds: "journal" })
   await drillBackup(made.file, { catalogue: place.catalogue })
   const empty = await freshDatabase()
   open.push(empty.drop)
