@@ -70,13 +70,13 @@ export const backupPlace = (environment: Environment, given_folder: string | und
 
 /** Where the server's settings say that backups go, and the result of its latest scheduled one. */
 export const scheduledBackup = async ({ database, outside }: BackupPlace) => {
-  const unknown = { folder: outside.backups, last: undefined }
+  const unknown = { folder: outside.backups, recipient: undefined, last: undefined }
   if (database.kind === "sqlite" && !existsSync(database.path)) return unknown
   // A lost database must not hide its backups.
-  const { folder, last } = await onDatabase(database, backupsOf(outside.backups)).catch(() => unknown)
-  if (last === undefined) return { folder, last }
+  const { folder, last, recipient } = await onDatabase(database, backupsOf(outside.backups)).catch(() => unknown)
+  if (last === undefined) return { folder, recipient, last }
   const { error, result, status, updated_at } = last
-  return { folder, last: { status, at: updated_at, error: shownError(error), result } }
+  return { folder, recipient, last: { status, at: updated_at, error: shownError(error), result } }
 }
 
 const serverCatalogue = (): Catalogue => {

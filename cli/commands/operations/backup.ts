@@ -96,8 +96,12 @@ const of_journal =
 const create = (context: CommandContext, [folder = ""]: ReadonlyArray<string>, flags: Flags): Promise<void> =>
   atTheMachine(context, async ({ createBackup }) => {
     refusePlan(context)
-    const keys = { passphrase: await passphraseOf(context, flags), recipient: textFlag(flags, "recipient") }
-    const made = await createBackup(await placeOf(context, flags), folder, { now: new Date(), keys })
+    const place = await placeOf(context, flags)
+    const passphrase = await passphraseOf(context, flags)
+    const of_settings =
+      passphrase === undefined ? (await (await machine()).scheduledBackup(place)).recipient : undefined
+    const keys = { passphrase, recipient: textFlag(flags, "recipient") ?? of_settings }
+    const made = await createBackup(place, folder, { now: new Date(), keys })
     printOne(context, made)
     if (made.holds === "journal") context.note(of_journal)
     context.note(key_apart)

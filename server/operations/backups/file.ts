@@ -94,7 +94,10 @@ const newKey = async ({ passphrase, recipient }: BackupKeys): Promise<NewKey | u
     try {
       encrypter.addRecipient(recipient)
     } catch (cause) {
-      throw new StartupError(`${recipient} is no recipient of age (age1…).`, cause)
+      throw new StartupError(
+        "The recipient is none of age: it begins with age1. A secret key belongs to --identity.",
+        cause
+      )
     }
     const key = randomBytes(32)
     return { key, salt: null, sealed_key: await encrypter.encrypt(key) }

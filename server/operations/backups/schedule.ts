@@ -28,11 +28,11 @@ const schedule = Effect.gen(function* () {
   return at === undefined ? undefined : { cron: `${minute} ${hour} * * *`, zone: zoneOf(zone) }
 })
 
-/** Folder or bucket of the backups, if one is set, whether they are scheduled, and the latest scheduled backup. */
+/** Folder or bucket of the backups and recipient they are sealed for, if set, whether they are scheduled, and the latest scheduled backup. */
 export const backupsOf = Effect.fnUntraced(function* (given_folder: string | undefined) {
-  const [folder, at] = yield* texts("backups.folder", "backups.daily_at")
+  const [folder, at, recipient] = yield* texts("backups.folder", "backups.daily_at", "backups.recipient")
   const last = yield* Store.first(system_jobs, { kind }, { order: ["-sequence"] })
-  return { folder: given_folder ?? folder, is_scheduled: at !== undefined, last }
+  return { folder: given_folder ?? folder, recipient, is_scheduled: at !== undefined, last }
 })
 
 /** The slice. `whole`: returns the complete catalogue. */
@@ -50,7 +50,7 @@ export const backupsSlice = (whole: () => Catalogue, database: BackedUpDatabase 
         Effect.gen(function* () {
           const { data_folder, outside } = yield* serverContext
           const settings = (yield* (yield* CommandRuntime).settings)["backups"] ?? {}
-          const { folder } = yield* backupsOf(outside.backups)
+          const { folder, recipient } = yield* backupsOf(outside.backups)
           if (folder === undefined || data_folder === undefined || database === undefined)
             return yield* new GivenUp({
               message: "There is no place for backups: set backups.folder, or FLIGHTCASE_BACKUPS."
@@ -58,7 +58,6 @@ export const backupsSlice = (whole: () => Catalogue, database: BackedUpDatabase 
           const { createBackup, pruneBackups } = yield* Effect.promise(() => import("./backup.ts"))
           const now = new Date(yield* Clock.currentTimeMillis)
           const place = { database, data_folder, outside, catalogue: async () => whole() }
-          const [recipient] = yield* texts("backups.recipient")
           const keys = { recipient, passphrase: outside.backup_passphrase }
           const tried = <A>(work: (signal: AbortSignal) => Promise<A>) =>
             Effect.tryPromise({ try: work, catch: (cause) => cause })

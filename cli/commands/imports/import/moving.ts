@@ -317,8 +317,8 @@ const countIn = (text: string, comma_decimals: boolean): number | undefined => {
   return /^\d+(\.\d+)?$/.test(plain) ? Number(plain) : undefined
 }
 /**
- * Columns `stock.STORE`: codes of units, or a quantity. A unit of quantity 0 is gone; a code beside a quantity above one
- * names no unit, unless the product is serialised. An unreadable quantity is passed on, to be refused.
+ * Columns `stock.STORE`: codes of units, or a quantity. A unit of quantity 0 is gone; a code beside a quantity above
+ * one names no unit, unless the product is serialised. An unreadable quantity is passed on, to be refused.
  */
 const stockCells = (rows: ReadonlyArray<StockRow>, method: string, comma_decimals: boolean): JsonObject => {
   const [is_bulk, is_serialised] = [/^bulk/i.test(method), /^serial/i.test(method)]
