@@ -3,7 +3,7 @@ import { Effect, Result } from "effect"
 import { command, type Endpoint, type Input, permissionsOfArea, type Slice } from "../../kernel/endpoints/endpoint.ts"
 import { crudResource } from "../../kernel/endpoints/crud-resource.ts"
 import { created, ok, renderById, resource, type Status, viewContext } from "../../kernel/endpoints/resource.ts"
-import { boolean, decimal, integer, isJsonObject, list, object, ref, text } from "../../kernel/fields/field.ts"
+import { boolean, decimal, integer, keyInAnyCase, list, object, ref, text } from "../../kernel/fields/field.ts"
 import { later, withRules } from "../../kernel/fields/later.ts"
 import { forbidden, hasAbility, hasOnePermission } from "../../kernel/fields/rejection.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
@@ -153,8 +153,13 @@ const writes: ReadonlyArray<Endpoint> = [
 ]
 
 const resolving = later(() => import("../../purchasing/resolutions/resolve.ts"))
-const isBy = (resolution: string, sent: unknown): boolean =>
-  isJsonObject(sent) && String(sent["resolution"]).toLowerCase() === resolution
+/** The resolution of an unread body, as its field reads it; undefined if it is none. */
+const resolutionOf = (sent: unknown): string | undefined => {
+  const { type } = resolveFields.resolution
+  return typeof sent === "object" && sent !== null && "resolution" in sent && type.kind === "choice"
+    ? keyInAnyCase(type.labels, String(sent.resolution))
+    : undefined
+}
 /** A shortage is resolved by purchase orders and the waiting list, of the districts below, or by a transfer. */
 const resolve = command("POST", "/api/v1/opportunities/{id}/shortages/resolve", {
   answer: {
@@ -172,9 +177,10 @@ const resolve = command("POST", "/api/v1/opportunities/{id}/shortages/resolve", 
   fields: resolveFields,
   // Joining the waiting list orders nothing, so it needs no right to purchase.
   authorize: ({ sent, viewer }) => {
-    const is_transfer = isBy("transfer", sent)
+    const resolution = resolutionOf(sent)
+    const is_transfer = resolution === "transfer"
     const needed = is_transfer ? access.permission : "purchase_orders.create"
-    return isBy("waitlist", sent) ||
+    return resolution === "waitlist" ||
       (hasOnePermission(viewer, needed) && (!is_transfer || hasAbility(viewer, access.ability)))
       ? Effect.void
       : Effect.fail(forbidden(`This needs the permission ${needed}.`))
