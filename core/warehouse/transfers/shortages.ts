@@ -73,14 +73,14 @@ const itemsFrom = (
 ): { readonly items: Shortfall["items"]; readonly errors: FieldErrors } => {
   const errors: { [field: string]: ReadonlyArray<string> } = {}
   const items = [...Map.groupBy(wanted, ({ line }) => line.product_id)].flatMap(([product_id, of]) => {
-    const free = offers.filter((offer) => of.some(({ line }) => line.opportunity_item_id === offer.opportunity_item_id))
-    const available = free.length === 0 ? 0 : Math.min(...free.map((offer) => offer.available))
+    const free = of.map(({ line }) => offers.find((offer) => offer.opportunity_item_id === line.opportunity_item_id))
+    const available = Math.min(...free.map((offer) => offer?.available ?? 0))
     const asked = of.reduce((sum, { quantity }) => sum + quantity, 0)
     // Lines at one time may each be short of the same pieces.
     const missing = of.some(({ named }) => named) ? asked : Math.max(...of.map(({ line }) => line.severity))
     for (const { field, named } of of)
       if (named && asked > available)
-        errors[field] = [`${free[0]?.store_name ?? "The store"} has ${available} free then.`]
+        errors[field] = [`${offers[0]?.store_name ?? "The store"} has ${available} free then.`]
     const quantity = Math.min(asked, missing, available)
     return quantity <= 0 ? [] : [{ product_id, quantity }]
   })
@@ -103,17 +103,22 @@ const loadShort = Effect.fnUntraced(function* (
     asked
   )
   if (Result.isFailure(wanted)) return Result.fail(wanted.failure)
-  const lines = wanted.success.map(({ line }) => line)
-  const offers = Map.groupBy(yield* loadElsewhere(lines, context), ({ store_id }) => store_id)
+  const short = wanted.success.map(({ line }) => line)
+  const offers = Map.groupBy(yield* loadElsewhere(short, context), ({ store_id }) => store_id)
   const senders = [...offers].filter(([id]) => asked.from_store_id == null || id === asked.from_store_id)
   const [best] = senders
-    .map(([from_store_id, of]) => ({ from_store_id, ...itemsFrom(wanted.success, of) }))
+    .map(([from_store_id, of]) => {
+      const offered = new Set(of.map(({ opportunity_item_id }) => opportunity_item_id))
+      const served = wanted.success.filter(({ line, named }) => named || offered.has(line.opportunity_item_id))
+      return { from_store_id, lines: served.map(({ line }) => line), ...itemsFrom(served, of) }
+    })
     .sort((one, other) => piecesIn(other.items) - piecesIn(one.items) || one.from_store_id - other.from_store_id)
+  if (best !== undefined && Object.keys(best.errors).length > 0) return Result.fail(invalid(best.errors))
   if (best === undefined || best.items.length === 0)
     return asked.from_store_id == null
       ? reject("shortages", "No other store has what is missing.")
       : reject("from_store_id", "The store has nothing of what is missing.")
-  if (Object.keys(best.errors).length > 0) return Result.fail(invalid(best.errors))
+  const { lines } = best
   const needed_at = lines.map(({ starts_at }) => starts_at).toSorted()[0] ?? context.now
   const needed_until =
     lines
@@ -122,7 +127,7 @@ const loadShort = Effect.fnUntraced(function* (
       .at(-1) ?? openEnd
   const starts_at = asked.starts_at ?? (needed_at < context.now ? context.now : needed_at)
   const arrives_at = asked.arrives_at ?? starts_at
-  const ends_at = needed_until >= openEnd || needed_until <= arrives_at ? null : needed_until
+  const ends_at = needed_until >= openEnd ? null : needed_until
   return Result.succeed({
     opportunity_id: header.id,
     from_store_id: best.from_store_id,
@@ -163,5 +168,8 @@ export const loadResolution = Effect.fnUntraced(function* (
 ) {
   const short = Result.andThen(onlyMoves(values), yield* loadShort(header, values, context))
   if (Result.isFailure(short)) return Result.fail(short.failure)
+  const { arrives_at, ends_at } = short.success
+  if (ends_at !== null && ends_at <= arrives_at)
+    return reject("arrives_at", `The goods are needed until ${ends_at} only; they have to arrive before that.`)
   return Result.succeed({ sent: short.success, facts: yield* loadPlan(short.success, context) })
 })

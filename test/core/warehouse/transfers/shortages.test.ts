@@ -71,6 +71,25 @@ describe.each(engines)("resolving a shortage by a transfer on %s", (engine) => {
     expect((await w.get(path)).body.elsewhere).toMatchObject([{ available: 2, ready_on: day(13) }])
   })
 
+  it("counts a line that a store has nothing for as none, and leaves it out where no quantity is named", async () => {
+    const { cable, from, id, line, resolve } = await short(3, 2)
+    await w.order(cable, 3, { store_id: from, starts_at: at(20), ends_at: at(22) })
+    const later = { item_id: cable, item_type: "Product", quantity: "2", starts_at: at(20), ends_at: at(22) }
+    const { items } = await w.create(`/opportunities/${id}/items`, { name: "Later", unit_price: "10.00", ...later })
+    const other = items.find((one: { id: number }) => one.id !== line).id
+    const both = [line, other].map((opportunity_item_id) => ({ opportunity_item_id, quantity: "1" }))
+    await refused(resolve({ lines: both }), "lines.0.quantity", "lines.1.quantity")
+    const { body } = await resolve({})
+    expect(body.transfer).toMatchObject({ ends_at: at(16), items: [{ product_id: cable, quantity: 2 }] })
+  })
+
+  it("refuses a transfer that arrives once the goods are no longer needed", async () => {
+    const { resolve } = await short(4, 4)
+    await refused(resolve({ starts_at: at(16) }), "arrives_at")
+    await refused(resolve({ arrives_at: at(17) }), "arrives_at")
+    expect((await resolve({ arrives_at: at(15) })).body.transfer).toMatchObject({ ends_at: at(16) })
+  })
+
   it("refuses stores without the goods, fields of other resolutions, and people who may not move goods", async () => {
     const { empty, from, id, resolve } = await short(4, 4)
     await refused(resolve({ from_store_id: empty }), "from_store_id")
@@ -81,6 +100,12 @@ describe.each(engines)("resolving a shortage by a transfer on %s", (engine) => {
     const may = async (permissions: ReadonlyArray<string>, abilities: ReadonlyArray<string>) =>
       (await w.post(path, { resolution: "transfer" }, viewerWith([...permissions], [...abilities]))).status
     const held = ["opportunities.view", "shortages.resolve"]
+    for (const resolution of ["Transfer", " transfer", "trans-fer", "trans_fer"])
+      expect(
+        (await w.post(path, { resolution }, viewerWith([...held, "purchase_orders.create"], ["*"]))).status,
+        resolution
+      ).toBe(403)
+    expect((await w.post(path, { resolution: "wait-list" }, viewerWith(held, ["*"]))).status).toBe(201)
     expect(await may([...held, "purchase_orders.create"], ["*"])).toBe(403)
     expect(await may([...held, "stock.transfer"], ["purchase_orders:write"])).toBe(403)
     expect(await may([...held, "stock.transfer"], ["purchase_orders:write", "stock:write"])).toBe(201)
