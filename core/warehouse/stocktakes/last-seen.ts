@@ -98,11 +98,13 @@ const movedOrInspected = Effect.fnUntraced(function* (
   const moves = yield* Store.pick(
     stock_transactions,
     ["stock_level_id", "store_id", "source_id", "transaction_at", "quantity_move"],
-    { stock_level_id, source_type: ledger_source }
+    { stock_level_id, source_type: ledger_source },
+    // Newest first, as goods received before they are recorded as sent leave and arrive at one time.
+    { order: ["-id"] }
   )
   const moved = yield* Store.pickMany(
     transfers,
-    ["id", "sent_at", "sent_by_user_id", "received_at", "received_by_user_id"],
+    ["id", "from_store_id", "sent_at", "sent_by_user_id", "received_at", "received_by_user_id"],
     moves.flatMap(({ source_id }) => source_id ?? [])
   )
   const transfer_of = new Map<number | null, (typeof moved)[number]>(moved.map((one) => [one.id, one]))
@@ -110,9 +112,11 @@ const movedOrInspected = Effect.fnUntraced(function* (
     stock_level_id
   })
   return [
-    ...moves.map(({ quantity_move, source_id: transfer_id, store_id, transaction_at: at, ...one }): Sighting => {
+    ...moves.flatMap(({ quantity_move, source_id: transfer_id, store_id, transaction_at: at, ...one }) => {
       const transfer = transfer_of.get(transfer_id)
       const is_in = Number(quantity_move) > 0
+      // Cancelling a transfer is no scan.
+      if (is_in && store_id === transfer?.from_store_id) return []
       const known = is_in ? transfer?.received_at === at : transfer?.sent_at === at
       const by_user_id = (is_in ? transfer?.received_by_user_id : transfer?.sent_by_user_id) ?? null
       const what = {
@@ -121,7 +125,7 @@ const movedOrInspected = Effect.fnUntraced(function* (
         transfer_id,
         by_user_id: known ? by_user_id : null
       } as const
-      return [one.stock_level_id, at, what]
+      return [[one.stock_level_id, at, what] satisfies Sighting]
     }),
     ...inspected.map(({ created_by_user_id: by_user_id, inspected_at, stock_level_id: id }): Sighting => {
       return [id, inspected_at, { as: "inspected", by_user_id }]

@@ -381,5 +381,21 @@ describe.each(engines)("a stocktake on %s", (engine) => {
     await w.create("/inspections", { stock_level_id: unit, inspection_kind_id: kind, result: "pass" })
     expect(await seen()).toMatchObject({ as: "inspected", by_user_id: 1 })
   })
+
+  it("is a unit's last sighting where it was received before it was recorded as sent, not where that is cancelled", async () => {
+    const { store, units } = await shop(2)
+    const seen = async (unit: number) => (await w.show(`/stock_levels/${unit}?include=last_seen`)).last_seen
+    const to = await w.store()
+    const place = { from_store_id: store, to_store_id: to, starts_at: hire.starts_at }
+    const [first, second] = [units[0]!, units[1]!]
+    const { id } = await w.create("/transfers", { ...place, codes: [first.code] })
+    await w.must("POST", `/transfers/${id}/receive`, { codes: [first.code] })
+    expect(await seen(first.id)).toMatchObject({ as: "received", transfer_id: id, store_id: to })
+    const other = await w.create("/transfers", { ...place, codes: [second.code] })
+    await w.must("POST", `/transfers/${other.id}/send`, {})
+    tick()
+    await w.must("POST", `/transfers/${other.id}/cancel`, {})
+    expect(await seen(second.id)).toMatchObject({ as: "sent", transfer_id: other.id, store_id: store })
+  })
   itFoldsAgain(w)
 })
