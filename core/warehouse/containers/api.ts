@@ -26,7 +26,7 @@ import {
   containerItemShown,
   containerResource,
   containerShown,
-  dispatchedResult,
+  dispatch_shown,
   findDuplicateBarcode,
   itemsShown,
   oneContainer,
@@ -38,7 +38,6 @@ import {
   write_access
 } from "./endpoint-parts.ts"
 import * as Shown from "../../kernel/lists/answer-schema.ts"
-import { dispatch_meta_fields } from "../../orders/opportunities/state/progress.ts"
 import { firstOf } from "../../values/text.ts"
 import { products } from "../../products/products/schema.ts"
 import { stateEndpoints } from "./api-states.ts"
@@ -54,7 +53,7 @@ const going = later(() => import("./dispatch-return.ts"))
 const one = "/api/v1/containers/{container}"
 
 const dispatching = command("POST", `${one}/dispatch`, {
-  answer: { ...containerShown, meta: Shown.optional(Shown.keys(dispatch_meta_fields)) },
+  answer: dispatch_shown.answer,
   name: "containers.dispatch",
   summary: "Dispatch a sealed kit to an order",
   ...write_access("dispatch"),
@@ -95,9 +94,13 @@ const dispatching = command("POST", `${one}/dispatch`, {
     ),
   decide: ({ known, rules }, { values }, context) =>
     rules.dispatchContainer(known, values.dispatched_at ?? context.happened_at, context),
-  result: dispatchedResult,
-  respond: ({ id, meta }, input) =>
-    Effect.map(renderContainer(input, id, ok), (answer) => withMore(answer, meta === null ? {} : { meta }))
+  result: dispatch_shown.result,
+  respond: ({ id, meta, warnings = [] }, input) => {
+    const more = { ...meta, ...(warnings.length === 0 ? {} : { warnings }) }
+    return Effect.map(renderContainer(input, id, ok), (answer) =>
+      withMore(answer, Object.keys(more).length === 0 ? {} : { meta: more })
+    )
+  }
 })
 
 /** The container, and the order it is out on, locked. */

@@ -13,12 +13,12 @@ import { ownUnits } from "../../orders/opportunities/state/pieces.ts"
 import type { AssignmentRow, ItemRow } from "../../orders/opportunities/tables/lines.ts"
 import { checked_in, dispatched, on_hire, prepared } from "../../orders/opportunities/tables/lines.ts"
 import { statusNameOf } from "../../orders/opportunities/tables/statuses.ts"
-import { outOfServiceDuring, outOfServiceRefusal, type StockLevelRow } from "../../products/stock/schema.ts"
+import { inspectionWarnings, outOfServiceDuring, outOfServiceRefusal } from "../../products/stock/schema.ts"
 import { openEnd } from "../../values/time.ts"
 import { cameBack, checkinVerified, containerDispatched, labelOf, repackStarted } from "./events.ts"
-import type { ContainerFacts } from "./facts.ts"
+import type { ContainerFacts, Unit } from "./facts.ts"
 import { outOfServiceInside } from "./lifecycle.ts"
-import { type dispatchedResult, verification, type verifiedResult } from "./endpoint-parts.ts"
+import { type dispatch_shown, verification, type verifiedResult } from "./endpoint-parts.ts"
 import type { ContainerRow } from "../../products/packing.ts"
 import type { JsonObject } from "../../kernel/fields/field.ts"
 import type { HeldBack } from "../../orders/opportunities/state/progress.ts"
@@ -34,7 +34,7 @@ export const isKit = ({ as_case, container }: Pick<ContainerFacts, "as_case" | "
 export interface DispatchFacts {
   readonly target: ContainerFacts
   readonly known: DecisionState
-  readonly housing: StockLevelRow | undefined
+  readonly housing: Unit["level"] | undefined
   /** Active demands on the case from its dispatch to the end of the order. */
   readonly housing_demands: ReadonlyArray<HeldDemand>
 }
@@ -47,14 +47,15 @@ export const dispatchContainer = (
   facts: DispatchFacts,
   dispatched_at: string,
   context: DecideContext
-): Decided<typeof dispatchedResult.Type> =>
+): Decided<typeof dispatch_shown.result.Type> =>
   Result.gen(function* () {
     const {
       housing,
       known,
       target: {
         chain: [, parent],
-        container
+        container,
+        inside = []
       }
     } = facts
     const { header } = known.opportunity
@@ -66,7 +67,7 @@ export const dispatchContainer = (
     }
     if (container.status !== "sealed")
       return yield* reject("container", `The container is ${container.status}; only sealed ones are dispatched.`)
-    const broken = outOfServiceInside(facts.target)
+    const broken = outOfServiceInside(facts.target, context)
     if (broken !== undefined) return yield* reject("container", broken)
     if (parent !== undefined)
       return yield* reject(
@@ -101,7 +102,7 @@ export const dispatchContainer = (
           returned_at: null
         })
       ],
-      result: { id: container.id, meta: out.meta }
+      result: { id: container.id, meta: out.meta, warnings: inspectionWarnings([...inside, housing], context) }
     }
   })
 
@@ -112,7 +113,7 @@ interface Moved {
 
 const caseOut = (
   facts: DispatchFacts,
-  housing: StockLevelRow,
+  housing: Unit["level"],
   lines: ReadonlyArray<ItemRow>,
   dispatched_at: string,
   context: DecideContext
@@ -186,7 +187,7 @@ export const endOfDemand = ({ opportunity: { header } }: DecisionState, from: st
 /** Reason a case is out of service, with a remedy; undefined if it is in service. */
 export const caseOutOfService = (
   container: ContainerRow,
-  housing: StockLevelRow,
+  housing: Unit["level"],
   context: DecideContext
 ): string | undefined => {
   const out = outOfServiceDuring(housing, context)
@@ -198,7 +199,7 @@ export const caseOutOfService = (
 /** Event of a demand on the case alone, in the container's stream. */
 export const caseDemanded = (
   container: ContainerRow,
-  housing: StockLevelRow,
+  housing: Unit["level"],
   from: string,
   to: string,
   context: DecideContext

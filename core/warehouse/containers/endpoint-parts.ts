@@ -286,8 +286,21 @@ export const verification = (
 // Results that rules pass to responses.
 
 export const dissolvedResult = Shown.keys({ id: integer(), warnings: list(text()) })
-export const dispatchedResult = Shown.keys({
-  id: integer(),
-  meta: Shown.keys(dispatch_meta_fields, { nullable: true })
-})
+export const dispatch_shown = {
+  answer: {
+    ...containerShown,
+    meta: Shown.optional(
+      Shown.keys({
+        dispatch_policy: Shown.optional(dispatch_meta_fields.dispatch_policy),
+        held_items: Shown.optional(dispatch_meta_fields.held_items),
+        warnings: Shown.optional(list(text()))
+      })
+    )
+  },
+  result: Shown.keys({
+    id: integer(),
+    meta: Shown.keys(dispatch_meta_fields, { nullable: true }),
+    warnings: Shown.optional(list(text()))
+  })
+}
 export const verifiedResult = Shown.keys({ verification: verificationShown })

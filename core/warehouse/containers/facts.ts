@@ -7,7 +7,7 @@ import type { DecideContext, Failure } from "../../kernel/endpoints/endpoint.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { caseOf, type CaseProduct, product_components } from "../../products/kits/schema.ts"
 import { type ProductRow, products } from "../../products/products/schema.ts"
-import { out_of_service_states, stock_levels, type StockLevelRow } from "../../products/stock/schema.ts"
+import { stock_levels, type StockLevelRow } from "../../products/stock/schema.ts"
 import { openEnd } from "../../values/time.ts"
 import type { ContainerItemRow, ContainerRow } from "../../products/packing.ts"
 import { container_items, containers, live_statuses } from "../../products/packing.ts"
@@ -30,8 +30,8 @@ export interface ContainerFacts {
   readonly nesting_max: number
   /** Units packed in it now. */
   readonly items: ReadonlyArray<ContainerItemRow>
-  /** Units in it that are out of service; absent if none. */
-  readonly unfit?: ReadonlyArray<StockLevelRow>
+  /** Stock levels of those units. */
+  readonly inside?: ReadonlyArray<StockLevelRow>
 }
 /** A unit to be packed, unpacked or transferred. */
 export interface Unit {
@@ -91,11 +91,11 @@ export const loadTargets = Effect.fnUntraced(function* (
     yield* Store.find(container_items, { container_id: of.map((one) => one.id), unpacked_at: null }),
     (one) => one.container_id
   )
-  const unfit = new Map(
-    (yield* Store.find(stock_levels, {
-      id: [...items.values()].flat().map((item) => item.serialised_item_id),
-      service_state: out_of_service_states
-    })).map((level) => [level.id, level])
+  const levels = new Map(
+    (yield* Store.getMany(
+      stock_levels,
+      [...items.values()].flat().map((item) => item.serialised_item_id)
+    )).map((level) => [level.id, level])
   )
   return chains.map((chain) => {
     const [container] = chain
@@ -110,7 +110,7 @@ export const loadTargets = Effect.fnUntraced(function* (
       ),
       nesting_max: found.get(lastOf(chain).product_id ?? 0)?.container_max_nesting_depth ?? default_nesting_depth,
       items: items.get(container.id) ?? [],
-      unfit: (items.get(container.id) ?? []).flatMap((item) => unfit.get(item.serialised_item_id) ?? [])
+      inside: (items.get(container.id) ?? []).flatMap((item) => levels.get(item.serialised_item_id) ?? [])
     }
   })
 })

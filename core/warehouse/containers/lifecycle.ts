@@ -6,7 +6,7 @@ import type { NewEvent } from "../../kernel/events/event-type.ts"
 import { createdEvent, deletedEvent, initialRow, updatedEvent } from "../../kernel/endpoints/crud-resource.ts"
 import { reject, type Rejection } from "../../kernel/fields/rejection.ts"
 import { type ProductRow, serialised } from "../../products/products/schema.ts"
-import { outOfServiceText, type StockLevelRow } from "../../products/stock/schema.ts"
+import { outOfServiceDuring, outOfServiceText, type StockLevelRow } from "../../products/stock/schema.ts"
 import { millisOf } from "../../values/time.ts"
 import { containerDissolved, containerSealed, containerUnsealed, itemForgotten, repackStarted } from "./events.ts"
 import type { ContainerFacts, Unit } from "./facts.ts"
@@ -157,7 +157,7 @@ export const sealContainer = (
   const open = nested.find((one) => one.status === "open")
   if (open !== undefined)
     return reject("container", `The container ${open.name} inside it is still open; seal that one first.`)
-  const broken = outOfServiceInside(target)
+  const broken = outOfServiceInside(target, context)
   if (broken !== undefined) return reject("container", broken)
   const gap = container.scan_mode === "strict" ? templateGap(target) : undefined
   if (gap !== undefined) return reject("container", gap)
@@ -178,12 +178,15 @@ export const sealContainer = (
 }
 
 /** Message about the first unit inside that is out of service, with a remedy; undefined if there is none. */
-export const outOfServiceInside = ({ unfit = [] }: Pick<ContainerFacts, "unfit">): string | undefined => {
-  const [unit] = unfit
-  const entry = unit?.out_of_service[0]
-  if (unit === undefined || entry === undefined) return undefined
-  const name = unit.asset_number ?? unit.serial_number ?? `Unit ${unit.id}`
-  return `${name} inside ${outOfServiceText(entry)}; take it out, or release it first.`
+export const outOfServiceInside = ({ inside = [] }: ContainerFacts, context: DecideContext): string | undefined => {
+  for (const unit of inside) {
+    const entry = outOfServiceDuring(unit, context)
+    if (entry === undefined) continue
+    const remedy = entry.is_inspection === true ? "inspect" : "release"
+    const name = unit.asset_number ?? unit.serial_number ?? `Unit ${unit.id}`
+    return `${name} inside ${outOfServiceText(entry)}; take it out, or ${remedy} it first.`
+  }
+  return undefined
 }
 
 /** Reason a strict container does not match its template exactly; undefined if it does. */

@@ -230,6 +230,31 @@ describe.each(engines)("inspections on %s", (engine) => {
     const { body, status } = await scan()
     expect([status, body.meta.warnings.length]).toEqual([200, 1])
   })
+  it("keep a kit from being sealed and from going out while a unit in it is overdue, or warn of it", async () => {
+    const { id: flight, units } = await w.units(1, 1)
+    await w.must("PUT", `/products/${flight}/container_template`, { is_containerable: true, availability_mode: "kit" })
+    const { units: heads } = await w.units(1, 1)
+    const kit = `/containers/${(await w.create("/containers", { name: "Kit", serialised_item_id: units[0] })).id}`
+    await w.must("POST", `${kit}/pack`, { serialised_item_id: heads[0] })
+    await inspect(heads[0]!, await kindNamed(), "fail")
+    const order = await w.order(flight, 1, july)
+    const dispatch = () => w.post(`${kit}/dispatch`, { opportunity_id: order.id })
+    const scan = { direction: "out", code: kit.replace("/containers/", "container:") }
+    await policy("block")
+    const { container } = await refused(w.post(`${kit}/seal`, {}), "container")
+    expect(container[0]).toMatch(/ inside has had no valid inspection since .*; take it out, or inspect it first\.$/)
+    await policy("allow")
+    await w.must("POST", `${kit}/seal`)
+    await policy("block")
+    await refused(dispatch(), "container")
+    await refused(w.post(`/opportunities/${order.id}/scan`, scan), "code")
+    await policy("warn")
+    const { body, status } = await dispatch()
+    expect([status, body.meta]).toEqual([
+      200,
+      { warnings: [expect.stringContaining("has had no valid inspection since")] }
+    ])
+  })
   it("that passed are named on the delivery note, but not on the pick list", async () => {
     const kind = await kindNamed()
     const { id: product_id, units } = await w.units(1, 2)
