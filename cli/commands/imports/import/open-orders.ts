@@ -72,7 +72,7 @@ const senderOf =
 
 /** Column and text to find a row by. */
 type Named = readonly [column: string, text: string]
-/** Finds the only row with one of some names, each asked for once; several or none are errors. */
+/** Finds the only row with one of some names, each read once; several or none are errors. */
 const finderOf = (send: Send, { dry_run, known }: Importing) => {
   const seen = new Map<string, Found>()
   const only = async (list: "members" | "products", [column, text]: Named, more: Query): Promise<Found | undefined> => {
