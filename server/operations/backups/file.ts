@@ -95,7 +95,7 @@ const newKey = async ({ passphrase, recipient }: BackupKeys): Promise<NewKey | u
       encrypter.addRecipient(recipient)
     } catch (cause) {
       throw new StartupError(
-        "The recipient is none of age: it begins with age1. A secret key belongs to --identity.",
+        "The recipient is none of age, as it would begin with age1.",
         cause
       )
     }
