@@ -94,10 +94,7 @@ const newKey = async ({ passphrase, recipient }: BackupKeys): Promise<NewKey | u
     try {
       encrypter.addRecipient(recipient)
     } catch (cause) {
-      throw new StartupError(
-        "The recipient is none of age, as it would begin with age1.",
-        cause
-      )
+      throw new StartupError("The recipient is none of age, as it would begin with age1.", cause)
     }
     const key = randomBytes(32)
     return { key, salt: null, sealed_key: await encrypter.encrypt(key) }

@@ -28,7 +28,7 @@ const schedule = Effect.gen(function* () {
   return at === undefined ? undefined : { cron: `${minute} ${hour} * * *`, zone: zoneOf(zone) }
 })
 
-/** Folder or bucket of the backups and recipient they are sealed for, if set, whether they are scheduled, and the latest scheduled backup. */
+/** Place and recipient of the backups, if set, whether they are scheduled, and the latest scheduled backup. */
 export const backupsOf = Effect.fnUntraced(function* (given_folder: string | undefined) {
   const [folder, at, recipient] = yield* texts("backups.folder", "backups.daily_at", "backups.recipient")
   const last = yield* Store.first(system_jobs, { kind }, { order: ["-sequence"] })

@@ -254,7 +254,7 @@ const stockOf = async (
   }
 }
 
-/** Whether a name is that of one product alone; by another name nobody can say whose stock is meant. */
+/** Whether a name is that of one product alone; the stock of other names cannot be assigned. */
 const namesAlone = (rows: ReadonlyArray<SourceRow>, sources: Sources): ((name: string) => boolean) => {
   const keys = Map.groupBy(rows, ({ cells }) => nameIn(cells, sources))
   return (name) => new Set(keys.get(name)?.map(({ cells }) => keyOf(cells, sources))).size === 1

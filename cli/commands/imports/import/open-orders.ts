@@ -195,12 +195,13 @@ const finishOrder = async (
   return warnings
 }
 
-export const importOrders = async (
+/** Imports one order; returns undefined if it was imported before. */
+const importerOf = async (
   context: CommandContext,
   { label, orders: { states } }: ForeignSystem,
   importing: Importing
-): Promise<{ readonly counts: Counts; readonly verdicts: ReadonlyArray<RowVerdict> }> => {
-  const { dry_run, orders } = importing
+): Promise<(order: TheirOrder) => Promise<Created | undefined>> => {
+  const { dry_run } = importing
   const send = senderOf(context)
   const prepare = await preparerOf(context, send, importing)
   const withReference = async (reference: string) => {
@@ -210,8 +211,7 @@ export const importOrders = async (
     ]
     return rowsIn(await send("GET", "/opportunities", undefined, query), "opportunities")[0]
   }
-  /** Undefined for an order that was imported before. */
-  const importOne = async (order: TheirOrder): Promise<Created | undefined> => {
+  return async (order) => {
     if (order.problem !== undefined) throw invalid(order.problem)
     const state = states[order.status.toLowerCase()]
     if (state === undefined)
@@ -235,6 +235,16 @@ export const importOrders = async (
     const is_quotation = (state === "order" || state === "out") && before?.state_name !== "Order"
     return { id, warnings: [...left, ...(await finishOrder(send, id, order, { is_quotation, reference }))] }
   }
+}
+
+export const importOrders = async (
+  context: CommandContext,
+  system: ForeignSystem,
+  importing: Importing
+): Promise<{ readonly counts: Counts; readonly verdicts: ReadonlyArray<RowVerdict> }> => {
+  const { dry_run, orders } = importing
+  const { states } = system.orders
+  const importOne = await importerOf(context, system, importing)
   const counts = { created: 0, updated: 0, unchanged: 0, rejected: 0 }
   const verdicts: Array<RowVerdict> = []
   const progress = progressOf(context)
