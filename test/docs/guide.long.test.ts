@@ -17,10 +17,16 @@ interface Line {
 /** Lines of a page's code blocks without `#` comments, below the given headings. */
 const linesOf = (page: string, isWanted: (heading: string) => boolean = () => true): ReadonlyArray<Line> => {
   let heading = "",
-    in_block = false
+    in_block = false,
+    language = ""
   const lines: Array<Line> = []
   for (const line of readPage(page).split("\n")) {
-    if (line.startsWith("```")) in_block = !in_block
+    if (line.startsWith("```")) {
+      in_block = !in_block
+      language = in_block ? line.slice(3) : ""
+    }
+    // A block of another language holds no commands.
+    else if (language !== "") continue
     else if (line.startsWith("#")) heading = line.replace(/^#+ /, "")
     else if (in_block && isWanted(heading))
       lines.push({ page, text: line.replace(/ +# .*$/, "").replaceAll("npx ", "") })
