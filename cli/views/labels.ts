@@ -5,6 +5,7 @@ import { CliError, exit_codes, usageError } from "../base/exit-codes.ts"
 import type { CommandContext } from "../context/context.ts"
 import type { Flags } from "../context/program.ts"
 import { checkOutputPath, writeView } from "./frame.ts"
+import { namesText } from "../../core/values/text.ts"
 
 interface LabelRequest {
   readonly kind: SymbolKind
@@ -68,10 +69,7 @@ export const writeLabels = async (
   }
   const { as_qr, page } = await drawn(title, labels, { ...asked, sheet: asked.sheet })
   await writeView(context, file, page, flag)
-  if (as_qr.length > 0)
-    context.note(
-      `As QR, for they do not fit as Code 128 on this label: ${as_qr.slice(0, 5).join(", ")}${as_qr.length > 5 ? ` and ${as_qr.length - 5} more` : ""}.`
-    )
+  if (as_qr.length > 0) context.note(`As QR, for they do not fit as Code 128 on this label: ${namesText(as_qr, 5)}.`)
 }
 const drawn = async (...asked: Parameters<typeof labelSheets>): ReturnType<typeof labelSheets> => {
   try {

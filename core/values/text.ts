@@ -12,6 +12,10 @@ export const itemAt = <A>(list: ReadonlyArray<A>, index: number): A => {
 export const firstOf = <A>(list: ReadonlyArray<A>): A => itemAt(list, 0)
 export const lastOf = <A>(list: ReadonlyArray<A>): A => itemAt(list, -1)
 
+/** The first names of a list and how many more there are: `A-1, A-2 and 3 more`. */
+export const namesText = (names: ReadonlyArray<string>, names_max = 10): string =>
+  names.slice(0, names_max).join(", ") + (names.length > names_max ? ` and ${names.length - names_max} more` : "")
+
 // Untrusted text for display. Characters that control a terminal or override the direction of text are replaced by
 // U+FFFD, so that the reader sees that something was removed.
 

@@ -4,7 +4,7 @@
  */
 import { wallOf, zoneOf } from "../../values/time.ts"
 import type { Json, JsonObject } from "../../kernel/fields/field.ts"
-import { spokenNumber } from "../../values/text.ts"
+import { namesText, spokenNumber } from "../../values/text.ts"
 import type { About, Named, Refused } from "./short-lines.ts"
 import { Effect } from "effect"
 import { type Failure, Store } from "../../kernel/store/store.ts"
@@ -65,8 +65,7 @@ const orderText = ({ customer, order, zone }: Facts, now: string): string | unde
   const whose = customer === null ? "" : ` for ${customer.name}`
   return `${order.state_name.toLowerCase()} ${number} ${order.name}${whose}${days}`
 }
-const listed = (names: ReadonlyArray<string>): string =>
-  names.length <= 3 ? names.join(", ") : `${names.slice(0, 3).join(", ")} and ${names.length - 3} more`
+const listed = (names: ReadonlyArray<string>): string => namesText(names, 3)
 
 /** The intended action, to follow "wanted to". */
 const wishOf = (command: Refused, facts: Facts, now: string): string => {

@@ -9,6 +9,7 @@ import { container_items, type ContainerItemRow, type ContainerRow, containers }
 import type { DecideContext } from "../../kernel/endpoints/endpoint.ts"
 import type { StockLevelRow } from "../../products/stock/schema.ts"
 import type { ContainerFacts } from "./facts.ts"
+import { namesText } from "../../values/text.ts"
 
 type Changed = KeyedColumns<typeof containers>
 const containerChanged = ({ id, ...set }: Changed, { recorded_at }: ProjectionContext): ReadonlyArray<RowChange> => [
@@ -200,9 +201,8 @@ const named_max = 5
 /** Reason of an unsealing: `unit scanned out to order 0000000012: A-1, A-2`. */
 export const scannedOutReason = (order: string, levels: ReadonlyArray<Parameters<typeof labelOf>[0]>): string => {
   const names = levels.map(labelOf)
-  const more = names.length - named_max
   return (
     `${names.length === 1 ? "unit" : `${names.length} units`} scanned out to order ${order}: ` +
-    `${names.slice(0, named_max).join(", ")}${more > 0 ? ` and ${more} more` : ""}`
+    namesText(names, named_max)
   ).slice(0, 255)
 }

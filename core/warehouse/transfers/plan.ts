@@ -21,6 +21,7 @@ import { instantOf, millisOf, openEnd } from "../../values/time.ts"
 import { openEndMillis } from "../../values/period.ts"
 import { labelOf } from "../containers/events.ts"
 import { type Item, type Plan, transfer_items, transferCreated, transfers, transferStream } from "./schema.ts"
+import { namesText } from "../../values/text.ts"
 
 /** Goods named by a code or an item of a request. `field`: its place, for errors. */
 export type Goods = { readonly field: string } & (
@@ -248,10 +249,9 @@ const brokenPromises = (
       return [facts.orders.get(opportunity_id) ?? `opportunity ${opportunity_id}`]
     })
     const names = [...new Set(orders)]
-    const promised = names.length === 0 ? "" : `, promised to ${names.slice(0, named_max).join(", ")}`
-    const more = names.length > named_max ? ` and ${names.length - named_max} more` : ""
+    const promised = names.length === 0 ? "" : `, promised to ${namesText(names, named_max)}`
     const name = facts.products.get(product_id)?.name ?? `product ${product_id}`
-    return [`${facts.from.name} would be short of ${-left} × ${name}${promised}${more}.`]
+    return [`${facts.from.name} would be short of ${-left} × ${name}${promised}.`]
   })
 }
 

@@ -19,6 +19,7 @@ import type { Settings } from "../../kernel/events/settings.ts"
 import { shortagesOf } from "../../orders/opportunities/state/demands.ts"
 import { loadWithDemands, stockFactsOf } from "../../orders/opportunities/shortages/api.ts"
 import { stores } from "../../setup/stores.ts"
+import { namesText } from "../../values/text.ts"
 
 // Checks that an opportunity charged for damage or loss had the goods.
 
@@ -116,14 +117,11 @@ export const loadLeaving = Effect.fnUntraced(function* (
   yield* lockClaims([level.product_id])
   const place = yield* Store.get(stores, level.store_id)
   const names = yield* counting(level, store_id, context)
-  const more = names.length > named_max ? ` and ${names.length - named_max} more` : ""
   return {
     held: yield* heldBy(level),
     policy: place?.shortage_policy ?? "warn",
     fails:
-      names.length === 0
-        ? undefined
-        : `${place?.name ?? "Its store"} counts on it for ${names.slice(0, named_max).join(", ")}${more}.`
+      names.length === 0 ? undefined : `${place?.name ?? "Its store"} counts on it for ${namesText(names, named_max)}.`
   }
 })
 const named_max = 3

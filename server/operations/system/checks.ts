@@ -8,6 +8,7 @@ import { serverContext } from "../../ports/server-context.ts"
 import { least_room_bytes, mebibytes } from "../../ports/storage-fault.ts"
 import { shownError } from "../../delivery/jobs/queue-table.ts"
 import { backupsOf } from "../backups/schedule.ts"
+import { namesText } from "../../../core/values/text.ts"
 
 interface Found {
   readonly ok: boolean
@@ -24,8 +25,6 @@ const targets_at_a_time = 8
 
 const well = (detail: string): Found => ({ ok: true, detail })
 const bad = (detail: string): Found => ({ ok: false, detail })
-const listed = (names: ReadonlyArray<string>): string =>
-  names.slice(0, named_max).join(", ") + (names.length > named_max ? ` and ${names.length - named_max} more` : "")
 
 const databaseSize = Effect.gen(function* () {
   const store = yield* Store
@@ -94,7 +93,7 @@ const jobs = Effect.gen(function* () {
   ].filter(({ ids }) => ids.length > 0)
   return parts.length === 0
     ? well("none has failed")
-    : bad(parts.map(({ ids, text }) => `${ids.length} ${text}: ${listed(ids)}`).join("; "))
+    : bad(parts.map(({ ids, text }) => `${ids.length} ${text}: ${namesText(ids, named_max)}`).join("; "))
 })
 
 /** The webhooks that are turned off, and certificates of the others' targets. */
@@ -129,7 +128,7 @@ const targets = Effect.gen(function* () {
   )
   const found = [...off.map((url) => `${url} is turned off after failures`), ...faults.flat()]
   return found.length > 0
-    ? bad(listed(found))
+    ? bad(namesText(found, named_max))
     : well(`${rows.length} ${rows.length === 1 ? "webhook" : "webhooks"}, ${secure.length} certificates checked`)
 })
 const backups = Effect.gen(function* () {

@@ -26,7 +26,7 @@ import { underHeadings } from "./parts.ts"
 import { openSource } from "./source.ts"
 
 const warnings_shown = 20
-/** Names of the systems in `systems.ts`, which only an import from one loads. */
+/** Names of the systems in `foreign-systems.ts`, which only an import from one loads. */
 const foreign_names = ["current-rms", "rentman", "booqable"]
 const chunk_max = 500
 
@@ -86,7 +86,7 @@ const runImport: CommandAction = async (context, [given = "", file = ""], flags)
     const system = textFlag(flags, "from")
     if (system !== undefined) {
       const dry_run = isDry(context, flags)
-      const { importFolder } = await import("./moving.ts")
+      const { importFolder } = await import("./foreign-lists.ts")
       const counts = await importFolder(context, file, { system, dry_run, flags, importRows })
       if (!dry_run && changed(counts)) await fetched(context)
       return counts.rejected > 0 ? exit_codes.invalid : exit_codes.ok
@@ -132,7 +132,7 @@ const importFile = async (
 
 /** Imports the rows of one list, and reports refused rows and warnings on standard error. */
 const importRows: ImportRows = async (context, list) => {
-  const { flags, given, kind, mapping, onTaken, promised, refused_file, source } = list
+  const { flags, given, kind, mapping, onAccepted, promised, refused_file, source } = list
   const chunk = Number(flags.chunk)
   if (!Number.isInteger(chunk) || chunk < 1 || chunk > chunk_max)
     throw usageError(`--chunk is a number from 1 to ${chunk_max}.`)
@@ -168,7 +168,7 @@ const importRows: ImportRows = async (context, list) => {
     promised,
     onVerdict: (verdict, row) => {
       if (context.options.json === true) verdicts.push(verdict)
-      if (verdict.status !== "rejected") return onTaken?.(mapper.map(row.cells))
+      if (verdict.status !== "rejected") return onAccepted?.(mapper.map(row.cells))
       const reasons = reasonsIn(verdict, mapper.headings(row.cells))
       context.note(rejection(verdict, reasons))
       refused?.(row, reasons)

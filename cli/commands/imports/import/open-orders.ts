@@ -13,16 +13,17 @@ import { type Flags, textFlag } from "../../../context/program.ts"
 import { convert, dateWritten, writingOf } from "./mapping.ts"
 import { cell, headingIn, openList, readableRows } from "./source.ts"
 import type { Counts, RowVerdict } from "./send.ts"
-import type { ForeignSystem } from "./systems.ts"
+import type { ForeignSystem } from "./foreign-systems.ts"
+import { namesText } from "../../../../core/values/text.ts"
 
-interface TheirLine {
+interface ForeignLine {
   readonly product: string
   readonly sku: string
   readonly quantity: string
   /** Agreed price of the whole line; empty: priced by our rates. */
   readonly total: string
 }
-interface TheirOrder {
+interface ForeignOrder {
   readonly row: number
   readonly line: number | undefined
   readonly number: string
@@ -32,7 +33,7 @@ interface TheirOrder {
   readonly ends: string
   readonly store: string
   readonly status: string
-  readonly lines: ReadonlyArray<TheirLine>
+  readonly lines: ReadonlyArray<ForeignLine>
   /** Reason the order cannot be imported. */
   readonly problem?: string
 }
@@ -43,7 +44,7 @@ export interface Known {
   readonly stores: Set<string>
 }
 interface Importing {
-  readonly orders: ReadonlyArray<TheirOrder>
+  readonly orders: ReadonlyArray<ForeignOrder>
   readonly dry_run: boolean
   readonly known: Known
   readonly writing: ReturnType<typeof writingOf>
@@ -128,7 +129,7 @@ const preparerOf = async (context: CommandContext, send: Send, importing: Import
   const all = rowsIn(await send("GET", "/stores", undefined, [["per_page", "100"]]), "stores")
   const stores = new Map(all.map((row) => [foldCase(row.name), row]))
   const company_zone = await companyZone(context)
-  return async (order: TheirOrder): Promise<Prepared> => {
+  return async (order: ForeignOrder): Promise<Prepared> => {
     const store = stores.get(foldCase(order.store))
     const is_promised = dry_run && known.stores.has(foldCase(order.store))
     if (order.store !== "" && store === undefined && !is_promised)
@@ -181,7 +182,7 @@ const createOrder = async (send: Send, { header, lines }: Prepared, begun: strin
 const finishOrder = async (
   send: Send,
   id: number,
-  { number }: TheirOrder,
+  { number }: ForeignOrder,
   { is_quotation, reference }: { readonly is_quotation: boolean; readonly reference: string }
 ): Promise<ReadonlyArray<string>> => {
   const warnings: Array<string> = []
@@ -200,7 +201,7 @@ const importerOf = async (
   context: CommandContext,
   { label, orders: { states } }: ForeignSystem,
   importing: Importing
-): Promise<(order: TheirOrder) => Promise<Created | undefined>> => {
+): Promise<(order: ForeignOrder) => Promise<Created | undefined>> => {
   const { dry_run } = importing
   const send = senderOf(context)
   const prepare = await preparerOf(context, send, importing)
@@ -252,7 +253,7 @@ export const importOrders = async (
     progress.end()
     context.note(oneLine(text))
   }
-  const isClosed = ({ status }: TheirOrder): boolean => states[status.toLowerCase()] === "closed"
+  const isClosed = ({ status }: ForeignOrder): boolean => states[status.toLowerCase()] === "closed"
   const open = orders.filter((order) => !isClosed(order))
   for (const [at, order] of open.entries()) {
     const place = { row: order.row, ...(order.line === undefined ? {} : { line: order.line }), key: order.number }
@@ -273,14 +274,10 @@ export const importOrders = async (
   }
   progress.end()
   const closed = orders.filter(isClosed)
-  if (closed.length > 0) context.note(`Left out, as they are closed: ${firstOf(closed.map(({ number }) => number))}.`)
+  if (closed.length > 0) context.note(`Left out, as they are closed: ${namesText(closed.map(({ number }) => number))}.`)
   return { counts, verdicts }
 }
 
-const named_max = 10
-/** The first names of a list, and how many more there are. */
-export const firstOf = (names: ReadonlyArray<string>): string =>
-  names.slice(0, named_max).join(", ") + (names.length > named_max ? ` and ${names.length - named_max} more` : "")
 type ForeignState = ForeignSystem["orders"]["states"][string]
 type Query = ReadonlyArray<readonly [string, string]>
 const refusals: ReadonlyArray<number> = [
@@ -301,7 +298,7 @@ const reasonOf = (error: CliError): string =>
         .join("; ")
 
 /** Orders of a list with their lines: from a list of lines, or from the same rows, one for each line. */
-export const theirOrders = async (
+export const ordersIn = async (
   context: CommandContext,
   { orders: { columns, lines } }: ForeignSystem,
   { file, lines_file }: { readonly file: string; readonly lines_file: string | undefined },
@@ -321,7 +318,7 @@ export const theirOrders = async (
   const writing = writingOf(textFlag(flags, "locale"), source.comma_decimals)
   const line_writing = writingOf(textFlag(flags, "locale"), held.comma_decimals)
   const plain = (column: string, text: string): string => convert(column, text, undefined, line_writing.comma_decimals)
-  const orders: Array<TheirOrder> = []
+  const orders: Array<ForeignOrder> = []
   const seen = new Set<string>()
   for (const { cells, line, row } of await readableRows(source, "orders")) {
     const number = cell(cells, at.number)
@@ -346,8 +343,8 @@ export const theirOrders = async (
   }
   const lost = [...byNumber.keys()].filter((number) => !seen.has(number))
   if (lost.length > 0 && lost.length === byNumber.size)
-    throw usageError(`No line names an order of ${file}: its column ${line_at.number ?? ""} has ${firstOf(lost)}.`)
-  if (lost.length > 0) context.note(`Lines of orders that are not in the list: ${firstOf(lost)}.`)
+    throw usageError(`No line names an order of ${file}: its column ${line_at.number ?? ""} has ${namesText(lost)}.`)
+  if (lost.length > 0) context.note(`Lines of orders that are not in the list: ${namesText(lost)}.`)
   return { orders, writing }
 }
 const headingsOf = <C extends string>(

@@ -114,7 +114,7 @@ interface ListImport {
   /** Names that rows of earlier lists would create, in a dry run of several lists. */
   readonly promised?: Set<string>
   /** Called with the columns of each row that is not refused. */
-  readonly onTaken?: (cells: JsonObject) => void
+  readonly onAccepted?: (cells: JsonObject) => void
 }
 interface ListImported {
   readonly summary: Counts & { readonly rows: number; readonly dry_run: boolean }

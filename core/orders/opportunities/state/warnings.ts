@@ -13,18 +13,14 @@ import { formatMoney } from "../../../values/money.ts"
 import { loadDecisionState, type Now } from "./load.ts"
 import { pricingRequestOf } from "./pricing.ts"
 import { liveLines, type Opportunity, typedOrder } from "./aggregate.ts"
+import { namesText } from "../../../values/text.ts"
 
 // Warnings for lines that are untaxed because a tax class is missing, with the fix (rules/rates 8).
 
 const listed_max = 3
-/** Joins names, shortened: "PAR 64, Truss, Stand and 2 more". */
-const namesText = (names: ReadonlyArray<string>): string => {
-  const distinct = [...new Set(names)]
-  const more = distinct.length - listed_max
-  return more > 0 ? `${distinct.slice(0, listed_max).join(", ")} and ${more} more` : distinct.join(", ")
-}
+const distinctText = (names: ReadonlyArray<string>): string => namesText([...new Set(names)], listed_max)
 const untaxedText = (names: ReadonlyArray<string>, why: string): string =>
-  `Untaxed: ${namesText(names)}, because ${why}.`
+  `Untaxed: ${distinctText(names)}, because ${why}.`
 /** The request and the CLI command that give a row a tax class. */
 const classRequest = (table: Table, id: number, column: string, class_id: number | null): string =>
   `PUT /api/v1/${table.name}/${id} ${JSON.stringify({ [column]: class_id })} ` +
@@ -135,7 +131,7 @@ export const unpricedText = (header: OpportunityRow, lines: ReadonlyArray<ItemRo
   return first === undefined
     ? []
     : [
-        `At ${nothing} without being meant to: ${namesText(lines.map(({ name }) => name))}; ` +
+        `At ${nothing} without being meant to: ${distinctText(lines.map(({ name }) => name))}; ` +
           `PATCH /api/v1/opportunities/${header.id}/items/${first.id} {"unit_price": PRICE} ` +
           `(flightcase quote update ${typedOrder(header)} ${first.id} --price PRICE), 0 where it is free.`
       ]

@@ -24,6 +24,7 @@ import { demandSettings, linesTakingStock } from "../state/demands.ts"
 import { allocated, asset_assignments, opportunity_items, prepared } from "../tables/lines.ts"
 import { isClosed } from "../tables/statuses.ts"
 import { opportunities, type OpportunityRow } from "../tables/opportunities.ts"
+import { namesText } from "../../../values/text.ts"
 
 interface Now {
   readonly settings: Settings
@@ -52,10 +53,6 @@ const nameOf = ({
 }: Pick<StockLevelRow, "asset_number" | "id" | "item_name" | "serial_number">): string =>
   asset_number ?? serial_number ?? item_name ?? `unit ${id}`
 const listed_max = 5
-const listed = (names: ReadonlyArray<string>): string =>
-  names.length <= listed_max
-    ? names.join(", ")
-    : `${names.slice(0, listed_max).join(", ")} and ${names.length - listed_max} more`
 
 /** Allocated units, not yet dispatched, whose level is out of service during their line's window. Pure. */
 export const brokenUnits = (
@@ -131,7 +128,8 @@ export const unitsToReplace = Effect.fnUntraced(function* (
     const snapshot = snapshots.get(line.store_id)
     const free = snapshot === undefined ? [] : availableAssets(snapshot, level.product_id, window)
     const names = free.map(nameOf)
-    const instead = names.length === 0 ? "no other unit is free then." : `allocate another unit: ${listed(names)}.`
+    const instead =
+      names.length === 0 ? "no other unit is free then." : `allocate another unit: ${namesText(names, listed_max)}.`
     return {
       asset_id: unit.id,
       opportunity_item_id: unit.opportunity_item_id,

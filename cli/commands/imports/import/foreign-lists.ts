@@ -7,38 +7,44 @@ import { foldCase } from "../../../../core/kernel/tables/table.ts"
 import { plainJson } from "../../../base/answers.ts"
 import type { CommandContext } from "../../../context/context.ts"
 import { usageError } from "../../../base/exit-codes.ts"
-import { type Flags, textFlag } from "../../../context/program.ts"
+import { type Flags, listFlag, textFlag } from "../../../context/program.ts"
 import { columnsNamed, tableText } from "../../../output/table.ts"
 import { type Counts, type ImportRows, kinds, type RowVerdict } from "./send.ts"
-import { firstOf, importOrders, type Known, theirOrders } from "./open-orders.ts"
+import { importOrders, type Known, ordersIn } from "./open-orders.ts"
 import { cell, headingIn, openList, readableRows, rowsOf, type Source, type SourceRow } from "./source.ts"
-import { foreign_systems, type ForeignSystem } from "./systems.ts"
+import { foreign_systems, type ForeignSystem } from "./foreign-systems.ts"
+import { namesText } from "../../../../core/values/text.ts"
 
 type ForeignList = ForeignSystem["lists"][number]
 type StockColumns = ForeignSystem["stock"]["columns"]
 
-interface Moving {
+interface FolderImport {
   readonly system: string
   readonly dry_run: boolean
   readonly flags: Flags
   readonly importRows: ImportRows
 }
 
-export const importFolder = async (context: CommandContext, folder: string, moving: Moving): Promise<Counts> => {
-  const system = foreign_systems[moving.system]
+export const importFolder = async (
+  context: CommandContext,
+  folder: string,
+  folder_import: FolderImport
+): Promise<Counts> => {
+  const { dry_run, flags } = folder_import
+  const system = foreign_systems[folder_import.system]
   if (system === undefined) throw usageError(`--from is one of ${Object.keys(foreign_systems).join(", ")}.`)
   const files = filesIn(folder)
-  for (const flag of ["map", "mapFile", "set", "verdicts"])
-    if (moving.flags[flag] !== undefined && !(Array.isArray(moving.flags[flag]) && moving.flags[flag].length === 0))
-      throw usageError("--map, --map-file, --set and --verdicts are for one list, not with --from.")
-  const refused_folder = textFlag(moving.flags, "refused")
+  const of_one_list = [...listFlag(flags, "map"), ...listFlag(flags, "set"), flags.mapFile, flags.verdicts]
+  if (of_one_list.some((given) => given !== undefined))
+    throw usageError("--map, --map-file, --set and --verdicts are for one list, not with --from.")
+  const refused_folder = textFlag(flags, "refused")
   if (refused_folder !== undefined && resolve(refused_folder) === resolve(folder))
     throw usageError("--refused names the folder of the lists, which it would overwrite: name another one.")
   const found = filesOf(system, files)
   const names = files.map((file) => basename(file))
   if (found.lists.length === 0 && found.orders === undefined)
     throw usageError(
-      `${folder} holds no list of ${system.label}. Its files: ${firstOf(names) || "none"}.`,
+      `${folder} holds no list of ${system.label}. Its files: ${namesText(names) || "none"}.`,
       "Name them as that system calls its lists: /guide/import has the names."
     )
   const known: Known = { customers: new Set(), products: new Set(), stores: new Set() }
@@ -51,21 +57,21 @@ export const importFolder = async (context: CommandContext, folder: string, movi
   for (const { file, list } of found.lists) {
     context.note(`${basename(file)}:`)
     const stock_file = list.kind === "products" ? found.stock : undefined
-    const ours = await ourList(system, list, { file, stock_file }, moving.flags)
-    const { summary, verdicts } = await importList(context, moving, { list, file, ours, known, promised })
+    const ours = await mappedList(system, list, { file, stock_file }, flags)
+    const { summary, verdicts } = await importList(context, folder_import, { list, file, ours, known, promised })
     add(file, summary, verdicts)
   }
   if (found.orders !== undefined) {
     context.note(`${basename(found.orders)}:`)
-    const orders = await theirOrders(context, system, { file: found.orders, lines_file: found.lines }, moving.flags)
-    const { counts, verdicts } = await importOrders(context, system, { ...orders, dry_run: moving.dry_run, known })
+    const orders = await ordersIn(context, system, { file: found.orders, lines_file: found.lines }, flags)
+    const { counts, verdicts } = await importOrders(context, system, { ...orders, dry_run: dry_run, known })
     add(found.orders, counts, verdicts)
   }
   const unread = files.filter((file) => !found.all.has(file)).map((file) => basename(file))
-  if (unread.length > 0) context.note(`Not read, as no list of ${system.label} is called so: ${firstOf(unread)}.`)
-  if (context.options.json === true) context.printJson({ lists, dry_run: moving.dry_run })
+  if (unread.length > 0) context.note(`Not read, as no list of ${system.label} is called so: ${namesText(unread)}.`)
+  if (context.options.json === true) context.printJson({ lists, dry_run })
   else context.print(tableText(columnsNamed("file, created, updated, unchanged, rejected"), lists, context.terminal))
-  if (moving.dry_run) context.note("Nothing was written. Without --plan the same rows are imported.")
+  if (dry_run) context.note("Nothing was written. Without --plan the same rows are imported.")
   const total = (status: keyof Counts): number => lists.reduce((sum, list) => sum + Number(list[status]), 0)
   return {
     created: total("created"),
@@ -78,7 +84,7 @@ export const importFolder = async (context: CommandContext, folder: string, movi
 /** Imports one list, and notes the names that it has or would create. */
 const importList = (
   context: CommandContext,
-  { flags, importRows }: Moving,
+  { flags, importRows }: FolderImport,
   {
     file,
     known,
@@ -88,7 +94,7 @@ const importList = (
   }: {
     readonly list: ForeignList
     readonly file: string
-    readonly ours: OurList
+    readonly ours: MappedList
     readonly known: Known
     readonly promised: Set<string>
   }
@@ -104,7 +110,7 @@ const importList = (
     list.kind === "products" ? [known.products, ["sku", "name"]] : [known.customers, ["name", "number"]]
   return importRows(context, {
     ...{ given: list.kind, kind: kindOf(list), source, mapping, flags, refused_file, promised },
-    onTaken: (cells) => {
+    onAccepted: (cells) => {
       if (list.kind === "members" && cells.type !== "organisation") return
       for (const column of columns) if (typeof cells[column] === "string") names.add(cells[column])
     }
@@ -150,7 +156,7 @@ interface StockRow {
   readonly code: string
   readonly quantity: string
 }
-interface OurList {
+interface MappedList {
   readonly source: Source
   readonly mapping: Parameters<ImportRows>[1]["mapping"]
   readonly notes: ReadonlyArray<string>
@@ -161,7 +167,12 @@ interface ListFiles {
 }
 
 /** A list with our mapping: words translated, and of products the units and quantities of each store in columns. */
-const ourList = async (system: ForeignSystem, list: ForeignList, files: ListFiles, flags: Flags): Promise<OurList> => {
+const mappedList = async (
+  system: ForeignSystem,
+  list: ForeignList,
+  files: ListFiles,
+  flags: Flags
+): Promise<MappedList> => {
   const source = await openList(files.file, flags)
   const sources = new Map<string, string>()
   for (const [column, candidates] of Object.entries(list.columns)) {
@@ -201,7 +212,7 @@ const ourList = async (system: ForeignSystem, list: ForeignList, files: ListFile
     notes:
       lost.length === 0
         ? []
-        : [`Stock of no product, or of several, in ${basename(files.file)} is left out: ${firstOf(lost)}.`]
+        : [`Stock of no product, or of several, in ${basename(files.file)} is left out: ${namesText(lost)}.`]
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * Lists that other rental systems export, for `import all --from`. Headings are those of their public help pages and
- * import templates; several are given where they differ between versions, and the first that a file has is read.
+ * Lists that other rental systems export, for `import all --from`. Rentman's headings are those of its help pages; the
+ * others follow the names of their fields. Several are given where they may differ; the first that a file has is read.
  */
 
 /** Headings by column of ours; `{A} {B}` joins cells. */
