@@ -67,6 +67,8 @@ const backoff_max_millis = 60_000
 const slept_millis = 10_000
 const busy_wait_millis = 500
 const idle_pause_millis = 1_000
+/** How long another release may take to be written. */
+const replacing_millis = 60_000
 
 type Woken = "news" | "outbox" | "woke" | "time" | "stop" | "upgraded" | "unreachable"
 
@@ -119,10 +121,7 @@ export const watch = async (parts: WatchParts): Promise<"stopped" | "upgraded"> 
       if (woken === "news" && accepted + rejected + pulled_events === 0)
         await untilSomething(parts, { seen, wait_millis: idle_pause_millis })
     } catch (error) {
-      if (isNamed(error, "SyncBusy")) {
-        await untilSomething(parts, { wait_millis: busy_wait_millis })
-        continue
-      }
+      if (await canTryAgain(parts, error)) continue
       const passing = passingText(error)
       if (passing === undefined) {
         // The program is too old to send: it still pulls, and recorded commands stay.
@@ -143,6 +142,13 @@ export const watch = async (parts: WatchParts): Promise<"stopped" | "upgraded"> 
   }
 }
 
+/** Waits for another sync, or for a release that is being written; false for other errors. */
+const canTryAgain = async (parts: WatchParts, error: unknown): Promise<boolean> => {
+  const is_busy = isNamed(error, "SyncBusy")
+  if (!is_busy && !isMissingPart(error)) return false
+  const woken = await untilSomething(parts, { wait_millis: is_busy ? busy_wait_millis : replacing_millis })
+  return is_busy || woken !== "time"
+}
 /** Message of a temporary fault (the server is unreachable or unavailable); undefined for other errors. */
 const passingText = (error: unknown): string | undefined => {
   if (error instanceof Unreachable || isNamed(error, "Unreachable")) return error.message
@@ -151,6 +157,9 @@ const passingText = (error: unknown): string | undefined => {
     ? `The server answers ${status}: ${(error as Error).message}`
     : undefined
 }
+/** Whether a part of this program that was not loaded yet is gone, as while another release is being written. */
+const isMissingPart = (error: unknown): boolean =>
+  error instanceof SyntaxError || (error instanceof Error && "code" in error && error.code === "ERR_MODULE_NOT_FOUND")
 const isNamed = (error: unknown, name: string): error is Error => error instanceof Error && error.name === name
 const statusOf = (error: unknown): number | undefined =>
   isNamed(error, "RemoteError") && "status" in error && typeof error.status === "number" ? error.status : undefined

@@ -89,8 +89,9 @@ const follow = async (context: CommandContext): Promise<number> => {
     })
   // Ends with exit code 0 at a signal, after a sync in progress.
   const { code, stop } = stopOnSignals()
-  // Loaded now, not at the first pull, as another release may replace the program meanwhile.
+  // Loaded now, not when needed, as another release may replace the program meanwhile.
   await (await import("../../../../sync/device/exchange/remote.ts")).loadShapeReader()
+  await import("../../../../sync/notification-stream.ts")
   const told = teller(context, device)
   const { tellNotifications } = await import("./notifications.ts")
   const telling = tellNotifications(context, device.profile, stop.signal, told)
