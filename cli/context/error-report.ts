@@ -184,8 +184,6 @@ export const exitFrom = (error: unknown): CliError => {
   const of_device = deviceErrorOf(error)
   if (of_device !== undefined) return of_device
   if (name === "NoProfile") return new CliError(exit_codes.usage, error.message)
-  if ("code" in error && String(error.code).startsWith("commander."))
-    return new CliError(exit_codes.usage, error.message.replace(/^error: /, ""))
   if ("code" in error && error.code === "ENOENT" && "path" in error)
     return new CliError(exit_codes.usage, `There is no file ${String(error.path)}.`, { cause: error })
   return new CliError(exit_codes.failed, error.message === "" ? name : error.message, { cause: error })

@@ -25,16 +25,24 @@ export const withGlobals = (command: Command): Command => {
   return command
 }
 
-/** Commands that do not take a flag as the value of another: `--name --plan` would name something "--plan". */
+/**
+ * Commands that do not take a flag as the value of another: `--name --plan` would name something "--plan". Their errors
+ * name the help.
+ */
 class StrictCommand extends Command {
   override createCommand(name?: string): Command {
     return new StrictCommand(name)
+  }
+  override error(message: string): never {
+    throw usageError(message.replace(/^error: /, ""), `${pathOf(this)} --help shows what it takes.`)
   }
   override parseOptions(words: Array<string>): ParseOptionsResult {
     refuseFlagsAsValues(this, words)
     return super.parseOptions(words)
   }
 }
+const pathOf = (command: Command): string =>
+  command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`
 /** Checks the words before a subcommand, which checks its own. */
 const refuseFlagsAsValues = ({ commands, options }: Command, words: ReadonlyArray<string>): void => {
   for (let at = 0; at < words.length; at++) {
