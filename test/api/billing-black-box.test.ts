@@ -275,7 +275,7 @@ describe.each(engines)("invoices over HTTP on %s", (engine) => {
       expect((await books.ask(method, path, body, { token: null })).status).toBe(401)
     })
     it.each(["attachments", "activity", "actions"])(
-      "%s of an invoice need the permission to see invoices",
+      "reject reading the %s of an invoice without the permission to see invoices",
       async (list) => {
         const token = await books.tokenOf(
           permissions.filter((one) => one !== "invoices.view"),

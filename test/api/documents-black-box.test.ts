@@ -93,7 +93,7 @@ describe.each(engines)("documents over HTTP on %s", (engine) => {
           .filter((kind) => !fits(type, kind) && (type !== "invoice" || !["proforma", "deposit"].includes(kind)))
           .map((kind) => ({ type, kind }))
       )
-    )("of type $type cannot be created from the $kind", async ({ type, kind }) => {
+    )("cannot be created with type $type from the $kind", async ({ type, kind }) => {
       const documentable_type = kind in words ? words[kind as keyof typeof words] : "Invoice"
       const got = await press.generate(type, { documentable_type, documentable_id: sources[kind] })
       expect(refusal(got)).toEqual([422, "document_type"])
@@ -238,7 +238,7 @@ describe.each(engines)("documents over HTTP on %s", (engine) => {
       ["deposit_invoice", ["Payer", "Stage", "120.00"], ["DRAFT", "VOID"]],
       ["credit_note", ["Payer", "Stage", "120.00"], ["DRAFT", "VOID"]],
       ["purchase_order", ["Cranes", "Big Cranes Ltd", "0000000001", "Crane", "100.00", "120.00"], ["DRAFT", "VOID"]]
-    ])("in a %s has %j, and not %j", async (type, says, never) => {
+    ])("contains, for a %s, %j and not %j", async (type, says, never) => {
       const document = await press.drawn(type, { async: false })
       expect(document).toMatchObject({ document_type: type, documentable_type: word_of(type), status: "generated" })
       const words = wordsOf(await press.bytes(document.id))
@@ -322,7 +322,7 @@ describe.each(engines)("documents over HTTP on %s", (engine) => {
       ["Operations Manager", [200, 201]],
       ["Read Only", [200, 403]]
     ])(
-      "give the role %s the statuses %j for listing and generating documents (rules/conventions 11)",
+      "answer the role %s with the statuses %j when it lists and when it generates documents",
       async (role, expected) => {
         const email = `${role.replaceAll(" ", "")}@example.com`
         const user = await yard.made("/users", { name: role, email, roles: [role], active: true })
@@ -382,7 +382,7 @@ describe.each(engines)("documents over HTTP on %s", (engine) => {
       const page = await open(await tokenOf((await press.drawn(type)).id))
       expect([page.status, page.text.includes(says)]).toEqual([200, true])
     })
-    it("that expired answers 410 without asking for its PIN, works again with a later expiry, and 404 once revoked", async () => {
+    it("answers 410 without asking for its PIN once expired, works again with a later expiry, and answers 404 once revoked", async () => {
       const token = await tokenOf(id, { pin: "1234", expires_at: "2026-06-20T00:00:00Z" })
       yard.setClock("2026-06-21T00:00:00.000Z")
       expect([(await open(token)).status, (await open(token, "?pin=9999")).status]).toEqual([410, 410])
@@ -404,7 +404,7 @@ describe.each(engines)("documents over HTTP on %s", (engine) => {
         ...{ method: "POST", bytes: "name=Ann+Bell&accept=1" },
         headers: { "content-type": "application/x-www-form-urlencoded" }
       })
-    it("to an expired quotation has no form to accept it, and refuses an acceptance", async () => {
+    it("has no form to accept an expired quotation, and refuses its acceptance", async () => {
       const job = await yard.job([{ unit_price: "100.00" }], { quote_invalid_at: "2026-06-20T00:00:00Z" })
       await yard.made(`/opportunities/${job.id}/convert_to_quotation`)
       const token = await tokenOf((await press.drawn("quotation", { documentable_id: job.id })).id)

@@ -125,7 +125,7 @@ describe.each(engines)("notification preferences over HTTP on %s", (engine) => {
   it.each([
     [own, "preferences"],
     [house, "settings"]
-  ])("sent to PUT %s are refused with an error for each invalid entry", async (path, key) => {
+  ])("are refused by PUT %s with an error for each invalid entry", async (path, key) => {
     const before = await events()
     const body = (...entries: ReadonlyArray<unknown>) => ({ [key]: entries })
     const fine = { notification_type: overdue, channels: { email: true } }
@@ -169,7 +169,7 @@ describe.each(engines)("notification preferences over HTTP on %s", (engine) => {
     await did(404, "GET", prefsOf(999_999))
     await did(404, "PUT", prefsOf(999_999), {})
   })
-  it("need the ability, and members.edit for a member's or notifications.manage for the company's", async () => {
+  it("need the abilities of notifications, and members.edit for a member's or notifications.manage for the company's", async () => {
     const someone = await member("Someone")
     const entry = { notification_type: overdue, channels: { email: true } }
     const statuses = async (token: string) => {
@@ -246,7 +246,7 @@ describe.each(engines)("notification preferences over HTTP on %s", (engine) => {
     expect(after.map((one: any) => (one.notification_type === overdue ? of(rows) : one))).toEqual(rows)
     await set({ channels: null })
   })
-  it("are the primary member's after a merge, completed by those of the other member", async () => {
+  it("keep the primary member's values after a merge, and add the other member's where it has none", async () => {
     const [stays, goes] = [await member("Ann"), await member("Ann again")]
     await prefer({ channels: { email: false } }, prefsOf(stays))
     await did(200, "PUT", prefsOf(goes), {

@@ -65,7 +65,7 @@ describe.each(engines)("prices on %s", (engine) => {
         "30.00"
       ],
       ["the highest price", { unit_price: 2_147_483_647 }, one_day, "21474836.47"]
-    ])("with a manual price is charged: %s", async (_, more, header, total) => {
+    ])("is charged by its manual price: %s", async (_, more, header, total) => {
       const made = await line((await job(header)).id, { unit_price: "10.00", ...more })
       expect([made.items[0].total, made.charge_total]).toEqual([total, total])
       const at = "transaction_type" in more ? more.transaction_type : 0
@@ -148,7 +148,7 @@ describe.each(engines)("prices on %s", (engine) => {
         total: "20.00"
       })
     })
-    it("that is an accessory is free if zero-priced, and follows its rate otherwise", async () => {
+    it("is free as a zero-priced accessory, and follows its rate as another accessory", async () => {
       const product = await priced(2000)
       for (const [sort_order, price, zero_priced] of [
         [0, 1000, true],
@@ -307,7 +307,7 @@ describe.each(engines)("prices on %s", (engine) => {
     it("follows the default pair for a pair of classes without a rule, rounded per class", async () => {
       expect(taxes(await bought({}, [exempt, "0.03"], [1, "0.03"]))).toEqual(["0.06", "0.02", "0.08"])
     })
-    it("that is missing for lack of a class gives a warning with the fix", async () => {
+    it("gives a warning with the fix if it is missing for lack of a class", async () => {
       const warnings = async (id: number) => (await w.get(`/opportunities/${id}`)).body.meta.warnings
       const { id, items } = await bought({ member_id: null }, [1, "10.00"])
       expect(await warnings(id)).toEqual([
@@ -565,7 +565,7 @@ describe.each(engines)("prices on %s", (engine) => {
       const from = (starts_at: string) => charge({ store_id: far, starts_at, ends_at: "2026-07-02T20:00:00Z" }, {})
       expect([await from("2026-07-01T11:59:00Z"), await from("2026-07-01T12:00:00Z")]).toEqual(["90.00", "100.00"])
     })
-    it("with a condition on the total use the total of all lines", async () => {
+    it("use the total of all lines if a condition compares the total", async () => {
       await rule({ criteria: when("charge_total", "gteq", "150.00") })
       expect([await charge({}, {}, {}), await charge({}, {})]).toEqual(["180.00", "100.00"])
     })
@@ -575,7 +575,7 @@ describe.each(engines)("prices on %s", (engine) => {
       expect(await charge({}, { discount_percent: 5 })).toBe("95.00")
       expect(await charge({}, { item_id: firm })).toBe("100.00")
     })
-    it("that are on by default apply to new opportunities only, and not while inactive", async () => {
+    it("apply by default to new opportunities only, and not while the surcharge group is inactive", async () => {
       const before = await job()
       const extra = { name: "Fuel", calculation_type: "percentage", value: "10" }
       const on = { name: "Group", surcharges: [extra], default_enabled: true }
@@ -585,7 +585,7 @@ describe.each(engines)("prices on %s", (engine) => {
       expect((await w.show(`/opportunities/${before.id}`)).surcharge_group_ids).toEqual([])
       await w.put(`/surcharge_groups/${id}`, { default_enabled: false })
     })
-    it("that are surcharges are taxed in their own class, or else in the default one", async () => {
+    it("tax a surcharge in its own class, or else in the default one", async () => {
       const reduced = (await w.create("/product_tax_classes", { name: "Low" })).id
       const tax_rate_id = await w.named("tax_rates", "Reduced")
       await w.create("/tax_rules", { organisation_tax_class_id: 1, product_tax_class_id: reduced, tax_rate_id })

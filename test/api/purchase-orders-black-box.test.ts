@@ -123,22 +123,19 @@ describe.each(engines)("purchase orders over HTTP on %s", (engine) => {
       ["Admin", [200, 201, 200]],
       ["Sales", [403, 403, 403]],
       ["Read Only", [200, 403, 403]]
-    ])(
-      "give the role %s the statuses %j for listing, creating and receiving orders (rules/conventions 11)",
-      async (role, expected) => {
-        const email = `${role.replaceAll(" ", "")}@example.com`
-        const user = await yard.made("/users", { name: role, email, roles: [role], active: true })
-        const token = (await yard.made("/tokens", { name: role, abilities: ["*"], user_id: user.id })).secret
-        const order = await yard.sent()
-        const asked = async (method: string, path: string, json?: object) => yard.ask(method, path, json, { token })
-        const list = await asked("GET", "/purchase_orders")
-        const made = await asked("POST", "/purchase_orders", { supplier_id: yard.supplier })
-        const got = await asked("POST", `/purchase_orders/${order.id}/receive`, { lines: order.items.map(everything) })
-        expect([list.status, made.status, got.status]).toEqual(expected)
-        if (list.status === 200)
-          expect("total" in list.body.purchase_orders[0]).toBe(role === "Admin" || role === "Operations Manager")
-      }
-    )
+    ])("answer the role %s with the statuses %j when it lists, creates and receives orders", async (role, expected) => {
+      const email = `${role.replaceAll(" ", "")}@example.com`
+      const user = await yard.made("/users", { name: role, email, roles: [role], active: true })
+      const token = (await yard.made("/tokens", { name: role, abilities: ["*"], user_id: user.id })).secret
+      const order = await yard.sent()
+      const asked = async (method: string, path: string, json?: object) => yard.ask(method, path, json, { token })
+      const list = await asked("GET", "/purchase_orders")
+      const made = await asked("POST", "/purchase_orders", { supplier_id: yard.supplier })
+      const got = await asked("POST", `/purchase_orders/${order.id}/receive`, { lines: order.items.map(everything) })
+      expect([list.status, made.status, got.status]).toEqual(expected)
+      if (list.status === 200)
+        expect("total" in list.body.purchase_orders[0]).toBe(role === "Admin" || role === "Operations Manager")
+    })
   })
 
   describe("webhooks of purchase orders (rules/billing 2.3, interface 6)", () => {

@@ -81,16 +81,19 @@ describe.each(engines)("a limit per minute on %s (rules/conventions 10)", (engin
       (await house.post("/tokens", { name: "T", abilities: ["*"], rate_limit_per_minute: rate_limit })).status
     ).toBe(422)
   })
-  it.each([20, 100, 333])("set to %i admits exactly that many concurrent requests", async (rate_limit_per_minute) => {
-    next()
-    const till = await house.token({ rate_limit_per_minute })
-    const got = await Promise.all(
-      Array.from({ length: rate_limit_per_minute + 30 }, () => house.by(till, "GET", "/system/health/none"))
-    )
-    expect(statuses(got).filter((status) => status !== 429).length).toBe(rate_limit_per_minute)
-    const remaining = got.filter(({ status }) => status !== 429).map((one) => Number(left(one)[1]))
-    expect(Math.min(...remaining)).toBe(0)
-  })
+  it.each([20, 100, 333])(
+    "admits exactly as many concurrent requests as its value %i",
+    async (rate_limit_per_minute) => {
+      next()
+      const till = await house.token({ rate_limit_per_minute })
+      const got = await Promise.all(
+        Array.from({ length: rate_limit_per_minute + 30 }, () => house.by(till, "GET", "/system/health/none"))
+      )
+      expect(statuses(got).filter((status) => status !== 429).length).toBe(rate_limit_per_minute)
+      const remaining = got.filter(({ status }) => status !== 429).map((one) => Number(left(one)[1]))
+      expect(Math.min(...remaining)).toBe(0)
+    }
+  )
 })
 
 describe.each(engines)("a quota per month on %s (rules/conventions 10 and 16)", (engine) => {
@@ -112,7 +115,7 @@ describe.each(engines)("a quota per month on %s (rules/conventions 10 and 16)", 
     house.later(minute)
     expect(quota(await ask(till))).toEqual(["5", "2"])
   })
-  it("that is too low can still be raised, by the setting or per token", async () => {
+  it("can still be raised when it is used up, by the setting or per token", async () => {
     await set({ monthly_units: 1 })
     await house.ask("GET", "/products")
     expect((await house.ask("GET", "/products")).status).toBe(429)
@@ -122,7 +125,7 @@ describe.each(engines)("a quota per month on %s (rules/conventions 10 and 16)", 
     await set({ monthly_units: 0 })
     expect((await house.ask("GET", "/products")).status).toBe(200)
   })
-  it("set in the middle of a month counts earlier requests of the month", async () => {
+  it("counts earlier requests of the month when it is set in the middle of it", async () => {
     const till = await house.token()
     await times(4, () => ask(till))
     // Calls are counted a moment later.

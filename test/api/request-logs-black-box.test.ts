@@ -142,7 +142,7 @@ describe.each(engines)("the request log on %s (rules/conventions 16)", (engine) 
     })
   })
 
-  describe("rows are found", () => {
+  describe("filters and order of request log rows", () => {
     let one: Token, other: Token, from: string, until: string
     beforeAll(async () => {
       house.later(day)
@@ -163,33 +163,33 @@ describe.each(engines)("the request log on %s (rules/conventions 16)", (engine) 
     const of_one = (query: object = {}) => house.logs({ "q[personal_access_token_id_eq]": one.id, ...query })
     const routes = (rows: ReadonlyArray<any>) => rows.map((row) => row.route_name)
 
-    it("by channel, and none by an unknown one", async () => {
+    it("match the channel in any case, and return no row for an unknown channel", async () => {
       expect((await of_one({ "q[channel_eq]": "api" })).length).toBe(4)
       expect((await of_one({ "q[channel_eq]": "API" })).length).toBe(4)
       expect(await of_one({ "q[channel_eq]": "webhook_sent" })).toEqual([])
       expect(await of_one({ "q[channel_eq]": "smoke" })).toEqual([])
     })
-    it("from one time to another, both included", async () => {
+    it("include both ends of a range of times", async () => {
       expect((await of_one({ "q[created_at_gteq]": until })).length).toBe(2)
       expect((await of_one({ "q[created_at_lteq]": from })).length).toBe(1)
       expect((await of_one({ "q[created_at_gteq]": from, "q[created_at_lteq]": until })).length).toBe(3)
     })
-    it("by a date, which begins at midnight UTC", async () => {
+    it("read a date as midnight UTC at its start", async () => {
       const today = from.slice(0, 10)
       const tomorrow = new Date(Date.parse(today) + day).toISOString().slice(0, 10)
       expect((await of_one({ "q[created_at_gteq]": today })).length).toBe(4)
       expect(await of_one({ "q[created_at_gteq]": tomorrow })).toEqual([])
       expect(await of_one({ "q[created_at_lteq]": today })).toEqual([])
     })
-    it("by several filters at once", async () => {
+    it("apply together if a request has several", async () => {
       const query = { "q[route_name_eq]": "products.list", "q[status_code_eq]": 200, "q[created_at_lteq]": from }
       expect((await of_one(query)).length).toBe(1)
     })
-    it("newest first by default", async () => {
+    it("return the newest row first by default, as the sort created_at does", async () => {
       expect(routes(await of_one())).toEqual(["products.list", "products.show", "members.list", "products.list"])
       expect(await of_one({ sort: "created_at" })).toEqual(await of_one())
     })
-    it("by descending id among rows of one instant", async () => {
+    it("put the higher id first among rows of the same instant", async () => {
       house.later(minute)
       const burst = await house.token()
       for (const path of ["/products", "/members", "/stores", "/opportunities"]) await house.by(burst, "GET", path)
@@ -201,7 +201,7 @@ describe.each(engines)("the request log on %s (rules/conventions 16)", (engine) 
   })
 
   describe("personal data", () => {
-    it("in requests and responses is not logged", async () => {
+    it("is not logged from requests and responses", async () => {
       const { row } = await logged(await house.token(), "POST", "/members", {
         name: "Ada Lovelace",
         membership_type: "contact"

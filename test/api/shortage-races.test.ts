@@ -94,13 +94,13 @@ describe.each(both_engines)("concurrent claims of scarce stock on %s", (engine) 
     }
   }
 
-  it("by two orders for the last piece mark both as short", async () => {
+  it("mark both of two orders for the last piece as short", async () => {
     const product = await productOf("Desk", 1)
     const orders = [await order("First"), await order("Second")]
     await atOnce(...orders.map((id) => () => made("POST", `${opp}/${id}/items`, lineOf(product.id))))
     for (const id of orders) expect(await told(id)).toEqual({ flag: true, lacks: true })
   })
-  it("by two quotations that become orders mark both as short", async () => {
+  it("mark both of two quotations as short when they become orders", async () => {
     const product = await productOf("Dimmer", 1)
     const quotations: Array<number> = []
     for (const subject of ["Third", "Fourth"]) {
@@ -131,7 +131,7 @@ describe.each(both_engines)("concurrent claims of scarce stock on %s", (engine) 
     )
     expect(await told(second)).toEqual({ flag: false, lacks: false })
   })
-  it("by twelve orders for two products, in either sequence, mark each order correctly", async () => {
+  it("mark each of twelve orders for two products correctly, in either sequence", async () => {
     const [truss, motor] = [await productOf("Truss", 5), await productOf("Motor", 20)]
     const orders: Array<number> = []
     for (let at = 0; at < 12; at++) orders.push(await order(`Rig ${at}`, at % 2 === 0 ? truss.id : motor.id))

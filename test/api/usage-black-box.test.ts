@@ -52,7 +52,7 @@ describe.each(engines)("usage on %s (rules/conventions 16)", (engine) => {
   afterAll(() => house.close())
   const calls = (who: Token | null, many: number, path = "/products") => times(many, () => house.by(who, "GET", path))
 
-  describe("counts calls", () => {
+  describe("counts of calls", () => {
     let till: Token
     beforeAll(async () => {
       house.later(day)
@@ -66,7 +66,7 @@ describe.each(engines)("usage on %s (rules/conventions 16)", (engine) => {
     })
     const of = (dimension: string, more: object = {}) => house.usage({ dimension, token_id: till.id, ...more })
 
-    it("by endpoint, ordered by units, then calls, then name", async () => {
+    it("are grouped by endpoint, with the most units first, then calls, then the name", async () => {
       expect(counts(await of("endpoint"))).toEqual([
         ["availability.calendar", 1, 5],
         ["members.list", 3, 3],
@@ -76,7 +76,7 @@ describe.each(engines)("usage on %s (rules/conventions 16)", (engine) => {
         ["endpoints.list", 4, 0]
       ])
     })
-    it("with the operation as an endpoint's label", async () => {
+    it("are labelled with method and path when grouped by endpoint", async () => {
       const labels = (await of("endpoint")).usage.map((row: Record<"label", unknown>) => row.label)
       expect(labels).toEqual([
         "GET /api/v1/availability/calendar",
@@ -87,7 +87,7 @@ describe.each(engines)("usage on %s (rules/conventions 16)", (engine) => {
         "GET /api/v1/endpoints"
       ])
     })
-    it("by resource, with its name in words", async () => {
+    it("are labelled with the resource's name when grouped by resource", async () => {
       expect((await of("resource")).usage.map((row: any) => [row.key, row.label, row.request_count])).toEqual([
         ["products", "Products", 6],
         ["availability", "Availability", 1],
@@ -95,27 +95,27 @@ describe.each(engines)("usage on %s (rules/conventions 16)", (engine) => {
         ["endpoints", "Endpoints", 4]
       ])
     })
-    it("by status", async () => {
+    it("can be grouped by status", async () => {
       expect(counts(await of("status"))).toEqual([
         ["200", 11, 11],
         ["404", 2, 2],
         ["422", 1, 1]
       ])
     })
-    it("by token, with its name", async () => {
+    it("are labelled with the token's name when grouped by token", async () => {
       expect((await of("token")).usage).toEqual([
         { key: String(till.id), label: "The counter's till", request_count: 14, weighted_units: 14 }
       ])
     })
-    it("by UTC day", async () => {
+    it("can be grouped by UTC day", async () => {
       expect(counts(await of("day"))).toEqual([[house.instant().slice(0, 10), 14, 14]])
     })
-    it.each(dimensions)("by %s, with rows that add up to the totals", async (dimension) => {
+    it.each(dimensions)("add up to the totals when grouped by %s", async (dimension) => {
       const usage = await of(dimension)
       expect(total(usage)).toEqual([14, 14])
       expect(sum(usage)).toEqual([14, 14])
     })
-    it("with a row for every endpoint, without paging", async () => {
+    it("have a row for every endpoint, without paging", async () => {
       expect((await of("endpoint", { per_page: 1, page: 2 })).usage.length).toBe(6)
     })
   })
@@ -167,7 +167,7 @@ describe.each(engines)("usage on %s (rules/conventions 16)", (engine) => {
       expect(total(await house.usage({ token_id: till.id, dimension }))).toEqual([2, 2])
   })
 
-  describe("has a window", () => {
+  describe("the window of usage", () => {
     let till: Token, read_at: number, first_at: number
     beforeAll(async () => {
       house.later(100 * day)
@@ -192,7 +192,7 @@ describe.each(engines)("usage on %s (rules/conventions 16)", (engine) => {
       ["7d", "7d", 28, 7],
       ["30d", "30d", 30, 30],
       [undefined, "7d", 28, 7]
-    ])("%s, which ends now and is reported as %s", async (window, preset, expected, days) => {
+    ])("named %s ends now and is reported as %s", async (window, preset, expected, days) => {
       const usage = await in_window(window)
       expect(total(usage)).toEqual([expected, expected])
       expect(usage.meta.window.preset).toBe(preset)
@@ -200,18 +200,18 @@ describe.each(engines)("usage on %s (rules/conventions 16)", (engine) => {
       expect(Date.parse(to) - Date.parse(from)).toBe(days * day)
       expect(Date.parse(to)).toBe(read_at)
     })
-    it("for the last 24 hours, exact to the minute", async () => {
+    it("is exact to the minute for the last 24 hours", async () => {
       house.later(2 * minute)
       expect(total(await in_window("24h"))).toEqual([16, 16])
     })
-    it("with a row per day in ascending order, without days that have no calls", async () => {
+    it("has a row for each day with calls, in ascending order", async () => {
       const usage = await in_window("30d", { dimension: "day" })
       const days = counts(usage).map(([key]) => key)
       expect(days).toEqual(days.toSorted())
       expect(days.every((one) => /^\d{4}-\d\d-\d\d$/.test(one))).toBe(true)
       expect(sum(usage)).toEqual([30, 30])
     })
-    it("from one date to another, both full days included", async () => {
+    it("includes both days in full if it is given by two dates", async () => {
       const first = new Date(first_at).toISOString().slice(0, 10)
       const third = new Date(first_at + 2 * day).toISOString().slice(0, 10)
       const custom = (from: string, to: string) => in_window("custom", { from, to })
@@ -221,7 +221,7 @@ describe.each(engines)("usage on %s (rules/conventions 16)", (engine) => {
       const { window } = (await custom(first, third)).meta
       expect([window.preset, window.from.slice(0, 10), window.to.slice(0, 10)]).toEqual(["custom", first, third])
     })
-    it("between dates that start and end at midnight UTC", async () => {
+    it("starts and ends at midnight UTC if it is given by dates", async () => {
       const midnight = Math.ceil(Date.parse(house.instant()) / day) * day
       const now = Date.parse(house.instant())
       const other = await house.token()
@@ -248,8 +248,8 @@ describe.each(engines)("usage on %s (rules/conventions 16)", (engine) => {
       expect(total(await house.usage({ token_id: till.id, channel }))).toEqual([0, 0])
   })
 
-  describe("is exported", () => {
-    it.each(["token", "day"])("by %s as a CSV file of the same rows", async (dimension) => {
+  describe("exported usage", () => {
+    it.each(["token", "day"])("grouped by %s is a CSV file with the rows of the API", async (dimension) => {
       house.later(minute)
       const till = await house.token({ name: 'A till, with "quotes", =1+1 and\na line' })
       await calls(till, 2)
@@ -273,7 +273,7 @@ describe.each(engines)("usage on %s (rules/conventions 16)", (engine) => {
       // A cell that a spreadsheet would take for a formula may have a sign before it.
       for (const [at, row] of rows.entries()) expect(row[1]?.replace(/^'/, "")).toBe(expected[at].label ?? "")
     })
-    it("for tokens that may only read usage, by a job that only their user can see", async () => {
+    it("is available to tokens that may only read usage, and its job is visible to their user only", async () => {
       const { token } = await house.person(["system.read"], ["api-usage:read"])
       const got = await house.by(token, "GET", "/usage/export")
       expect(got.status).toBe(202)
@@ -289,7 +289,7 @@ describe.each(engines)("usage on %s (rules/conventions 16)", (engine) => {
       expect([refused.status, refused.body.message]).toEqual([403, expect.stringContaining("system:read")])
       expect((await house.by(token, "GET", "/system/jobs")).status).toBe(403)
     })
-    it("to a file whose URL expires after an hour", async () => {
+    it("has a URL that expires after an hour", async () => {
       const { job_id } = (await house.ask("GET", "/usage/export")).body
       const { download_url } = await ended(house, job_id)
       house.later(59 * minute)

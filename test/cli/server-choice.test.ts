@@ -33,7 +33,7 @@ it.each([
   ["an address by flag, a token alone", { url: house }, { token: "s" }, ["server", house, "s"]],
   ["address and token by flag", { url: house, token: "f" }, env, ["server", house, "f"]],
   ["a profile by flag that has no login", { profile: "x" }, env, ["server", staging, "s"]]
-] as const)("without a login, $0 selects where commands run: $3", (_, flags, environment, expected) => {
+] as const)("$0 selects where commands run without a login: $3", (_, flags, environment, expected) => {
   expect(chosen(flags, environment, false)).toEqual(expected)
 })
 it.each([
@@ -61,7 +61,7 @@ it.each([
   ],
   ["another address by flag", { url: staging }, {}, ["server", staging, ""]],
   ["a profile by flag, another environment", { profile: "default" }, env, [...on_replica, "FLIGHTCASE_URL"]]
-] as const)("with a login, $0 selects where commands run: $3", (_, flags, environment, expected) => {
+] as const)("$0 selects where commands run with a login: $3", (_, flags, environment, expected) => {
   expect(chosen(flags, environment)).toEqual(expected)
 })
 
@@ -92,7 +92,7 @@ it("a command recorded on the device names its server and its user", async () =>
     `Recorded here as command 1, pending; flightcase sync sends it.\nIt is for ${production.url} as Owner.\n`
   )
 })
-it("nothing is planned, synced or recorded on a device where the environment names another server", async () => {
+it("the command line plans, syncs and records nothing on a device if the environment names another server", async () => {
   const planned = await asTrial("products create --name x --plan")
   expect([planned.code, planned.err]).toEqual([2, expect.stringContaining("unset FLIGHTCASE_URL")])
   const synced = await asTrial("sync")

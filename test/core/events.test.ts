@@ -76,7 +76,7 @@ describe("a declared event", () => {
   })
   it("belongs to the stream of its subject", () =>
     expect(lit.make({ id: 7, watts: 60 })).toEqual({ stream: "lamp:7", type: "lamp.lit", data: { id: 7, watts: 60 } }))
-  it("of an earlier release is converted to its present form when read", () =>
+  it("is converted to its present form when read from an earlier release", () =>
     expect(decodeData(lit, { id: 7, kilowatts: 2 })).toEqual({ id: 7, watts: 2_000 }))
   it("is read without fields of a later release", () =>
     expect(decodeData(lit, { id: 7, watts: 60, colour: "red" })).toEqual({ id: 7, watts: 60 }))

@@ -16,7 +16,7 @@ const until = async (what: string, holds: () => boolean | Promise<boolean>): Pro
   }
 }
 
-describe("sync --watch, and the sync in the background,", () => {
+describe("sync --watch and the background sync", () => {
   let folder: string, home: string, port: number, server: RunningServer, cli: CommandLine, watchers: Array<ChildProcess>
   const start = async (): Promise<RunningServer> => (server = await startServer({ port, data: join(folder, "server") }))
   const names = async (): Promise<ReadonlyArray<string>> =>
@@ -149,7 +149,7 @@ describe("sync --watch, and the sync in the background,", () => {
     expect((await cli("products", "list")).code).toBe(4)
   })
 
-  it("starts after a command has ended, and the next command reports a rejection", async () => {
+  it("syncs in the background after a command has ended, and the next command reports the rejection", async () => {
     const free = commandLine(home, { FLIGHTCASE_NO_BACKGROUND: "" })
     const attempt = () => {
       try {

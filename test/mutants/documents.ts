@@ -11,7 +11,7 @@ export const document_mutants: ReadonlyArray<Mutant> = [
     within: "finaliseDocument",
     find: "if (row.of_draft)",
     replace: "if (row.of_draft && is_draft)",
-    killed_by: [{ file: documents_test, test: "for a draft invoice cannot be finalised" }]
+    killed_by: [{ file: documents_test, test: "cannot be finalised if they were made of a draft invoice" }]
   },
   {
     name: "a voided document opens at its former link",

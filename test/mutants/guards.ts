@@ -43,7 +43,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     within: "believed_millis",
     find: "const believed_millis = 900",
     replace: "const believed_millis = 900_000",
-    killed_by: [{ file: servers_test, test: "to settings apply within a second", engine: "sqlite" }]
+    killed_by: [{ file: servers_test, test: "apply to settings within a second", engine: "sqlite" }]
   },
   {
     name: "other servers are not notified of changes",
@@ -103,7 +103,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/sync/few-rights.long.test.ts",
-        test: "(%s) answers queries like the server, and holds nothing beyond what its user may see"
+        test: "answers queries like the server, and holds nothing beyond what its user may see (%s)"
       }
     ]
   },
@@ -186,7 +186,7 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/server/people/access.test.ts",
-        test: "to administrators cannot be triggered with a token of fewer abilities"
+        test: "cannot be sent to administrators with a token of fewer abilities"
       }
     ]
   },

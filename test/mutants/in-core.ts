@@ -26,7 +26,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/sync/atomic-verdicts.test.ts",
-        test: "that refuses a command after its rows were written",
+        test: "rolls back the command's rows if it refuses the command",
         engine: "sqlite"
       }
     ]
@@ -37,7 +37,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     within: "decideInSavepoint",
     find: "return yield* refusal ?? failure",
     replace: "return yield* failure",
-    killed_by: [{ file: push_test, test: "that are refused leave only their verdict", engine: "sqlite" }]
+    killed_by: [{ file: push_test, test: "leave only their verdict if refused", engine: "sqlite" }]
   },
   {
     name: "streams are not locked, and one of two concurrent changes is lost",
@@ -82,7 +82,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/api/shortage-races.test.ts",
-        test: "by two orders for the last piece mark both as short",
+        test: "mark both of two orders for the last piece as short",
         engine: "pg"
       }
     ]
@@ -180,7 +180,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/core/people/members/personal-data.test.ts",
-        test: "in custom fields is erased if they are personal or deleted, and stays otherwise",
+        test: "is erased in custom fields that are personal or deleted, and stays in others",
         engine: "sqlite"
       }
     ]
@@ -313,7 +313,9 @@ export const rule_mutants: ReadonlyArray<Mutant> = [
     in_text: true,
     find: "other.${quote(rule.to)} > new.${quote(rule.from)}); end`",
     replace: "other.${quote(rule.to)} >= new.${quote(rule.from)}); end`",
-    killed_by: [{ file: engine_test, test: "let windows of one lamp touch but not overlap", engine: "sqlite" }]
+    killed_by: [
+      { file: engine_test, test: "accept adjoining windows of one lamp, and reject overlapping ones", engine: "sqlite" }
+    ]
   },
   {
     name: "Postgres treats adjacent claims as overlapping",
@@ -322,7 +324,9 @@ export const rule_mutants: ReadonlyArray<Mutant> = [
     in_text: true,
     find: "tstzrange(${quote(rule.from)}, ${quote(rule.to)}, '[)') with &&",
     replace: "tstzrange(${quote(rule.from)}, ${quote(rule.to)}, '[]') with &&",
-    killed_by: [{ file: engine_test, test: "let windows of one lamp touch but not overlap", engine: "pg" }]
+    killed_by: [
+      { file: engine_test, test: "accept adjoining windows of one lamp, and reject overlapping ones", engine: "pg" }
+    ]
   },
   {
     name: "the rules do not see which order holds a unit",

@@ -6,14 +6,14 @@ const due_dates = faultsIn("core/warehouse/inspections/rules.ts", suite)
 const rules = faultsIn("core/warehouse/inspections/rules.ts", suite, "sqlite")
 const cases = faultsIn("core/warehouse/containers/dispatch-return.ts", suite, "sqlite")
 const stock = faultsIn("core/products/stock/schema.ts", suite, "sqlite")
-const blocked = "if the policy is to block, exclude failed and overdue units from allocation and availability"
+const blocked = "exclude failed and overdue units from allocation and availability if the policy is to block"
 
 export const inspection_mutants: ReadonlyArray<Mutant> = [
   due_dates(
     "a failed unit has no due date if its product needs no such inspection",
     "inspectionDueAt",
     { find: 'result === "fail"', replace: 'result === "pass"' },
-    "of a unit that failed is the time it failed, even if its product does not need that kind"
+    "is the time of the failure for a unit that failed, even if its product does not need that kind"
   ),
   rules(
     "a failed unit is due after the interval, and is allocated until then",
@@ -25,7 +25,7 @@ export const inspection_mutants: ReadonlyArray<Mutant> = [
     "an inspection recorded late replaces a newer one",
     "saveInspection",
     { find: '(other.inspected_at ?? "") <= inspected_at', replace: '(other.inspected_at ?? "") !== inspected_at' },
-    "that are recorded late do not replace newer ones, and deleting the newest makes the previous one count"
+    "do not replace newer ones when recorded late, and deleting the newest makes the previous one count"
   ),
   stock(
     "an overdue unit counts as fine",

@@ -77,7 +77,9 @@ export const notification_mutants: ReadonlyArray<Mutant> = [
     within: "authorize",
     find: "hasOnePermission(viewer, editing)",
     replace: "hasOnePermission(viewer, editing) || viewer.is_active",
-    killed_by: [{ file: api_test, test: "need the ability, and members.edit for a member's", engine: "sqlite" }]
+    killed_by: [
+      { file: api_test, test: "need the abilities of notifications, and members.edit for a member's", engine: "sqlite" }
+    ]
   },
   {
     name: "devices receive every user's preferences",
@@ -85,7 +87,7 @@ export const notification_mutants: ReadonlyArray<Mutant> = [
     within: "notification_preferences",
     find: 'row["member_id"] === viewer.person_id',
     replace: 'row["member_id"] !== 0',
-    killed_by: [{ file: device_test, test: "reach only that user's device", engine: "sqlite" }]
+    killed_by: [{ file: device_test, test: "reach only a user's own device", engine: "sqlite" }]
   },
   {
     name: "an anonymised person's preferences stay",

@@ -71,7 +71,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: damage_test,
-        test: "with %s than was acknowledged is detected: nothing more is acknowledged, and the others are exported"
+        test: "is reported as damaged after a change (%s): nothing more is acknowledged, and the others are exported"
       }
     ]
   },
@@ -122,7 +122,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     in_text: true,
     find: "values (?, ?, ?, ?) on conflict do nothing",
     replace: "values (?, ?, ?, ?) on conflict (entity, first) do update set next = excluded.next",
-    killed_by: [{ file: outbox_test, test: "received twice are stored once" }]
+    killed_by: [{ file: outbox_test, test: "are stored once when received twice" }]
   },
   {
     name: "the next block is requested under the same number",
@@ -339,7 +339,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/sync/device/resolutions/conflicts.test.ts",
-        test: "that edit other fields of a row merge",
+        test: "merge if they edit other fields of a row",
         engine: "sqlite"
       }
     ]

@@ -20,7 +20,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: push_test,
-        test: "sent again, in part or completely, get the same verdicts and change nothing",
+        test: "get the same verdicts and change nothing when sent again, in part or completely",
         engine: "sqlite"
       }
     ]
@@ -34,7 +34,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: push_test,
-        test: "sent again, in part or completely, get the same verdicts and change nothing",
+        test: "get the same verdicts and change nothing when sent again, in part or completely",
         engine: "sqlite"
       }
     ]
@@ -46,7 +46,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     find: "const other = known !== undefined && known.fingerprint !== fingerprint && textDigest(known.fingerprint) !== fingerprint",
     replace: 'const other = known !== undefined && known.fingerprint === ""',
     killed_by: [
-      { file: push_test, test: "with an id the device used for another command are refused", engine: "sqlite" }
+      { file: push_test, test: "are refused with an id the device used for another command", engine: "sqlite" }
     ]
   },
   {
@@ -55,7 +55,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     within: "verdictKey",
     find: "`${replica_id}:${command_id}`",
     replace: "`${Math.sign(replica_id)}:${command_id}`",
-    killed_by: [{ file: push_test, test: "with the same id from two devices are decided separately", engine: "sqlite" }]
+    killed_by: [{ file: push_test, test: "are decided separately if two devices send the same id", engine: "sqlite" }]
   },
   {
     name: "a long body is read before its sender is checked",
@@ -98,7 +98,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: push_test,
-        test: "after a missing command number are left undecided, and earlier ones are decided",
+        test: "are left undecided after a missing command number, and earlier ones are decided",
         engine: "sqlite"
       }
     ]
@@ -143,7 +143,13 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     within: "decideNew",
     find: "const error = (yield* refusedNeed(replica.id, command)) ??",
     replace: "const error =",
-    killed_by: [{ file: push_test, test: "that depend on a refused command, even indirectly", engine: "sqlite" }]
+    killed_by: [
+      {
+        file: push_test,
+        test: "are not decided if they depend on a refused command, even indirectly",
+        engine: "sqlite"
+      }
+    ]
   },
   {
     name: "another device's refused command holds a command of this one",
@@ -167,7 +173,9 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     within: "requireOwnReplica",
     find: "if (replica.revoked_at !== null) return",
     replace: 'if (replica.revoked_at === "never") return',
-    killed_by: [{ file: push_test, test: "by an unknown, revoked or another user's device", engine: "sqlite" }]
+    killed_by: [
+      { file: push_test, test: "are refused from an unknown, revoked or another user's device", engine: "sqlite" }
+    ]
   },
   {
     name: "a revoked device's token still works",
@@ -412,7 +420,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/sync/few-rights.long.test.ts",
-        test: "(%s) accepts and refuses commands like the server, for the same reasons"
+        test: "accepts and refuses commands like the server, for the same reasons (%s)"
       }
     ]
   },
@@ -539,7 +547,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/sync/server/hidden-events.test.ts",
-        test: "recorded while a page of rows is read come with the page",
+        test: "come with the page of rows during whose reading they were recorded",
         engine: "sqlite"
       }
     ]

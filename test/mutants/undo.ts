@@ -53,7 +53,7 @@ export const undo_mutants: ReadonlyArray<Mutant> = [
     "an undo clears a secret that devices never saw",
     "settingsBefore",
     { find: "|| fields[key].secret", replace: "" },
-    "of settings restores the values it set, and is impossible for secret settings"
+    "restores the settings it set, and is impossible for secret settings"
   ),
   kinds(
     "an undo activates a user who was not active before",

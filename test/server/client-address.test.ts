@@ -16,7 +16,7 @@ describe("the client address of a request", () => {
     expect(clientAddress("10.0.0.1", ["203.0.113.9", "198.51.100.7"], 1)).toBe("198.51.100.7")
     expect(clientAddress("10.0.0.1", "198.51.100.7", 3)).toBe("198.51.100.7")
   })
-  it("may have a port, and an invalid one counts as the proxy's", () => {
+  it("is read without its port, and is the proxy's if the forwarded one is invalid", () => {
     expect(clientAddress("10.0.0.1", "198.51.100.7:4711", 1)).toBe("198.51.100.7")
     expect(clientAddress("10.0.0.1", "[2001:db8::7]:4711", 1)).toBe("2001:db8::7")
     expect(clientAddress("10.0.0.1", "2001:db8::7", 1)).toBe("2001:db8::7")

@@ -43,7 +43,7 @@ describe("erased data", () => {
   }
   const bytesIn = (file: string): boolean => existsSync(file) && readFileSync(file, "latin1").includes(mark)
 
-  it("in a file from a release without secure_delete is overwritten by the next erasure", async () => {
+  it("is overwritten by the next erasure in a file from a release without secure_delete", async () => {
     await open()
     await app!.close()
     const db = new DatabaseSync(path)

@@ -181,7 +181,7 @@ describe.each(engines)("every endpoint on %s", (engine) => {
   })
   afterAll(() => server.close())
 
-  it("is one of more than fifty in the catalogue", () => {
+  it("is in a catalogue of more than fifty", () => {
     expect(endpoints.length).toBeGreaterThan(50)
   })
   it("answers 401 without a token, unless it is public", async () => {

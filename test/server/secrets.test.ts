@@ -42,7 +42,7 @@ describe("the tables of a server", () => {
       ).toEqual([])
     }
   })
-  it("with a secret column are not projected from the journal", () => {
+  it("are not projected from the journal if they have a secret column", () => {
     const safe = plainTable("safes", "key", { key: text(), combination: text({ secret: true }) })
     expect(() => catalogueOf([{ name: "safes", tables: [safe] }])).toThrow("safes holds a secret and is folded")
     expect(catalogueOf([{ name: "safes", server_tables: [safe] }]).server_tables).toEqual([safe])

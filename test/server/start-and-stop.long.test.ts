@@ -145,11 +145,11 @@ describe("environment variables", () => {
     ["an invalid limit for addresses", { FLIGHTCASE_ANONYMOUS_RATE_LIMIT: "0" }, /FLIGHTCASE_ANONYMOUS_RATE_LIMIT/],
     ["an invalid number of proxies", { FLIGHTCASE_TRUST_PROXY: "yes" }, /FLIGHTCASE_TRUST_PROXY/],
     ["an invalid log level", { FLIGHTCASE_LOG: "loud" }, /FLIGHTCASE_LOG/]
-  ])("with %s are refused by name", (_, env: Env, words) => {
+  ])("are refused by name with %s", (_, env: Env, words) => {
     expect(() => configFrom(env)).toThrow(StartupError)
     expect(() => configFrom(env)).toThrow(words)
   })
-  it("that are absent have their documented default", async () => {
+  it("have their documented default if they are absent", async () => {
     const folder = join(await folderOfItsOwn(), "data")
     expect(configFrom({ FLIGHTCASE_DATA: folder, FLIGHTCASE_PORT: " ", FLIGHTCASE_KEY: key })).toEqual({
       host: "127.0.0.1",
@@ -168,7 +168,7 @@ describe("environment variables", () => {
   })
 })
 
-describe("an invalid start prints one clear line and exits with 1", () => {
+describe("an invalid start of the server", () => {
   const refused = async (env: Env): Promise<string> => {
     const server = launch({ FLIGHTCASE_DATA: await folderOfItsOwn(), FLIGHTCASE_TOKEN: token, ...env })
     const ended = server.listening.then(
@@ -181,7 +181,7 @@ describe("an invalid start prints one clear line and exits with 1", () => {
     expect(lines[0]).toMatch(/^flightcase: /)
     return lines[0]!
   }
-  it("when the port is taken, before a database or a token is created", async () => {
+  it("prints one clear line and exits with 1 when the port is taken, before a database or a token is created", async () => {
     const taken = createServer().listen(0, "127.0.0.1")
     await once(taken, "listening")
     const { port } = taken.address() as { port: number }
@@ -208,19 +208,19 @@ describe("an invalid start prints one clear line and exits with 1", () => {
       { DATABASE_URL: "postgres://nowhere.invalid/x", FLIGHTCASE_KEY: key },
       /nowhere\.invalid\/x: its host name is not known/
     ]
-  ])("when there is %s", async (_, env, words) => {
+  ])("prints one clear line and exits with 1 when there is %s", async (_, env, words) => {
     const line = await refused(env)
     expect(line).toMatch(words)
     expect(line).not.toContain("hidden-password")
   })
-  it("when the Postgres database is missing", async () => {
+  it("prints one clear line and exits with 1 when the Postgres database is missing", async () => {
     const database = await freshDatabase()
     const url = new URL(database.url)
     url.pathname = "/not_there"
     expect(await refused({ DATABASE_URL: url.href, FLIGHTCASE_KEY: key })).toMatch(/no such database/)
     await database.drop()
   })
-  it("when the database is of a newer release", async () => {
+  it("prints one clear line and exits with 1 when the database is of a newer release", async () => {
     const folder = await folderOfItsOwn()
     const server = await startServer({ FLIGHTCASE_DATA: folder, FLIGHTCASE_TOKEN: token })
     await server.kill("SIGTERM")
@@ -229,12 +229,12 @@ describe("an invalid start prints one clear line and exits with 1", () => {
     database.close()
     expect(await refused({ FLIGHTCASE_DATA: folder })).toMatch(/9999.*newer release/)
   })
-  it("when the key in the folder is invalid", async () => {
+  it("prints one clear line and exits with 1 when the key in the folder is invalid", async () => {
     const folder = await folderOfItsOwn()
     await writeFile(join(folder, "key"), "\n")
     expect(await refused({ FLIGHTCASE_DATA: folder })).toMatch(/key file .*holds no key/)
   })
-  it("when the file is not a database", async () => {
+  it("prints one clear line and exits with 1 when the file is not a database", async () => {
     const folder = await folderOfItsOwn()
     await writeFile(
       join(folder, "flightcase.sqlite"),
@@ -242,7 +242,7 @@ describe("an invalid start prints one clear line and exits with 1", () => {
     )
     expect(await refused({ FLIGHTCASE_DATA: folder })).toMatch(/flightcase\.sqlite: cannot be opened/)
   })
-  it("while another server uses the folder, by whatever path", async () => {
+  it("prints one clear line and exits with 1 while another server uses the folder, by whatever path", async () => {
     const folder = await folderOfItsOwn()
     const link = `${folder}-link`
     await symlink(folder, link)
@@ -257,7 +257,7 @@ describe("an invalid start prints one clear line and exits with 1", () => {
     expect(await next.kill("SIGTERM")).toEqual({ code: 0, signal: null })
     await rm(link)
   })
-  it("when the data folder's path is a file", async () => {
+  it("prints one clear line and exits with 1 when the data folder's path is a file", async () => {
     const folder = await folderOfItsOwn()
     await mkdir(folder, { recursive: true })
     await writeFile(join(folder, "data"), "")

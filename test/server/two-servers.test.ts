@@ -182,7 +182,7 @@ describe.each(both_engines)("changes whose notification is lost, on %s", (engine
     server.setClock(noon + 1_000)
     expect(await makesProducts(server.ask, who)).toBe(status)
   })
-  it("to settings apply within a second", async () => {
+  it("apply to settings within a second", async () => {
     server.setClock(noon)
     const expiry = async () =>
       (await server.ask("/api/v1/tokens", { json: { name: "Till", abilities: ["products:read"] } })).body.token

@@ -141,7 +141,7 @@ describe("multipart forms with files", () => {
     expect(Object.keys(got.body.errors)).toEqual(["body"])
     expect(left()).toEqual([])
   })
-  it("without a boundary are refused at errors.body", async () => {
+  it("are refused at errors.body without a boundary", async () => {
     const { bytes } = await formOf([["category", "Photo"]])
     expect((await post(bytes, "multipart/form-data")).body.errors).toHaveProperty("body")
   })
@@ -173,7 +173,7 @@ describe("multipart forms with files", () => {
       "bytes in all fields",
       Array.from({ length: 20 }, (_, at): Field => [`f${at}`, "x".repeat(json_body_bytes_max / 18)])
     ]
-  ])("with too many %s are refused", async (_, fields) => {
+  ])("are refused with too many %s", async (_, fields) => {
     const got = await sent(fields)
     expect(got.status).toBe(422)
     expect(got.body.errors.body[0]).toMatch(/^A form takes 100 fields/)
@@ -192,7 +192,7 @@ describe("multipart forms with files", () => {
     const got = await post(bytes, `multipart/form-data; boundary=${boundary}`)
     expect((got.body.files as JsonObject)["file"]).toMatchObject({ name: shown })
   })
-  it("with text that is not UTF-8 are refused at its field", async () => {
+  it("are refused at the field whose text is not UTF-8", async () => {
     const boundary = "b0undary"
     const bytes = Buffer.concat([
       Buffer.from(`--${boundary}\r\nContent-Disposition: form-data; name="category"\r\n\r\n`),

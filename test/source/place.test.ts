@@ -19,7 +19,7 @@ const found = (place: Omit<Place, "file"> & { readonly file?: string }): string 
   return typeof at === "string" ? at : files[at.file]!.slice(at.start, at.end)
 }
 
-describe("finding a place in the source by declaration and text", () => {
+describe("a place in the source named by declaration and text", () => {
   it.each([
     ["as it stands", "lamp.id === id || lamp.twin === id"],
     ["over line breaks", "lamp.id === id\n    || lamp.twin === id\n"],
@@ -48,7 +48,7 @@ describe("finding a place in the source by declaration and text", () => {
   })
 })
 
-describe("finding a place that is not unique in the source", () => {
+describe("a place that is not unique in the source", () => {
   it.each([
     ["not declared", { within: "gone", find: "x" }, "gone is declared neither in core/lamps.ts nor in any other file"],
     [

@@ -41,7 +41,7 @@ describe.each(engines)("the server's verdict on a device's command, on %s", (eng
     expect((await shop.dump())["lamps"]).toMatchObject([{ id: lamp, name: "Lamp" }])
   })
 
-  it("that refuses a command after its rows were written rolls them back", async () => {
+  it("rolls back the command's rows if it refuses the command after they were written", async () => {
     const {
       body: { lamp }
     } = await shop.call("POST", "/api/v1/lamps", { name: "Lamp" })

@@ -76,7 +76,7 @@ describe.each(engines)("attachments on devices, server on %s", (engine) => {
   const holdsText = ({ folder }: TestDevice, text: string): boolean =>
     readdirSync(folder).some((one) => one.includes("sqlite") && readFileSync(join(folder, one)).includes(text))
 
-  it("added offline download byte for byte elsewhere, and leave no file on the device after the sync", async () => {
+  it("download byte for byte elsewhere after they were added offline, and leave no file on the device after the sync", async () => {
     const office = await server.enrol()
     const original_name = "Scheinwerfer ü.png"
     const made = await attach(van, source(original_name), { category: "photo", description: "Front" })
@@ -142,7 +142,7 @@ describe.each(engines)("attachments on devices, server on %s", (engine) => {
     expect((await server.post("/attachments", { ...body, file })).body.errors).toHaveProperty("file")
   })
 
-  it("whose content does not match its SHA-256 are refused", async () => {
+  it("are refused if their content does not match their SHA-256", async () => {
     const sent = await sendFile(form(png.subarray(1) as Buffer<ArrayBuffer>))
     expect([sent.status, await sent.json()]).toMatchObject([422, { errors: { file: expect.anything() } }])
   })
@@ -165,7 +165,7 @@ describe.each(engines)("attachments on devices, server on %s", (engine) => {
     expect(holdsText(packer, "Zork")).toBe(false)
   })
 
-  it("whose upload breaks off are sent again from the start", async () => {
+  it("are sent again from the start if their upload breaks off", async () => {
     const content = Buffer.alloc(200_000, `cut ${serial}`)
     const of = sha256Of(content)
     await attach(van, source("long.bin", content))
@@ -204,7 +204,7 @@ describe.each(engines)("attachments on devices, server on %s", (engine) => {
     expect(await downloaded((await listed())[0].url)).toEqual(sha256)
   })
 
-  it("with the same content share one file, which outlives the deletion of one of them", async () => {
+  it("share one file if their content is the same, which outlives the deletion of one of them", async () => {
     const office = await server.enrol()
     for (const name of ["a.png", "b.png"]) await attach(van, source(name))
     await attach(office, source("c.png"))
@@ -240,7 +240,7 @@ describe.each(engines)("attachments on devices, server on %s", (engine) => {
     expect(waiting()).toEqual([])
   })
 
-  it("whose file was altered on the device are refused by name, and delay no other command", async () => {
+  it("are refused by name if their file was altered on the device, and delay no other command", async () => {
     await attach(van, source("a.png"))
     await attach(van, source("b.txt", Buffer.from("b")))
     writeFileSync(waitingPath(van.folder, sha256), "something else")
@@ -249,7 +249,7 @@ describe.each(engines)("attachments on devices, server on %s", (engine) => {
     expect(await van.conflicts()).toMatchObject([{ error: { status: 422, errors } }])
   })
 
-  it("refused offline leave no file and no command: too large, of an unknown member or type, without a file", async () => {
+  it("leave no file and no command when refused offline: too large, of an unknown member or type, without a file", async () => {
     const refused = (field: string, words = "") => ({
       ...{ status: 422, body: { errors: { [field]: [expect.stringContaining(words)] } } }
     })
@@ -264,7 +264,7 @@ describe.each(engines)("attachments on devices, server on %s", (engine) => {
     expect((await attach(van, source("full.bin", Buffer.alloc(upload_bytes_max)))).status).toBe(201)
   })
 
-  it("left over from a crash are deleted after a day, and files of pending commands stay", async () => {
+  it("are deleted after a day if a crash left them, and files of pending commands stay", async () => {
     await attach(van, source("a.png"))
     const folder = join(van.folder, "files")
     const old = new Date(Date.now() - 86_400_000)

@@ -84,7 +84,7 @@ describe.each(engines)("documents requested on a device, server on %s", (engine)
     await server.syncedAlike(device)
     expect(prepared).toBe(before)
   })
-  it("for orders that the user may not see are accepted or refused by the server", async () => {
+  it("are accepted or refused by the server for orders that the user may not see", async () => {
     const { secret } = await server.person({ permissions: ["documents.create", "documents.view"] })
     const clerk = await server.enrol("clerk", secret)
     for (const documentable_id of [job, 987_654]) expect((await generate(clerk, { documentable_id })).status).toBe(201)

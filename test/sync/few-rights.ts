@@ -98,13 +98,13 @@ export const describeFewRights = (of: {
   describe("a device of a user with few permissions", () => {
     const rights = fewRights()
     it.each(of.people)(
-      "(%s) answers queries like the server, and holds nothing beyond what its user may see",
+      "answers queries like the server, and holds nothing beyond what its user may see (%s)",
       (_, held) => rights.sameAnswers(held)
     )
-    it.each(of.tokens)("(all permissions, limited by a token to %s) answers queries like the server", (_, abilities) =>
+    it.each(of.tokens)("answers queries like the server (all permissions, limited by a token to %s)", (_, abilities) =>
       rights.sameAnswersWithToken(abilities)
     )
-    it.each(of.commanders)("(%s) accepts and refuses commands like the server, for the same reasons", (_, held) =>
+    it.each(of.commanders)("accepts and refuses commands like the server, for the same reasons (%s)", (_, held) =>
       rights.sameVerdicts(held)
     )
     it("is reported by these checks if it holds data beyond its user's permissions", () => rights.findsWhatIsBeyond())

@@ -26,7 +26,7 @@ describe.each(engines)("notification preferences on devices, server on %s", (eng
     counter = await server.enrol("counter", person.secret)
   })
 
-  it("set offline apply on the server after the sync", async () => {
+  it("apply on the server after the sync when set offline", async () => {
     const entry = { channels: { database: true, email: false, broadcast: true }, source: "preference" }
     expect(await prefer(counter, { channels: { email: false, broadcast: true } })).toMatchObject(entry)
     expect(await counter.sync()).toMatchObject({ accepted: 1, conflicts: 0 })
@@ -34,7 +34,7 @@ describe.each(engines)("notification preferences on devices, server on %s", (eng
     expect(entryOf(Object.values<any>(body)[0])).toMatchObject(entry)
     expect(await shown(counter)).toEqual(entryOf(Object.values<any>(body)[0]))
   })
-  it("set for a user by somebody else reach only that user's device", async () => {
+  it("reach only a user's own device when somebody else set them", async () => {
     await prefer(counter, { channels: { email: false, broadcast: true } })
     await synced(counter, office)
     const path = `/members/${person.member_id}/notification_preferences`
@@ -49,7 +49,7 @@ describe.each(engines)("notification preferences on devices, server on %s", (eng
     // Members are hidden from this device: 404 here, 403 at the server.
     expect([(await counter.get(path)).status, (await server.get(path, person.secret)).status]).toEqual([404, 403])
   })
-  it("set on two devices for different channels all apply", async () => {
+  it("all apply when two devices set different channels", async () => {
     await prefer(office, { channels: null, is_muted: false })
     await synced(office, dock)
     await prefer(office, { channels: { email: false } })
@@ -68,7 +68,7 @@ describe.each(engines)("notification preferences on devices, server on %s", (eng
     expect(await dock.sync()).toMatchObject({ accepted: 2, conflicts: 0 })
     await server.syncedAlike(dock)
   })
-  it("set offline for the company apply to every user", async () => {
+  it("apply to every user when set offline for the company", async () => {
     for (const change of [{ channels: null }, { is_muted: false }])
       await server.put(own, { preferences: [{ notification_type: overdue, ...change }] }, person.secret)
     const settings = [{ notification_type: overdue, channels: { database: false }, is_enabled: true }]

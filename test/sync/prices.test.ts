@@ -110,7 +110,7 @@ describe.each(engines)("prices on a device, server on %s", (engine) => {
       }))
     })
   }
-  it("in a quote built offline equal the server's, before and after the sync", async () => {
+  it("equal the server's in a quote built offline, before and after the sync", async () => {
     await fc.assert(
       fc.asyncProperty(job, async ({ from, length, lines, prices_include_tax, rules, surcharges }) => {
         const build = async (by: At): Promise<number> => {

@@ -458,7 +458,7 @@ describe("undoing a scan", () => {
     expect(await undone(device, n)).toMatch(/Case 7 stays as it is\. .*committed/)
     expect(await live()).toEqual([["Case 7", "open", [units[0]]]])
   })
-  it("that returned a damaged unit dispatches it again and ends its quarantine", async () => {
+  it("dispatches a damaged returned unit again, and ends its quarantine", async () => {
     const { codes, gig, units } = await packed(1, "/containers")
     const [code] = codes
     const device = await filled()
@@ -474,7 +474,7 @@ describe("undoing a scan", () => {
   it.each([
     ["dispatches the quantity again and ends its quarantine", true],
     ["keeps the quarantine if the server refuses the undo", false]
-  ])("that returned damaged bulk goods %s", async (_, can_be) => {
+  ])("%s, for damaged bulk goods", async (_, can_be) => {
     const code = tagged("CAB")
     const id = await server.product({ barcode: code, stock_method: 1 })
     await server.hold(id, 10)

@@ -327,7 +327,7 @@ describe("undoing a daily command", () => {
   }
 
   it.each(daily)(
-    "($what) withdraws it if unsent, compensates it if sent, and can be redone after both",
+    "withdraws it if unsent, compensates it if sent, and can be redone after both ($what)",
     async (row) => {
       const { done, look, n, was } = await recorded(row)
       let last = n
@@ -351,7 +351,7 @@ describe("undoing a daily command", () => {
     }
   )
   it.each(daily.flatMap((row) => (row.since ?? []).map(([refused, ...changes]) => ({ ...row, changes, refused }))))(
-    "($what) is refused because of others' later changes, by the server or, once known, by the device",
+    "is refused because of others' later changes, by the server or, once known, by the device ($what)",
     async ({ changes, refused, ...row }) => {
       const { look, n, w } = await recorded(row)
       await synced()
@@ -370,7 +370,7 @@ describe("undoing a daily command", () => {
     }
   )
   it.each(daily.filter(({ besides }) => besides !== undefined))(
-    "($what) keeps other fields that others changed, whether or not the device has pulled them",
+    "keeps other fields that others changed, whether or not the device has pulled them ($what)",
     async (row) => {
       for (const is_known of [true, false]) {
         const { look, n, was, w } = await recorded(row)

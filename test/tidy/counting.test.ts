@@ -42,7 +42,7 @@ describe("the count of a measure", () => {
     ["functions over 70 lines", `const a = () => {\n${lines(69, "b")}}`, 1],
     ["functions over 70 lines", `const a = () => {\n${lines(68, "b")}}`, 0],
     ["functions over 70 lines", `class A { b() {\n${lines(70, "c")}} }`, 1]
-  ])("for %s in %j is %i", (what, text, times) => {
+  ])("is exact: for %s in %j it is %i", (what, text, times) => {
     expect(counted(what, text)).toBe(times)
   })
 })

@@ -37,7 +37,7 @@ function foldersAbove(file: string): ReadonlyArray<string> {
 }
 
 describe("districts", () => {
-  it.each(Object.entries(districts))("in %s import only districts listed before them", (tree, order) => {
+  it.each(Object.entries(districts))("import only districts listed before them, in %s", (tree, order) => {
     const districtOf = (file: string) => file.split("/")[1]!
     const turned = [...graph].flatMap(([file, imported]) =>
       [...imported].flatMap((other) =>

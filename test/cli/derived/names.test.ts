@@ -76,7 +76,7 @@ describe("words on the command line", () => {
     expect(nearest("prodcts", ["products", "price"])).toBe("products")
     expect(nearest("xyzzy", ["products", "price"])).toBeUndefined()
   })
-  it("after a boolean flag are its value only if they are true or false", () => {
+  it("are the value of a boolean flag before them only if they are true or false", () => {
     const booleans = new Set(["--is-active"])
     for (const [typed, read] of [
       ["update --is-active 12", "update --is-active=true 12"],
@@ -136,7 +136,7 @@ describe("columns of imported files", () => {
       Anything: "x"
     })
   })
-  it("that are neither mapped nor named like a field are ignored, if others are mapped", () => {
+  it("are ignored without a mapping or a field's name, if others are mapped", () => {
     expect(
       mapped(["name=Model"], ["Model", "Type", "weight"], { Model: "Aura", Type: "Moving Head", weight: "6" })
     ).toEqual({ name: "Aura", weight: "6" })

@@ -208,10 +208,10 @@ const by_hand = (): ReadonlyArray<ReadonlyArray<string>> => [
   []
 ]
 
-describe("data cannot control the terminal", () => {
+describe("control characters in data", () => {
   // In colours everything is looked at: what steers is looked for beside our own inks.
   it.each(plays_everything ? looks : looks.slice(-1))(
-    "by the output of any command (%s), and JSON output stays valid",
+    "never reach the terminal in the output of any command (%s), and JSON output stays valid",
     async (_name, env) => {
       writeFileSync(join(place.folder, "codes.txt"), `no ${odd_text}\nMH-1 ${odd_text}\nasset_number 5\n`)
       writeFileSync(
@@ -266,12 +266,12 @@ describe("data cannot control the terminal", () => {
     900_000
   )
 
-  it("by a handwritten command, as each of them is among the commands tested", () => {
+  it("are tested with every handwritten command", () => {
     const words = new Set([...derived, ...by_hand()].map(([word]) => word))
     expect(Object.keys(commands).filter((word) => !words.has(word))).toEqual([])
   })
 
-  it("by colour codes inside the text", () => {
+  it("are replaced inside coloured text", () => {
     const ours = styled(true, "red", "red \u001b[32mgreen\u001b[0m \u202e")
     expect(escapeForTerminal(`${ours} \u001b[1mbold`)).toBe(
       "\u001b[31mred \ufffd[32mgreen\ufffd[0m \ufffd\u001b[0m \ufffd[1mbold"
@@ -279,7 +279,7 @@ describe("data cannot control the terminal", () => {
   })
 })
 
-describe("the sources", () => {
+describe("the sources of the command line", () => {
   const root = fileURLToPath(new URL("../../../", import.meta.url))
   const sources = (folder: string): ReadonlyArray<string> =>
     readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
@@ -287,7 +287,7 @@ describe("the sources", () => {
       .map((name) => join(folder, name))
   const code = (file: string): string =>
     readFileSync(join(root, file), "utf8").replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, "")
-  it("of the command line write to standard output and standard error only in cli/output/out.ts", () => {
+  it("write to standard output and standard error only in cli/output/out.ts", () => {
     const others = sources("cli").filter((file) => file !== "cli/output/out.ts")
     // Checks for terminals and widths may be elsewhere.
     const writing = others.filter((file) =>
@@ -296,7 +296,7 @@ describe("the sources", () => {
     expect(others.length).toBeGreaterThan(80)
     expect(writing).toEqual([])
   })
-  it("do not use readline or readLines, which also split at other characters than line breaks", () => {
+  it("do not use readline or readLines, which also split at characters other than line breaks", () => {
     const reading = ["cli", "core", "server", "sync"]
       .flatMap(sources)
       .filter((file) => /readline|\.readLines\(/.test(code(file)))

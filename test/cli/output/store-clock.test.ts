@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, it } from "vitest"
 import { placeOfSuite } from "../place.ts"
 
-describe("a store in New York", () => {
+describe("the command line for a store in New York", () => {
   const place = placeOfSuite()
   const { json, type } = place
   const seen = (line: string) => type(line, { env: { FLIGHTCASE_TTY: "1", COLUMNS: "400" } })
@@ -99,7 +99,7 @@ describe("a store in New York", () => {
     expect(whole_day.err).toContain("flightcase orders extend '#2' --to 2027-07-06 --lines 2.")
     await place.done("orders update 2 --ends-at 2027-07-04T17:07")
   })
-  it("mentions short lines of provisional quotations although they make no day short", async () => {
+  it("reports short lines of provisional quotations although no day is short", async () => {
     const { err, out } = await type("shortages --days --from 2029-03-01 --to 2029-03-05")
     expect([out, err]).toEqual(["", "Nothing found.\n"])
     const dates = { starts_at: "2029-03-01T13:07:00Z", ends_at: "2029-03-04T21:07:00Z" }

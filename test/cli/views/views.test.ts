@@ -391,7 +391,7 @@ describe("the file of an HTML page", () => {
     folder = mkdtempSync(join(tmpdir(), "flightcase-pictures-"))
   })
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
-  it("replaces an existing file atomically, and follows links", async () => {
+  it("replaces the content of an existing file, follows links, and leaves no other file", async () => {
     const file = join(folder, "a.html"),
       link = join(folder, "link.html")
     await writeAtomically(file, "old and long")

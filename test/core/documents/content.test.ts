@@ -75,7 +75,7 @@ describe.each([
 })
 
 describe("a document", () => {
-  it.each([1, 40, 1_000])("of %i lines can be read back from stored JSON", (lines) => {
+  it.each([1, 40, 1_000])("can be read back from stored JSON with %i lines", (lines) => {
     for (const document of [
       quoted({ ...plain, lines }),
       purchaseDocument(purchaseSample({ lines, currency: "KWD" }), sampleOptions("de"))
@@ -109,11 +109,11 @@ describe("template fields", () => {
     for (const value of Object.values(data).flatMap((one) => (Array.isArray(one) ? one : [one])))
       for (const field of Object.values(value)) expect(["string", "boolean"]).toContain(typeof field)
   }
-  it("of quotations all have a value, and no value is unlisted", () => same(salesGroups, salesSample(plain)))
-  it("of purchase orders all have a value, and no value is unlisted", () =>
+  it("all have a value for quotations, and no value is unlisted", () => same(salesGroups, salesSample(plain)))
+  it("all have a value for purchase orders, and no value is unlisted", () =>
     same(purchaseGroups, purchaseSample({ lines: 2, currency: "EUR" })))
   it.each(Object.keys(document_types) as ReadonlyArray<DocumentType>)(
-    "of a %s are listed once, and are exactly the paths that templates accept",
+    "are listed once for a %s, and are exactly the paths that templates accept",
     (type) => {
       const offered = fieldsOfType(type).flatMap(({ fields }) => fields)
       expect(new Set(offered.map(({ name }) => name)).size).toBe(offered.length)
@@ -132,7 +132,7 @@ describe("template fields", () => {
     expect(data["opportunity"]).toMatchObject({ starts_at: "1. Dezember 2026", customer_collecting: false })
     expect(JSON.stringify(data["items"])).toContain("36,00\u00a0€")
   })
-  it("of warehouse documents include no amounts of money", () => {
+  it("include no amounts of money for warehouse documents", () => {
     for (const type of ["pick_list", "delivery_note", "return_note"] as const)
       expect(
         fieldsOfType(type)

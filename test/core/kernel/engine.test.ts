@@ -206,7 +206,7 @@ describe.each(both_engines)("commands on %s", (engine) => {
       await w.remove(`/lamps/${id}`)
       expect(await statusOf("PUT", `/lamps/${other}`, { asset_number: "U-1" })).toBe(200)
     })
-    it("let windows of one lamp touch but not overlap", async () => {
+    it("accept adjoining windows of one lamp, and reject overlapping ones", async () => {
       const [one, other] = [await lamp(), await lamp()]
       const snapshot = (id: number, starts_at: string, ends_at: string) =>
         statusOf("POST", `/lamps/${id}/book`, { starts_at, ends_at })

@@ -52,7 +52,7 @@ const includeOf = (resource: Resource, name: string): Include | undefined => {
 }
 
 describe("documented list parameters", () => {
-  it.each(Object.entries(offered))("of %s are all declared: filters, sorts, includes and aliases", (plural, one) => {
+  it.each(Object.entries(offered))("are all declared for %s: filters, sorts, includes and aliases", (plural, one) => {
     const resource = named.get(plural)!
     const { archived = plural === "products", aliases = {}, filters, includes = [], related = [], sorts = [] } = one
     expect(filters.filter((name) => !resource.filters.includes(name))).toEqual([])

@@ -145,7 +145,7 @@ describe.each(both_engines)("reactions on %s", (engine) => {
     expect((await shop.call("PUT", `/api/v1/racks/${body.rack.id}`, { name: "Renamed" })).status).toBe(200)
     expect(reads).toEqual({ lamps: 0, racks: 0 })
   })
-  it("that trigger each other endlessly fail as a defect", async () => {
+  it("fail as a defect if they trigger each other endlessly", async () => {
     const { body } = await shop.call("POST", "/api/v1/lamps", { name: "Round" })
     await expect(shop.call("PUT", `/api/v1/lamps/${body.lamp.id}`, { label: "endless" })).rejects.toThrow(
       "reactions to lamp.updated come to no end"

@@ -148,7 +148,7 @@ describe.each(both_engines)("references on %s", (engine) => {
     await w.post(`/containers/${container}/dissolve`)
     expect((await w.remove(`/stores/${S}`)).status).toBe(204)
   })
-  it("to a deleted role are removed from shared views, which can still be saved", async () => {
+  it("are removed from shared views with their deleted role, and the views can still be saved", async () => {
     const role = (await w.create("/roles", { name: `Night shift ${engine}`, permissions: [] })).id
     const view = await w.create("/custom_views", {
       name: "Ours",
@@ -162,7 +162,7 @@ describe.each(both_engines)("references on %s", (engine) => {
     expect(left.role_ids).toEqual([])
     expect((await w.put(`/custom_views/${view.id}`, { ...left, name: "Still ours" })).status).toBe(200)
   })
-  it("to a deleted revenue group are cleared on lines", async () => {
+  it("are cleared on lines when their revenue group is deleted", async () => {
     const group = (await w.create("/revenue_groups", { name: "Fairs" })).id
     const { id: product } = await w.bulk(await w.store(), 5)
     const job = await quote()
@@ -172,20 +172,20 @@ describe.each(both_engines)("references on %s", (engine) => {
     expect((await w.remove(`/revenue_groups/${group}`)).status).toBe(204)
     expect(await booked()).toBeNull()
   })
-  it("to a deleted unit are cleared on activities", async () => {
+  it("are cleared on activities when their unit is deleted", async () => {
     const [unit] = (await w.units(1, 1)).units
     const activity = await activityOn(unit!)
     expect((await w.remove(`/stock_levels/${unit}`)).status).toBe(204)
     expect(await w.show(`/activities/${activity}`)).toMatchObject({ regarding_type: null, regarding_id: null })
   })
-  it("to a deleted address are cleared on opportunities", async () => {
+  it("are cleared on opportunities when their address is deleted", async () => {
     const member = await w.customer()
     const address = (await w.create(`/members/${member}/addresses`, { street: "1 High Street" })).id
     const job = await quote({ member_id: member, delivery_address_id: address })
     expect((await w.remove(`/members/${member}/addresses/${address}`)).status).toBe(204)
     expect((await w.show(`/opportunities/${job}`)).delivery_address_id).toBeNull()
   })
-  it("to an anonymised member's addresses are cleared on opportunities", async () => {
+  it("are cleared on opportunities when the member with the address is anonymised", async () => {
     const member = await w.customer()
     const address = (await w.create(`/members/${member}/addresses`, { street: "2 High Street" })).id
     const job = await quote({ member_id: member, collection_address_id: address })
@@ -252,7 +252,7 @@ describe.each(both_engines)("references on %s", (engine) => {
     }
     expect(await dangling()).toEqual([])
   })
-  it("in a list keep concurrent additions while another id is removed", async () => {
+  it("keep concurrent additions to a list while another id is removed from it", async () => {
     for (let round = 0; round < (engine === "pg" ? 6 : 1); round++) {
       const rule = async () => (await w.create("/discount_rules", { ...percent, discount_value: 10 })).id as number
       const [gone, one, two] = [await rule(), await rule(), await rule()]
@@ -265,7 +265,7 @@ describe.each(both_engines)("references on %s", (engine) => {
       expect((await w.show(`/opportunities/${job}`)).discount_rule_ids).toEqual([one, two])
     }
   })
-  it("to a merged stock level move to the kept stock level", async () => {
+  it("move to the kept stock level when their stock level is merged", async () => {
     const product = async () => (await w.create("/products", { name: "Cable" })).id as number
     const [one, two] = [await product(), await product()]
     const levelOf = async (id: number) =>
@@ -275,7 +275,7 @@ describe.each(both_engines)("references on %s", (engine) => {
     await w.post(`/products/${one}/merge`, { secondary_id: two })
     expect(await w.show(`/activities/${activity}`)).toMatchObject({ regarding_type: "StockLevel", regarding_id: into })
   })
-  it("to missing rows are found by the check for dangling references", async () => {
+  it("are found by the check for dangling references if their row is missing", async () => {
     const group = (await w.create("/revenue_groups", { name: "Ghosts" })).id
     const product = (await w.create("/products", { name: "Haunted", rental_revenue_group_id: group })).id
     const put = (id: number) =>

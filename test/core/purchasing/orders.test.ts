@@ -301,7 +301,7 @@ describe("sending a purchase order", () => {
 })
 
 describe("cancelling a purchase order", () => {
-  it.each(["draft", "sent"] as const)("that is a %s keeps the reason", (status) => {
+  it.each(["draft", "sent"] as const)("keeps the reason for a %s", (status) => {
     given(...rowsOf(header({ status }), line()))
       .when(cancel("No job"))
       .thenEvents({
@@ -318,7 +318,7 @@ describe("cancelling a purchase order", () => {
     ["partially_received", "partially received"],
     ["received", "received"],
     ["cancelled", "cancelled"]
-  ] as const)("that is %s is rejected", (status, words) => {
+  ] as const)("is rejected if it is %s", (status, words) => {
     given(...rowsOf(header({ status }), line()))
       .when(cancel())
       .thenRefused({ status: [`The order is ${words}; only a draft or a sent order can be cancelled.`] })

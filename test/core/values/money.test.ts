@@ -84,7 +84,7 @@ describe("money as text", () => {
     [0, "JPY", "0"],
     [5, "KWD", "0.005"],
     [123_456_789_012_345_678_901n, "GBP", "1234567890123456789.01"]
-  ])("for %s minor units of %s is %s", (minor, currency, text) => {
+  ])("is written with the currency's decimals: %s minor units of %s as %s", (minor, currency, text) => {
     expect(formatMoney(minor, currency)).toBe(text)
   })
 })

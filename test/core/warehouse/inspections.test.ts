@@ -13,14 +13,14 @@ describe("a due date", () => {
   const level = { stock_category: 50, is_sub_hired: false, created_at: "2026-03-01T00:00:00.000Z" }
   const pat = { inspection_kind_id: 1, first_due_at: "2026-02-01T00:00:00.000Z" }
   const passed = { inspection_kind_id: 1, result: "pass", due_at: "2027-01-01T00:00:00.000Z" } as const
-  it("of a unit is the earliest of the kinds that its product needs", () => {
+  it("is the earliest due date of the inspection kinds that the unit's product needs", () => {
     const loler = { inspection_kind_id: 2, first_due_at: "2026-09-01T00:00:00.000Z" }
     expect(inspectionDueAt(level, [pat], [passed])).toBe(passed.due_at)
     expect(inspectionDueAt(level, [pat, loler], [passed])).toBe(loler.first_due_at)
     expect(inspectionDueAt(level, [pat], [])).toBe(level.created_at)
     expect(inspectionDueAt(level, [], [passed])).toBe(null)
   })
-  it("of a unit that failed is the time it failed, even if its product does not need that kind", () => {
+  it("is the time of the failure for a unit that failed, even if its product does not need that kind", () => {
     const failed = { inspection_kind_id: 3, result: "fail", due_at: "2026-05-01T00:00:00.000Z" } as const
     expect(inspectionDueAt(level, [pat], [passed, failed])).toBe(failed.due_at)
     expect(inspectionDueAt(level, [], [failed])).toBe(failed.due_at)
@@ -83,7 +83,7 @@ describe.each(engines)("inspections on %s", (engine) => {
     await w.must("PUT", "/settings/company", { settings: { timezone: "UTC" } })
     expect([timezone, body.inspection.due_at]).toEqual([null, "2025-09-29T23:30:00.000Z"])
   })
-  it("that are recorded late do not replace newer ones, and deleting the newest makes the previous one count", async () => {
+  it("do not replace newer ones when recorded late, and deleting the newest makes the previous one count", async () => {
     const kind = await kindNamed()
     const { units } = await w.units(1, 1)
     const [unit] = units
@@ -138,7 +138,7 @@ describe.each(engines)("inspections on %s", (engine) => {
       page: 2
     })
   })
-  it("if the policy is to block, exclude failed and overdue units from allocation and availability", async () => {
+  it("exclude failed and overdue units from allocation and availability if the policy is to block", async () => {
     await policy("block")
     const kind = await kindNamed()
     const { id: product_id, units } = await w.units(1, 2)
@@ -201,7 +201,7 @@ describe.each(engines)("inspections on %s", (engine) => {
     expect((await scan({ stock_level_id: fine })).meta).toBeUndefined()
     expect(await pickList()).not.toContain("No valid inspection")
   })
-  it("are warned of neither at allocation nor on the pick list if the policy is to allow", async () => {
+  it("give no warning at allocation or on the pick list if the policy is to allow", async () => {
     await policy("allow")
     const { id: product_id, units } = await w.units(1, 1)
     await inspect(units[0]!, await kindNamed(), "fail")
@@ -230,7 +230,7 @@ describe.each(engines)("inspections on %s", (engine) => {
     const { body, status } = await scan()
     expect([status, body.meta.warnings.length]).toEqual([200, 1])
   })
-  it("keep a kit from being sealed and from going out while a unit in it is overdue, or warn of it", async () => {
+  it("keep a kit with an overdue unit from being sealed and from going out, or warn of it", async () => {
     const { id: flight, units } = await w.units(1, 1)
     await w.must("PUT", `/products/${flight}/container_template`, { is_containerable: true, availability_mode: "kit" })
     const { units: heads } = await w.units(1, 1)
@@ -255,7 +255,7 @@ describe.each(engines)("inspections on %s", (engine) => {
       { warnings: [expect.stringContaining("has had no valid inspection since")] }
     ])
   })
-  it("that passed are named on the delivery note, but not on the pick list", async () => {
+  it("are named on the delivery note if they passed, but not on the pick list", async () => {
     const kind = await kindNamed()
     const { id: product_id, units } = await w.units(1, 2)
     await inspect(units[0]!, kind, "pass", { inspected_at: "2026-06-01T12:00:00Z" })
@@ -266,7 +266,7 @@ describe.each(engines)("inspections on %s", (engine) => {
     expect(note.match(new RegExp(`Kind ${named} [0-9/]+`, "g"))).toEqual([`Kind ${named} 01/06/2026`])
     expect(JSON.stringify(await paperOf(w.app, order.id, "pick_list"))).not.toContain(`Kind ${named}`)
   })
-  it("that fall due later leave the unit available until then", async () => {
+  it("leave the unit available until they are due", async () => {
     await policy("block")
     const kind = await kindNamed(1)
     const { id: product_id, units } = await w.units(1, 1)

@@ -125,7 +125,7 @@ describe.each(both_engines)("billing requests on %s", (engine) => {
   })
 })
 
-describe("an invoice is overdue", () => {
+describe("the overdue state of an invoice", () => {
   const due = {
     type: "standard",
     status: "issued",
@@ -135,12 +135,12 @@ describe("an invoice is overdue", () => {
   } as const
   const at = (text: string, zone = "UTC", more: Partial<Parameters<typeof isToBeTold>[0]> = {}): boolean =>
     isToBeTold({ ...due, ...more }, zone, Date.parse(`2026-07-${text}Z`))
-  it("once its due date has ended in the store's time zone", () => {
+  it("begins once the due date has ended in the store's time zone", () => {
     expect([at("01T23:59:59"), at("02T00:00:00")]).toEqual([false, true])
     expect([at("01T11:59:59", "Pacific/Auckland"), at("01T12:00:00", "Pacific/Auckland")]).toEqual([false, true])
     expect([at("02T06:59:59", "America/Los_Angeles"), at("02T07:00:00", "America/Los_Angeles")]).toEqual([false, true])
   })
-  it("not if it is paid, a draft, voided, a proforma, deleted, already notified or without a due date", () => {
+  it("excludes paid, voided and deleted invoices, drafts, proformas, and those without a due date or notified already", () => {
     expect(at("09T00:00:00", "UTC", { status: "partially_paid" })).toBe(true)
     for (const more of [
       { status: "paid" },

@@ -232,7 +232,7 @@ describe.each(engines)("an invoice by e-mail on %s", (engine) => {
       ["loops", "{% for a in (1..1000000000) %}{% for b in (1..1000000000) %}x{% endfor %}{% endfor %}"],
       ["grows", "{% assign a = 'xxxxxxxxxx' %}{% for i in (1..40) %}{% assign a = a | append: a %}{% endfor %}{{ a }}"],
       ["nests", "{% if true %}".repeat(1_500) + "x" + "{% endif %}".repeat(1_500)]
-    ])("are drawn and mailed with a text that %s without end", async (_what, mail_text) => {
+    ])("are drawn and mailed with a text template that %s without end", async (_what, mail_text) => {
       const { id, number } = await billing.issued(member_id)
       const saved = await mails
         .app()

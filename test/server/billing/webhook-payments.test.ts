@@ -162,7 +162,7 @@ describe.each(both_engines)("payments received by webhook on %s", (engine: Engin
       expect(await fields({ amount: "10.00", payment_id: other.payment_id })).toEqual([201])
     })
   })
-  it("with an amount of zero are accepted without recording a payment", async () => {
+  it("are accepted with an amount of zero, without recording a payment", async () => {
     const { id, number } = await billing.issued(member_id)
     const session = { id: "cs_free", payment_intent: null, client_reference_id: number, currency: "eur" }
     const told = await stripe("checkout.session.completed", {
@@ -196,7 +196,7 @@ describe.each(both_engines)("payments received by webhook on %s", (engine: Engin
     const { jobs } = await billing.must("system/jobs?q[kind_eq]=inbound.received&q[status_eq]=failed")
     expect(jobs[0].error).toMatch(reason)
   })
-  it("with the id of another payment fail, as two providers may use the same id", async () => {
+  it("fail with the id of another payment, as two providers may use the same id", async () => {
     const [one, other] = [await billing.issued(member_id), await billing.issued(member_id)]
     const told = { invoice_number: one["number"], amount: "40.00", currency: "EUR", reference: "statement-7" }
     expect((await plain(told))[0]).toBe("done")

@@ -16,7 +16,7 @@ const writer = fileURLToPath(new URL("./writer.ts", import.meta.url))
 const kills = shareOf(30)
 
 describe("a folder of files", () => {
-  it(`whose writer is killed ${kills} times has every stored file complete, and no partial files`, async () => {
+  it(`has every stored file complete, and no partial files, after its writer is killed ${kills} times`, async () => {
     const folder = mkdtempSync(join(tmpdir(), "flightcase-killed-"))
     const kept = new Set<string>()
     let temporary = 0

@@ -78,7 +78,7 @@ describe.each(engines)("an upload on %s", (engine) => {
     ])
     expect(await left()).toEqual(before)
   })
-  it("that is far too long is refused before it ends", async () => {
+  it("is refused before it ends if it is far too long", async () => {
     const before = await left()
     const { head, tail } = await partsOf(new Uint8Array(0))
     const length = 200 * 1_048_576

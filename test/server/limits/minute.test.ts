@@ -26,9 +26,12 @@ describe("a process's reservation of a minute's limit", () => {
     [1, 1, 100, 1],
     [0, 1, 100, 0],
     [-3, 1, 100, 0]
-  ])("from %i left, with %i needed and %i used before, is %i", (remaining, needed, used, given) => {
-    expect(grantOf(remaining, needed, used)).toBe(given)
-  })
+  ])(
+    "is limited by what is left: from %i left, with %i needed and %i used before, it is %i",
+    (remaining, needed, used, given) => {
+      expect(grantOf(remaining, needed, used)).toBe(given)
+    }
+  )
 })
 
 /** Several processes with one counter. */
@@ -46,7 +49,7 @@ const processesWith = (count: number, later?: Steps["later"]) => {
 const admittedOf = (states: ReadonlyArray<RateLimitState>): number => states.filter(({ exceeded }) => !exceeded).length
 
 describe("a rate limit shared by processes", () => {
-  it.each([1, 2, 20, 600])("of %i admits exactly that many sequential requests", async (limit) => {
+  it.each([1, 2, 20, 600])("admits exactly its %i sequential requests", async (limit) => {
     const { limiters, world } = processesWith(3)
     const states: Array<RateLimitState> = []
     for (let at = 0; at < limit * 3 + 30; at++) states.push(await limiters[at % 3]!.count("token", limit, noon))

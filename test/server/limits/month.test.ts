@@ -18,7 +18,7 @@ describe("a month", () => {
     ["2026-11-30T23:59:59.999Z", "2026-11", "2026-12-01T00:00:00.000Z"],
     ["2026-12-31T23:59:59.999Z", "2026-12", "2027-01-01T00:00:00.000Z"],
     ["2028-02-29T12:00:00.000Z", "2028-02", "2028-03-01T00:00:00.000Z"]
-  ])("that contains %s is %s and ends at %s", (instant, month, end) => {
+  ])("contains its instants: %s is in %s, which ends at %s", (instant, month, end) => {
     expect(monthOf(Date.parse(instant))).toBe(month)
     expect(new Date(monthEnd(month)).toISOString()).toBe(end)
   })

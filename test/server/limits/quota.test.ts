@@ -25,9 +25,12 @@ describe("a process's reservation of a month's quota", () => {
     [0, 0, 0, 0],
     [-20, -25, 0, -2],
     [-20, -1, 0, undefined]
-  ])("from %i left, with %i needed and %i used before, is %s", (remaining, needed, used, given) => {
-    expect(unitsGranted(remaining, needed, used)).toBe(given)
-  })
+  ])(
+    "is limited by what is left: from %i left, with %i needed and %i used before, it is %s",
+    (remaining, needed, used, given) => {
+      expect(unitsGranted(remaining, needed, used)).toBe(given)
+    }
+  )
 })
 
 /** Several processes with counters by month and token, and what each of them answered and has not recorded. */

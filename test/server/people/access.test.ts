@@ -247,7 +247,7 @@ describe.each(engines)("invitations and login codes by mail on %s", (engine) => 
     await house.did(200, "PUT", `/users/${user.id}`, { email: "mal@house.example" }, token.secret)
   })
 
-  it("to administrators cannot be triggered with a token of fewer abilities", async () => {
+  it("cannot be sent to administrators with a token of fewer abilities", async () => {
     /** Administrators, active or not, are tried in every path with a user. */
     const walk = async (tokenFor: (ability: string) => Promise<string>): Promise<ReadonlyArray<string>> => {
       const ended: Array<string> = []

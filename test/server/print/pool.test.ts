@@ -40,7 +40,7 @@ describe("a drawing thread", () => {
     ["ends under its task", "end", "DrawingUnavailable", /ended with 3/],
     ["throws", "throw", "DrawingUnavailable", /thrown/],
     ["fills its memory", "fill memory", "DrawingUnavailable", /memory/]
-  ])("that %s fails its task with the reason, and is replaced", async (_what, told, tag, message) => {
+  ])("fails its task with the reason, and is replaced, if it %s", async (_what, told, tag, message) => {
     const renderer = await open({ memory_mb: 40 })
     await fine(renderer)
     const failure = await Effect.runPromise(Effect.flip(act(renderer, told, told === "never end" ? 200 : 60_000)))

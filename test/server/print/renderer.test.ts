@@ -134,14 +134,14 @@ describe("a document as PDF", () => {
       { picture: { mime_type: "image/png", base64: fadingPng(40, 40).subarray(0, 60).toString("base64") } },
       /damaged|cannot be drawn|not/
     ]
-  ] as const)("with %s is refused, and the next one is drawn", async (_what, { picture }, message) => {
+  ] as const)("is refused with %s, and the next one is drawn", async (_what, { picture }, message) => {
     const image: Block = { kind: "image", picture, alt: "", width_mm: 20 }
     const failure = await refused(of([image]))
     expect(failure._tag).toBe("Undrawable")
     expect(failure.message).toMatch(message)
     expect(await drawn(of([{ kind: "paragraph", runs: plain("Next") }]))).toEqual(["Next"])
   })
-  it("with an invalid font is refused, naming it", async () => {
+  it("is refused with an invalid font, which is named", async () => {
     const font = { name: "Our Own", normal: new Uint8Array([1, 2, 3]), use: "first" as const }
     expect((await refused(of([]), { fonts: [font] })).message).toMatch(/^The font Our Own cannot be used/)
   })

@@ -40,10 +40,10 @@ describe("a text template", () => {
     ["a layout", "{% layout 'x' %}"],
     ["an unknown filter", "{{ member.name | env }}"],
     ["text longer than any letter", "{% if true %}".repeat(1) + "x".repeat(300_000) + "{% endif %}"]
-  ])("with %s is refused", async (_what, text) => {
+  ])("is refused with %s", async (_what, text) => {
     expect(await refused({ text })).toMatchObject({ _tag: "TextInvalid", faults: [{ name: "text" }] })
   })
-  it("with an error reports its position, and does not affect others", async () => {
+  it("reports the position of its error, and does not affect others", async () => {
     const failure = await refused({ intro: "Dear\n  {{ member.name | shout }}", terms: "fine", footer: "{% if %}" })
     expect(failure).toMatchObject({
       _tag: "TextInvalid",

@@ -29,7 +29,7 @@ const spoilt = (statement: string): string => {
 }
 
 describe("a device's replica", () => {
-  it("that is damaged is reported, and refilled without losing pending commands", async () => {
+  it("is reported if it is damaged, and refilled without losing pending commands", async () => {
     const name = left()
     const folder = folderOf(name)
     writeFileSync(join(folder, "replica.sqlite"), "garbage".repeat(1_000))
@@ -43,7 +43,7 @@ describe("a device's replica", () => {
     expect(await device.sync()).toMatchObject({ accepted: 1, pending: 0 })
     await server.sameOn(device)
   })
-  it("with a damaged page is reported with advice to run the doctor", async () => {
+  it("is reported with advice to run the doctor if a page is damaged", async () => {
     const folder = folderOf(left())
     const path = join(folder, "replica.sqlite")
     writeFileSync(path, readFileSync(path).fill(0xee, 4_096))
@@ -60,7 +60,7 @@ describe("a device's replica", () => {
       `insert into replica_meta (key, value) values ('filling', '{"generation":1}')`
     ],
     ["the key of a changed row: Expected", "update undo set row_key = 'null'"]
-  ])("with an invalid document is reported as damaged, with the place: %s", async (words, statement) => {
+  ])("is reported as damaged if a document is invalid, with the place: %s", async (words, statement) => {
     const name = spoilt(statement)
     const failed = await told(async () => (await server.reopen(name)).sync())
     expect(failed).toEqual({
@@ -130,7 +130,7 @@ describe.runIf(mountable)("a device's disk", () => {
   })
   const enrolled = () => enrolDevice(join(disk, "van"), { name: "van", url: server.url(), token, device: "van" })
 
-  it("that is full fails writes but not reads, and recording resumes once there is space", async () => {
+  it("fails writes but not reads while it is full, and recording resumes once there is space", async () => {
     const device = await enrolled()
     expect((await write(device, "Before")).status).toBe(201)
     try {
@@ -160,7 +160,7 @@ describe.runIf(mountable)("a device's disk", () => {
     expect(await device.sync()).toMatchObject({ accepted: kept + 1, rejected: 0, pending: 0 })
     await device.close()
   })
-  it("that is read-only is reported with advice to set FLIGHTCASE_HOME", async () => {
+  it("is reported with advice to set FLIGHTCASE_HOME if it is read-only", async () => {
     await (await enrolled()).close()
     execFileSync("mount", ["-o", "remount,ro", disk])
     let device: Device | undefined

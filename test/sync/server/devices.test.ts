@@ -138,7 +138,7 @@ describe.each(engines)("devices on %s", (engine) => {
     await expect(restored.sync()).rejects.toMatchObject({ kind: "copied" })
     expect(existsSync(join(restored.folder, "replica.sqlite"))).toBe(true)
   })
-  it("with too old a release are refused when they send, but still pull", async () => {
+  it("are refused when they send with too old a release, but still pull", async () => {
     const device = await server.enrol()
     const { replica_id } = device.profile
     const commands = [wireCommand(1, "old", "product_groups.create", { name: "Old" }, { ids: { product_groups: [1] } })]

@@ -84,7 +84,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
       told.map((one: any) => [one.position, replicaStream(device.id)])
     )
   })
-  it("sent again, in part or completely, get the same verdicts and change nothing", async () => {
+  it("get the same verdicts and change nothing when sent again, in part or completely", async () => {
     const device = await enrol()
     const commands = [create(1, device.from), create(2, device.from + 1, { name: "" }), create(3, device.from + 2)]
     const first = await verdicts(device, ...commands)
@@ -109,7 +109,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
     expect(new Set(replies.map(({ body }) => JSON.stringify(body))).size).toBe(1)
     expect((await lamps()).filter((lamp) => lamp.id > device.from && lamp.id <= device.from + 3)).toHaveLength(3)
   })
-  it("that are refused leave only their verdict, with the same error as the API, and do not delay others", async () => {
+  it("leave only their verdict if refused, with the same error as the API, and do not delay others", async () => {
     const device = await enrol()
     await call("POST", "/api/v1/lamps", { name: "Taken", asset_number: `T-${engine}` })
     const count = (await lamps()).length
@@ -146,7 +146,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
     const decided = await decidedOf(device)
     expect(decided.map((event) => event.data.n)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9])
   })
-  it("with ids that are not leased or already used are refused", async () => {
+  it("are refused with ids that are not leased or already used", async () => {
     const [device, other] = [await enrol(), await enrol()]
     const told = await verdicts(
       device,
@@ -167,7 +167,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
     const accepted = { status: "accepted" }
     expect(told).toMatchObject([refused, refused, accepted, refused, refused, refused, accepted])
   })
-  it("that depend on a refused command, even indirectly, are not decided, and name it as the cause", async () => {
+  it("are not decided if they depend on a refused command, even indirectly, and name it as the cause", async () => {
     const device = await enrol()
     const refused = create(1, device.from, { name: "" })
     const child = {
@@ -210,7 +210,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
       { status: "accepted" }
     ])
   })
-  it("after a missing command number are left undecided, and earlier ones are decided", async () => {
+  it("are left undecided after a missing command number, and earlier ones are decided", async () => {
     const device = await enrol()
     const early = await push(device, create(2, device.from))
     expect([early.status, early.body.errors]).toEqual([409, { n: ["expected 1"] }])
@@ -218,14 +218,14 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
     expect(await verdicts(device, first, third)).toHaveLength(1)
     expect(await verdicts(device, create(2, device.from + 1), third)).toHaveLength(2)
   })
-  it("with a number used for another command are refused", async () => {
+  it("are refused with a number used for another command", async () => {
     const device = await enrol()
     const first = create(1, device.from)
     await verdicts(device, first)
     expect((await push(device, create(1, device.from + 1))).status).toBe(422)
     expect(await verdicts(device, { ...first, payload: { body: first.payload.body, params: {} } })).toHaveLength(1)
   })
-  it("with the same id from two devices are decided separately", async () => {
+  it("are decided separately if two devices send the same id", async () => {
     const [device, other] = [await enrol(), await enrol()]
     const mine = create(1, device.from),
       child = { ...create(2, device.from + 1), needs: [mine.id] }
@@ -247,7 +247,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
     })
     expect(hello.body.copied).toBe(false)
   })
-  it("with an id the device used for another command are refused, and do not delay others", async () => {
+  it("are refused with an id the device used for another command, and do not delay others", async () => {
     const device = await enrol()
     const first = create(1, device.from)
     const [accepted] = await verdicts(device, first)
@@ -282,7 +282,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
     })
     expect(hello.body.copied).toBe(false)
   })
-  it("longer than the request limit are refused, and do not delay others", async () => {
+  it("are refused if longer than the request limit, and do not delay others", async () => {
     const device = await enrol()
     const long = create(1, device.from, { label: "x".repeat(2 * json_body_bytes_max) }),
       next = create(2, device.from + 1)
@@ -293,7 +293,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
     ])
     expect(await verdicts(device, long, next)).toEqual(told)
   })
-  it("by an unknown, revoked or another user's device are refused", async () => {
+  it("are refused from an unknown, revoked or another user's device", async () => {
     const device = await enrol()
     const stranger = { ...clerk, user_id: 77 }
     const pushed = { replica_id: device.id, commands: [create(1, device.from)] }

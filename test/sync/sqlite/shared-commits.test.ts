@@ -119,7 +119,7 @@ describe("transactions that share a commit", () => {
     await run(noted(3))
     expect(committed()).toEqual([3])
   })
-  it("hold later transactions back until a commit that one of them closes is done", async () => {
+  it("make later transactions wait until the commit that one of them closed is done", async () => {
     const first = run(noted(1, Effect.andThen(Effect.sleep(5), endSharedCommit)))
     const second = run(noted(2))
     const seen = Effect.sync(() => expect(committed()).toEqual([1]))
@@ -128,7 +128,7 @@ describe("transactions that share a commit", () => {
     expect(Exit.isSuccess(await third)).toBe(true)
     expect(committed()).toEqual([1, 2, 3])
   })
-  it("take no further transaction once one of them closes the shared commit", async () => {
+  it("accept no further transaction once one of them closes the shared commit", async () => {
     const first = run(noted(1, endSharedCommit))
     const seen = run(
       noted(

@@ -69,8 +69,8 @@ const assistant = async (args: string, env: { readonly [name: string]: string } 
 }
 const device = (args = "") => assistant(args, on_device)
 
-describe("without a login", () => {
-  it("reads the server that the environment names, and checks the form of commands", async () => {
+describe("the MCP server without a login", () => {
+  it("answers from the server named by the environment, and rejects commands with missing or unknown fields", async () => {
     const { call, client, faults, refused } = await assistant("")
     expect(client.getInstructions()).toContain(`Answers come from ${place.url}`)
     expect(await call("find", { resource: "products" })).toMatchObject({ products: [{ sku: "MH1" }] })
@@ -87,7 +87,7 @@ describe("without a login", () => {
     expect(await call("show", { resource: "products", id: 1 })).toMatchObject({ product: { weight: "12.0000" } })
     expect(faults).toEqual([])
   }, 60_000)
-  it("writes to that server once allowed", async () => {
+  it("writes to the server of the environment if started with --allow-writes", async () => {
     const { call } = await assistant("--allow-writes")
     expect(
       await call("write", { command: "members.create", body: { name: "Bo", membership_type: "contact" } })
@@ -96,11 +96,11 @@ describe("without a login", () => {
       members: [{ name: "Bo" }]
     })
   }, 60_000)
-  it("ends with the usage code if no server is known", async () => {
+  it("exits with code 2 if no server is configured", async () => {
     const ended = await run(place, ["mcp"], { env: on_device })
     expect(ended).toMatchObject({ code: 2, out: "", err: expect.stringContaining("Nobody has logged in") })
   }, 60_000)
-  it("shows a person without permission the refusals of the API", async () => {
+  it("returns the API's refusals to a user without the permission", async () => {
     const bare = await place.house.person({ name: "Bare", permissions: ["products.view"] })
     const { call, refused } = await assistant("--allow-writes", { FLIGHTCASE_TOKEN: bare.secret })
     expect(await call("show", { resource: "products", id: "MH1" })).toMatchObject({ product: { sku: "MH1" } })
@@ -113,7 +113,7 @@ describe("without a login", () => {
   }, 60_000)
 })
 
-describe("with a replica", () => {
+describe("the MCP server with a replica", () => {
   beforeAll(() => place.login().then(() => undefined), 60_000)
 
   it("answers every reading tool without a network", async () => {
@@ -158,7 +158,7 @@ describe("with a replica", () => {
     expect(faults).toEqual([])
   }, 120_000)
 
-  it("plans a command and records nothing, then records it once allowed", async () => {
+  it("plans a command without recording it, and records it once writes are allowed", async () => {
     await place.stop()
     const command = { command: "products.update", params: { id: "MH1" }, body: { name: "Robe iPointe" } }
     const planning = await device("--offline")
@@ -196,7 +196,7 @@ describe("with a replica", () => {
     expect((await client.listTools()).tools.map((one) => one.name).toSorted()).toEqual(reading)
   }, 60_000)
 
-  it("says what is wrong with a call in words", async () => {
+  it("explains in words what is wrong with a call", async () => {
     const { refused } = await device("--offline --allow-writes")
     expect(await refused("fnd")).toEqual({ message: 'There is no tool "fnd".' })
     expect(await refused("find", { resource: "product" })).toMatchObject({
@@ -231,7 +231,7 @@ describe("with a replica", () => {
     })
   }, 120_000)
 
-  it("cuts long lists to whole rows, and says where the next ones are", async () => {
+  it("cuts long lists after whole rows, and returns the page of the next rows", async () => {
     const description = "A long description. ".repeat(500)
     for (let n = 1; n <= 9; n++) await place.house.call("POST", "/products", { name: `Long ${n}`, description })
     await done("sync", { env: on_device })
@@ -253,7 +253,7 @@ describe("with a replica", () => {
   }, 120_000)
 })
 
-it("answers requests that are piped in with protocol messages alone, and ends with its input", async () => {
+it("the MCP server prints only protocol messages, and exits when its input ends", async () => {
   const request = (id: number, method: string, params: object) => JSON.stringify({ jsonrpc: "2.0", id, method, params })
   const client = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "pipe", version: "1" } }
   const input = [

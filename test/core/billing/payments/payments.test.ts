@@ -47,7 +47,7 @@ const event = (type: string, set: object, was: object, payment: object) => ({
 const refunded20 = { status: "partially_paid", amount_paid: 10_000, amount_outstanding: 2_000, paid_at: null } as const
 
 describe("a payment", () => {
-  it("in part leaves the rest outstanding", () => {
+  it("leaves the rest outstanding if it is below the outstanding amount", () => {
     given(...of120())
       .when(pay({ amount: 5_000, method: "cash", reference: "Till 1" }))
       .thenEvents(
@@ -59,7 +59,7 @@ describe("a payment", () => {
         )
       )
   })
-  it("of the outstanding amount marks the invoice as paid at the payment's time", () => {
+  it("marks the invoice as paid at the payment's time if it covers the outstanding amount", () => {
     given(...of120(half_paid))
       .when(pay({ amount: 7_000, paid_at: "2026-06-10T08:00:00.000Z" }))
       .thenEvents(
@@ -120,7 +120,7 @@ describe("a refund", () => {
       .when(refund({ amount: 2_000, reason: "Broken lamp" }))
       .thenEvents(event("refunded", refunded20, paid, row("refund", 2_000, { reason: "Broken lamp" })))
   })
-  it("of all payments leaves the invoice issued and unpaid", () => {
+  it("leaves the invoice issued and unpaid if it returns all payments", () => {
     given(...of120(paid))
       .when(refund({ amount: 12_000 }))
       .thenEvents(
@@ -132,7 +132,7 @@ describe("a refund", () => {
         )
       )
   })
-  it("of a credited invoice pays out the customer's credit and leaves the status credited", () => {
+  it("pays out the credit of a credited invoice, and leaves its status credited", () => {
     given(
       ...of120({ ...paid, status: "credited", amount_credited: 12_000, amount_outstanding: -12_000, paid_at: null })
     )

@@ -297,7 +297,7 @@ describe("printed codes", () => {
     expect(among(unit(1, "A".repeat(40), null, null)).ofUnit(1)?.symbology).toBe("qr")
     expect(among(unit(1, "A-1", null, null)).ofUnit(1)?.symbology).toBe("code128")
   })
-  it("of bulk products include a quantity if it is a whole number above zero and within the limit", () => {
+  it("include a quantity of a bulk product if it is a whole number above zero and within the limit", () => {
     const codes = codesAmong([], [{ id: 1, sku: "CAB", barcode: null }], { units: [], products: [] })
     expect(["5", "0", "2.5", "1234567"].map((count) => codes.ofProduct(1, count)?.value)).toEqual([
       "CAB*5",

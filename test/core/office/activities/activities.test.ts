@@ -197,7 +197,7 @@ describe.each(engines)("activities on %s", (engine) => {
     expect((await w.post(`/activities/${id}/complete`, undefined, completer)).status).toBe(200)
   })
 
-  it("that start a year ago or later are in the calendar feeds of all users and of their user", async () => {
+  it("are in the calendar feeds of all users and of their user if they start a year ago or later", async () => {
     await make({ subject: "Long ago", starts_at: "2001-01-01T10:00" })
     await make({ subject: "No time" })
     await make({ subject: "Pat, far off", starts_at: "2199-01-01T00:00", owned_by: pat.id })

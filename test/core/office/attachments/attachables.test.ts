@@ -5,7 +5,7 @@ import { catalogue } from "../../../../core/catalogue.ts"
 import { viewerWith } from "../../../app.ts"
 
 it.each(catalogue.permissions.map(({ key }) => key).filter((key) => key !== "action-log.view"))(
-  "with the permission %s alone, a device receives only attachments that its user may read or write",
+  "a device receives only attachments that its user may read or write, with the permission %s alone",
   (permission) => {
     const viewer = viewerWith([permission], ["*"])
     for (const kind of attachables) {

@@ -54,7 +54,7 @@ describe("undoing an update", () => {
     const undoing = takenBack("products.update", { params: { id: "7" }, body: { name: "Lantern" } })
     expect(undoing).toMatchObject({ kind: "cannot" })
   })
-  it("of settings restores the values it set, and is impossible for secret settings", () => {
+  it("restores the settings it set, and is impossible for secret settings", () => {
     const secret =
       Object.entries(catalogue.settings).flatMap(([group, fields]) =>
         Object.entries(fields).flatMap(([key, field]) => (field.secret ? [[group, key] as const] : []))
@@ -292,7 +292,7 @@ describe("undoing moves of units and quantities", () => {
   })
 })
 
-describe("undoing with cases, accounts and the workshop", () => {
+describe("undoing a change of a case, an account or the workshop", () => {
   it("packs an unpacked unit in its place, unless the case came back from an order", () => {
     const taken = (returned_from_opportunity_id: number | null) =>
       takenBack("containers.unpack", {

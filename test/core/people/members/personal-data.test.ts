@@ -86,7 +86,7 @@ describe.each(engines)("personal data on %s", (engine) => {
     const again = await post(`members/${id}/anonymise`)
     expect([again.status, again.body.member.name]).toEqual([200, "Anonymised Member"])
   })
-  it("added after an erasure is removed by the next erasure", async () => {
+  it("is removed by the next erasure if it was added after the first", async () => {
     const id = await w.contact({ name: "Otto" })
     await post(`members/${id}/anonymise`)
     await post(`members/${id}/phones`, { number: "555-2368" })
@@ -94,7 +94,7 @@ describe.each(engines)("personal data on %s", (engine) => {
     await post(`members/${id}/anonymise`)
     expect(await journal()).not.toContain("555-2368")
   })
-  it("moved by a merge is erased with the person it was recorded for, restored or not", async () => {
+  it("is erased with the person it was recorded for after a merge moved it, restored or not", async () => {
     const member = async (name: string) =>
       (await post("members", { name, membership_type: "contact" })).body.member.id as number
     const [kept, person] = [await member("Kept"), await member("Wrongly Merged")]
@@ -145,7 +145,7 @@ describe.each(engines)("personal data on %s", (engine) => {
     expect(after).not.toContain("Leaver")
     expect(after).not.toContain(`leaver-${engine}@`)
   })
-  it("in custom fields is erased if they are personal or deleted, and stays otherwise", async () => {
+  it("is erased in custom fields that are personal or deleted, and stays in others", async () => {
     const define = async (name: string, more: object) =>
       (await post("custom_fields", { name, module_type: "Member", field_type: 0, ...more })).body
     await define("next_of_kin", { is_personal: true })

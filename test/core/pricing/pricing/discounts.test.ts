@@ -91,7 +91,7 @@ describe("a discount rule", () => {
   ])("applies by its days, switch, store, currency and name: %s", (_, over, expected) => {
     expect(off([rule(1, over)], [line(1000)])).toEqual([expected])
   })
-  it("that is not automatic applies when named on the opportunity, if its criteria are met", () => {
+  it("applies without being automatic when named on the opportunity, if its criteria are met", () => {
     expect(off([rule(1, { auto_apply: false })], [line(1000)], { named_rule_ids: [1] })).toEqual([100])
     expect(
       off([rule(1, { auto_apply: false, criteria: { product_id: 6 } })], [line(1000)], { named_rule_ids: [1] })
@@ -111,7 +111,7 @@ describe("a line's discount by rule", () => {
 
 describe("several discount rules", () => {
   const stackable = true
-  it("that stack apply by priority, each to the remainder", () => {
+  it("apply by priority if they stack, each to the remainder", () => {
     const fixed = { discount_type: "fixed_amount", discount_value: "10.00", stackable } as const
     expect(off([rule(1, { stackable }), rule(2, { ...fixed, priority: 5 })], [line(10_000)])).toEqual([1000 + 900])
     expect(off([rule(1, { stackable }), rule(2, fixed)], [line(10_000)])).toEqual([1000 + 1000])
@@ -125,7 +125,7 @@ describe("several discount rules", () => {
       [2, 900]
     ])
   })
-  it("that do not stack are reduced to the rule with the largest discount", () => {
+  it("are reduced to the rule with the largest discount if they do not stack", () => {
     const rules = [rule(1, { priority: 9, discount_value: "5.00" }), rule(2, { discount_value: "20.00" }), rule(3)]
     expect(apply(rules, [line(10_000)]).applied).toEqual([{ rule_id: 2, name: "Rule 2", amount: 2000 }])
     const fixed = rule(2, { discount_type: "fixed_amount", discount_value: "10.01", currency_code: "GBP" })
@@ -184,7 +184,7 @@ describe("the value of a discount rule", () => {
     ["fixed_amount", "10.5", "10.50"],
     ["fixed_amount", "0.00", "must be greater than 0."],
     ["fixed_amount", "-1.00", "must be at least 0."]
-  ])("of the type %s is read from %j as %j", (type, value, expected) => {
+  ])("is read by type: a %s from %j as %j", (type, value, expected) => {
     expect(Result.merge(readDiscountValue(type, value, "GBP"))).toBe(expected)
   })
 })

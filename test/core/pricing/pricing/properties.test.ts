@@ -219,7 +219,7 @@ describe("tax", () => {
     )
   })
 
-  it("on a negative amount is that of the positive amount, negated", () => {
+  it("is the negated tax of the positive amount for a negative one", () => {
     fc.assert(
       fc.property(amount, percentage, (minor, rate) => {
         expect(exclusiveTax(-minor, rate).tax + exclusiveTax(minor, rate).tax).toBe(0)
@@ -228,7 +228,7 @@ describe("tax", () => {
     )
   })
 
-  it("taken out of a gross leaves the original net, up to one minor unit", () => {
+  it("is taken out of a gross so that the original net is left, up to one minor unit", () => {
     fc.assert(
       fc.property(amount, percentage, (net, rate) => {
         expect(Math.abs(inclusiveTax(exclusiveTax(net, rate).gross, rate).net - net)).toBeLessThanOrEqual(1)
@@ -236,7 +236,7 @@ describe("tax", () => {
     )
   })
 
-  it("added to a net that was taken out of a gross gives that gross, up to one minor unit", () => {
+  it("gives the original gross when added to the net taken out of it, up to one minor unit", () => {
     fc.assert(
       fc.property(amount, percentage, (gross, rate) => {
         // A net rounded by up to half a unit moves the gross by up to half a unit and the tax on that half.

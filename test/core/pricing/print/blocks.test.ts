@@ -71,10 +71,10 @@ describe("a picture", () => {
   ])("is rejected as SVG with %s", (_what, bytes) => {
     expect(reading(bytes)).toMatch(/^The SVG picture has/)
   })
-  it("of another type is rejected", () => {
+  it("is rejected if it is neither PNG, JPEG nor SVG", () => {
     expect(reading(new TextEncoder().encode("<html></html>"))).toMatch(/neither PNG nor JPEG nor SVG/)
   })
-  it("with more than 25 million pixels is rejected, however small its file", () => {
+  it("is rejected if it has more than 25 million pixels, however small its file", () => {
     const png = fadingPng(2, 2)
     png.writeUInt32BE(60_000, 16)
     png.writeUInt32BE(60_000, 20)

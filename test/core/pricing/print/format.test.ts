@@ -26,13 +26,13 @@ describe("an amount", () => {
     ["999.00", "GBP", "en", "£999.00"],
     ["12.00", "XTS", "en", "XTS_12.00"],
     ["-0.01", "SEK", "sv", "-0,01_kr"]
-  ])("of %s %s in the language %s is written %s", (amount, currency, language, text) => {
+  ])("is written by currency and language: %s %s in %s is %s", (amount, currency, language, text) => {
     expect(shown(moneyText(amount, currency, language))).toBe(text)
   })
   it("keeps every decimal, however large", () => {
     expect(numberText("98765432109876543210.123", "en")).toBe("98,765,432,109,876,543,210.123")
   })
-  it("that is not a number is printed as it is", () => {
+  it("is printed unchanged if it is not a number", () => {
     expect(numberText("on request", "de")).toBe("on request")
   })
 })
@@ -43,10 +43,10 @@ describe("a number", () => {
     ["2.000", "de", "2"],
     ["1000", "de", "1.000"],
     ["100", "en", "100"]
-  ])("of %s as a quantity in the language %s is written %s", (amount, language, text) => {
+  ])("is written by language: %s as a quantity in %s is %s", (amount, language, text) => {
     expect(shown(quantityText(amount, language))).toBe(text)
   })
-  it("as a percentage has a percent sign", () => {
+  it("has a percent sign if it is a percentage", () => {
     expect([percentText("19.00", "de"), percentText("7.50", "en")].map(shown)).toEqual(["19_%", "7.5%"])
   })
 })
@@ -63,10 +63,10 @@ describe("a day", () => {
     ["ja", "long", "2026年12月5日"],
     ["sv", "figures", "2026-12-05"],
     ["xx", "long", "5 December 2026"]
-  ] as const)("in the language %s and the style %s is written %s", (language, form, text) => {
+  ] as const)("is written by language and style: in %s and %s as %s", (language, form, text) => {
     expect(dateText("2026-12-05", language, form)).toBe(text)
   })
-  it("with its time is written in the store's time zone", () => {
+  it("is written in the store's time zone if it has a time", () => {
     expect(momentText("2026-12-05T23:30:00.000Z", "Europe/Berlin", "de")).toBe("06.12.2026 00:30")
     expect(shown(momentText("2026-12-05T23:30:00.000Z", "America/New_York", "en-US"))).toBe("12/05/2026 6:30_PM")
   })

@@ -67,7 +67,7 @@ describe.each(engines)("extreme prices on %s", (engine) => {
     [true],
     [[]],
     [{}]
-  ])("such as %j are rejected for rates, lines, deal prices, surcharges and discounts", async (price) => {
+  ])("are rejected for rates, lines, deal prices, surcharges and discounts, such as %j", async (price) => {
     const surcharge = { name: "Y", calculation_type: "fixed_amount", value: price }
     const percent = { name: "X", discount_type: "percentage", discount_value: price, criteria: {} }
     await refused(w.post(`/products/${daily}/rates`, { ...rate, price }), "price")
@@ -82,7 +82,7 @@ describe.each(engines)("extreme prices on %s", (engine) => {
       (await w.create(`/opportunities/${id}/items`, { name: "X", quantity: 1, unit_price: "1.25e1" })).charge_total
     ).toBe("12.50")
   })
-  it.each([["XXX"], ["GB"], ["POUNDS"], [""], ["£"], [826]])("in the currency %j are rejected", async (currency) => {
+  it.each([["XXX"], ["GB"], ["POUNDS"], [""], ["£"], [826]])("are rejected in the currency %j", async (currency) => {
     const { errors } = (await w.post(`/products/${daily}/rates`, { ...rate, currency })).body
     expect(Object.keys(errors)[0]).toBe("currency")
     // Null and the empty text mean the base currency on an opportunity.

@@ -29,7 +29,7 @@ describe.each(engines)("settings on %s", (engine) => {
     })
     expect(await w.show("/settings/api")).toMatchObject({ rate_limit: 600, token_expiration_days: 0 })
   })
-  it("list every group", async () => {
+  it("list the groups on one page", async () => {
     const { body } = await w.get("/settings")
     const groups = body.settings.map((one: { group: string }) => one.group)
     expect(groups).toEqual(

@@ -384,7 +384,7 @@ describe.each(engines)("saved views on %s", (engine) => {
     const long = await made({ name: "x".repeat(255) })
     expect((await w.create(`${path}/${long.id}/clone`, {})).name).toHaveLength(255)
   })
-  it("that are built in select the rows that their names say", async () => {
+  it("select the rows that their names say if they are built in", async () => {
     const custom_views = await w.show(`${path}?entity_type=opportunities`)
     expect(custom_views.filter((one: any) => one.visibility === "system").map((one: any) => one.name)).toEqual(
       words("All Drafts Orders Quotations")

@@ -40,7 +40,7 @@ describe.each(engines)("codes on labels and documents on %s", (engine) => {
     return body.search.total
   }
 
-  it("on a pick list dispatch the goods or give a reason; the order's code is recognised as an order number", async () => {
+  it("dispatch the goods from a pick list or give a reason; the order's code is recognised as an order number", async () => {
     const codes = [...new Set(codesIn(await paperOf(w.app, house.order, "pick_list")))]
     expect(codes.length).toBeGreaterThan(5)
     const [number, ...goods] = codes
@@ -59,7 +59,7 @@ describe.each(engines)("codes on labels and documents on %s", (engine) => {
     expect(gone).toBeGreaterThan(2)
   })
 
-  it("on a delivery note and a return note are recognised when they are scanned in", async () => {
+  it("are recognised when scanned in from a delivery note and a return note", async () => {
     for (const kind of ["delivery_note", "return_note"] as const)
       for (const code of new Set(codesIn(await paperOf(w.app, house.order, kind)))) {
         const { ok, says } = await scan("in", code)
@@ -67,7 +67,7 @@ describe.each(engines)("codes on labels and documents on %s", (engine) => {
       }
   })
 
-  it("on units, cases and products are recognised with any prefix, URL or GS1 elements", async () => {
+  it("are recognised on units, cases and products with any prefix, URL or GS1 elements", async () => {
     const { made, post } = callsTo(w.app)
     const product_id = await made("/products", { name: "Lamp", sku: "LAMP", barcode: "5012345678900", stock_method: 2 })
     const unit = await made("/stock_levels", {
@@ -110,7 +110,7 @@ describe.each(engines)("codes on labels and documents on %s", (engine) => {
       expect([code, (await find(code)) > 0]).toEqual([code, true])
   })
 
-  it("for payments and links are recognised as such", async () => {
+  it("are recognised as payments and links if they are such", async () => {
     const payment = ["BCD", "002", "1", "SCT", "", "Rentals", "DE02120300000000202051", "EUR12.50"].join("\n")
     expect((await scan("out", payment)).says).toContain("payment code")
     expect((await scan("in", "https://house.example/d/NoSuchThingAtAll")).says).toContain("this is an address")

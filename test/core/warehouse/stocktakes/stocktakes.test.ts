@@ -347,7 +347,7 @@ describe.each(engines)("a stocktake on %s", (engine) => {
     expect([stocktake.totals?.missing_value, stocktake.stocktake_lines[0].unit_cost]).toEqual([undefined, undefined])
   })
 
-  it("is listed by store and status, and is named as the last sighting of its counted units", async () => {
+  it("is listed by store and status, and is the last sighting of the units it counted", async () => {
     const { store, units } = await shop(1)
     const id = await start(store)
     await scan(id, units[0]!.code)
@@ -362,7 +362,7 @@ describe.each(engines)("a stocktake on %s", (engine) => {
     })
   })
 
-  it("is followed by scans of transfers and inspections as the last sighting of a unit", async () => {
+  it("is replaced as the last sighting of a unit by its later transfers and inspections", async () => {
     const { store, units } = await shop(1)
     const { code, id: unit } = units[0]!
     const seen = async () => (await w.show(`/stock_levels/${unit}?include=last_seen`)).last_seen
@@ -382,7 +382,7 @@ describe.each(engines)("a stocktake on %s", (engine) => {
     expect(await seen()).toMatchObject({ as: "inspected", by_user_id: 1 })
   })
 
-  it("is a unit's last sighting where it was received before it was recorded as sent, not where that is cancelled", async () => {
+  it("is followed by transfers as a unit's last sighting: by a receipt without sending, not by a cancellation", async () => {
     const { store, units } = await shop(2)
     const seen = async (unit: number) => (await w.show(`/stock_levels/${unit}?include=last_seen`)).last_seen
     const to = await w.store()

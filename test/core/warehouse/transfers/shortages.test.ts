@@ -71,7 +71,7 @@ describe.each(engines)("resolving a shortage by a transfer on %s", (engine) => {
     expect((await w.get(path)).body.elsewhere).toMatchObject([{ available: 2, ready_on: day(13) }])
   })
 
-  it("counts a line that a store has nothing for as none, and leaves it out where no quantity is named", async () => {
+  it("rejects a line for which the other store has nothing, and skips it if no lines are named", async () => {
     const { cable, from, id, line, resolve } = await short(3, 2)
     await w.order(cable, 3, { store_id: from, starts_at: at(20), ends_at: at(22) })
     const later = { item_id: cable, item_type: "Product", quantity: "2", starts_at: at(20), ends_at: at(22) }

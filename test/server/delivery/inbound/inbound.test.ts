@@ -146,7 +146,7 @@ describe.each(engines)("inbound webhooks on %s", (engine: Engine) => {
     expect(payments.filter(({ payment_id }) => payment_id === "crowd")).toHaveLength(1)
   })
 
-  it("sent twice under one message or event id are handled once", async () => {
+  it("are handled once when sent twice under one message or event id", async () => {
     const at = Date.now()
     const shop = sourceOf("shop").secret
     for (const body of [payment("shop-1"), payment("shop-2")])
@@ -163,7 +163,7 @@ describe.each(engines)("inbound webhooks on %s", (engine: Engine) => {
     ])
   })
 
-  it("with an invalid signature answer 403 and are not stored", async () => {
+  it("answer 403 with an invalid signature, and are not stored", async () => {
     const before = await logs("bank")
     const body = payment("forged")
     for (const [at, headers] of [
@@ -180,7 +180,7 @@ describe.each(engines)("inbound webhooks on %s", (engine: Engine) => {
     expect((await send("nobody", body, {})).status).toBe(404)
   })
 
-  it("that are signed but not a JSON object answer 422, and too long ones 413", async () => {
+  it("answer 422 if they are signed but not a JSON object, and 413 if they are too long", async () => {
     const { secret } = sourceOf("bank")
     for (const bytes of [
       Buffer.from(""),
@@ -200,7 +200,7 @@ describe.each(engines)("inbound webhooks on %s", (engine: Engine) => {
     expect((await sendSigned(long)).status).toBe(413)
   })
 
-  it("with a byte order mark, blanks or escapes are accepted", async () => {
+  it("are accepted with a byte order mark, blanks or escapes", async () => {
     for (const [at, body] of [
       `\ufeff{"type":"odd.mark"}`,
       ` \r\n{"type":"odd.blanks"}\t`,
@@ -243,7 +243,7 @@ describe.each(engines)("inbound webhooks on %s", (engine: Engine) => {
     expect((await logs("bank", "?q[status_eq]=failed")).map(({ status }) => status)).toEqual(["failed"])
   })
 
-  it("that failed stay failed when they are retried after an erasure emptied them", async () => {
+  it("stay failed when they are retried after an erasure emptied them", async () => {
     const wrong = JSON.stringify({ type: "payment.noted", data: { amount: "too much" } })
     expect((await sendSigned(wrong)).status).toBe(202)
     const found = async () => (await logs("bank")).find((log) => log.body_bytes === wrong.length)
@@ -258,7 +258,7 @@ describe.each(engines)("inbound webhooks on %s", (engine: Engine) => {
     expect((await found()).status).toBe("failed")
   })
 
-  it("received before their source was deleted are still handled, and later ones refused", async () => {
+  it("are still handled after their source was deleted, and later ones are refused", async () => {
     const body = payment("farewell")
     const gone = sourceOf("other-bank")
     const signed = signedGeneric(gone.secret, body)

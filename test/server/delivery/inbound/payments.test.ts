@@ -66,7 +66,7 @@ describe("Stripe's events", () => {
     const told = await read(stripeCheckout, event("", { ...checkout, payment_status: "unpaid", payment_intent: null }))
     expect(told).toMatchObject({ is_paid: false, payment_id: checkout.id })
   })
-  it("with missing or invalid fields are ignored", async () => {
+  it("are ignored if fields are missing or invalid", async () => {
     for (const wrong of [
       {},
       { ...intent, amount_received: "2000" },
@@ -105,7 +105,7 @@ describe("a generic payment event", () => {
     expect(await read(plainPayment, { type: "payment.recorded", data })).toEqual(payment)
     expect(await read(plainPayment, { data: { ...data, amount: 12.5 } })).toEqual({ ...payment, amount: "12.5" })
   })
-  it("without a valid positive amount, reference and invoice number is not read", async () => {
+  it("is not read without a valid positive amount, reference and invoice number", async () => {
     for (const amount of [null, "", "-1", "1e3", 1e21, 0.1 + 0.2, "1,5", true])
       expect(await read(plainPayment, { data: { ...data, amount } }), String(amount)).toBe("no")
     expect(await read(plainPayment, { data: { ...data, reference: "" } })).toBe("no")

@@ -40,7 +40,7 @@ describe.each(kinds)("a signature of a source of kind %s", (kind) => {
     for (const text of [`\ufeff${body}`, ` \r\n${body}\t`, `{"a":"\\ud800"}`])
       expect(checked(kind, sign(secret, now, text), text), JSON.stringify(text)).toBeDefined()
   })
-  it("made with another secret is invalid", () => {
+  it("is invalid if it was made with another secret", () => {
     expect(checked(kind, sign(other, now, body))).toBeUndefined()
   })
   it("counts as missing if one of its headers is absent or empty", () => {
@@ -48,7 +48,7 @@ describe.each(kinds)("a signature of a source of kind %s", (kind) => {
     for (const name of Object.keys(sign(secret, now, body)))
       expect(checked(kind, { ...sign(secret, now, body), [name]: "" }), name).toBeUndefined()
   })
-  it("in another kind's form is invalid", () => {
+  it("is invalid in the form of another kind", () => {
     for (const wrong of kinds.filter((one) => one !== kind))
       expect(checked(kind, signed[wrong](secret, now, body)), wrong).toBeUndefined()
   })
@@ -80,7 +80,7 @@ describe("a signature of an inbound webhook", () => {
     expect(id("generic", `${body} `)).not.toBe(id("generic"))
     expect([id("standard"), id("stripe")]).toEqual(["msg_1", null])
   })
-  it("in Standard Webhooks may be one of several, and covers the message id", () => {
+  it("may be one of several in Standard Webhooks, and covers the message id", () => {
     const headers = signedStandard(secret, "msg_1", now, body)
     const [, signature = ""] = Object.entries(headers).find(([name]) => name === "webhook-signature") ?? []
     const wrong = signedStandard(other, "msg_1", now, body)["webhook-signature"] ?? ""
@@ -91,7 +91,7 @@ describe("a signature of an inbound webhook", () => {
       checked("standard", { ...headers, "webhook-signature": `${"v1,x ".repeat(20)}${signature}` })
     ).toBeUndefined()
   })
-  it("from Stripe may be one of several v1 signatures, and no v0", () => {
+  it("may be one of several v1 signatures from Stripe, and no v0", () => {
     const header = signedStripe(secret, now, body)["stripe-signature"] ?? ""
     const [time, right] = header.split(",")
     const wrong = `v1=${"0".repeat(64)}`
@@ -102,7 +102,7 @@ describe("a signature of an inbound webhook", () => {
     expect(given(`${time},${time},${right}`)).toBeUndefined()
     expect(given(`${right}`)).toBeUndefined()
   })
-  it("from a generic source may be in upper-case hexadecimal", () => {
+  it("may be in upper-case hexadecimal from a generic source", () => {
     const value = signedGeneric(secret, body)["x-signals-signature"] ?? ""
     expect(checked("generic", { "x-signals-signature": value.toUpperCase() })).toBeDefined()
   })

@@ -72,7 +72,7 @@ describe.each(both_engines)("background jobs on %s", (engine) => {
     })
   })
 
-  it("whose work gives up fail at once, and can be retried by hand", async () => {
+  it("fail at once if their work gives up, and can be retried by hand", async () => {
     let is_mended = false
     const kind = wordKind(() =>
       Effect.suspend(() =>
@@ -90,7 +90,7 @@ describe.each(both_engines)("background jobs on %s", (engine) => {
     expect(await job(server, id)).toMatchObject({ attempts: 1, error: null })
   })
 
-  it("that throw or are interrupted do not stop their worker", async () => {
+  it("do not stop their worker by throwing or being interrupted", async () => {
     const done: Array<string> = []
     const kind = wordKind(
       (word) =>
@@ -113,7 +113,7 @@ describe.each(both_engines)("background jobs on %s", (engine) => {
     await expect.poll(async () => (await job(server, interrupted)).status, within).toBe("failed")
   })
 
-  it("whose data cannot be decoded fail, and their kind continues", async () => {
+  it("fail if their data cannot be decoded, and other jobs of their kind still run", async () => {
     const done: Array<string> = []
     const kind = wordKind((word) => Effect.sync(() => void done.push(word)), { at_a_time: 1 })
     const server = await serving(kind)
@@ -205,7 +205,7 @@ describe.each(both_engines)("background jobs on %s", (engine) => {
     expect(erased.status, erased.text).toBe(200)
   }
 
-  it("that name people are emptied once somebody is erased, unless they are still pending", async () => {
+  it("are emptied once a person they name is erased, unless they are still pending", async () => {
     const kind = wordKind(
       (word) =>
         word === "Ann refused" ? Effect.fail(new GivenUp({ message: "Ann refused" })) : Effect.succeed({ to: word }),
@@ -231,7 +231,7 @@ describe.each(both_engines)("background jobs on %s", (engine) => {
     expect((await job(server, done)).status).toBe("done")
   })
 
-  it("that hang fail after their kind's time limit, and release their worker", async () => {
+  it("fail after their kind's time limit if they hang, and release their worker", async () => {
     const kind = wordKind((word) => (word === "hangs" ? Effect.never : Effect.succeed({ word })), {
       at_a_time: 1,
       attempts_max: 1,

@@ -89,7 +89,7 @@ describe("an e-mail message", () => {
     ["a=3ab", "<a=3d3ab@hire.example>"],
     [".a..b.", "<=2ea=2e.b=2e@hire.example>"],
     ["<x@y>\r\n", "<=3cx=40y=3e=0d=0a@hire.example>"]
-  ])("with the id %j has a Message-ID of its own", async (id, expected) => {
+  ])("has its own Message-ID for the id %j", async (id, expected) => {
     expect((await composed({ id })).message_id).toBe(expected)
   })
   it("names the setting that holds an invalid address", async () => {

@@ -56,8 +56,8 @@ const host = async (talk: (socket: Socket) => void): Promise<string> => {
   return `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-describe("an e-mail is retried later", () => {
-  it("when no mail server listens at the address", async () => {
+describe("a later attempt to send an e-mail", () => {
+  it("happens when no mail server listens at the address", async () => {
     const smtp = await mailServer()
     await smtp.close()
     expect(await sender()(smtp.url)).toEqual({
@@ -68,13 +68,13 @@ describe("an e-mail is retried later", () => {
   it.each([
     ["never greets", () => {}],
     ["says nothing after its greeting", (socket: Socket) => void socket.write("220 here\r\n")]
-  ])("when the mail server %s", async (_what, talk) => {
+  ])("happens when the mail server %s", async (_what, talk) => {
     expect(await sender()(await host(talk))).toEqual({
       kind: "later",
       text: expect.stringMatching(/did not answer in time|could not be reached/)
     })
   })
-  it("when the mail server sends an endless response", async () => {
+  it("happens when the mail server sends an endless response", async () => {
     const url = await host((socket) => {
       socket.write("220 here\r\n")
       const dribbling = setInterval(() => socket.write("250-more\r\n"), 200)
@@ -85,7 +85,7 @@ describe("an e-mail is retried later", () => {
       text: "The mail server did not take the message in time."
     })
   })
-  it("when the connection breaks in the middle of the message", async () => {
+  it("happens when the connection breaks in the middle of the message", async () => {
     const url = await host((socket) => {
       socket.write("220 here\r\n")
       socket.on("data", (data) => {
@@ -98,7 +98,7 @@ describe("an e-mail is retried later", () => {
     })
     expect(await sender()(url)).toMatchObject({ kind: "later" })
   })
-  it("when the password is wrong, with an error that does not repeat it", async () => {
+  it("happens when the password is wrong, with an error that does not repeat it", async () => {
     const smtp = await opened({
       disabledCommands: ["STARTTLS"],
       allowInsecureAuth: true,
@@ -117,12 +117,12 @@ describe("an e-mail is retried later", () => {
       text: expect.stringContaining("The mail server wants a login or encryption")
     })
   })
-  it("when a login is set and the mail server supports none", async () => {
+  it("happens when a login is set and the mail server supports none", async () => {
     const smtp = await opened({ disabledCommands: ["STARTTLS", "AUTH"] })
     expect(await sender()(smtp.url.replace("//", "//me:secret@"))).toMatchObject({ kind: "later" })
     expect(smtp.taken).toEqual([])
   })
-  it.each([421, 450, 451, 452, 503])("when the mail server answers %i", async (code) => {
+  it.each([421, 450, 451, 452, 503])("happens when the mail server answers %i", async (code) => {
     const smtp = await opened({ message: () => replies(code, "Not now") })
     expect(await sender()(smtp.url)).toMatchObject({ kind: "later", text: expect.stringContaining("Not now") })
   })

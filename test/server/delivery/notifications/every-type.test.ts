@@ -192,7 +192,7 @@ describe.each(engines)("the notifications on %s", (engine) => {
     expect(row.mail_state).not.toBe("none")
     expect(await of(outsider, "document.accepted")).toEqual([])
   })
-  it("about stock for a waiting line go to the opportunity's owner, and not to users without permission", async () => {
+  it("announce stock for a waiting line to the opportunity's owner, and not to users without permission", async () => {
     const job = await yard.job(undefined, { owned_by: seller.member_id })
     const [item] = job.items
     const event = {
@@ -235,7 +235,7 @@ describe.each(engines)("the notifications on %s", (engine) => {
     })
     for (const one of [done, cancelled, muted]) expect(await of(keeper, type, one.id)).toEqual([])
   })
-  it("about accounts go to users who may see them, and a reactivation also to its user", async () => {
+  it("announce changes of accounts to users who may see them, and a reactivation also to its user", async () => {
     const { user_id, token } = await house.person("Ann Other", ["stock.view"])
     expect(await titles(manager, "user.invited", user_id)).toEqual(["Ann Other was invited"])
     expect(await of({ user_id, token, member_id: 0 }, "user.invited")).toEqual([])

@@ -39,7 +39,7 @@ const send = async (url: string, method: string, path: string, json?: object, by
 }
 
 it.each(share(engines))(
-  "on %s reconnecting clients get every notification once and in order after a kill",
+  "the notification stream on %s gives reconnecting clients every notification once and in order after a kill",
   { timeout: 240_000 },
   async (engine: Engine) => {
     const { env } = await place(engine)
@@ -78,7 +78,7 @@ it.each(share(engines))(
 )
 
 it.each(share(engines))(
-  "on %s every recipient is notified and mailed once, whenever the server is killed",
+  "notifications on %s reach every recipient once, also by mail, whenever the server is killed",
   { timeout: 400_000 },
   async (engine: Engine) => {
     const { env } = await place(engine)

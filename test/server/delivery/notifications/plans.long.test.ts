@@ -53,7 +53,7 @@ const questions = (engine: Engine, where: string): { readonly [what: string]: st
 })
 
 it.each(share(engines))(
-  "on %s no query of notifications scans the whole table",
+  "queries of notifications on %s never scan the whole table",
   { timeout: 600_000 },
   async (engine) => {
     const server = await house(engine)

@@ -16,7 +16,7 @@ describe.each(both_engines)("notifications on %s", (engine) => {
   })
   afterAll(() => server.close())
 
-  it("about a new opportunity go once to each user who may see it", async () => {
+  it("go once to each user who may see a new opportunity", async () => {
     const seller = await server.person("Sam Seller", "Sales")
     const packer = await server.person("Pat Packer", ["stock.view"])
     const { member } = await server.did(201, "POST", "/members", {
@@ -47,7 +47,7 @@ describe.each(both_engines)("notifications on %s", (engine) => {
     const [own] = await server.inbox(undefined, "&q[notification_type_eq]=opportunity.created")
     expect(own).toMatchObject({ is_own: true, read_at: expect.any(String) })
   })
-  it("about stock that became free go once to the user who waits for it and the opportunity's owner", async () => {
+  it("go once to the user who waits for stock and to the opportunity's owner when it becomes free", async () => {
     const { did } = server
     const rights = ["opportunities.view", "shortages.resolve", "shortages.view"]
     const planner = await server.person("Petra Planner", rights)

@@ -169,7 +169,7 @@ describe.each(engines)("the notification stream on %s", (engine) => {
   })
 })
 
-it.each(engines)("on %s a stopping server ends its notification streams at once", async (engine) => {
+it.each(engines)("notification streams on %s end at once when the server stops", async (engine) => {
   const server = await serve(engine)
   const http = await hosted(server.app)
   const heard = await listenTo(`${http.url}/api/v1/notifications/stream`, { token: owner_token })

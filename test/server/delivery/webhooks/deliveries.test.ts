@@ -32,7 +32,7 @@ describe("the wait before the next attempt of a webhook delivery", () => {
     [1, 200, 200],
     [1, 9_999, 300],
     [3, 9_999, 1_800]
-  ])("after %i attempts and Retry-After %s is %s seconds", (attempts, asked, wait) =>
+  ])("follows from attempts and Retry-After: after %i and %s it is %s seconds", (attempts, asked, wait) =>
     expect(after(attempts, asked)).toBe(wait)
   )
   it("is extended by a random part of up to a tenth", () => expect(after(1, null, 1)).toBeCloseTo(66))
@@ -126,7 +126,7 @@ describe.each(engines)("webhook deliveries on %s", (engine) => {
     }
   )
 
-  it("for a test event are sent to a disabled webhook as well, and never count as failures", async () => {
+  it("reach a disabled webhook as well for a test event, and never count as failures", async () => {
     const failing = await target(answering(503))
     const { id, secret } = await server.subscribed(["member.created"], failing.url)
     await server.did(200, "PUT", `/webhooks/${id}`, { is_active: false })

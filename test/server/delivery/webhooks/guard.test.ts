@@ -47,7 +47,7 @@ describe("a webhook address", () => {
   it("may be private if the server allows it", async () => {
     expect(await makeGuard({ allows_private: true }).refusal("127.0.0.1")).toBeUndefined()
   })
-  it("in IPv6 form that contains an IPv4 address is checked as that", () =>
+  it("is accepted in IPv6 form if it contains a public IPv4 address", () =>
     expect(isReserved("::ffff:8.8.8.8")).toBe(false))
 })
 
@@ -72,16 +72,19 @@ describe("a connection to a webhook receiver", () => {
   const post = (guard: Guard, url: string) =>
     sender(guard, 5_000)({ url, headers: {}, body: "{}" }, new AbortController().signal)
 
-  it.each(["http", "https"])("over %s is refused if its name resolves to a private address by then", async (scheme) => {
-    const port = portOf(scheme === "http" ? plain : secure)
-    const before = hits
-    for (const addresses of [["127.0.0.1"], ["8.8.8.8", "127.0.0.1"], ["::ffff:127.0.0.1"]]) {
-      const guard = makeGuard({ allows_private: false, lookup: told(...addresses) })
-      expect(await post(guard, `${scheme}://rebound.example.com:${port}/`)).toMatchObject({ error: "refused_target" })
+  it.each(["http", "https"])(
+    "is refused over %s if its host name resolves to a private address by then",
+    async (scheme) => {
+      const port = portOf(scheme === "http" ? plain : secure)
+      const before = hits
+      for (const addresses of [["127.0.0.1"], ["8.8.8.8", "127.0.0.1"], ["::ffff:127.0.0.1"]]) {
+        const guard = makeGuard({ allows_private: false, lookup: told(...addresses) })
+        expect(await post(guard, `${scheme}://rebound.example.com:${port}/`)).toMatchObject({ error: "refused_target" })
+      }
+      expect(hits).toBe(before)
     }
-    expect(hits).toBe(before)
-  })
-  it.each(["http", "https"])("over %s is refused for a private literal address", async (scheme) => {
+  )
+  it.each(["http", "https"])("is refused over %s for a private literal address", async (scheme) => {
     const port = portOf(scheme === "http" ? plain : secure)
     const guard = makeGuard({ allows_private: false })
     const before = hits
@@ -94,11 +97,11 @@ describe("a connection to a webhook receiver", () => {
     expect(await post(guard, `http://127.0.0.1:${portOf(plain)}/`)).toMatchObject({ status: 200, error: null })
     expect(await post(guard, `https://127.0.0.1:${portOf(secure)}/`)).toMatchObject({ status: null, error: "tls" })
   })
-  it("to an unknown host name fails with a DNS error", async () => {
+  it("fails with a DNS error for an unknown host name", async () => {
     const guard = makeGuard({ allows_private: false, lookup: unknown })
     expect(await post(guard, "http://nowhere.example.com/")).toMatchObject({ status: null, error: "dns" })
   })
-  it("that the receiver does not accept fails with a connect error", async () => {
+  it("fails with a connect error if the receiver does not accept it", async () => {
     const closed = createServer()
     await new Promise<void>((resolve) => closed.listen(0, "127.0.0.1", () => resolve()))
     const port = portOf(closed)
@@ -116,14 +119,14 @@ describe.each(engines)("subscribing a webhook on %s", (engine) => {
   })
   afterAll(() => server.close())
   it.each(["http://127.0.0.1/", "http://localhost:4480/", "https://[::1]/", "http://0x7f.1/"])(
-    "to %s answers 422 with the reason",
+    "answers 422 with the reason for the address %s",
     async (url) => {
       const { body, status } = await server.ask("/api/v1/webhooks", { json: { url, events: ["*"] } })
       expect(status).toBe(422)
       expect(body.errors.url[0]).toMatch(/private or reserved address/)
     }
   )
-  it("to a URL with a password answers 422 without repeating it", async () => {
+  it("answers 422 for a URL with a password, without repeating it", async () => {
     const { body, status } = await server.ask("/api/v1/webhooks", {
       json: { url: "https://user:secret@8.8.8.8/hook", events: ["*"] }
     })

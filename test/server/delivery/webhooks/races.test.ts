@@ -109,7 +109,7 @@ describe("webhooks of two servers on one Postgres", () => {
 })
 
 it.each(both_engines)(
-  "on %s no delivery stays pending for a webhook disabled while events were being queued",
+  "webhook deliveries on %s do not stay pending if their webhook is disabled while events are queued",
   async (engine) => {
     const server = await house(engine)
     open.push(server.close)
@@ -130,19 +130,22 @@ it.each(both_engines)(
   }
 )
 
-it.each(both_engines)("on %s deliveries queued while their webhook is being turned off are dropped", async (engine) => {
-  const server = await house(engine)
-  open.push(server.close)
-  const { id } = await server.subscribed(["member.created"], "http://127.0.0.1:9/off")
-  await server.subscribed(["member.created"], "http://127.0.0.1:9/on")
-  await server.did(200, "PUT", `/webhooks/${id}`, { is_active: false })
-  // As a transaction leaves it that read the webhook before it was turned off, and committed after.
-  await server.member("Ann")
-  await server.sql(`update webhook_deliveries set webhook_id = ${id}, state = 'waiting', claimed_until = null`)
-  await server.member("Bert")
-  const states = () => server.sql(`select distinct state from webhook_deliveries where webhook_id = ${id}`)
-  await expect.poll(states, poll).toEqual([{ state: "dropped" }])
-})
+it.each(both_engines)(
+  "webhook deliveries on %s are dropped if they are queued while their webhook is being turned off",
+  async (engine) => {
+    const server = await house(engine)
+    open.push(server.close)
+    const { id } = await server.subscribed(["member.created"], "http://127.0.0.1:9/off")
+    await server.subscribed(["member.created"], "http://127.0.0.1:9/on")
+    await server.did(200, "PUT", `/webhooks/${id}`, { is_active: false })
+    // As a transaction leaves it that read the webhook before it was turned off, and committed after.
+    await server.member("Ann")
+    await server.sql(`update webhook_deliveries set webhook_id = ${id}, state = 'waiting', claimed_until = null`)
+    await server.member("Bert")
+    const states = () => server.sql(`select distinct state from webhook_deliveries where webhook_id = ${id}`)
+    await expect.poll(states, poll).toEqual([{ state: "dropped" }])
+  }
+)
 
 /** Bodies written down while somebody is being erased. */
 it("webhook bodies rendered during an erasure do not contain the erased name, on Postgres", async () => {

@@ -121,7 +121,7 @@ describe.each(engines)("documents on %s", (engine) => {
       .poll(async () => (await house.did(200, "GET", `/system/jobs/${body.job_id}`)).job, poll)
       .toMatchObject({ status: "done", owner_id: 1 })
   })
-  it("that cannot be rendered return 422, and are kept with status failed and the reason", async () => {
+  it("return 422 if they cannot be rendered, and are kept with status failed and the reason", async () => {
     house.drawn.before = () => Effect.succeed("gone" as const)
     const got = await generate(quotation())
     expect([got.status, Object.keys(got.body.errors)]).toEqual([422, ["document"]])
@@ -129,7 +129,7 @@ describe.each(engines)("documents on %s", (engine) => {
     expect(row).toMatchObject({ status: "failed", download_url: null })
     expect(row.error).toContain("gone")
   })
-  it("that take too long answer 422, and are not retried", async () => {
+  it("answer 422 if they take too long, and are not retried", async () => {
     let tries = 0
     house.drawn.before = () => {
       tries++
@@ -211,7 +211,7 @@ describe.each(engines)("documents on %s", (engine) => {
     expect((await house.fetched(document.download_url!)).status).toBe(200)
     expect(Object.keys((await house.did(422, "POST", `/documents/${id}/finalise`)).errors)).toEqual(["status"])
   })
-  it("for a draft invoice cannot be finalised, even after the invoice is issued", async () => {
+  it("cannot be finalised if they were made of a draft invoice, even after it is issued", async () => {
     const draft = await house.invoice("standard", false)
     const { id } = await house.made("invoice", draft)
     expect(Object.keys((await house.did(422, "POST", `/documents/${id}/finalise`)).errors)).toEqual(["status"])
@@ -247,7 +247,7 @@ describe.each(engines)("documents on %s", (engine) => {
     await house.did(422, "POST", `/documents/${id}/void`, { reason: "x".repeat(1_001) })
     await house.did(200, "POST", `/documents/${id}/void`, { reason: "x".repeat(1_000) })
   })
-  it("are added by each generation, and earlier ones kept", async () => {
+  it("are created by each request, without replacing earlier ones", async () => {
     const first = await house.made("quotation", job)
     const second = await house.made("quotation", job)
     expect(second.id).not.toBe(first.id)

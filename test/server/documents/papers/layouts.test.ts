@@ -22,7 +22,7 @@ const flat = (blocks: ReadonlyArray<Block>): ReadonlyArray<Block> =>
   )
 const window = { starts_at: "2026-12-01T08:00:00Z", ends_at: "2026-12-04T17:00:00Z" }
 
-describe.each(engines)("documents and their layouts on %s", (engine: Engine) => {
+describe.each(engines)("the API of documents and layouts on %s", (engine: Engine) => {
   let serving: Serving
   let house: Billing
   let member_id: number
@@ -277,7 +277,7 @@ describe.each(engines)("documents and their layouts on %s", (engine: Engine) => 
     expect((await documentOf("invoice", draft.id)).watermark).toBe("DRAFT")
     await drop(made.id)
   })
-  it("L19 words the mail, with a subject of one line", async () => {
+  it("L19 fills the texts of the mail, with a subject of one line", async () => {
     const id = await quote({ subject: "Ball" })
     const mail = () =>
       serving.run(Effect.flatMap(prepared({ document_type: "quotation", documentable_id: id }), filledMail))

@@ -299,7 +299,7 @@ describe.each(engines)("public links on %s", (engine) => {
     const long = await house.sent(token, { pin: "1".repeat(300_000) })
     expect(long.status).toBe(413)
   })
-  it("to purchase orders need the permission costs.view", async () => {
+  it("need the permission costs.view for purchase orders", async () => {
     const purchase_order = await house.create("/purchase_orders", {
       supplier_id: await house.customer(),
       po_type: "purchase",

@@ -34,7 +34,7 @@ describe.each(Object.entries(kinds))("a %s as PDF", (_kind, of) => {
     [40, "JPY"],
     [40, "KWD"],
     [plays_everything ? 1_000 : 120, "EUR"]
-  ])("with %i lines in %s contains every name, amount and sum", async (lines, currency) => {
+  ])("contains every name, amount and sum, with %i lines in %s", async (lines, currency) => {
     const document = of(lines, currency)
     const { bytes } = await Effect.runPromise(renderer.pdf(document, { limit_millis: background_limit_millis }))
     const text = squeezed(pagesOfPdf(bytes).join("\n"))

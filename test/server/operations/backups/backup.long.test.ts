@@ -118,7 +118,7 @@ describe("a backup", () => {
     expect(await flightcase({}, "prune", join(folder, "backups"), "--keep", "0")).toMatchObject({ code: 2 })
   })
 
-  it("with one changed byte is refused by verify and restore", async () => {
+  it("is refused by verify and restore with one changed byte", async () => {
     const damaged = join(folder, "damaged.backup")
     const bytes = readFileSync(file)
     // Within the attachment, which does not compress.
@@ -141,7 +141,7 @@ describe("a backup", () => {
     expect(refused).toMatchObject({ code: 1, err: expect.stringContaining("is not empty") })
   })
 
-  it("that is encrypted opens with its passphrase only", async () => {
+  it("opens with its passphrase only if it is encrypted", async () => {
     const sealed_folder = join(folder, "sealed")
     const secret = { FLIGHTCASE_BACKUP_PASSPHRASE: "correct horse battery" }
     expect(await flightcase({ ...env, ...secret }, "create", sealed_folder)).toMatchObject({ code: 0 })
@@ -175,7 +175,7 @@ describe("a backup", () => {
     after.close()
   })
 
-  it("for an age recipient is opened by the file that age-keygen writes", async () => {
+  it("is opened by the file that age-keygen writes if it is for an age recipient", async () => {
     const sealed_folder = join(folder, "aged")
     const identity = await generateX25519Identity()
     const recipient = await identityToRecipient(identity)
@@ -232,7 +232,7 @@ describe.skipIf(tools === undefined)("backups in a bucket", () => {
     expect(JSON.parse(pruned.out).backups).toMatchObject([{ file: backups[1].file }])
     expect(JSON.parse((await flightcase(keys, "list", place, "--json")).out).backups).toHaveLength(1)
   })
-  it("larger than a part arrive whole", async () => {
+  it("arrive whole if they are larger than a part", async () => {
     const large = await folderOfItsOwn()
     const path = join(large, "large")
     const bytes = randomBytes(70_000_000)
@@ -252,7 +252,7 @@ describe.skipIf(tools === undefined)("backups in a bucket", () => {
     await expect(upload("ended", path, about, false, ended)).rejects.toThrow()
     await expect(download("ended", join(large, "ended"))).rejects.toThrow("There is no ended")
   })
-  it("fail in one line without keys, without the bucket, and for a name that is not there", async () => {
+  it("report missing keys, a missing bucket and an unknown backup in one line", async () => {
     expect(await flightcase(env, "create", place)).toMatchObject({ code: 1, err: expect.stringContaining("AWS_") })
     const elsewhere = place.replace("safe", "nothing")
     const refused = { code: 1, err: expect.stringMatching(/The bucket nothing.* cannot be used: /) }

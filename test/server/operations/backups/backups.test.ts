@@ -125,7 +125,7 @@ it("a scheduled backup that fails is notified to those who manage the server, an
   expect(await checkOf(app)).toMatchObject({ ok: true })
 })
 
-it("a scheduled backup is made once where old ones cannot be deleted, which its result and the checks say", async () => {
+it("a scheduled backup is made once even if old ones cannot be deleted, and its result and the checks report that", async () => {
   const data_folder = folderOf("data")
   const backups = folderOf("place")
   // A folder is not deleted.
@@ -176,7 +176,7 @@ describe.each(engines)("a backup of a server on %s", (engine) => {
     const place: BackupPlace = { database, data_folder, outside: nothing_outside, catalogue: async () => app.catalogue }
     return { app, close, place }
   }
-  it("for an age recipient opens with its identity only", async () => {
+  it("opens with the identity of its age recipient only", async () => {
     const { place } = await started()
     const identity = await generateX25519Identity()
     const keys = { recipient: await identityToRecipient(identity) }
@@ -190,7 +190,7 @@ describe.each(engines)("a backup of a server on %s", (engine) => {
     const wrong = createBackup(place, folderOf("age"), { now: new Date(), keys: { recipient: "age1nobody" } })
     await expect(wrong).rejects.toThrow("The recipient is none of age")
   })
-  it("leaves nothing beside it, and removes what a killed one left a day before", async () => {
+  it("leaves no temporary files, and removes those that a killed backup left a day before", async () => {
     const { place } = await started()
     const backups = folderOf("left")
     mkdirSync(join(backups, ".flightcase-abcdef"))

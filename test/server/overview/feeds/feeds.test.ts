@@ -179,7 +179,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
     expect((await read((await feeds())[1].url)).status).toBe(200)
   })
 
-  it("signed by earlier releases stay valid if they name their user", async () => {
+  it("stay valid with links signed by earlier releases if these name their user", async () => {
     const earlier = (path: string): string =>
       createHmac(
         "sha256",

@@ -35,7 +35,7 @@ describe("an outbox", () => {
   it.each([
     ["missing", (path: string) => rmSync(path)],
     ["empty", (path: string) => truncateSync(path, 0)]
-  ])("that is %s is never silently recreated", async (word, spoil) => {
+  ])("is never silently recreated if it is %s", async (word, spoil) => {
     const { folder, path } = spoilt(spoil)
     expect(await told(() => openDevice(folder))).toEqual({
       code: 1,
@@ -44,7 +44,7 @@ describe("an outbox", () => {
     })
     expect(existsSync(path) ? readFileSync(path).length : 0).toBe(0)
   })
-  it("that is no longer a database is reported as damaged, and left unchanged", async () => {
+  it("is reported as damaged, and left unchanged, if it is no longer a database", async () => {
     const garbage = "garbage".repeat(1_000)
     const { folder, path } = spoilt((of) => writeFileSync(of, garbage))
     expect(await told(() => openDevice(folder))).toEqual(damaged)
@@ -134,7 +134,7 @@ describe("a command in the outbox", () => {
     ["another name", "name = 'stores.create'"],
     ["no JSON", "payload = substr(payload, 3)"]
   ])(
-    "with %s than was acknowledged is detected: nothing more is acknowledged, and the others are exported",
+    "is reported as damaged after a change (%s): nothing more is acknowledged, and the others are exported",
     async (_, set) => {
       const { folder } = altered(`update commands set ${set} where n = 2`)
       expect(await told(() => openDevice(folder))).toEqual(damaged)
@@ -143,7 +143,7 @@ describe("a command in the outbox", () => {
       expect(commands.filter((one) => one.altered === true).length + unreadable).toBe(1)
     }
   )
-  it("recorded by a release without checksums is accepted unchanged", async () => {
+  it("is accepted unchanged if a release without checksums recorded it", async () => {
     const { folder } = altered("alter table commands drop column checksum")
     const device = await reopen(folder.slice(server.folder.length + 1))
     await write(device, "Four")

@@ -53,7 +53,7 @@ describe("commands in a device's outbox", () => {
     expect([one.append(command("a")).n, other.append(command("b")).n, one.append(command("c")).n]).toEqual([1, 2, 3])
     expect(numbers(open().pending())).toEqual([1, 2, 3])
   })
-  it("with an id that is already recorded are refused without using up a number or ids", () => {
+  it("are refused with an id that is already recorded, without using up a number or ids", () => {
     const outbox = open()
     outbox.addLease(1, [{ entity: "lamps", from: 1, to: 5 }])
     outbox.append(command("a", { lamps: [1] }))
@@ -79,7 +79,7 @@ describe("commands in a device's outbox", () => {
     expect(outbox.byState("rejected")).toMatchObject([{ n: 2, error }])
     expect(outbox.counts()).toEqual({ accepted: 1, pending: 1, rejected: 1 })
   })
-  it("that undo a command refer to its new id once both are recorded again", () => {
+  it("refer to the new id of the command they undo once both are recorded again", () => {
     const outbox = holding("a")
     const error = { status: 409, message: "No." }
     outbox.append(command("undoing a"), { undoes: ["a"] })
@@ -117,7 +117,7 @@ describe("commands in a device's outbox", () => {
     outbox.extendIds(2, { racks: [7, 9] })
     expect(outbox.append(command("e"), { named: ["racks/9"] }).needs).toEqual(["other"])
   })
-  it("sent again after a restore depend on the creation of the rows they name, even if it was accepted before", () => {
+  it("depend on the creation of the rows they name when sent again after a restore, even if it was accepted before", () => {
     const outbox = open()
     outbox.append(command("before the backup", { lamps: [6] }))
     outbox.append(command("maker", { lamps: [7] }))
@@ -156,7 +156,7 @@ describe("commands in a device's outbox", () => {
       now
     ])
   })
-  it("that the server left undecided because of a refused command are held, and are not listed as conflicts", () => {
+  it("are held, and not listed as conflicts, if the server left them undecided because of a refused command", () => {
     const outbox = holding("a", "b")
     outbox.settle([
       { n: 2, status: "rejected", error: { status: 424, message: "Not decided.", cause: "a" } },
@@ -178,7 +178,7 @@ describe("commands in a device's outbox", () => {
     ["a missing row", { status: 404, message: "No such lamp." }, ["lamp:2", "lamp:1"], "held"],
     ["an invalid field", { status: 422, message: "No.", errors: { name: ["No."] } }, ["lamp:1"], "rejected"],
     ["another row's state", { status: 422, message: "No.", errors: { state: ["No."] } }, ["lamp:2"], "rejected"]
-  ])("refused for $0 after a refused command are $3", (_name, error, streams, state) => {
+  ])("are $3 if refused for $0 after a refused command", (_name, error, streams, state) => {
     const outbox = open()
     outbox.append(command("a"), on("lamp:1"))
     outbox.append(command("b"), on(...streams))
@@ -188,7 +188,7 @@ describe("commands in a device's outbox", () => {
     ])
     expect(outbox.find("b")!.state).toBe(state)
   })
-  it("recorded after a refusal was known do not depend on the refused command", () => {
+  it("do not depend on a refused command if they were recorded after its refusal was known", () => {
     const outbox = open()
     outbox.append(command("a"), on("lamp:1"))
     outbox.settle([{ n: 1, status: "rejected" }])
@@ -196,7 +196,7 @@ describe("commands in a device's outbox", () => {
     outbox.settle([{ n: 2, status: "rejected", error: { status: 404, message: "No such lamp." } }])
     expect(outbox.find("b")!.state).toBe("rejected")
   })
-  it("that amend another resolve it in the same step, and are listed as its successors", () => {
+  it("resolve the command that they amend in the same step, and are listed as its successors", () => {
     const outbox = open()
     outbox.append(command("a", { lamps: [7] }))
     outbox.settle([{ n: 1, status: "rejected" }])
@@ -206,7 +206,7 @@ describe("commands in a device's outbox", () => {
     expect(outbox.find("b")!.replaces).toBe("a")
     expect(outbox.append(command("c"), { named: ["lamps/7"] }).needs).toEqual(["b"])
   })
-  it("with differences from the server are reported until they are marked as seen", () => {
+  it("are reported if they differ from the server, until they are marked as seen", () => {
     const outbox = open()
     for (const id of ["a", "b", "c"]) outbox.append(command(id), on("lamp:1"))
     expect(outbox.recordedOf(1)?.events).toMatchObject([{ stream: "lamp:1" }])
@@ -227,7 +227,7 @@ describe("commands in a device's outbox", () => {
     outbox.seen(2)
     expect([outbox.told(false), numbers(outbox.told(true))]).toEqual([[], [1]])
   })
-  it("recorded by an earlier release are readable, with defaults for newer columns", () => {
+  it("are readable if an earlier release recorded them, with defaults for newer columns", () => {
     const old = new DatabaseSync(path)
     old.exec(`create table commands (
       n integer primary key, id text not null unique, name text not null, payload text not null, ids text not null,
@@ -327,7 +327,7 @@ describe("leases of ids in a device's outbox", () => {
     ]).toEqual([[21], [2], 1, 0])
     expect(open().peekIds("lamps", 0, 9)).toEqual([21])
   })
-  it("received twice are stored once", () => {
+  it("are stored once when received twice", () => {
     const outbox = open()
     const lease = [{ entity: "lamps", from: 1, to: 3 }]
     outbox.addLease(1, lease)

@@ -53,7 +53,7 @@ describe.each(engines)("commands of a device that meet others' changes, server o
     return { device, units, made, line: mine.line.id, prepare, taken, assets }
   }
 
-  it("that allocate a taken unit name who holds it, substitute another, and release the commands held with them", async () => {
+  it("name the holder of a taken unit, substitute another, and release the commands held with them", async () => {
     const { assets, device, made, prepare, taken, units } = await twoOrders()
     await prepare(...made)
     await taken(units[1])
@@ -79,7 +79,7 @@ describe.each(engines)("commands of a device that meet others' changes, server o
       [made[1], other_id, 1]
     ])
   })
-  it("that allocate several units split into those still free and the rest, with the same row ids", async () => {
+  it("split an allocation of several units into those still free and the rest, with the same row ids", async () => {
     const { assets, device, line, made, prepare, taken, units } = await twoOrders()
     for (const one of made) await prepare(one)
     await taken(units[0])
@@ -99,7 +99,7 @@ describe.each(engines)("commands of a device that meet others' changes, server o
     expect(await device.resolve(rest.id, { drop: true, with_dependants: true })).toMatchObject({ status: 200 })
     expect(counts(device)).toEqual({ split: 1, accepted: 2, released: 1, dropped: 2 })
   })
-  it("that dispatch a quantity split into what is left and the rest", async () => {
+  it("split a dispatched quantity into what is left and the rest", async () => {
     const { id, line } = await server.order(await server.product({ stock_method: 1 }), 8, hire)
     const path = `/opportunities/${id}/items/${line.id}/fulfilment`
     const device = await enrol()
@@ -125,7 +125,7 @@ describe.each(engines)("commands of a device that meet others' changes, server o
   const takeNumber = (product_id: number, number: string) =>
     byAnn("POST", "/stock_levels", { product_id, store_id: 1, asset_number: number, item_name: "Hers" })
 
-  it("that depend on a refused creation are held, and recorded again with the same ids when it is amended", async () => {
+  it("are held if they depend on a refused creation, and recorded again with the same ids when it is amended", async () => {
     const product = await server.serialised()
     const { id, line } = await server.order(product, 1, hire)
     const device = await enrol()
@@ -151,7 +151,7 @@ describe.each(engines)("commands of a device that meet others' changes, server o
     expect(await show(`/stock_levels/${unit}`)).toMatchObject({ asset_number: other, location: "Shelf" })
     expect(await show(`/opportunities/${id}/assets`)).toMatchObject([{ stock_level_id: unit }])
   })
-  it("that depend on an amended command are held again if that is refused, too", async () => {
+  it("are held again if the amended command they depend on is refused, too", async () => {
     const product = await server.serialised()
     const device = await enrol()
     const [number, other] = [asset_number(), asset_number()]
@@ -181,7 +181,7 @@ describe.each(engines)("commands of a device that meet others' changes, server o
     const error = { status: 424, message: expect.stringContaining("dropped") }
     expect(await onlyConflict(device)).toMatchObject({ name: "stock_levels.update", error })
   })
-  it("refused because an earlier command was refused are held by that command", async () => {
+  it("are held by the earlier command whose refusal caused theirs", async () => {
     const { id, items } = await server.withLine(hire, { item_id: await server.product(), quantity: 1 })
     const [path, line] = [`/opportunities/${id}`, `/opportunities/${id}/items/${items[0].id}`]
     await must("POST", `${path}/convert_to_quotation`)
@@ -197,7 +197,7 @@ describe.each(engines)("commands of a device that meet others' changes, server o
     })
   })
 
-  it("that edit other fields of a row merge, even when the complete row is sent back", async () => {
+  it("merge if they edit other fields of a row, even when the complete row is sent back", async () => {
     const path = `/products/${await server.product({ weight: "3.5", tag_list: ["old"] })}`
     const device = await enrol()
     await device.must("PUT", path, { ...(await device.show(path)), name: "Moving head" })
@@ -207,7 +207,7 @@ describe.each(engines)("commands of a device that meet others' changes, server o
     expect(await show(path)).toMatchObject(merged)
     expect(device.told(true)).toEqual([])
   })
-  it("that send back custom fields and settings record only what changed", async () => {
+  it("record only the changed custom fields and settings when all are sent back", async () => {
     for (const name of ["colour", "crew"])
       await create("/custom_fields", { name, display_name: name, module_type: "Product", field_type: 0 })
     const product = `/products/${await server.product({ custom_fields: { colour: "black", crew: "A" } })}`
@@ -232,7 +232,7 @@ describe.each(engines)("commands of a device that meet others' changes, server o
       { settings: { name: "Mine Ltd" } }
     ])
   })
-  it("that change nothing are not recorded, and invalid ones are refused at once", async () => {
+  it("are not recorded if they change nothing, and are refused at once if they are invalid", async () => {
     const path = `/products/${await server.product({ name: "Head", sku: "HEAD" })}`
     const device = await enrol()
     expect((await device.put(path, { name: "Head", sku: "HEAD" })).command).toBeUndefined()
@@ -240,7 +240,7 @@ describe.each(engines)("commands of a device that meet others' changes, server o
     expect(await device.put(path, { name: "", sku: "HEAD" })).toMatchObject({ status: 422, body: { errors } })
     expect(await device.pending()).toEqual([])
   })
-  it("that edit the same field overwrite it, and report the overwritten value and its author", async () => {
+  it("overwrite the same field, and report the overwritten value and its author", async () => {
     const path = `/opportunities/${(await server.opportunity({ subject: "Job", reference: "R-0" })).id}`
     const device = await enrol()
     await device.must("PUT", path, { subject: "Mine", reference: "R-1" })

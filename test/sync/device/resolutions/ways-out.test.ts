@@ -136,7 +136,7 @@ describe.each(engines)("an order refused for a shortage, server on %s", (engine)
   it.each([
     { asked: [2, 2], kept: ["2.00", "1.00"], says: "1 × Robe besides the 2 of the other lines" },
     { asked: [3, 3], kept: ["3.00"], says: "no more Robe than the 3 of the other lines" }
-  ])("with lines of $asked can be reduced to the three units that are free", async ({ asked, kept, says }) => {
+  ])("can be reduced to the three units that are free, with lines of $asked", async ({ asked, kept, says }) => {
     const robe = await product("Robe", 6)
     const six = await refused(
       asked.map((quantity) => [robe, quantity] as const),

@@ -70,7 +70,7 @@ describe("an export", () => {
     expect([again.code, again.err]).toEqual([6, expect.stringContaining("This server has data already")])
   }, 120_000)
 
-  it("that is damaged or has no journal is not imported", async () => {
+  it("is not imported if it is damaged or has no journal", async () => {
     const damaged = join(one.folder, "damaged")
     cpSync(join(one.folder, "out"), damaged, { recursive: true })
     appendFileSync(join(damaged, "journal.ndjson"), "{}\n")

@@ -84,7 +84,7 @@ describe("the phase of an opportunity", () => {
     [2, 5, "closed", "void", false, false],
     [2, 6, "void", "void", false, false]
   ])(
-    "in state %d, status %d is %s, and that of its demands is %s",
+    "follows from state %d and status %d: it is %s, and that of its demands is %s",
     (state, status, phase, demandPhase, active, buffered) => {
       expect(phaseOf(state, status)).toBe(phase)
       const found = demandPhaseOf(state, status)

@@ -75,7 +75,7 @@ describe("a store-local day", () => {
     ["Asia/Kolkata", "2026-07-01", "2026-06-30T18:30", 24],
     ["Asia/Kathmandu", "2026-07-01", "2026-06-30T18:15", 24],
     ["Pacific/Auckland", "2026-07-02", "2026-07-01T12:00", 24]
-  ])("in %s, %s starts at %sZ and has %d hours", (zone, date, starts, hours) => {
+  ])("begins in %s on %s at %sZ and has %d hours", (zone, date, starts, hours) => {
     const [day] = localDays(date, date, zone)
     expect([iso(day!.from), (day!.to - day!.from) / 3_600_000]).toEqual([starts, hours])
   })

@@ -217,7 +217,7 @@ describe("a change to another status of the same state", () => {
     ["a dispatched unit", unit(1, { status: 2 })],
     ["a unit on hire", unit(1, { status: 3 })],
     ["a dispatched quantity", line({ dispatched_quantity: "2.00", returned_quantity: "1.00" })]
-  ])("to Cancelled or Complete is rejected with %s", (_what, out) => {
+  ])("is rejected for Cancelled or Complete with %s", (_what, out) => {
     given(order(2), service, out)
       .when(status(6))
       .thenRefused({ state: ["Units are still out; check them in before it is cancelled."] })
