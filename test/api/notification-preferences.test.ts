@@ -275,7 +275,7 @@ describe.each(engines)("notification preferences over HTTP on %s", (engine) => {
     expect(left).toEqual([])
     expect((await list(prefsOf(gone))).every((one) => one.source === "default")).toBe(true)
   })
-  it("are loaded for all recipients with two queries", async () => {
+  it("are loaded together for several recipients and types", async () => {
     const [first, second] = [await member("Cy"), await member("Di")]
     await prefer({ channels: { email: false, broadcast: true } }, prefsOf(first))
     await set({ channels: { database: false } })

@@ -255,7 +255,7 @@ describe.each(engines)("prices on %s", (engine) => {
         charge_total: "10.00"
       })
     })
-    it("are zero when the deal price is zero, whatever the lines", async () => {
+    it("are zero when the deal price is zero, although a line has a price", async () => {
       const { id } = await line((await job(one_day)).id, { unit_price: "10.00" })
       const free = { charge_total: "0.00", deal_total: "0.00", tax_total: "0.00", charge_including_tax_total: "0.00" }
       expect(await w.create(`/opportunities/${id}/deal_price`, { deal_total: 0 })).toMatchObject(free)

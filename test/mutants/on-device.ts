@@ -24,7 +24,7 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
     find: "pragma synchronous = full",
     replace: "pragma synchronous = off",
     killed_by: [
-      { file: "test/sync/durability.test.ts", test: "an outbox syncs every commit to disk" },
+      { file: "test/sync/durability.test.ts", test: "an outbox is opened with synchronous commits" },
       { seeds: [1, 10] }
     ]
   },

@@ -104,7 +104,7 @@ describe.each(both_engines)("the stored counts of lists on %s", (engine) => {
     expect(await totalOf(opportunities, "q[state_eq]=0")).toBe(before)
     await expectCounted()
   })
-  it("count only live rows; lists with archived rows are counted by query", async () => {
+  it("count only live rows; totals of lists with archived rows include those", async () => {
     const members = "/api/v1/members"
     const { body } = await server.ask(members, { method: "POST", json: { name: "Bob", membership_type: "Contact" } })
     const [live, all] = [await totalOf(members, ""), await totalOf(members, "archived=with")]

@@ -24,7 +24,7 @@ afterEach(() => {
 // Mode of a connection at a commit: 2 waits for the disk, 1 does not (sqlite.org/pragma.html, synchronous).
 const [full, normal] = [2, 1]
 
-it("an outbox syncs every commit to disk, and overwrites freed pages", () => {
+it("an outbox is opened with synchronous commits and with freed pages overwritten", () => {
   const executed = vi.spyOn(DatabaseSync.prototype, "exec")
   const outbox = openOutboxAt(join(folder, "outbox.sqlite"))
   const db = executed.mock.contexts[0] as DatabaseSync

@@ -173,7 +173,7 @@ describe.each(both_engines)("payments received by webhook on %s", (engine: Engin
     expect(told).toEqual(["done", "payment cs_free is of 0.00 EUR: there is nothing to record"])
     expect(await shown(id)).toEqual(["issued", "100.00", 0])
   })
-  it("are accepted from any program, in the generic form", async () => {
+  it("are accepted in the generic form of other programs, each reference once", async () => {
     const { id, number } = await billing.issued(member_id)
     const told = { invoice_number: number, amount: "40.00", currency: "eur", reference: "bank-1" }
     expect((await plain(told))[0]).toBe("done")

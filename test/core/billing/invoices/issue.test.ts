@@ -118,7 +118,7 @@ describe("issuing a draft invoice", () => {
       .when(issue({ due_at: "2026-07-09T00:00:00.000Z" }))
       .thenEvents(issuedWith({ due_at: "2026-07-09T00:00:00.000Z" }, { due_at: own }))
   })
-  it("rejects a due date before the day of issue, and accepts any instant of that day", () => {
+  it("rejects a due date before the day of issue, and accepts the first instant of that day", () => {
     const today = "2026-06-18T00:00:00.000Z"
     given(...draft())
       .when(issue({ due_at: today }))

@@ -71,7 +71,7 @@ describe("the initial roles", () => {
       ].sort()
     )
   })
-  it("permit reading everything except costs to Read Only", () => {
+  it("permit only reading, and no costs, to Read Only", () => {
     expect(role("Read Only")).toEqual(
       expect.arrayContaining(["members.view", "opportunities.access", "purchase_orders.view", "settings.view"])
     )

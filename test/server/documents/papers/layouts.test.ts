@@ -340,7 +340,7 @@ describe.each(engines)("the API of documents and layouts on %s", (engine: Engine
     const { number } = await house.issued(member_id, deposit)
     expect(await said("order_confirmation", id)).toContain(`Deposit invoice ${number} of`)
   })
-  it("C04 names the version, and shows only its lines", async () => {
+  it("C04 names the version of the quotation", async () => {
     const id = await quote({}, { name: "In both" })
     await house.must(`opportunities/${id}/convert_to_quotation`, {})
     await house.must(`opportunities/${id}/versions`, { label: "Smaller" })

@@ -242,7 +242,7 @@ describe("a change to another status of the same state", () => {
 describe("locks", () => {
   const lock = (facts: Facts) => lockRates(stateOf(facts), null)
   const unlock = (facts: Facts) => unlockRates(stateOf(facts), "rates fell")
-  it("are set together and released together, in every status", () => {
+  it("are set together and released together, on lost quotations and complete orders as well", () => {
     given(quotation(2))
       .when(lock)
       .thenEvents(changed("locks_applied", locked, unlocked), ratesKept)
