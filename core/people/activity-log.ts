@@ -22,7 +22,7 @@ export const auditShown = {
   id: integer(),
   user_id: integer({ nullable: true }),
   user_name: text({ nullable: true }),
-  action: text({ describe: "Type of the event" }),
+  action: text({ describe: "Type of the event, such as product.updated" }),
   auditable_type: text(),
   auditable_id: Shown.either(integer(), text()),
   old_values: values,

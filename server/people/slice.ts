@@ -258,7 +258,7 @@ const reset = command("POST", "/api/v1/users/{id}/reset_password", {
   answer: {
     message: text(),
     sent_to: text({ describe: "Address the code is sent to" }),
-    expires_at: timestamp({ describe: "Expiry of the code" })
+    expires_at: timestamp({ describe: "Time the code expires" })
   },
   name: "users.reset_password",
   summary: "Send a user a new login code; end_sessions revokes their tokens",

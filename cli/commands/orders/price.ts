@@ -17,7 +17,7 @@ export const declare = (program: Command): void => {
     .argument("<product>", "id, sku or barcode")
     .option("--from <time>", "start, on the store's clock (for sales: now): 2026-07-01T09:00, a date, today, fri 9:00")
     .option("--to <time>", "end; a date or weekday includes the whole day")
-    .option("--quantity <n>", "quantity", "1")
+    .option("--quantity <n>", "number of pieces", "1")
     .option("--store <store>", "store, by id or name; its rates and clock apply")
     .option("--explain", "explain the price in words")
     .addOption(

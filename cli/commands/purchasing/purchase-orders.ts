@@ -25,7 +25,7 @@ export const declare = (program: Command): void => {
       .description("Add a line to a draft: a product, or with --name any other item")
       .argument("<purchase-order>", "id or number")
       .argument("[product]", "id, sku or barcode")
-      .option("--quantity <number>", "quantity (default: 1)")
+      .option("--quantity <number>", "number of pieces (default: 1)")
       .option("--cost <amount>", "cost of one piece over the whole hire (default: the product's)")
       .option("--discount <percent>", "supplier's discount")
       .option("--name <text>", "name of the line (default: the product's)")

@@ -159,12 +159,12 @@ export const declare = (program: Command): void => {
       .option("--starts <time>", "when the goods leave (default: now)")
       .option("--arrives <time>", "when they arrive (default: as they leave)")
       .option("--ends <time>", "when they go back (default: they stay)")
-      .option("--order <order>", "order they are for")
+      .option("--order <order>", "order the goods are for, by id or number")
       .option("--notes <text>", "notes on the transfer"),
     create
   )
   const one = (name: string, description: string): Command =>
-    transfers.command(name).description(description).argument("<transfer>", "id")
+    transfers.command(name).description(description).argument("<transfer>", "transfer, by id")
   withAction(scanning(one("send", "Record that goods leave: all, or these; the rest stays")), step("send"))
   withAction(scanning(one("receive", "Record that goods arrive: all that is left, or these")), step("receive"))
   withAction(one("cancel", "Cancel a transfer; what was sent goes back to the sending store"), step("cancel"))

@@ -21,7 +21,7 @@ const orderShown = {
   member_name: nullableText(),
   store_id: integer({ nullable: true }),
   store_name: nullableText(),
-  timezone: text({ describe: "Time zone of the day" }),
+  timezone: text({ describe: "Time zone of the order's store" }),
   state_name: text(),
   status_name: text(),
   at: timestamp({ nullable: true, describe: "Planned departure or return, by the phases or else the hire dates" }),
@@ -32,7 +32,7 @@ const orderShown = {
   to_replace: integer({ describe: "Number of allocated units out of service, to be replaced" }),
   ...pieces_shown
 }
-const more = boolean({ describe: "Whether there are more than returned" })
+const more = boolean({ describe: "Whether the list has more entries than returned" })
 const ordersShown = Shown.keys({ count: integer(), more, orders: Shown.objects(orderShown) })
 const dueShown = Shown.keys(
   {

@@ -187,10 +187,13 @@ const member_shows = {
   purchase_tax_class_name: text({ nullable: true }),
   icon: Shown.keys({ url: text(), thumb_url: text({ nullable: true }) }, { nullable: true }),
   identity: Shown.nothing(),
-  primary_address: Shown.row(() => addressResource, { nullable: true, describe: "With include=addresses" }),
+  primary_address: Shown.row(() => addressResource, {
+    nullable: true,
+    describe: "Primary address; null unless include=addresses is sent"
+  }),
   service_stock_levels: Shown.list(Shown.anything()),
-  child_members: Shown.objects(related, { describe: "With include=contacts" }),
-  parent_members: Shown.objects(related, { describe: "With include=organisations" })
+  child_members: Shown.objects(related, { describe: "Contacts of an organisation; filled with include=contacts" }),
+  parent_members: Shown.objects(related, { describe: "Organisations of a contact; filled with include=organisations" })
 }
 
 /** Module name under which members' custom fields are defined. */

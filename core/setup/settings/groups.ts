@@ -17,7 +17,7 @@ export const settingGroups = {
     base_currency: text({ default: "GBP", format: "currency", max: 3, required: true }),
     timezone: text({ default: "UTC", format: "zone", max: 64, required: true }),
     locale: text({ default: "en-GB", max: 10 }),
-    fiscal_year_start: integer({ default: 1, min: 1, max: 12, describe: "First month, 1 to 12" }),
+    fiscal_year_start: integer({ default: 1, min: 1, max: 12, describe: "First month of the financial year, 1 to 12" }),
     email: text({ nullable: true, format: "email" }),
     phone: text({ nullable: true, max: 50 }),
     website: text({ nullable: true, format: "url", max: 2048 }),
@@ -106,7 +106,11 @@ export const settingGroups = {
     default_hire_days: integer({ default: 1, min: 1, max: 3650 })
   },
   mail: {
-    sender_name: text({ nullable: true, on_null: "clear", describe: "Sender; default: the company's name" }),
+    sender_name: text({
+      nullable: true,
+      on_null: "clear",
+      describe: "Sender name of mail; default: the company's name"
+    }),
     sender_address: text({
       nullable: true,
       on_null: "clear",

@@ -122,8 +122,10 @@ export const line_fields = {
   counted: integer(),
   counted_at: timestamp({ nullable: true }),
   counted_by_user_id: integer({ nullable: true }),
-  way_out: text({ nullable: true, describe: "Action to take" }),
-  on_close: Shown.oneOf(["nothing", "missing", "found", "difference"], { describe: "Effect of closing the stocktake" })
+  way_out: text({ nullable: true, describe: "Advice on what to do about the difference, as a sentence" }),
+  on_close: Shown.oneOf(["nothing", "missing", "found", "difference"], {
+    describe: "What closing the stocktake records for this line"
+  })
 }
 /** Number of pieces by outcome. */
 export const totals_shown = {

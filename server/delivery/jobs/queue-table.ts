@@ -55,7 +55,7 @@ export const system_jobs = plainTable(
       max: Number.MAX_SAFE_INTEGER,
       describe: "User who requested it and may read its status"
     }),
-    result: json<JsonObject>({ nullable: true, describe: "Result of the job" }),
+    result: json<JsonObject>({ nullable: true, describe: "Result of the finished job; its keys depend on the kind" }),
     created_at: timestamp(),
     updated_at: timestamp(),
     next_attempt_at: timestamp({ nullable: true, describe: "Time of the next attempt; null unless queued" }),

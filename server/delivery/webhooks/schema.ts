@@ -115,7 +115,7 @@ export const webhook_logs = plainTable(
       search: true,
       describe: `Kind of error: ${Object.keys(attempt_errors).join(", ")}; null for a success`
     }),
-    attempts: integer({ describe: "Number of this attempt" }),
+    attempts: integer({ describe: "Number of the attempt, from 1" }),
     duration_ms: integer(),
     response_excerpt: text({ nullable: true, max: 2000, describe: "Beginning of the response, at most 1 kB" }),
     delivered_at: timestamp({ nullable: true, describe: "Time it was delivered; null if it was not" }),

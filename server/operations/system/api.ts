@@ -299,7 +299,7 @@ const checks = get("/api/v1/system/checks", {
     checks: Shown.objects({
       check: text(),
       ok: boolean(),
-      detail: text({ describe: "What was found, or what is wrong" })
+      detail: text({ describe: "What the check found, as a sentence" })
     }),
     meta: Shown.meta
   },

@@ -250,7 +250,7 @@ const all_tools: { readonly [name: string]: Tool } = {
     }
   },
   read: {
-    describe: "Asks any other reading operation by its name, such as today.show, search.show or availability.why",
+    describe: "Calls any other read operation by its name, such as today.show, search.show or availability.why",
     fields: {
       operation: text({ required: true, describe: "Name of an operation that writes nothing" }),
       params,
@@ -296,7 +296,7 @@ const all_tools: { readonly [name: string]: Tool } = {
       order: named("Order or quote, instead of a product"),
       from: text({ nullable: true, describe: "Start of the hire, on the store's clock; not for an order" }),
       to: text({ nullable: true, describe: "End of the hire; not for an order" }),
-      quantity: integer({ min: 1, default: 1, describe: "Quantity" }),
+      quantity: integer({ min: 1, default: 1, describe: "Number of pieces" }),
       store: named("Store whose rates apply (default: the default store)")
     },
     effect: "read",

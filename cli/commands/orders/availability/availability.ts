@@ -277,7 +277,7 @@ export const declare = (program: Command): void => {
     program.command("availability").description("Availability of a product at a store, over a window or at one moment")
   )
     .argument("<product>", "id, sku or barcode")
-    .option("--date <date>", "single moment, instead of a window")
+    .option("--date <date>", "a day or a time, instead of a window")
     .option("--as-of <time>", as_of_text)
   withAction(availability, showAvailability)
   withAction(
@@ -317,8 +317,8 @@ const declarePlans = (availability: Command): void => {
         .command("what-if")
         .description("Check how a list of products would affect availability, without ordering it")
     )
-      .option("--from <time>", "start: a date, or a time on the store's clock")
-      .option("--to <time>", "end"),
+      .option("--from <time>", "start of the window: a date, or a time on the store's clock")
+      .option("--to <time>", "end of the window"),
     whatIf
   )
   withAction(

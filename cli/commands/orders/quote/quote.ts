@@ -249,10 +249,10 @@ export const declare = (program: Command): void => {
       .option("--phone <number>", "phone number of the new customer")
       .option("--venue <member>", "venue, by id or name")
       .option("--store <store>", "id or name (default: the default store)")
-      .option("--from <time>", "start: a date, or a time on the store's clock")
-      .option("--to <time>", "end")
+      .option("--from <time>", "start of the hire: a date, or a time on the store's clock")
+      .option("--to <time>", "end of the hire")
       .option("--reference <text>", "the customer's own reference")
-      .option("--currency <code>", "ISO code")
+      .option("--currency <code>", "currency of the quote, such as EUR (default: the company's)")
       .addOption(
         repeatable("--line <product[*n]>", "product by id, SKU or barcode, with a quantity after *; repeatable")
       )
@@ -267,7 +267,7 @@ export const declare = (program: Command): void => {
         .description("Add a line")
         .argument("<quote>", "id or number")
         .argument("<product>", "id, sku or barcode")
-        .option("--quantity <n>", "quantity", "1"),
+        .option("--quantity <n>", "number of pieces of the product", "1"),
       "manual price of one, per day of a hire, instead of the rate's"
     )
       .option("--discount <percent>", "discount of the line")

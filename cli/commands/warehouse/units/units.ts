@@ -33,11 +33,12 @@ export const declare = (program: Command): void => {
   withAction(
     leaving("repair", "Send a unit for repair; repeat to change the expected day")
       .option("--back <date>", back)
-      .option("--cost <amount>", "repair cost"),
+      .option("--cost <amount>", "cost of the repair, in the base currency"),
     async (...given) => (await import("./move.ts")).moveUnits("repair", ...given)
   )
-  withAction(move("release", "Return a unit to service").option("--cost <amount>", "repair cost"), async (...given) =>
-    (await import("./move.ts")).moveUnits("release", ...given)
+  withAction(
+    move("release", "Return a unit to service").option("--cost <amount>", "cost of the repair, in the base currency"),
+    async (...given) => (await import("./move.ts")).moveUnits("release", ...given)
   )
   withAction(
     leaving("lost", "Record a unit as lost; it stays on the books until written off").option(
@@ -77,8 +78,11 @@ const declareLabels = (units: Command): Command =>
       .command("label")
       .description("Print labels for units, cases and counted goods, on sheets or for label printers")
       .argument("[code...]", "codes of units and cases, or a counted product's code")
-      .option("--product <product>", "all its units, by id, SKU or name; of counted goods, the product's code")
-      .option("--store <store>", "all units there, and cases that are no unit")
+      .option(
+        "--product <product>",
+        "label all units of this product, by id, SKU or name; for counted goods, the product's code"
+      )
+      .option("--store <store>", "label all units at this store, and its cases that are no unit")
       .option(
         "--sheet <sheet>",
         "on A4: 3x8, 3x7, 3x9, 2x7, 2x4, 5x13 or avery-NUMBER; zpl for label printers (default: 3x8)"
@@ -98,8 +102,8 @@ const declareInspections = (units: Command): void => {
       .description("Record an inspection of units, such as PAT, LOLER or calibration")
       .argument("[code...]", `${code[1]} (default: one a line from standard input)`)
       .option("--kind <kind>", "kind of inspection, by name or id")
-      .option("--pass", "the units passed")
-      .option("--fail", "the units failed")
+      .option("--pass", "record that the units passed")
+      .option("--fail", "record that the units failed")
       .option("--value <text>", "measured value")
       .option("--note <text>", "note on the inspection")
       .option("--inspector <name>", "person or firm that inspected, if not you")
@@ -114,7 +118,7 @@ const declareInspections = (units: Command): void => {
       .description("List units whose inspection is due: failed and overdue first")
       .option("--store <store>", "id or name (default: every store)")
       .option("--kind <kind>", "kind of inspection, by name or id")
-      .option("--product <product>", "by id, SKU or name")
+      .option("--product <product>", "only units of this product, by id, SKU or name")
       .option("--within <days>", "due within this number of days (default: 30)"),
     async (context, _args, flags) => (await import("./inspect.ts")).showDue(context, flags)
   )

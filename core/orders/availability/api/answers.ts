@@ -10,7 +10,7 @@ const counts = {
   total_demanded: integer(),
   available: integer({ describe: "Quantity available; negative if short" })
 }
-const demand_breakdown = Shown.map(integer(), { describe: "Quantities by kind of demand" })
+const demand_breakdown = Shown.map(integer(), { describe: "Quantity by source of the demand" })
 const as_of = Shown.optional(timestamp({ describe: "As-of time: computed from events recorded by then" }))
 const slot = { slot_start: timestamp(), ...counts, demand_breakdown, pending_checkin_quantity: integer() }
 const range = {
@@ -76,7 +76,7 @@ const chart = {
   }),
   supplies: Shown.objects(
     { ...supply, starts_at: timestamp(), ends_at: timestamp() },
-    { describe: "Goods on their way here, in total_stock" }
+    { describe: "Goods on their way to this store, counted in total_stock" }
   ),
   shortages: Shown.objects({ from: date(), to: date(), severity: integer(), in_buffer_zone: boolean() })
 }

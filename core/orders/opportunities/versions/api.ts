@@ -131,7 +131,7 @@ const diffShown = {
     target_item_id: integer(),
     name: text(),
     changes: Shown.map(Shown.keys({ from: Shown.anything(), to: Shown.anything() }), {
-      describe: "Changes by field of the line"
+      describe: "Changed fields of the line, each with its old and new value"
     })
   }),
   source_total: money(),
