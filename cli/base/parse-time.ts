@@ -25,12 +25,11 @@ const end_flags = /^(--)?(until|back|due-back|([a-z-]+-)?(to|ends-at))$/i
 const isEndFlag = (flag: string): boolean => end_flags.test(flag)
 
 /**
- * A date, a time, or a word for one, on the zone's clock (see `noTime`). A day without a time is its first
- * moment, and where the flag names an end (`--to`, `--ends-at`) its last second: `--to 2026-12-03` holds all of that
- * day. Of an hour that the clock skips it is the moment of the jump, of a repeated hour the first. A weekday is the
- * first such day from today on, a time that has passed today not counted; `next fri` is a week after that of today or
- * later.
- * `now`: milliseconds. Exit 2 naming the flag and the forms when it is none of these.
+ * Parses a date, a time, or a word for one, on the zone's clock (see `noTime`). A day without a time is its first
+ * moment, or its last second if the flag names an end (`--to`, `--ends-at`). A time that the clock skips is the moment
+ * of the jump, a repeated one the first of the two. A weekday is the first one from today on whose time has not passed;
+ * `next fri` is a week after the one of today or later. `now`: milliseconds. Exit 2 naming the flag and the forms for
+ * other texts.
  */
 export const typedMoment = (text: string, zone: string, flag: string, now: number = Date.now()): Typed => {
   const trimmed = text.trim()

@@ -1,6 +1,6 @@
 /**
- * Cells and rows of a CSV. Spreadsheets run what begins like a formula, so such a text gets an apostrophe before it,
- * which marks it as text; an import removes it again. Numbers are written as they are, whatever their sign.
+ * Cells and rows of CSV files. Texts that a spreadsheet would run as formulas get an apostrophe, which imports remove;
+ * numbers stay unchanged, negative ones too.
  */
 
 /** `=`, `+`, `-`, `@`, their full-width forms, and characters some spreadsheets ignore before them. */

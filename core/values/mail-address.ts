@@ -12,7 +12,7 @@ const local_part = /^[\p{L}\p{N}\p{M}!#$%&'*+/=?^_`{|}~-]+(\.[\p{L}\p{N}\p{M}!#$
 const label = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
 const ipv4_literal = /^\[(25[0-5]|2[0-4]\d|1?\d?\d)(\.(25[0-5]|2[0-4]\d|1?\d?\d)){3}\]$/
 
-/** The address with its domain in ASCII (`müller.de` is `xn--mller-kva.de`); fails with what is wrong with it. */
+/** The address with its domain in ASCII (`müller.de` is `xn--mller-kva.de`); fails with the reason it is invalid. */
 export const parseMailAddress = (given: string): Result.Result<string, string> => {
   const text = given.trim()
   const at = text.lastIndexOf("@")
@@ -40,10 +40,9 @@ const asciiOf = (written: string): string | undefined => {
 }
 const bytesOf = (text: string): number => new TextEncoder().encode(text).length
 
-// The mail server from its address, `smtp://user:password@host:587`. Passwords and messages travel encrypted: TLS from
-// the start with `smtps:`, STARTTLS with `smtp:`, and the certificate must be the host's. On this machine itself
-// STARTTLS is used where it is offered, whatever the certificate. `?tls=unchecked` takes any certificate, `?tls=off`
-// sends in the clear.
+// Parses a mail server's address, `smtp://user:password@host:587`. `smtps:` uses TLS from the start, `smtp:` requires
+// STARTTLS, and the host's certificate must be valid. To this machine itself STARTTLS is optional, with any
+// certificate. `?tls=unchecked` accepts any certificate, `?tls=off` sends unencrypted.
 
 export interface SmtpServer {
   readonly host: string

@@ -1,7 +1,7 @@
 /** Half-open periods in epoch milliseconds, and the store-local days of plain dates. */
 import { dayOf, millisOf, openEnd, parseDate, parseTimestamp, startOfDay } from "./time.ts"
 
-/** From `from`, included, to `to`, excluded. */
+/** A period that includes `from` and excludes `to`. */
 export interface Period {
   readonly from: number
   readonly to: number
@@ -37,7 +37,7 @@ export const dateAfter = (date: string, days = 1): string =>
 export const daysInclusive = (first: string, last: string): number =>
   Math.round((Date.parse(`${last}T00:00:00Z`) - Date.parse(`${first}T00:00:00Z`)) / 86_400_000) + 1
 
-/** One store-local day as a stretch of time: 23, 24 or 25 hours, or whatever the clocks make of it. */
+/** A store-local day as a period, shorter or longer than 24 hours when clocks change. */
 export interface LocalDay extends Period {
   readonly date: string
 }

@@ -127,7 +127,10 @@ export const instantOfWall = (wall: number, zone: string): number => {
 /** The instant a store-local day (`YYYY-MM-DD`) begins; 01:00 on the wall where clocks jump at midnight. */
 export const startOfDay = (date: string, zone: string): number => instantOfWall(Date.parse(`${date}T00:00:00Z`), zone)
 
-/** The store-local day an instant belongs to: the latest day begun. Days tile time, whatever the clock repeats. */
+/**
+ * The store-local day that contains an instant: the latest one begun. Days follow each other without gaps or overlaps,
+ * even if the clock repeats an hour.
+ */
 export const dayOf = (instant: number, zone: string): string => {
   const wall = wallOf(instant, zone)
   // The day on the wall clock has begun; so has the next one if the clock went back over midnight.

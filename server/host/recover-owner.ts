@@ -68,7 +68,7 @@ export const backupPlace = (environment: Environment, given_folder: string | und
   }
 }
 
-/** Where the server's settings say that backups go, and the result of its latest scheduled one. */
+/** Place of backups in the server's settings, and the result of the latest scheduled one. */
 export const scheduledBackup = async ({ database, outside }: BackupPlace) => {
   const unknown = { folder: outside.backups, recipient: undefined, last: undefined }
   if (database.kind === "sqlite" && !existsSync(database.path)) return unknown

@@ -22,7 +22,7 @@ const by_format: { readonly [format: string]: string } = {
 /** Example texts, of which the first that matches a field's pattern is used. */
 const by_pattern: ReadonlyArray<string> =
   "12.50 12.5 12 09:00 quote-1 * smtp://mail.example.com:587 0088:5012345678900".split(" ")
-/** Example values by the end of a key's name. */
+/** Example values by a key's name; the first matching pattern counts. */
 const by_name: ReadonlyArray<readonly [ends: RegExp, value: string]> = [
   [/currency/, "GBP"],
   [/country_code/, "GB"],

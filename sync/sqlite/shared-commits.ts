@@ -7,7 +7,7 @@ import { Durability, type make } from "./client.ts"
 interface CommitGroup {
   /** Whether others may join; if not, the next transaction begins another group. */
   is_open: boolean
-  /** Whether those that have joined and not begun move to another group. */
+  /** Whether the group takes no more transactions: those that joined but have not begun move to the next one. */
   is_sealed: boolean
 }
 /**
@@ -17,7 +17,9 @@ interface CommitGroup {
 export const SharedCommit = Context.Reference<boolean | CommitGroup>("flightcase/sync/SharedCommit", {
   defaultValue: () => false
 })
-/** Ends the group of the running transaction: what it changes must be committed before another one reads it. */
+/**
+ * Closes the group of the running transaction, whose changes must be committed before another transaction reads them.
+ */
 export const endSharedCommit: Effect.Effect<void> = Effect.map(SharedCommit, (group) => {
   if (typeof group !== "object") return
   group.is_open = false

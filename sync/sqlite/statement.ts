@@ -84,8 +84,8 @@ export const prepare = (db: DatabaseSync, sql: string): Prepared => {
     const declared = type?.toLowerCase()
     return declared === "boolean" ? "boolean" : declared === "jsonb" ? "json" : "plain"
   })
-  // A query reads numbers and starts over with bigints when one does not fit. What writes must never start over, so
-  // there every integer is read as a bigint from the beginning.
+  // Queries read numbers, and run again with bigints if one does not fit. Writes must not run twice, so they read all
+  // integers as bigints.
   const readsBigints = WRITES.test(sql)
   statement.setReadBigInts(readsBigints)
   // Half the time of objects, which the driver gives no prototype and builds column by column.

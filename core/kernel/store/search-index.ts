@@ -150,7 +150,7 @@ export const keptWords = (text: string): ReadonlyMap<string, string> =>
 interface MatchOptions {
   readonly limit: number
   readonly bind: (value: unknown) => string
-  /** From {@link keptWords}. */
+  /** Accented words that the index keeps, from {@link keptWords}. */
   readonly kept?: ReadonlyMap<string, string>
 }
 /**

@@ -205,8 +205,8 @@ const rowsWhere = (
 }
 
 /**
- * A code or a number matches exactly, at any length. Each column is looked up in its own index: joined by `or`, SQLite
- * takes a column that is null nearly everywhere for one that finds nearly everything, and reads the complete table.
+ * Rows with exactly this code or number. Each column is looked up in its own index: for conditions joined by `or`,
+ * SQLite misjudges columns that are mostly null, and scans the table.
  */
 const byCode = ({ codes, numbered, table }: SearchKindRules, { numbers, text }: Sought, { bind }: Bindings): string => {
   const key = quote(table.key)

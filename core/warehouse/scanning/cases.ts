@@ -95,7 +95,7 @@ export const spread = (
   const total = lines.reduce((sum, line) => sum + Math.max(0, leftOn(line)), 0)
   const first = whole ?? lines[0]
   if (first === undefined) return []
-  // If there is too little room, the first line's error names what there is.
+  // If too few fit, all are put on the first line, whose error names the quantity that fits.
   if (whole !== undefined || total < quantity) return [{ line: first, quantity }]
   let rest = quantity
   return lines.flatMap((line) => {

@@ -67,7 +67,7 @@ export interface CountFacts {
 
 const codeOf = (level: CountedLevel): string =>
   level.asset_number ?? level.barcode ?? level.serial_number ?? unitCode(level.id)
-/** By id: users who see stock alone do not see numbers of orders. */
+/** Orders are named by id, as users who may only see stock do not see order numbers. */
 const orderOf = (id: number | null): string => (id === null ? "an order" : `order ${id}`)
 
 type LineStatus = keyof typeof line_statuses

@@ -153,7 +153,7 @@ const writes: ReadonlyArray<Endpoint> = [
 ]
 
 const resolving = later(() => import("../../purchasing/resolutions/resolve.ts"))
-/** The resolution of an unread body, as its field reads it; undefined if it is none. */
+/** The resolution in a body that is not validated yet; undefined if it is unknown. */
 const resolutionOf = (sent: unknown): string | undefined => {
   const { type } = resolveFields.resolution
   return typeof sent === "object" && sent !== null && "resolution" in sent && type.kind === "choice"

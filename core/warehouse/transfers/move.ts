@@ -137,7 +137,7 @@ class Picking {
     }
     return undefined
   }
-  /** Takes what was not picked off the transfer; returns it. */
+  /** Removes unpicked goods from the transfer, and returns them. */
   leaveRest(): ReadonlyArray<Item> {
     return this.items.flatMap((item) => {
       const left = item.quantity - Math.max(this.pickedOf(item), item.received_quantity)

@@ -10,7 +10,7 @@ import type { ResolveValues } from "../../purchasing/fields.ts"
 import { openEnd } from "../../values/time.ts"
 import { loadPlan, type SentPlan } from "./facts.ts"
 
-/** A request to move what is short. */
+/** A request to resolve shortages by a transfer. */
 interface ResolutionAsked {
   /** Default: the store that has most of it. */
   readonly from_store_id?: number | null
@@ -66,7 +66,7 @@ const wantedOf = (
   return Object.keys(errors).length > 0 ? Result.fail(invalid(errors)) : Result.succeed(wanted)
 }
 
-/** Quantities of products that a store can send. 422 at a named quantity that it has not. */
+/** Quantities of products that a store can send. 422 at a named quantity that the store lacks. */
 const itemsFrom = (
   wanted: ReadonlyArray<Wanted>,
   offers: ReadonlyArray<Offer>
@@ -142,7 +142,7 @@ interface Now {
   readonly settings: Settings
   readonly viewer: Viewer
 }
-/** Facts of planning a transfer. Where no goods are named, those are moved that the order is short of. */
+/** Facts for planning a transfer. Without named goods, it moves what the order is short of. */
 export const loadPlanned = Effect.fnUntraced(function* (sent: SentPlan, context: Now) {
   const is_named = [...(sent.codes ?? []), ...(sent.items ?? [])].length > 0
   const header = is_named ? undefined : yield* Store.get(opportunities, sent.opportunity_id ?? 0)

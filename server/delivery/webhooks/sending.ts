@@ -89,7 +89,7 @@ const attemptDelivery = Effect.fnUntraced(function* (
   yield* recordAttempt(
     { delivery, outcome, duration_ms, now },
     {
-      // With the first, six attempts in all.
+      // Waits between attempts: six attempts in all, with the first.
       waits_seconds: outside.webhooks_waits_seconds ?? [60, 300, 1_800, 7_200, 21_600],
       chance: yield* Random.next,
       disabled: options.disabled

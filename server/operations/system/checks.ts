@@ -1,4 +1,4 @@
-/** Checks of a running server for its operator: what was found, and whether it is well. */
+/** Checks of a running server, each with its finding and whether it passed. */
 import { statfs } from "node:fs/promises"
 import { Cause, Clock, Effect, Option } from "effect"
 import { Store } from "../../../core/kernel/store/store.ts"

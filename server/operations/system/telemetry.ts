@@ -1,6 +1,7 @@
 /**
- * Sends spans and metrics to an OpenTelemetry collector; loaded only where the environment names one. In the bundle it
- * has an Effect of its own, so that other commands do not load what HTTP clients use of it: only plain values leave.
+ * Sends spans and metrics to an OpenTelemetry collector; loaded only if the environment names one. The bundle gives it
+ * its own copy of Effect, so that other commands do not load Effect's HTTP client; it therefore returns plain values
+ * only.
  */
 import { ConfigProvider, Context, Effect, Exit, Layer, Metric, Scope, Tracer } from "effect"
 import { FetchHttpClient } from "effect/http"

@@ -205,7 +205,7 @@ const byTrees = (path: string, commands: Map<number, SalvagedCommand>): number |
         const saved = row === undefined ? undefined : savedFrom(row)
         if (saved !== undefined) commands.set(n, saved)
       } catch {
-        /* Its page may still be read by itself. */
+        /* The page may still be readable by itself. */
       }
     }
     return last

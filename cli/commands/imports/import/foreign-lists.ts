@@ -281,7 +281,7 @@ const withStock = (
   const seen = new Set<string>()
   return rows.flatMap((row) => {
     const key = keyOf(row.cells, sources)
-    // The product is in the row of its first unit.
+    // Further units of a product add no row: the product is in the row of its first unit.
     if (seen.has(key) && is_by_unit && row.broken === undefined) return []
     seen.add(key)
     const name = nameIn(row.cells, sources)
@@ -296,7 +296,7 @@ async function* stream(rows: ReadonlyArray<SourceRow>): AsyncGenerator<SourceRow
 }
 
 const preset_column = "rate.preset"
-/** Ids of one system or list are no ids of another. */
+/** The cells with a prefix before the id, as other systems and lists may use the same ids. */
 const withOwnIds = (cells: JsonObject, heading: string | undefined, own: string): JsonObject => {
   const id = cell(cells, heading)
   return heading === undefined || id === "" ? cells : { ...cells, [heading]: `${own}${id}` }
@@ -315,7 +315,7 @@ const inOurWords = (
   }
   const type = sources.get("product_type")
   const is_rented = type === undefined || !/^sale/i.test(cell(changed, type))
-  // Goods for sale get the preset for sales without it.
+  // Goods for sale get the preset for sales if none is named.
   if (preset !== undefined && is_rented) changed[preset_column] = preset
   return changed
 }

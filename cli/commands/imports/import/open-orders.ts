@@ -225,7 +225,7 @@ const importerOf = async (
     const left =
       state === "out" ? [`Order ${order.number} had left there: book it out here, so that it can return.`] : []
     if (dry_run) return { id: null, warnings: left }
-    // The reference of an order that is not whole yet, by which the next import knows what one that broke off left.
+    // Marks an order that is not complete yet, so that the next import finds what an interrupted one left.
     const begun = `${reference} (importing)`
     let before = await withReference(begun)
     if (before?.state_name === "Draft") {

@@ -32,7 +32,7 @@ interface Tool {
   readonly run: (call: Call) => Promise<Json>
 }
 
-// Arguments.
+// Arguments that several tools share.
 
 const named = (what: string) => text({ nullable: true, describe: `${what}: id, name, number or code` })
 const moment = (what: string) =>
@@ -44,7 +44,7 @@ const body = json({ nullable: true, describe: "Body, by the schema that describe
 const textOf = (value: Json | undefined): string | undefined => (typeof value === "string" ? value : undefined)
 const objectOf = (value: Json | undefined): JsonObject => (isJsonObject(value) ? value : {})
 
-// Requests.
+// Requests of tools to the replica or the server.
 
 /** Path of an endpoint, with ids for the names that are given as parameters. */
 const pathFor = async (context: CommandContext, endpoint: Endpoint, given: JsonObject): Promise<string> => {
@@ -98,7 +98,7 @@ const bodyOf = async (context: CommandContext, asking: ApiRequest): Promise<Json
   return { content_type: type, bytes: file.length, note: "A file: not shown here." }
 }
 
-// Lists.
+// Tools that read rows.
 
 const find = async ({ context, values }: Call): Promise<Json> => {
   const resource = textOf(values.resource) ?? ""
@@ -138,7 +138,7 @@ const rowsThatFit = (body: JsonObject, page: number, per_page: number): Json => 
   return { ...body, [plural]: rows.slice(0, shown), next: { page: before / shown + 2, per_page: shown } }
 }
 
-// Writes.
+// Tools that plan and record commands.
 
 const commandNamed = async (name: string): Promise<Endpoint> => {
   const endpoint = await endpointNamed(name)
@@ -335,7 +335,7 @@ const all_tools: { readonly [name: string]: Tool } = {
   }
 }
 
-// Calls.
+// Calls of tools by the client, and their results.
 
 /** Reads a tool's arguments; a number may be given where a text is expected. */
 const argumentsOf = ({ fields }: Tool, given: JsonObject): JsonObject => {

@@ -7,7 +7,7 @@ import { rowsOr } from "../../../base/answers.ts"
 import { formatMoney } from "../../../../core/values/money.ts"
 import { expectRefusal, expectStatus, expectValue, many, one, type SmokeClient } from "./requests.ts"
 
-/** Created rows; functions in `undo` run from last to first. */
+/** Created rows; the requests in `undo` are sent from last to first. */
 export interface CreatedRecords {
   readonly undo: Array<{ readonly what: string; readonly method: string; readonly path: string; readonly body?: Json }>
   currency?: string

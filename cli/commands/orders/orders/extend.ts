@@ -120,7 +120,7 @@ const showExtension = (context: CommandContext, answer: QueryResult, order: Row<
   noteWarnings(context, isJsonObject(answer.body) ? answer.body : {})
 }
 
-// Goods back before their end, and the credit for what was billed beyond.
+// Early returns, and credits for amounts billed beyond an order's total.
 
 interface PartMeant {
   readonly line: OrderLine

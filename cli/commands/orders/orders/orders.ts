@@ -235,7 +235,7 @@ const askForWord = async (context: CommandContext, state: number): Promise<strin
   )
 }
 
-/** Cancels an order, or sets a quotation to lost or dead. */
+/** Cancels an order; rejected for drafts and quotations. */
 const cancelOrder: CommandAction = async (context, [named = ""], flags) => {
   const path = await opportunityPath(context, named)
   const header = rowIn(await context.read(path), "opportunity")
@@ -280,7 +280,7 @@ const invoiceOrder: CommandAction = async (context, [named = ""], flags) => {
   if (context.options.plan === true || context.options.json === true) return printAnswer(context, answer)
   printBrief(context, answer)
 }
-/** Orders are billed without confirmation; quotations only by deposits and proformas. */
+/** Requires an order to bill, or --yes; otherwise asks on a terminal, and exits with 2 elsewhere. */
 const requireOrder = async (
   context: CommandContext,
   { state, state_label }: Row<"opportunity">,

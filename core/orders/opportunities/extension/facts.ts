@@ -53,7 +53,7 @@ import { exact, formatDecimal } from "../../../values/decimal.ts"
 
 interface ExtensionFacts {
   readonly state: DecisionState
-  /** The planned extension, or the refusal. With parts, whose lines are split first: of their lines. */
+  /** The planned extension, or the refusal; with `parts`, of the lines split off for them. */
   readonly plan: Result.Result<ExtensionPlan, Rejection>
   /** Parts of lines to extend, with the request. */
   readonly parts?: { readonly asked: ReadonlyArray<PartAsked>; readonly sent: Sent }

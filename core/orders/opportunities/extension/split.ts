@@ -68,7 +68,7 @@ const lineOfPart = (
     return line
   })
 
-/** Units named by a part. Without names: all of the line for the whole line, else those that `isMeant`. */
+/** Units of a part: the named ones; without names all units of a whole line, else those for which `isMeant` is true. */
 const unitsOfPart = (
   state: DecisionState,
   line: ItemRow,
