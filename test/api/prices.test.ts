@@ -541,7 +541,7 @@ describe.each(engines)("prices on %s", (engine) => {
       ["chargeable_days", "eq", 5, true, { use_chargeable_days: true, chargeable_days: "5" }],
       ["state", "eq", 0, true],
       ["state", "eq", "Draft", true]
-    ])("apply to a line by a condition on %s %s %s: %s", async (field, operator, value, holds, header) => {
+    ])("apply to a line if a condition on it is met (%s %s %s): %s", async (field, operator, value, holds, header) => {
       await rule({ criteria: when(field, operator, typeof value === "function" ? value() : value) })
       expect(await charge(header, {})).toBe(holds ? "90.00" : "100.00")
     })

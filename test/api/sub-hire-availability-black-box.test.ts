@@ -110,7 +110,7 @@ describe.each(engines)("sub-hired stock by days on %s (rules/billing 2.3)", (eng
       ]
     ])
   })
-  it("hired for the same hours as an order ends the order's shortage", async () => {
+  it("ends an order's shortage if it is hired for the same hours", async () => {
     const product_id = await field.bulk()
     const [from, to] = ["2026-07-02T09:00:00Z", "2026-07-04T17:00:00Z"]
     const { id } = await field.job(product_id, 12, from, to)

@@ -192,7 +192,7 @@ describe.each(engines)("usage on %s (rules/conventions 16)", (engine) => {
       ["7d", "7d", 28, 7],
       ["30d", "30d", 30, 30],
       [undefined, "7d", 28, 7]
-    ])("named %s ends now and is reported as %s", async (window, preset, expected, days) => {
+    ])("ends now for the preset %s, and is reported as %s", async (window, preset, expected, days) => {
       const usage = await in_window(window)
       expect(total(usage)).toEqual([expected, expected])
       expect(usage.meta.window.preset).toBe(preset)
@@ -249,7 +249,7 @@ describe.each(engines)("usage on %s (rules/conventions 16)", (engine) => {
   })
 
   describe("exported usage", () => {
-    it.each(["token", "day"])("grouped by %s is a CSV file with the rows of the API", async (dimension) => {
+    it.each(["token", "day"])("has the rows of the API as a CSV file, grouped by %s", async (dimension) => {
       house.later(minute)
       const till = await house.token({ name: 'A till, with "quotes", =1+1 and\na line' })
       await calls(till, 2)

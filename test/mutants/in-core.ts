@@ -227,7 +227,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       {
         file: "test/core/kernel/store/store.test.ts",
-        test: "written in a transaction are served from memory until something may have changed them",
+        test: "are served from memory after they are written in a transaction, until something may have changed them",
         engine: "sqlite"
       }
     ]

@@ -117,7 +117,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     within: "decideOnce",
     find: "const replica = yield* requireOwnReplica(replica_id, viewer, true)",
     replace: "const replica = yield* requireOwnReplica(replica_id, viewer, false)",
-    killed_by: [{ file: push_test, test: "pushed by several requests at once are decided once", engine: "pg" }]
+    killed_by: [{ file: push_test, test: "are decided once if several requests push them at once", engine: "pg" }]
   },
   {
     name: "a command's effects and its verdict are committed apart",
@@ -192,7 +192,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     find: "if (replica.last_n > last_n) return true",
     replace: "if (replica.last_n > last_n) return false",
     killed_by: [
-      { file: "test/sync/server/devices.test.ts", test: "restored from an old copy are detected", engine: "sqlite" }
+      { file: "test/sync/server/devices.test.ts", test: "are detected if restored from an old copy", engine: "sqlite" }
     ]
   },
   {

@@ -8,7 +8,7 @@ describe.each(engines)("purchase orders on devices, server on %s", (engine) => {
   const server = serverOfSuite(engine)
   const { create, show } = server
 
-  it("created offline get their number with the sync", async () => {
+  it("get their number with the sync if they were created offline", async () => {
     const supplier_id = await server.customer()
     const office = await server.enrol()
     const items = [{ name: "Truss", unit_cost: "25.00" }]

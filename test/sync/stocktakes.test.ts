@@ -61,7 +61,7 @@ describe.each(engines)("stocktakes on devices, with a server on %s", (engine) =>
     }
   })
 
-  it("counted on one device are not affected by a dispatch on another", async () => {
+  it("are not affected by a dispatch on another device", async () => {
     const { codes, sku, store } = await shop(2)
     const [counter, dock] = [await server.enrol(), await server.enrol()]
     const product = (await server.show(`/products?q[sku_eq]=${sku}`))[0].id

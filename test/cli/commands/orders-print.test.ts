@@ -52,7 +52,7 @@ describe("documents printed without a network", () => {
     const taken = await done("scan in 1", { input: back.join("\n") })
     expect(taken.err).toContain("6 checked in, 0 refused")
   })
-  it("are PDF files like the server's, named after the order", async () => {
+  it("are PDF files named after their type and the order", async () => {
     expect((await done("orders print 1 --type delivery_note")).err).toContain(
       "Wrote delivery-note-order-0000000001.pdf"
     )

@@ -140,7 +140,7 @@ describe("template fields", () => {
           .filter((one) => one.type === "currency")
       ).toEqual([])
   })
-  it("shared by all document types exclude the fields of single types", () => {
+  it("exclude fields of single types if they are for all document types", () => {
     expect(pathsOfType(null)).toContain("store.name")
     expect(pathsOfType(null)).not.toContain("opportunity.subject")
   })

@@ -178,7 +178,7 @@ describe.each(both_engines)("commands on %s", (engine) => {
       expect(body.ids).toEqual([...body.ids].sort((a, b) => a - b))
       expect(await statusOf("GET", `/lamps/${body.ids[299]}`)).toBe(200)
     })
-    it("allocated at the first decision are reused, and more are allocated if they do not suffice", async () => {
+    it("are reused from the first decision, and more are allocated if they do not suffice", async () => {
       const found = match(shopCatalogue, "POST", "/api/v1/lamps/many")
       if (found instanceof Rejection) throw found
       const call = { ...found, viewer: owner, request: { method: "POST", path: "", query: [], body: { count: 3 } } }

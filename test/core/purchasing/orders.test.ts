@@ -213,7 +213,7 @@ describe("changing a purchase order", () => {
         )
       )
   })
-  it("also moves lines that had the old window", () => {
+  it("moves the lines that had the old window, too", () => {
     const later = "2026-07-09T09:00:00.000Z"
     given(...rowsOf(header(), line({ starts_at, ends_at }), line({ id: 12, starts_at, ends_at: starts_at })))
       .when(update({ ends_at: later }, { ends_at: later }))

@@ -68,7 +68,7 @@ describe.each(engines)("inspections on %s", (engine) => {
     ["2025-08-30T23:30:00.000Z", 1, "Asia/Tokyo", "2025-09-29T23:30:00.000Z"],
     ["2025-10-18T12:00:00.000Z", 1, "Europe/London", "2025-11-18T13:00:00.000Z"]
   ])(
-    "passed at %s are due %i months later by the clock of a store in %s",
+    "are due by the store's clock: passed at %s, after %i months, in %s",
     async (inspected_at, months, timezone, due) => {
       const [unit = 0] = (await w.units((await w.create("/stores", { name: "Elsewhere", timezone })).id, 1)).units
       const { body } = await inspect(unit, await kindNamed(months), "pass", { inspected_at })

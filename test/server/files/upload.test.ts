@@ -100,7 +100,7 @@ describe.each(engines)("an upload on %s", (engine) => {
     expect(sent).toBeLessThan(60)
     expect(await left()).toEqual(before)
   })
-  it("cut off at any point leaves nothing behind", async () => {
+  it("leaves nothing behind if it is cut off at any point", async () => {
     const before = await left()
     const { head, bytes } = await partsOf(Buffer.alloc(1_000_000, 3))
     for (let tenth = 0; tenth < 10; tenth++) {

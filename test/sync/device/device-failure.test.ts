@@ -79,7 +79,7 @@ describe("a device's replica", () => {
     const error = { status: 422, message: "No." }
     expect(await (await server.reopen(name)).conflicts()).toMatchObject([{ n: 1, error, changes: [] }])
   })
-  it("written by a newer release is refused by an older one, with advice to update", async () => {
+  it("is refused by an older release than the one that wrote it, with advice to update", async () => {
     const name = spoilt(
       "update flightcase_meta set value = '99' where key = 'schema_version'; update flightcase_meta set value = 'other' where key = 'tables'"
     )

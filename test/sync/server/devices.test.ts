@@ -85,7 +85,7 @@ describe.each(engines)("devices on %s", (engine) => {
     await other.sync()
     expect(readProfile(other.folder).device).toBe("Ann's")
   })
-  it("copied from another device are detected before they send, and their unsent commands move to a new device", async () => {
+  it("are detected before they send if they are copies, and their unsent commands move to a new device", async () => {
     const device = await server.enrol()
     await group(device, "Shared")
     copied(device, "copy")
@@ -129,7 +129,7 @@ describe.each(engines)("devices on %s", (engine) => {
     ])
     expect(members.map((one) => one.name)).not.toContain("Twice")
   })
-  it("restored from an old copy are detected even without pending commands", async () => {
+  it("are detected if restored from an old copy, even without pending commands", async () => {
     const device = await server.enrol()
     copied(device, "restored")
     await group(device, "Sent")

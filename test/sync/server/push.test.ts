@@ -100,7 +100,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
       "accepted"
     ])
   })
-  it("pushed by several requests at once are decided once", async () => {
+  it("are decided once if several requests push them at once", async () => {
     const device = await enrol()
     const commands = [1, 2, 3].map((n) => create(n, device.from + n))
     const replies = await Promise.all([1, 2, 3, 4].map(() => push(device, ...commands)))

@@ -74,7 +74,7 @@ describe.each(share(engines))("blocks of ids leased after the backup that was re
     await expectSettled(van)
     expect((await groups()).meta.total).toBe(52)
   })
-  it("used by the server meanwhile are lost, and commands that used them can be retried with new ids", async () => {
+  it("are lost if the server used them meanwhile, and commands that used them can be retried with new ids", async () => {
     const van = await server.enrol()
     await make(van, "van", 26)
     await van.sync()

@@ -169,7 +169,7 @@ describe.each(both_engines)("rows on %s", (engine) => {
     expect(await images(remove(cells as unknown as Table, 4))).toEqual([])
     expect(await images(cell({ id: 4, amount: 4 }))).toEqual([[4, undefined]])
   })
-  it("written in a transaction are served from memory until something may have changed them", async () => {
+  it("are served from memory after they are written in a transaction, until something may have changed them", async () => {
     const values: Cell = {
       id: 1,
       text: "Ä",

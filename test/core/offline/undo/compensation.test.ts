@@ -136,7 +136,7 @@ describe("undoing a status", () => {
     expect(asked(statusSet(2, 0, 5))).toEqual([["opportunities.reopen", { id: "3" }]])
     expect(asked(statusSet(1, 4, 2))).toEqual([["opportunities.reinstate", { id: "3" }], to(4)])
   })
-  it("is limited to the same state, since status numbers differ by state", () => {
+  it("expects status and state to be unchanged, as status numbers differ by state", () => {
     const row = { table: "opportunities", key: 3 }
     expect(statusSet(1, 0, 1)).toMatchObject({
       expects: [

@@ -139,13 +139,16 @@ describe.each(engines)("containers on orders on %s", (engine) => {
     ]).toEqual([0, 1, 0])
     expect((await w.act(kit.id, "return")).status).toBe(200)
   })
-  it.each(["kit", "transport"] as const)("packed in another container (%s) go out with that one only", async (mode) => {
-    const [outer, inner] = [await w.container(mode), await sealed()]
-    expect((await w.pack(outer.id, inner.housing)).status).toBe(201)
-    for (const id of [await order(), await order(inner.product)]) await refused(out(inner, id), "container")
-    await w.act(outer.id, "unpack", { serialised_item_id: inner.housing })
-    expect((await out(inner, await order())).status).toBe(200)
-  })
+  it.each(["kit", "transport"] as const)(
+    "cannot go out on their own while packed in another container (%s)",
+    async (mode) => {
+      const [outer, inner] = [await w.container(mode), await sealed()]
+      expect((await w.pack(outer.id, inner.housing)).status).toBe(201)
+      for (const id of [await order(), await order(inner.product)]) await refused(out(inner, id), "container")
+      await w.act(outer.id, "unpack", { serialised_item_id: inner.housing })
+      expect((await out(inner, await order())).status).toBe(200)
+    }
+  )
   it("keep a unit packed in a kit from being allocated (case H8)", async () => {
     const kit = await sealed()
     const id = await order(kit.inside.product)

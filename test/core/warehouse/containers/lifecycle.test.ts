@@ -62,7 +62,7 @@ describe("sealing a container", () => {
   it("records time and user, and ends repacking", () => {
     given(container(7), item(1, 7)).when(sealing()).thenEvents(sealed(7, decided_at))
   })
-  it("also stores the given notes", () => {
+  it("stores the given notes as well", () => {
     given(container(7), item(1, 7))
       .when(sealing("checked twice"))
       .thenEvents(sealed(7, decided_at, { notes: "checked twice" }))

@@ -174,7 +174,7 @@ describe.each(engines)("tokens on %s", (engine) => {
     expect(made.status).toBe(201)
     return made.body.user.id
   }
-  it("issued for another user have that user's permissions", async () => {
+  it("have the permissions of the user they are issued for", async () => {
     const user_id = await invited("Rita", ["Read Only"])
     const { secret } = await issue({ user_id, abilities: ["members:read", "members:write"] })
     expect((await ask("/members", { token: secret })).status).toBe(200)

@@ -167,7 +167,7 @@ describe.each(both_engines)("background jobs on %s", (engine) => {
     expect(Math.round((Date.parse(next_attempt_at!) - Date.parse(created_at)) / 60_000)).toBe(60)
   })
 
-  it("interrupted by a stopping server are queued again, and the attempt does not count", async () => {
+  it("are queued again if a stopping server interrupted them, and the attempt does not count", async () => {
     const fresh = engine === "pg" ? await freshDatabase() : undefined
     open.push(async () => (fresh === undefined ? cleanUp() : fresh.drop()))
     let began = 0

@@ -105,7 +105,7 @@ describe("an e-mail message", () => {
   })
 })
 
-it("recipients of a message are checked before a command is decided", () => {
+it("invalid recipients of a message are reported by field", () => {
   expect(mailAddressErrors({ to: ["ann@customer.example"] })).toEqual({})
   expect(Object.keys(mailAddressErrors({ to: ["ann"], cc: ["x"], reply_to: "y" }))).toEqual(["to", "cc", "reply_to"])
 })

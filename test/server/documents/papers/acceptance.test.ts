@@ -143,7 +143,7 @@ describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
       expect(await house.acceptances(document_id)).toEqual([])
     }
   })
-  it("cannot be accepted on other types of documents", async () => {
+  it("is refused on another type of document, such as an order confirmation", async () => {
     const { document_id, token } = await offered({ type: "order_confirmation" })
     expect((await house.sent(token, yes)).status).toBe(422)
     expect(await house.acceptances(document_id)).toEqual([])

@@ -346,7 +346,7 @@ describe.each(engines)("the API of documents and layouts on %s", (engine: Engine
     await house.must(`opportunities/${id}/versions`, { label: "Smaller" })
     expect(await said("quotation", id)).toContain("Version")
   })
-  it("C05 shows the credited invoice and amounts on a credit note", async () => {
+  it("C05 shows the credited invoice's number and the reason on a credit note", async () => {
     const { id, number } = await house.issued(member_id)
     const { credit_note } = await house.must(`invoices/${id}/credit_notes`, { reason: "Broken" })
     const text = await said("credit_note", credit_note.id)

@@ -90,7 +90,7 @@ describe("a backup", () => {
     await again.kill("SIGTERM")
   })
 
-  it("restored without its key starts with a new one, and says which settings must be set again", async () => {
+  it("starts with a new key if it is restored without its own, and says which settings must be set again", async () => {
     const settings = { smtp_url: "smtp://house:secret@mail.example:587" }
     await call(server, "PUT", "settings/mail", { settings })
     const { out } = await flightcase(env, "create", join(folder, "keyless-backup"), "--json")

@@ -276,7 +276,7 @@ describe("leases of ids in a device's outbox", () => {
     outbox.reopen(0, [{ entity: "lamps", from: 1, to: 3 }])
     expect([outbox.peekIds("lamps", 0, 9), outbox.peekIds("racks", 0, 9)]).toEqual([[2, 3], []])
   })
-  it("given to other devices are lost for commands recorded before, not for later ones", () => {
+  it("are lost if given to other devices: for commands recorded before, not for later ones", () => {
     const outbox = open()
     const block = { entity: "lamps", from: 1, to: 9 }
     outbox.addLease(1, [block])

@@ -420,30 +420,33 @@ describe.each(engines)("a device's command that the server refuses, server on %s
   }
 
   beforeEach(dropAll)
-  it.each(rows)("because $kind names user, order and reason, and each resolution offered works", async (row) => {
-    const { conflict, tag } = await refused(row)
-    expect(conflict.error.status, conflict.error.message).toBe(row.status ?? 422)
-    expect(conflict.error.message).toMatch(of(row.refused, tag))
-    expect(conflict.intent).toMatch(of(row.intent, tag))
-    expect(conflict.ways_out.map(({ way }) => way)).toEqual(row.ways)
-    for (const { command } of conflict.ways_out)
-      expect(command).toMatch(new RegExp(`^flightcase sync resolve ${conflict.n} --`))
-    expect(row.ways.at(-1)).toBe("drop")
-    await dropAll()
-    for (const [at, way] of row.ways.slice(0, -1).entries()) {
-      // The second of two amendments only says that others are possible.
-      if (row.ways.indexOf(way) !== at || followed(conflict, conflict.ways_out[at]!) === undefined) continue
-      const { conflict: again } = await refused(row)
-      const answer = await device.resolve(again.id, followed(again, again.ways_out[at]!)!)
-      expect(answer.status, `${way}: ${JSON.stringify(answer.body)}`).toBeLessThan(400)
-      await device.sync()
-      const left = (await device.conflicts()).map(({ error }) => error.status)
-      expect([way, left]).toEqual([way, way === "split" && row.is_rest_refused === true ? [422] : []])
+  it.each(rows)(
+    "names user, order and reason when refused because $kind, and each resolution offered works",
+    async (row) => {
+      const { conflict, tag } = await refused(row)
+      expect(conflict.error.status, conflict.error.message).toBe(row.status ?? 422)
+      expect(conflict.error.message).toMatch(of(row.refused, tag))
+      expect(conflict.intent).toMatch(of(row.intent, tag))
+      expect(conflict.ways_out.map(({ way }) => way)).toEqual(row.ways)
+      for (const { command } of conflict.ways_out)
+        expect(command).toMatch(new RegExp(`^flightcase sync resolve ${conflict.n} --`))
+      expect(row.ways.at(-1)).toBe("drop")
       await dropAll()
+      for (const [at, way] of row.ways.slice(0, -1).entries()) {
+        // The second of two amendments only says that others are possible.
+        if (row.ways.indexOf(way) !== at || followed(conflict, conflict.ways_out[at]!) === undefined) continue
+        const { conflict: again } = await refused(row)
+        const answer = await device.resolve(again.id, followed(again, again.ways_out[at]!)!)
+        expect(answer.status, `${way}: ${JSON.stringify(answer.body)}`).toBeLessThan(400)
+        await device.sync()
+        const left = (await device.conflicts()).map(({ error }) => error.status)
+        expect([way, left]).toEqual([way, way === "split" && row.is_rest_refused === true ? [422] : []])
+        await dropAll()
+      }
     }
-  })
+  )
 
-  it("because its user lost the permission is accepted on a retry once the permission is back", async () => {
+  it("is accepted on a retry once its user has the lost permission back", async () => {
     const ground = await groundOf()
     const { path } = await ground.quotation("mine", await ground.bulk(6), 2)
     await device.sync()

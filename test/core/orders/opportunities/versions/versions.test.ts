@@ -203,7 +203,7 @@ describe.each(engines)("versions of a quote on %s", (engine) => {
       ]
     ])
   })
-  it("can have a label, or none", async () => {
+  it("can be given another label, or none", async () => {
     const { id } = await quote()
     const { id: v1 } = await make(id, { label: "Old" })
     const at = `/opportunities/${id}/versions/${v1}`
