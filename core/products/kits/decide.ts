@@ -91,7 +91,7 @@ export const saveComponent = (
   return Result.succeed({ also: [kitFlag(facts.product, true)] })
 }
 
-/** Events of deleting a component; without components a product is no longer a kit. */
+/** The product's kit flag after deleting a component: a product without components is no kit. */
 export const deleteComponent = (
   row: ComponentRow,
   facts: ComponentFacts

@@ -211,8 +211,8 @@ const postAtSender = (ledger: Ledger, item: Item, way: "out" | "in", quantity: n
 }
 
 /**
- * Sends a transfer: all of it, or what was scanned; what was not stays behind and is no longer on it. Goods that the
- * other store has already received are counted as sent. 422: `transfer` if it was sent or ended, and each code.
+ * Sends a transfer: all of it, or the scanned goods; the rest stays behind and leaves the transfer. Goods that the
+ * other store has already received count as sent. 422: `transfer` if it was sent or ended, and each code.
  */
 export const send = (facts: MoveFacts, context: DecideContext): Moved =>
   Result.gen(function* () {
@@ -328,8 +328,8 @@ const goesHome = (
 }
 
 /**
- * Receives a transfer: all of it, or what was named, as often as needed. What arrives was sent, whether or not that is
- * recorded yet. 422: `transfer` if it ended, and each code that is not on it.
+ * Receives a transfer: everything outstanding or the named goods, in several steps if needed. Received goods count as
+ * sent, whether or not that is recorded yet. 422: `transfer` if it ended, and each code that is not on it.
  */
 export const receive = (facts: MoveFacts, context: DecideContext): Moved =>
   Result.gen(function* () {

@@ -104,7 +104,10 @@ const recordMeant = (
     ? reject("service_record_id", `${levelName(level)} has no open service record ${id}.`)
     : Result.succeed(found)
 }
-/** Quantity that the command refers to. 422 `quantity` if not whole, above 1 for a unit, or above what there is. */
+/**
+ * Quantity that the command refers to. 422 `quantity` if it is not whole, above 1 for a unit, or above the available
+ * quantity.
+ */
 const quantityMeant = (
   facts: ServiceFacts,
   record: ServiceRecordRow | undefined,
