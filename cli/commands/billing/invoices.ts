@@ -22,7 +22,7 @@ export const declare = (program: Command): void => {
     invoices
       .command("show")
       .description("Show an invoice with its rows, creditable amounts and payments")
-      .argument("<invoice>", "id or number")
+      .argument("<invoice>", "invoice, by id or number")
       .option("--include <a,b>", "related records to include, with --json"),
     async (context, [named = ""], flags) => showInvoice(context, named, flags)
   )
@@ -30,7 +30,7 @@ export const declare = (program: Command): void => {
     invoices
       .command(verb)
       .description(text)
-      .argument("<invoice>", "id or number")
+      .argument("<invoice>", "invoice, by id or number")
       .option("--amount <amount>", amount)
       .option("--method <method>", "cash, card, bank_transfer, cheque, direct_debit or other")
       .option("--reference <text>", "reference of the bank or on the receipt")
@@ -51,7 +51,7 @@ export const declare = (program: Command): void => {
     invoices
       .command("credit")
       .description("Issue a credit note for rows, an amount or the whole remainder")
-      .argument("<invoice>", "id or number")
+      .argument("<invoice>", "invoice, by id or number")
       .addOption(
         repeatable(
           "--line <n[=quantity]>",

@@ -38,7 +38,10 @@ export const declare = (program: Command): void => {
     .description("Change your notification preferences; other types and channels stay")
     .addArgument(
       withValues(
-        new Argument("<types...>", "such as invoice.overdue; flightcase notifications preferences lists them"),
+        new Argument(
+          "<types...>",
+          "notification types, such as invoice.overdue; flightcase notifications preferences lists them"
+        ),
         { words: notificationTypes.map(({ key }) => key) }
       )
     )

@@ -20,7 +20,7 @@ export const declare = (program: Command): void => {
       .description("Attach files to a record; offline they are sent with the next sync")
       .argument("<target>", "member:12, order:0000000009, product:SKU, unit:BARCODE, container:CASE-1 or activity:4")
       .argument("<file...>", "files, up to 20 MB each")
-      .option("--category <text>", "such as photo, contract or damage")
+      .option("--category <text>", "category, such as photo, contract or damage")
       .option("--description <text>", "description of the file")
       .addHelpText(
         "after",

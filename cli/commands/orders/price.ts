@@ -14,7 +14,7 @@ export const declare = (program: Command): void => {
   const price = program
     .command("price")
     .description("Price a product over a window, with the rate breakdown")
-    .argument("<product>", "id, sku or barcode")
+    .argument("<product>", "product, by id, SKU or barcode")
     .option("--from <time>", "start, on the store's clock (for sales: now): 2026-07-01T09:00, a date, today, fri 9:00")
     .option("--to <time>", "end; a date or weekday includes the whole day")
     .option("--quantity <n>", "number of pieces", "1")

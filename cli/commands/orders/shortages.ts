@@ -51,7 +51,7 @@ export const declare = (program: Command): void => {
     .description("List short lines of orders, quotations and drafts, with dates and quantities")
     .option("--from <date>", "first day (default: today)")
     .option("--to <date>", `last day (default: ${days_ahead} days on)`)
-    .option("--store <store>", "id or name (default: every store)")
+    .option("--store <store>", "store, by id or name (default: every store)")
     .option("--days", "show each store's total shortages by day instead")
   withAction(command, async (context, _args, flags) => {
     const { id, zone } = await resolveStore(context, textFlag(flags, "store"))
@@ -80,19 +80,19 @@ export const declare = (program: Command): void => {
   const waiting = command
     .command("waiting")
     .description("List an order's waiting lines with their queue positions, or all waiting lines")
-    .argument("[order]", "id or number")
+    .argument("[order]", "order, by id or number")
   withAction(waiting, async (context, [order]) => showWaiting(context, order))
   const wait = command
     .command("wait")
     .description("Put a short line on the waiting list, or all of an order")
-    .argument("<order>", "id or number")
+    .argument("<order>", "order, by id or number")
     .argument("[line]", "id or name of the line")
     .option("--note <text>", "note for the waiting list, shown when goods become available")
   withAction(wait, async (context, args, flags) => waitFor(context, args, flags))
   const leave = command
     .command("leave")
     .description("Take a line off the waiting list, or all of an order")
-    .argument("<order>", "id or number")
+    .argument("<order>", "order, by id or number")
     .argument("[line]", "id or name of the line")
   withAction(leave, async (context, args) => leaveList(context, args))
 }

@@ -11,7 +11,7 @@ export const declare = (program: Command): void => {
   const board = program
     .command("board")
     .description("Create a link for a wall screen that shows the day live; see also boards list")
-    .option("--store <store>", "id or name (default: every store)")
+    .option("--store <store>", "store, by id or name (default: every store)")
     .option("--name <name>", "name of the board (default: the store's name, or Board)")
     .option("--money", "include unpaid invoices")
     .option("--until <when>", "expiry of the link: fri 18:00, +30d (default: never)")

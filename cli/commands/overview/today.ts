@@ -24,7 +24,7 @@ export const declare = (program: Command): void => {
   const today = program
     .command("today")
     .description("Show the day's work: out, back, late, short, to prepare, unpaid, due to and from suppliers")
-    .option("--store <store>", "id or name (default: every store)")
+    .option("--store <store>", "store, by id or name (default: every store)")
     .option("--date <day>", "day to show, on the store's clock (default: today)")
     .option("--watch", "refresh on every change, until stopped")
   withAction(today, async (context, _args, flags) =>

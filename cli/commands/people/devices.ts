@@ -119,7 +119,7 @@ export const declare = (program: Command): void => {
       .command("rename")
       .description("Rename a device")
       .argument("<device>", "device, by id or name")
-      .argument("<name>", "new name"),
+      .argument("<name>", "new name of the device"),
     renameDevice
   )
   withAction(

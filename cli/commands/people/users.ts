@@ -26,7 +26,7 @@ export const declare = (program: Command): void => {
     users
       .command("reset-password")
       .description("Mail a user a new login code")
-      .argument("<user>", "id, e-mail address or name")
+      .argument("<user>", "user, by id, e-mail address or name")
       .option("--end-sessions", "revoke their tokens and those of their devices"),
     async (context, [named = ""], flags) => resetAccess(context, named, flags)
   )

@@ -15,7 +15,7 @@ export const declare = (program: Command): void => {
     orders
       .command("show")
       .description("Show a purchase order with ordered, received and outstanding quantities")
-      .argument("<purchase-order>", "id or number")
+      .argument("<purchase-order>", "purchase order, by id or number")
       .option("--include <a,b>", "related records to include, with --json"),
     async (context, [named = ""], flags) => showPurchaseOrder(context, named, flags)
   )
@@ -23,8 +23,8 @@ export const declare = (program: Command): void => {
     orders
       .command("add")
       .description("Add a line to a draft: a product, or with --name any other item")
-      .argument("<purchase-order>", "id or number")
-      .argument("[product]", "id, sku or barcode")
+      .argument("<purchase-order>", "purchase order, by id or number")
+      .argument("[product]", "product, by id, SKU or barcode")
       .option("--quantity <number>", "number of pieces (default: 1)")
       .option("--cost <amount>", "cost of one piece over the whole hire (default: the product's)")
       .option("--discount <percent>", "supplier's discount")

@@ -139,7 +139,7 @@ export const declare = (program: Command): void => {
         "Receive goods of a purchase order by SKU or barcode, several as CODE*5; serial numbers of a serialised " +
           "product follow its code. Each code is recorded separately, offline too"
       )
-      .argument("<purchase-order>", "id or number")
+      .argument("<purchase-order>", "purchase order, by id or number")
       .option("--file <file>", "read codes from this file")
       .option("--reference <text>", "the supplier's delivery note"),
     async (context, [named = ""], flags) => receiveGoods(context, named, flags)

@@ -258,7 +258,7 @@ export const declare = (program: Command): void => {
     count
       .command("start")
       .description("Start counting a store, or one product group there")
-      .option("--store <store>", "id or name (default: the default store)")
+      .option("--store <store>", "store, by id or name (default: the default store)")
       .option("--group <group>", "product group with its subgroups, by id or name")
       .option("--notes <text>", "notes on the stocktake"),
     (context, _args, flags) => start(context, flags)

@@ -22,7 +22,7 @@ export const declare = (program: Command): void => {
   const pack = program
     .command("pack")
     .description("Pack units and cases into a container by code, from arguments, standard input or a file")
-    .argument("<container>", "id, barcode, or its housing's asset or serial number")
+    .argument("<container>", "container, by id, barcode, or its housing's asset or serial number")
     .argument("[codes...]", "codes of units and cases (default: read line by line from standard input)")
     .option("--file <file>", "read codes from this file")
     .option("--out", "unpack instead")

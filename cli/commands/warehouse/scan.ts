@@ -143,7 +143,7 @@ export const declare = (program: Command): void => {
     scan
       .command("out")
       .description("Book out units, sealed cases and kit components to an order; bulk products as CODE*5")
-      .argument("<order>", "id or number")
+      .argument("<order>", "order, by id or number")
       .option("--file <file>", "read codes from this file")
       .option("--break-seal", "take units out of sealed cases without asking")
       .option("--yes", "same as --break-seal"),

@@ -157,8 +157,8 @@ export const declare = (program: Command): void => {
       .option("--from <store>", "id or name of the store that sends (default: the default store)")
       .requiredOption("--to <store>", "id or name of the store that receives")
       .option("--starts <time>", "when the goods leave (default: now)")
-      .option("--arrives <time>", "when they arrive (default: as they leave)")
-      .option("--ends <time>", "when they go back (default: they stay)")
+      .option("--arrives <time>", "when the goods arrive (default: when they leave)")
+      .option("--ends <time>", "when the goods go back (default: they stay)")
       .option("--order <order>", "order the goods are for, by id or number")
       .option("--notes <text>", "notes on the transfer"),
     create

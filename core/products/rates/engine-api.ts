@@ -102,7 +102,7 @@ const calculate = postQuery("/api/v1/products/{product}/calculate_rate", {
   params: { product: { table: products } },
   fields: {
     quantity: integer({ required: true, min: 1 }),
-    start: timestamp({ required: true, describe: "Start; its UTC offset applies to times of day" }),
+    start: timestamp({ required: true, describe: "Start of the hire; its UTC offset applies to times of day" }),
     end: timestamp({ required: true }),
     transaction_type: choice(rateTransactionTypes, {
       nullable: true,

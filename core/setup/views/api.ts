@@ -314,7 +314,7 @@ const endpoints = [
   get(path, {
     answer: Shown.page(() => customViewResource),
     name: "custom_views.list",
-    summary: "List the views available to the caller",
+    summary: "List the saved views available to the caller",
     ...reads,
     fields: { entity_type: text({ describe: "Only views of this resource, such as members" }) },
     run: (input) =>
@@ -330,7 +330,7 @@ const endpoints = [
   get(`${path}/{id}`, {
     answer: oneView,
     name: "custom_views.show",
-    summary: "Show one view",
+    summary: "Show one saved view",
     ...reads,
     params: inPath,
     run: (input) =>

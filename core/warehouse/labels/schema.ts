@@ -26,7 +26,7 @@ export const labels_shown = {
   labels: Shown.objects({
     code: text({ describe: "Content of the barcode: a unique code, else unit:ID or container:ID" }),
     title: text(),
-    more: text({ nullable: true, describe: "Second line: serial number and place" }),
+    more: text({ nullable: true, describe: "Second line of the label: serial number and place" }),
     kind: choice(label_kinds),
     id: integer(),
     is_case: boolean({ describe: "True for containers, and units that are the case of one" })

@@ -55,7 +55,7 @@ export const inbound_deliveries = table(
     }),
     body_bytes: integer({ describe: "Size of the body, in bytes" }),
     /** Name of the source: one added again with a new secret keeps its history. */
-    source: text({ max: 64, describe: "Name of the source" }),
+    source: text({ max: 64, describe: "Name of the source that sent it" }),
     kind: choice(source_kinds),
     done_at: timestamp({ nullable: true })
   },

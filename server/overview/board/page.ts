@@ -112,8 +112,8 @@ export const board_fields = {
     on_delete: "keep",
     describe: "Store whose day to show; default: all stores"
   }),
-  shows_money: boolean({ default: false, describe: "Whether it shows unpaid invoices" }),
-  expires_at: timestamp({ nullable: true, describe: "Expiry of its link; default: never" })
+  shows_money: boolean({ default: false, describe: "Whether the board shows unpaid invoices" }),
+  expires_at: timestamp({ nullable: true, describe: "Expiry of the link; default: never" })
 }
 export const boards = table(
   "boards",

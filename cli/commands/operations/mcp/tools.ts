@@ -224,7 +224,7 @@ const all_tools: { readonly [name: string]: Tool } = {
       sort: text({ nullable: true, describe: "Field to sort by; -field sorts descending" }),
       include: text({ nullable: true, describe: "Related records to include, separated by commas" }),
       page: integer({ min: 1, default: 1, describe: "Page, from 1" }),
-      per_page: integer({ min: 1, max: 100, default: 20, describe: "Rows of a page" }),
+      per_page: integer({ min: 1, max: 100, default: 20, describe: "Rows per page" }),
       params
     },
     effect: "read",

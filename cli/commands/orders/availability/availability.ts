@@ -29,7 +29,7 @@ const windowed = (command: Command): Command =>
   command
     .option("--from <time>", "start, on the store's clock: a date, a time, today, fri 9:00")
     .option("--to <time>", "end; a date or weekday includes the whole day")
-    .option("--store <store>", "id or name (default: the default store)")
+    .option("--store <store>", "store, by id or name (default: the default store)")
 
 /** Window as query parameters. Exit 2 without start or end. */
 const windowOf = (flags: Flags, store: ResolvedStore): ReadonlyArray<readonly ["from" | "to", string]> =>
@@ -276,7 +276,7 @@ export const declare = (program: Command): void => {
   const availability = windowed(
     program.command("availability").description("Availability of a product at a store, over a window or at one moment")
   )
-    .argument("<product>", "id, sku or barcode")
+    .argument("<product>", "product, by id, SKU or barcode")
     .option("--date <date>", "a day or a time, instead of a window")
     .option("--as-of <time>", as_of_text)
   withAction(availability, showAvailability)
@@ -289,7 +289,7 @@ export const declare = (program: Command): void => {
   )
   withAction(
     windowed(availability.command("gantt").description("Bookings of a product over time"))
-      .argument("<product>", "id, sku or barcode")
+      .argument("<product>", "product, by id, SKU or barcode")
       .option("--kits", "for a kit: bookings of its components")
       .option("--html <file>", page_text),
     showGantt
@@ -298,9 +298,9 @@ export const declare = (program: Command): void => {
     availability
       .command("why")
       .description("Explain an availability figure: the stock and demands behind it")
-      .argument("<product>", "id, sku or barcode")
+      .argument("<product>", "product, by id, SKU or barcode")
       .option("--date <date>", "day or moment")
-      .option("--store <store>", "id or name (default: the default store)")
+      .option("--store <store>", "store, by id or name (default: the default store)")
       .option("--as-of <time>", as_of_text),
     showReasons
   )
@@ -310,7 +310,7 @@ const declarePlans = (availability: Command): void => {
   const listed = (command: Command): Command =>
     command
       .argument("<product[*n]...>", "products by id, SKU or barcode, with a quantity if not 1: AURA*12")
-      .option("--store <store>", "id or name (default: the default store)")
+      .option("--store <store>", "store, by id or name (default: the default store)")
   withAction(
     listed(
       availability

@@ -35,7 +35,7 @@ export const declare = (program: Command): void => {
   const history = orders
     .command("history")
     .description("Show an order's changes, newest first, with who made them and the previous values")
-    .argument("<order>", "id or number")
+    .argument("<order>", "order, by id or number")
     .option("--page <number>", "page number, from 1")
     .option("--per-page <number>", "entries per page, at most 100")
     .addOption(new Option("--all", "fetch all pages"))
@@ -46,14 +46,14 @@ export const declare = (program: Command): void => {
   const shortages = orders
     .command("shortages")
     .description("Show an order's shortages by day, and its lines on the waiting list")
-    .argument("<order>", "id or number")
+    .argument("<order>", "order, by id or number")
   withAction(shortages, async (context, [order = ""]) =>
     (await import("../shortages.ts")).showShortages(context, order)
   )
   const print = orders
     .command("print")
     .description("Print a pick list, delivery note or other document of an order, from the replica")
-    .argument("<order>", "id or number")
+    .argument("<order>", "order, by id or number")
     .addOption(
       new Option("--type <type>", "type of document")
         .choices(["pick_list", "delivery_note", "return_note", "quotation", "order_confirmation"])
@@ -73,7 +73,7 @@ const declareInvoice = (orders: Command): void => {
   const invoice = orders
     .command("invoice")
     .description("Draft an invoice for an order's unbilled remainder, or for a part of it")
-    .argument("<order>", "id or number")
+    .argument("<order>", "order, by id or number")
     .addOption(
       new Option("--type <type>", "type of invoice (default: standard)").choices(["standard", "deposit", "proforma"])
     )
@@ -95,7 +95,7 @@ const declareMoves = (orders: Command): void => {
   const extend = orders
     .command("extend")
     .description("Extend or shorten the hire, with its lines, prices and reserved stock")
-    .argument("<order>", "id or number")
+    .argument("<order>", "order, by id or number")
     .option("--to <time>", "new end: a date, or a time on the store's clock")
     .option("--from <time>", "new start")
     .option("--charge-to <time>", "new charge end (default: moves with the end if they were equal)")
@@ -116,9 +116,9 @@ const declareMoves = (orders: Command): void => {
   const early = orders
     .command("return-early")
     .description("Check in goods before the hire ends, and charge them only until their return")
-    .argument("<order>", "id or number")
+    .argument("<order>", "order, by id or number")
     .argument("<goods...>", "line=quantity, codes of units, or lines for all of them: Lamp=4, LP-001")
-    .option("--at <time>", "when they came back (default: now, or when their units were checked in)")
+    .option("--at <time>", "when the goods came back (default: now, or when their units were checked in)")
     .option("--booked-in", "bulk goods are checked in already; only shorten their charge")
     .option("--good", "check them at once, in good condition")
     .addOption(new Option("--damaged", "came back damaged: they go to quarantine").conflicts("good"))
@@ -127,14 +127,14 @@ const declareMoves = (orders: Command): void => {
   const credit = orders
     .command("credit")
     .description("Credit what invoices bill beyond an order's total; --plan shows the draft")
-    .argument("<order>", "id or number")
+    .argument("<order>", "order, by id or number")
     .option("--reason <text>", "reason, on the credit notes")
     .option("--yes", "skip the confirmation")
   withAction(credit, async (context, args, flags) => (await import("./extend.ts")).creditOrder(context, args, flags))
   const status = orders
     .command("change-status")
     .description("Change the status: active, complete, cancelled, lost, dead, postponed, order, …")
-    .argument("<order>", "id or number")
+    .argument("<order>", "order, by id or number")
     .option("--to <status>", "draft, quotation, order, or a status such as complete, cancelled, lost")
     .option("--status <status>", "same as --to; also takes the API's number")
     .option("--reason <text>", "reason, recorded with the order")
@@ -142,7 +142,7 @@ const declareMoves = (orders: Command): void => {
   const cancel = orders
     .command("cancel")
     .description("Cancel an order and release its stock")
-    .argument("<order>", "id or number")
+    .argument("<order>", "order, by id or number")
     .option("--reason <text>", "reason, recorded with the order")
     .option("--yes", "skip the confirmation")
   withAction(cancel, async (context, args, flags) => cancelOrder(context, args, flags))

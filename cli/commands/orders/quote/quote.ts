@@ -248,7 +248,7 @@ export const declare = (program: Command): void => {
       .option("--email <address>", "e-mail of the new customer")
       .option("--phone <number>", "phone number of the new customer")
       .option("--venue <member>", "venue, by id or name")
-      .option("--store <store>", "id or name (default: the default store)")
+      .option("--store <store>", "store, by id or name (default: the default store)")
       .option("--from <time>", "start of the hire: a date, or a time on the store's clock")
       .option("--to <time>", "end of the hire")
       .option("--reference <text>", "the customer's own reference")
@@ -265,8 +265,8 @@ export const declare = (program: Command): void => {
       quote
         .command("add")
         .description("Add a line")
-        .argument("<quote>", "id or number")
-        .argument("<product>", "id, sku or barcode")
+        .argument("<quote>", "quote, by id or number")
+        .argument("<product>", "product, by id, SKU or barcode")
         .option("--quantity <n>", "number of pieces of the product", "1"),
       "manual price of one, per day of a hire, instead of the rate's"
     )
@@ -285,7 +285,7 @@ export const declare = (program: Command): void => {
     quote
       .command("convert")
       .description("Convert a draft to a quotation, or a quotation to an order")
-      .argument("<quote>", "id or number")
+      .argument("<quote>", "quote, by id or number")
       .option("--to <state>", "quotation or order", "order")
       .option("--notes <text>", "note recorded with the order's shortages, if it has any")
       .option("--yes", "skip the confirmation of warnings"),
@@ -302,7 +302,7 @@ const declareChanges = (quote: Command): void => {
     quote
       .command("update")
       .description("Change a line: quantity, price, discount, dates; without a line, the quote's own fields")
-      .argument("<quote>", "id or number")
+      .argument("<quote>", "quote, by id or number")
       .argument("[line]", "line, by id, product or name")
       .option("--quantity <n>", "quantity"),
     "manual price of one, per day of a hire; rate: the rate's price again"
@@ -322,7 +322,7 @@ const declareChanges = (quote: Command): void => {
   const remove = quote
     .command("remove")
     .description("Remove lines, with the lines below them")
-    .argument("<quote>", "id or number")
+    .argument("<quote>", "quote, by id or number")
     .argument("<lines...>", "lines, by id, product or name")
     .option("--yes", "skip the confirmation")
   withAction(remove, async (context, args, flags) => (await import("./lines.ts")).removeLines(context, args, flags))

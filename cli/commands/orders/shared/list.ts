@@ -13,7 +13,7 @@ export const declareReprice = (parent: Command, noun: "order" | "quote"): void =
   const reprice = parent
     .command("reprice")
     .description("Update prices, taxes and terms; --plan only shows what would change")
-    .argument(`<${noun}>`, "id or number")
+    .argument(`<${noun}>`, `${noun}, by id or number`)
     .addOption(new Option("--only <what>", "tax: update tax rates only, on a locked order too").choices(["tax"]))
   withAction(reprice, async (context, args, flags) => (await import("./renew.ts")).repriceQuote(context, args, flags))
 }

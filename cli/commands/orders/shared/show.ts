@@ -22,7 +22,7 @@ export const declareShow = (parent: Command, noun: "order" | "quote"): void => {
   const show = parent
     .command("show")
     .description(`Show ${noun === "order" ? "an order" : "a quote"} with its lines and totals`)
-    .argument(`<${noun}>`, "id or number")
+    .argument(`<${noun}>`, `${noun}, by id or number`)
     .option("--explain", "explain each figure in words")
   withAction(show, async (context, [named = ""], flags) => {
     const asked = [["outdated", "1"], ...(flags.explain === true ? [["explain", "1"] as const] : [])] as const

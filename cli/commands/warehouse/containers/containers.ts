@@ -115,7 +115,7 @@ export const declare = (program: Command): void => {
     containers
       .command("manifest")
       .description("Show a container's contents, nested cases included, as a list, a page or labels")
-      .argument("<container>", "id, barcode, or its housing's asset or serial number")
+      .argument("<container>", "container, by id, barcode, or its housing's asset or serial number")
       .option("--html <file>", "write a page to print and put into the case; - for standard output")
       .addOption(new Option("--labels <kind>", "print labels instead of the list").choices(["code128", "qr"]))
       .option(

@@ -21,7 +21,7 @@ export const declare = (program: Command): void => {
   const leaving = (name: string, description: string): Command =>
     move(name, description)
       .option("--reason <text>", "short reason")
-      .option("--since <date>", "a day or a time, on the store's clock (default: now)")
+      .option("--since <date>", "start: a day or a time, on the store's clock (default: now)")
       .option("--order <order>", "order it came back from, by id or number")
       .addOption(repeatable("--photo <file>", "photo to attach to the unit; repeatable"))
       .option("--charge <amount>", "amount to charge on --order, or the word replacement for the cost of a new one")
@@ -50,7 +50,7 @@ export const declare = (program: Command): void => {
   withAction(
     move("sold", "Record a unit as sold, and remove it from stock")
       .option("--reason <text>", "short reason")
-      .option("--since <date>", "a day or a time, on the store's clock (default: now)"),
+      .option("--since <date>", "start: a day or a time, on the store's clock (default: now)"),
     async (...given) => (await import("./move.ts")).moveUnits("sold", ...given)
   )
   withAction(
@@ -66,7 +66,7 @@ export const declare = (program: Command): void => {
     units
       .command("workshop")
       .description("List units out of service: overdue first, then by expected return")
-      .option("--store <store>", "id or name (default: every store)")
+      .option("--store <store>", "store, by id or name (default: every store)")
       .option("--state <state>", "quarantine, in_repair or lost (default: all of them)"),
     async (context, _args, flags) => (await import("./workshop.ts")).showWorkshop(context, flags)
   )
@@ -107,7 +107,7 @@ const declareInspections = (units: Command): void => {
       .option("--value <text>", "measured value")
       .option("--note <text>", "note on the inspection")
       .option("--inspector <name>", "person or firm that inspected, if not you")
-      .option("--at <date>", "a day or a time, on the store's clock (default: now)")
+      .option("--at <date>", "time of the inspection: a day or a time, on the store's clock (default: now)")
       .option("--due <date>", "next inspection (default: after the product's interval)")
       .addOption(repeatable("--photo <file>", "photo or certificate to attach to the unit; repeatable")),
     async (...given) => (await import("./inspect.ts")).inspectUnits(...given)
@@ -116,7 +116,7 @@ const declareInspections = (units: Command): void => {
     units
       .command("due")
       .description("List units whose inspection is due: failed and overdue first")
-      .option("--store <store>", "id or name (default: every store)")
+      .option("--store <store>", "store, by id or name (default: every store)")
       .option("--kind <kind>", "kind of inspection, by name or id")
       .option("--product <product>", "only units of this product, by id, SKU or name")
       .option("--within <days>", "due within this number of days (default: 30)"),

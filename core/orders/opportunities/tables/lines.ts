@@ -150,7 +150,10 @@ export const addItemFields = {
   parent_path: text({ nullable: true }),
   principal_item_id: integer({ nullable: true, names: "opportunity_items" }),
   quantity: decimal({ ...quantity, default: "1.00" }),
-  transaction_type: code(transaction_type_labels, { nullable: true, describe: "Line type; default: by the product" }),
+  transaction_type: code(transaction_type_labels, {
+    nullable: true,
+    describe: "Type of the line; default: by the product"
+  }),
   charge_period: code(charge_period_labels, { default: 1, describe: fixed_price }),
   store_id: ref("stores", { nullable: true, describe: "Store; must be the opportunity's" }),
   starts_at: timestamp({ nullable: true }),
