@@ -210,7 +210,7 @@ export const commands: { readonly [word: string]: CommandEntry } = {
   },
   backup: {
     usage_line: [
-      "backup create FOLDER | list|verify|restore|prune",
+      "backup create FOLDER | list|verify|restore|move|prune",
       "the server's data in one file, while it runs; verify --restore tries it"
     ],
     load: () => import("../commands/operations/backup.ts")

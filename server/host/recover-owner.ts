@@ -68,15 +68,17 @@ export const backupPlace = (environment: Environment, given_folder: string | und
   }
 }
 
-/** Place of backups in the server's settings, and the result of the latest scheduled one. */
+/** Place of backups in the settings, the id of the server in their names, and the result of the latest scheduled one. */
 export const scheduledBackup = async ({ database, outside }: BackupPlace) => {
-  const unknown = { folder: outside.backups, recipient: undefined, last: undefined }
+  const unknown = { folder: outside.backups, recipient: undefined, server: undefined, last: undefined }
   if (database.kind === "sqlite" && !existsSync(database.path)) return unknown
   // A lost database must not hide its backups.
-  const { folder, last, recipient } = await onDatabase(database, backupsOf(outside.backups)).catch(() => unknown)
-  if (last === undefined) return { folder, recipient, last }
+  const { folder, last, recipient, server } = await onDatabase(database, backupsOf(outside.backups)).catch(
+    () => unknown
+  )
+  if (last === undefined) return { folder, recipient, server, last }
   const { error, result, status, updated_at } = last
-  return { folder, recipient, last: { status, at: updated_at, error: shownError(error), result } }
+  return { folder, recipient, server, last: { status, at: updated_at, error: shownError(error), result } }
 }
 
 const serverCatalogue = (): Catalogue => {

@@ -98,10 +98,10 @@ const create = (context: CommandContext, [folder = ""]: ReadonlyArray<string>, f
     refusePlan(context)
     const place = await placeOf(context, flags)
     const passphrase = await passphraseOf(context, flags)
-    const of_settings =
-      passphrase === undefined ? (await (await machine()).scheduledBackup(place)).recipient : undefined
+    const { recipient, server } = await (await machine()).scheduledBackup(place)
+    const of_settings = passphrase === undefined ? recipient : undefined
     const keys = { passphrase, recipient: textFlag(flags, "recipient") ?? of_settings }
-    const made = await createBackup(place, folder, { now: new Date(), keys })
+    const made = await createBackup(place, folder, { now: new Date(), server, keys })
     printOne(context, made)
     if (made.holds === "journal") context.note(of_journal)
     context.note(key_apart)
@@ -110,10 +110,12 @@ const create = (context: CommandContext, [folder = ""]: ReadonlyArray<string>, f
 const list = (context: CommandContext, [given]: ReadonlyArray<string>, flags: Flags): Promise<void> =>
   atTheMachine(context, async ({ backupsIn }) => {
     const place = await placeOf(context, flags)
-    const { folder, last } = await (await machine()).scheduledBackup(place)
+    const { folder, last, server } = await (await machine()).scheduledBackup(place)
     const from = given ?? folder
     if (from === undefined) throw usageError("Name a folder: neither FLIGHTCASE_BACKUPS nor backups.folder does.")
-    printAll(context, await backupsIn(from, place.outside.aws), { last_scheduled: last ?? null })
+    const { backups, others } = await backupsIn(from, place.outside.aws, flags.all === true ? undefined : server)
+    printAll(context, backups, { last_scheduled: last ?? null, others })
+    if (others > 0) context.note(`Backups of other servers in ${from}: ${others}; --all lists them, too.`)
     if (last === undefined) return
     const { at, error, result, status } = last
     context.note(`Last scheduled backup: ${status} at ${at}${error === null ? "" : `: ${error}`}`)
@@ -125,13 +127,14 @@ const prune = (context: CommandContext, [folder = ""]: ReadonlyArray<string>, fl
   atTheMachine(context, async ({ pruneBackups }) => {
     const keep = Number(textFlag(flags, "keep"))
     if (!Number.isInteger(keep) || keep < 1) throw usageError("--keep must be a whole number from 1.")
-    const { aws } = (await placeOf(context, flags)).outside
-    const options = { now: new Date(), aws, is_plan: context.options.plan === true }
+    const place = await placeOf(context, flags)
+    const { server } = await (await machine()).scheduledBackup(place)
+    const options = { now: new Date(), server, aws: place.outside.aws, is_plan: context.options.plan === true }
     printAll(context, await pruneBackups(folder, keep, options))
   })
 
-const after_journal =
-  "Tokens, devices, webhooks, inbound sources and secrets of settings are not in this backup of a journal: start the " +
+const journal_leaves_out =
+  "Tokens, devices, webhooks, inbound sources, waiting jobs and secrets of settings are not in a journal: start the " +
   "server, get the owner a token (flightcase serve recover-owner), and set them again."
 
 const restore = (context: CommandContext, [file = ""]: ReadonlyArray<string>, flags: Flags): Promise<void> =>
@@ -140,7 +143,7 @@ const restore = (context: CommandContext, [file = ""]: ReadonlyArray<string>, fl
     const place = await placeOf(context, flags)
     const made = await restoreBackup(file, place, await openedBy(context, flags))
     printOne(context, made)
-    if (made.holds === "journal") context.note(after_journal)
+    if (made.holds === "journal") context.note(journal_leaves_out)
     context.note(
       `Restored into ${place.data_folder}${place.database.kind === "pg" ? " and the Postgres of DATABASE_URL" : ""}. ` +
         "Start the server with FLIGHTCASE_KEY as it was, or in that folder's file key: with another key, links and " +
@@ -150,15 +153,38 @@ const restore = (context: CommandContext, [file = ""]: ReadonlyArray<string>, fl
     )
   })
 
+const move = (context: CommandContext, [target = ""]: ReadonlyArray<string>, flags: Flags): Promise<void> =>
+  atTheMachine(context, async ({ moveServer }) => {
+    refusePlan(context)
+    const { join, resolve } = await import("node:path")
+    const from = await placeOf(context, flags)
+    const is_postgres = /^postgres(ql)?:\/\//.test(target)
+    const folder = is_postgres ? from.data_folder : resolve(target)
+    const database = is_postgres
+      ? ({ kind: "pg", url: target } as const)
+      : ({ kind: "sqlite", path: join(folder, "flightcase.sqlite") } as const)
+    const moved = await moveServer(from, { ...from, database, data_folder: folder })
+    if (context.options.json === true) context.printJson({ moved })
+    else context.print(recordText(moved, context.terminal))
+    const key = is_postgres ? `as it was: without one in the environment, it is in ${join(folder, "key")}` : "as it was"
+    context.note(
+      "The copy has the same journal, rows, ids and numbers; its files are in " +
+        `${from.outside.blobs ?? join(folder, "blobs")}. ` +
+        `Start the server ${is_postgres ? "with" : "without"} DATABASE_URL, with FLIGHTCASE_DATA=${folder} and ` +
+        `FLIGHTCASE_KEY ${key}. The source is unchanged: delete it when the copy serves. ${journal_leaves_out}`
+    )
+  })
+
+const data = () => new Option("--data <folder>", "the server's data folder (default: FLIGHTCASE_DATA)")
+const folder_text = "folder, or s3://bucket/prefix?endpoint=https://…"
+
 export const declare = (program: Command): void => {
   const backup = program
     .command("backup")
-    .description("Create, verify and restore backups at the server's machine: one file each, with database and files")
-  const data = () => new Option("--data <folder>", "the server's data folder (default: FLIGHTCASE_DATA)")
+    .description("Create, verify, restore and move a server's database and files, at its machine")
   const passphrase = () =>
     new Option("--passphrase-file <file>", "file with the passphrase (default: FLIGHTCASE_BACKUP_PASSPHRASE)")
   const identity = () => new Option("--identity <file>", "file with the identity of the backup's age recipient")
-  const folder_text = "folder, or s3://bucket/prefix?endpoint=https://…"
   withAction(
     backup
       .command("create")
@@ -172,8 +198,9 @@ export const declare = (program: Command): void => {
   withAction(
     backup
       .command("list")
-      .description("List the backups in a folder or bucket, newest first, and the last scheduled one")
+      .description("List this server's backups in a folder or bucket, newest first, and the last scheduled one")
       .argument("[folder]", `${folder_text}; default: FLIGHTCASE_BACKUPS, or the setting backups.folder`)
+      .option("--all", "list other servers' backups, too")
       .addOption(data()),
     list
   )
@@ -186,13 +213,10 @@ export const declare = (program: Command): void => {
       .addOption(passphrase())
       .addOption(identity()),
     (context, [file = ""], flags) =>
-      atTheMachine(context, async ({ drillBackup, verifyBackup }) => {
+      atTheMachine(context, async ({ verifyBackup }) => {
         const opened = await openedBy(context, flags)
         const { catalogue } = await placeOf(context, flags)
-        printOne(
-          context,
-          await (flags.restore === true ? drillBackup(file, { ...opened, catalogue }) : verifyBackup(file, opened))
-        )
+        printOne(context, await verifyBackup(file, { ...opened, ...(flags.restore === true ? { catalogue } : {}) }))
       })
   )
   withAction(
@@ -205,11 +229,23 @@ export const declare = (program: Command): void => {
       .addOption(identity()),
     restore
   )
+  declareMoveAndPrune(backup)
+}
+const declareMoveAndPrune = (backup: Command): void => {
+  withAction(
+    backup
+      .command("move")
+      .description("Copy the stopped server's data from SQLite to an empty Postgres, or back, and compare both")
+      .argument("<target>", "postgres://user:password@host:port/database, or a folder for an SQLite database")
+      .addOption(data()),
+    move
+  )
   withAction(
     backup
       .command("prune")
-      .description("Delete old backups of a folder or bucket; --plan lists them")
+      .description("Delete this server's old backups in a folder or bucket; --plan lists them")
       .argument("<folder>", folder_text)
+      .addOption(data())
       .requiredOption("--keep <n>", "number of newest backups to keep"),
     prune
   )

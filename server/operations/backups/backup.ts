@@ -9,14 +9,13 @@ import { join, resolve } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { Effect, Stream } from "effect"
 import type { Catalogue } from "../../../core/kernel/endpoints/endpoint.ts"
-import { Store } from "../../../core/kernel/store/store.ts"
 import { openBlobStore } from "../../files/open-store.ts"
 import { type BlobStore, isSha256, receiveAll, type StoredBlob } from "../../ports/blob-store.ts"
 import { type Credentials, nothing_outside, type Outside } from "../../ports/outside.ts"
 import { StartupError } from "../../ports/startup-error.ts"
 import { least_room_bytes, mebibytes } from "../../ports/storage-fault.ts"
 import type { BackedUpDatabase } from "./database.ts"
-import { copyDatabase, databaseParts, listDump, onDatabase, refuseFilled, restoreDatabase } from "./database.ts"
+import { bytesOf, compared, copyDatabase, databaseParts, listDump, refuseFilled, restoreDatabase } from "./database.ts"
 import { type About, type BackupKeys, type Part, readBackup, writeBackup } from "./file.ts"
 
 /** A server's database and files. */
@@ -34,12 +33,16 @@ export interface Backup extends About {
 }
 type Keys = Credentials | undefined
 
-const nameAt = (time: Date): string => `flightcase-${time.toISOString().replaceAll(/[-:.]/g, "")}.backup`
-const file_name = /^flightcase-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z\.backup$/
+/** Time in a backup's name: names sort by it. */
+const timeOf = (time: Date): string => time.toISOString().replaceAll(/[-:.]/g, "")
+/** Time and server of a backup's file; earlier releases named no server. */
+const file_name = /^flightcase-(\d{8}T\d{9}Z)(?:-([0-9a-f]{8}))?\.backup$/
+const timeIn = (name: string): string => file_name.exec(name)?.[1] ?? ""
+const serverIn = (name: string): string | undefined => file_name.exec(name)?.[2]
 const day_millis = 86_400_000
 /** Temporary folders and unfinished backups. */
 const temporary = ".flightcase-"
-const temporary_name = /^(\.flightcase-.{6}|flightcase-\w+\.backup\.partial)$/
+const temporary_name = /^(\.flightcase-.{6}|flightcase-[\w-]+\.backup\.partial)$/
 
 const withFolder = async <A>(beside: string, work: (folder: string) => Promise<A>): Promise<A> => {
   const folder = mkdtempSync(join(beside, temporary))
@@ -57,23 +60,12 @@ const sweep = (folder: string, now: Date): void => {
       rmSync(path, { recursive: true, force: true })
   }
 }
-/** Bytes of a database and its files. */
-const bytesOf = Effect.gen(function* () {
-  const { dialect, run } = yield* Store
-  const pages = "page_count * page_size from pragma_page_count, pragma_page_size"
-  const size = dialect === "pg" ? "pg_database_size(current_database())" : `(select ${pages})`
-  const [row] = yield* run<{ readonly bytes: number }>(
-    `select ${size} + coalesce((select sum(size_bytes) from blobs), 0) as bytes`
-  )
-  return Number(row?.bytes)
-})
 /** Throws a StartupError unless a folder has room for a backup. */
 const refuseWithoutRoom = async (database: BackedUpDatabase, folder: string): Promise<void> => {
   if (database.kind === "sqlite" && !existsSync(database.path))
     throw new StartupError(`There is no database at ${database.path}.`)
   const { bavail, blocks, bsize } = await statfs(folder)
-  // A database of an older release, which may have no files, is backed up all the same.
-  const needed_bytes = (await onDatabase(database, bytesOf).catch(() => 0)) + least_room_bytes
+  const needed_bytes = (await bytesOf(database)) + least_room_bytes
   // Some file systems report no blocks.
   if (blocks > 0 && bavail * bsize < needed_bytes)
     throw new StartupError(
@@ -111,22 +103,27 @@ const withFile = async <A>(file: string, keys: Keys, work: (path: string) => Pro
 
 interface CreateOptions {
   readonly now: Date
+  /** Id of the server that is backed up. */
+  readonly server?: string | undefined
   readonly keys?: BackupKeys
+  /** Copies the journal alone, which both engines restore. */
+  readonly holds?: "journal"
   /** Ends the work early. */
   readonly signal?: AbortSignal
 }
 /** Creates a backup in a bucket, or in a folder, which is created if missing. */
 export const createBackup = async (place: BackupPlace, folder: string, options: CreateOptions): Promise<Backup> => {
-  const name = nameAt(options.now)
+  const { now, server } = options
+  const name = `flightcase-${timeOf(now)}${server === undefined ? "" : `-${server}`}.backup`
   if (!isBucket(folder)) {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
-    sweep(folder, options.now)
+    sweep(folder, now)
     await refuseWithoutRoom(place.database, folder)
     return written(place, resolve(folder, name), folder, options)
   }
   const bucket = await bucketOf(folder, place.outside.aws)
   const has_data = existsSync(place.data_folder)
-  if (has_data) sweep(place.data_folder, options.now)
+  if (has_data) sweep(place.data_folder, now)
   const disk = has_data ? place.data_folder : tmpdir()
   await refuseWithoutRoom(place.database, disk)
   return withFolder(disk, async (beside) => {
@@ -140,13 +137,13 @@ const written = async (
   place: BackupPlace,
   file: string,
   folder: string,
-  { keys = {}, now, signal }: CreateOptions
+  { keys = {}, now, signal, ...options }: CreateOptions
 ): Promise<Backup> => {
   const writer = await writeBackup(file, keys)
   try {
     const { database } = place
     const { holds, position } = await withFolder(folder, (beside) =>
-      copyDatabase(database, place.catalogue, beside, writer.part, signal)
+      copyDatabase(database, place.catalogue, beside, writer.part, { ...options, signal })
     )
     // Copied after the database, so that every referenced file is included unless it was erased meanwhile.
     const store = await storeOf(place)
@@ -193,18 +190,46 @@ const backupNames = async (folder: string, keys: Keys): Promise<ReadonlyArray<st
     .sort()
     .reverse()
 }
-/** When the newest backup until `now` was made, or, without one, the newest of all; in milliseconds since 1970. */
-export const newestBackup = async (folder: string, now: Date, keys: Keys): Promise<number | undefined> => {
-  const names = await backupNames(folder, keys)
-  const name = names.find((one) => one <= nameAt(now)) ?? names[0] ?? ""
-  const [, year, month, day, hour, minute, second] = file_name.exec(name) ?? []
+/** Selects the backups of a server, and their time. */
+interface OwnBackups {
+  /** Later backups, of a clock that was ahead, are neither counted nor deleted. */
+  readonly now: Date
+  /** Id of the server whose backups they are. */
+  readonly server: string | undefined
+  readonly aws?: Keys
+}
+/**
+ * Backups of a server among those of a place that several may share. Those that name no server, of earlier releases,
+ * are its own unless there are some of another. Throws a StartupError if it is unknown which server's are meant.
+ */
+const ofServer = (names: ReadonlyArray<string>, given: string | undefined): ReadonlyArray<string> => {
+  const [first, ...more] = new Set(names.flatMap((name) => serverIn(name) ?? []))
+  if (given === undefined && more.length > 0)
+    throw new StartupError(
+      "There are backups of several servers: set FLIGHTCASE_DATA or DATABASE_URL as the one has it whose are meant."
+    )
+  const server = given ?? first
+  const is_shared = more.length > 0 || (first ?? server) !== server
+  return names.filter((name) => serverIn(name) === server || (serverIn(name) === undefined && !is_shared))
+}
+/** When a server's newest backup until `now` was made, or, without one, its newest of all; milliseconds since 1970. */
+export const newestBackup = async (folder: string, { aws, now, server }: OwnBackups): Promise<number | undefined> => {
+  const names = ofServer(await backupNames(folder, aws), server)
+  const name = names.find((one) => timeIn(one) <= timeOf(now)) ?? names[0] ?? ""
+  const parts = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)/.exec(timeIn(name))
+  const [, year, month, day, hour, minute, second] = parts ?? []
   return year === undefined ? undefined : Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`)
 }
-/** Backups in a folder or bucket, newest first. */
-export const backupsIn = async (folder: string, keys: Keys): Promise<ReadonlyArray<Backup>> => {
-  const found: Array<Backup> = []
-  for (const name of await backupNames(folder, keys)) found.push(await describedIn(folder, name, keys))
-  return found
+/**
+ * A server's backups in a folder or bucket, those that name no server, and the number of other servers' backups; all of
+ * them without a server. Newest first.
+ */
+export const backupsIn = async (folder: string, keys: Keys, server?: string) => {
+  const names = await backupNames(folder, keys)
+  const own = names.filter((name) => server === undefined || (serverIn(name) ?? server) === server)
+  const backups: Array<Backup> = []
+  for (const name of own) backups.push(await describedIn(folder, name, keys))
+  return { backups, others: names.length - own.length }
 }
 /** A backup with its description, if that can be read. Nothing is downloaded for it. */
 const glancedAt = async (folder: string, name: string, keys: Keys): Promise<Backup | Pick<Backup, "file">> => {
@@ -212,17 +237,14 @@ const glancedAt = async (folder: string, name: string, keys: Keys): Promise<Back
   const about = async () => (isBucket(folder) ? (await bucketOf(folder, keys)).describe(name) : described(file))
   return { ...(await about().catch(() => undefined)), file }
 }
-interface PruneOptions {
-  /** Later backups, of a clock that was ahead, are neither counted nor deleted. */
-  readonly now: Date
-  readonly aws?: Keys
-  /** Deletes nothing. */
-  readonly is_plan?: boolean
-}
-/** Deletes all but the newest `keep` backups; returns those deleted, without description where it cannot be read. */
-export const pruneBackups = async (folder: string, keep: number, { aws, is_plan = false, now }: PruneOptions) => {
+/** Deletes all but a server's newest `keep` backups; returns those deleted, described if they can be read. */
+export const pruneBackups = async (
+  folder: string,
+  keep: number,
+  { aws, is_plan = false, now, server }: OwnBackups & { /** Deletes nothing. */ readonly is_plan?: boolean }
+) => {
   const old: Array<Backup | Pick<Backup, "file">> = []
-  const past = (await backupNames(folder, aws)).filter((name) => name <= nameAt(now))
+  const past = ofServer(await backupNames(folder, aws), server).filter((name) => timeIn(name) <= timeOf(now))
   for (const name of past.slice(keep)) {
     old.push(await glancedAt(folder, name, aws))
     if (is_plan) continue
@@ -236,9 +258,21 @@ export const pruneBackups = async (folder: string, keep: number, { aws, is_plan 
 interface OpenOptions extends BackupKeys {
   readonly aws?: Keys
 }
-/** Reads all of a backup. Throws a StartupError if a part is damaged or missing. */
-export const verifyBackup = (file: string, options: OpenOptions): Promise<Backup> =>
-  withFile(file, options.aws, async (path) => ({ ...(await verified(path, options)), file }))
+/**
+ * Reads all of a backup. With a catalogue, it also restores it into a temporary folder and checks its journal; of a
+ * dump of a Postgres, `pg_restore` lists the content. Throws a StartupError if a part is damaged or missing.
+ */
+export const verifyBackup = (
+  file: string,
+  { catalogue, ...options }: OpenOptions & Partial<Pick<BackupPlace, "catalogue">>
+): Promise<Backup> =>
+  withFile(file, options.aws, async (path) => {
+    const found =
+      catalogue === undefined
+        ? await verified(path, options)
+        : await withFolder(tmpdir(), (folder) => drilled(path, folder, { ...options, catalogue }))
+    return { ...found, file }
+  })
 const verified = async (path: string, keys: BackupKeys): Promise<Backup> => {
   const reader = readBackup(path)
   try {
@@ -254,13 +288,19 @@ const verified = async (path: string, keys: BackupKeys): Promise<Backup> => {
   return described(path)
 }
 
+interface RestoreOptions extends OpenOptions {
+  /** Folder of the server that is moved, which may stay its folder. */
+  readonly own_folder?: string
+  /** Mark of its file store: the backup has none. */
+  readonly mark?: string | undefined
+}
 /**
  * Restores a backup into an empty folder (and an empty Postgres, if it is of one). Throws a StartupError before writing
  * anything if they are not empty or the backup is damaged.
  */
-export const restoreBackup = (file: string, place: BackupPlace, options: OpenOptions): Promise<Backup> =>
+export const restoreBackup = (file: string, place: BackupPlace, options: RestoreOptions): Promise<Backup> =>
   withFile(file, options.aws, async (path) => ({ ...(await restored(path, place, options)), file }))
-const restored = async (file: string, place: BackupPlace, keys: BackupKeys): Promise<Backup> => {
+const restored = async (file: string, place: BackupPlace, keys: RestoreOptions): Promise<Backup> => {
   const { data_folder, database } = place
   const backup = await verified(file, keys)
   // A journal is the same on both.
@@ -270,9 +310,7 @@ const restored = async (file: string, place: BackupPlace, keys: BackupKeys): Pro
         ? "This is a backup of a Postgres: set DATABASE_URL to an empty database."
         : "This is a backup of an SQLite file: unset DATABASE_URL, and give an empty folder."
     )
-  if (existsSync(data_folder) && readdirSync(data_folder).length > 0)
-    throw new StartupError(`The folder ${data_folder} is not empty: nothing was restored. Give another one.`)
-  await refuseFilled(database)
+  await refuseFilled(place, keys.own_folder)
   mkdirSync(data_folder, { recursive: true, mode: 0o700 })
   const reader = readBackup(file)
   try {
@@ -289,7 +327,8 @@ const restored = async (file: string, place: BackupPlace, keys: BackupKeys): Pro
         })
       )
     for (const part of reader.parts) if (isSha256(part.name)) await Effect.runPromise(kept(part))
-    const mark = await restoreDatabase(place, databaseParts(backup, reader.parts, file), backup, content, files)
+    const parts = databaseParts(backup, reader.parts, file)
+    const mark = (await restoreDatabase(place, parts, backup, content, files)) ?? keys.mark
     if (mark !== undefined) await Effect.runPromise(store.setMark(mark))
   } finally {
     reader.close()
@@ -297,14 +336,6 @@ const restored = async (file: string, place: BackupPlace, keys: BackupKeys): Pro
   return backup
 }
 
-/**
- * Tests a backup: restores it into a temporary folder and checks its journal. A dump of a Postgres is only listed by
- * `pg_restore`.
- */
-export const drillBackup = (file: string, options: OpenOptions & Pick<BackupPlace, "catalogue">): Promise<Backup> =>
-  withFile(file, options.aws, (path) =>
-    withFolder(tmpdir(), async (folder) => ({ ...(await drilled(path, folder, options)), file }))
-  )
 const drilled = async (
   file: string,
   folder: string,
@@ -337,4 +368,30 @@ const drilled = async (
     db.close()
   }
   return backup
+}
+
+/**
+ * Copies journal and files from SQLite to an empty Postgres, or back, and leaves the source as it is. Throws a
+ * StartupError before writing anything if the target is not empty, and at the end if it differs from the source.
+ */
+export const moveServer = async (from: BackupPlace, to: BackupPlace) => {
+  if (from.database.kind === to.database.kind)
+    throw new StartupError("The target is of the same kind: backup create and restore copy it, tokens included.")
+  const own_folder = from.data_folder
+  await refuseFilled(to, own_folder)
+  try {
+    const { files } = await withFolder(existsSync(own_folder) ? own_folder : tmpdir(), async (folder) => {
+      const { file } = await createBackup(from, folder, { now: new Date(), holds: "journal" })
+      const mark = await Effect.runPromise((await storeOf(from)).mark)
+      return restored(file, to, { own_folder, mark })
+    })
+    return { ...(await compared(await from.catalogue(), from.database, to.database)), files }
+  } catch (cause) {
+    if (cause instanceof StartupError) throw cause
+    const way_out = "Start the server of this release on the source once, and move into another empty place."
+    throw new StartupError(
+      `The copy failed: ${cause instanceof Error ? cause.message : String(cause)} ${way_out}`,
+      cause
+    )
+  }
 }

@@ -3,16 +3,19 @@
  * than the server, the journal with the checksums that `flightcase export` has, too. All are of one moment.
  */
 import { execFile } from "node:child_process"
-import { createReadStream, rmSync } from "node:fs"
+import { createHash } from "node:crypto"
+import { createReadStream, existsSync, readdirSync, rmSync } from "node:fs"
 import { open } from "node:fs/promises"
 import { join } from "node:path"
 import { backup as backupDatabase, DatabaseSync } from "node:sqlite"
 import { promisify } from "node:util"
 import { Clock, Effect, Layer, ManagedRuntime } from "effect"
+import { SqlClient } from "effect/sql"
 import type { Catalogue, Failure } from "../../../core/kernel/endpoints/endpoint.ts"
+import { canonicalJson } from "../../../core/kernel/fields/field.ts"
 import { eventsAfter, lastPosition } from "../../../core/kernel/events/journal.ts"
 import { ensureSchema, withoutTimeouts } from "../../../core/kernel/runtime/schema.ts"
-import { Store } from "../../../core/kernel/store/store.ts"
+import { make as makeStore, Store } from "../../../core/kernel/store/store.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { insert, type RowOf } from "../../../core/kernel/tables/table.ts"
 import * as Sqlite from "../../../sync/sqlite/client.ts"
@@ -74,13 +77,17 @@ const pgRestore = async (...[args, options]: readonly [ReadonlyArray<string>, { 
 }
 export const listDump = (path: string): Promise<void> => pgRestore(["--list", path])
 
-/** Runs an effect with a store on this database. */
+/** Runs an effect with a server's store on this database. */
 export const onDatabase = async <A, E>(database: BackedUpDatabase, work: Effect.Effect<A, E, Store>): Promise<A> => {
   const sql =
     database.kind === "pg"
       ? Postgres.layer({ url: database.url, max: 1, lock_timeout_ms: 10_000 })
       : Sqlite.layer({ path: database.path, busy_timeout_ms: 10_000 })
-  const runtime = ManagedRuntime.make(Layer.provide(Store.layer, sql))
+  const store = Layer.effect(
+    Store,
+    Effect.map(SqlClient.SqlClient, (client) => makeStore(client, true))
+  )
+  const runtime = ManagedRuntime.make(Layer.provide(store, sql))
   try {
     return await runtime.runPromise(work)
   } finally {
@@ -88,19 +95,29 @@ export const onDatabase = async <A, E>(database: BackedUpDatabase, work: Effect.
   }
 }
 
+/** Bytes of a database and its files; 0 for one of an older release, which may have no files. */
+export const bytesOf = async (database: BackedUpDatabase): Promise<number> => {
+  const pages = "page_count * page_size from pragma_page_count, pragma_page_size"
+  const size = database.kind === "pg" ? "pg_database_size(current_database())" : `(select ${pages})`
+  const statement = `select ${size} + coalesce((select sum(size_bytes) from blobs), 0) as bytes`
+  const [row] = await onDatabase(database, Store.run<{ readonly bytes: number }>(statement)).catch(() => [])
+  return Number(row?.bytes ?? 0)
+}
+
 interface Copied {
   readonly holds: NonNullable<About["holds"]>
   /** A journal position that the copy contains at least. */
   readonly position: number
 }
-/** Writes the database's parts. `folder`: for temporary files. */
+/** Writes the database's parts, or its journal alone. `folder`: for temporary files. */
 export const copyDatabase = async (
   database: BackedUpDatabase,
   catalogue: () => Promise<Catalogue>,
   folder: string,
   part: BackupWriter["part"],
-  signal: AbortSignal | undefined
+  { holds, signal }: { readonly holds?: "journal"; readonly signal?: AbortSignal | undefined }
 ): Promise<Copied> => {
+  if (holds === "journal") return onDatabase(database, exported(await catalogue(), part))
   const path = join(folder, "database")
   const written = () => part(database_part, createReadStream(path, { highWaterMark: 262_144 }))
   if (database.kind === "pg") {
@@ -149,12 +166,24 @@ const exported = (catalogue: Catalogue, part: BackupWriter["part"]): Effect.Effe
     })
   )
 
-/** Throws a StartupError unless the Postgres has no tables; an SQLite file is empty if its folder is. */
-export const refuseFilled = async (database: BackedUpDatabase): Promise<void> => {
-  if (database.kind !== "pg") return
+/**
+ * Throws a StartupError unless folder and database are empty. A move may keep the folder, `own_folder`, as long as no
+ * SQLite database is there.
+ */
+export const refuseFilled = async (
+  { data_folder, database }: { readonly data_folder: string; readonly database: BackedUpDatabase },
+  own_folder?: string
+): Promise<void> => {
+  const held = existsSync(data_folder) ? readdirSync(data_folder) : []
+  if (data_folder !== own_folder && held.length > 0)
+    throw new StartupError(`The folder ${data_folder} is not empty: nothing was restored. Give another one.`)
+  if (database.kind === "sqlite") {
+    if (!existsSync(database.path)) return
+    throw new StartupError(`There is a database at ${database.path}: nothing was restored. Move it away first.`)
+  }
   const tables = "select 1 from information_schema.tables where table_schema = current_schema() limit 1"
   if ((await onDatabase(database, Store.run(tables))).length > 0)
-    throw new StartupError("The database of DATABASE_URL is not empty: nothing was restored. Name another one.")
+    throw new StartupError("The Postgres database is not empty: nothing was restored. Name another one.")
 }
 
 /**
@@ -249,3 +278,44 @@ const journalRestored = Effect.fnUntraced(function* (
   )
 })
 const parsed = (content: Iterable<Uint8Array>) => JSON.parse(Buffer.concat([...content]).toString("utf8"))
+
+/** Counts and digest of a database's journal, tables, ids and numbers: equal on both engines. */
+const contentOf = (whole: Catalogue, database: BackedUpDatabase) =>
+  onDatabase(
+    database,
+    Store.transaction(
+      Effect.gen(function* () {
+        const store = yield* Store
+        if (store.dialect === "pg") yield* store.run("set transaction isolation level repeatable read read only")
+        yield* withoutTimeouts
+        const { events, ids, numbers, position, tables } = yield* ownManifest(whole)
+        const hash = createHash("sha256").update(canonicalJson({ ids, numbers, position }))
+        for (const { checksum, name, rows } of tables) hash.update(`\n${name} ${rows} ${checksum}`)
+        for (let after = 0; ;) {
+          const page = yield* eventsAfter(store, after, events_per_page)
+          const last = page.at(-1)
+          if (last === undefined) break
+          for (const event of page) hash.update(`\n${canonicalJson({ ...event })}`)
+          after = last.position
+        }
+        const rows = tables.reduce((sum, table) => sum + table.rows, 0)
+        return { events, position, tables: tables.length, rows, digest: hash.digest("hex") }
+      })
+    )
+  )
+
+/**
+ * Counts and digest of a copied database. Throws a StartupError if it differs from its source, or the source has
+ * recorded something since.
+ */
+export const compared = async (whole: Catalogue, from: BackedUpDatabase, to: BackedUpDatabase) => {
+  const copy = await contentOf(whole, to)
+  const source = await contentOf(whole, from)
+  if (source.position !== copy.position)
+    throw new StartupError(
+      `${source.position - copy.position} events were recorded meanwhile and are not in the copy: stop the server, ` +
+        "and move into another empty place."
+    )
+  if (source.digest !== copy.digest) throw new StartupError("The copy differs from its source: do not use it.")
+  return copy
+}

@@ -1,4 +1,5 @@
 /** The daily backup that the settings ask for: a job of the server, once on all servers, pruned after. */
+import { createHash } from "node:crypto"
 import { Clock, Effect } from "effect"
 import type { Catalogue } from "../../../core/kernel/endpoints/endpoint.ts"
 import { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
@@ -28,11 +29,16 @@ const schedule = Effect.gen(function* () {
   return at === undefined ? undefined : { cron: `${minute} ${hour} * * *`, zone: zoneOf(zone) }
 })
 
-/** Place and recipient of the backups, if set, whether they are scheduled, and the latest scheduled backup. */
+/**
+ * Place and recipient of the backups, if set, whether they are scheduled, the latest scheduled backup, and the server's
+ * id in their names: it comes from the mark of its file store, which a restored database keeps.
+ */
 export const backupsOf = Effect.fnUntraced(function* (given_folder: string | undefined) {
   const [folder, at, recipient] = yield* texts("backups.folder", "backups.daily_at", "backups.recipient")
   const last = yield* Store.first(system_jobs, { kind }, { order: ["-sequence"] })
-  return { folder: given_folder ?? folder, recipient, is_scheduled: at !== undefined, last }
+  const [store] = yield* Store.run<{ readonly mark: string }>("select mark from file_stores where id = 1")
+  const server = store === undefined ? undefined : createHash("sha256").update(store.mark).digest("hex").slice(0, 8)
+  return { folder: given_folder ?? folder, recipient, is_scheduled: at !== undefined, last, server }
 })
 
 /** The slice. `whole`: returns the complete catalogue. */
@@ -50,7 +56,7 @@ export const backupsSlice = (whole: () => Catalogue, database: BackedUpDatabase 
         Effect.gen(function* () {
           const { data_folder, outside } = yield* serverContext
           const settings = (yield* (yield* CommandRuntime).settings)["backups"] ?? {}
-          const { folder, recipient } = yield* backupsOf(outside.backups)
+          const { folder, recipient, server } = yield* backupsOf(outside.backups)
           if (folder === undefined || data_folder === undefined || database === undefined)
             return yield* new GivenUp({
               message: "There is no place for backups: set backups.folder, or FLIGHTCASE_BACKUPS."
@@ -61,10 +67,10 @@ export const backupsSlice = (whole: () => Catalogue, database: BackedUpDatabase 
           const keys = { recipient, passphrase: outside.backup_passphrase }
           const tried = <A>(work: (signal: AbortSignal) => Promise<A>) =>
             Effect.tryPromise({ try: work, catch: (cause) => cause })
-          const made = yield* tried((signal) => createBackup(place, folder, { now, keys, signal }))
+          const made = yield* tried((signal) => createBackup(place, folder, { now, server, keys, signal }))
           // Another attempt would make another backup.
           const pruned = yield* tried(() =>
-            pruneBackups(folder, Number(settings["keep"]), { now, aws: outside.aws })
+            pruneBackups(folder, Number(settings["keep"]), { now, server, aws: outside.aws })
           ).pipe(
             Effect.map((old) => ({ pruned: old.length })),
             Effect.catch((cause) => Effect.succeed({ prune_error: String(cause) }))

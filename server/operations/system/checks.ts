@@ -133,7 +133,7 @@ const targets = Effect.gen(function* () {
 })
 const backups = Effect.gen(function* () {
   const { aws, backups: given_folder } = (yield* serverContext).outside
-  const { folder, is_scheduled, last } = yield* backupsOf(given_folder)
+  const { folder, is_scheduled, last, server } = yield* backupsOf(given_folder)
   if (is_scheduled && last !== undefined) {
     if (last.error !== null) return bad(`the scheduled one failed: ${shownError(last.error)}`)
     const prune_error = last.result?.["prune_error"]
@@ -142,7 +142,7 @@ const backups = Effect.gen(function* () {
   if (folder === undefined) return well("unknown: FLIGHTCASE_BACKUPS names no folder")
   const now = yield* Clock.currentTimeMillis
   const newest = yield* Effect.tryPromise({
-    try: async () => (await import("../backups/backup.ts")).newestBackup(folder, new Date(now), aws),
+    try: async () => (await import("../backups/backup.ts")).newestBackup(folder, { now: new Date(now), server, aws }),
     catch: (cause) => cause
   })
   if (newest === undefined) return bad(`there is none in ${folder}`)

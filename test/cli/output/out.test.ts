@@ -191,6 +191,7 @@ const by_hand = (): ReadonlyArray<ReadonlyArray<string>> => [
   ["completion", "bash"],
   ["backup", "list", `no ${odd_text}`],
   ["backup", "verify", `no ${odd_text}`],
+  ["backup", "move", `no ${odd_text}`],
   ["units", "due"],
   ["units", "inspect", `no ${odd_text}`, "--kind", odd_text, "--pass"],
   ["units", "label", `no ${odd_text}`],

@@ -10,7 +10,7 @@ import { usageError } from "../../../base/exit-codes.ts"
 import { type Flags, listFlag, textFlag } from "../../../context/program.ts"
 import { columnsNamed, tableText } from "../../../output/table.ts"
 import { type Counts, type ImportRows, kinds, type RowVerdict } from "./send.ts"
-import { importOrders, type Known, ordersIn } from "./open-orders.ts"
+import { importOrders, type Known } from "./open-orders.ts"
 import { cell, headingIn, openList, readableRows, rowsOf, type Source, type SourceRow } from "./source.ts"
 import { foreign_systems, type ForeignSystem } from "./foreign-systems.ts"
 import { namesText } from "../../../../core/values/text.ts"
@@ -63,8 +63,8 @@ export const importFolder = async (
   }
   if (found.orders !== undefined) {
     context.note(`${basename(found.orders)}:`)
-    const orders = await ordersIn(context, system, { file: found.orders, lines_file: found.lines }, flags)
-    const { counts, verdicts } = await importOrders(context, system, { ...orders, dry_run: dry_run, known })
+    const orders = { file: found.orders, lines_file: found.lines, flags, dry_run, known }
+    const { counts, verdicts } = await importOrders(context, system, orders)
     add(found.orders, counts, verdicts)
   }
   const unread = files.filter((file) => !found.all.has(file)).map((file) => basename(file))

@@ -11,16 +11,7 @@ import { homeFolder, privateFolder } from "../../../base/server-choice.ts"
 import { recordText } from "../../../output/table.ts"
 import { oneLine } from "../../../output/text.ts"
 import { type CommandAction, type Flags, listFlag, repeatable, textFlag, withAction } from "../../../context/program.ts"
-import {
-  type Counts,
-  type ImportRows,
-  type Kind,
-  kinds,
-  type Resumable,
-  resumable,
-  type RowVerdict,
-  sendRows
-} from "./send.ts"
+import { type Counts, type ImportRows, type Kind, kinds, resumable, type RowVerdict, sendRows } from "./send.ts"
 import { mapperFor, readMapping, refusedRows, writingOf } from "./mapping.ts"
 import { underHeadings } from "./parts.ts"
 import { openSource } from "./source.ts"
@@ -188,7 +179,7 @@ const fetched = async (context: CommandContext): Promise<void> => {
   }
 }
 /** Progress of an interrupted import of this file into this server. */
-const stateOf = (context: CommandContext, told: Json, restart: boolean): Resumable => {
+const stateOf = (context: CommandContext, told: Json, restart: boolean): ReturnType<typeof resumable> => {
   const identity = createHash("sha256")
     .update(JSON.stringify([...(Array.isArray(told) ? told : [told]), whereTo(context)]))
     .digest("hex")

@@ -44,10 +44,15 @@ export interface Known {
   readonly stores: Set<string>
 }
 interface Importing {
-  readonly orders: ReadonlyArray<ForeignOrder>
   readonly dry_run: boolean
   readonly known: Known
   readonly writing: ReturnType<typeof writingOf>
+}
+
+interface OrderLists {
+  readonly file: string
+  readonly lines_file: string | undefined
+  readonly flags: Flags
 }
 
 /** An id; null for a row that this dry run would have created. */
@@ -241,11 +246,11 @@ const importerOf = async (
 export const importOrders = async (
   context: CommandContext,
   system: ForeignSystem,
-  importing: Importing
+  { dry_run, known, ...lists }: OrderLists & Pick<Importing, "dry_run" | "known">
 ): Promise<{ readonly counts: Counts; readonly verdicts: ReadonlyArray<RowVerdict> }> => {
-  const { dry_run, orders } = importing
+  const { orders, writing } = await ordersIn(context, system, lists)
   const { states } = system.orders
-  const importOne = await importerOf(context, system, importing)
+  const importOne = await importerOf(context, system, { dry_run, known, writing })
   const counts = { created: 0, updated: 0, unchanged: 0, rejected: 0 }
   const verdicts: Array<RowVerdict> = []
   const progress = progressOf(context)
@@ -298,12 +303,11 @@ const reasonOf = (error: CliError): string =>
         .join("; ")
 
 /** Orders of a list with their lines: from a list of lines, or from the same rows, one for each line. */
-export const ordersIn = async (
+const ordersIn = async (
   context: CommandContext,
   { orders: { columns, lines } }: ForeignSystem,
-  { file, lines_file }: { readonly file: string; readonly lines_file: string | undefined },
-  flags: Flags
-): Promise<Pick<Importing, "orders" | "writing">> => {
+  { file, flags, lines_file }: OrderLists
+): Promise<{ readonly orders: ReadonlyArray<ForeignOrder>; readonly writing: Importing["writing"] }> => {
   const source = await openList(file, flags)
   const at = headingsOf(source.headers, columns)
   for (const column of ["number", "customer", "starts", "ends"] as const)

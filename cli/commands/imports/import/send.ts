@@ -152,7 +152,7 @@ const decodeVerdicts = decoderOf<{ readonly results: ReadonlyArray<RowVerdict> }
     )
   })
 })
-export interface Resumable {
+interface Resumable {
   readonly at: ImportProgress
   readonly save: (standing: ImportProgress) => void
   readonly finished: () => void

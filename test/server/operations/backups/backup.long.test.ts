@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url"
 import { generateX25519Identity, identityToRecipient } from "age-encryption"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { backupPlace } from "../../../../server/host/recover-owner.ts"
-import { createBackup, drillBackup, restoreBackup } from "../../../../server/operations/backups/backup.ts"
+import { createBackup, restoreBackup, verifyBackup } from "../../../../server/operations/backups/backup.ts"
 import { bucketBackups } from "../../../../server/operations/backups/bucket.ts"
 import { hasProgram, installedTools } from "../../../installed-tools.ts"
 import { freshDatabase } from "../../../postgres.ts"
@@ -222,7 +222,7 @@ describe.skipIf(tools === undefined)("backups in a bucket", () => {
     expect(backups).toHaveLength(2)
     expect(backups[0]).toMatchObject({ engine: "sqlite", files: 1, is_sealed: false, size_bytes: expect.any(Number) })
     const newest: string = backups[0].file
-    expect(newest).toMatch(/^s3:\/\/safe\/house\/daily\/flightcase-\w+\.backup\?endpoint=/)
+    expect(newest).toMatch(/^s3:\/\/safe\/house\/daily\/flightcase-\w+-[0-9a-f]{8}\.backup\?endpoint=/)
     expect(await flightcase(keys, "verify", newest, "--restore")).toMatchObject({ code: 0 })
     const data = join(folder, "from-bucket")
     expect(await flightcase(keys, "restore", newest, "--data", data)).toMatchObject({ code: 0 })
@@ -286,7 +286,7 @@ it.skipIf(!hasProgram("pg_dump"))("a Postgres backup has every write acknowledge
   is_writing = false
   await Promise.all(writers)
   await server.kill("SIGTERM")
-  await drillBackup(file, backupPlace(env, undefined))
+  await verifyBackup(file, backupPlace(env, undefined))
 
   const data = join(folder, "data")
   mkdirSync(data)

@@ -1,17 +1,18 @@
 /** Backups that the settings schedule, of a journal alone, and encrypted to an age recipient. */
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { randomUUID } from "node:crypto"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { generateX25519Identity, identityToRecipient } from "age-encryption"
 import { afterAll, afterEach, describe, expect, it } from "vitest"
 import { openServerApp, type ServerApp } from "../../../../server/host/app.ts"
 import type { Database } from "../../../../server/host/config.ts"
-import { scheduledBackup } from "../../../../server/host/recover-owner.ts"
+import { backupPlace, scheduledBackup } from "../../../../server/host/recover-owner.ts"
 import {
   type BackupPlace,
   backupsIn,
   createBackup,
-  drillBackup,
+  moveServer,
   newestBackup,
   pruneBackups,
   restoreBackup,
@@ -21,6 +22,7 @@ import { nothing_outside } from "../../../../server/ports/outside.ts"
 import { both_engines, engines } from "../../../app.ts"
 import { freshDatabase } from "../../../postgres.ts"
 import { rowsOf } from "../../delivery/jobs/words.ts"
+import { formOf } from "../../files/sending.ts"
 import { askOf, clockAt, owner_token, startedDatabase } from "../../serving.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "flightcase-backups-"))
@@ -56,6 +58,10 @@ const withoutPgDump = (programs = folder): void => {
   process.env["PATH"] = programs
   open.push(async () => void (process.env["PATH"] = path))
 }
+const placeAt = (database: BackupPlace["database"], data_folder: string): BackupPlace => ({
+  ...backupPlace({}, data_folder),
+  database
+})
 const poll = { timeout: 20_000 }
 const jobs = (app: ServerApp) =>
   rowsOf(app, "select status, error, result from system_jobs where kind = 'backups.daily' order by sequence")
@@ -85,7 +91,9 @@ describe.each(both_engines)("the scheduled backup on %s", (engine) => {
     const second = await openedAt(database, data_folder, "2026-07-02T01:31:00.000Z")
     const other = engine === "pg" ? await openedAt(database, data_folder, "2026-07-02T01:31:00.000Z") : undefined
     await expect.poll(() => jobs(second.app), poll).toEqual([expect.objectContaining({ status: "done", error: null })])
-    expect(readdirSync(backups)).toEqual(["flightcase-20260702T013100000Z.backup"])
+    expect(readdirSync(backups)).toEqual([
+      expect.stringMatching(/^flightcase-20260702T013100000Z-[0-9a-f]{8}\.backup$/)
+    ])
     expect(await checkOf(second.app)).toMatchObject({ ok: true, detail: "the newest is 0 hours old" })
     await second.close()
     await other?.close()
@@ -93,7 +101,7 @@ describe.each(both_engines)("the scheduled backup on %s", (engine) => {
     await expect
       .poll(() => jobs(third.app), poll)
       .toEqual([expect.anything(), expect.objectContaining({ status: "done" })])
-    expect(await backupsIn(backups, undefined)).toMatchObject([{ made_at: "2026-07-03T01:31:00.000Z" }])
+    expect((await backupsIn(backups, undefined)).backups).toMatchObject([{ made_at: "2026-07-03T01:31:00.000Z" }])
     const place = { database, data_folder, outside: nothing_outside, catalogue: async () => third.app.catalogue }
     expect(await scheduledBackup(place)).toMatchObject({ folder: backups, last: { status: "done", error: null } })
   })
@@ -150,10 +158,33 @@ it("pruning deletes backups that cannot be read, and neither counts nor deletes 
   const later = "flightcase-20990101T000000000Z.backup"
   for (const name of [...names, later]) writeFileSync(join(backups, name), "truncated")
   const now = new Date("2026-01-03T01:00:00.000Z")
-  expect(await newestBackup(backups, now, undefined)).toBe(Date.parse("2026-01-03T00:00:00.000Z"))
-  expect(await pruneBackups(backups, 2, { now })).toEqual([{ file: join(backups, names[0] ?? "") }])
-  expect(await pruneBackups(backups, 1, { now, is_plan: true })).toEqual([{ file: join(backups, names[1] ?? "") }])
+  const own = { now, server: undefined }
+  expect(await newestBackup(backups, own)).toBe(Date.parse("2026-01-03T00:00:00.000Z"))
+  expect(await pruneBackups(backups, 2, own)).toEqual([{ file: join(backups, names[0] ?? "") }])
+  expect(await pruneBackups(backups, 1, { ...own, is_plan: true })).toEqual([{ file: join(backups, names[1] ?? "") }])
   expect(readdirSync(backups)).toEqual([...names.slice(1), later])
+})
+
+it("two servers that share a place list, date and prune their own backups only", async () => {
+  const backups = folderOf("shared")
+  const [one, other] = ["0000000a", "0000000b"]
+  const nameOf = (day: number, server = ""): string =>
+    `flightcase-2026010${day}T000000000Z${server && `-${server}`}.backup`
+  const old = nameOf(1)
+  const names = [old, nameOf(2, one), nameOf(3, one), nameOf(4, other), nameOf(5, other)]
+  const now = new Date("2026-02-01T00:00:00.000Z")
+  const at = (server: string | undefined) => ({ now, server })
+  for (const name of names.slice(0, 3)) writeFileSync(join(backups, name), "truncated")
+  const planned = await pruneBackups(backups, 1, { ...at(one), is_plan: true })
+  expect(planned.map(({ file }) => file)).toEqual([nameOf(2, one), old].map((name) => join(backups, name)))
+  for (const name of names.slice(3)) writeFileSync(join(backups, name), "truncated")
+  expect(await newestBackup(backups, at(one))).toBe(Date.parse("2026-01-03T00:00:00.000Z"))
+  expect(await newestBackup(backups, at("0000000c"))).toBeUndefined()
+  expect(await pruneBackups(backups, 1, at(other))).toEqual([{ file: join(backups, nameOf(4, other)) }])
+  // Which server made those that name none is unknown now.
+  expect(await pruneBackups(backups, 1, at(one))).toEqual([{ file: join(backups, nameOf(2, one)) }])
+  expect(readdirSync(backups)).toEqual([old, nameOf(3, one), nameOf(5, other)])
+  await expect(pruneBackups(backups, 1, at(undefined))).rejects.toThrow("backups of several servers")
 })
 
 it("the settings of backups are the owner's alone", async () => {
@@ -186,7 +217,7 @@ describe.each(engines)("a backup of a server on %s", (engine) => {
     await expect(verifyBackup(file, {})).rejects.toThrow("the identity of its age recipient is needed")
     const other = { identity: await generateX25519Identity() }
     await expect(verifyBackup(file, other)).rejects.toThrow("not the identity")
-    expect(await drillBackup(file, { identity, catalogue: place.catalogue })).toMatchObject({ files: 0 })
+    expect(await verifyBackup(file, { identity, catalogue: place.catalogue })).toMatchObject({ files: 0 })
     const wrong = createBackup(place, folderOf("age"), { now: new Date(), keys: { recipient: "age1nobody" } })
     await expect(wrong).rejects.toThrow("The recipient is none of age")
   })
@@ -199,7 +230,7 @@ describe.each(engines)("a backup of a server on %s", (engine) => {
     const in_two_days = new Date(Date.now() + 2 * 86_400_000)
     await createBackup(place, backups, { now: in_two_days })
     expect(readdirSync(backups)).toEqual([expect.stringMatching(/^flightcase-\d{8}T\d{9}Z\.backup$/), "notes.txt"])
-    expect(await pruneBackups(backups, 1, { now: in_two_days })).toEqual([])
+    expect(await pruneBackups(backups, 1, { now: in_two_days, server: undefined })).toEqual([])
   })
   it("is refused before anything is written where the disk has no room for database and files", async () => {
     const { app, place } = await started()
@@ -229,7 +260,7 @@ it("a backup of Postgres without pg_dump, or with an older one, holds the journa
   chmodSync(join(programs, "pg_dump"), 0o755)
   withoutPgDump(programs)
   expect(await createBackup(place, folderOf("journal"), { now: new Date() })).toMatchObject({ holds: "journal" })
-  await drillBackup(made.file, { catalogue: place.catalogue })
+  await verifyBackup(made.file, { catalogue: place.catalogue })
   const empty = await freshDatabase()
   open.push(empty.drop)
   for (const kind of engines) {
@@ -244,4 +275,55 @@ it("a backup of Postgres without pg_dump, or with an older one, holds the journa
     expect(rows).toEqual([{ id: group.body.product_group.id }])
     expect(await rowsOf(again.app, "select id from tokens")).toEqual([])
   }
+})
+
+it("moves to an empty Postgres and back with the same rows, ids and files, and is refused where there is data", async () => {
+  const data_folder = folderOf("data")
+  const database = await databaseOf("sqlite", data_folder)
+  const { app, close } = await openedAt(database, data_folder, "2026-07-01T12:00:00.000Z")
+  const group = await askOf(app, "/api/v1/product_groups", { json: { name: "Lamps" } })
+  const member = await askOf(app, "/api/v1/members", { json: { name: "Ann Ltd", membership_type: "organisation" } })
+  const { bytes, type } = await formOf([
+    ["attachable_type", "Member"],
+    ["attachable_id", String(member.body.member.id)],
+    ["file", new File(["a plan"], "plan.txt")]
+  ])
+  const sent = await askOf(app, "/api/v1/attachments", { method: "POST", headers: { "content-type": type }, bytes })
+  expect(sent.status).toBe(201)
+  const { server } = await scheduledBackup({ ...placeAt(database, data_folder), catalogue: async () => app.catalogue })
+  await close()
+  const pg = await databaseOf("pg", data_folder)
+  const from = placeAt(database, data_folder)
+  const there = placeAt(pg, data_folder)
+  const moved = await moveServer(from, there)
+  expect(moved).toMatchObject({ files: 1, digest: expect.stringMatching(/^[0-9a-f]{64}$/) })
+  expect(readdirSync(data_folder).filter((name) => name.startsWith(".flightcase"))).toEqual([])
+  await expect(moveServer(from, there)).rejects.toThrow("The Postgres database is not empty")
+  await expect(moveServer(there, from)).rejects.toThrow("There is a database at")
+  await expect(moveServer(from, placeAt(database, folderOf("data")))).rejects.toThrow("of the same kind")
+
+  const back_folder = join(folderOf("back"), "data")
+  const back = await databaseOf("sqlite", back_folder)
+  const serves = async (kept: Database, kept_in: string) => {
+    const again = await openedAt(kept, kept_in, "2026-07-02T12:00:00.000Z")
+    const rows = await rowsOf(again.app, "select id from product_groups where name = 'Lamps'")
+    expect(rows).toEqual([{ id: group.body.product_group.id }])
+    expect((await scheduledBackup(placeAt(kept, kept_in))).server).toBe(server)
+    await again.close()
+  }
+  await serves(pg, data_folder)
+  expect(await moveServer(there, placeAt(back, back_folder))).toEqual(moved)
+  await serves(back, back_folder)
+  // What is recorded while the source is copied would be lost.
+  const open_again = await openedAt(database, data_folder, "2026-07-02T12:00:00.000Z")
+  const late = {
+    ...from,
+    catalogue: async () => (
+      await askOf(open_again.app, "/api/v1/product_groups", { json: { name: randomUUID() } }),
+      from.catalogue()
+    )
+  }
+  await expect(moveServer(late, placeAt(await databaseOf("pg", data_folder), data_folder))).rejects.toThrow(
+    "stop the server"
+  )
 })
