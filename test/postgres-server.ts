@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process"
 import { once } from "node:events"
-import { chown, cp, mkdir, mkdtemp, readdir, readFile, rm, symlink } from "node:fs/promises"
+import { chown, cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises"
 import { createRequire } from "node:module"
 import { tmpdir, userInfo } from "node:os"
 import { basename, dirname, join } from "node:path"
@@ -56,7 +56,44 @@ const GUARD = `
 `
 
 /** Makes and starts a Postgres of its own on a free port, in a temporary folder; about 0.7 s. `settings` override those above. */
-export const startPostgres = async (settings: { readonly [name: string]: string } = {}): Promise<PostgresServer> => {
+export const startPostgres = (settings: ServerSettings = {}): Promise<PostgresServer> =>
+  startOnFiles(
+    (bin, data, surroundings) => run(join(bin, "initdb"), [...INITDB, "--no-sync", "-D", data], surroundings),
+    settings
+  )
+
+/** Makes and starts a streaming replica of the server at the URL. */
+export const startReplica = (primary_url: string): Promise<PostgresServer> => {
+  const { port, searchParams } = new URL(primary_url)
+  return startOnFiles((_, data, surroundings) => copyWhileRunning(primary_url, data, surroundings), {
+    primary_conninfo: `host=${searchParams.get("host")} port=${port} user=postgres`
+  })
+}
+
+/** A base backup of the server's files. Nothing may be removed from them meanwhile. */
+const copyWhileRunning = async (url: string, data: string, surroundings: Surroundings): Promise<void> => {
+  const client = new pg.Client(url)
+  await client.connect()
+  const { rows } = await client.query<{ data_directory: string }>("show data_directory")
+  await client.query("select pg_backup_start('replica', true)")
+  await run("cp", ["-a", rows[0]!.data_directory, data], { env: surroundings.env, cwd: "/" })
+  const stopped = await client.query<{ labelfile: string }>("select labelfile from pg_backup_stop(false)")
+  await client.end()
+  await rm(join(data, "postmaster.pid"))
+  const { gid, uid } = surroundings
+  for (const [name, text] of [["backup_label", stopped.rows[0]!.labelfile] as const, ["standby.signal", ""] as const]) {
+    await writeFile(join(data, name), text)
+    if (uid !== undefined && gid !== undefined) await chown(join(data, name), uid, gid)
+  }
+}
+
+interface ServerSettings {
+  readonly [name: string]: string
+}
+const startOnFiles = async (
+  fill: (bin: string, data: string, surroundings: Surroundings) => Promise<void>,
+  settings: ServerSettings
+): Promise<PostgresServer> => {
   const folder = await mkdtemp(join(tmpdir(), "flightcase-postgres-"))
   try {
     const owner = await unprivileged()
@@ -71,7 +108,7 @@ export const startPostgres = async (settings: { readonly [name: string]: string 
       FOLDER: folder
     }
     const data = join(folder, "data")
-    await run(join(native.bin, "initdb"), [...INITDB, "--no-sync", "-D", data], { ...owner, env, cwd: folder })
+    await fill(native.bin, data, { ...owner, env, cwd: folder })
     for (let tries = 0; tries < 5; tries++) {
       const port = await freePort()
       const start = () => startOn(port, join(native.bin, "postgres"), data, { ...owner, env, cwd: folder }, settings)

@@ -149,7 +149,7 @@ export const downloads = plainTable(
     file: { uuid: "uuid", sha256: "sha256", name: "name", mime_type: "mime_type", size_bytes: "size_bytes" }
   }
 )
-export type DownloadRow = RowOf<typeof downloads>
+type DownloadRow = RowOf<typeof downloads>
 
 /** The file store of this database, identified by a mark in the store. One row. */
 export const file_stores = plainTable(

@@ -9,7 +9,7 @@ import { BlobMissing, type BlobStore, BlobStoreFailure, type BlobStoreFault, isS
 import type { Credentials } from "../ports/outside.ts"
 import { spool, sweepSpool } from "./spool.ts"
 
-export interface S3Options {
+interface S3Options {
   /** Bucket and its options: `s3://bucket?endpoint=https://…&region=…&prefix=…`. */
   readonly url: string
   readonly credentials: Credentials

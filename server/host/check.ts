@@ -33,6 +33,7 @@ export const checkConfiguration = async (environment: Environment): Promise<Read
     ["address", () => (is_running ? "a server runs on this folder" : address(given))],
     ["public address", () => publicAddress(given)],
     ["database", () => database(given, folder)],
+    ...(given.FLIGHTCASE_DATABASE_REPLICA_URL === undefined ? [] : [["replica", () => replica(given)] as const]),
     ["upgrade", () => upgrade(given, folder)],
     ["mail", () => mail(given)],
     ["files", () => files(given)]
@@ -121,6 +122,20 @@ const database = async ({ DATABASE_URL: url }: Values, folder: string): Promise<
   if (Number(row?.version) < least_postgres) throw new Error("This Postgres is older than 15.")
   if (row?.may_create !== true) throw new Error("Its user may not create tables in the schema public.")
   return `${row.name} on Postgres ${Math.floor(Number(row.version) / 10_000)}`
+}
+
+const replica = async ({
+  DATABASE_URL: url,
+  FLIGHTCASE_DATABASE_REPLICA_URL: replica_url
+}: Values): Promise<string> => {
+  if (url === undefined || replica_url === undefined)
+    throw new Error("DATABASE_URL must be set beside FLIGHTCASE_DATABASE_REPLICA_URL: it names the primary.")
+  const { checkReplica } = await import("../pg/replica.ts")
+  const { behind_bytes, fault } = await Effect.runPromise(
+    Effect.timeout(checkReplica(url, replica_url), patience_millis)
+  )
+  if (fault !== undefined) throw new Error(`FLIGHTCASE_DATABASE_REPLICA_URL: ${fault}.`)
+  return behind_bytes === 0 ? "has what was committed" : `${behind_bytes.toLocaleString("en")} bytes behind`
 }
 
 /** Assumed number of events projected in a second, on the low side. Not measured. */

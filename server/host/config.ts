@@ -11,7 +11,14 @@ import { StartupError } from "../ports/startup-error.ts"
 
 export type Database =
   | { readonly kind: "sqlite"; readonly path: string; readonly lock_timeout_ms?: number }
-  | { readonly kind: "pg"; readonly url: string; readonly connections_max: number; readonly lock_timeout_ms?: number }
+  | {
+      readonly kind: "pg"
+      readonly url: string
+      /** A streaming replica that answers reads. */
+      readonly replica_url?: string | undefined
+      readonly connections_max: number
+      readonly lock_timeout_ms?: number
+    }
 
 export interface ServerConfig {
   readonly host: string
@@ -63,14 +70,17 @@ export const configFrom = (environment: Environment): ServerConfig => {
       webhooks_waits_seconds: given.FLIGHTCASE_WEBHOOKS_WAITS?.split(",").map(Number)
     }
   }
-  const { DATABASE_URL: url, FLIGHTCASE_KEY: key } = given
+  const { DATABASE_URL: url, FLIGHTCASE_DATABASE_REPLICA_URL: replica_url, FLIGHTCASE_KEY: key } = given
   if (url !== undefined) {
     if (key === undefined)
       throw new StartupError(
         "FLIGHTCASE_KEY must be set beside DATABASE_URL: every server on that database signs with it. Any secret of 20 or more characters will do."
       )
-    return { ...settings, key, database: { kind: "pg", url, connections_max: given.FLIGHTCASE_DATABASE_CONNECTIONS } }
+    const connections_max = given.FLIGHTCASE_DATABASE_CONNECTIONS
+    return { ...settings, key, database: { kind: "pg", url, replica_url, connections_max } }
   }
+  if (replica_url !== undefined)
+    throw new StartupError("DATABASE_URL must be set beside FLIGHTCASE_DATABASE_REPLICA_URL: it names the primary.")
   makeFolder(data_folder)
   return {
     ...settings,

@@ -60,6 +60,10 @@ const isBucket = (given: string): boolean => {
   const endpoint = new URL(given).searchParams.get("endpoint")
   return endpoint === null || (/^https?:\/\//.test(endpoint) && URL.canParse(endpoint))
 }
+const postgresUrl = (given: string): string | undefined =>
+  /^postgres(ql)?:\/\//.test(given) && URL.canParse(given)
+    ? undefined
+    : "be postgres://user:password@host:port/database."
 const longEnough = (given: string): string | undefined =>
   given.length < least_secret_length ? `have ${least_secret_length} or more characters.` : undefined
 const level: Variable<(typeof levels)[number]> = {
@@ -83,10 +87,12 @@ export const variables = {
   DATABASE_URL: text(
     "Postgres 15 or newer: postgres://user:password@host:port/database",
     "SQLite in FLIGHTCASE_DATA",
-    (given) =>
-      /^postgres(ql)?:\/\//.test(given) && URL.canParse(given)
-        ? undefined
-        : "be postgres://user:password@host:port/database."
+    postgresUrl
+  ),
+  FLIGHTCASE_DATABASE_REPLICA_URL: text(
+    "Streaming replica of DATABASE_URL that answers reads: postgres://user:password@host:port/database",
+    "the primary answers all",
+    postgresUrl
   ),
   FLIGHTCASE_DATABASE_CONNECTIONS: whole("Maximum number of Postgres connections for requests", 1, 1_000, 10),
   FLIGHTCASE_DATA: textOr("Folder of the SQLite database and the key", ".flightcase/server"),

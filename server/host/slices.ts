@@ -33,6 +33,7 @@ import { systemSlice } from "../operations/system/api.ts"
 import { tokensSlice } from "../access/tokens/api.ts"
 import { webhooksSlice } from "../delivery/webhooks/slice.ts"
 import type { Catalogue } from "../../core/kernel/endpoints/endpoint.ts"
+import { replicaSlice } from "../pg/replica.ts"
 import type { Database } from "./config.ts"
 
 // The kinds of jobs that slices declare.
@@ -103,7 +104,10 @@ export const serverSlices = (
     webhooksSlice({ attempted: meter.attempted }),
     limitsSlice,
     metered ? meteringSlice(meter) : unmetered(meteringSlice(meter)),
-    notificationsServerSlice()
+    notificationsServerSlice(),
+    ...(database?.kind === "pg" && database.replica_url !== undefined
+      ? [replicaSlice(database.replica_url, database.connections_max)]
+      : [])
   ]
 }
 /** The slice without its hook for answered calls, so that nothing is metered. */

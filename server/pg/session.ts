@@ -1,11 +1,7 @@
+import { Effect, Queue, Schedule, Semaphore, Stream } from "effect"
 import pg from "pg"
-import * as Effect from "effect/Effect"
-import * as Semaphore from "effect/Semaphore"
 import type { SqlError } from "effect/sql/SqlError"
 import { pgError } from "./error.ts"
-import * as Queue from "effect/Queue"
-import * as Schedule from "effect/Schedule"
-import * as Stream from "effect/Stream"
 
 type Parser = (text: string) => unknown
 

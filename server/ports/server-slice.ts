@@ -80,6 +80,10 @@ export interface ServerSlice extends Slice {
   readonly timed?: ReadonlyArray<TimedWork>
   /** Metrics for /metrics. */
   readonly measured?: ServerEndpoint<ReadonlyArray<Measurement>>
+  /** Checks of `doctor --server`, after the server's own. */
+  readonly checks?: Effect.Effect<
+    ReadonlyArray<{ readonly check: string; readonly ok: boolean; readonly detail: string }>
+  >
   /** Services that its endpoints need in addition to store and command runtime. */
   readonly services?: (server: ServerContext["Service"]) => Context.Context<never>
 }

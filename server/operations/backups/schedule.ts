@@ -1,8 +1,7 @@
 /** The daily backup that the settings ask for: a job of the server, once on all servers, pruned after. */
 import { createHash } from "node:crypto"
 import { Clock, Effect } from "effect"
-import type { Catalogue } from "../../../core/kernel/endpoints/endpoint.ts"
-import { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
+import { type Catalogue, CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
 import { settings_table } from "../../../core/kernel/events/settings.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { zoneOf } from "../../../core/values/time.ts"

@@ -1,10 +1,12 @@
 /** Checks of a running server, each with its finding and whether it passed. */
 import { statfs } from "node:fs/promises"
 import { Cause, Clock, Effect, Option } from "effect"
+import { CommandRuntime } from "../../../core/kernel/endpoints/endpoint.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { mailServer, MailTransport } from "../../delivery/mail/transport.ts"
 import { makeGuard } from "../../delivery/webhooks/guard.ts"
 import { serverContext } from "../../ports/server-context.ts"
+import type { ServerSlice } from "../../ports/server-slice.ts"
 import { least_room_bytes, mebibytes } from "../../ports/storage-fault.ts"
 import { shownError } from "../../delivery/jobs/queue-table.ts"
 import { backupsOf } from "../backups/schedule.ts"
@@ -158,15 +160,19 @@ const checked = <R>(check: string, look: Effect.Effect<Found, unknown, R>) =>
     Effect.catchCause((cause) => Effect.succeed(bad(String(Cause.squash(cause))))),
     Effect.map(({ detail, ok }) => ({ check, ok, detail }))
   )
-export const systemChecks = Effect.all(
-  [
-    checked("database", database),
-    checked("clock", clock),
-    checked("disk", disk),
-    checked("mail", mail),
-    checked("jobs", jobs),
-    checked("webhooks", targets),
-    checked("backups", backups)
-  ],
-  { concurrency: 3 }
-)
+export const systemChecks = Effect.gen(function* () {
+  const slices: ReadonlyArray<ServerSlice> = (yield* CommandRuntime).catalogue.slices
+  const own = yield* Effect.all(
+    [
+      checked("database", database),
+      checked("clock", clock),
+      checked("disk", disk),
+      checked("mail", mail),
+      checked("jobs", jobs),
+      checked("webhooks", targets),
+      checked("backups", backups)
+    ],
+    { concurrency: 3 }
+  )
+  return [...own, ...(yield* Effect.forEach(slices, ({ checks }) => checks ?? Effect.succeed([]))).flat()]
+})

@@ -1,10 +1,10 @@
 /** Content is kept while a row names it, a day longer, and never lost to what comes at the moment of its removal. */
 import { Effect, Stream } from "effect"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import { insert, remove } from "../../../core/kernel/tables/table.ts"
+import { insert, remove, type RowOf } from "../../../core/kernel/tables/table.ts"
 import { Rejection } from "../../../core/kernel/fields/rejection.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
-import { type DownloadRow, downloads, filesNamed, keepContent, keepDownload } from "../../../server/files/downloads.ts"
+import { downloads, filesNamed, keepContent, keepDownload } from "../../../server/files/downloads.ts"
 import { collectFiles, deviceFiles, findUnknown } from "../../../server/files/serve.ts"
 import { ServerContext } from "../../../server/ports/server-context.ts"
 import { both_engines } from "../../app.ts"
@@ -33,7 +33,7 @@ describe.each(both_engines)("the collection of unused files on %s", (engine) => 
     (await server.run(keepContent(Stream.make(Buffer.from(text)), 1_000))).sha256
   const blobs = () => server.run(Effect.map(ServerContext, (context) => context.blobs))
   const isThere = async (sha256: string): Promise<boolean> => Effect.runPromise((await blobs()).has(sha256))
-  const rowOf = (sha256: string, uuid: string): DownloadRow => ({
+  const rowOf = (sha256: string, uuid: string): RowOf<typeof downloads> => ({
     uuid,
     sha256,
     name: "a.txt",

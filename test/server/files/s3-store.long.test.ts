@@ -10,7 +10,7 @@ import { Cause, Effect, Exit } from "effect"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { openServerApp } from "../../../server/host/app.ts"
 import { nothing_outside } from "../../../server/ports/outside.ts"
-import { type S3Options, s3Store } from "../../../server/files/s3-store.ts"
+import { s3Store } from "../../../server/files/s3-store.ts"
 import { installedTools } from "../../installed-tools.ts"
 import { serve } from "../serving.ts"
 import { formOf } from "./sending.ts"
@@ -28,6 +28,8 @@ interface Bucket {
   readonly run: () => Promise<AddressInfo>
   readonly close: () => Promise<void>
 }
+
+type S3Options = Parameters<typeof s3Store>[0]
 
 describe.skipIf(tools === undefined)("a bucket of files", () => {
   let place: string
