@@ -1,4 +1,4 @@
-/** Two servers on one Postgres behind nginx, with the site of deploy/nginx.conf. */
+/** Two servers on one Postgres with a streaming replica behind nginx, with the site of deploy/nginx.conf. */
 import { spawn, type ChildProcess } from "node:child_process"
 import { once } from "node:events"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
@@ -8,7 +8,7 @@ import { setTimeout } from "node:timers/promises"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { freePort } from "../free-port.ts"
 import { hasProgram } from "../installed-tools.ts"
-import { freshDatabase } from "../postgres.ts"
+import { DURABLE, type PostgresServer, startPostgres, startReplica } from "../postgres-server.ts"
 import { cleanUp, type Env, type ServerProcess, startServer } from "../server/process.ts"
 
 const token = "a-token-of-more-than-twenty-characters"
@@ -18,13 +18,17 @@ describe.skipIf(!hasProgram("nginx"))("a server behind nginx", () => {
   const folder = mkdtempSync(join(tmpdir(), "flightcase-proxy-"))
   const servers: Array<ServerProcess> = []
   let nginx: ChildProcess, url: string, env: Env, ports: ReadonlyArray<number>
+  let primary: PostgresServer, replica: PostgresServer
   const start = (port: number) => startServer({ ...env, FLIGHTCASE_PORT: String(port) }, "command line")
   beforeAll(async () => {
     const [one, other, port] = [await freePort(), await freePort(), await freePort()]
     ports = [one, other]
     url = `http://127.0.0.1:${port}`
+    primary = await startPostgres(DURABLE)
+    replica = await startReplica(primary.url)
     env = {
-      DATABASE_URL: (await freshDatabase()).url,
+      DATABASE_URL: primary.url,
+      FLIGHTCASE_DATABASE_REPLICA_URL: replica.url,
       FLIGHTCASE_DATA: join(folder, "data"),
       FLIGHTCASE_KEY: "a-key-of-more-than-twenty-characters",
       FLIGHTCASE_TOKEN: token,
@@ -54,6 +58,8 @@ describe.skipIf(!hasProgram("nginx"))("a server behind nginx", () => {
     nginx.kill("SIGQUIT")
     await once(nginx, "exit")
     await cleanUp()
+    await replica.stop()
+    await primary.stop()
     rmSync(folder, { recursive: true, force: true })
   })
 
@@ -89,21 +95,29 @@ describe.skipIf(!hasProgram("nginx"))("a server behind nginx", () => {
     ).json()) as { readonly request_logs: ReadonlyArray<{ readonly [key: string]: unknown }> }
     expect(request_logs.find((one) => one["request_id"] === id)).toMatchObject({ ip_address: "127.0.0.1" })
   })
-  it("shows clients no error while both servers are restarted in turns", async () => {
+  it("shows clients no error and each what it wrote, while both servers are restarted in turns and the replica is killed", async () => {
     let stopped = false
     const counts = { requests: 0, errors: [] as Array<string> }
+    const asked = (answering: Promise<Response>) =>
+      answering.then(
+        async (one) => ({ status: one.status, text: await one.text() }),
+        (cause: unknown) => ({ status: 0, text: String(cause) })
+      )
+    /** Writes, and reads what it wrote twice: from either server, and from the replica where that has it. */
     const client = async (name: string): Promise<void> => {
       for (let n = 0; !stopped; n++) {
-        const reads = n % 3 !== 0
-        const answer = await (
-          reads ? fetch(`${url}/api/v1/products?per_page=1`, { headers }) : post("/products", { name: `${name} ${n}` })
-        ).then(
-          async (one) => ({ status: one.status, text: await one.text() }),
-          (cause: unknown) => ({ status: 0, text: String(cause) })
-        )
+        const made = await asked(post("/products", { name: `${name} ${n}` }))
         counts.requests++
-        if (answer.status >= 400 || answer.status === 0)
-          counts.errors.push(`${reads ? "GET" : "POST"} ${answer.status}`)
+        if (made.status !== 201) {
+          counts.errors.push(`POST ${made.status}`)
+          continue
+        }
+        const { product } = JSON.parse(made.text) as { readonly product: { readonly id: number } }
+        for (let reads = 0; reads < 2; reads++) {
+          const read = await asked(fetch(`${url}/api/v1/products/${product.id}`, { headers }))
+          counts.requests++
+          if (read.status !== 200 || !read.text.includes(`"${name} ${n}"`)) counts.errors.push(`GET ${read.status}`)
+        }
       }
     }
     const clients = ["a", "b", "c", "d"].map(client)
@@ -113,10 +127,20 @@ describe.skipIf(!hasProgram("nginx"))("a server behind nginx", () => {
         await servers[at]!.kill("SIGTERM")
         servers[at] = await start(port)
       }
-    await setTimeout(1_000)
+    await replica.kill()
+    await setTimeout(2_000)
+    await replica.startAgain()
+    await setTimeout(3_000)
     stopped = true
     await Promise.all(clients)
-    console.log(`${counts.requests} requests over four restarts, ${counts.errors.length} errors`)
+    const reads = await Promise.all(
+      servers
+        .slice(-2)
+        .map(async (one) =>
+          (await fetch(`${one.url}/metrics`)).text().then((text) => text.match(/^flightcase_replica_reads_total.*$/gm))
+        )
+    )
+    console.log(`${counts.requests} requests over four restarts, ${counts.errors.length} errors`, reads)
     expect(counts.errors, readFileSync(join(folder, "errors"), "utf8").replace(/^.*refused.*\n/gm, "")).toEqual([])
     expect(counts.requests).toBeGreaterThan(100)
   })
