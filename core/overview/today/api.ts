@@ -32,7 +32,7 @@ const orderShown = {
   to_replace: integer({ describe: "Number of allocated units out of service, to be replaced" }),
   ...pieces_shown
 }
-const more = boolean({ describe: "Whether the list has more entries than returned" })
+const more = boolean({ describe: "Whether there are more entries" })
 const ordersShown = Shown.keys({ count: integer(), more, orders: Shown.objects(orderShown) })
 const dueShown = Shown.keys(
   {

@@ -189,11 +189,11 @@ const member_shows = {
   identity: Shown.nothing(),
   primary_address: Shown.row(() => addressResource, {
     nullable: true,
-    describe: "Primary address; null unless include=addresses is sent"
+    describe: "Primary address, with include=addresses"
   }),
   service_stock_levels: Shown.list(Shown.anything()),
-  child_members: Shown.objects(related, { describe: "Contacts of an organisation; filled with include=contacts" }),
-  parent_members: Shown.objects(related, { describe: "Organisations of a contact; filled with include=organisations" })
+  child_members: Shown.objects(related, { describe: "Related contacts, with include=contacts" }),
+  parent_members: Shown.objects(related, { describe: "Organisations, with include=organisations" })
 }
 
 /** Module name under which members' custom fields are defined. */

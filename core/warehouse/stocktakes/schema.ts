@@ -122,10 +122,8 @@ export const line_fields = {
   counted: integer(),
   counted_at: timestamp({ nullable: true }),
   counted_by_user_id: integer({ nullable: true }),
-  way_out: text({ nullable: true, describe: "Advice on what to do about the difference, as a sentence" }),
-  on_close: Shown.oneOf(["nothing", "missing", "found", "difference"], {
-    describe: "What closing the stocktake records for this line"
-  })
+  way_out: text({ nullable: true, describe: "Advice on the difference" }),
+  on_close: Shown.oneOf(["nothing", "missing", "found", "difference"], { describe: "Effect of closing on this line" })
 }
 /** Number of pieces by outcome. */
 export const totals_shown = {

@@ -207,7 +207,7 @@ const about = {
 const outFields = {
   ...about,
   reason: text({ nullable: true, max: 255, describe: "Short reason, such as: lens mount loose" }),
-  starts_at: timestamp({ nullable: true, describe: "Time from which the stock is out of service; default: now" }),
+  starts_at: timestamp({ nullable: true, describe: "Time it went out of service; default: now" }),
   expected_back_at: timestamp({
     nullable: true,
     on_null: "clear",

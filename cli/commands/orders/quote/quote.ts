@@ -252,7 +252,7 @@ export const declare = (program: Command): void => {
       .option("--from <time>", "start of the hire: a date, or a time on the store's clock")
       .option("--to <time>", "end of the hire")
       .option("--reference <text>", "the customer's own reference")
-      .option("--currency <code>", "currency of the quote, such as EUR (default: the company's)")
+      .option("--currency <code>", "currency of the quote, such as EUR")
       .addOption(
         repeatable("--line <product[*n]>", "product by id, SKU or barcode, with a quantity after *; repeatable")
       )
@@ -267,7 +267,7 @@ export const declare = (program: Command): void => {
         .description("Add a line")
         .argument("<quote>", "quote, by id or number")
         .argument("<product>", "product, by id, SKU or barcode")
-        .option("--quantity <n>", "number of pieces of the product", "1"),
+        .option("--quantity <n>", "number of pieces", "1"),
       "manual price of one, per day of a hire, instead of the rate's"
     )
       .option("--discount <percent>", "discount of the line")

@@ -76,7 +76,7 @@ const chart = {
   }),
   supplies: Shown.objects(
     { ...supply, starts_at: timestamp(), ends_at: timestamp() },
-    { describe: "Goods on their way to this store, counted in total_stock" }
+    { describe: "Goods on their way, counted in total_stock" }
   ),
   shortages: Shown.objects({ from: date(), to: date(), severity: integer(), in_buffer_zone: boolean() })
 }

@@ -38,7 +38,7 @@ const shown = {
   state: choice(out_of_service_labels),
   expected_back_at: timestamp({ nullable: true }),
   free: Shown.objects({ id: integer(), name: text() }, { describe: "Free units of the product, as replacements" }),
-  says: text({ describe: "Why the unit needs replacing, as a sentence with advice" })
+  says: text({ describe: "Why it needs replacing, in words" })
 }
 export const toReplaceShown = Shown.objects(shown, {
   describe: "Allocated units that are out of service during their line and need replacing"

@@ -131,7 +131,7 @@ const diffShown = {
     target_item_id: integer(),
     name: text(),
     changes: Shown.map(Shown.keys({ from: Shown.anything(), to: Shown.anything() }), {
-      describe: "Changed fields of the line, each with its old and new value"
+      describe: "Old and new value, by changed field"
     })
   }),
   source_total: money(),
