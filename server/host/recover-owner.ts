@@ -68,7 +68,7 @@ export const backupPlace = (environment: Environment, given_folder: string | und
   }
 }
 
-/** Place of backups in the settings, the id of the server in their names, and the result of the latest scheduled one. */
+/** Place of backups in the settings, the server id in their names, and the result of the latest scheduled one. */
 export const scheduledBackup = async ({ database, outside }: BackupPlace) => {
   const unknown = { folder: outside.backups, recipient: undefined, server: undefined, last: undefined }
   if (database.kind === "sqlite" && !existsSync(database.path)) return unknown
