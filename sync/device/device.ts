@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto"
 import { chmodSync, mkdirSync, readdirSync, rmSync } from "node:fs"
 import { join } from "node:path"
-import { Effect, Layer, ManagedRuntime } from "effect"
+import { Context, Effect, Layer, ManagedRuntime, References } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
 import { attachments } from "../../core/office/attachments/attachables.ts"
 import type { CommandRuntime, Failure, Request } from "../../core/kernel/endpoints/endpoint.ts"
@@ -135,7 +135,12 @@ export const openDevice = async (
     ...(options.at === undefined ? {} : { at: options.at })
   })
   const runtime = ManagedRuntime.make(
-    Layer.merge(Layer.provide(Store.layer, sqliteLayer({ path: replicaPath(folder) })), replica.runtime)
+    Layer.mergeAll(
+      Layer.provide(Store.layer, sqliteLayer({ path: replicaPath(folder) })),
+      replica.runtime,
+      // Otherwise each statement makes a span.
+      Layer.succeedContext(Context.make(References.TracerEnabled, false))
+    )
   )
   const run = <A>(effect: Effect.Effect<A, Failure, Store | CommandRuntime>): Promise<A> => runtime.runPromise(effect)
   try {

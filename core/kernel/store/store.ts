@@ -30,9 +30,10 @@ interface FindOptions {
    * single writer).
    */
   readonly lock?: boolean
-  /** May return rows read less than a second ago, also within transactions: only for definitions. */
+  /** May return rows read less than a second ago, also within transactions: only for definitions and answers. */
   readonly cached?: boolean
 }
+type Kept = Pick<FindOptions, "cached">
 export type Sql<A> = Effect.Effect<A, SqlError.SqlError>
 
 export interface StoreShape {
@@ -46,7 +47,7 @@ export interface StoreShape {
     values?: ReadonlyArray<unknown>
   ) => Sql<ReadonlyArray<Row>>
   readonly get: <T extends Table>(table: T, key: Key) => Sql<RowOf<T> | undefined>
-  readonly getMany: <T extends Table>(table: T, keys: ReadonlyArray<Key>) => Sql<ReadonlyArray<RowOf<T>>>
+  readonly getMany: <T extends Table>(table: T, keys: ReadonlyArray<Key>, how?: Kept) => Sql<ReadonlyArray<RowOf<T>>>
   /** As {@link getMany}; on Postgres none of the rows can be deleted by others until the caller's transaction ends. */
   readonly getManyLocked: <T extends Table>(table: T, keys: ReadonlyArray<Key>) => Sql<ReadonlyArray<RowOf<T>>>
   readonly find: <T extends Table>(table: T, where: Where, options?: FindOptions) => Sql<ReadonlyArray<RowOf<T>>>
@@ -113,8 +114,8 @@ export class Store extends Context.Service<Store, StoreShape>()("flightcase/core
     values?: ReadonlyArray<unknown>
   ) => Store.use((store) => store.run<Row>(text, values))
   static readonly get = <T extends Table>(table: T, key: Key) => Store.use((store) => store.get(table, key))
-  static readonly getMany = <T extends Table>(table: T, keys: ReadonlyArray<Key>) =>
-    Store.use((store) => store.getMany(table, keys))
+  static readonly getMany = <T extends Table>(table: T, keys: ReadonlyArray<Key>, how?: Kept) =>
+    Store.use((store) => store.getMany(table, keys, how))
   /** Rows by their numeric ids. No query without ids. */
   static readonly byId = <T extends Table>(
     table: T,
@@ -279,8 +280,12 @@ const makeWrites = (dialect: Dialect, run: Run, decode: StoreShape["decode"]) =>
 
 export const make = (sql: SqlClient.SqlClient, keeps_counts = false): StoreShape => {
   const dialect: Dialect = sql.onDialectOrElse({ pg: () => "pg" as const, orElse: () => "sqlite" as const })
+  // Where no spans are collected, a statement in a transaction goes straight to its connection.
   const run = <Row extends object>(text: string, values: ReadonlyArray<unknown> = []): Sql<ReadonlyArray<Row>> =>
-    sql.unsafe<Row>(text, values)
+    Effect.withFiber((fiber) => {
+      const open = fiber.cache.tracerEnabled ? undefined : Context.getOrUndefined(fiber.context, sql.transactionService)
+      return open === undefined ? sql.unsafe<Row>(text, values) : open[0].execute(text, values, undefined)
+    })
   const { decode, find, get, select, selectMany } = makeReads(dialect, run)
   const apply = makeWrites(dialect, run, decode)
   // A savepoint may be rolled back: rows remembered so far are forgotten, and its own writes are not remembered.
@@ -291,12 +296,10 @@ export const make = (sql: SqlClient.SqlClient, keeps_counts = false): StoreShape
     })
   const imagesBefore: StoreShape["imagesBefore"] = (one) => {
     const key = one.table.key
-    if (one.op === "insert" && !one.table.on_conflict_ignore)
-      return Effect.succeed([{ key: one.row[key] as Key, row: undefined }])
-    if (one.op === "insert")
-      return Effect.map(get(one.table, one.row[key] as Key), (row) => [
-        { key: one.row[key] as Key, row: row as AnyRow | undefined }
-      ])
+    if (one.op === "insert") {
+      const before = one.table.on_conflict_ignore ? get(one.table, one.row[key] as Key) : Effect.succeed(undefined)
+      return Effect.map(before, (row) => [{ key: one.row[key] as Key, row: row as AnyRow | undefined }])
+    }
     const rows =
       one.op === "update" || one.op === "delete" ? find(one.table, { [key]: one.key }) : find(one.table, one.where)
     return Effect.map(rows, (found) => found.map((row) => ({ key: (row as AnyRow)[key] as Key, row: row as AnyRow })))
