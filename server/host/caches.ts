@@ -181,12 +181,13 @@ const makeReferenceCache = (changed: () => void): ReferenceCache => {
           ? Effect.flatMap(Clock.currentTimeMillis, kept)
           : plain()
       )
-    const getMany = <T extends Table>(table: T, keys: ReadonlyArray<Key>): Sql<ReadonlyArray<RowOf<T>>> =>
+    const getMany: StoreShape["getMany"] = (table, keys, options) =>
       !table.reference || keys.length === 0
         ? store.getMany(table, keys)
         : outside(
             (now) => rowsOf(table, keys, (missing) => store.getMany(table, missing), now),
-            () => store.getMany(table, keys)
+            () => store.getMany(table, keys),
+            options?.cached
           )
     const find: StoreShape["find"] = (table, where, options) =>
       !table.reference

@@ -23,6 +23,9 @@ export const viewContext = (from: Omit<ViewContext, "base_currency">): ViewConte
   base_currency: baseCurrency(from.settings)
 })
 
+/** How the rows that an answer names are read: a change answers as a read does. */
+const shown = { cached: true }
+
 /** A column's value in responses: money and decimals as strings at their scale. */
 export const fieldOut = (field: Field, value: unknown, row: AnyRow, base_currency: string): Json => {
   if (value === null || value === undefined) return null
@@ -78,7 +81,7 @@ const customValuesOut = (
           .flatMap((one) => documents.flatMap((document) => document?.[String(one.id)] ?? []))
           .filter((id): id is number => typeof id === "number")
         const names = new Map<number, string>()
-        if (ids.length > 0) for (const row of yield* Store.getMany(list_values, ids)) names.set(row.id, row.name)
+        if (ids.length > 0) for (const row of yield* Store.getMany(list_values, ids, shown)) names.set(row.id, row.name)
         const named = (id: Json): Json => (typeof id === "number" ? (names.get(id) ?? null) : null)
         return documents.map((document) =>
           Object.fromEntries(
@@ -143,7 +146,7 @@ const idsIn = (rows: ReadonlyArray<AnyRow>, column: string): ReadonlyArray<numbe
   rows.map((row) => row[column]).filter((id): id is number => typeof id === "number")
 /** Rows by id, in one query; unknown ids are absent. */
 const rowsById = Effect.fnUntraced(function* (table: Table, ids: ReadonlyArray<number>) {
-  return new Map((yield* Store.getMany(table, [...new Set(ids)])).map((row) => [row["id"], row as AnyRow]))
+  return new Map((yield* Store.getMany(table, [...new Set(ids)], shown)).map((row) => [row["id"], row as AnyRow]))
 })
 
 type Embedding = Exclude<Include, { readonly kind: "always" | "keys" }>
@@ -185,7 +188,7 @@ const embed = Effect.fnUntraced(function* (
   }
   const target = include.resource()
   if (include.kind === "one") {
-    const found = (yield* Store.getMany(target.table, idsIn(rows, include.via))).filter(
+    const found = (yield* Store.getMany(target.table, idsIn(rows, include.via), shown)).filter(
       (row) => include.is_known?.(row) !== false
     )
     const views = yield* render(target, found, inner, context)
