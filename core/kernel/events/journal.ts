@@ -253,53 +253,64 @@ export const append = (
   events: ReadonlyArray<NewEvent>,
   metadata: EventMetadata
 ): Effect.Effect<ReadonlyArray<StoredEvent>, SqlError.SqlError> =>
-  store.dialect === "pg" && events.length <= one_statement_max
+  events.length <= one_statement_max
     ? appendInOneStatement(store, events, metadata)
     : appendInSteps(store, events, metadata)
 
 const one_statement_max = 16
-/** Updates head and versions and inserts events in one statement. */
-const appendInOneStatement = (
+/** Inserts events with their versions in one statement: on Postgres that of the head, on SQLite after it. */
+const appendInOneStatement = Effect.fnUntraced(function* (
   store: StoreShape,
   events: ReadonlyArray<NewEvent>,
   { command_id, actor_id, replica_id, recorded_at }: EventMetadata
-) => {
+) {
   const { values, bind } = bindings(store.dialect)
-  const count = bind(events.length)
+  const is_pg = store.dialect === "pg"
+  const typed = (value: unknown, type: string): string => (is_pg ? `${bind(value)}::${type}` : bind(value))
+  const given = events.map(({ stream, type, data }, index) => {
+    const nth = 1 + events.slice(0, index).filter((before) => before.stream === stream).length
+    return `(${index + 1}, ${nth}, ${typed(stream, "text")}, ${typed(type, "text")}, ${typed(JSON.stringify(data), "jsonb")})`
+  })
+  const count = events.length
+  const head = is_pg
+    ? `head as (update journal_head set position = position + ${bind(count)} where id = 1 returning position), `
+    : ""
+  const before = is_pg ? `head.position - ${count}` : bind(yield* advanceHead(store, count))
   const common = [
     [command_id, "text"],
     [actor_id, "bigint"],
     [replica_id, "bigint"],
     [recorded_at, "timestamptz"]
-  ]
-    .map(([value, type]) => `${bind(value)}::${type}`)
-    .join(", ")
-  const given = events.map(({ stream, type, data }, index) => {
-    const nth = 1 + events.slice(0, index).filter((before) => before.stream === stream).length
-    return `(${index + 1}, ${nth}, ${bind(stream)}::text, ${bind(type)}::text, ${bind(JSON.stringify(data))}::jsonb)`
-  })
-  return Effect.map(
-    store.run<{ position: number; version: number }>(
-      `with head as (update journal_head set position = position + ${count} where id = 1 returning position) ` +
-        `insert into journal (position, stream, version, type, data, command_id, actor_id, replica_id, recorded_at) ` +
-        `select head.position - ${count} + given.ord, given.stream, coalesce((select max(version) from journal before where before.stream = given.stream), 0) + given.nth, ` +
-        `given.type, given.data, ${common} from head, (values ${given.join(", ")}) as given (ord, nth, stream, type, data) returning position, version`,
-      values
-    ),
-    (rows) => {
-      const placed = [...rows].sort((a, b) => a.position - b.position)
-      return events.map((event, index): StoredEvent => ({
-        ...event,
-        command_id,
-        actor_id,
-        replica_id,
-        recorded_at,
-        position: itemAt(placed, index).position,
-        version: itemAt(placed, index).version
-      }))
-    }
+  ] as const
+  const version = "(select max(version) from journal before where before.stream = given.stream)"
+  const rows = yield* store.run<{ position: number; version: number }>(
+    `with ${head}given (ord, nth, stream, type, data) as (values ${given.join(", ")}) ` +
+      `insert into journal (position, stream, version, type, data, command_id, actor_id, replica_id, recorded_at) ` +
+      `select ${before} + given.ord, given.stream, coalesce(${version}, 0) + given.nth, given.type, given.data, ` +
+      `${common.map(([value, type]) => typed(value, type)).join(", ")} ` +
+      `from ${is_pg ? "head, " : ""}given returning position, version`,
+    values
   )
-}
+  const placed = [...rows].sort((a, b) => a.position - b.position)
+  return events.map((event, index): StoredEvent => ({
+    ...event,
+    command_id,
+    actor_id,
+    replica_id,
+    recorded_at,
+    position: itemAt(placed, index).position,
+    version: itemAt(placed, index).version
+  }))
+})
+/** Takes the next positions; returns the one before them. */
+const advanceHead = (store: StoreShape, count: number): Effect.Effect<number, SqlError.SqlError> =>
+  Effect.map(
+    store.run<{ position: number }>(
+      `update journal_head set position = position + ${store.dialect === "pg" ? "$1" : "?"} where id = 1 returning position`,
+      [count]
+    ),
+    (heads) => Number(itemAt(heads, 0).position) - count
+  )
 const appendInSteps = Effect.fnUntraced(function* (
   store: StoreShape,
   events: ReadonlyArray<NewEvent>,
@@ -309,11 +320,7 @@ const appendInSteps = Effect.fnUntraced(function* (
     store,
     events.map((event) => event.stream)
   )
-  const heads = yield* store.run<{ position: number }>(
-    `update journal_head set position = position + ${store.dialect === "pg" ? "$1" : "?"} where id = 1 returning position`,
-    [events.length]
-  )
-  const before = Number(itemAt(heads, 0).position) - events.length
+  const before = yield* advanceHead(store, events.length)
   const stored = events.map((event, index): StoredEvent => {
     const version = (versions.get(event.stream) ?? 0) + 1
     versions.set(event.stream, version)
