@@ -122,19 +122,22 @@ const compiler = Statement.makeCompiler({
  * failure was handled, so nothing was written.
  */
 const commit = (session: Session): Effect.Effect<void, SqlError> =>
-  Effect.flatMap(session.query({ text: "COMMIT" }), ({ command }) =>
-    command === "COMMIT"
-      ? Effect.void
-      : Effect.fail(
-          new SqlError({
-            reason: new UnknownError({
-              cause: undefined,
-              operation: "commit",
-              message: "rolled back at commit, as a statement in the transaction had failed: only a nested one may fail"
-            })
-          })
-        )
-  )
+  session.endUnsent()
+    ? Effect.void
+    : Effect.flatMap(session.query({ text: "COMMIT" }), ({ command }) =>
+        command === "COMMIT"
+          ? Effect.void
+          : Effect.fail(
+              new SqlError({
+                reason: new UnknownError({
+                  cause: undefined,
+                  operation: "commit",
+                  message:
+                    "rolled back at commit, as a statement in the transaction had failed: only a nested one may fail"
+                })
+              })
+            )
+      )
 
 interface PgConnection extends Connection {
   readonly session: Session
@@ -164,7 +167,7 @@ const runOver = (session: Session, plans: PlanNames): Run => {
             (error) => {
               plans.renew(text)
               // Within a transaction the caller must run all of it again.
-              return session.client.getTransactionStatus() === "I" ? run(text, params, how) : Effect.fail(error)
+              return session.isInTransaction() ? Effect.fail(error) : run(text, params, how)
             }
           )
     })
@@ -208,6 +211,8 @@ const makeConnection = (session: Session, plans: PlanNames): PgConnection => {
       Effect.map(run(sql, params, { prepared, rowMode: "array" }), (result) => result.rows)
   // A lost connection has ended its transaction: a rollback on it succeeds.
   const control: Connection["execute"] = (sql, params, transformRows) => {
+    if (sql === "BEGIN") return Effect.as(session.begin, [])
+    if (sql === "ROLLBACK" && session.endUnsent()) return Effect.succeed([])
     const result = rows(false)(sql, params, transformRows)
     return sql.startsWith("ROLLBACK")
       ? Effect.catchIf(
@@ -245,7 +250,7 @@ let cursors = 0
 const openCursor = (session: Session, sql: string, params: ReadonlyArray<unknown>) =>
   Effect.gen(function* () {
     const name = `flightcase_cursor_${++cursors}`
-    if (session.client.getTransactionStatus() === "I") {
+    if (!session.isInTransaction()) {
       yield* Effect.acquireRelease(session.query({ text: "BEGIN" }), () => closing(session, "COMMIT"))
     } else {
       yield* Effect.addFinalizer(() => closing(session, `CLOSE ${name}`))

@@ -77,6 +77,11 @@ export interface Session {
    * time.
    */
   readonly query: (query: SessionQuery) => Effect.Effect<pg.QueryResult, SqlError>
+  /** Begins a transaction with its first statement: one that has no parameters is sent together with BEGIN. */
+  readonly begin: Effect.Effect<void>
+  /** Ends one of which nothing was sent yet; false if something was, or if none has begun. */
+  readonly endUnsent: () => boolean
+  readonly isInTransaction: () => boolean
   /**
    * "cancelled": a query was interrupted, so the connection is not reused; "lost": it does not even answer a rollback.
    */
@@ -197,7 +202,27 @@ const makeSession = (client: pg.PoolClient, endpoint: PgEndpoint): Session => {
         )
       })
     })
-  return { client, query: (query) => turn.withPermit(run(query)), health: () => health }
+  let is_begin_due = false
+  const query: Session["query"] = (given) =>
+    Effect.suspend(() => {
+      if (!is_begin_due) return turn.withPermit(run(given))
+      is_begin_due = false
+      return given.values === undefined
+        ? turn.withPermit(run({ ...given, text: `BEGIN; ${given.text}` }))
+        : Effect.andThen(turn.withPermit(run({ text: "BEGIN" })), turn.withPermit(run(given)))
+    })
+  return {
+    client,
+    query,
+    begin: Effect.sync(() => void (is_begin_due = true)),
+    endUnsent: () => {
+      const was_due = is_begin_due
+      is_begin_due = false
+      return was_due
+    },
+    isInTransaction: () => is_begin_due || client.getTransactionStatus() !== "I",
+    health: () => health
+  }
 }
 
 /** Whether the error ended the connection: the server's last message, or the driver's. */

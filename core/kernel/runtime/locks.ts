@@ -40,7 +40,11 @@ export const lockNames = Effect.fnUntraced(function* (names: ReadonlyArray<strin
   if (store.dialect !== "pg") return
   const named = inOrder(names)
   // One statement, in the order of the list: every writer locks in the same order, which avoids deadlocks.
-  if (named.length === 1) yield* store.run(`select ${locking("", how)}(hashtextextended($1, 0))`, named)
+  const [name = ""] = named
+  // Written into the text, a plain name travels together with the BEGIN before it.
+  if (named.length === 1 && /^[\w:.-]+$/.test(name))
+    yield* store.run(`select ${locking("", how)}(hashtextextended('${name}', 0))`)
+  else if (named.length === 1) yield* store.run(`select ${locking("", how)}(hashtextextended($1, 0))`, named)
   else if (named.length > 1) {
     yield* store.run(
       `select count(${locking("", how)}(hashtextextended(stream, 0))) from json_array_elements_text($1::json) as given (stream)`,
