@@ -20,7 +20,10 @@ const writeOver = Effect.gen(function* () {
   const [file] = yield* Store.run<{ user_version: number }>("pragma user_version")
   if (file?.user_version !== erasing_version) {
     // Earlier releases did not overwrite freed pages, so the file is rewritten once.
+    // In a temporary file, not in memory as what savepoints keep.
+    yield* Store.run("pragma temp_store = file")
     yield* Store.run("vacuum")
+    yield* Store.run("pragma temp_store = memory")
     yield* Store.run(`pragma user_version = ${erasing_version}`)
   }
   const [log] = yield* Store.run<{ busy: number }>("pragma wal_checkpoint(truncate)")

@@ -136,7 +136,7 @@ const openFile = (options: SqliteOptions): Effect.Effect<DatabaseSync, SqlError.
  */
 const overwriteFreed = (db: DatabaseSync): Effect.Effect<void, SqlError.SqlError> =>
   attempt("open", () => {
-    db.exec("pragma secure_delete = on")
+    db.exec("pragma secure_delete = on; pragma temp_store = memory")
     if (db.prepare("pragma page_count").get()?.["page_count"] === 0) db.exec(`pragma user_version = ${erasing_version}`)
   })
 

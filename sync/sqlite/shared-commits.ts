@@ -38,7 +38,7 @@ interface OpenGroup extends CommitGroup {
   joined: number
   /** Commits once the turn of the event loop is over and no transaction is running. */
   settle: () => void
-  /** Services of the shared transaction, once it has begun. */
+  /** Services of the shared transaction, once its first one has succeeded. */
   readonly begun: Deferred.Deferred<Context.Context<never>, SqlError>
   readonly committed: Deferred.Deferred<void, SqlError>
   /** The failure that made SQLite roll back everything. */
@@ -48,79 +48,94 @@ const shared_max = 16
 
 type Share = NonNullable<Parameters<typeof make>[0]["share"]>
 
-/** Begins a transaction that commits at the end of this turn of the event loop, once no joined one is running. */
-const begin = (alone: Parameters<Share>[0]): OpenGroup => {
-  const group: OpenGroup = {
-    is_open: true,
-    is_sealed: false,
-    running: 0,
-    joined: 0,
-    settle: () => {},
-    begun: Deferred.makeUnsafe(),
-    committed: Deferred.makeUnsafe(),
-    lost: undefined
-  }
-  const ended = Effect.callback<void>((resume) => {
-    const turn = setImmediate(() => {
+const newGroup = (): OpenGroup => ({
+  is_open: true,
+  is_sealed: false,
+  running: 0,
+  joined: 0,
+  settle: () => {},
+  begun: Deferred.makeUnsafe(),
+  committed: Deferred.makeUnsafe(),
+  lost: undefined
+})
+/** Waits until no transaction is running and this turn of the event loop is over; if others joined, the next, too. */
+const ended = (group: OpenGroup): Effect.Effect<void> =>
+  Effect.callback((resume) => {
+    const settles = (): void => {
       group.settle = () => {
         if (group.running > 0) return
         group.is_open = false
         resume(Effect.void)
       }
       group.settle()
-    })
-    return Effect.sync(() => clearImmediate(turn))
+    }
+    setImmediate(() => (group.joined > 1 ? setImmediate(settles) : settles()))
   })
-  const shared = alone(
-    Effect.gen(function* () {
-      yield* Deferred.succeed(group.begun, yield* Effect.context<never>())
-      yield* ended
-    })
-  ).pipe(
-    Effect.provideService(SharedCommit, group),
-    Effect.provideService(References.TracerEnabled, false),
-    Effect.onExit((exit) =>
-      Effect.sync(() => {
-        group.is_open = false
-        Deferred.doneUnsafe(group.committed, exit)
-        if (Exit.isFailure(exit)) Deferred.doneUnsafe(group.begun, Exit.failCause(exit.cause))
-      })
-    )
-  )
-  Effect.runFork(shared)
-  return group
-}
 
 /** Lets transactions that ask for it share a commit; others are as before. */
 export const sharedCommits: Share = (alone, transactionService, isTransaction) => {
   let current: OpenGroup | undefined
-  const join = (): OpenGroup => {
-    const group = current?.is_open === true ? current : begin(alone)
-    current = group
-    group.running++
-    if (++group.joined >= shared_max) group.is_open = false
-    return group
-  }
-  const share = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | SqlError, R> =>
+  /** The end of those that have joined and not begun, which share another commit. */
+  const moved = Cause.die({})
+  const isMoved = (exit: Exit.Exit<unknown, unknown>): boolean =>
+    Exit.isFailure(exit) && Cause.squash(exit.cause) === Cause.squash(moved)
+
+  /** The first is the transaction itself: refused, it rolls back, and those that joined it meanwhile move. */
+  const lead = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | SqlError, R> =>
+    Effect.contextWith((services: Context.Context<R>) => {
+      const group = newGroup()
+      current = group
+      group.running = group.joined = 1
+      let has_begun = false
+      const own = Effect.uninterruptibleMask((restore) =>
+        Effect.gen(function* () {
+          has_begun = true
+          const shared = yield* Effect.context<never>()
+          const result = yield* restore(Effect.provideContext(effect, Context.merge(services, shared)))
+          group.running--
+          Deferred.doneUnsafe(group.begun, Exit.succeed(shared))
+          yield* ended(group)
+          return result
+        })
+      )
+      /** None of the first one's own services is shared. */
+      const alike: (own: Context.Context<never>) => Context.Context<never> = () =>
+        Context.make(SharedCommit, group).pipe(Context.add(References.TracerEnabled, false))
+      return Effect.updateContext(alone(own), alike).pipe(
+        Effect.onExit((exit) =>
+          Effect.sync(() => {
+            group.is_open = false
+            if (Exit.isSuccess(exit)) return Deferred.doneUnsafe(group.committed, Exit.void)
+            const loss = lossOf(exit.cause)
+            Deferred.doneUnsafe(group.begun, Exit.failCause(has_begun ? moved : (loss ?? moved)))
+            return Deferred.doneUnsafe(group.committed, Exit.failCause(loss ?? Cause.die(Cause.squash(exit.cause))))
+          })
+        ),
+        Effect.catchCause((cause) => Effect.failCause(group.lost ?? cause))
+      )
+    })
+  /** The others are savepoints, and wait for the commit, refused or not. */
+  const join = <A, E, R>(group: OpenGroup, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | SqlError, R> =>
     Effect.uninterruptibleMask((restore) => {
-      const group = join()
-      const moved = {}
-      const begun = Effect.suspend(() => (group.is_sealed ? Effect.die(moved) : effect))
+      group.running++
+      if (++group.joined >= shared_max) group.is_open = false
+      const begun = Effect.suspend(() => (group.is_sealed ? Effect.failCause(moved) : effect))
       const own = Effect.flatMap(restore(Deferred.await(group.begun)), (shared) =>
         restore(Effect.updateContext(alone(begun), (services: Context.Context<R>) => Context.merge(services, shared)))
       )
       return Effect.flatMap(Effect.exit(own), (exit) => {
-        const isMoved = Exit.isFailure(exit) && Cause.squash(exit.cause) === moved
         group.running--
-        if (!isTransaction() && Exit.isFailure(exit)) group.lost ??= lossOf(exit.cause)
+        if (!isTransaction() && Exit.isFailure(exit) && !isMoved(exit)) group.lost ??= lossOf(exit.cause)
         group.settle()
-        if (isMoved) return restore(share(effect))
+        if (isMoved(exit)) return restore(share(effect))
         const committed = Effect.catchCause(Deferred.await(group.committed), (cause) =>
           Effect.failCause(group.lost ?? cause)
         )
         return Effect.andThen(committed, exit)
       })
     })
+  const share = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | SqlError, R> =>
+    Effect.suspend(() => (current?.is_open === true ? join(current, effect) : lead(effect)))
   return (effect) =>
     Effect.withFiber((fiber) => {
       const isAsked = fiber.getRef(SharedCommit) !== false && fiber.getRef(Durability) === undefined
