@@ -12,7 +12,7 @@ interface CommitGroup {
 }
 /**
  * Whether a transaction may share its commit with others that arrive in the same turn of the event loop, and the group
- * it is in. Each is a savepoint of its own and waits for the commit, refused or not.
+ * it is in. Each after the first is a savepoint of its own and waits for the commit, refused or not.
  */
 export const SharedCommit = Context.Reference<boolean | CommitGroup>("flightcase/sync/SharedCommit", {
   defaultValue: () => false
