@@ -1,7 +1,7 @@
 /** The imports of catalogues and of customers. Their rules are loaded on first use. */
 import { command, type Slice } from "../kernel/endpoints/endpoint.ts"
 import { later, withRules } from "../kernel/fields/later.ts"
-import { answerVerdicts, checkRows, importFields, memberImportFields, verdictsResult, verdictsShown } from "./rows.ts"
+import { answerVerdicts, checkRows, importFields, memberImportFields, verdictsResult, verdictsShown } from "./fields.ts"
 
 const ofProducts = later(() => import("./products.ts"))
 const ofMembers = later(() => import("./members.ts"))

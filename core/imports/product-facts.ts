@@ -18,7 +18,8 @@ import { assignedClass, product_tax_classes } from "../setup/reference-data/tax.
 import { stock_levels, type StockLevelRow } from "../products/stock/schema.ts"
 import { type StoreRow, stores } from "../setup/stores.ts"
 import { partsIn, productColumns } from "./part-rows.ts"
-import { type ImportContext, type importFields, readRows, type Row, textCell } from "./rows.ts"
+import type { importFields } from "./fields.ts"
+import { type ImportContext, readRows, type Row, textCell } from "./rows.ts"
 
 // The `group` column: product groups by name or path ("Lighting / Moving heads"); missing ones are made.
 

@@ -13,9 +13,9 @@ import { composeMethod, presets, type SubmittedMethod, updateMethod } from "../p
 import type { RateMethod } from "../pricing/pricing/engine.ts"
 import { basePeriods, strategies } from "../pricing/pricing/modifiers.ts"
 import { rate_definitions, rateDefinitionFields, type RateDefinitionRow } from "../products/rates/product-rates.ts"
-import type { ImportContext, importFields, Plan, Row, VerdictsDecided } from "./rows.ts"
-import { decideRows, importContext, readRows, rejectedPlan, textCell } from "./rows.ts"
-import { methodColumns, rateColumns } from "./rate-columns.ts"
+import type { importFields } from "./fields.ts"
+import type { ImportContext, Plan, Row, VerdictsDecided } from "./rows.ts"
+import { decideRows, importContext, methodColumns, rateColumns, readRows, rejectedPlan, textCell } from "./rows.ts"
 import { type Definitions, definitionsOf, sourceEngineSlug } from "./rate-rows.ts"
 
 const described = { name: rateDefinitionFields.name, description: rateDefinitionFields.description }

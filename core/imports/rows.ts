@@ -3,14 +3,13 @@
  * others; importing the same rows again changes nothing; a dry run gives the same verdicts and writes nothing.
  */
 import type { Fields, Json, JsonObject } from "../kernel/fields/field.ts"
-import { boolean, choice, integer, isJsonObject, json, json_levels_max, list, text } from "../kernel/fields/field.ts"
+import { isJsonObject, json_levels_max } from "../kernel/fields/field.ts"
 import { findUnstorableText, isStorableText } from "../kernel/fields/input.ts"
-import { Effect, Result } from "effect"
+import { Result } from "effect"
 import type { DecideContext, Decided } from "../kernel/endpoints/endpoint.ts"
 import type { NewEvent } from "../kernel/events/event-type.ts"
 import type { FieldErrors } from "../kernel/fields/rejection.ts"
-import * as Shown from "../kernel/lists/answer-schema.ts"
-import { ok } from "../kernel/endpoints/resource.ts"
+import type { verdictsResult } from "./fields.ts"
 
 // How imports read cells of spreadsheets: `yes` as true, a number as text, tags between commas.
 
@@ -67,36 +66,6 @@ export const recordsIn = (
   const text = String(cell)
   return (separator === undefined ? [text] : partsOfText(text, separator)).map((one) => ({ [main]: one }))
 }
-
-const rows_max = 500
-
-/** The body of every import. */
-export const importFields = {
-  // A row that cannot be stored is refused individually.
-  rows: json<
-    ReadonlyArray<Json>,
-    { readonly form: "array"; readonly by_item: true; readonly required: true; readonly describe: string }
-  >({ form: "array", by_item: true, required: true, describe: `At most ${rows_max} rows, each an object of columns` }),
-  dry_run: boolean({ default: false, describe: "Return the verdicts without writing anything" }),
-  promised_skus: list(text(), {
-    default: [],
-    max_items: 20_000,
-    describe: "Dry runs: SKUs that the file's earlier requests create"
-  }),
-  promised_stores: list(text(), {
-    default: [],
-    max_items: 100,
-    describe: "Dry runs: stores that the file's earlier requests create, by name"
-  })
-}
-
-/** 422 `rows` for too many rows, before any query. */
-export const checkRows = ({ rows }: JsonObject): FieldErrors =>
-  Array.isArray(rows) && rows.length > rows_max
-    ? { rows: [`At most ${rows_max} rows fit one request; send the others in another.`] }
-    : {}
-
-type Status = "created" | "updated" | "unchanged" | "rejected"
 
 /** A row after reading: cells by the import's own column names, without empty ones. */
 export interface Row {
@@ -184,6 +153,11 @@ const problemOf = (row: Json, columns: Columns): FieldErrors | undefined => {
       }
 }
 
+type Verdicts = typeof verdictsResult.Type
+export type VerdictsDecided = Decided<Verdicts>
+type RowVerdict = Verdicts["results"][number]
+type Status = RowVerdict["status"]
+
 /** Plan for a row: its errors and warnings, and how to apply it if it has no errors. */
 export interface Plan {
   /** The sku, name or slug that identifies the row, for the verdict. */
@@ -270,44 +244,26 @@ const countOf = (results: ReadonlyArray<RowVerdict>) => {
   }
 }
 
-/** The verdicts, and the number of rows with each status. */
-export const verdictsShown = {
-  results: Shown.objects({
-    row: integer(),
-    status: choice({ created: "Created", updated: "Updated", unchanged: "Unchanged", rejected: "Rejected" }),
-    id: integer({ nullable: true }),
-    key: text({ nullable: true }),
-    errors: Shown.optional(Shown.map(list(text()))),
-    warnings: Shown.optional(list(text()))
-  }),
-  meta: Shown.keys({
-    created: integer(),
-    updated: integer(),
-    unchanged: integer(),
-    rejected: integer(),
-    dry_run: boolean()
-  })
-}
-export const verdictsResult = Shown.keys(verdictsShown)
-type Verdicts = typeof verdictsResult.Type
-export type VerdictsDecided = Decided<Verdicts>
-type RowVerdict = Verdicts["results"][number]
-export const answerVerdicts = (result: Verdicts) => Effect.succeed(ok(result))
+// Columns of a rate import, with their aliases.
 
-// Body fields of a member import.
+export const methodColumns = [
+  "calculation_strategy",
+  "base_period",
+  "enabled_modifiers",
+  "strategy_config",
+  "modifier_configs"
+] as const
 
-const { rows, dry_run } = importFields
-export const memberImportFields = {
-  rows,
-  dry_run,
-  promised_numbers: list(text(), {
-    default: [],
-    max_items: 20_000,
-    describe: "Dry runs: members that earlier requests create, by number or external id"
-  }),
-  promised_names: list(text(), {
-    default: [],
-    max_items: 20_000,
-    describe: "Dry runs: names of members that the file creates"
-  })
+export const rateColumns: Columns = {
+  known: new Set(["name", "description", "preset", "engine", ...methodColumns]),
+  aliases: {
+    slug: "preset",
+    preset_slug: "preset",
+    rate_engine: "engine",
+    source_engine: "engine",
+    strategy: "calculation_strategy",
+    period: "base_period",
+    modifiers: "enabled_modifiers"
+  },
+  spread: new Set(["strategy_config", "modifier_configs"])
 }

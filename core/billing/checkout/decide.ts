@@ -6,7 +6,7 @@ import { invoice_items, type InvoiceItemRow, type InvoiceRow, invoices, type Tax
 import { Result } from "effect"
 import type { Json, JsonObject } from "../../kernel/fields/field.ts"
 import { reject, type Rejection } from "../../kernel/fields/rejection.ts"
-import { type Billed, billedText, leftRows, leftToBill, withNet } from "../state/billed.ts"
+import { type Billed, type BilledRow, billedText, leftToBill, namesOfInvoices } from "../state/billed.ts"
 import { hundredths, quantityText, share } from "../state/credited.ts"
 import { type CustomFieldFacts, readCustomFields } from "../../kernel/lists/custom-field.ts"
 import type { DecideContext, Decided } from "../../kernel/endpoints/endpoint.ts"
@@ -17,7 +17,96 @@ import type { OpportunityRow } from "../../orders/opportunities/tables/opportuni
 import { statusLabelOf } from "../../orders/opportunities/tables/statuses.ts"
 import { invoiceCreated } from "../state/events.ts"
 import { billable, newInvoice, termsOf } from "../invoices/decide.ts"
-import { billedRows, type CheckoutSource, newItem } from "../state/rows.ts"
+import { billedRows, type CheckoutSource, newItem, quantityAndPrice, quantityIn } from "../state/rows.ts"
+
+// Rows of the unbilled rest of an opportunity.
+
+const sum = (amounts: ReadonlyArray<number>): number => amounts.reduce((all, one) => all + one, 0)
+/** Key of a row's source, to match rows of earlier invoices; undefined without a source. */
+const subjectOf = (row: InvoiceItemRow): string | undefined =>
+  row.opportunity_item_id === null
+    ? row.opportunity_cost_id === null
+      ? undefined
+      : `cost ${row.opportunity_cost_id}`
+    : `line ${row.opportunity_item_id}`
+
+const taxOfRow = ({ tax_class_id, tax_rate, tax_rate_id, tax_rate_name }: InvoiceItemRow): RowTax => ({
+  tax_class_id,
+  tax_rate,
+  tax_rate_id,
+  tax_rate_name
+})
+
+/** Unbilled part of a row; undefined if it is billed completely. */
+const leftOfRow = (row: InvoiceItemRow, taken: ReadonlyArray<BilledRow>): InvoiceItemRow | undefined => {
+  if (taken.length === 0) return row
+  const net = row.subtotal - sum(taken.map((one) => one.net))
+  const quantity = hundredths(row.quantity) - sum(taken.map((one) => one.quantity))
+  if (net === 0) return row.subtotal === 0 && quantity > 0 ? { ...row, quantity: quantityText(quantity) } : undefined
+  return withNet(
+    row,
+    net,
+    quantity,
+    taken.every(({ item }) => item.tax_rate === row.tax_rate)
+      ? row.tax_total - sum(taken.map((one) => one.tax))
+      : exclusiveTax(net, row.tax_rate ?? "0").tax
+  )
+}
+/** A copy of the row for part of its net; `quantity` in hundredths. */
+const withNet = (row: InvoiceItemRow, net: number, quantity: number, tax: number): InvoiceItemRow => {
+  const wanted = { ...row, quantity: quantity > 0 ? quantityText(quantity) : "1.00" }
+  const amounts = quantityAndPrice(wanted.quantity, net)
+  return {
+    ...wanted,
+    ...amounts,
+    ...quantityIn(wanted, amounts.quantity),
+    subtotal: net,
+    tax_total: tax,
+    total: net + tax
+  }
+}
+
+/**
+ * Rows of the unbilled rest: unbilled lines and costs, and a deduction per tax for amounts billed otherwise. They add
+ * up to the rest.
+ */
+const leftRows = (
+  whole: ReadonlyArray<InvoiceItemRow>,
+  { currency_code, rows }: Billed,
+  invoice: Pick<InvoiceRow, "id" | "currency_code">
+): ReadonlyArray<InvoiceItemRow> => {
+  const subjects = new Set(whole.map(subjectOf))
+  const isOwn = (row: BilledRow): boolean =>
+    subjectOf(row.item) !== undefined &&
+    row.invoice.currency_code === currency_code &&
+    subjects.has(subjectOf(row.item))
+  const by_subject = Map.groupBy(rows.filter(isOwn), ({ item }) => subjectOf(item))
+  const left = whole.flatMap((row) => {
+    const subject = subjectOf(row)
+    return leftOfRow(row, subject === undefined ? [] : (by_subject.get(subject) ?? [])) ?? []
+  })
+  const others = Map.groupBy(
+    rows.filter((row) => !isOwn(row)),
+    ({ item }) => groupKey(taxOfRow(item))
+  )
+  const deductions = [...others.values()].flatMap((group) => {
+    const [first] = group
+    const [net, tax] = [sum(group.map((row) => row.net)), sum(group.map((row) => row.tax))]
+    if (first === undefined || (net === 0 && tax === 0)) return []
+    return [
+      {
+        ...newItem(invoice),
+        ...taxOfRow(first.item),
+        name: `Billed by ${namesOfInvoices(group)}`.slice(0, 255),
+        unit_price: -net,
+        subtotal: -net,
+        tax_total: -tax,
+        total: -net - tax
+      }
+    ]
+  })
+  return [...left, ...deductions].map((row, at) => ({ ...row, sort_order: at }))
+}
 
 // Rows that deduct issued deposits from the final invoice (rules/rulings, deposits at checkout).
 

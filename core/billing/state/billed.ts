@@ -2,11 +2,8 @@
  * Billed and unbilled amounts of an opportunity (rules/billing 1.9). Amounts are net, in minor units of the
  * opportunity's currency.
  */
-import { exclusiveTax } from "../../pricing/pricing/line.ts"
 import { convertMoney, formatMoney } from "../../values/money.ts"
-import { groupKey, type RowTax } from "./amounts.ts"
-import { newItem, quantityAndPrice, quantityIn } from "./rows.ts"
-import { hundredths, isUsedUp, leftOf, quantityText } from "./credited.ts"
+import { isUsedUp, leftOf } from "./credited.ts"
 import type { InvoiceItemRow, InvoiceRow } from "./tables.ts"
 import { credit_note_items, invoice_items, invoices, standing_statuses } from "./tables.ts"
 import { Effect } from "effect"
@@ -16,7 +13,7 @@ import { opportunities, opportunity_versions } from "../../orders/opportunities/
 import { exact } from "../../values/decimal.ts"
 
 /** A row of an issued standard invoice, less its credits. */
-interface BilledRow {
+export interface BilledRow {
   readonly invoice: InvoiceRow
   readonly item: InvoiceItemRow
   /** Billed quantity in hundredths; 0 if the whole amount was credited. */
@@ -48,14 +45,14 @@ const netOfRows = (rows: ReadonlyArray<Pick<InvoiceItemRow, "deposit_invoice_id"
 
 export const nameOfInvoice = ({ id, number }: Pick<InvoiceRow, "id" | "number">): string =>
   `invoice ${number ?? `(id ${id}, number pending)`}`
-const namesOf = (rows: ReadonlyArray<BilledRow>): string =>
+export const namesOfInvoices = (rows: ReadonlyArray<BilledRow>): string =>
   [...new Set(rows.map(({ invoice }) => nameOfInvoice(invoice)))].join(", ")
 const moneyIn = (billed: Pick<Billed, "currency_code">, amount: number): string =>
   formatMoney(amount, billed.currency_code)
 
 /** Describes the state: `60.00 of 100.00 GBP (without tax) is billed by invoice 12; 40.00 is left`. */
 export const billedText = (billed: Billed): string => {
-  const by = billed.rows.length === 0 ? "" : ` by ${namesOf(billed.rows)}`
+  const by = billed.rows.length === 0 ? "" : ` by ${namesOfInvoices(billed.rows)}`
   return (
     `${moneyIn(billed, billedTotal(billed))} of ${moneyIn(billed, billed.total)} ${billed.currency_code} ` +
     `(without tax) is billed${by}; ${moneyIn(billed, Math.max(0, leftToBill(billed)))} is left`
@@ -89,92 +86,6 @@ export const draftWarnings = (billing: Billing | undefined): ReadonlyArray<strin
         ]),
     ...(own <= leftToBill(others) ? [] : [`${billedText(others)}. Issuing this draft needs allow_overbilling.`])
   ]
-}
-
-/** Key of a row's source, to match rows of earlier invoices; undefined without a source. */
-const subjectOf = (row: InvoiceItemRow): string | undefined =>
-  row.opportunity_item_id === null
-    ? row.opportunity_cost_id === null
-      ? undefined
-      : `cost ${row.opportunity_cost_id}`
-    : `line ${row.opportunity_item_id}`
-
-const taxOf = ({ tax_class_id, tax_rate, tax_rate_id, tax_rate_name }: InvoiceItemRow): RowTax => ({
-  tax_class_id,
-  tax_rate,
-  tax_rate_id,
-  tax_rate_name
-})
-
-/** Unbilled part of a row; undefined if it is billed completely. */
-const leftOfRow = (row: InvoiceItemRow, taken: ReadonlyArray<BilledRow>): InvoiceItemRow | undefined => {
-  if (taken.length === 0) return row
-  const net = row.subtotal - sum(taken.map((one) => one.net))
-  const quantity = hundredths(row.quantity) - sum(taken.map((one) => one.quantity))
-  if (net === 0) return row.subtotal === 0 && quantity > 0 ? { ...row, quantity: quantityText(quantity) } : undefined
-  return withNet(
-    row,
-    net,
-    quantity,
-    taken.every(({ item }) => item.tax_rate === row.tax_rate)
-      ? row.tax_total - sum(taken.map((one) => one.tax))
-      : exclusiveTax(net, row.tax_rate ?? "0").tax
-  )
-}
-/** A copy of the row for part of its net; `quantity` in hundredths. */
-export const withNet = (row: InvoiceItemRow, net: number, quantity: number, tax: number): InvoiceItemRow => {
-  const wanted = { ...row, quantity: quantity > 0 ? quantityText(quantity) : "1.00" }
-  const amounts = quantityAndPrice(wanted.quantity, net)
-  return {
-    ...wanted,
-    ...amounts,
-    ...quantityIn(wanted, amounts.quantity),
-    subtotal: net,
-    tax_total: tax,
-    total: net + tax
-  }
-}
-
-/**
- * Rows of the unbilled rest: unbilled lines and costs, and a deduction per tax for amounts billed otherwise. They add
- * up to the rest.
- */
-export const leftRows = (
-  whole: ReadonlyArray<InvoiceItemRow>,
-  { currency_code, rows }: Billed,
-  invoice: Pick<InvoiceRow, "id" | "currency_code">
-): ReadonlyArray<InvoiceItemRow> => {
-  const subjects = new Set(whole.map(subjectOf))
-  const isOwn = (row: BilledRow): boolean =>
-    subjectOf(row.item) !== undefined &&
-    row.invoice.currency_code === currency_code &&
-    subjects.has(subjectOf(row.item))
-  const by_subject = Map.groupBy(rows.filter(isOwn), ({ item }) => subjectOf(item))
-  const left = whole.flatMap((row) => {
-    const subject = subjectOf(row)
-    return leftOfRow(row, subject === undefined ? [] : (by_subject.get(subject) ?? [])) ?? []
-  })
-  const others = Map.groupBy(
-    rows.filter((row) => !isOwn(row)),
-    ({ item }) => groupKey(taxOf(item))
-  )
-  const deductions = [...others.values()].flatMap((group) => {
-    const [first] = group
-    const [net, tax] = [sum(group.map((row) => row.net)), sum(group.map((row) => row.tax))]
-    if (first === undefined || (net === 0 && tax === 0)) return []
-    return [
-      {
-        ...newItem(invoice),
-        ...taxOf(first.item),
-        name: `Billed by ${namesOf(group)}`.slice(0, 255),
-        unit_price: -net,
-        subtotal: -net,
-        tax_total: -tax,
-        total: -net - tax
-      }
-    ]
-  })
-  return [...left, ...deductions].map((row, at) => ({ ...row, sort_order: at }))
 }
 
 // Reads the billed amounts of opportunities; four queries, for any number.

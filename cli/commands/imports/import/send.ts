@@ -1,8 +1,7 @@
 /** Sends rows in chunks, counts results, and resumes interrupted imports. */
 import { memberColumns, organisationsIn } from "../../../../core/imports/member-columns.ts"
-import { type Columns, readRows, textCell } from "../../../../core/imports/rows.ts"
+import { type Columns, rateColumns, readRows, textCell } from "../../../../core/imports/rows.ts"
 import { partsIn, productColumns } from "../../../../core/imports/part-rows.ts"
-import { rateColumns } from "../../../../core/imports/rate-columns.ts"
 import { foldCase } from "../../../../core/kernel/tables/table.ts"
 import type { Json, JsonObject } from "../../../../core/kernel/fields/field.ts"
 import { appendFileSync, existsSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs"

@@ -1,0 +1,70 @@
+/** Bodies and verdicts of imports. */
+import { Effect } from "effect"
+import { ok } from "../kernel/endpoints/resource.ts"
+import { boolean, choice, integer, type Json, type JsonObject, json, list, text } from "../kernel/fields/field.ts"
+import type { FieldErrors } from "../kernel/fields/rejection.ts"
+import * as Shown from "../kernel/lists/answer-schema.ts"
+
+const rows_max = 500
+
+/** The body of every import. */
+export const importFields = {
+  // A row that cannot be stored is refused individually.
+  rows: json<
+    ReadonlyArray<Json>,
+    { readonly form: "array"; readonly by_item: true; readonly required: true; readonly describe: string }
+  >({ form: "array", by_item: true, required: true, describe: `At most ${rows_max} rows, each an object of columns` }),
+  dry_run: boolean({ default: false, describe: "Return the verdicts without writing anything" }),
+  promised_skus: list(text(), {
+    default: [],
+    max_items: 20_000,
+    describe: "Dry runs: SKUs that the file's earlier requests create"
+  }),
+  promised_stores: list(text(), {
+    default: [],
+    max_items: 100,
+    describe: "Dry runs: stores that the file's earlier requests create, by name"
+  })
+}
+const { rows, dry_run } = importFields
+export const memberImportFields = {
+  rows,
+  dry_run,
+  promised_numbers: list(text(), {
+    default: [],
+    max_items: 20_000,
+    describe: "Dry runs: members that earlier requests create, by number or external id"
+  }),
+  promised_names: list(text(), {
+    default: [],
+    max_items: 20_000,
+    describe: "Dry runs: names of members that the file creates"
+  })
+}
+
+/** 422 `rows` for too many rows, before any query. */
+export const checkRows = ({ rows }: JsonObject): FieldErrors =>
+  Array.isArray(rows) && rows.length > rows_max
+    ? { rows: [`At most ${rows_max} rows fit one request; send the others in another.`] }
+    : {}
+
+/** The verdicts, and the number of rows with each status. */
+export const verdictsShown = {
+  results: Shown.objects({
+    row: integer(),
+    status: choice({ created: "Created", updated: "Updated", unchanged: "Unchanged", rejected: "Rejected" }),
+    id: integer({ nullable: true }),
+    key: text({ nullable: true }),
+    errors: Shown.optional(Shown.map(list(text()))),
+    warnings: Shown.optional(list(text()))
+  }),
+  meta: Shown.keys({
+    created: integer(),
+    updated: integer(),
+    unchanged: integer(),
+    rejected: integer(),
+    dry_run: boolean()
+  })
+}
+export const verdictsResult = Shown.keys(verdictsShown)
+export const answerVerdicts = (result: typeof verdictsResult.Type) => Effect.succeed(ok(result))
