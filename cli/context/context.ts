@@ -37,7 +37,7 @@ export interface CommandContext {
   readonly env: Environment
   readonly terminal: Terminal
   readonly offline: boolean
-  /** Whether the program may ask questions. */
+  /** Whether the program may ask questions. Found out when read, as Node then loads what reads standard input. */
   readonly interactive: boolean
   /** Prints data for people on standard output. */
   readonly print: (text: string) => void
@@ -158,14 +158,14 @@ export const openContext = (
   return {
     ...place,
     terminal,
-    interactive: options.input !== false && terminal.answers,
+    get interactive() {
+      return options.input !== false && process.stdin.isTTY === true && process.stderr.isTTY === true
+    },
     print: printOut,
     printJson: (value) => printJsonOut(value, 2),
     printJsonLine: (value) => printJsonOut(value),
     printContent: (content) => printContent(content, terminal.is_tty),
-    ring: () => {
-      if (terminal.progress) ringBell()
-    },
+    ring: () => (terminal.progress ? ringBell() : undefined),
     request,
     requestAtServer: async (asking) => readable(asking, await requestAtServer(asking)),
     lookUpClocks,

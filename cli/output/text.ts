@@ -108,8 +108,6 @@ export interface Terminal {
   readonly is_tty: boolean
   /** Whether standard error is a terminal, so that a progress line may move. */
   readonly progress: boolean
-  /** Whether questions can be answered: standard input and standard error are terminals. */
-  readonly answers: boolean
   readonly colour: boolean
   readonly columns: number
   /** Name of the store with an id, once stores are loaded. */
@@ -123,7 +121,6 @@ export const terminalOf = (env: Environment): Terminal => {
   return {
     is_tty,
     progress: process.stderr.isTTY === true && env["TERM"] !== "dumb",
-    answers: process.stdin.isTTY === true && process.stderr.isTTY === true,
     colour: set(env["NO_COLOR"])
       ? false
       : set(env["CLICOLOR_FORCE"]) || set(env["FORCE_COLOR"])

@@ -123,14 +123,16 @@ export const openDevice = async (
     outbox.close()
     throw replicaDamaged(folder)
   }
-  const run_id = uuidv7()
+  let run_id: string | undefined
+  // Made for the first command: Node loads what gives random bytes on first use.
+  const runId = (): string => (run_id ??= uuidv7())
   const replica = makeReplica({
     catalogue,
     outbox,
     replica_id: profile.replica_id,
     commandId: () => uuidv7(),
     viewer: viewerHere(profile),
-    run: run_id,
+    run: runId,
     public_url: () => profile.public_url ?? profile.url,
     ...(options.at === undefined ? {} : { at: options.at })
   })
@@ -150,7 +152,7 @@ export const openDevice = async (
     outbox.close()
     throw openingFailure(folder, error)
   }
-  return deviceOver({ folder, profile, outbox, replica, run, run_id, dispose: () => runtime.dispose() })
+  return deviceOver({ folder, profile, outbox, replica, run, runId, dispose: () => runtime.dispose() })
 }
 
 /** The error to report if the folder's replica cannot be opened. */
@@ -168,7 +170,7 @@ const openingFailure = (folder: string, error: unknown): unknown => {
 
 interface DeviceParts extends SessionParts {
   readonly replica: Replica
-  readonly run_id: string
+  readonly runId: () => string
   readonly dispose: () => Promise<void>
 }
 /** Default time to wait while another process syncs this profile. */
@@ -348,13 +350,13 @@ const conflictsOf = ({ outbox, profile, replica, run }: DeviceParts): (() => Pro
 }
 
 /** Undo, loaded on first use. Nothing is sent while a command is being undone. */
-const undoOf = ({ folder, outbox, profile, replica, run, run_id }: DeviceParts): Device["undo"] => {
+const undoOf = ({ folder, outbox, profile, replica, run, runId }: DeviceParts): Device["undo"] => {
   const withUndo = <A>(work: (undo: Device["undo"]) => Promise<A>): Promise<A> =>
     whileLocked(folder, lock_patience_millis, async () => {
       const { undoOver } = await import("./undo/undo.ts")
       const viewer = viewerHere(profile)
       const result = await work(
-        undoOver({ catalogue, replica_id: profile.replica_id, outbox, replica, viewer, run, run_id })
+        undoOver({ catalogue, replica_id: profile.replica_id, outbox, replica, viewer, run, run_id: runId() })
       )
       pruneFiles(folder, outbox, [])
       return result

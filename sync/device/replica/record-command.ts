@@ -307,7 +307,7 @@ const recordInside = Effect.fnUntraced(function* (
     ...(again?.undoes === undefined ? {} : { undoes: again.undoes }),
     ...(again?.needs === undefined ? {} : { needs: again.needs }),
     ...(again?.unless_changed === undefined ? {} : { unless_changed: { ...again.unless_changed, since: base } }),
-    ...(parts.run === undefined ? {} : { run: parts.run }),
+    ...(parts.run === undefined ? {} : { run: parts.run() }),
     ...(done === undefined
       ? {}
       : { done: { ...recordedHere({ events: eventsOf(outcome), rows: done.rows }), made: done.made } })

@@ -56,8 +56,8 @@ export interface ReplicaOptions {
   readonly viewer: Effect.Effect<Viewer, Failure, Store>
   /** Returns the server's public URL. */
   readonly public_url?: () => string
-  /** Name of the program run that records: its commands are undone together. */
-  readonly run?: string
+  /** Returns the name of the program run that records: its commands are undone together. */
+  readonly run?: () => string
   /** Called between steps that a crash may separate; for tests, which throw here. */
   readonly at?: (step: string) => void
 }

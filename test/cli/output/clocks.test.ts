@@ -3,7 +3,7 @@ import { clocksOver } from "../../../cli/context/clocks.ts"
 import { column, recordText, tableText } from "../../../cli/output/table.ts"
 import type { Json } from "../../../core/kernel/fields/field.ts"
 
-const terminal = { is_tty: true, progress: false, answers: false, colour: false, columns: 80 }
+const terminal = { is_tty: true, progress: false, colour: false, columns: 80 }
 const clocks = (answers: { readonly [path: string]: Json }) =>
   clocksOver(async ({ path }) => {
     const body = answers[path]

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest"
 import { explanationText, wrapped } from "../../../cli/output/explanation.ts"
 
-const terminal = { is_tty: true, progress: false, answers: false, colour: false, columns: 30 }
+const terminal = { is_tty: true, progress: false, colour: false, columns: 30 }
 const step = (figure: string, words: string) => ({ figure, rule: "sum", from: null, to: "1.00", words })
 
 describe("an explanation", () => {

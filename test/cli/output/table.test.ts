@@ -4,7 +4,7 @@ import { bodyText } from "../../../cli/context/print.ts"
 import type { Terminal } from "../../../cli/output/text.ts"
 import { columnsSeen, tableText } from "../../../cli/output/table.ts"
 
-const terminal: Terminal = { is_tty: true, progress: false, answers: false, colour: false, columns: 80 }
+const terminal: Terminal = { is_tty: true, progress: false, colour: false, columns: 80 }
 const job = {
   id: "mail.send:test.0e16944c-a798-42da-ab6c-56b5e533e9d6",
   kind: "mail.send",

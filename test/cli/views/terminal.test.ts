@@ -9,7 +9,6 @@ type Chart = Parameters<typeof chartText>[0]
 const terminal = (columns: number, more: Partial<Terminal> = {}): Terminal => ({
   is_tty: true,
   progress: false,
-  answers: false,
   colour: false,
   columns,
   ...more
