@@ -100,6 +100,6 @@ describe("the built command line", () => {
     expect(ofServer(sources)).toEqual([])
     expect(of_node.filter((name) => of_networks.test(name))).toEqual([])
     expect(count).toBeLessThan(18)
-    expect(bytes).toBeLessThan(1_261_500)
+    expect(bytes).toBeLessThan(1_259_800)
   })
 })
