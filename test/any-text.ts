@@ -7,6 +7,7 @@ import { Rejection } from "../core/kernel/fields/rejection.ts"
 import { plays_everything } from "./app.ts"
 import { seed_data } from "./sim/seed-data.ts"
 import type { Answer } from "./rental-house.ts"
+import type { Body } from "./answers.ts"
 
 /** U+0085, U+2028 and U+2029 end lines for some readers; U+202E and U+2066 turn text around; then ESC, CSI, OSC with its end, a bell, a carriage return. */
 export const odd_text = "\u0085a\u2028b\u2029c\u202ed\u2066e\u2069\u001b[31mf\u009b2Jg\u001b]0;h\u0007\u0090i\ry"
@@ -35,7 +36,7 @@ export type AskAny = (request: Request) => Promise<Answer>
  */
 export const furnishOddly = async (
   ask: AskAny,
-  broken?: (endpoint: Endpoint, field: string, status: number, body: any) => void
+  broken?: (endpoint: Endpoint, field: string, status: number, body: Body) => void
 ): Promise<ReadonlyArray<Said>> => {
   const said: Array<Said> = []
   // In the short run they take turns at the fields.

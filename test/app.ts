@@ -16,7 +16,7 @@ import { secretBox } from "../server/ports/secret-box.ts"
 import { answerProblem } from "./api/description.ts"
 import { freshDatabase } from "./postgres.ts"
 import { copyOfImage } from "./sqlite-image.ts"
-import { bodyRead, type Body } from "./rental-house.ts"
+import { bodyRead, type Body } from "./answers.ts"
 
 export const owner: Viewer = {
   user_id: 1,

@@ -3,9 +3,8 @@
  * unique, and values can be overridden. Requests that must succeed throw their response otherwise.
  */
 
-import type { Row, RowOfList, RowsByName, Singulars } from "../cli/base/answers.ts"
-import type { JsonObject } from "../core/kernel/fields/field.ts"
 import type { Viewer } from "../core/kernel/fields/rejection.ts"
+import type { Body, Listed, MadeAt, ShownAt } from "./answers.ts"
 
 /** Paths are below /api/v1: `/stores`. Somebody else than the owner asks where `by` is given, which not all know. */
 export type Call<A extends Answer = Answer, By = Viewer> = (
@@ -44,49 +43,8 @@ export interface Order {
   readonly line: { readonly id: number }
 }
 
-/** Rows, of which a test that takes the first says that there is one. */
-type Some<R> = readonly [R, ...ReadonlyArray<R>]
-/** A row as the answer to a change has it: complete, with its lists. */
-export type Complete<R> = {
-  readonly [K in keyof R]-?: NonNullable<R[K]> extends ReadonlyArray<infer One>
-    ? Some<One extends object ? Complete<One> : One>
-    : R[K]
-}
-/** `any` for keys whose rows no command reads, which have no type. */
-type Declared<R> = JsonObject extends R ? any : Complete<R>
-/** A row of the list with a key. */
-type Listed<Plural extends string> = Declared<RowOfList<Plural>>
-/** The rows of a list, else the object with the key. */
-type Named<Key extends string> = JsonObject extends RowOfList<Key> ? Declared<Row<Key>> : Some<Listed<Key>>
-/** What a path shows: the rows of a list, or a row. */
-export type ShownAt<Path extends string> = Path extends `${infer Before}?${string}`
-  ? ShownAt<Before>
-  : Path extends `/${string}/${string}/${infer Key}`
-    ? Named<Key>
-    : Path extends `/${infer Plural}/${string}`
-      ? Plural extends "settings"
-        ? any
-        : Listed<Plural>
-      : Path extends `/${infer Key}`
-        ? Named<Key>
-        : any
-/** What a post to a path makes. */
-type MadeAt<Path extends string> = Path extends `/${string}/${string}`
-  ? any
-  : Path extends `/${infer Plural}`
-    ? Listed<Plural>
-    : any
 type Opportunity = Listed<"opportunities">
 
-type Bodies = { readonly [Key in Exclude<keyof RowsByName, "activity">]: Complete<Row<Key>> } & {
-  readonly [Key in keyof Singulars]: Some<Listed<Key>>
-}
-/** What an answer holds: rows by their keys, and whatever else. */
-export interface Body extends Bodies {
-  readonly [key: string]: any
-}
-/** A body as what it is declared to hold; nothing is checked. */
-export const bodyRead = (body: any): Body => body
 export interface Answer {
   readonly status: number
   readonly body: Body
@@ -106,9 +64,9 @@ export const rentalHouse = <A extends Answer = Answer, By = Viewer>(call: Call<A
   }
   /** The resource in the answer to a POST: `{ store: {…} }` gives the store. */
   const create = async <const Path extends string>(path: Path, body: object = {}, by?: By): Promise<MadeAt<Path>> =>
-    Object.values<any>(await must("POST", path, body, by))[0]
+    Object.values(await must("POST", path, body, by))[0]
   const show = async <const Path extends string>(path: Path): Promise<ShownAt<Path>> =>
-    Object.values<any>(await must("GET", path))[0]
+    Object.values(await must("GET", path))[0]
   /** The id of the row of a list that has this name. */
   const named = async (list: string, name: string): Promise<number> =>
     (await show(`/${list}?per_page=100`)).find((row: { readonly name: string }) => row.name === name).id
@@ -128,7 +86,7 @@ export const rentalHouse = <A extends Answer = Answer, By = Viewer>(call: Call<A
   const changing =
     (method: string) =>
     async <const Path extends string>(path: Path, body: object): Promise<ShownAt<Path>> =>
-      Object.values<any>(await must(method, path, body))[0]
+      Object.values(await must(method, path, body))[0]
   const asking = (method: string) => (path: string, body?: unknown, by?: By) => call(method, path, body, by)
   const product = async (more: object = {}): Promise<number> =>
     (await create("/products", { name: `Product ${next()}`, ...more })).id

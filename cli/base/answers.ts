@@ -111,7 +111,7 @@ interface Objects
   readonly today: KeysShown<typeof import("../../core/overview/today/api.ts").todayShown>
 }
 interface Lists {
-  readonly acceptances: { readonly accepted_at: string; readonly name: string }
+  readonly acceptances: AnswerRow<typeof import("../../core/documents/links/api.ts").acceptanceResource>
   readonly conflicts: ValueShown<typeof import("../../core/warehouse/workshop/api.ts").promises>[number]
   readonly currencies: TableRow<typeof import("../../core/setup/reference-data/currencies.ts").currencies>
   readonly organisation_tax_classes: TableRow<

@@ -1,9 +1,11 @@
 import { expect, it } from "vitest"
 import { scenarios, sceneOf, today, v1 } from "./availability-scenarios.ts"
+import type { Body } from "../answers.ts"
 import { type Ask, playEverywhere } from "./playing.ts"
 
-const pagesOf = async (ask: Ask, noun: string, include: string) => {
-  const found: Array<any> = []
+type Kept = "containers" | "opportunities" | "products" | "stock_levels"
+const pagesOf = async <const Noun extends Kept>(ask: Ask, noun: Noun, include: string) => {
+  const found: Array<Body[Noun][number]> = []
   for (let page = 1; ; page++) {
     const rows = (await ask("GET", `${v1}/${noun}?per_page=100&page=${page}&include=${include}`)).body[noun]
     if (rows.length === 0) return found
@@ -19,11 +21,11 @@ const endOf = async (ask: Ask): Promise<ReadonlyArray<string>> =>
       one.status,
       one.availability_phase,
       one.has_shortage,
-      one.items.map((item: any) => [
+      one.items.map((item) => [
         item.quantity,
         item.dispatched_quantity,
         item.returned_quantity,
-        item.assets.map((asset: Record<"status", unknown>) => asset.status)
+        item.assets.map((asset) => asset.status)
       ])
     ]),
     ...(await pagesOf(ask, "containers", "container_items")).map((one) => [
@@ -32,7 +34,7 @@ const endOf = async (ask: Ask): Promise<ReadonlyArray<string>> =>
       one.status,
       one.scan_mode,
       one.availability_mode,
-      one.container_items.map((item: any) => [item.position, item.unpacked_reason])
+      one.container_items.map((item) => [item.position, item.unpacked_reason])
     ]),
     ...(await pagesOf(ask, "products", "")).map((one) => [one.name, one.product_type, one.is_kit, one.custom_fields]),
     ...(await pagesOf(ask, "stock_levels", "")).map((one) => [

@@ -8,6 +8,7 @@ import { kitScenarios } from "./scenarios/kits.ts"
 import { overviewScenarios } from "./scenarios/overviews.ts"
 import { productScenarios } from "./scenarios/products.ts"
 import { readingScenarios } from "./scenarios/reading.ts"
+import type { Body } from "../answers.ts"
 
 export const v1 = "/api/v1"
 export const today = "2026-06-18T12:00:00.000Z"
@@ -59,11 +60,11 @@ export interface Scene extends Calling {
   readonly move: (id: number, name: string, body?: object) => Promise<Reply>
   /** Units allocated to the line; answers their assignments. */
   readonly allocate: (demand: Claimed, ...units: ReadonlyArray<number>) => Promise<ReadonlyArray<number>>
-  readonly point: (product_id: number, store_id: number, date: string) => Promise<any>
-  readonly range: (product_id: number, store_id: number, from: string, to: string) => Promise<any>
-  readonly gantt: (product_id: number, store_id: number, from: string, to: string) => Promise<any>
-  readonly calendar: (store_id: number, from: string, to: string) => Promise<any>
-  readonly shortages: (query: string) => Promise<any>
+  readonly point: (product_id: number, store_id: number, date: string) => Promise<Body["availability"]>
+  readonly range: (product_id: number, store_id: number, from: string, to: string) => Promise<Body["availability"]>
+  readonly gantt: (product_id: number, store_id: number, from: string, to: string) => Promise<Body["gantt"]>
+  readonly calendar: (store_id: number, from: string, to: string) => Promise<Body["calendar"]>
+  readonly shortages: (query: string) => Promise<Body["shortages"]>
   /** A serialised product that serves as a case, with its container template. */
   readonly caseProduct: (template: object, body?: object) => Promise<number>
   /** An open container with a case of its own at the store. */
@@ -88,7 +89,7 @@ export const sceneOf = (n: string, by: Answering, looks: Array<Look>): Scene => 
   const called = (what: string): string => `${subject} ${what} ${++count}`
   const calling = callingOf(by, looks)
   const { get, made, post } = calling
-  const read = async (path: string, key: string) => {
+  const read = async <const Key extends string>(path: string, key: Key): Promise<Body[Key]> => {
     const reply = await get(path)
     expect(reply.status, JSON.stringify(reply.body)).toBe(200)
     return reply.body[key]

@@ -1,7 +1,8 @@
 /** Amounts, races and permissions of invoices over HTTP (rules/billing 1 and 6); the rest is in the scenarios. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { engines } from "../app.ts"
-import { type Books, openBooks, sums } from "./billing-black-box.ts"
+import { amounts } from "./calling.ts"
+import { type Books, openBooks } from "./billing-black-box.ts"
 
 const rights = ["view", "create", "edit", "delete", "issue", "void", "credit"].map((name) => `invoices.${name}`)
 const permissions = [...rights, "payments.record", "opportunities.view"]
@@ -29,10 +30,10 @@ describe.each(engines)("invoices over HTTP on %s", (engine) => {
       ["fils", [priced(1001)], { currency: "KWD" }, ["1.001", "0.200", "1.201"]]
     ])("are exact and equal the sums of the draft's rows: %s", async (_, items, more, expected) => {
       const invoice = await books.shown((await books.draft({ items, ...more })).id)
-      expect(sums(invoice)).toEqual(expected)
+      expect(amounts(invoice)).toEqual(expected)
       expect([Number(invoice.amount_paid), invoice.amount_outstanding]).toEqual([0, expected[2]])
       const scale = invoice.currency_code === "JPY" ? 1 : invoice.currency_code === "KWD" ? 1000 : 100
-      const sumOf = (rows: ReadonlyArray<any>, key: string): number =>
+      const sumOf = <const K extends string>(rows: ReadonlyArray<{ readonly [key in K]: unknown }>, key: K): number =>
         rows.reduce((sum, row) => sum + Math.round(Number(row[key]) * scale), 0) / scale
       expect(["subtotal", "tax_total", "total"].map((key) => sumOf(invoice.items, key))).toEqual(expected.map(Number))
       expect(["net", "tax", "gross"].map((key) => sumOf(invoice.tax_summary, key))).toEqual(expected.map(Number))
@@ -45,7 +46,7 @@ describe.each(engines)("invoices over HTTP on %s", (engine) => {
     it("a draft keeps its currency after that was disabled and its rate deleted", async () => {
       const draft = await books.draft({ currency: "JPY", items: [{ name: "Stage", unit_price: "1001" }] })
       const { exchange_rates } = await books.get("/exchange_rates?per_page=100")
-      const rate = exchange_rates.find((one: any) => one.target_currency_code === "JPY")
+      const rate = exchange_rates.find((one) => one.target_currency_code === "JPY")!
       expect((await books.remove(`/exchange_rates/${rate.id}`)).status).toBeLessThan(300)
       expect((await books.put("/currencies/JPY", { is_enabled: false })).status).toBe(200)
       const { body, status } = await issue(draft.id)
@@ -107,7 +108,7 @@ describe.each(engines)("invoices over HTTP on %s", (engine) => {
       ["KWD", "0.01", "1.005", ["0.010", "0.002", "0.012"]]
     ])("a row for 0.01 units in %s is rounded once", async (currency, quantity, unit_price, sums) => {
       const rates = (await books.get("/exchange_rates?per_page=100")).exchange_rates
-      if (currency === "JPY" && !rates.some((one: any) => one.target_currency_code === "JPY"))
+      if (currency === "JPY" && !rates.some((one) => one.target_currency_code === "JPY"))
         await books.made("/exchange_rates", { source_currency_code: "GBP", target_currency_code: "JPY", rate: "2" })
       const { subtotal, tax_total, total } = await books.issued({
         currency,
@@ -161,7 +162,7 @@ describe.each(engines)("invoices over HTTP on %s", (engine) => {
       const answers = await Promise.all(asked)
       expect(answers.filter(({ status }) => ![200, 201, 422].includes(status))).toEqual([])
       const got = await books.shown(id, "payments,credit_notes")
-      const sum = (rows: ReadonlyArray<any>, of: (row: any) => number) => rows.reduce((all, row) => all + of(row), 0)
+      const sum = <A>(rows: ReadonlyArray<A>, of: (row: A) => number) => rows.reduce((all, row) => all + of(row), 0)
       const paid = sum(got.payments, (row) => (row.kind === "refund" ? -1 : 1) * Number(row.amount))
       const credited = -sum(got.credit_notes, (row) => Number(row.total))
       expect([Number(got.amount_paid), Number(got.amount_credited)]).toEqual([paid, credited])

@@ -13,6 +13,7 @@ import { rentalHouse } from "../rental-house.ts"
 import { pagesOfPdf } from "../server/print/pdf-text.ts"
 import { type Got, type Sent, serve, type ServeOptions, type Serving } from "../server/serving.ts"
 import { type Delivered, receiver } from "../server/delivery/webhooks/receiver.ts"
+import type { Body } from "../answers.ts"
 
 export const now = "2026-06-18T12:00:00.000Z"
 export const soon = { timeout: 60_000, interval: 25 }
@@ -35,10 +36,6 @@ export interface Person {
   readonly email: string
   readonly name: string
   readonly token: Token
-}
-export interface InboxRow {
-  readonly notification_type: string
-  readonly read_at: string | null
 }
 /** `{"q[id_eq]": 1}` as a query. */
 export const queryOf = (query: object): string =>
@@ -66,7 +63,7 @@ export const openBooks = async (engine: Engine, options: ServeOptions = {}) => {
   const post = (path: string, json: unknown = {}): Promise<Got> => ask("POST", path, json)
   const put = (path: string, json: unknown = {}): Promise<Got> => ask("PUT", path, json)
   /** The thing a POST that must succeed answers with. */
-  const made = async (path: string, json: unknown = {}) => Object.values<any>(await house.must("POST", path, json))[0]
+  const made = <const Path extends string>(path: Path, json: object = {}) => house.create(path, json)
   const get = async (path: string) => (await ask("GET", path)).body
   const good = (path: string) => house.must("GET", path)
 
@@ -182,7 +179,7 @@ export const openBooks = async (engine: Engine, options: ServeOptions = {}) => {
       server.setClock(clock)
       return clock
     },
-    inbox: async (who: Person): Promise<ReadonlyArray<InboxRow>> => {
+    inbox: async (who: Person) => {
       const got = await ask("GET", "/notifications?per_page=100", undefined, { token: who.token.secret })
       expect(got.status, got.text).toBe(200)
       return got.body.notifications
@@ -190,7 +187,7 @@ export const openBooks = async (engine: Engine, options: ServeOptions = {}) => {
     instant: () => new Date(clock).toISOString(),
     usage: (query: object = {}) => good(`/usage?${queryOf(query)}`),
     /** Rows of `request_logs?`. */
-    logs: async (query: object = {}): Promise<ReadonlyArray<any>> =>
+    logs: async (query: object = {}) =>
       (await good(`/request_logs?${queryOf({ per_page: 100, ...query })}`)).request_logs,
     /** Mails of the outbox, as they came; to that address alone where one is given. */
     mails: async (to?: string): Promise<ReadonlyArray<Email>> => {
@@ -212,10 +209,12 @@ export type Books = Awaited<ReturnType<typeof openBooks>>
 
 /** The status, and the fields a refusal names. */
 export const refusal = (got: Got): ReadonlyArray<unknown> => [got.status, ...Object.keys(got.body?.errors ?? {}).sort()]
-export const sums = (one: any): ReadonlyArray<string> => [one.subtotal, one.tax_total, one.total]
 
 /** A line of a receipt with all that a row still waits for. */
-export const everything = (item: any): object => ({ item_id: item.id, quantity: item.outstanding_quantity })
+export const everything = (item: Body["purchase_order"]["items"][number]): object => ({
+  item_id: item.id,
+  quantity: item.outstanding_quantity
+})
 
 /** A subscriber to these kinds, with the deliveries received. */
 export const listening = async (yard: Books, events: ReadonlyArray<string>) => {
@@ -225,7 +224,7 @@ export const listening = async (yard: Books, events: ReadonlyArray<string>) => {
   return {
     told,
     /** The data of the first delivery of this kind for which it holds. */
-    heard: async (event: string, which: (data: any) => boolean = () => true) => {
+    heard: async (event: string, which: (data: Body) => boolean = () => true) => {
       const found = () => told(event).find((one) => which(one.body.data))
       await expect.poll(() => found() !== undefined, soon).toBe(true)
       return found()!.body
@@ -256,8 +255,8 @@ export const wordsOf = (bytes: Uint8Array): string => {
 
 export const keyed = (key: string): Sent => ({ headers: { "idempotency-key": key } })
 /** The key, requests and units of rows of usage. */
-export const counts = (usage: any): ReadonlyArray<readonly [string, number, number]> =>
-  usage.usage.map((row: any) => [row.key, row.request_count, row.weighted_units])
+export const counts = (usage: Body): ReadonlyArray<readonly [string, number, number]> =>
+  usage.usage.map((row) => [row.key, row.request_count, row.weighted_units])
 /** Sends the same request a number of times. */
 export const times = async <A>(many: number, act: (at: number) => Promise<A>): Promise<ReadonlyArray<A>> => {
   const got: Array<A> = []

@@ -26,7 +26,7 @@ const endOf = async (ask: Ask): Promise<ReadonlyArray<string>> => {
           one.tax_summary,
           one.items.map((item) => [item.name.replace(/\d{10}/, "#"), item.quantity, item.unit_price, item.total]),
           one.payments.map((payment) => [payment.kind, payment.amount, payment.method]),
-          one.credit_notes.map((note: Record<"number" | "total", unknown>) => [note.number === null, note.total])
+          one.credit_notes.map((note) => [note.number === null, note.total])
         ])
       )
     }

@@ -1,7 +1,8 @@
 /** What every scene has, whatever it is about: the calls of whoever answers, and looks for later. */
 import { expect } from "vitest"
 import type { Row } from "../../cli/base/answers.ts"
-import { type Complete, type RentalHouse, rentalHouse } from "../rental-house.ts"
+import type { Complete } from "../answers.ts"
+import { type RentalHouse, rentalHouse } from "../rental-house.ts"
 import type { Serving } from "../server/serving.ts"
 import type { Answering, Look, Reply } from "./playing.ts"
 

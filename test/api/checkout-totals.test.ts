@@ -117,7 +117,7 @@ describe.each(engines)("checkout of every opportunity of a generated company, on
       const { invoice } = got.body
       const expected = [job.charge_excluding_tax_total, job.tax_total, job.charge_including_tax_total]
       const scale = plan.currency === "JPY" ? 1 : plan.currency === "KWD" ? 1000 : 100
-      const sumOf = (rows: ReadonlyArray<any>, key: string): string =>
+      const sumOf = (rows: ReadonlyArray<{ readonly [key: string]: unknown }>, key: string): string =>
         (rows.reduce((sum, row) => sum + Math.round(Number(row[key]) * scale), 0) / scale).toFixed(Math.log10(scale))
       const found = {
         totals: [invoice.subtotal, invoice.tax_total, invoice.total],

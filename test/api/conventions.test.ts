@@ -52,7 +52,7 @@ describe.each(engines)("conventions on %s", (engine) => {
       const second = await made(`/members/${id}/addresses`, { street: "Back", is_primary: true })
       const { member } = (await api(`/members/${id}?include=addresses`)).body
       expect(member.primary_address?.id).toBe(second.id)
-      expect(member.addresses.map((one: { id: number }) => one.id)).toEqual([first.id, second.id])
+      expect(member.addresses.map((one) => one.id)).toEqual([first.id, second.id])
       const unasked = (await api(`/members/${id}`)).body.member
       expect([unasked.primary_address, unasked.addresses]).toEqual([null, []])
     })

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { engines } from "../app.ts"
 import { type Books, openBooks } from "./billing-black-box.ts"
+import type { Body } from "../answers.ts"
 
 /** The ten operations of metering and notifications, what they ask for and what they weigh. */
 const ten = [
@@ -39,14 +40,14 @@ const plain = [
 const free = (uri: string): string => uri.replaceAll(/\{\w*\}/g, "{}")
 
 describe.each(engines)("the catalogue of endpoints on %s (rules/conventions 16)", (engine) => {
-  let house: Books, body: any
+  let house: Books, body: Body
   beforeAll(async () => {
     house = await openBooks(engine)
     body = (await house.ask("GET", "/endpoints")).body
   })
   afterAll(() => house.close())
   const row = (method: string, uri: string) =>
-    body.endpoints.find((one: Record<"method" | "uri", string>) => one.method === method && free(one.uri) === uri)
+    body.endpoints.find((one) => one.method === method && free(one.uri) === uri)
 
   it("is complete on one page, with the total", async () => {
     const { length } = body.endpoints
@@ -82,13 +83,13 @@ describe.each(engines)("the catalogue of endpoints on %s (rules/conventions 16)"
   })
   it("has the same weights as the request log records", async () => {
     const till = await house.token()
-    const readable = body.endpoints.filter(({ method, uri }: any) => method === "GET" && !uri.includes("{"))
+    const readable = body.endpoints.filter(({ method, uri }) => method === "GET" && !uri.includes("{"))
     for (const { uri } of readable) {
       if (/\/(stream|shape|snapshot|rows|checksums)$/.test(uri)) continue
       await house.server.ask(uri, { token: till.secret })
     }
     const rows = await house.logs({ "q[personal_access_token_id_eq]": till.id })
-    const weights = new Map(body.endpoints.map((one: any) => [one.name, one.price_weight]))
+    const weights = new Map<string | null, number>(body.endpoints.map((one) => [one.name, one.price_weight]))
     expect(rows.length).toBeGreaterThan(30)
     for (const { route_name, price_weight } of rows)
       expect([route_name, price_weight]).toEqual([route_name, weights.get(route_name)])

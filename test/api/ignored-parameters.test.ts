@@ -163,7 +163,7 @@ describe.each(engines)("ignored parameters on %s", (engine) => {
       ids.push((await server.ask("/api/v1/stores", { json: { name } })).body.store.id)
     const found = async (query: ReadonlyArray<readonly [string, string]>) => {
       const { stores, meta } = (await asked("stores", query)).body
-      return [stores.map((one: { id: number }) => one.id), meta.ignored]
+      return [stores.map((one) => one.id), meta.ignored]
     }
     const by_id = (...values: ReadonlyArray<unknown>) => values.map((one) => ["q[id_in]", String(one)] as const)
     expect(await found([...by_id(ids[0], ids[2]), ["sort", "id"]])).toEqual([[ids[0], ids[2]], undefined])

@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { isJsonObject } from "../../core/kernel/fields/field.ts"
 import { journal } from "../../core/kernel/events/journal.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import { houseAt } from "./calling.ts"
+import { houseAt, type Made } from "./calling.ts"
 import { type Got, serve, type Serving } from "../server/serving.ts"
 
 const path = "/api/v1/invoices"
@@ -14,7 +14,7 @@ interface Desk {
   /** Two drafts that each bill the whole of an order. */
   readonly twoOfOne: () => Promise<ReadonlyArray<number>>
   readonly post: (id: number, what: string, json?: object) => Promise<Got>
-  readonly shown: (id: number) => Promise<any>
+  readonly shown: (id: number) => Promise<Made<"invoice">>
 }
 const deskAt = async (server: Serving): Promise<Desk> => {
   const house = houseAt(server)

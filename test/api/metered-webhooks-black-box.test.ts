@@ -91,7 +91,7 @@ describe.each(engines)("webhooks in metering on %s (rules/conventions 16)", (eng
         dimension: "day"
       })
       expect(usage.meta.totals).toEqual({ request_count: 1, weighted_units: 1 })
-      expect(usage.usage.map((row: any) => [row.key, row.request_count])).toEqual([[today, 1]])
+      expect(usage.usage.map((row) => [row.key, row.request_count])).toEqual([[today, 1]])
     })
   })
 })

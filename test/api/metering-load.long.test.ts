@@ -7,6 +7,7 @@ import { engines, type Engine } from "../app.ts"
 import { freshDatabase } from "../postgres.ts"
 import { cleanUp, type Env, folderOfItsOwn, type ServerProcess, startServer } from "../server/process.ts"
 import { share } from "../share.ts"
+import type { Body } from "../answers.ts"
 
 afterAll(cleanUp)
 
@@ -96,10 +97,8 @@ const tally = (answered: ReadonlyArray<Answered>, key: (one: Answered) => string
   }
   return new Map([...sums].map(([name, sum]): [string, string] => [name, sum.join(" calls, ")]))
 }
-const rowsOf = (usage: any): ReadonlyMap<string, string> =>
-  new Map(
-    usage.usage.map((row: any): [string, string] => [row.key, `${row.request_count} calls, ${row.weighted_units}`])
-  )
+const rowsOf = (usage: Body): ReadonlyMap<string, string> =>
+  new Map(usage.usage.map((row): [string, string] => [row.key, `${row.request_count} calls, ${row.weighted_units}`]))
 const sorted = (map: ReadonlyMap<string, string>): ReadonlyArray<string> => [...map].map(String).sort()
 
 const usageOf = async (url: string, query: string) => {

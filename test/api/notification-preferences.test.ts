@@ -23,19 +23,20 @@ describe.each(engines)("notification preferences over HTTP on %s", (engine) => {
       ...(json === undefined ? {} : { json }),
       ...(token === undefined ? {} : { token })
     })
-  const did = async (status: number, ...asked: Parameters<typeof api>): Promise<any> => {
+  const did = async (status: number, ...asked: Parameters<typeof api>) => {
     const got = await api(...asked)
     expect(got.status, got.text).toBe(status)
     return got.body
   }
-  const list = async (path = own, token?: string): Promise<ReadonlyArray<any>> =>
+  const list = async (path = own, token?: string) =>
     (await did(200, "GET", path, undefined, token)).notification_preferences
-  const of = (rows: ReadonlyArray<any>, type = overdue): any => rows.find((one) => one.notification_type === type)
-  const prefer = async (entry: object, path = own, token?: string): Promise<any> => {
+  const of = <A extends { readonly notification_type: string }>(rows: ReadonlyArray<A>, type = overdue): A =>
+    rows.find((one) => one.notification_type === type)!
+  const prefer = async (entry: object, path = own, token?: string) => {
     const sent = { preferences: [{ notification_type: overdue, ...entry }] }
     return of((await did(200, "PUT", path, sent, token)).notification_preferences)
   }
-  const set = async (entry: object): Promise<any> =>
+  const set = async (entry: object) =>
     of((await did(200, "PUT", house, { settings: [{ notification_type: overdue, ...entry }] })).notification_settings)
   const refused = async (path: string, body: unknown): Promise<object> => (await did(422, "PUT", path, body)).errors
   const events = async (): Promise<number> =>
@@ -71,7 +72,7 @@ describe.each(engines)("notification preferences over HTTP on %s", (engine) => {
   it("contain every type for a new user, with its channels and defaults", async () => {
     const { meta, notification_preferences: rows } = await did(200, "GET", own)
     expect(meta).toEqual({ total: notificationTypes.length, per_page: notificationTypes.length, page: 1 })
-    expect(rows.map((one: any) => one.notification_type)).toEqual(notificationTypes.map(({ key }) => key))
+    expect(rows.map((one) => one.notification_type)).toEqual(notificationTypes.map(({ key }) => key))
     expect(of(rows)).toEqual({
       notification_type: overdue,
       name: "Invoice overdue",
@@ -228,7 +229,7 @@ describe.each(engines)("notification preferences over HTTP on %s", (engine) => {
     const before = await did(200, "GET", house)
     const { notification_settings: rows } = before
     expect(before.meta).toEqual({ total: rows.length, per_page: rows.length, page: 1 })
-    expect(rows.map((one: any) => [one.notification_type, one.is_system])).toEqual(
+    expect(rows.map((one) => [one.notification_type, one.is_system])).toEqual(
       notificationTypes.map(({ key, is_system }) => [key, is_system])
     )
     for (const one of rows) {
@@ -243,7 +244,7 @@ describe.each(engines)("notification preferences over HTTP on %s", (engine) => {
     const sent = { settings: [{ notification_type: overdue, channels: { email: !channels.email } }] }
     const after = (await did(200, "PUT", house, sent)).notification_settings
     expect(of(after).channels).toEqual({ ...channels, email: !channels.email })
-    expect(after.map((one: any) => (one.notification_type === overdue ? of(rows) : one))).toEqual(rows)
+    expect(after.map((one) => (one.notification_type === overdue ? of(rows) : one))).toEqual(rows)
     await set({ channels: null })
   })
   it("keep the primary member's values after a merge, and add the other member's where it has none", async () => {

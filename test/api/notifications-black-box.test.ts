@@ -1,7 +1,7 @@
 /** Notifications over HTTP, in the inbox and by mail (rules/conventions 15); types are in every-type.test.ts. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { engines } from "../app.ts"
-import { type Books, type InboxRow, minute, openBooks, patiently, type Person } from "./billing-black-box.ts"
+import { type Books, minute, openBooks, patiently, type Person } from "./billing-black-box.ts"
 
 const includes = (shown: unknown, word: string): boolean => JSON.stringify(shown).includes(word)
 let count = 0
@@ -13,7 +13,7 @@ describe.each(engines)("the inbox over HTTP on %s", (engine) => {
   })
   afterAll(() => house.close())
   /** Somebody has this row of a type, and has it once. */
-  const told = async (who: Person, type: string, word: string): Promise<InboxRow> => {
+  const told = async (who: Person, type: string, word: string) => {
     const rows = async () =>
       (await house.inbox(who)).filter((row) => row.notification_type === type && includes(row, word))
     await expect.poll(async () => (await rows()).length, patiently).toBeGreaterThan(0)

@@ -84,7 +84,7 @@ describe("sixteen concurrent clients on pg", () => {
     ).toEqual(Array.from({ length: clients }, (_, at) => [201, at + 1]))
     const shown = (await call("GET", `${opp}/${id}?include=items,versions`)).body.opportunity
     expect(shown.items).toHaveLength(1)
-    expect(shown.versions.filter((one: { is_active: boolean }) => one.is_active)).toHaveLength(1)
+    expect(shown.versions.filter((one) => one.is_active)).toHaveLength(1)
     const ordered = await Promise.all(
       Array.from({ length: clients }, () => call("POST", `${opp}/${id}/convert_to_order`))
     )

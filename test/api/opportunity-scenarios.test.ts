@@ -30,10 +30,10 @@ const endOf = async (ask: Ask): Promise<ReadonlyArray<string>> => {
             item.dispatched_quantity,
             item.returned_quantity,
             item.total,
-            item.assets.map((asset: Record<"status", unknown>) => asset.status)
+            item.assets.map((asset) => asset.status)
           ]),
           one.costs.map((cost) => [cost.description, cost.amount, cost.cost_type]),
-          one.versions.map((version: Record<"version_number" | "status" | "is_active" | "charge_total", unknown>) => [
+          one.versions.map((version) => [
             version.version_number,
             version.status,
             version.is_active,

@@ -51,10 +51,7 @@ export const sceneOf = (n: number, by: Answering, looks: Array<Look>): Scene => 
       (await by.ask("GET", `${opp}/${id}?include=${include}`)).body.opportunity,
     actions: async (id) =>
       Object.fromEntries(
-        (await by.ask("GET", `${opp}/${id}/available_actions`)).body.available_actions.map((one: { key: string }) => [
-          one.key,
-          one
-        ])
+        (await by.ask("GET", `${opp}/${id}/available_actions`)).body.available_actions.map((one) => [one.key, one])
       ),
     product: (body = {}) =>
       made("/api/v1/products", { name: `${subject} product ${++count}`, stock_method: 2, ...body }, "product"),

@@ -28,7 +28,7 @@ const endOf = async (ask: Ask): Promise<ReadonlyArray<string>> => {
           one.credit_notes.map((note) => [
             note.number,
             note.total,
-            note.tax_summary.map((row: Record<"rate" | "net" | "tax", unknown>) => [row.rate, row.net, row.tax]),
+            note.tax_summary.map((row) => [row.rate, row.net, row.tax]),
             note.items.map((row) => [row.name, row.quantity, row.unit_price, row.total])
           ])
         ])

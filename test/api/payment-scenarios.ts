@@ -1,7 +1,7 @@
 /** Payments, refunds and credit notes, played against every runtime (see `playing.ts`). */
 import { expect } from "vitest"
 import type { Answering, Ask, Look, Reply, Scenario as Told } from "./playing.ts"
-import { type Calling, callingOf } from "./calling.ts"
+import { type Calling, callingOf, type Made } from "./calling.ts"
 
 export const invoices = "/api/v1/invoices"
 export const now = "2026-06-18T12:00:00.000Z"
@@ -12,15 +12,15 @@ export interface Scene extends Calling {
   /** A customer taxed at 20 % on what is of the standard class. */
   readonly customer: () => Promise<number>
   /** A draft of rows at prices; by default one of 100.00, which with tax is 120.00. */
-  readonly draft: (set?: object, ...rows: ReadonlyArray<object>) => Promise<any>
+  readonly draft: (set?: object, ...rows: ReadonlyArray<object>) => Promise<Made<"invoice">>
   /** The same, issued; with its rows. */
-  readonly issued: (set?: object, ...rows: ReadonlyArray<object>) => Promise<any>
+  readonly issued: (set?: object, ...rows: ReadonlyArray<object>) => Promise<Made<"invoice">>
   readonly pay: (id: number, amount: unknown, more?: object) => Promise<Reply>
   readonly refund: (id: number, amount: unknown, more?: object) => Promise<Reply>
   readonly credit: (id: number, body?: object) => Promise<Reply>
   readonly voided: (id: number) => Promise<Reply>
   /** The invoice with all that hangs on it. */
-  readonly shown: (id: number) => Promise<any>
+  readonly shown: (id: number) => Promise<Made<"invoice">>
 }
 
 /** Organisations of class Standard pay 20 % on the standard class of products from the beginning; yen and dinars are enabled here. */

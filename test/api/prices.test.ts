@@ -5,6 +5,7 @@
 import { afterEach, beforeAll, describe, expect, it } from "vitest"
 import { engines, viewerWith } from "../app.ts"
 import { appHouse, errorKeys } from "../app-house.ts"
+import type { Listed } from "../answers.ts"
 
 const three_days = { starts_at: "2026-07-01T09:00:00Z", ends_at: "2026-07-04T09:00:00Z" }
 const one_day = { ...three_days, ends_at: "2026-07-02T09:00:00Z" }
@@ -24,7 +25,8 @@ describe.each(engines)("prices on %s", (engine) => {
   })
 
   const job = (more: object = {}) => w.opportunity({ ...three_days, ...more })
-  const line = (id: number, more: object) => w.create(`/opportunities/${id}/items`, { name: "A line", ...more })
+  const line = (id: number, more: object): Promise<Listed<"opportunities">> =>
+    w.create(`/opportunities/${id}/items`, { name: "A line", ...more })
   const rate = (product: number, price: number, more: object = {}) =>
     w.create(`/products/${product}/rates`, {
       rate_definition_id: daily,
@@ -38,7 +40,7 @@ describe.each(engines)("prices on %s", (engine) => {
     await rate(id, price, more)
     return id
   }
-  const taxes = (one: any): ReadonlyArray<string> => [
+  const taxes = (one: Listed<"opportunities">): ReadonlyArray<string> => [
     one.charge_excluding_tax_total,
     one.tax_total,
     one.charge_including_tax_total
@@ -162,7 +164,7 @@ describe.each(engines)("prices on %s", (engine) => {
         quantity: 3,
         materialize_included_accessories: true
       })
-      expect(items.map((one: any) => [one.quantity, one.unit_price, one.total])).toEqual([
+      expect(items.map((one) => [one.quantity, one.unit_price, one.total])).toEqual([
         ["3.00", "20.00", "180.00"],
         ["6.00", "0.00", "0.00"],
         ["6.00", "5.00", "90.00"]
@@ -214,7 +216,7 @@ describe.each(engines)("prices on %s", (engine) => {
       const made = (await w.create(costs, van)).costs[0]
       expect(made).toMatchObject({ amount: "30.00", quantity: "2.00", cost_type_label: "Delivery" })
       const cost = `${costs}/${made.id}`
-      const totals = (one: any): ReadonlyArray<string> => [
+      const totals = (one: Listed<"opportunities">): ReadonlyArray<string> => [
         one.charge_total,
         one.transit_charge_total,
         one.service_charge_total,

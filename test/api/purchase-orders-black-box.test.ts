@@ -1,7 +1,9 @@
 /** Taxes, permissions and webhooks of purchase orders over HTTP (rules/billing 2); the rest is in the scenarios. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { engines } from "../app.ts"
-import { type Books, everything, hire, keyed, listening, now, openBooks, refusal, sums } from "./billing-black-box.ts"
+import { amounts } from "./calling.ts"
+import { type Books, everything, hire, keyed, listening, now, openBooks, refusal } from "./billing-black-box.ts"
+import type { Body } from "../answers.ts"
 
 const order_costs = ["exchange_rate", "subtotal", "tax_total", "total"]
 
@@ -33,10 +35,10 @@ describe.each(engines)("purchase orders over HTTP on %s", (engine) => {
       const supplier_id = await yard.organisation_of(
         kind === "no class" ? {} : { sale_tax_class_id: yard.organisation }
       )
-      expect(sums(await yard.order({ supplier_id }))).toEqual(["100.00", "0.00", "100.00"])
+      expect(amounts(await yard.order({ supplier_id }))).toEqual(["100.00", "0.00", "100.00"])
     })
     it("is taxed by the default classes if no rule joins supplier and class (rules/conventions 17)", async () => {
-      expect(sums(await yard.order({ items: [row("100.00", { tax_class_id: yard.exempt })] }))).toEqual([
+      expect(amounts(await yard.order({ items: [row("100.00", { tax_class_id: yard.exempt })] }))).toEqual([
         ...["100.00", "20.00", "120.00"]
       ])
     })
@@ -73,7 +75,7 @@ describe.each(engines)("purchase orders over HTTP on %s", (engine) => {
       lines: (await yard.get(`${path}?include=items`)).purchase_order.items.map(everything)
     })
     const sent = async (): Promise<string> => `/purchase_orders/${(await yard.sent()).id}`
-    type Case = readonly [string, string, () => Promise<string>, string, string, number, ((path: string) => any)?]
+    type Case = readonly [string, string, () => Promise<string>, string, string, number, ((path: string) => unknown)?]
     const cases: ReadonlyArray<Case> = [
       ["list", "GET", async () => (await draft()).replace(/\/\d+$/, ""), "read", "view", 200],
       ["show", "GET", draft, "read", "view", 200],
@@ -185,11 +187,9 @@ describe.each(engines)("purchase orders over HTTP on %s", (engine) => {
   describe("a receipt (rules/billing 2.3)", () => {
     const crane = (quantity: unknown): object => ({ name: "Crane", quantity, unit_cost: 1 })
     const sent = (...items: ReadonlyArray<object>) => yard.sent({ items })
-    const counts = (order: any): ReadonlyArray<unknown> => [
+    const counts = (order: Body["purchase_order"]): ReadonlyArray<unknown> => [
       order.status,
-      ...order.items.map(
-        (one: any) => `${one.received_quantity} of ${one.quantity}, ${one.outstanding_quantity} to come`
-      )
+      ...order.items.map((one) => `${one.received_quantity} of ${one.quantity}, ${one.outstanding_quantity} to come`)
     ]
 
     it("is recorded once per idempotency key", async () => {

@@ -24,7 +24,7 @@ describe("concurrent requests for one purchase order on pg", () => {
   const events = async (id: number, action: string): Promise<number> =>
     (
       await server.ask(`/api/v1/actions?q[auditable_type_eq]=purchase_order&q[auditable_id_eq]=${id}`)
-    ).body.actions.filter((one: { readonly action: string }) => one.action === action).length
+    ).body.actions.filter((one) => one.action === action).length
 
   it("send the order once when eight arrive at once", async () => {
     for (let round = 0; round < 5; round++) {
@@ -51,7 +51,7 @@ describe("concurrent requests for one purchase order on pg", () => {
       const [changed, sent] = await Promise.all([put(id, { items }), post(id, "send")])
       expect(sent.status).toBe(200)
       const end = await shown(id)
-      expect([end.status, end.items.map((item: Record<"name", unknown>) => item.name), end.total]).toEqual(
+      expect([end.status, end.items.map((item) => item.name), end.total]).toEqual(
         changed.status === 200 ? ["sent", ["Motor"], "20.00"] : ["sent", ["Truss"], "100.00"]
       )
     }

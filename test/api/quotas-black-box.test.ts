@@ -129,7 +129,7 @@ describe.each(engines)("a quota per month on %s (rules/conventions 10 and 16)", 
     const till = await house.token()
     await times(4, () => ask(till))
     // Calls are counted a moment later.
-    const counted = async () => (await house.get("/tokens?per_page=100")).tokens.find((one: any) => one.id === till.id)
+    const counted = async () => (await house.get("/tokens?per_page=100")).tokens.find((one) => one.id === till.id)!
     await expect.poll(async () => (await counted()).units_this_month, patiently).toBe(4)
     await set({ monthly_units: 5 })
     expect(quota(await ask(till))).toEqual(["5", "0"])

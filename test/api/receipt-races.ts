@@ -1,5 +1,6 @@
 /** Several people at one delivery, over the server's interface on Postgres: each piece comes once. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import type { Body, Listed } from "../answers.ts"
 import { houseAt } from "./calling.ts"
 import { type Got, serve, type Serving } from "../server/serving.ts"
 
@@ -8,10 +9,10 @@ interface Quay {
   readonly server: Serving
   readonly product: (set?: object) => Promise<number>
   /** An order of these lines that was sent. */
-  readonly sent: (set: object, ...items: ReadonlyArray<object>) => Promise<any>
+  readonly sent: (set: object, ...items: ReadonlyArray<object>) => Promise<Body["purchase_order"]>
   readonly post: (id: number, what: string, json?: object) => Promise<Got>
-  readonly shown: (id: number) => Promise<any>
-  readonly levels: (product_id: number) => Promise<ReadonlyArray<any>>
+  readonly shown: (id: number) => Promise<Body["purchase_order"]>
+  readonly levels: (product_id: number) => Promise<Body["stock_levels"]>
 }
 const quayAt = async (server: Serving): Promise<Quay> => {
   const house = houseAt(server)
@@ -37,7 +38,7 @@ const accepted = (replies: ReadonlyArray<Got>): number => {
   for (const { status, text } of replies) expect([200, 422], text).toContain(status)
   return replies.filter(({ status }) => status === 200).length
 }
-const held = (levels: ReadonlyArray<any>): number =>
+const held = (levels: ReadonlyArray<Listed<"stock_levels">>): number =>
   levels.reduce((sum, one) => sum + Number(one.stock_category === 50 ? 1 : one.quantity_held), 0)
 
 /** Eight people receive the same pieces: five of ten are to come, in bulk and one by one, sub-hired and bought. */
@@ -50,10 +51,10 @@ const piecesComeOnce = async (quay: Quay): Promise<void> => {
       { product_id: heads, quantity: "5" }
     )
     for (const [at, product_id] of [cables, heads].entries()) {
-      const lines = [{ item_id: items[at].id, quantity: "1" }]
+      const lines = [{ item_id: items[at]!.id, quantity: "1" }]
       const replies = await Promise.all(Array.from({ length: 8 }, () => quay.post(id, "receive", { lines })))
       expect(accepted(replies)).toBe(5)
-      expect((await quay.shown(id)).items[at].received_quantity).toBe("5.00")
+      expect((await quay.shown(id)).items[at]!.received_quantity).toBe("5.00")
       expect(held(await quay.levels(product_id))).toBe(5)
     }
     expect((await quay.shown(id)).status).toBe("received")
@@ -140,7 +141,7 @@ const comeWhileJobsTakeThem = async (quay: Quay): Promise<void> => {
   for (const job of jobs) {
     const shown = (await quay.server.ask(`${opportunities}/${job.id}`)).body.opportunity
     const { shortages } = (await quay.server.ask(`${opportunities}/${job.id}/shortages`)).body
-    expect(shown.has_shortage).toBe(shortages.some((one: any) => one.remaining_shortfall > 0))
+    expect(shown.has_shortage).toBe(shortages.some((one) => one.remaining_shortfall > 0))
   }
   const [item] = (await quay.shown(id)).items
   const left = (await quay.levels(product_id)).filter((one) => one.is_sub_hired && one.given_back_at === null)

@@ -10,30 +10,21 @@ const scenarios = [...receivingScenarios, ...resolutionScenarios, ...hireWindowS
 /** Orders and stock as they are left, without ids and stamps. */
 const endOf = async (ask: Ask): Promise<ReadonlyArray<string>> => {
   const ends: Array<string> = []
-  for (const [path, key] of [
-    [`${orders}?include=items&`, "purchase_orders"],
-    ["/api/v1/stock_levels?", "stock_levels"]
-  ] as const) {
+  for (const path of [`${orders}?include=items&`, "/api/v1/stock_levels?"])
     for (let page = 1; ; page++) {
-      const found: ReadonlyArray<any> = (await ask("GET", `${path}per_page=100&page=${page}`)).body[key]
+      const { purchase_orders, stock_levels } = (await ask("GET", `${path}per_page=100&page=${page}`)).body
+      const found = [
+        ...(stock_levels ?? []).map((one) => [
+          ...[one.product_name, one.serial_number, one.quantity_held, one.starts_at, one.ends_at, one.given_back_at]
+        ]),
+        ...(purchase_orders ?? []).map((one) => [
+          ...[one.subject, one.number, one.status, one.received_at, one.returned_at],
+          one.items.map((row) => [row.name, row.quantity, row.received_quantity, row.returned_quantity])
+        ])
+      ]
       if (found.length === 0) break
-      for (const one of found)
-        ends.push(
-          JSON.stringify(
-            key === "stock_levels"
-              ? [one.product_name, one.serial_number, one.quantity_held, one.starts_at, one.ends_at, one.given_back_at]
-              : [
-                  one.subject,
-                  one.number,
-                  one.status,
-                  one.received_at,
-                  one.returned_at,
-                  one.items.map((row: any) => [row.name, row.quantity, row.received_quantity, row.returned_quantity])
-                ]
-          )
-        )
+      ends.push(...found.map((one) => JSON.stringify(one)))
     }
-  }
   return ends.sort()
 }
 

@@ -1,7 +1,9 @@
 /** Deliveries from and returns to suppliers, played against every runtime (see `playing.ts`). */
 import { expect } from "vitest"
 import type { Answering, Look, Reply, Scenario as Told } from "./playing.ts"
-import { type Calling, callingOf } from "./calling.ts"
+import { type Calling, callingOf, type Made } from "./calling.ts"
+import type { Body } from "../answers.ts"
+import type { Order } from "../rental-house.ts"
 
 export const orders = "/api/v1/purchase_orders"
 export const now = "2026-06-18T12:00:00.000Z"
@@ -17,17 +19,17 @@ export interface Scene extends Calling {
   /** A product counted in single pieces. */
   readonly units: (set?: object) => Promise<number>
   /** A draft of these lines, sub-hired over the window unless said. */
-  readonly draft: (set: object, ...items: ReadonlyArray<object>) => Promise<any>
+  readonly draft: (set: object, ...items: ReadonlyArray<object>) => Promise<Made<"purchase_order">>
   /** The same, sent. */
-  readonly sent: (set: object, ...items: ReadonlyArray<object>) => Promise<any>
+  readonly sent: (set: object, ...items: ReadonlyArray<object>) => Promise<Made<"purchase_order">>
   readonly receive: (id: number, lines: ReadonlyArray<object>, more?: object) => Promise<Reply>
   readonly giveBack: (id: number, body?: object) => Promise<Reply>
-  readonly shown: (id: number) => Promise<any>
+  readonly shown: (id: number) => Promise<Made<"purchase_order">>
   /** Stock of a product at the store on a day. */
   readonly total: (product_id: number, day: string) => Promise<number>
-  readonly levels: (product_id: number) => Promise<ReadonlyArray<any>>
+  readonly levels: (product_id: number) => Promise<Body["stock_levels"]>
   /** An opportunity over the window with one line of this product. */
-  readonly job: (product_id: number, quantity: number, set?: object) => Promise<any>
+  readonly job: (product_id: number, quantity: number, set?: object) => Promise<Order>
   readonly refused: (reply: Promise<Reply>, field: string, words?: RegExp) => Promise<void>
 }
 

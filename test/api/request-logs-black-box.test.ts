@@ -7,6 +7,7 @@ import { text } from "../../core/kernel/fields/field.ts"
 import { engines } from "../app.ts"
 import type { Sent } from "../server/serving.ts"
 import { type Books, calendar, day, minute, openBooks, times, type Token } from "./billing-black-box.ts"
+import type { Body } from "../answers.ts"
 
 const broken = get("/api/v1/broken", {
   answer: Shown.list(text()),
@@ -39,7 +40,7 @@ describe.each(engines)("the request log on %s (rules/conventions 16)", (engine) 
     const rows = await house.logs({ "q[created_at_gteq]": house.instant() })
     const found = rows.filter((row) => row.request_id === request_id)
     expect(found.length, got.text).toBe(1)
-    return { got, row: found[0] }
+    return { got, row: found[0]! }
   }
 
   describe("a row", () => {
@@ -161,7 +162,7 @@ describe.each(engines)("the request log on %s (rules/conventions 16)", (engine) 
       await house.by(one, "GET", "/products")
     })
     const of_one = (query: object = {}) => house.logs({ "q[personal_access_token_id_eq]": one.id, ...query })
-    const routes = (rows: ReadonlyArray<any>) => rows.map((row) => row.route_name)
+    const routes = (rows: Body["request_logs"]) => rows.map((row) => row.route_name)
 
     it("match the channel in any case, and return no row for an unknown channel", async () => {
       expect((await of_one({ "q[channel_eq]": "api" })).length).toBe(4)

@@ -87,11 +87,8 @@ describe.each(both_engines)("concurrent claims of scarce stock on %s", (engine) 
   /** The flag of each, and what its lines lack as it is reckoned now. */
   const told = async (id: number) => {
     const { opportunity } = await made("GET", `${opp}/${id}`)
-    const { availability } = await made("GET", `${opp}/${id}/availability`)
-    return {
-      flag: opportunity.has_shortage,
-      lacks: availability.some((one: { readonly has_shortage: boolean }) => one.has_shortage)
-    }
+    const lines = await house.show(`/opportunities/${id}/availability`)
+    return { flag: opportunity.has_shortage, lacks: lines.some((one) => one.has_shortage) }
   }
 
   it("mark both of two orders for the last piece as short", async () => {

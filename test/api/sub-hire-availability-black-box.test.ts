@@ -168,7 +168,9 @@ describe.each(engines)("sub-hired stock by hours on %s (rules/availability 4)", 
     const range = await field.asked(
       `/availability?product_id=${product_id}&store_id=${depot}&from=2026-07-03T07:00:00Z&to=2026-07-03T19:00:00Z`
     )
-    expect(range.slots.map((one: any) => one.available)).toEqual([10, 10, 15, 15, 15, 15, 15, 15, 15, 15, 10, 10])
+    expect(range.slots.map((one: { readonly available: number }) => one.available)).toEqual([
+      10, 10, 15, 15, 15, 15, 15, 15, 15, 15, 10, 10
+    ])
   })
   it("ends the shortage of an order of the same hours, and not of a longer one", async () => {
     const product_id = await field.bulk()

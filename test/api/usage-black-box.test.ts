@@ -20,15 +20,16 @@ import {
   times,
   type Token
 } from "./billing-black-box.ts"
+import type { Body } from "../answers.ts"
 
 const dimensions = ["token", "endpoint", "resource", "day", "status"]
-const total = (usage: any): readonly [number, number] => [
+const total = (usage: Body): readonly [number, number] => [
   usage.meta.totals.request_count,
   usage.meta.totals.weighted_units
 ]
-const sum = (usage: any): readonly [number, number] => [
-  usage.usage.reduce((all: number, row: Record<"request_count", string>) => all + row.request_count, 0),
-  usage.usage.reduce((all: number, row: Record<"weighted_units", string>) => all + row.weighted_units, 0)
+const sum = (usage: Body): readonly [number, number] => [
+  usage.usage.reduce((all, row) => all + row.request_count, 0),
+  usage.usage.reduce((all, row) => all + row.weighted_units, 0)
 ]
 /** An endpoint that breaks. */
 const broken = get("/api/v1/broken", {
@@ -77,7 +78,7 @@ describe.each(engines)("usage on %s (rules/conventions 16)", (engine) => {
       ])
     })
     it("are labelled with method and path when grouped by endpoint", async () => {
-      const labels = (await of("endpoint")).usage.map((row: Record<"label", unknown>) => row.label)
+      const labels = (await of("endpoint")).usage.map((row) => row.label)
       expect(labels).toEqual([
         "GET /api/v1/availability/calendar",
         "GET /api/v1/members",
@@ -88,7 +89,7 @@ describe.each(engines)("usage on %s (rules/conventions 16)", (engine) => {
       ])
     })
     it("are labelled with the resource's name when grouped by resource", async () => {
-      expect((await of("resource")).usage.map((row: any) => [row.key, row.label, row.request_count])).toEqual([
+      expect((await of("resource")).usage.map((row) => [row.key, row.label, row.request_count])).toEqual([
         ["products", "Products", 6],
         ["availability", "Availability", 1],
         ["members", "Members", 3],
@@ -268,10 +269,10 @@ describe.each(engines)("usage on %s (rules/conventions 16)", (engine) => {
       const [head, ...rows] = parsedCsv(file.text)
       expect(head).toEqual(["key", "label", "request_count", "weighted_units"])
       expect(rows.map(([key, , requests, units]) => [key, Number(requests), Number(units)])).toEqual(
-        expected.map((row: any) => [row.key, row.request_count, row.weighted_units])
+        expected.map((row) => [row.key, row.request_count, row.weighted_units])
       )
       // A cell that a spreadsheet would take for a formula may have a sign before it.
-      for (const [at, row] of rows.entries()) expect(row[1]?.replace(/^'/, "")).toBe(expected[at].label ?? "")
+      for (const [at, row] of rows.entries()) expect(row[1]?.replace(/^'/, "")).toBe(expected[at]!.label ?? "")
     })
     it("is available to tokens that may only read usage, and its job is visible to their user only", async () => {
       const { token } = await house.person(["system.read"], ["api-usage:read"])

@@ -18,6 +18,7 @@ import { askOf, owner_token } from "../server/serving.ts"
 import { inTurns, print, type Side, timed } from "./measure.ts"
 import { temporaryFolder } from "./processes.ts"
 import { onPostgres, type PgEngine } from "./stage.ts"
+import type { Body } from "../answers.ts"
 
 const product_count = 5_000
 const demands_each = 50
@@ -138,7 +139,7 @@ interface Question {
   readonly path: (product: number) => string
   readonly sql: (product: number) => readonly [text: string, values: ReadonlyArray<unknown>]
   /** One figure of each answer, which must be the same. */
-  readonly figure: (body: any) => unknown
+  readonly figure: (body: Body) => unknown
   readonly found: (rows: Rows) => unknown
 }
 const at = "/api/v1/availability"
@@ -177,7 +178,7 @@ const questions = (dialect: Dialect): ReadonlyArray<Question> => {
         `${perDay((row) => ` and ${row}.product_id = $4`)} order by 1, 2`,
         [instant(today), 14, store_id, product]
       ],
-      figure: (body) => body.availability.slots.map((slot: any) => slot.available),
+      figure: (body) => body.availability.slots.map((slot) => slot.available),
       found: (rows) => rows.map((row) => Number(row["available"]))
     },
     {
@@ -191,7 +192,7 @@ const questions = (dialect: Dialect): ReadonlyArray<Question> => {
         `${perDay((row) => ` and ${row}.product_id between $4 and $4 + ${calendar_products - 1}`)} order by 1, 2`,
         [instant(today), calendar_days, store_id, block(product)[0]]
       ],
-      figure: (body) => body.calendar.products.flatMap((one: any) => one.days.map((day: any) => day.available)),
+      figure: (body) => body.calendar.products.flatMap((one) => one.days.map((day) => day.available)),
       found: (rows) => rows.map((row) => Number(row["available"]))
     },
     {

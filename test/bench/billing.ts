@@ -182,7 +182,7 @@ const listing = async (sql: Sql, ask: Client, member_id: number): Promise<void> 
     const [total] = await sql.all(`select count(*) as total from invoices where ${filter}`)
     for (const page of pages.filter((one) => one === 1 || (one - 1) * per_page < Number(total.total))) {
       const path = `/api/v1/invoices?${query.replace("MEMBER", String(member_id))}&page=${page}&per_page=${per_page}`
-      const found = (await ask("GET", path)).invoices.map((one: { readonly id: number }) => one.id)
+      const found = (await ask("GET", path)).invoices.map((one) => one.id)
       // Ids first, so that no row that is passed over is read whole.
       const select =
         `select i.* from (select id from invoices where ${filter} order by ${order} limit ${per_page} offset ${(page - 1) * per_page}) as page ` +

@@ -10,6 +10,7 @@ import { ensureSchema, seed } from "../../core/kernel/runtime/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { Viewer } from "../../core/kernel/fields/rejection.ts"
 import * as Sqlite from "../../sync/sqlite/client.ts"
+import { type Body, bodyRead } from "../answers.ts"
 
 export const owner: Viewer = {
   user_id: 1,
@@ -78,9 +79,11 @@ export const writtenJournal = async (least: number): Promise<ReadonlyArray<Store
     )
   )
   try {
-    const ask = (method: string, path: string, body: Json): Promise<any> =>
+    const ask = (method: string, path: string, body: Json): Promise<Body> =>
       runtime.runPromise(
-        Effect.map(answer(catalogue, { method, path: `/api/v1${path}`, query: [], body }, owner), (given) => given.body)
+        Effect.map(answer(catalogue, { method, path: `/api/v1${path}`, query: [], body }, owner), ({ body }) =>
+          bodyRead(body)
+        )
       )
     await runtime.runPromise(
       Effect.andThen(ensureSchema(catalogue, "server"), seed(catalogue, "2026-01-01T00:00:00.000Z"))
@@ -89,7 +92,7 @@ export const writtenJournal = async (least: number): Promise<ReadonlyArray<Store
     const products: Array<number> = []
     for (let from = 0; from < rows.length; from += 500) {
       const { results } = await ask("POST", "/products/import", { rows: rows.slice(from, from + 500) })
-      for (const { id } of results) products.push(id)
+      for (const { id } of results) products.push(id!)
     }
     const customers: Array<number> = []
     for (let at = 0; at < 300; at++)
@@ -119,7 +122,7 @@ export const writtenJournal = async (least: number): Promise<ReadonlyArray<Store
 
 /** Quotes with lines, some of which become orders; new prices, new names, stock found and written off. */
 const oneDay = async (
-  ask: (method: string, path: string, body: Json) => Promise<any>,
+  ask: (method: string, path: string, body: Json) => Promise<Body>,
   day: number,
   products: ReadonlyArray<number>,
   customers: ReadonlyArray<number>

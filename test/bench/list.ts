@@ -98,7 +98,7 @@ export const list = (): Promise<void> =>
       for (const page of pages) {
         const path = `/api/v1/opportunities?${query.replace("MEMBER", member)}&page=${page}&per_page=${per_page}`
         const filter = `deleted_at is null and ${where.replace("MEMBER", member)}`
-        const found = (await ask("GET", path)).opportunities.map((one: { readonly id: number }) => one.id)
+        const found = (await ask("GET", path)).opportunities.map((one) => one.id)
         // Ids first, so that no row that is passed over is read whole.
         const select =
           `select o.* from (select id from opportunities where ${filter} order by ${order} limit ${per_page} offset ${(page - 1) * per_page}) as page ` +

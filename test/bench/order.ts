@@ -37,7 +37,7 @@ const orderOf = async (
   const { opportunity } = await ask("POST", `${path}/items`, { name: "PAR 64", item_id: product, quantity: 2 })
   const [top] = await sql.all("select max(id) as id from opportunity_items")
   const place = `${opportunity.items.length} + i`
-  await multiply(sql, "opportunity_items", opportunity.items.at(-1).id, size - opportunity.items.length, {
+  await multiply(sql, "opportunity_items", opportunity.items.at(-1)!.id, size - opportunity.items.length, {
     id: `${top.id} + i`,
     path: saidOn(sql).padded(place, 4)
   })
@@ -48,7 +48,7 @@ const orderOf = async (
     const levels = await sql.all("select id from stock_levels where product_id = $1 order by id", [serial])
     levels.forEach((level, at) =>
       allocations.push({
-        opportunity_item_id: opportunity.items[Math.floor(at / units_per_line)].id,
+        opportunity_item_id: opportunity.items[Math.floor(at / units_per_line)]!.id,
         stock_level_id: Number(level.id)
       })
     )
@@ -91,7 +91,7 @@ const adding = (ask: Client, product: number, name: string, order: Order): Side 
         item_id: product,
         quantity: 2
       })
-      added = opportunity.items.at(-1).id
+      added = opportunity.items.at(-1)!.id
     },
     {
       after: async () => {

@@ -175,7 +175,7 @@ const quoteOf = async (
           const answer = await ask("POST", path, line)
           seconds += (performance.now() - started) / 1000
           bytes = JSON.stringify(answer).length
-          await ask("DELETE", `${path}/${answer.opportunity.items.at(-1).id}`)
+          await ask("DELETE", `${path}/${answer.opportunity.items.at(-1)!.id}`)
         }
         return { seconds, count: adds }
       }

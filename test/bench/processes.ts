@@ -9,6 +9,7 @@ import { priceList } from "./journal.ts"
 import type { Load, Loaded } from "./load.ts"
 import type { Side } from "./measure.ts"
 import type { Peer } from "./peer.ts"
+import type { Body } from "../answers.ts"
 
 export const root = fileURLToPath(new URL("../../", import.meta.url))
 export const owner_token = "owner-token-of-the-benchmark"
@@ -116,7 +117,7 @@ export const startLoad = (): {
   }
 }
 
-export type Client = (method: string, path: string, body?: unknown) => Promise<any>
+export type Client = (method: string, path: string, body?: unknown) => Promise<Body>
 /** Asks the product's server; anything but success is raised. */
 export const clientOf =
   ({ url }: { readonly url: string }, token: string = owner_token): Client =>

@@ -38,7 +38,7 @@ export const stocktake = (): Promise<void> =>
     const shown = `${path}?include=stocktake_lines`
     const { totals, stocktake_lines: lines } = (await ask("GET", shown)).stocktake
     const counted = (await sql.all(by_hand)).filter((row) => row.counted_at !== null).length
-    if (lines.length !== units || totals.found !== counted) throw new Error("other lines by hand")
+    if (lines.length !== units || totals?.found !== counted) throw new Error("other lines by hand")
     let kept = 0
     print(
       `stocktake of ${units.toLocaleString("en")} units with all its lines, ${sql.engine}`,
@@ -102,9 +102,7 @@ export const transfers = (): Promise<void> =>
     for (const store of [from, to]) {
       const span = `from=${instant(0).slice(0, 10)}&to=${instant(days).slice(0, 10)}`
       const path = `/api/v1/availability?product_id=${product.id}&store_id=${store.id}&${span}`
-      const ours = (await ask("GET", path)).availability.slots
-        .slice(0, days)
-        .map(({ available }: { readonly available: number }) => available)
+      const ours = (await ask("GET", path)).availability.slots.slice(0, days).map(({ available }) => available)
       const theirs = (await sql.all(by_hand, [product.id, store.id])).map((row) => Number(row.available))
       if (JSON.stringify(ours) !== JSON.stringify(theirs)) throw new Error(`${ours} is ${theirs} by hand`)
       print(

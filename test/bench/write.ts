@@ -21,7 +21,7 @@ const compare = async (
 ): Promise<void> => {
   const ask = clientOf(server)
   const { products } = await ask("GET", "/api/v1/products?per_page=100")
-  const ids: ReadonlyArray<number> = products.map((product: { readonly id: number }) => product.id)
+  const ids: ReadonlyArray<number> = products.map((product) => product.id)
   const tokens = await tokensFor(ask, 2 * (warming + rounds) * writes)
   const load = startLoad()
   try {

@@ -7,13 +7,14 @@ import { listenOn } from "../../server/host/http.ts"
 import { silentLog } from "../../server/ports/log.ts"
 import { openServerApp } from "../../server/host/app.ts"
 import { chromiumPath } from "./browser.ts"
+import { type Body, bodyRead } from "../answers.ts"
 
 const token = "owner-token-of-the-look"
 
 export interface House {
   readonly url: string
   /** Asks as the owner; throws where it is refused. */
-  readonly did: (method: string, path: string, json?: object) => Promise<any>
+  readonly did: (method: string, path: string, json?: object) => Promise<Body>
   readonly close: () => Promise<void>
 }
 export const openHouse = async (folder: string): Promise<House> => {
@@ -36,7 +37,7 @@ export const openHouse = async (folder: string): Promise<House> => {
         ...(json === undefined ? {} : { body: JSON.stringify(json) })
       })
       if (!got.ok) throw new Error(`${method} ${path}: ${got.status} ${await got.text()}`)
-      return got.status === 204 ? undefined : got.json()
+      return got.status === 204 ? bodyRead(undefined) : bodyRead(await got.json())
     },
     close: async () => {
       await http.stop(1_000)

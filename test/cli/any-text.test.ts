@@ -60,7 +60,7 @@ describe("unusual characters at the command line", () => {
     const verdicts = async (...words: ReadonlyArray<string>): Promise<ReadonlyArray<string>> =>
       (await one.json(["import", "products", ...words, "--map", "sku=sku,name=name"])).verdicts
         .filter(({ key }: any) => key?.startsWith("F-"))
-        .map(({ status }: any) => status)
+        .map(({ status }) => status)
     const unchanged = named.map(() => "unchanged")
     expect(await verdicts(join(led, "products.csv"))).toEqual(unchanged)
     expect(await verdicts(join(raw, "products.csv"), "--raw")).toEqual(unchanged)

@@ -6,6 +6,7 @@ import { background_lock } from "../../cli/context/background.ts"
 import { takeLock } from "../../sync/sqlite/file-lock.ts"
 import { placeOfEachTest } from "./place.ts"
 import { run } from "./session.ts"
+import { bodyRead } from "../answers.ts"
 
 const place = placeOfEachTest()
 
@@ -27,7 +28,7 @@ describe("history from before a replica was filled", () => {
   it("is fetched from the server when it is reachable", async () => {
     const { code, out, err } = await run(place, ["actions", "list", "--json"])
     expect([code, err]).toEqual([0, ""])
-    expect(JSON.parse(out).actions.some((one: any) => one.action === "product_group.created")).toBe(true)
+    expect(bodyRead(JSON.parse(out)).actions.some((one) => one.action === "product_group.created")).toBe(true)
     expect((await run(place, ["product-groups", "create", "--name", "Unsent"])).code).toBe(0)
     const unsent = await run(place, ["actions", "list", "--json"])
     expect([unsent.code, unsent.err]).toEqual([

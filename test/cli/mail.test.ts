@@ -20,7 +20,7 @@ it("mail test says that no mail is sent without a mail server", async () => {
   expect(await json("mail test")).toMatchObject(mode)
   // A message goes where the settings say when its turn comes; the next test sets a mail server.
   await expect
-    .poll(async () => (await json("jobs list")).jobs.map((job: any) => job.status), { timeout: 20_000 })
+    .poll(async () => (await json("jobs list")).jobs.map((job) => job.status), { timeout: 20_000 })
     .toEqual(["done", "done"])
 })
 it("mail test --wait prints the result of the delivery", async () => {

@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach } from "vitest"
 import type { ServerOptions } from "../../server/host/app.ts"
 import { rentalHouse } from "../rental-house.ts"
 import { callOf, type Given, openPlace, owner_token, type Place, type Ran, runHere, wordsOf } from "./session.ts"
+import type { Body } from "../answers.ts"
 
 /** Rows of an exported file: NDJSON, or CSV as texts. */
 export const linesOf = (file: string): ReadonlyArray<any> =>
@@ -22,7 +23,7 @@ export interface TypingPlace extends Place {
   /** Throws if the command ends with another code than 0. */
   readonly done: (line: Line, given?: Given) => Promise<Ran>
   /** What such a command prints with --json. */
-  readonly json: (line: Line, given?: Given) => Promise<any>
+  readonly json: (line: Line, given?: Given) => Promise<Body>
   readonly login: (name?: string) => Promise<Ran>
   /** The server over HTTP, as its owner. */
   readonly house: ReturnType<typeof houseAt>

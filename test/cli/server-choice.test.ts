@@ -71,7 +71,7 @@ beforeAll(() => production.login())
 const asTrial = (line: string) =>
   production.type(line, { env: { FLIGHTCASE_URL: trial.url, FLIGHTCASE_TOKEN: owner_token } })
 const namesOf = async (flags = ""): Promise<ReadonlyArray<string>> =>
-  (await production.json(`products list${flags}`)).products.map(({ name }: { name: string }) => name)
+  (await production.json(`products list${flags}`)).products.map(({ name }) => name)
 
 it("a command writes to the server of the environment even if another login exists, and says so", async () => {
   const made = await asTrial("products create --name 'Only a trial'")

@@ -273,7 +273,7 @@ describe.each(share(engines))("any request on %s", (engine) => {
   const furnish = async (): Promise<void> => {
     const make = async (path: string, body: object): Promise<number> => {
       const made = await app.call("POST", `/api/v1/${path}`, body)
-      return Object.values<any>(made.body)[0]?.id ?? 1
+      return Object.values(made.body)[0]?.id ?? 1
     }
     const group = await make("product_groups", { name: "Group" })
     const rate = await make("rate_definitions", {

@@ -38,11 +38,7 @@ export const runIn =
   async (program: string, words: ReadonlyArray<string>, env: NodeJS.ProcessEnv = environment): Promise<Ran> =>
     promisify(execFile)(program, [...words], { env, cwd, maxBuffer: 50_000_000 }).then(
       ({ stdout, stderr }) => ({ code: 0, out: stdout, err: stderr }),
-      (cause: { readonly code: number; readonly stdout: string; readonly stderr: string }) => ({
-        code: cause.code,
-        out: cause.stdout,
-        err: cause.stderr
-      })
+      (cause) => ({ code: cause.code, out: cause.stdout, err: cause.stderr })
     )
 
 export interface Serving {

@@ -1,7 +1,7 @@
 /** A thousand commands of people and of a device without a network, a third of which the server must refuse. */
 import { type Random, randomOf } from "../sim/random.ts"
 import { type CommandLine, token } from "./processes.ts"
-import type { Body } from "../rental-house.ts"
+import type { Body } from "../answers.ts"
 
 export interface Reply {
   readonly status: number
@@ -71,7 +71,7 @@ export interface Ground {
 }
 export const groundFor = async (ask: Ask): Promise<Ground> => {
   const made = async (path: string, body: object) => Object.values(await surely(ask, "POST", path, body))[0]
-  const several = (count: number, one: (at: number) => Promise<any>) =>
+  const several = <A>(count: number, one: (at: number) => Promise<A>) =>
     Promise.all(Array.from({ length: count }, (_, at) => one(at)))
   const { id: product } = await made("/products", { name: "Lamp", stock_method: 2, product_type: "rental" })
   const units = await several(5, (at) =>

@@ -26,6 +26,7 @@ import {
   startServer,
   token
 } from "./processes.ts"
+import { bodyRead } from "../answers.ts"
 
 /** The evening's length on everybody's clock. */
 const hours = 5
@@ -96,7 +97,7 @@ const ran = async (
     child.kill("SIGKILL")
   }
   const over = await done.catch((error: unknown) => {
-    if (killed) return { code: null, out: "", err: "", json: undefined }
+    if (killed) return { code: null, out: "", err: "", json: bodyRead(undefined) }
     throw error
   })
   if (!killed) hand.usual_millis = 0.8 * hand.usual_millis + 0.2 * (performance.now() - begun)
@@ -161,12 +162,12 @@ const synced = async (hand: Hand): Promise<void> => {
 /** Resolves some refused commands: with another unit, or otherwise; the rest stays. */
 const settle = async (hand: Hand, tally: Tally): Promise<void> => {
   const cli = hand.at(1)
-  const { conflicts } = (await cli("sync", "conflicts", "--json")).json as {
-    conflicts: ReadonlyArray<{ id: string; ways_out: ReadonlyArray<{ way: string }> }>
-  }
+  const { conflicts } = (await cli("sync", "conflicts", "--json")).json
   const ways = [["--drop", "--with-dependants"], ["--retry"], ["--drop"]] as const
   for (const [at, { id, ways_out }] of conflicts.slice(0, resolve_most).entries()) {
-    const way = ways_out.some((one) => one.way === "substitute") ? ["--substitute"] : ways[at % ways.length]!
+    const way = ways_out.some((one: { readonly way: string }) => one.way === "substitute")
+      ? ["--substitute"]
+      : ways[at % ways.length]!
     const { code, err } = await ran(hand, cli, { words: ["sync", "resolve", id, ...way, "--json"] }, false)
     if (!orderly.includes(code!)) throw new Error(`${hand.name}: resolve ${way[0]} ended with ${code}: ${err}`)
     if (code === 0) tally.resolved++

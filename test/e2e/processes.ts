@@ -4,6 +4,7 @@ import { once } from "node:events"
 import { join } from "node:path"
 import { cli_program, compiled_code, server_program } from "../programs.ts"
 import type { Answer } from "../rental-house.ts"
+import type { Body } from "../answers.ts"
 
 export const token = "owner-token-of-the-tests"
 
@@ -73,7 +74,7 @@ export interface Ran {
   readonly code: number | null
   readonly out: string
   readonly err: string
-  readonly json: any
+  readonly json: Body
 }
 export interface CommandLine {
   (...words: ReadonlyArray<string>): Promise<Ran>

@@ -7,6 +7,7 @@ import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import { asOwner, type CommandLine, commandLine, type RunningServer, startServer, token } from "./processes.ts"
 import { freePort } from "../free-port.ts"
+import type { Body } from "../answers.ts"
 
 const root = join(import.meta.dirname, "../..")
 const until = async (what: string, holds: () => boolean | Promise<boolean>): Promise<void> => {
@@ -20,9 +21,7 @@ describe("sync --watch and the background sync", () => {
   let folder: string, home: string, port: number, server: RunningServer, cli: CommandLine, watchers: Array<ChildProcess>
   const start = async (): Promise<RunningServer> => (server = await startServer({ port, data: join(folder, "server") }))
   const names = async (): Promise<ReadonlyArray<string>> =>
-    (await asOwner(server.url)("GET", "/api/v1/product_groups?per_page=100")).body.product_groups.map(
-      (one: any) => one.name
-    )
+    (await asOwner(server.url)("GET", "/api/v1/product_groups?per_page=100")).body.product_groups.map((one) => one.name)
   beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), "flightcase-watch-"))
     home = join(folder, "home")
@@ -43,8 +42,8 @@ describe("sync --watch and the background sync", () => {
   })
   interface Watcher {
     readonly child: ChildProcess
-    readonly events: () => ReadonlyArray<any>
-    readonly says: (event: string, more?: (one: any) => boolean) => Promise<void>
+    readonly events: () => ReadonlyArray<Body>
+    readonly says: (event: string, more?: (one: Body) => boolean) => Promise<void>
     readonly ended: Promise<number | null>
   }
   const watch = (program = root): Watcher => {
@@ -77,7 +76,7 @@ describe("sync --watch and the background sync", () => {
     await asOwner(server.url)("POST", "/api/v1/product_groups", { name: "From the office" })
     await watcher.says("synced", (one) => one.pulled_events > 0)
     expect(
-      (await cli("product-groups", "list", "--json", "--offline")).json.product_groups.map((one: any) => one.name)
+      (await cli("product-groups", "list", "--json", "--offline")).json.product_groups.map((one) => one.name)
     ).toEqual(["From the office"])
     // Any number of commands share the replica with it.
     const made = await Promise.all(

@@ -8,6 +8,7 @@ import { Store } from "../../core/kernel/store/store.ts"
 import { type AskAny, broken_texts, furnishOddly, odd_text, type Said } from "../any-text.ts"
 import { both_engines, plays_everything } from "../app.ts"
 import { serve, type Serving } from "./serving.ts"
+import type { Body } from "../answers.ts"
 
 const textsIn = (value: Json): ReadonlyArray<string> =>
   typeof value === "string"
@@ -22,7 +23,7 @@ describe.each(both_engines)("text fields of the API on %s", (engine) => {
   const taken: Array<string> = []
   const unnamed: Array<string> = []
   let refused = 0
-  const onBroken = (endpoint: Endpoint, field: string, status: number, body: any): void => {
+  const onBroken = (endpoint: Endpoint, field: string, status: number, body: Body): void => {
     if (status < 400) taken.push(`${endpoint.name} ${field}: ${status}`)
     else if (status !== 422 || body.errors?.[field] === undefined)
       unnamed.push(`${endpoint.name} ${field}: ${status} ${JSON.stringify(body)}`)
@@ -77,7 +78,7 @@ describe.each(both_engines)("text fields of the API on %s", (engine) => {
         }
       })
       expect(
-        got.body.results.map((row: any) => [row.status, Object.keys(row.errors ?? {})]),
+        got.body.results.map((row) => [row.status, Object.keys(row.errors ?? {})]),
         got.text
       ).toEqual([
         ["rejected", ["name"]],

@@ -8,7 +8,7 @@ import { rowSchema, titleOf } from "../../core/kernel/lists/answer-schema.ts"
 import type { ServerApp } from "../../server/host/app.ts"
 import { dialect } from "../tidy/dialect.ts"
 import { answerProblem, decodingProblem, problemOf } from "../api/description.ts"
-import { askOf, described, serve, type Serving } from "./serving.ts"
+import { askOf, type Described, described, serve, type Serving } from "./serving.ts"
 
 const takesNull = (schema: JsonObject): boolean =>
   schema["anyOf"] === undefined
@@ -18,7 +18,7 @@ const takesNull = (schema: JsonObject): boolean =>
 describe("the OpenAPI description", () => {
   let server: Serving
   let api: JsonObject
-  let schemas: { readonly [name: string]: any }
+  let schemas: Described
   let endpoints: ReadonlyArray<Endpoint>
   beforeAll(async () => {
     server = await serve("sqlite", { public_url: "https://hire.example.com" })
@@ -30,7 +30,7 @@ describe("the OpenAPI description", () => {
   const operations = () =>
     endpoints.map((endpoint) => ({
       endpoint,
-      operation: at("paths", endpoint.path, endpoint.method.toLowerCase()) as JsonObject
+      operation: at("paths", endpoint.path, endpoint.method.toLowerCase()) as Described
     }))
   const at = (...path: ReadonlyArray<string>): any => path.reduce((value: any, key) => value?.[key], api)
 
@@ -48,7 +48,7 @@ describe("the OpenAPI description", () => {
       ...operations().map(({ operation }) => operation),
       ...operations()
         .flatMap(({ operation }) => operation["parameters"])
-        .filter((one: any) => !("$ref" in one)),
+        .filter((one) => isJsonObject(one) && !("$ref" in one)),
       ...Object.values(at("components", "parameters"))
     ].filter((one) => typeof one.description !== "string" || one.description === "")
     expect(mute).toEqual([])
@@ -81,9 +81,9 @@ describe("the OpenAPI description", () => {
   ])("has a schema %s that requires %s", (schema, key) => {
     expect(schemas[schema].required).toContain(key)
   })
-  const goodAnswers = (): ReadonlyArray<readonly [name: string, answer: any]> =>
+  const goodAnswers = () =>
     operations().flatMap(({ endpoint, operation }) => {
-      const good = (operation["responses"] as any)[String(statusOfAnswer(endpoint))]
+      const good = operation["responses"][String(statusOfAnswer(endpoint))]
       const answer = good?.content?.["application/json"]
       return answer === undefined ? [] : [[endpoint.name, { ...answer, description: good.description }] as const]
     })
@@ -96,7 +96,9 @@ describe("the OpenAPI description", () => {
     for (const name of ["opportunities.create", "invoices.create", "invoices.issue"])
       expect(shown.get(name).schema.required, name).toContain(name.startsWith("o") ? "opportunity" : "invoice")
     expect(Object.keys(schemas).filter((name) => /InView$|OfView$|AnswerRemoved/.test(name))).toEqual([])
-    const view_id = at("paths", "/api/v1/products", "get", "parameters").find((one: any) => one.name === "view_id")
+    const view_id = at("paths", "/api/v1/products", "get", "parameters").find(
+      (one: Described) => one["name"] === "view_id"
+    )
     expect(view_id.description).toContain("rows contain only the id and the view's columns")
   })
   it("has no example of a response that only repeats its key", () => {
@@ -178,17 +180,17 @@ describe("the OpenAPI description", () => {
     expect(at("paths", "/api/v1/tokens", "get", "parameters")).not.toContainEqual(keyed)
   })
   /** The one type a body may have: JSON, or a form where it holds a file. */
-  const bodyOf = (operation: JsonObject): any => Object.values((operation["requestBody"] as any)?.content ?? {})[0]
+  const bodyOf = (operation: Described) => Object.values<Described>(operation["requestBody"]?.content ?? {})[0] ?? {}
   it("declares uploads as multipart forms only, and downloads at /files/{uuid} as public", () => {
     const uploads = operations().filter(({ endpoint }) => endpoint.uploads)
     expect(uploads.map(({ endpoint }) => endpoint.name)).toContain("attachments.create")
     for (const { endpoint, operation } of uploads)
-      expect(Object.keys((operation["requestBody"] as any).content), endpoint.name).toEqual(["multipart/form-data"])
+      expect(Object.keys(operation["requestBody"].content), endpoint.name).toEqual(["multipart/form-data"])
     expect(at("paths", "/files/{uuid}", "get", "security")).toEqual([])
   })
   it("declares a body's field as nullable exactly if the server accepts null", () => {
     for (const { endpoint, operation } of operations()) {
-      const schema = bodyOf(operation)?.schema as JsonObject | undefined
+      const schema = bodyOf(operation)["schema"] as JsonObject | undefined
       for (const [name, property] of Object.entries(
         (schema?.["properties"] ?? {}) as { readonly [name: string]: JsonObject }
       )) {
@@ -206,7 +208,7 @@ describe("the OpenAPI description", () => {
   it("has an accepted example of every body, and a valid one of every response", () => {
     const bodies = operations().filter(({ operation }) => operation["requestBody"] !== undefined)
     for (const { endpoint, operation } of bodies) {
-      const { example } = bodyOf(operation)
+      const example = bodyOf(operation)["example"]
       expect(example, endpoint.name).toBeTypeOf("object")
       expect(
         readFields(endpoint.fields as Fields, example, { mode: endpoint.mode, base_currency: "GBP" }).errors,
@@ -215,9 +217,9 @@ describe("the OpenAPI description", () => {
     }
     expect(bodies.length).toBeGreaterThan(120)
     const answers = operations().flatMap(({ endpoint, operation }) =>
-      Object.entries(operation["responses"] as { [status: string]: any }).flatMap(([status, response]) => {
+      Object.entries<Described>(operation["responses"]).flatMap(([status, response]) => {
         const { content } =
-          response.$ref === undefined ? response : at("components", "responses", response.$ref.split("/").at(-1))
+          response["$ref"] === undefined ? response : at("components", "responses", response["$ref"].split("/").at(-1))
         return content?.["application/json"] === undefined
           ? []
           : [{ endpoint, status: Number(status), body: content["application/json"].example }]

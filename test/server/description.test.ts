@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { serve, type Serving } from "./serving.ts"
+import { type Described, serve, type Serving } from "./serving.ts"
 import { words } from "../words.ts"
 
 describe("the server's OpenAPI description, health and metrics", () => {
@@ -35,7 +35,7 @@ describe("the server's OpenAPI description, health and metrics", () => {
     const { body: api, status } = await server.ask("/api/v1/openapi.json", { token: null })
     expect(status).toBe(200)
     expect(api.openapi).toBe("3.1.0")
-    const described = Object.entries(api.paths as { [path: string]: { [method: string]: any } }).flatMap(
+    const described = Object.entries<{ readonly [method: string]: Described }>(api.paths).flatMap(
       ([path, operations]) =>
         Object.entries(operations).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation }))
     )
@@ -47,7 +47,9 @@ describe("the server's OpenAPI description, health and metrics", () => {
       expect(operation.operationId).toBe(endpoint.name)
       expect(operation.summary.length).toBeGreaterThan(0)
       const in_path = [...endpoint.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1])
-      expect(operation.parameters.filter((one: any) => one.in === "path").map((one: any) => one.name)).toEqual(in_path)
+      expect(
+        operation.parameters.filter((one: Described) => one.in === "path").map((one: Described) => one.name)
+      ).toEqual(in_path)
       expect(operation["x-ability"]).toEqual(endpoint.ability)
       expect(operation.security).toEqual(endpoint.public ? [] : [{ bearer: [] }])
       expect(Object.keys(operation.responses)).toEqual(
@@ -77,11 +79,12 @@ describe("the server's OpenAPI description, health and metrics", () => {
     }
   })
   it("describe the settings of each group by their keys", async () => {
-    const { components, paths } = (await server.ask("/api/v1/openapi.json", { token: null })).body
+    const { components, paths }: Described = (await server.ask("/api/v1/openapi.json", { token: null })).body
     const { get, put } = paths["/api/v1/settings/{group}"]
     const groups = Object.keys(server.app.catalogue.settings)
     for (const operation of [get, put]) expect(operation.parameters[0].schema.enum).toEqual(groups)
-    const refs = (schema: any) => schema.properties.settings.anyOf.map((one: any) => one.$ref.split("/").at(-1))
+    const refs = (schema: Described) =>
+      schema["properties"].settings.anyOf.map((one: Described) => one.$ref.split("/").at(-1))
     const shown = refs(get.responses["200"].content["application/json"].schema)
     expect(shown).toEqual(refs(put.responses["200"].content["application/json"].schema))
     expect(components.schemas[shown[groups.indexOf("opportunities")]]).toMatchObject({
@@ -93,7 +96,7 @@ describe("the server's OpenAPI description, health and metrics", () => {
     expect(components.schemas[sent[groups.indexOf("mail")]].required).toBeUndefined()
   })
   it("describe body fields with the types they are parsed as", async () => {
-    const { body: api } = await server.ask("/api/v1/openapi.json", { token: null })
+    const api: Described = (await server.ask("/api/v1/openapi.json", { token: null })).body
     const schema = api.paths["/api/v1/tokens"].post.requestBody.content["application/json"].schema
     expect(schema.required).toEqual(["name", "abilities"])
     expect(schema.properties.name).toMatchObject({ type: "string", maxLength: 255 })
@@ -113,9 +116,9 @@ describe("the server's OpenAPI description, health and metrics", () => {
     expect(got.status).toBe(200)
     const declared = server.app.catalogue.endpoints.filter((one) => one.path.startsWith("/api/"))
     expect(got.body.meta).toEqual({ total: declared.length, per_page: declared.length, page: 1 })
-    const keys = got.body.endpoints.map((one: Record<"uri" | "method", unknown>) => `${one.uri} ${one.method}`)
+    const keys = got.body.endpoints.map((one) => `${one.uri} ${one.method}`)
     expect(keys).toEqual([...keys].sort((a: string, b: string) => (a < b ? -1 : 1)))
-    expect(got.body.endpoints.find((one: any) => one.uri === "/api/v1/products" && one.method === "GET")).toEqual({
+    expect(got.body.endpoints.find((one) => one.uri === "/api/v1/products" && one.method === "GET")).toEqual({
       name: "products.list",
       method: "GET",
       uri: "/api/v1/products",
@@ -124,8 +127,8 @@ describe("the server's OpenAPI description, health and metrics", () => {
       ability: "products:read",
       price_weight: 1
     })
-    expect(got.body.endpoints.find((one: any) => one.uri === "/api/v1/endpoints").price_weight).toBe(0)
-    expect(got.body.endpoints.find((one: any) => one.uri === "/api/v1/system/health")).toMatchObject({
+    expect(got.body.endpoints.find((one) => one.uri === "/api/v1/endpoints")?.price_weight).toBe(0)
+    expect(got.body.endpoints.find((one) => one.uri === "/api/v1/system/health")).toMatchObject({
       ability: null,
       price_weight: 0
     })

@@ -9,11 +9,6 @@ afterAll(cleanUp)
 const clients = 16
 const kills = 6
 
-interface Issued {
-  readonly id: number
-  readonly number: string
-}
-
 /** Issues until the server is gone; keeps the numbers it answered with. */
 const issuing = async (server: ServerProcess, member_id: number, acknowledged: Map<number, string>): Promise<void> => {
   const items = [{ name: "Heads", unit_price: "10.00" }]
@@ -28,8 +23,8 @@ const issuing = async (server: ServerProcess, member_id: number, acknowledged: M
     // The server was killed.
   }
 }
-const allOf = async (server: ServerProcess): Promise<ReadonlyArray<Issued>> => {
-  const found: Array<Issued> = []
+const allOf = async (server: ServerProcess) => {
+  const found: Array<{ readonly id: number; readonly number: string }> = []
   for (let page = 1; ; page++) {
     const { invoices } = await call(server, "GET", `invoices?per_page=100&page=${page}&q[status_eq]=issued&sort=number`)
     if (invoices.length === 0) return found

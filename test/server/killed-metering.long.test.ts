@@ -2,6 +2,7 @@
 import { afterAll, describe, expect, it } from "vitest"
 import { durable_databases, token } from "./killing.ts"
 import { cleanUp, type Env, type ServerProcess, startServer } from "./process.ts"
+import { bodyRead } from "../answers.ts"
 
 afterAll(cleanUp)
 
@@ -31,12 +32,12 @@ const asking = async (server: ServerProcess, answered: Array<number>): Promise<v
 }
 const countOf = async (server: ServerProcess): Promise<number> => {
   const got = await fetch(`${server.url}/api/v1/usage?window=24h`, { headers })
-  const { usage }: any = await got.json()
-  return usage.find((row: { readonly key: string }) => row.key === "stores.list")?.request_count ?? 0
+  const { usage } = bodyRead(await got.json())
+  return usage.find((row) => row.key === "stores.list")?.request_count ?? 0
 }
 const logsOf = async (server: ServerProcess): Promise<number> => {
   const got = await fetch(`${server.url}/api/v1/request_logs?per_page=1&q[route_name_eq]=stores.list`, { headers })
-  const { meta }: any = await got.json()
+  const { meta } = bodyRead(await got.json())
   return meta.total
 }
 

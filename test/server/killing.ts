@@ -3,7 +3,7 @@ import { databaseOn } from "../postgres-database.ts"
 import { DURABLE, startPostgres } from "../postgres-server.ts"
 import { share } from "../share.ts"
 import { type Env, folderOfItsOwn, type ServerProcess } from "./process.ts"
-import { type Body, bodyRead } from "../rental-house.ts"
+import { type Body, bodyRead } from "../answers.ts"
 
 export const token = "a-token-of-more-than-twenty-characters"
 

@@ -43,7 +43,7 @@ describe.each(both_engines)("a lost owner's token on %s", (engine) => {
     const { id, secret } = await recoverOwner(databaseHere(environment))
     const listed = await ask("/api/v1/tokens", { token: secret })
     expect(listed.status).toBe(200)
-    expect(listed.body.tokens.map((one: Record<"name", unknown>) => one.name)).toEqual(
+    expect(listed.body.tokens.map((one) => one.name)).toEqual(
       expect.arrayContaining(["First owner", "Recovered at the server"])
     )
     expect((await ask("/api/v1/stores", { token: lost })).status).toBe(200)

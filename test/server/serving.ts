@@ -13,8 +13,10 @@ import { answerProblem } from "../api/description.ts"
 import type { Engine } from "../app.ts"
 import { type FreshDatabase, freshDatabase, type Template } from "../postgres.ts"
 import { copyOfImage, type SqliteImage } from "../sqlite-image.ts"
-import type { Body } from "../rental-house.ts"
+import type { Body } from "../answers.ts"
 
+/** A part of the API's description; what it lacks fails the test. */
+export type Described = { readonly [key: string]: any }
 export const owner_token = "owner-token-of-the-tests"
 
 export interface Sent {

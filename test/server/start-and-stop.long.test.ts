@@ -10,6 +10,7 @@ import { configFrom } from "../../server/host/config.ts"
 import { nothing_outside } from "../../server/ports/outside.ts"
 import { StartupError } from "../../server/ports/startup-error.ts"
 import { cleanUp, type Env, folderOfItsOwn, launch, startServer } from "./process.ts"
+import { bodyRead } from "../answers.ts"
 
 afterAll(cleanUp)
 
@@ -94,7 +95,8 @@ describe("a starting server", () => {
   })
   it("fills an empty database with reference data and no customers", async () => {
     const server = await startServer({ FLIGHTCASE_DATA: await folderOfItsOwn(), FLIGHTCASE_TOKEN: token })
-    const get = async (path: string) => (await (await fetch(`${server.url}/api/v1/${path}`, { headers })).json()) as any
+    const get = async (path: string) =>
+      bodyRead(await (await fetch(`${server.url}/api/v1/${path}`, { headers })).json())
     expect((await get("stores")).stores).toMatchObject([{ name: "Main Warehouse" }])
     expect((await get("settings/company")).settings).toMatchObject({ base_currency: "GBP", timezone: "UTC" })
     expect((await get("products")).meta.total).toBe(0)
@@ -111,9 +113,9 @@ describe("a starting server", () => {
     const [one, other] = await Promise.all([startServer(env), startServer(env)])
     const made = await fetch(`${one.url}/api/v1/products`, { method: "POST", headers, body: `{"name":"Lamp"}` })
     expect(made.status).toBe(201)
-    const seen = (await (await fetch(`${other.url}/api/v1/products`, { headers })).json()) as any
-    expect(seen.products.map((product: { name: string }) => product.name)).toEqual(["Lamp"])
-    const tokens = (await (await fetch(`${other.url}/api/v1/tokens`, { headers })).json()) as any
+    const seen = bodyRead(await (await fetch(`${other.url}/api/v1/products`, { headers })).json())
+    expect(seen.products.map((product) => product.name)).toEqual(["Lamp"])
+    const tokens = bodyRead(await (await fetch(`${other.url}/api/v1/tokens`, { headers })).json())
     expect(tokens.meta.total).toBe(1)
     // Settings changed on one server apply on the other shortly after.
     await fetch(`${one.url}/api/v1/settings/api`, { method: "PUT", headers, body: `{"settings":{"rate_limit":77}}` })

@@ -26,7 +26,7 @@ const somebody = async (ask: Ask, name: string) => {
   const made = async (path: string, json: object) => {
     const { status, body } = await ask(`/api/v1/${path}`, { json })
     expect(status, JSON.stringify(body)).toBe(201)
-    return Object.values<any>(body)[0]
+    return Object.values(body)[0]
   }
   const role = await made("roles", { name: `${name}'s role`, permissions: ["products.create"] })
   const user = await made("users", {

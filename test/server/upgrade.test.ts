@@ -129,7 +129,7 @@ describe.each(both_engines)("a database of an earlier release on %s", (engine) =
       expect((await server.run(Effect.flatMap(Store, (store) => store.find(table, {})))).length).toBe(now_there.length)
     }
     const { body } = await server.ask("/api/v1/tokens", { token })
-    expect(body.tokens.map(({ name }: { name: string }) => name)).toContain("First owner")
+    expect(body.tokens.map(({ name }) => name)).toContain("First owner")
     await server.close()
   })
 

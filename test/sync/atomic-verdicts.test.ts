@@ -19,7 +19,7 @@ describe.each(engines)("the server's verdict on a device's command, on %s", (eng
 
   it("is stored with the command's effects, or neither is", async () => {
     const { body } = await shop.call("POST", "/api/v1/sync/replicas", { name: "device" })
-    const lamp = body.lease.find((range: { entity: string }) => range.entity === "lamps").from
+    const lamp = body.lease.find((range) => range.entity === "lamps")!.from
     const push = () =>
       shop.call("POST", "/api/v1/sync/commands", {
         replica_id: body.replica.id,

@@ -5,6 +5,7 @@ import type { Json } from "../../core/kernel/fields/field.ts"
 import { BundleError } from "../../sync/device/device.ts"
 import { readBundle } from "../../sync/protocol/bundle-format.ts"
 import { serverOfSuite, type TestDevice, token } from "./opening.ts"
+import { bodyRead } from "../answers.ts"
 
 const server = serverOfSuite()
 const nested = (levels: number): Json => JSON.parse("[".repeat(levels) + "]".repeat(levels)) as Json
@@ -16,7 +17,7 @@ const deliver = async (text: string) => {
   const answer = await fetch(`${server.url()}/api/v1/sync/bundles`, {
     ...{ method: "POST", headers, body: `{"bundle":${text}}` }
   })
-  return { status: answer.status, body: (await answer.json()) as any }
+  return { status: answer.status, body: bodyRead(await answer.json()) }
 }
 
 it("a device records bodies as deep as the server accepts, pushed or in a bundle", async () => {

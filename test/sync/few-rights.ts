@@ -17,7 +17,7 @@ import { Effect } from "effect"
 import { beyondVisibility } from "./beyond-visibility.ts"
 import type { InspectedDevice } from "./inspected-device.ts"
 import { serverOfSuite } from "./opening.ts"
-import type { Body } from "../rental-house.ts"
+import type { Body } from "../answers.ts"
 
 const { permissions } = catalogue
 const areas = [...new Set(permissions.map(({ area }) => area))]

@@ -122,7 +122,7 @@ describe.each(share(engines))("after a server on %s was restored and leased ids 
     await retried(van)
     await van.sync()
     expect(await counts(van)).toEqual(all_settled)
-    const anew = (await show("/product_groups?per_page=100")).find((one: any) => one.name === "Own")
+    const anew = (await show("/product_groups?per_page=100")).find((one) => one.name === "Own")!
     expect(anew.id).not.toBe(theirs.id)
     const groups = new Map((await show("/products")).map((one) => [one.name, one.product_group_id]))
     expect([groups.get("Stand"), groups.get("Lamp")]).toEqual([anew.id, null])
@@ -137,7 +137,7 @@ describe.each(share(engines))("after a server on %s was restored and leased ids 
       await van.sync()
       const others = async () =>
         (await units())
-          .filter((one: any) => !["OWN", "THEIRS"].includes(one.asset_number))
+          .filter((one) => !["OWN", "THEIRS"].includes(one.asset_number!))
           .map((one) => [one.id, one.asset_number])
       const before = await others()
       if (!is_news) await move(van, own, "Van, shelf 3")

@@ -16,7 +16,8 @@ import { makeReplica, type QueryResult, type Replica } from "../../sync/device/r
 import { type Progress, syncOnce, type SyncReport } from "../../sync/device/exchange/sync.ts"
 import { type DeviceUndo, undoOver } from "../../sync/device/undo/undo.ts"
 import { layer as sqliteLayer } from "../../sync/sqlite/client.ts"
-import { bodyRead, type Answer, type Call, rentalHouse, type RentalHouse } from "../rental-house.ts"
+import { bodyRead } from "../answers.ts"
+import { type Answer, type Call, rentalHouse, type RentalHouse } from "../rental-house.ts"
 
 /** Every row of every table. */
 export type Dump = { readonly [table: string]: ReadonlyArray<{ readonly [column: string]: any }> }

@@ -12,7 +12,8 @@ const overdue = "invoice.overdue"
 describe.each(engines)("notification preferences on devices, server on %s", (engine) => {
   const server = serverOfSuite(engine)
   let office: TestDevice, dock: TestDevice, counter: TestDevice, person: Person
-  const entryOf = (all: ReadonlyArray<any>) => all.find((one) => one.notification_type === overdue)
+  const entryOf = <A extends { readonly notification_type: string }>(all: ReadonlyArray<A>) =>
+    all.find((one) => one.notification_type === overdue)
   const prefer = async (device: TestDevice, entry: object, path = own) =>
     entryOf(await device.update(path, { preferences: [{ notification_type: overdue, ...entry }] }))
   const shown = async (device: TestDevice) => entryOf(await device.show(own))
@@ -31,8 +32,8 @@ describe.each(engines)("notification preferences on devices, server on %s", (eng
     expect(await prefer(counter, { channels: { email: false, broadcast: true } })).toMatchObject(entry)
     expect(await counter.sync()).toMatchObject({ accepted: 1, conflicts: 0 })
     const { body } = await server.get(own, person.secret)
-    expect(entryOf(Object.values<any>(body)[0])).toMatchObject(entry)
-    expect(await shown(counter)).toEqual(entryOf(Object.values<any>(body)[0]))
+    expect(entryOf(Object.values(body)[0])).toMatchObject(entry)
+    expect(await shown(counter)).toEqual(entryOf(Object.values(body)[0]))
   })
   it("reach only a user's own device when somebody else set them", async () => {
     await prefer(counter, { channels: { email: false, broadcast: true } })

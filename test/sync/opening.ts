@@ -15,7 +15,8 @@ import { type Device, enrolDevice, openDevice } from "../../sync/device/device.t
 import type { WireCommand } from "../../sync/protocol/wire.ts"
 import { layer as sqliteLayer } from "../../sync/sqlite/client.ts"
 import type { Engine } from "../app.ts"
-import { bodyRead, type Answer, type Person, rentalHouse, type RentalHouse } from "../rental-house.ts"
+import { bodyRead } from "../answers.ts"
+import { type Answer, type Person, rentalHouse, type RentalHouse } from "../rental-house.ts"
 import { askOf, described, owner_token, sharedRenderer, startedDatabase, tests_key } from "../server/serving.ts"
 import {
   type DeviceAnswer,

@@ -104,7 +104,7 @@ describe.each(engines)("prices on a device, server on %s", (engine) => {
       totals: Object.fromEntries(Object.entries(deal).filter(([name]) => name.endsWith("_total"))) as Json,
       lines: deal.items.map((item) => [item.unit_price, item.total, item.tax_rate, item.quantity]),
       costs: deal.costs.map((cost) => [cost.description, cost.amount]),
-      explanation: body.explanation.map((step: any) => ({
+      explanation: body.explanation.map((step) => ({
         ...step,
         figure: step.figure.replace(/^(items|costs)\.-?\d+/, (row: string) => names.get(row) ?? "of no row")
       }))

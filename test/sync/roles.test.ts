@@ -196,13 +196,13 @@ describe.each(engines)("the default roles, server on %s", (engine) => {
     await on("POST", "/quick_check_in", { asset_ids, finalise: true })
     expect(await device.sync()).toMatchObject({ conflicts: 0, pending: 0 })
     const after = await show(`${order}?include=costs`)
-    const money = (row: any) =>
+    const money = (row: object) =>
       Object.fromEntries(Object.entries(row).filter(([key]) => /total|costs|currency|deal|rate/.test(key)))
     expect(money(after)).toEqual(money(before))
     expect(after.status_label).toBe("Checked")
     const token = tokens.get("Warehouse")
     const { available_actions } = (await server.get(`${order}/available_actions`, token)).body
-    const code = (of: string) => available_actions.find(({ key }: any) => key === of).code
+    const code = (of: string) => available_actions.find(({ key }) => key === of)?.code
     expect(code("dispatch")).not.toBe("permission_denied")
     expect(code("change_status")).toBe("permission_denied")
     for (const [method, path, body] of [

@@ -15,7 +15,7 @@ describe.each(engines)("secret settings on the owner's device, server on %s", (e
     await set(secret)
     await device.sync()
     expect(await device.show("/settings/mail")).not.toHaveProperty("smtp_url")
-    const mail = (await device.show("/settings")).find((one: { group: string }) => one.group === "mail")
+    const mail = (await device.show("/settings")).find((one) => one.group === "mail")
     expect(mail?.settings).not.toHaveProperty("smtp_url")
     expect(device.holds("setting.secret_changed")).not.toEqual([])
     expect([...device.holds("pass-of-the-store"), ...device.holds("before.example")]).toEqual([])

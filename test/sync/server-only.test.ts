@@ -41,9 +41,9 @@ describe.each(engines)("a device that pushes server-only commands, server on %s"
     })
     const pushed = await server.ask("/api/v1/sync/commands", { json: { replica_id: replica.id, commands } })
     expect(pushed.status).toBe(200)
-    expect(
-      pushed.body.verdicts.map((one: any, at: number) => [closed[at]!.name, one.status, one.error?.errors])
-    ).toEqual(closed.map(({ name }) => [name, "rejected", { name: [name] }]))
+    expect(pushed.body.verdicts.map((one, at) => [closed[at]!.name, one.status, one.error?.errors])).toEqual(
+      closed.map(({ name }) => [name, "rejected", { name: [name] }])
+    )
     const after = await server.run(state)
     expect(after.tokens).toEqual(before.tokens)
     expect(after.events.slice(before.events.length).map(({ type }) => type)).toEqual(

@@ -51,7 +51,7 @@ describe.each(engines)("transfers on devices, with a server on %s", (engine) => 
     expect(transfer).toMatchObject({ status: "received", sent_at: expect.any(String) })
     for (const unit of units) expect((await server.show(`/stock_levels/${unit}`)).store_id).toBe(to_store_id)
     const held = await server.show(`/stock_levels?q[product_id_eq]=${cable.id}`)
-    const quantities = held.map(({ quantity_held }: { readonly quantity_held: string }) => quantity_held)
+    const quantities = held.map(({ quantity_held }) => quantity_held)
     expect(quantities.toSorted()).toEqual(["0.00", "20.00", "20.00"])
     const home = await server.show(`/transfers?q[return_of_transfer_id_eq]=${id}&include=items`)
     expect(piecesIn(home)).toBe(24)

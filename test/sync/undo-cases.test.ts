@@ -20,12 +20,12 @@ const lamp = async (more: object = {}): Promise<string> =>
 const ordered = async (quantity: number, there_are: number) => {
   const { id: product_id, units } = await server.units(1, there_are)
   const { id, line } = await server.order(product_id, quantity, { subject: "Gig", ...dates })
-  const path = `/opportunities/${id}`
+  const path = `/opportunities/${id}` as const
   return { path, product_id, units, line: `${path}/items/${line.id}`, assets: `${path}/items/${line.id}/assets` }
 }
 /** Where each unit of an order stands. */
-const standing = async (path: string) =>
-  (await show(`${path}/assets`)).map((one: any) => [one.stock_level_id, one.status_label])
+const standing = async (path: `/opportunities/${number}`) =>
+  (await show(`${path}/assets`)).map((one) => [one.stock_level_id, one.status_label])
 
 const synced = async (device: InspectedDevice) =>
   expect(await device.sync()).toMatchObject({ rejected: 0, pending: 0, conflicts: 0 })
@@ -221,7 +221,7 @@ describe("an undo of several steps", () => {
 
     expect(await device.undo().undo("1", false)).toMatchObject({ ok: true, recorded: [2, 3] })
     await synced(device)
-    expect((await standing(path)).map(([, status]: any) => status)).toEqual(["Allocated", "Allocated"])
+    expect((await standing(path)).map(([, status]) => status)).toEqual(["Allocated", "Allocated"])
   })
   it("makes a required step depend on the last required step, and an optional step on the step before it", () => {
     const named = (name: string, otherwise?: string) => ({

@@ -39,20 +39,21 @@ const must = async (w: World, ...all: ReadonlyArray<Sent>): Promise<World> => {
   return {}
 }
 
-type Show = (path: string) => Promise<any>
-const head = async (show: Show, path: string) => {
+type Show = TestDevice["show"]
+type OrderPath = `/opportunities/${number}`
+const head = async (show: Show, path: OrderPath) => {
   const { deal_total, ends_at, state, status, subject } = await show(path)
   return { deal_total, ends_at, state, status, subject }
 }
-const lines = async (show: Show, path: string) =>
-  (await show(`${path}?include=items`))?.items.map(({ ends_at, name, quantity, starts_at }: any) => [
+const lines = async (show: Show, path: OrderPath) =>
+  (await show(`${path}?include=items`))?.items.map(({ ends_at, name, quantity, starts_at }) => [
     name,
     quantity,
     starts_at,
     ends_at
   ])
-const unitsOf = async (show: Show, path: string) =>
-  (await show(`${path}/assets`)).map(({ container_stock_level_id, status, stock_level_id }: any) => [
+const unitsOf = async (show: Show, path: OrderPath) =>
+  (await show(`${path}/assets`)).map(({ container_stock_level_id, status, stock_level_id }) => [
     stock_level_id,
     status,
     container_stock_level_id
@@ -322,7 +323,7 @@ describe("undoing a daily command", () => {
   }
   const synced = async () => expect(await device.sync()).toMatchObject({ rejected: 0, conflicts: 0, pending: 0 })
   const undone = async (n: string) => {
-    const result = await device.undo.undo(n, false)
+    const result: any = await device.undo.undo(n, false)
     expect(result, JSON.stringify(result)).toMatchObject({ ok: true })
   }
 

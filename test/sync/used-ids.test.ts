@@ -8,7 +8,7 @@ import { serverOfEachTest, type TestDevice, wireCommand } from "./opening.ts"
 describe.each(both_engines)("a command whose id was used before, server on %s,", (engine) => {
   const server = serverOfEachTest(engine)
   const write = (device: TestDevice, name: string) => device.create("/product_groups", { name })
-  const names = async () => (await server.show("/product_groups")).map((one: any) => one.name).toSorted()
+  const names = async () => (await server.show("/product_groups")).map((one) => one.name).toSorted()
   const sentAs = async ({ profile: { replica_id } }: TestDevice, id: string, name: string) => {
     const commands = [wireCommand(1, id, "product_groups.create", { name })]
     const { verdicts } = await server.must("POST", "/sync/commands", { replica_id, commands })

@@ -2,15 +2,15 @@
 import { expect } from "vitest"
 import { invoices, opp, type Scenario, scenario, type Scene } from "../billing-scenarios.ts"
 import { amounts, refusedOn } from "../calling.ts"
-import type { Body } from "../../rental-house.ts"
+import type { Body } from "../../answers.ts"
 
-const issuing = async (s: Scene, id: number, body: object = {}): Promise<any> => {
+const issuing = async (s: Scene, id: number, body: object = {}) => {
   const reply = await s.issue(id, body)
   expect(reply.status, JSON.stringify(reply.body)).toBe(200)
   return reply.body.invoice
 }
 /** An order of 300.00 and 60.00 tax: two lamps for 200.00, and a desk for 100.00. */
-const taxedDeal = async (s: Scene): Promise<any> => {
+const taxedDeal = async (s: Scene) => {
   const product = await s.product()
   const line = { item_id: product.id, transaction_type: 1 }
   return s.deal([

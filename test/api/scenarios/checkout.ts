@@ -1,15 +1,15 @@
 /** Billing opportunities: rows, exact totals, what is left out, deposits. */
 import { expect } from "vitest"
 import { invoices, opp, type Scenario, scenario } from "../billing-scenarios.ts"
-import { amounts, refusedOn } from "../calling.ts"
+import { amounts, refusedOn, type Made } from "../calling.ts"
 
-const totalsOf = (deal: any): ReadonlyArray<string> => [
+const totalsOf = (deal: Made<"opportunity">): ReadonlyArray<string> => [
   deal.charge_excluding_tax_total,
   deal.tax_total,
   deal.charge_including_tax_total
 ]
-const rowsOf = ({ items }: any): ReadonlyArray<ReadonlyArray<string>> =>
-  items.map((item: any) => [item.item_type, item.name, item.quantity, item.unit_price, item.subtotal])
+const rowsOf = ({ items }: Made<"invoice">) =>
+  items.map((item) => [item.item_type, item.name, item.quantity, item.unit_price, item.subtotal])
 
 export const checkoutScenarios = (): ReadonlyArray<Scenario> => [
   scenario(60, "a draft has a row per charged line, and the opportunity's totals", async (s) => {

@@ -106,7 +106,7 @@ export const creditScenarios: ReadonlyArray<Scenario> = [
     expect(total).toBe("131.99")
     const { credit_note } = (await scene.credit(id, { amount: "10.00" })).body
     expect(credit_note).toMatchObject({ subtotal: "-8.33", tax_total: "-1.67", total: "-10.00" })
-    expect(credit_note.items.map((row: Record<"total", unknown>) => row.total)).toEqual(["-9.09", "-0.91"])
+    expect(credit_note.items.map((row) => row.total)).toEqual(["-9.09", "-0.91"])
     expect((await scene.credit(id)).body).toMatchObject({
       credit_note: { total: "-121.99" },
       invoice: { status: "credited", amount_credited: "131.99" }
@@ -174,7 +174,7 @@ export const creditScenarios: ReadonlyArray<Scenario> = [
       { name: "Deposit", unit_price: "-40.00" }
     )
     const rows = (...at: ReadonlyArray<number>) => ({
-      items: at.map((one) => ({ invoice_item_id: items[one].id, quantity: "1" }))
+      items: at.map((one) => ({ invoice_item_id: items[one]!.id, quantity: "1" }))
     })
     expect(await scene.credit(id, rows(1))).toMatchObject(refused("items"))
     expect(await scene.credit(id, rows(0))).toMatchObject(refused("items"))
@@ -190,7 +190,7 @@ export const creditScenarios: ReadonlyArray<Scenario> = [
       { name: "Deposit", unit_price: "-40.00" }
     )
     const { credit_note } = (await scene.credit(id, { amount: "36.00" })).body
-    expect(credit_note.items.map((row: Record<"total", unknown>) => row.total)).toEqual(["-60.00", "24.00"])
+    expect(credit_note.items.map((row) => row.total)).toEqual(["-60.00", "24.00"])
     expect((await scene.credit(id)).body.invoice).toMatchObject({ status: "credited", amount_credited: "72.00" })
   }),
   scenario("C18", "credits a deposit like any other invoice", async (scene) => {
@@ -211,11 +211,11 @@ export const creditScenarios: ReadonlyArray<Scenario> = [
     expect((await scene.credit(id)).body.invoice).toMatchObject({ status: "credited", amount_outstanding: "0" })
     const end = await scene.shown(id)
     for (const item of end.items)
-      for (const column of ["subtotal", "tax_total", "total"]) {
+      for (const column of ["subtotal", "tax_total", "total"] as const) {
         const back = end.credit_notes
-          .flatMap((note: Record<"items", unknown>) => note.items)
-          .filter((row: Record<"invoice_item_id", unknown>) => row.invoice_item_id === item.id)
-          .reduce((sum: number, row: any) => sum + Number(row[column]), 0)
+          .flatMap((note) => note.items)
+          .filter((row) => row.invoice_item_id === item.id)
+          .reduce((sum, row) => sum + Number(row[column]), 0)
         expect([item.name, column, back + Number(item[column])]).toEqual([item.name, column, 0])
       }
   }),

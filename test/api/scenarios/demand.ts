@@ -65,7 +65,7 @@ export const demandScenarios = (): ReadonlyArray<Scenario> => [
     const S = await s.store(),
       { id: P, units } = await s.units(S, 2)
     await s.allocate(await s.claim(S, P, 2, "08-01", "08-03"), ...units)
-    expect((await s.gantt(P, S, "08-01", "08-03")).demands.map((one: any) => [one.asset_id, one.quantity])).toEqual(
+    expect((await s.gantt(P, S, "08-01", "08-03")).demands.map((one) => [one.asset_id, one.quantity])).toEqual(
       units.map((id) => [id, 1])
     )
     expect(

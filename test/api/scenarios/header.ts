@@ -2,6 +2,7 @@
 import { expect } from "vitest"
 import { fourDays, fifty_each, opp, type Scenario, scenario } from "../opportunity-scenarios.ts"
 import { refusedOn } from "../calling.ts"
+import type { AuditEntry } from "../../../core/people/activity-log.ts"
 
 export const headerScenarios = (): ReadonlyArray<Scenario> => [
   scenario(1, "an opportunity is created with a subject only", async (s) => {
@@ -20,7 +21,7 @@ export const headerScenarios = (): ReadonlyArray<Scenario> => [
     })
     s.later(async ({ ask }) => {
       const { activity, meta } = (await ask("GET", `${opp}/${reply.body.opportunity.id}/activity`)).body
-      expect([activity.map((one: any) => one.action), meta.total]).toEqual([["opportunity.created"], 1])
+      expect([activity.map((one: AuditEntry) => one.action), meta.total]).toEqual([["opportunity.created"], 1])
     })
   }),
   scenario(3, "an opportunity is created with every field", async (s) => {
@@ -305,7 +306,7 @@ export const headerScenarios = (): ReadonlyArray<Scenario> => [
       ).toBe(403)
     }
     s.later(async ({ ask }) =>
-      expect((await ask("GET", `${opp}/${id}/activity`)).body.activity.map((one: any) => one.action)).toEqual([
+      expect((await ask("GET", `${opp}/${id}/activity`)).body.activity.map((one: AuditEntry) => one.action)).toEqual([
         "opportunity.restored",
         "opportunity.deleted",
         "opportunity.created"
@@ -323,7 +324,7 @@ export const headerScenarios = (): ReadonlyArray<Scenario> => [
     await add({ name: "Below", parent_path: "0003" })
     await s.remove(`${opp}/${id}/items/${gone!.id}`)
     expect((await s.shown(id)).items.map((one) => one.path)).toEqual(["0001", "0003", "00030001"])
-    expect((await s.move(id, "clone")).body.opportunity.items.map((one: Record<"path", unknown>) => one.path)).toEqual([
+    expect((await s.move(id, "clone")).body.opportunity.items.map((one) => one.path)).toEqual([
       "0001",
       "0002",
       "00020001"

@@ -29,8 +29,8 @@ export const hireWindowScenarios: ReadonlyArray<Scenario> = [
     for (const product_id of [await s.product(), await s.units()]) {
       await hired(s, product_id, 3)
       const { availability } = await shown(s, `availability?product_id=${product_id}&${daily}`)
-      expect(availability.slots.map((one: Record<"total_stock", unknown>) => one.total_stock)).toEqual(inside(3))
-      expect(availability.slots.map((one: Record<"available", unknown>) => one.available)).toEqual(inside(3))
+      expect(availability.slots.map((one) => one.total_stock)).toEqual(inside(3))
+      expect(availability.slots.map((one) => one.available)).toEqual(inside(3))
     }
   }),
   scenario("w2", "shows shortages on the days before and after the hire in calendar and chart", async (s) => {
@@ -40,11 +40,9 @@ export const hireWindowScenarios: ReadonlyArray<Scenario> = [
     await s.post(`${opp}/${job.id}/convert_to_quotation`)
     await s.post(`${opp}/${job.id}/convert_to_order`)
     const { calendar } = await shown(s, `availability/calendar?product_ids[]=${product_id}&${daily}`)
-    expect(calendar.products[0].days.slice(0, 10).map((one: Record<"available", unknown>) => one.available)).toEqual([
-      0, -1, 1, 1, 1, 1, 1, -1, 0, 0
-    ])
+    expect(calendar.products[0].days.slice(0, 10).map((one) => one.available)).toEqual([0, -1, 1, 1, 1, 1, 1, -1, 0, 0])
     const { gantt } = await shown(s, `availability/${product_id}/gantt?${daily}`)
-    expect(gantt.shortages.map((one: Record<"from" | "severity", unknown>) => [one.from, one.severity])).toEqual([
+    expect(gantt.shortages.map((one) => [one.from, one.severity])).toEqual([
       ["2026-06-19", 1],
       ["2026-06-25", 1]
     ])
@@ -169,7 +167,7 @@ export const hireWindowScenarios: ReadonlyArray<Scenario> = [
     const { id, items } = await s.sent({}, { product_id: one, quantity: "1" }, { product_id: other, quantity: "1" })
     await s.receive(
       id,
-      items.map((item: Record<"id", unknown>) => ({ item_id: item.id, quantity: "1" }))
+      items.map((item) => ({ item_id: item.id, quantity: "1" }))
     )
     const { body } = await extend(s, id, { ends_at: later, item_ids: [items[1].id] })
     expect(body.purchase_order).toMatchObject({ ends_at: to, items: [{}, { ends_at: later }] })
@@ -208,7 +206,7 @@ export const hireWindowScenarios: ReadonlyArray<Scenario> = [
     })
     expect(reply.status, JSON.stringify(reply.body)).toBe(201)
     const { opportunity } = await shown(s, `opportunities/${job.id}?include=items`)
-    expect(opportunity.items.map((one: Record<"transaction_type", unknown>) => one.transaction_type)).toEqual([3, 0])
+    expect(opportunity.items.map((one) => one.transaction_type)).toEqual([3, 0])
     expect(opportunity.items.map((one) => one.total)).toEqual(before.items.map((one) => one.total))
     expect(opportunity.sub_rental_charge_total).toBe(opportunity.items[0].total)
     expect([opportunity.charge_total, opportunity.has_shortage]).toEqual([before.charge_total, false])

@@ -1,10 +1,9 @@
 /** Drafts: making them, their rows and taxes, changing and deleting them, lists. */
 import { expect } from "vitest"
 import { hundred, invoices, type Scenario, scenario } from "../billing-scenarios.ts"
-import { amounts, refusedOn } from "../calling.ts"
+import { amounts, refusedOn, type Made } from "../calling.ts"
 
-const rowAmounts = ({ items }: any): ReadonlyArray<ReadonlyArray<string>> =>
-  items.map((item: Record<"subtotal" | "tax_total" | "total", unknown>) => [item.subtotal, item.tax_total, item.total])
+const rowAmounts = ({ items }: Made<"invoice">) => items.map(amounts)
 
 export const draftScenarios = (): ReadonlyArray<Scenario> => [
   scenario(1, "a draft invoice has every key, no number, and its totals", async (s) => {
@@ -241,7 +240,7 @@ export const draftScenarios = (): ReadonlyArray<Scenario> => [
       ["Truck", "1.00", "60.00"]
     ])
     expect(body.invoice.items[0].id).toBe(rig!.id)
-    expect(body.invoice.items.map((item: Record<"id", unknown>) => item.id)).not.toContain(stage!.id)
+    expect(body.invoice.items.map((item) => item.id)).not.toContain(stage!.id)
     expect(body.invoice.total).toBe("120.00")
     refusedOn(await s.put(`${invoices}/${id}`, { items: [{ id: stage!.id }] }), "items.0.id")
     refusedOn(await s.put(`${invoices}/${id}`, { items: [{ id: rig!.id }, { id: rig!.id }] }), "items.1.id")

@@ -70,7 +70,7 @@ export const kitScenarios = (): ReadonlyArray<Scenario> => [
     await part(s, K, B, 2)
     await s.claim(S, B, 6, "07-02", "07-03")
     const range = await s.range(K, S, "07-01", "07-03")
-    expect([range.slots.map((slot: any) => slot.available), range.min_available, range.max_available]).toEqual([
+    expect([range.slots.map((slot) => slot.available), range.min_available, range.max_available]).toEqual([
       [4, 1],
       1,
       4
@@ -94,7 +94,7 @@ export const kitScenarios = (): ReadonlyArray<Scenario> => [
     await part(s, K, B, 3)
     const { id } = await s.claim(S, K, 4, "07-01", "07-03")
     const taken = async (product: number) =>
-      (await s.gantt(product, S, "07-01", "07-03")).demands.map((one: Record<"quantity", unknown>) => one.quantity)
+      (await s.gantt(product, S, "07-01", "07-03")).demands.map((one) => one.quantity)
     expect([await taken(A), await taken(B), await taken(K)]).toEqual([[8], [12], []])
     s.later(async ({ held }) => expect(await held(id)).toBe(20))
   }),
@@ -106,7 +106,7 @@ export const kitScenarios = (): ReadonlyArray<Scenario> => [
     await part(s, H, A, 2)
     await s.claim(S, H, 2, "07-01", "07-03")
     const taken = async (product: number) =>
-      (await s.gantt(product, S, "07-01", "07-03")).demands.map((one: Record<"quantity", unknown>) => one.quantity)
+      (await s.gantt(product, S, "07-01", "07-03")).demands.map((one) => one.quantity)
     expect([await taken(A), await taken(H)]).toEqual([[4], [2]])
   }),
   scenario("G19", "a hybrid kit is limited by its cases and its pool parts", async (s) => {
@@ -150,6 +150,6 @@ export const kitScenarios = (): ReadonlyArray<Scenario> => [
       "stock_level"
     )
     await part(s, alone, hired)
-    expect((await s.range(alone, S, "07-01", "07-03")).slots.map((slot: any) => slot.available)).toEqual([3, 0])
+    expect((await s.range(alone, S, "07-01", "07-03")).slots.map((slot) => slot.available)).toEqual([3, 0])
   })
 ]

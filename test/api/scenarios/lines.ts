@@ -117,7 +117,7 @@ export const lineScenarios = (): ReadonlyArray<Scenario> => [
     const { id } = await s.withLine({}, { item_type: "group", name: "Stage" })
     expect(
       (await s.post(`${opp}/${id}/items`, { name: "In it", parent_path: "0001" })).body.opportunity.items.map(
-        (one: Record<"path", unknown>) => one.path
+        (one) => one.path
       )
     ).toEqual(["0001", "00010001"])
   }),
@@ -140,7 +140,7 @@ export const lineScenarios = (): ReadonlyArray<Scenario> => [
     ])
     await accessory("0.5", true)
     const two = await s.withLine({}, { name: "Head", item_id: product.id, quantity: 4 })
-    expect(two.items.map((line: Record<"path" | "quantity", unknown>) => [line.path, line.quantity])).toEqual([
+    expect(two.items.map((line) => [line.path, line.quantity])).toEqual([
       ["0001", "4.00"],
       ["00010001", "8.00"],
       ["00010002", "2.00"]

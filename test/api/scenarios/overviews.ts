@@ -13,7 +13,7 @@ export const overviewScenarios = (): ReadonlyArray<Scenario> => [
     await s.claim(S, P1, 3, "07-01", "07-03")
     await s.claim(S, P1, 2, "07-02", "07-03")
     const { products, store_id } = await s.calendar(S, "07-01", "07-02")
-    expect([store_id, products.map((one: Record<"product_id", unknown>) => one.product_id)]).toEqual([S, [P1, P2]])
+    expect([store_id, products.map((one) => one.product_id)]).toEqual([S, [P1, P2]])
     expect(products[0]).toMatchObject({
       product_name: "PA Speaker",
       days: [
@@ -60,7 +60,7 @@ export const overviewScenarios = (): ReadonlyArray<Scenario> => [
       part = await s.bulk(S, 5),
       kit = await s.bulk(S, 5)
     await s.made(`${v1}/products/${kit}/components`, { component_product_id: part }, "component")
-    expect((await s.calendar(S, "07-01", "07-02")).products.map((one: any) => one.product_id)).toEqual([part])
+    expect((await s.calendar(S, "07-01", "07-02")).products.map((one) => one.product_id)).toEqual([part])
   }),
   scenario("D11", "shows a claim with its opportunity's subject", async (s) => {
     const S = await s.store(),
@@ -118,8 +118,8 @@ export const overviewScenarios = (): ReadonlyArray<Scenario> => [
     ])
     expect(
       (await s.shortages("from=2026-07-20&to=2026-07-20"))
-        .filter((one: Record<"product_id", unknown>) => one.product_id === P)
-        .map((one: Record<"store_id" | "available", unknown>) => [one.store_id, one.available])
+        .filter((one) => one.product_id === P)
+        .map((one) => [one.store_id, one.available])
     ).toEqual([
       [S, -2],
       [T, -9]
@@ -148,7 +148,7 @@ export const overviewScenarios = (): ReadonlyArray<Scenario> => [
       { id: P, units } = await s.units(S, 1)
     await s.unit(P, T)
     await s.units(S, 1)
-    expect((await s.get(free(P, S, "07-10", "07-12"))).body.available_assets.map((one: any) => one.id)).toEqual(units)
+    expect((await s.get(free(P, S, "07-10", "07-12"))).body.available_assets.map((one) => one.id)).toEqual(units)
   }),
   scenario("E8", "allocates a unit to one order at a time", async (s) => {
     const S = await s.store(),

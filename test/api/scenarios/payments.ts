@@ -125,7 +125,7 @@ export const paymentScenarios: ReadonlyArray<Scenario> = [
     await scene.pay(id, "30.00", { paid_at: "2026-06-12" })
     await scene.refund(id, "10.00", { paid_at: "2026-06-14" })
     await scene.pay(id, "5.00", { paid_at: "2026-06-10" })
-    expect((await scene.shown(id)).payments.map((row: any) => [row.kind, row.amount])).toEqual([
+    expect((await scene.shown(id)).payments.map((row) => [row.kind, row.amount])).toEqual([
       ["payment", "5.00"],
       ["payment", "30.00"],
       ["refund", "10.00"]
@@ -154,9 +154,7 @@ export const paymentScenarios: ReadonlyArray<Scenario> = [
     const { id, member_id } = await scene.issued()
     await scene.pay(id, "20.00")
     const found = async (filter: string): Promise<ReadonlyArray<number>> =>
-      (await scene.get(`${invoices}?q[member_id_eq]=${member_id}&${filter}`)).body.invoices.map(
-        (one: { id: number }) => one.id
-      )
+      (await scene.get(`${invoices}?q[member_id_eq]=${member_id}&${filter}`)).body.invoices.map((one) => one.id)
     expect(await found("q[status_eq]=partially_paid")).toEqual([id])
     expect(await found("q[amount_outstanding_gteq]=100.00")).toEqual([id])
     expect(await found("q[amount_paid_eq]=20.00")).toEqual([id])

@@ -71,7 +71,7 @@ export const productScenarios = (): ReadonlyArray<Scenario> => [
       20
     ])
     const all = (await s.get(`${v1}/products?q[product_type_eq]=sale&per_page=100`)).body.products
-    expect(all.every((one: Record<"product_type", unknown>) => one.product_type === "sale")).toBe(true)
+    expect(all.every((one) => one.product_type === "sale")).toBe(true)
   }),
   scenario("I15", "an accessory is found under its own product only", async (s) => {
     const P = (await s.product()).id,

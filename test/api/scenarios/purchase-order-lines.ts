@@ -1,9 +1,9 @@
 /** The lines of orders: what they take from products, what they come to, and how they are changed. */
 import { expect } from "vitest"
-import { amounts, refusedOn } from "../calling.ts"
+import { amounts, refusedOn, type Made } from "../calling.ts"
 import { ends_at, hundred, opp, orders, type Scenario, scenario, starts_at } from "../purchase-scenarios.ts"
 
-const rowAmounts = ({ items }: any): ReadonlyArray<ReadonlyArray<string>> => items.map(amounts)
+const rowAmounts = ({ items }: Made<"purchase_order">): ReadonlyArray<ReadonlyArray<string>> => items.map(amounts)
 
 export const orderLineScenarios = (): ReadonlyArray<Scenario> => [
   scenario(21, "a line takes name, cost, tax class and cost group from its product", async (s) => {
@@ -148,7 +148,7 @@ export const orderLineScenarios = (): ReadonlyArray<Scenario> => [
       ["Truck", "1.00", "60.00"]
     ])
     expect(body.purchase_order.items[0].id).toBe(rig!.id)
-    expect(body.purchase_order.items.map((item: Record<"id", unknown>) => item.id)).not.toContain(truss.id)
+    expect(body.purchase_order.items.map((item) => item.id)).not.toContain(truss.id)
     expect(body.purchase_order.total).toBe("120.00")
     refusedOn(await s.put(`${orders}/${id}`, { items: [{ id: truss.id }] }), "items.0.id")
     refusedOn(await s.put(`${orders}/${id}`, { items: [{ id: rig!.id }, { id: rig!.id }] }), "items.1.id")

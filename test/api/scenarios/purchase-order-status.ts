@@ -1,14 +1,14 @@
 /** Sending and cancelling orders, who may, and who sees what they cost. */
 import { expect } from "vitest"
 import { ends_at, hundred, orders, type Scenario, scenario, starts_at } from "../purchase-scenarios.ts"
-import { refusedOn } from "../calling.ts"
+import { refusedOn, type Made } from "../calling.ts"
 
 const header_costs = ["exchange_rate", "subtotal", "tax_total", "total"]
 const line_costs = ["unit_cost", "discount_percent", "subtotal", "tax_rate", "tax_total", "total"]
 /** The keys about costs that an order and its lines have. */
-const costsIn = (order: any): ReadonlyArray<string> => [
+const costsIn = (order: Made<"purchase_order">): ReadonlyArray<string> => [
   ...header_costs.filter((key) => key in order),
-  ...(order.items ?? []).flatMap((item: any) => line_costs.filter((key) => key in item))
+  ...(order.items ?? []).flatMap((item) => line_costs.filter((key) => key in item))
 ]
 
 export const orderStatusScenarios = (): ReadonlyArray<Scenario> => [

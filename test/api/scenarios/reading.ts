@@ -116,7 +116,7 @@ export const readingScenarios = (): ReadonlyArray<Scenario> => [
       P = await s.bulk(S, 4, { post_rent_unavailability: 1440 })
     await s.claim(S, P, 4, "04-13", "04-15")
     const { slots } = await s.range(P, S, "04-13", "04-17")
-    expect(slots.map((slot: any) => [slot.slot_start.slice(5, 10), slot.available])).toEqual([
+    expect(slots.map((slot) => [slot.slot_start.slice(5, 10), slot.available])).toEqual([
       ["04-13", 0],
       ["04-14", 0],
       ["04-15", 0],
@@ -146,7 +146,7 @@ export const readingScenarios = (): ReadonlyArray<Scenario> => [
     }
     for (let time = 0; time < 2; time++)
       expect(await s.point(P, S, "06-25")).toMatchObject({ total_demanded: 3, available: 7 })
-    expect((await s.gantt(P, S, "06-18", "06-19")).demands.map((one: any) => one.ends_at)).toEqual(
+    expect((await s.gantt(P, S, "06-18", "06-19")).demands.map((one) => one.ends_at)).toEqual(
       Array(2).fill("2199-01-01T00:00:00.000Z")
     )
   }),
@@ -157,8 +157,8 @@ export const readingScenarios = (): ReadonlyArray<Scenario> => [
     itIs("2026-08-02T10:00:00Z")
     expect((await quick("check_in")).status).toBe(200)
     const { slots } = await s.range(P, S, "08-01", "08-05")
-    expect(slots.map((slot: any) => [slot.total_demanded, slot.available])).toEqual(Array(4).fill([0, 1]))
-    expect(slots.slice(1).map((slot: any) => slot.pending_checkin_quantity)).toEqual([1, 1, 1])
+    expect(slots.map((slot) => [slot.total_demanded, slot.available])).toEqual(Array(4).fill([0, 1]))
+    expect(slots.slice(1).map((slot) => slot.pending_checkin_quantity)).toEqual([1, 1, 1])
     expect((await s.gantt(P, S, "08-01", "08-05")).demands).toEqual([])
   }),
   scenario("B13", "a dispatched unit does not wait for a check", async (s) => {
@@ -215,7 +215,7 @@ export const readingScenarios = (): ReadonlyArray<Scenario> => [
       const S = await s.store(),
         P = await s.bulk(S, 10)
       const { slots } = await s.range(P, S, "03-02", "03-03")
-      expect(slots.map((slot: Record<"slot_start", unknown>) => slot.slot_start)).toEqual(
+      expect(slots.map((slot) => slot.slot_start)).toEqual(
         ["00", "06", "12", "18"].map((hour) => `2026-03-02T${hour}:00:00.000Z`)
       )
     },
@@ -228,6 +228,6 @@ export const readingScenarios = (): ReadonlyArray<Scenario> => [
     const { slots } = await s.range(P, S, "2025-01-01", "2030-01-01")
     expect(slots.length).toBeGreaterThan(300)
     expect(slots.length).toBeLessThan(500)
-    expect(slots.at(-1).slot_start < "2028-01-01").toBe(true)
+    expect(slots.at(-1)!.slot_start < "2028-01-01").toBe(true)
   })
 ]

@@ -1,6 +1,7 @@
 /** Deliveries from suppliers, what they make of stock, and what goes back (rules/billing 2). */
 import { expect } from "vitest"
 import { from, orders, type Scenario, scenario, to } from "../receiving-scenarios.ts"
+import type { Made } from "../calling.ts"
 
 const inside = "2026-06-22"
 const before = "2026-06-19"
@@ -198,7 +199,7 @@ const deliveries: ReadonlyArray<Scenario> = [
     const second = await s.sent({ ends_at: "2026-06-23T00:00:00Z" }, { product_id, quantity: "3" })
     await s.receive(
       first.id,
-      first.items.map((item: Record<"id" | "quantity", unknown>) => ({ item_id: item.id, quantity: item.quantity }))
+      first.items.map((item) => ({ item_id: item.id, quantity: item.quantity }))
     )
     await s.receive(second.id, [{ item_id: second.items[0].id, quantity: "3" }])
     expect((await s.levels(product_id)).map((one) => one.quantity_held)).toEqual(["0.00", "2.00", "1.00", "3.00"])
@@ -252,7 +253,7 @@ const purchases: ReadonlyArray<Scenario> = [
     )
     await s.receive(
       id,
-      items.map((item: Record<"id" | "quantity", unknown>) => ({ item_id: item.id, quantity: item.quantity }))
+      items.map((item) => ({ item_id: item.id, quantity: item.quantity }))
     )
     const there = (await s.levels(product_id)).filter((one) => one.store_id === store.id)
     expect(there.map((one) => one.quantity_held)).toEqual(["5.00"])
@@ -280,7 +281,7 @@ const returns: ReadonlyArray<Scenario> = [
     const { id, items } = await s.sent({}, { product_id: cables, quantity: "4" }, { product_id: heads, quantity: "2" })
     await s.receive(
       id,
-      items.map((item: Record<"id" | "quantity", unknown>) => ({ item_id: item.id, quantity: item.quantity }))
+      items.map((item) => ({ item_id: item.id, quantity: item.quantity }))
     )
     expect([await s.total(cables, inside), await s.total(heads, inside)]).toEqual([4, 2])
     const { body, status } = await s.giveBack(id, { reference: "RS-1" })
@@ -319,7 +320,7 @@ const returns: ReadonlyArray<Scenario> = [
     const left = (await s.levels(product_id)).filter((one) => one.given_back_at === null)
     expect(left.map((one) => one.serial_number)).toEqual(["G3-A", "G3-C"])
     expect(
-      (await s.giveBack(id, { lines: [{ item_id, stock_level_ids: [left[0].id] }] })).body.purchase_order.items[0]
+      (await s.giveBack(id, { lines: [{ item_id, stock_level_ids: [left[0]!.id] }] })).body.purchase_order.items[0]
     ).toMatchObject({ returned_quantity: "2.00" })
     await s.refused(s.giveBack(id, { lines: [{ item_id, serial_numbers: ["G3-B"] }] }), "lines.0.serial_numbers")
     expect(await s.total(product_id, inside)).toBe(1)
@@ -327,7 +328,9 @@ const returns: ReadonlyArray<Scenario> = [
   scenario("g4", "receives a unit again that was returned before", async (s) => {
     const product_id = await s.units()
     const first = await s.sent({}, { product_id, quantity: "1" })
-    const line = (order: any) => [{ item_id: order.items[0].id, quantity: "1", serial_numbers: ["G4-A"] }]
+    const line = (order: Made<"purchase_order">) => [
+      { item_id: order.items[0].id, quantity: "1", serial_numbers: ["G4-A"] }
+    ]
     await s.receive(first.id, line(first))
     const second = await s.sent({}, { product_id, quantity: "1" })
     await s.refused(s.receive(second.id, line(second)), "lines.0.serial_numbers")
@@ -446,7 +449,7 @@ const returns: ReadonlyArray<Scenario> = [
     const { id, items } = await s.sent({}, { product_id: bulk, quantity: "4" }, { product_id: units, quantity: "1" })
     await s.receive(
       id,
-      items.map((item: Record<"id" | "quantity", unknown>) => ({ item_id: item.id, quantity: item.quantity }))
+      items.map((item) => ({ item_id: item.id, quantity: item.quantity }))
     )
     const [, level] = await s.levels(bulk)
     const [unit] = await s.levels(units)
@@ -458,7 +461,7 @@ const returns: ReadonlyArray<Scenario> = [
     for (const [product_id, one] of [
       [bulk, level],
       [units, unit]
-    ])
+    ] as const)
       await s.refused(
         s.post(`/api/v1/products/${product_id}/stock_levels/${one.id}/stock_transactions`, {
           transaction_type: 6,
@@ -513,7 +516,7 @@ const returns: ReadonlyArray<Scenario> = [
       )
       await s.receive(
         id,
-        items.map((item: Record<"id", unknown>) => ({ item_id: item.id, quantity: "1" }))
+        items.map((item) => ({ item_id: item.id, quantity: "1" }))
       )
       await s.post(`${orders}/${id}/extend`, { ends_at: "2026-06-28T00:00:00Z" })
       expect([await s.total(one, after), await s.total(other, "2026-06-23")]).toEqual([1, 0])

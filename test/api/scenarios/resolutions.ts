@@ -3,8 +3,7 @@ import { expect } from "vitest"
 import { orders, type Scenario, type Scene, scenario } from "../receiving-scenarios.ts"
 
 const opp = "/api/v1/opportunities"
-const short = async (s: Scene, id: number): Promise<ReadonlyArray<any>> =>
-  (await s.get(`${opp}/${id}/shortages`)).body.shortages
+const short = async (s: Scene, id: number) => (await s.get(`${opp}/${id}/shortages`)).body.shortages
 const flag = async (s: Scene, id: number): Promise<boolean> =>
   (await s.get(`${opp}/${id}`)).body.opportunity.has_shortage
 const resolve = (s: Scene, id: number, body: object) => s.post(`${opp}/${id}/shortages/resolve`, body)
@@ -134,7 +133,7 @@ export const resolutionScenarios: ReadonlyArray<Scenario> = [
     await s.post(`${opp}/${job.id}/convert_to_order`)
     expect((await short(s, job.id)).map((one) => one.remaining_shortfall)).toEqual([2, 2])
     const { body } = await resolve(s, job.id, { resolution: "sub_hire", supplier_id: await s.supplier() })
-    expect(body.purchase_order.items.map((one: Record<"quantity", unknown>) => one.quantity)).toEqual(["2.00"])
+    expect(body.purchase_order.items.map((one) => one.quantity)).toEqual(["2.00"])
     expect((await short(s, job.id)).map((one) => one.remaining_shortfall)).toEqual([0, 0])
     expect(await flag(s, job.id)).toBe(false)
   }),

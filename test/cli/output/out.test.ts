@@ -12,6 +12,7 @@ import { type AskAny, furnishOddly, odd_text } from "../../any-text.ts"
 import { type CommandLine, openCommandLine } from "../command-line.ts"
 import { callOf, openPlace, owner_token, type Place, type Ran } from "../session.ts"
 import { plays_everything } from "../../app.ts"
+import { bodyRead } from "../../answers.ts"
 
 /** Control characters and direction marks. */
 const steering = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/
@@ -260,9 +261,9 @@ describe("control characters in data", () => {
       expect(asked).toBeGreaterThan(200)
       expect(visible).toBeGreaterThan(100)
       const { out } = await cli.type(["product-groups", "list", "--json"])
-      expect(JSON.parse(out).product_groups.filter(({ name }: any) => name.endsWith(odd_text)).length).toBeGreaterThan(
-        1
-      )
+      expect(
+        bodyRead(JSON.parse(out)).product_groups.filter(({ name }) => name.endsWith(odd_text)).length
+      ).toBeGreaterThan(1)
     },
     900_000
   )

@@ -127,12 +127,13 @@ describe("labels and manifests of the command line", () => {
     for (const serialised_item_id of ids) await create(`/containers/${box}/pack`, { serialised_item_id })
     const { manifest } = await place.json("containers manifest BOX-1")
     expect(manifest.code).toBe("BOX-1")
-    expect(manifest.items.map(({ code }: any) => code).slice(0, 4)).toEqual(["TWIN-1", "TWIN-2", "TWIN-3", "SN-T3"])
-    expect(manifest.items[4]!.code).toBe(`unit:${ids[4]}`)
+    const codes: ReadonlyArray<string> = manifest.items.map((item: { readonly code: string }) => item.code)
+    expect(codes.slice(0, 4)).toEqual(["TWIN-1", "TWIN-2", "TWIN-3", "SN-T3"])
+    expect(codes[4]).toBe(`unit:${ids[4]}`)
     const again = await run(place, ["pack", "BOX-1", "--out", "--json"], {
-      input: manifest.items.map(({ code }: any) => `${code}\n`).join("")
+      input: codes.map((code) => `${code}\n`).join("")
     })
-    expect(JSON.parse(again.out).results.map(({ asset_id }: any) => asset_id)).toEqual(ids)
+    expect(JSON.parse(again.out).results).toMatchObject(ids.map((asset_id) => ({ asset_id })))
   })
   it("name the box in use when an older one had the same barcode", async () => {
     const { create } = place.house

@@ -108,9 +108,7 @@ describe.each(engines)("importing members on %s", (engine) => {
       addresses: [{ city: "York", postcode: "LS1 1AA" }],
       phones: [{ number: "+44 113 000 0000" }]
     })
-    expect(
-      now.emails.map((email: { address: string; is_primary: boolean }) => [email.address, email.is_primary])
-    ).toEqual([
+    expect(now.emails.map((email) => [email.address, email.is_primary])).toEqual([
       ["info@acme.example", false],
       ["accounts@acme.example", false],
       ["new@acme.example", true]
@@ -133,7 +131,7 @@ describe.each(engines)("importing members on %s", (engine) => {
     expect((await send(rows)).body.meta).toMatchObject({ created: 3, rejected: 0 })
     expect((await send(rows)).body.meta).toMatchObject({ unchanged: 3 })
     const { id } = await one({ account_number: "C-100" })
-    const names = (await member(id)).child_members.map((one: { related_name: string }) => one.related_name)
+    const names = (await member(id)).child_members.map((one) => one.related_name)
     expect(names.sort()).toEqual(["Ann Lee", "Bo", "Cy", "Di"])
     expect((await one({ ...rows[0], relationship_type: "Employee" })).status).toBe("updated")
   })

@@ -1,8 +1,9 @@
 import { beforeAll, describe, expect, it } from "vitest"
 import { engines, viewerWith } from "../../app.ts"
 import { appHouse, itFoldsAgain } from "../../app-house.ts"
-import { importing, itRehearses, itTakesBatches, type Verdict } from "./importing.ts"
+import { importing, itRehearses, itTakesBatches } from "./importing.ts"
 import { words } from "../../words.ts"
+import type { Body } from "../../answers.ts"
 
 describe.each(engines)("importing products on %s", (engine) => {
   const w = appHouse(engine)
@@ -65,7 +66,7 @@ describe.each(engines)("importing products on %s", (engine) => {
       is_active: true
     })
     const group = await w.show(`/product_groups/${made.product_group_id}?include=parent`)
-    expect(group.parent.name).toBe("Lighting")
+    expect(group.parent?.name).toBe("Lighting")
     expect((await units(id)).sort()).toEqual([
       [null, 1, "12.00", 10],
       [null, depot, "4.00", 10]
@@ -191,7 +192,7 @@ describe.each(engines)("importing products on %s", (engine) => {
       { name: "Good", sku: "G-2", stock: 3 }
     ])
     expect(body.meta).toEqual({ created: 2, updated: 0, unchanged: 0, rejected: 5, dry_run: false })
-    const fields = (verdict: Verdict) => Object.keys(verdict.errors ?? {}).sort()
+    const fields = (verdict: Body["results"][0]) => Object.keys(verdict.errors ?? {}).sort()
     expect(body.results.map((verdict) => [verdict.row, verdict.status, verdict.key, fields(verdict)])).toEqual([
       [1, "created", "G-1", []],
       [2, "rejected", "B-1", ["rate.price", "stock.Depot", "stock.Nowhere"]],
@@ -273,7 +274,7 @@ describe.each(engines)("importing products on %s", (engine) => {
       tag_list: ["xlr", "5m"],
       replacement_charge: "12.00"
     })
-    expect(now.stock_levels.map((level: { quantity_held: string }) => level.quantity_held)).toEqual(["7.00", "2.00"])
+    expect(now.stock_levels.map((level) => level.quantity_held)).toEqual(["7.00", "2.00"])
     expect(await rates(made.id)).toMatchObject([{ price: "1.50", transaction_type: "rental" }])
     expect((await one(row)).status).toBe("unchanged")
   })
@@ -433,13 +434,13 @@ describe.each(engines)("importing products on %s", (engine) => {
         { component_name: "Moving head", binding: "pool" },
         { component_name: "Part", binding: "fixed" }
       ])
-      expect((await parts(id)).map((part: { quantity: string }) => Number(part.quantity))).toEqual([4, 1])
+      expect((await parts(id)).map((part) => Number(part.quantity))).toEqual([4, 1])
       expect((await product(id)).is_kit).toBe(true)
       const before = await head()
       expect((await one(kit)).status).toBe("unchanged")
       expect(await head()).toBe(before)
       expect((await one({ sku: "KIT-1", components: "MH-1 x 6" })).status).toBe("updated")
-      expect((await parts(id)).map((part: { quantity: string }) => Number(part.quantity))).toEqual([6, 1])
+      expect((await parts(id)).map((part) => Number(part.quantity))).toEqual([6, 1])
     })
     it.each([
       [{ sku: "KIT-2", components: [{ sku: "NONE" }] }, ["components.0.sku"]],

@@ -51,7 +51,7 @@ import { type Engine, owner, type Reply } from "../../app.ts"
 import { freshDatabase } from "../../postgres.ts"
 import * as Shown from "../../../core/kernel/lists/answer-schema.ts"
 import { words } from "../../words.ts"
-import { bodyRead } from "../../rental-house.ts"
+import { bodyRead } from "../../answers.ts"
 
 export const rackFields = { name: text({ required: true, search: true }), floor: integer({ nullable: true }) }
 export const racks = table("racks", rackFields, { visibility: visible_to_all, soft_delete: true })

@@ -28,7 +28,7 @@ describe.each(both_engines)("lists on %s", (engine) => {
       }
     })
     const found = async (query: string) =>
-      (await get(`/opportunities?${query}`)).opportunities.map((one: { subject: string }) => one.subject)
+      (await get(`/opportunities?${query}`)).opportunities.map((one) => one.subject)
 
     it.each([
       ["q[status_eq]=Reserved", ["reserved"]],
@@ -86,16 +86,14 @@ describe.each(both_engines)("lists on %s", (engine) => {
       expect(await found("archived=only")).toHaveLength(ids.size)
       // Where a deleted one is looked for: the action log knows its id, by which it is restored.
       const { actions } = await get("/actions?q[action_eq]=opportunity.deleted")
-      expect(actions.map((one: { auditable_id: number }) => one.auditable_id)).toEqual([id])
+      expect(actions.map((one) => one.auditable_id)).toEqual([id])
       expect((await post(`/opportunities/${id}/restore`)).opportunity.subject).toBe("deleted")
     })
   })
 
   it("a rate preset is found by its slug under the field's short name, preset", async () => {
     expect(
-      (await get("/rate_definitions?q[preset_eq]=fixed-rate")).rate_definitions.map(
-        (one: { preset_slug: string }) => one.preset_slug
-      )
+      (await get("/rate_definitions?q[preset_eq]=fixed-rate")).rate_definitions.map((one) => one.preset_slug)
     ).toEqual(["fixed-rate"])
     expect((await get("/rate_definitions?q[preset_cont]=multiplier")).meta.total).toBe(3)
     expect((await get("/rate_definitions?q[preset_eq]=true")).meta.total).toBe(0)

@@ -17,15 +17,14 @@ describe.each(engines)("goods of suppliers on %s", (engine) => {
   })
 
   const product = (stock_method: 1 | 2) => w.product({ stock_method })
-  const ordered = async (...items: ReadonlyArray<object>): Promise<any> => {
+  const ordered = async (...items: ReadonlyArray<object>) => {
     const order = await w.create("/purchase_orders?include=items", { supplier_id, ...hire, items })
     await w.create(`/purchase_orders/${order.id}/send`)
     return order
   }
   const post = (id: number, what: string, body: object = {}) => w.post(`/purchase_orders/${id}/${what}`, body)
-  const shown = async (id: number): Promise<any> => await w.show(`/purchase_orders/${id}?include=items`)
-  const levels = async (product_id: number): Promise<ReadonlyArray<any>> =>
-    await w.show(`/stock_levels?q[product_id_eq]=${product_id}&per_page=100&sort=id`)
+  const shown = (id: number) => w.show(`/purchase_orders/${id}?include=items`)
+  const levels = (product_id: number) => w.show(`/stock_levels?q[product_id_eq]=${product_id}&per_page=100&sort=id`)
   const totals = async (product_id: number): Promise<ReadonlyArray<number>> => {
     const found: Array<number> = []
     for (const day of days)
@@ -123,12 +122,12 @@ describe.each(engines)("goods of suppliers on %s", (engine) => {
         const ids = [await product(1), await product(2)]
         const own = await Promise.all(ids.map(totals))
         const { id, items } = await ordered(...ids.map((product_id) => ({ product_id, quantity: "5" })))
-        const lawful = async (): Promise<any> => {
+        const lawful = async () => {
           const order = await shown(id)
           for (const [at, product_id] of ids.entries()) {
-            const item = order.items[at]
+            const item = order.items[at]!
             const stock = (await levels(product_id)).filter((one) => one.is_sub_hired)
-            const sum = (some: ReadonlyArray<any>) => some.reduce((all, one) => all + Number(one.quantity_held), 0)
+            const sum = (some: typeof stock) => some.reduce((all, one) => all + Number(one.quantity_held), 0)
             const [came, back] = [Number(item.received_quantity), Number(item.returned_quantity)]
             expect(came).toBeLessThanOrEqual(Number(item.quantity))
             expect(back).toBeLessThanOrEqual(came)
@@ -137,7 +136,7 @@ describe.each(engines)("goods of suppliers on %s", (engine) => {
             const end = order.ends_at
             expect(await totals(product_id)).toEqual(
               days.map((day) =>
-                `${day}T00:00:00.000Z` >= hire.starts_at && `${day}T00:00:00.000Z` < end ? came - back : 0
+                `${day}T00:00:00.000Z` >= hire.starts_at && `${day}T00:00:00.000Z` < end! ? came - back : 0
               )
             )
           }

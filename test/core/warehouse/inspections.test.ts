@@ -95,11 +95,9 @@ describe.each(engines)("inspections on %s", (engine) => {
     expect(await dueOf(unit!)).toBe("2026-05-01T00:00:00.000Z")
     await w.remove(`/inspections/${second.id}`)
     expect(await dueOf(unit!)).toBe(null)
-    expect(
-      (await w.show(`/inspections?q[stock_level_id_eq]=${unit}&q[is_latest_true]=1`)).map(
-        ({ id }: { id: number }) => id
-      )
-    ).toEqual([first.id])
+    expect((await w.show(`/inspections?q[stock_level_id_eq]=${unit}&q[is_latest_true]=1`)).map(({ id }) => id)).toEqual(
+      [first.id]
+    )
   })
   it("are rejected for bulk stock, in the future, and if they failed but have a due date", async () => {
     const kind = await kindNamed()
@@ -121,9 +119,7 @@ describe.each(engines)("inspections on %s", (engine) => {
     await inspect(units[1]!, kind, "fail", { inspected_at: "2026-05-01T00:00:00Z", note: "Plug cracked" })
     await inspect(units[2]!, kind, "pass", { inspected_at: "2025-01-01T00:00:00Z" })
     const list = async (more = "") => await w.show(`/inspection_dues?store_id=${store}${more}`)
-    expect(
-      (await list()).map((one: { stock_level_id: number; status: string }) => [one.stock_level_id, one.status])
-    ).toEqual([
+    expect((await list()).map((one) => [one.stock_level_id, one.status])).toEqual([
       [units[2], "overdue"],
       [units[1], "failed"],
       [units[3], "overdue"],

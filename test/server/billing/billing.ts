@@ -4,10 +4,10 @@ import type { Serving } from "../serving.ts"
 
 export const billingOf = <S extends Serving>(serving: S) => {
   const house = houseOn(serving)
-  const must = (target: string, json?: unknown, method = json === undefined ? "GET" : "POST"): Promise<any> =>
+  const must = (target: string, json?: unknown, method = json === undefined ? "GET" : "POST") =>
     house.must(method, `/${target}`, json)
   /** Two lamps at 50.00 unless it says otherwise. */
-  const draft = async (member_id: number, more: object = {}): Promise<any> =>
+  const draft = async (member_id: number, more: object = {}) =>
     (await must("invoices", { member_id, items: [{ name: "Lamp", quantity: "2", unit_price: "50.00" }], ...more }))
       .invoice
   return {
@@ -19,7 +19,7 @@ export const billingOf = <S extends Serving>(serving: S) => {
       return id
     },
     draft,
-    issued: async (member_id: number, more: object = {}, issue: object = {}): Promise<any> =>
+    issued: async (member_id: number, more: object = {}, issue: object = {}) =>
       (await must(`invoices/${(await draft(member_id, more)).id}/issue`, issue)).invoice
   }
 }

@@ -90,7 +90,7 @@ describe.each(both_engines)("billing requests on %s", (engine) => {
       billing.draft(filtered_id, { currency, items: [{ name: "Hire", unit_price }] })
     const found = async (query: string): Promise<ReadonlyArray<string>> => {
       const { invoices } = await billing.must(`invoices?q[member_id_eq]=${filtered_id}&sort=total&per_page=50&${query}`)
-      return invoices.map((one: { currency_code: string; total: string }) => `${one.currency_code} ${one.total}`).sort()
+      return invoices.map((one) => `${one.currency_code} ${one.total}`).sort()
     }
 
     it("compare at the decimals of the base currency, and values between two minor units exactly", async () => {
@@ -194,8 +194,8 @@ describe.each(engines)("the overdue sweep on %s", (engine) => {
 /** Postings for accounting: complete, each document once. */
 describe.each(engines)("accounting on %s", (engine) => {
   opensBilling(engine)
-  const told = async (kind: string, more = "") =>
-    (await billing.must(`accounting/postings?kind=${kind}&since=2026-01-01${more}`)).documents
+  const told = async (kind: string, more = ""): Promise<ReadonlyArray<any>> =>
+    Object.values(await billing.must(`accounting/postings?kind=${kind}&since=2026-01-01${more}`))[0]
 
   it("lists each invoice, payment and credit note once, and exported ones on request only", async () => {
     const member_id = await billing.member("Ann", { address: "ann@ann.example" })
@@ -244,7 +244,7 @@ describe.each(engines)("accounting on %s", (engine) => {
     )
     await billing.issued(await billing.member("Bob"))
     const [document] = await told("invoices")
-    expect(document.postings.map(({ account }: { account: string }) => account).slice(0, 2)).toEqual(["1300", "4711"])
+    expect(document.postings.map(({ account }: any) => account).slice(0, 2)).toEqual(["1300", "4711"])
   })
   it("refuses an invalid date, an unknown kind and an unknown document", async () => {
     expect((await serving.ask("/api/v1/accounting/postings?kind=invoices&since=yesterday")).status).toBe(422)

@@ -104,7 +104,7 @@ describe.each(both_engines)("payments received by webhook on %s", (engine: Engin
       const metadata = { invoice_id: String(id) }
       await stripe("payment_intent.succeeded", { id: payment, amount_received, currency: "eur", metadata })
       const { invoice } = await billing.must(`invoices/${id}?include=payments`)
-      const made = invoice.payments.find((one: { reference: string }) => one.reference === payment)
+      const made = invoice.payments.find((one) => one.reference === payment)!
       return { id, payment_id: made.id }
     }
     const refundTold = (payment_intent: string, amount_refunded: number) =>
@@ -157,7 +157,7 @@ describe.each(both_engines)("payments received by webhook on %s", (engine: Engin
       expect(await fields({ amount: "50.00", payment_id })).toEqual([201])
       expect(await fields({ amount: "10.01", payment_id })).toEqual([422, "amount"])
       const { invoice } = await billing.must(`invoices/${id}?include=payments`)
-      const refund = invoice.payments.find((one: { kind: string }) => one.kind === "refund")
+      const refund = invoice.payments.find((one) => one.kind === "refund")!
       expect(await fields({ amount: "1.00", payment_id: refund.id })).toEqual([422, "payment_id"])
       expect(await fields({ amount: "10.00", payment_id: other.payment_id })).toEqual([201])
     })
@@ -212,11 +212,11 @@ describe.each(both_engines)("payments received by webhook on %s", (engine: Engin
   })
   it("pay the invoice and not the proforma of the same number", async () => {
     const proforma = await billing.issued(member_id, { type: "proforma" })
-    const { invoices } = await billing.must(`invoices?q[number_eq]=${proforma["number"]}`)
+    const { invoices } = await billing.must(`invoices?q[number_eq]=${proforma.number}`)
     expect(invoices).toHaveLength(2)
-    const invoice = invoices.find((one: { type: string }) => one.type !== "proforma")
+    const invoice = invoices.find((one) => one.type !== "proforma")!
     const before = await shown(invoice.id)
-    await plain({ invoice_number: proforma["number"], amount: "1.00", currency: "EUR", reference: "pro-1" })
+    await plain({ invoice_number: proforma.number, amount: "1.00", currency: "EUR", reference: "pro-1" })
     expect((await shown(proforma.id))[2]).toBe(0)
     expect(before[0]).toBe("paid")
   })

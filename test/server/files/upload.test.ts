@@ -15,7 +15,8 @@ import { ServerContext } from "../../../server/ports/server-context.ts"
 import { engines } from "../../app.ts"
 import { owner_token, serve, type Serving } from "../serving.ts"
 import { formOf } from "./sending.ts"
-import { bodyRead, type Answer } from "../../rental-house.ts"
+import { bodyRead } from "../../answers.ts"
+import type { Answer } from "../../rental-house.ts"
 
 describe.each(engines)("an upload on %s", (engine) => {
   let folder: string

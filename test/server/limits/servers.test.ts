@@ -219,9 +219,7 @@ describe.each(both_engines)("a month's quota on %s", (engine) => {
     server.setClock(noon)
     const { id, secret } = await issued({ monthly_units: 12 })
     await recorded(id, 10)
-    const listed = (await server.ask("/api/v1/tokens?per_page=100")).body.tokens.find(
-      (one: { id: number }) => one.id === id
-    )
+    const listed = (await server.ask("/api/v1/tokens?per_page=100")).body.tokens.find((one) => one.id === id)
     expect(listed).toMatchObject({ monthly_units: 12, units_this_month: 10 })
     expect((await get(secret)).headers["x-quota-remaining"]).toBe("1")
     expect((await get(secret)).headers["x-quota-remaining"]).toBe("0")
@@ -234,10 +232,8 @@ describe.each(both_engines)("a month's quota on %s", (engine) => {
     await server.ask("/api/v1/usage")
     expect((await get(secret)).headers["x-quota-remaining"]).toBe("89")
     await server.ask("/api/v1/usage")
-    const listed = (await server.ask("/api/v1/tokens?per_page=100")).body.tokens.find(
-      (one: { id: number }) => one.id === id
-    )
-    expect(listed.units_this_month).toBe(11)
+    const listed = (await server.ask("/api/v1/tokens?per_page=100")).body.tokens.find((one) => one.id === id)
+    expect(listed?.units_this_month).toBe(11)
   })
   it("applies to a device as set for the token it enrolled with", async () => {
     server.setClock(noon)

@@ -36,7 +36,7 @@ describe.each(engines)("devices on %s", (engine) => {
       (await server.get("/tokens", own)).status
     ]
     expect(await statuses()).toEqual([200, 403])
-    expect((await show("/tokens")).map((one: any) => one.name)).toContain("Device van")
+    expect((await show("/tokens")).map((one) => one.name)).toContain("Device van")
     await server.must("DELETE", `/tokens/${mine.id}`)
     expect(await statuses()).toEqual([401, 401])
   })
@@ -101,8 +101,8 @@ describe.each(engines)("devices on %s", (engine) => {
     expect(report).toEqual({ moved: 2, decided: 1, left: [] })
     expect(await fresh.sync()).toMatchObject({ accepted: 2, rejected: 0 })
     const groups = await show("/product_groups")
-    expect(groups.map((one: any) => one.name).sort()).toEqual(["Of the copy", "Of the first", "Shared"])
-    const { id } = groups.find((one: any) => one.name === "Of the copy")
+    expect(groups.map((one) => one.name).sort()).toEqual(["Of the copy", "Of the first", "Shared"])
+    const { id } = groups.find((one) => one.name === "Of the copy")!
     expect(await show("/products")).toMatchObject([{ name: "Spot", product_group_id: id }])
     // The first goes on as before.
     await group(device, "Later")

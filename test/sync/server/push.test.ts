@@ -26,7 +26,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
   }
   const enrol = async (): Promise<Device> => {
     const { body } = await call("POST", "/api/v1/sync/replicas", { name: "device" })
-    return { id: body.replica.id, from: body.lease.find((range: any) => range.entity === "lamps").from }
+    return { id: body.replica.id, from: body.lease.find((range) => range.entity === "lamps")!.from }
   }
   let made = 0
   const create = (
@@ -67,7 +67,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
       }
     ]
     const told = await verdicts(device, ...commands)
-    expect(told.map((one: any) => [one.id, one.status])).toEqual(commands.map((one) => [one.id, "accepted"]))
+    expect(told.map((one) => [one.id, one.status])).toEqual(commands.map((one) => [one.id, "accepted"]))
     expect((await lamps()).filter((lamp) => lamp.id >= device.from).map((lamp) => [lamp.id, lamp.label])).toEqual([
       [device.from, "moved"],
       [device.from + 1, null]
@@ -81,19 +81,19 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
     )
     const decided = own.filter((event) => event.type === commandDecided.type)
     expect(decided.map((event) => [event.position, event.stream])).toEqual(
-      told.map((one: any) => [one.position, replicaStream(device.id)])
+      told.map((one) => [one.position, replicaStream(device.id)])
     )
   })
   it("get the same verdicts and change nothing when sent again, in part or completely", async () => {
     const device = await enrol()
     const commands = [create(1, device.from), create(2, device.from + 1, { name: "" }), create(3, device.from + 2)]
     const first = await verdicts(device, ...commands)
-    expect(first.map((one: any) => one.status)).toEqual(["accepted", "rejected", "accepted"])
+    expect(first.map((one) => one.status)).toEqual(["accepted", "rejected", "accepted"])
     const before = await shop.dump()
     expect(await verdicts(device, ...commands)).toEqual(first)
     expect(await verdicts(device, commands[2], commands[0])).toEqual([first[2], first[0]])
     expect(await shop.dump()).toEqual(before)
-    expect((await verdicts(device, ...commands, create(4, device.from + 3))).map((one: any) => one.status)).toEqual([
+    expect((await verdicts(device, ...commands, create(4, device.from + 3))).map((one) => one.status)).toEqual([
       "accepted",
       "rejected",
       "accepted",
@@ -105,7 +105,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
     const commands = [1, 2, 3].map((n) => create(n, device.from + n))
     const replies = await Promise.all([1, 2, 3, 4].map(() => push(device, ...commands)))
     for (const { status, body } of replies)
-      expect([status, body.verdicts.map((one: any) => one.status)]).toEqual([200, ["accepted", "accepted", "accepted"]])
+      expect([status, body.verdicts.map((one) => one.status)]).toEqual([200, ["accepted", "accepted", "accepted"]])
     expect(new Set(replies.map(({ body }) => JSON.stringify(body))).size).toBe(1)
     expect((await lamps()).filter((lamp) => lamp.id > device.from && lamp.id <= device.from + 3)).toHaveLength(3)
   })
@@ -129,7 +129,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
       },
       create(9, device.from + 2)
     )
-    expect(told.map((one: any) => [one.status, one.error?.status, Object.keys(one.error?.errors ?? {})])).toEqual([
+    expect(told.map((one) => [one.status, one.error?.status, Object.keys(one.error?.errors ?? {})])).toEqual([
       ["rejected", 422, ["asset_number"]],
       ["rejected", 422, ["weight", "rack_id"]],
       ["rejected", 404, []],
@@ -180,7 +180,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
     const free = { ...create(4, device.from + 2), needs: ["never sent"] }
     const commands = [refused, child, grandchild, free, { ...create(5, device.from + 3), needs: [free.id] }]
     const told = await verdicts(device, ...commands)
-    expect(told.map((one: any) => [one.status, one.error?.status, one.error?.cause])).toEqual([
+    expect(told.map((one) => [one.status, one.error?.status, one.error?.cause])).toEqual([
       ["rejected", 422, undefined],
       ["rejected", 424, refused.id],
       ["rejected", 424, refused.id],
@@ -239,7 +239,7 @@ describe.each(both_engines)("commands pushed to %s", (engine) => {
     expect(await verdicts(device, mine, child)).toEqual(told)
     expect((await verdicts(other, theirs))[0].status).toBe("rejected")
     const known = await call("POST", `/api/v1/sync/replicas/${other.id}/verdicts`, { ids: [mine.id, child.id] })
-    expect(known.body.verdicts.map((one: any) => [one.id, one.status])).toEqual([[mine.id, "rejected"]])
+    expect(known.body.verdicts.map((one) => [one.id, one.status])).toEqual([[mine.id, "rejected"]])
     const hello = await call("POST", `/api/v1/sync/replicas/${device.id}/hello`, {
       schema_version: 2,
       last_n: 2,

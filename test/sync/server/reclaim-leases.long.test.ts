@@ -46,7 +46,7 @@ describe.each(share(engines))("blocks of ids leased after the backup that was re
       await make(device, `${name} later`, 25)
       await device.sync()
     }
-    const named = async () => (await groups()).product_groups.map(({ id, name }: any) => [id, name])
+    const named = async () => (await groups()).product_groups.map(({ id, name }) => [id, name])
     const before = await named()
     await restore()
     expect((await groups()).meta.total).toBe(0)
@@ -60,7 +60,7 @@ describe.each(share(engines))("blocks of ids leased after the backup that was re
     await shop.sync()
     await van.sync()
     await expectSettled(van, shop)
-    expect(before.map(([id]: any) => id)).not.toContain(made.id)
+    expect(before.map(([id]) => id)).not.toContain(made.id)
     expect((await groups()).meta.total).toBe(141)
     await server.sameOn(van)
   })

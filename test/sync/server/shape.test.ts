@@ -22,7 +22,8 @@ import { makeJournalTail, JournalTail } from "../../../sync/server/shape.ts"
 import { type Engine, engines, owner, viewerWith } from "../../app.ts"
 import { openShop, type Shop, shopSlices } from "../../core/kernel/lamp-shop.ts"
 import { wireCommand } from "../opening.ts"
-import type { Body } from "../../rental-house.ts"
+import type { JsonObject } from "../../../core/kernel/fields/field.ts"
+import type { Body } from "../../answers.ts"
 
 const catalogue = catalogueOf([...shopSlices, syncSlice])
 const shape = "/api/v1/sync/shape"
@@ -373,13 +374,15 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
     await call("POST", "/api/v1/lamps", { name: "Dear", price: "9.00", cost: "5.00" })
     await call("PUT", "/api/v1/lamps/1", { cost: "6.00" })
     await call("PUT", "/api/v1/lamps/1", { cost: "7.00", label: "dearer" })
-    const data = async (token: string) =>
-      (await ask("offset=-1", token)).body.slice(0, -1).map((message: any) => JSON.parse(message.value.data))
+    const data = async (token: string): Promise<ReadonlyArray<JsonObject>> =>
+      (await ask("offset=-1", token)).body
+        .slice(0, -1)
+        .map((message: { readonly value: { readonly data: string } }) => JSON.parse(message.value.data))
     const [made, changed, both] = await data("seller")
     expect(made).toMatchObject({ name: "Dear", price: 900 })
     expect(made).not.toHaveProperty("cost")
     expect([changed, both]).toEqual([{ id: 1 }, { id: 1, label: "dearer" }])
-    expect((await data("owner")).map((one: any) => one.cost)).toEqual([500, 600, 700])
+    expect((await data("owner")).map((one) => one.cost)).toEqual([500, 600, 700])
   })
   it("gives readers a new, never used handle when their permissions change", async () => {
     await call("POST", "/api/v1/lamps", { name: "Dear", cost: "5.00" })
@@ -410,8 +413,8 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
   it("shows verdicts only to their own device, and advances the offset of others", async () => {
     const enrol = async (name: string) => (await call("POST", "/api/v1/sync/replicas", { name }, "seller")).body
     const [one, other] = [await enrol("one"), await enrol("other")]
-    const push = (enrolled: any, body: object) => {
-      const { from } = enrolled.lease.find((range: any) => range.entity === "lamps")
+    const push = (enrolled: Body, body: object) => {
+      const { from } = enrolled.lease.find((range) => range.entity === "lamps")!
       const replica_id = enrolled.replica.id
       const command = wireCommand(1, `command-of-${replica_id}`, "lamps.create", body, { ids: { lamps: [from] } })
       return call("POST", "/api/v1/sync/commands", { replica_id, commands: [command] }, "seller")
@@ -429,7 +432,7 @@ describe.each(engines)("the journal's shape on %s", (engine) => {
       }
     }
     const end = (await ask("offset=now")).headers.get("electric-offset")!
-    const lamp = `lamp.created lamp:${one.lease.find((range: any) => range.entity === "lamps").from}`
+    const lamp = `lamp.created lamp:${one.lease.find((range) => range.entity === "lamps")!.from}`
     expect(await seen(one.replica.id)).toEqual({
       types: [lamp, `command.decided replica:${one.replica.id}`],
       offset: end

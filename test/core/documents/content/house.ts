@@ -13,6 +13,7 @@ import { insert } from "../../../../core/kernel/tables/table.ts"
 import type { App } from "../../../app.ts"
 import { houseOn } from "../../../app-house.ts"
 import { hire_dates } from "../../../rental-house.ts"
+import type { Body } from "../../../answers.ts"
 
 export const now = "2026-06-18T12:00:00.000Z"
 type Kind = DocumentSource["document_type"]
@@ -20,8 +21,8 @@ type Kind = DocumentSource["document_type"]
 export interface House {
   readonly order: number
   readonly lines: { readonly [name: string]: number }
-  readonly post: (path: string, body?: object) => Promise<any>
-  readonly patch: (path: string, body?: object) => Promise<any>
+  readonly post: (path: string, body?: object) => Promise<Body>
+  readonly patch: (path: string, body?: object) => Promise<Body>
   readonly assignmentOf: (asset_number: string) => Promise<number>
 }
 

@@ -146,7 +146,7 @@ describe.each(engines)("activities on %s", (engine) => {
     await make({ ...about, subject: "Early", starts_at: "2026-09-01", status_id: 2003 })
     const subjects = async (query: string) =>
       (await w.show(`/activities?q[regarding_type_eq]=Member&q[regarding_id_eq]=${ann}&${query}`)).map(
-        (one: { subject: string }) => one.subject
+        (one) => one.subject
       )
     expect(await subjects("sort=starts_at")).toEqual(["Early", "Late"])
     expect(await subjects(`q[owned_by_eq]=${pat.id}`)).toEqual(["Late"])

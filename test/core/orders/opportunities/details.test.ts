@@ -11,7 +11,7 @@ describe.each(engines)("details of opportunities on %s", (engine) => {
     w.create("/members", { name: "Acme", membership_type: "organisation", ...body })
   const actionsOf = async (id: number) => {
     const { available_actions } = (await w.get(`/opportunities/${id}/available_actions`)).body
-    return Object.fromEntries(available_actions.map((one: { key: string }) => [one.key, one])) as { [key: string]: any }
+    return Object.fromEntries(available_actions.map((one) => [one.key, one]))
   }
   const allowedOf = async (id: number) =>
     Object.values(await actionsOf(id))
@@ -136,7 +136,7 @@ describe.each(engines)("details of opportunities on %s", (engine) => {
     expect(cloned.body.opportunity.number).not.toBe((await w.show(`/opportunities/${id}`)).number)
     expect((await w.create(`/opportunities/${id}/clone`, { subject: "Mine" })).subject).toBe("Mine")
     const activity = await w.show(`/opportunities/${cloned.body.opportunity.id}/activity?per_page=100`)
-    expect(activity.map((one: { action: string }) => one.action).toReversed()).toEqual([
+    expect(activity.map((one) => one.action).toReversed()).toEqual([
       "opportunity.created",
       "opportunity.item_added",
       "opportunity.item_added",
@@ -238,7 +238,7 @@ describe.each(engines)("details of opportunities on %s", (engine) => {
   it("list available actions with whether the status allows each (scenarios 47, 49, 51)", async () => {
     const draft = await w.opportunity()
     const shape = await w.show(`/opportunities/${draft.id}/available_actions`)
-    expect(shape.map((one: { key: string }) => one.key)).toEqual(
+    expect(shape.map((one) => one.key)).toEqual(
       words(`
       convert_to_quotation convert_to_order change_status reinstate reopen revert_to_quotation revert_to_draft
       unlock_locks clone dispatch delete
@@ -275,7 +275,7 @@ describe.each(engines)("details of opportunities on %s", (engine) => {
     })
     const seen = (await w.get(`/opportunities/${id}/available_actions`, viewerWith(["opportunities.view"], ["*"]))).body
       .available_actions
-    expect(new Set(seen.map((one: { code: string }) => one.code))).toEqual(new Set(["permission_denied"]))
+    expect(new Set(seen.map((one) => one.code))).toEqual(new Set(["permission_denied"]))
   })
   it("name the kept member as customer after a merge", async () => {
     const [primary, double] = [await organisation(), await organisation({ name: "Acme Ltd" })]

@@ -5,6 +5,7 @@
 import * as fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
 import { type App, openApp, plays_everything } from "../../../app.ts"
+import type { Body } from "../../../answers.ts"
 
 const opportunity_path = "/api/v1/opportunities"
 
@@ -62,7 +63,7 @@ class Step implements fc.AsyncCommand<Model, Real> {
   readonly text: string
   readonly ask: (m: Model) => readonly [method: string, path: string, body?: object]
   readonly expects: (m: Model) => number
-  readonly does: (m: Model, answer: any) => void
+  readonly does: (m: Model, answer: Body) => void
   constructor(text: string, ask: Step["ask"], expects: Step["expects"], does: Step["does"]) {
     this.text = text
     this.ask = ask
@@ -240,7 +241,7 @@ const adding = fc
       },
       (m, { opportunity: { items } }) => {
         const { path } = place(m)
-        m.lines.push({ id: items.find((one: any) => !m.lines.some(({ id }) => id === one.id)).id, kind, path })
+        m.lines.push({ id: items.find((one) => !m.lines.some(({ id }) => id === one.id))!.id, kind, path })
       }
     )
   })

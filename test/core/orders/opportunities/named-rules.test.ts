@@ -189,7 +189,7 @@ describe.each(engines)("discount rules and surcharge groups of an opportunity on
     const { id } = await w.deal(hire_dates)
     expect((await w.get(`/opportunities/${id}`)).body.explanation).toBeUndefined()
     expect((await w.get(`/opportunities/${id}?explain=0`)).body.explanation).toBeUndefined()
-    expect((await w.get(`/opportunities/${id}?explain=1`)).body.explanation.map(({ rule }: any) => rule)).toEqual(
+    expect((await w.get(`/opportunities/${id}?explain=1`)).body.explanation.map(({ rule }) => rule)).toEqual(
       words("manual_price whole_days quantity sum sum tax_group sum sum")
     )
     await w.post(`/opportunities/${id}/deal_price`, { deal_total: "350" })

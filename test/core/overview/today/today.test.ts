@@ -84,7 +84,7 @@ describe.each(engines)("the day's work, on %s", (engine) => {
     })
     const { going_out } = await today()
     expect(subjects(going_out)).toEqual(["forgotten", "loads today", "tonight"])
-    expect(going_out.orders.map(({ is_late }: { is_late: boolean }) => is_late)).toEqual([true, false, false])
+    expect(going_out.orders.map(({ is_late }) => is_late)).toEqual([true, false, false])
   })
   it("lists for a later day the returns due on it, and none due earlier", async () => {
     const before = await order("due on the 21st", "2026-06-16T08:00:00Z", "2026-06-21T16:00:00Z")
@@ -176,9 +176,9 @@ describe.each(engines)("the day's work, on %s", (engine) => {
     const gig = await orderOf(product, 3, { subject: "units", ...evening })
     const path = `/opportunities/${gig.id}`
     const allocated = await w.allocate({ id: gig.id, line: { id: gig.line } }, ...units.map(({ id }) => id))
-    const [a, b] = allocated.body.opportunity.items[0].assets.map(({ id }: { readonly id: number }) => id)
+    const [a, b] = allocated.body.opportunity.items[0].assets.map(({ id }) => id)
     const piecesIn = async (list: "going_out" | "coming_back" | "to_prepare") => {
-      const found = (await today())[list].orders.find((one: { readonly id: number }) => one.id === gig.id)
+      const found = (await today())[list].orders.find((one) => one.id === gig.id)
       return found === undefined ? undefined : [found.wanted, found.packed, found.out, found.back]
     }
     expect(await piecesIn("going_out")).toEqual([3, 0, 0, 0])
@@ -196,7 +196,7 @@ describe.each(engines)("the day's work, on %s", (engine) => {
     const gig = await orderOf(product, 2, { subject: "half", ...dates })
     const path = `/opportunities/${gig.id}`
     const allocated = await w.allocate({ id: gig.id, line: { id: gig.line } }, ...units.map(({ id }) => id))
-    const [went] = allocated.body.opportunity.items[0].assets.map(({ id }: { readonly id: number }) => id)
+    const [went] = allocated.body.opportunity.items[0].assets.map(({ id }) => id)
     await w.post(`${path}/quick_book_out`, { asset_ids: [went] })
     expect(subjects((await today()).late)).toContain("half")
     await w.post(`${path}/quick_check_in`, { asset_ids: [went], finalise: true })
@@ -240,8 +240,8 @@ describe.each(engines)("the day's work, on %s", (engine) => {
     await ordered("later", { starts_at: "2026-06-16T08:00:00Z", ends_at: "2026-06-20T15:00:00Z" }, "5")
     await ordered("next month", { starts_at: "2026-07-16T08:00:00Z", ends_at: "2026-07-20T15:00:00Z" })
     const { sub_hire_back, sub_hire_in } = await today()
-    const told = ({ purchase_orders }: { readonly purchase_orders: ReadonlyArray<any> }) =>
-      purchase_orders.map(({ is_late, pieces, subject }) => [subject, pieces, is_late])
+    const told = (part: typeof sub_hire_in) =>
+      part?.purchase_orders.map(({ is_late, pieces, subject }) => [subject, pieces, is_late])
     expect(told(sub_hire_back)).toEqual([
       ["overdue", 5, true],
       ["due", 3, false]

@@ -59,7 +59,7 @@ describe.each(both_engines)("the action log on %s", (engine) => {
 
   it("shows the user, the old and the new value of each changed field, newest first", async () => {
     const { actions, meta } = await log(`q[auditable_type_eq]=member&q[auditable_id_eq]=${member}`)
-    expect(actions.map((one: { action: string }) => one.action)).toEqual(
+    expect(actions.map((one) => one.action)).toEqual(
       words("member.updated address.deleted address.created member.updated member.created")
     )
     expect(actions[0]).toEqual({
@@ -139,7 +139,7 @@ describe.each(both_engines)("the log of a value overwritten later, on %s", (engi
     await w.put(`/products/${id}`, { name: "Ann's lamp" }, ann)
     await w.put(`/products/${id}`, { name: "Bert's lamp" }, bert)
     const actions = await w.show(`/actions?q[auditable_type_eq]=product&q[auditable_id_eq]=${id}`)
-    expect(actions.map((one: any) => [one.user_name, one.old_values?.name, one.new_values.name])).toEqual([
+    expect(actions.map((one) => [one.user_name, one.old_values?.["name"], one.new_values?.["name"]])).toEqual([
       ["Bert", "Ann's lamp", "Bert's lamp"],
       ["Ann", "Lamp", "Ann's lamp"],
       [expect.anything(), undefined, "Lamp"]

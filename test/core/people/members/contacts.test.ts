@@ -81,7 +81,7 @@ describe.each(engines)("contact records on %s", (engine) => {
     await w.put(path(member, "addresses", first.id), { is_primary: true })
     const shown = await w.show(`/members/${member}?include=addresses`)
     expect(shown.primary_address?.id).toBe(first.id)
-    expect(shown.addresses.map((one: { id: number; is_primary: boolean }) => [one.id, one.is_primary])).toEqual([
+    expect(shown.addresses.map((one) => [one.id, one.is_primary])).toEqual([
       [first.id, true],
       [second.id, false]
     ])
@@ -134,9 +134,7 @@ describe.each(engines)("contact records on %s", (engine) => {
     ])
     expect(employer.parent_members).toEqual([])
     expect(
-      (await w.show(`/members/${ann}?include=organisations`)).parent_members.map(
-        (one: { related_name: string }) => one.related_name
-      )
+      (await w.show(`/members/${ann}?include=organisations`)).parent_members.map((one) => one.related_name)
     ).toEqual(["Company", "Bob"])
     expect((await w.remove(path(hall, "relationships", made.body.relationship.id))).status).toBe(404)
     expect((await w.remove(path(company, "relationships", made.body.relationship.id))).status).toBe(204)

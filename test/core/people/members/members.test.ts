@@ -203,8 +203,7 @@ describe.each(engines)("members on %s", (engine) => {
   })
   it("are filtered by type in any spelling, and by the active flag under both of its names", async () => {
     await make({ name: "Hall", membership_type: "venue", is_active: false })
-    const names = async (query: string) =>
-      (await w.show(`/members?per_page=100&${query}`)).map((one: { name: string }) => one.name)
+    const names = async (query: string) => (await w.show(`/members?per_page=100&${query}`)).map((one) => one.name)
     expect(await names("q[membership_type_eq]=Venue&q[active_false]=1")).toEqual(["Hall"])
     expect(await names("q[membership_type_eq]=venue&q[is_active_eq]=0")).toEqual(["Hall"])
     expect(await names("q[membership_type_eq]=robot")).toEqual([])

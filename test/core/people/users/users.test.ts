@@ -224,13 +224,7 @@ describe.each(engines)("users and roles on %s", (engine) => {
   })
   it("include system roles with a fixed name and level, and custom ones that can be deleted", async () => {
     const { body } = await w.get("/roles")
-    expect(
-      body.roles.map((one: { name: string; level: number; cost_visibility: boolean }) => [
-        one.name,
-        one.level,
-        one.cost_visibility
-      ])
-    ).toEqual([
+    expect(body.roles.map((one) => [one.name, one.level, one.cost_visibility])).toEqual([
       ["Admin", 80, true],
       ["Operations Manager", 60, true],
       ["Sales", 40, false],

@@ -72,7 +72,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
       const path = `/products/${K}/components`
       expect((await w.get(path, viewerWith(["kits.view", "products.view"], ["products:read"]))).status).toBe(403)
       const listed = await w.get(path, viewerWith(["kits.view"], ["kits:read"]))
-      expect(listed.body.components.map((one: any) => one.component_product_id)).toEqual([second, first])
+      expect(listed.body.components.map((one) => one.component_product_id)).toEqual([second, first])
       expect(listed.body.meta).toEqual({ total: 2, per_page: 2, page: 1 })
       const writer = viewerWith(["kits.view", "products.edit"], ["kits:write", "products:write"])
       expect((await w.post(path, {}, writer)).status).toBe(403)
@@ -158,7 +158,7 @@ describe.each(engines)("kits and accessories on %s", (engine) => {
       })
       expect(second.body.accessory).toMatchObject({ product_id: P, quantity: "0.5", included: true, zero_priced: true })
       const listed = await w.get(path(P))
-      expect(listed.body.accessories.map((one: any) => one.accessory_product_id)).toEqual([B, A])
+      expect(listed.body.accessories.map((one) => one.accessory_product_id)).toEqual([B, A])
       expect(listed.body.meta).toEqual({ total: 2, per_page: 2, page: 1 })
       const shown = await w.get(`/products/${P}?include=accessories`)
       expect(shown.body.product.accessories.length).toBe(2)

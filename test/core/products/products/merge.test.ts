@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, it } from "vitest"
 import { engines, viewerWith } from "../../../app.ts"
 import { appHouse, itFoldsAgain, refused } from "../../../app-house.ts"
 import { demandOver, setDemands } from "../../stock-demands.ts"
+import type { Body } from "../../../answers.ts"
 
 describe.each(engines)("merging products on %s", (engine) => {
   const w = appHouse(engine, "2026-06-18T12:00:00.000Z")
@@ -12,7 +13,8 @@ describe.each(engines)("merging products on %s", (engine) => {
   const made = async (more = {}) =>
     (await w.create("/products", { name: "Product", stock_method: 2, ...more })).id as number
   const merge = (primary: number, secondary_id: unknown) => w.post(`/products/${primary}/merge`, { secondary_id })
-  const list = async (path: string, key: string) => (await w.get(`/${path}`)).body[key]
+  const list = async <const Key extends keyof Body>(path: string, key: Key): Promise<Body[Key]> =>
+    (await w.get(`/${path}`)).body[key]
 
   it("requires another active product of the same kind (case I9)", async () => {
     const [P, gone] = [await made(), await made()]
@@ -29,7 +31,7 @@ describe.each(engines)("merging products on %s", (engine) => {
     const merged = await merge(P.id, Q.id)
     expect([merged.status, merged.body.product.id]).toEqual([200, P.id])
     expect((await w.get(`/products/${Q.id}`)).status).toBe(404)
-    expect((await list(`stock_levels?q[product_id_eq]=${P.id}`, "stock_levels")).map((one: any) => one.id)).toEqual([
+    expect((await list(`stock_levels?q[product_id_eq]=${P.id}`, "stock_levels")).map((one) => one.id)).toEqual([
       ...P.units,
       ...Q.units
     ])
@@ -43,13 +45,13 @@ describe.each(engines)("merging products on %s", (engine) => {
     await w.create("/stock_levels", { product_id: Q.id, store_id: T, quantity_held: 5 })
     await merge(P.id, Q.id)
     const levels = await list(`stock_levels?q[product_id_eq]=${P.id}&sort=store_id`, "stock_levels")
-    expect(levels.map((one: any) => [one.store_id, one.quantity_held])).toEqual([
+    expect(levels.map((one) => [one.store_id, one.quantity_held])).toEqual([
       [1, "0.00"],
       [S, "7.00"],
       [T, "5.00"]
     ])
     const ledger = await list(`products/${P.id}/stock_levels/${P.level}/stock_transactions`, "stock_transactions")
-    expect(ledger.map((one: any) => one.quantity_move).sort()).toEqual(["3.0", "4.0"])
+    expect(ledger.map((one) => one.quantity_move).sort()).toEqual(["3.0", "4.0"])
   })
   it("combines accessories and components of both products, without duplicates and links to itself", async () => {
     const [P, Q, A, B, outer] = [await made(), await made(), await made(), await made(), await made()] as const
@@ -64,9 +66,9 @@ describe.each(engines)("merging products on %s", (engine) => {
     for (const to of [Q, P]) await component(outer, to)
     expect((await merge(P, Q)).body.product.is_kit).toBe(true)
     const accessories = async (of: number) =>
-      (await list(`products/${of}/accessories`, "accessories")).map((one: any) => one.accessory_product_id)
+      (await list(`products/${of}/accessories`, "accessories")).map((one) => one.accessory_product_id)
     const components = async (of: number) =>
-      (await list(`products/${of}/components`, "components")).map((one: any) => one.component_product_id)
+      (await list(`products/${of}/components`, "components")).map((one) => one.component_product_id)
     expect([await accessories(P), await accessories(outer)]).toEqual([[A, B], [P]])
     expect([await components(P), await components(outer)]).toEqual([[A], [P]])
   })
@@ -77,9 +79,7 @@ describe.each(engines)("merging products on %s", (engine) => {
     await refused(merge(P, Q), "secondary_id")
     await refused(merge(Q, P), "secondary_id")
     expect((await merge(P, X)).status).toBe(200)
-    expect((await list(`products/${P}/components`, "components")).map((one: any) => one.component_product_id)).toEqual([
-      Q
-    ])
+    expect((await list(`products/${P}/components`, "components")).map((one) => one.component_product_id)).toEqual([Q])
   })
   it("fills gaps in the kept product's custom fields only (case I11)", async () => {
     for (const name of ["shared_ref", "unique_note"]) {

@@ -29,7 +29,7 @@ describe.each(engines)("products on %s", (engine) => {
   it("treat a percent sign in a filter literally", async () => {
     for (const name of ["50% off", "500"]) await w.post("/products", { name })
     const found = await w.get("/products?q[name_cont]=50%25")
-    expect(found.body.products.map((one: { name: string }) => one.name)).toEqual(["50% off"])
+    expect(found.body.products.map((one) => one.name)).toEqual(["50% off"])
   })
   itFoldsAgain(w)
 })

@@ -17,7 +17,7 @@ describe.each(engines)("extreme prices on %s", (engine) => {
       return id
     }
     const { rate_definitions } = (await w.get("/rate_definitions?per_page=100")).body
-    const preset = (slug: string): number => rate_definitions.find((one: any) => one.preset_slug === slug).id
+    const preset = (slug: string): number => rate_definitions.find((one) => one.preset_slug === slug)!.id
     hourly = await priced(preset("hourly-rate"))
     daily = await priced(preset("daily-rate"))
     job = (await w.opportunity()).id
@@ -50,7 +50,7 @@ describe.each(engines)("extreme prices on %s", (engine) => {
       units: 802_803,
       total: `${pennies / 100n}.${String(pennies % 100n).padStart(2, "0")}`
     })
-    expect(reply.body.explanation.at(-1).to).toBe(reply.body.rate_breakdown.total)
+    expect(reply.body.explanation.at(-1)?.to).toBe(reply.body.rate_breakdown.total)
   })
   it.each([
     ["-1"],

@@ -99,7 +99,8 @@ describe("the options of a rate definition (rules/rates 4)", () => {
     expect(got.status, JSON.stringify(got.body)).toBe(200)
     const { rate_breakdown: answer } = got.body
     const drawn = answer.line_items.map(
-      (one: any) => `${one.period_from}-${one.period_to} x${one.multiplier} @${one.unit_price}`
+      (one: Record<"period_from" | "period_to" | "multiplier" | "unit_price", string>) =>
+        `${one.period_from}-${one.period_to} x${one.multiplier} @${one.unit_price}`
     )
     expect([drawn.join("; "), answer.total, answer.units]).toEqual([lines, total, answer.line_items.at(-1).period_to])
   })

@@ -123,7 +123,7 @@ describe.each(engines)("stock on %s", (engine) => {
     for (const transaction_at of ["2026-01-02", "2026-01-03", "2026-01-01"])
       await w.post(ledgerOf(id, level), { transaction_type: 5, quantity: 1, transaction_at })
     const { body } = await w.get(ledgerOf(id, level))
-    expect(body.stock_transactions.map((one: any) => one.transaction_at.slice(0, 10))).toEqual([
+    expect(body.stock_transactions.map((one) => one.transaction_at?.slice(0, 10))).toEqual([
       "2026-01-03",
       "2026-01-02",
       "2026-01-01"
@@ -181,7 +181,7 @@ describe.each(engines)("stock on %s", (engine) => {
       const { id, units } = await w.units(1, 1)
       const order = await w.order(id, 1)
       const given = await w.allocate(order, units[0]!)
-      const asset_ids = given.body.opportunity.items[0].assets.map((one: { readonly id: number }) => one.id)
+      const asset_ids = given.body.opportunity.items[0].assets.map((one) => one.id)
       await w.must("POST", `/opportunities/${order.id}/quick_book_out`, { asset_ids })
       const errors = await refused(moved(units[0]!, S), "store_id")
       expect(errors.store_id[0]).toContain("It is out with")

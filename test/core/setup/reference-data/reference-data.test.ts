@@ -54,7 +54,8 @@ describe.each(engines)("reference data on %s", (engine) => {
         const { member } = await post("members", { name: "New", membership_type: "organisation", ...more })
         const untaxed = "sale_tax_class_id" in more ? { tax_class_id: null } : {}
         const { product } = await post("products", { name: "New", ...untaxed })
-        const kept = (one: any) => w.put(`/${one === member ? "members" : "products"}/${one.id}`, { name: "Kept" })
+        const kept = (one: { readonly id: number }) =>
+          w.put(`/${one === member ? "members" : "products"}/${one.id}`, { name: "Kept" })
         await kept(member)
         await kept(product)
         const [shown] = (await list(`members?q[id_eq]=${member.id}`)).members

@@ -231,7 +231,7 @@ describe.each(engines)("saved views on %s", (engine) => {
     await w.post("/activities", { subject: "Call" })
     await w.post("/opportunities", { subject: "Gala", store_id: 1 })
     await w.post("/containers/temporary", { name: `Box of ${entity_type}`, barcode: `BOX-${entity_type}`, store_id: 1 })
-    const { columns } = (await w.show(path)).find((one: any) => one.entity_type === entity_type && one.is_default) ?? {
+    const { columns } = (await w.show(path)).find((one) => one.entity_type === entity_type && one.is_default) ?? {
       columns: ["created_at", "updated_at"]
     }
     const view = await made({ entity_type, columns })
@@ -313,8 +313,8 @@ describe.each(engines)("saved views on %s", (engine) => {
     const shared = await made({ name: "For sellers", visibility: "shared", role_ids: [3] }, anna)
     const seen = async (viewer: Viewer): Promise<ReadonlyArray<string>> =>
       (await w.get(`${path}?entity_type=members`, viewer)).body.custom_views
-        .filter((one: any) => [own.id, shared.id, 1].includes(one.id))
-        .map((one: any) => one.name)
+        .filter((one) => [own.id, shared.id, 1].includes(one.id))
+        .map((one) => one.name)
     expect(await seen(anna)).toEqual(["Anna's", "For sellers", "All"])
     expect(await seen(bert)).toEqual(["All"])
     expect(await seen(keeper)).toEqual(["For sellers", "All"])
@@ -386,12 +386,12 @@ describe.each(engines)("saved views on %s", (engine) => {
   })
   it("select the rows that their names say if they are built in", async () => {
     const custom_views = await w.show(`${path}?entity_type=opportunities`)
-    expect(custom_views.filter((one: any) => one.visibility === "system").map((one: any) => one.name)).toEqual(
+    expect(custom_views.filter((one) => one.visibility === "system").map((one) => one.name)).toEqual(
       words("All Drafts Orders Quotations")
     )
     const lists = new Map<string, any>()
     for (const view of (await w.show(path)).filter(
-      (one: any) => one.visibility === "system" && one.entity_type !== "shortage_resolutions"
+      (one) => one.visibility === "system" && one.entity_type !== "shortage_resolutions"
     )) {
       const { meta, [view.entity_type]: rows } = await listed(view.entity_type, view.id, "&per_page=100")
       expect(meta.view).toEqual({ id: view.id, name: view.name })

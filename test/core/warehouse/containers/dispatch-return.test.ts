@@ -160,7 +160,7 @@ describe.each(engines)("containers on orders on %s", (engine) => {
     const snapshot = async (id: number, verb: string, ...units: ReadonlyArray<number>) => {
       const rows = await assets(id)
       return w.must("POST", `/opportunities/${id}/${verb}`, {
-        asset_ids: units.map((unit) => rows.find((row: any) => row.stock_level_id === unit).id)
+        asset_ids: units.map((unit) => rows.find((row) => row.stock_level_id === unit)?.id)
       })
     }
     const memberships = async (container: number) =>
@@ -226,7 +226,7 @@ describe.each(engines)("containers on orders on %s", (engine) => {
         await w.pack(box.id, unit)
         const id = await order(product)
         await allocate(id, unit)
-        const asset_ids = (await assets(id)).map((row: any) => row.id)
+        const asset_ids = (await assets(id)).map((row) => row.id)
         const replies = await Promise.all([
           w.post(`/opportunities/${id}/quick_book_out`, { asset_ids }),
           w.act(box.id, "dissolve")
@@ -243,7 +243,7 @@ describe.each(engines)("containers on orders on %s", (engine) => {
         const { unit } = await w.gear()
         const id = await order(box.product)
         await allocate(id, box.housing)
-        const asset_ids = (await assets(id)).map((row: any) => row.id)
+        const asset_ids = (await assets(id)).map((row) => row.id)
         const [, packing] = await Promise.all([
           w.post(`/opportunities/${id}/quick_book_out`, { asset_ids }),
           w.pack(box.id, unit)

@@ -75,7 +75,7 @@ describe.each(engines)("scanning cases on %s", (engine) => {
     })
     const there = await s.containerAt(packed)
     expect([there.status, there.items.length]).toEqual(["returned", 2])
-    expect((await s.units(gig)).map(([, status]: [number, string]) => status)).toEqual(["Checked In", "Checked In"])
+    expect((await s.units(gig)).map(([, status]) => status)).toEqual(["Checked In", "Checked In"])
   })
 
   it("rejects a case with content that the order does not need, and an open case", async () => {
@@ -211,10 +211,7 @@ describe.each(engines)("scanning cases on %s", (engine) => {
         { container_id: box.id, seal_broken: false, left: null }
       ])
       const { items, status } = await s.containerAt(box)
-      expect([status, items.map((one: { serialised_item_id: number }) => one.serialised_item_id)]).toEqual([
-        "dispatched",
-        [b!.id]
-      ])
+      expect([status, items.map((one) => one.serialised_item_id)]).toEqual(["dispatched", [b!.id]])
       await s.done(gig, "in", box.barcode)
       expect(await s.units(gig)).toContainEqual([a!.id, next === undefined ? "Dispatched" : "Finalised"])
     }

@@ -21,7 +21,7 @@ export const scanFixture = (w: RentalHouse) => {
     for (const line of lines)
       body = await w.create(`/opportunities/${opportunity.id}/items`, { name: "Line", unit_price: "10.00", ...line })
     const { id, number } = await w.confirm(opportunity.id)
-    return { id: id as number, number: number as string, items: body.items as ReadonlyArray<any> }
+    return { id: id as number, number: number as string, items: body.items }
   }
   const scan = (at: { id: number }, direction: "out" | "in", code: string, more: object = {}) =>
     w.post(`/opportunities/${at.id}/scan`, { direction, code, ...more })
@@ -35,7 +35,7 @@ export const scanFixture = (w: RentalHouse) => {
   const refusal = async (...asked: Parameters<typeof scan>): Promise<string> =>
     (await refused(scan(...asked), "code")).code[0]
   const units = async (at: { id: number }) =>
-    (await w.show(`/opportunities/${at.id}/assets`)).map((one: any) => [one.stock_level_id, one.status_label])
+    (await w.show(`/opportunities/${at.id}/assets`)).map((one) => [one.stock_level_id, one.status_label])
   const box = async (items: ReadonlyArray<{ id: number }>, more: NewBox = {}) => {
     const { barcode = `BOX-${++count}`, name = `Box ${count}` } = more
     const container = await w.create("/containers/temporary", { name, barcode, store_id: 1 })

@@ -42,7 +42,7 @@ describe.each(engines)("times and units sent with a scan, on %s", (engine) => {
     // Two clocks: the later one counts.
     await s.done(gig, "in", b!.asset_number, { scanned_at: minutes(-63) })
     const { assets } = (await w.get(`/opportunities/${gig.id}/assets`)).body
-    expect(assets.map((one: any) => [one.dispatched_at, one.returned_at])).toEqual([
+    expect(assets.map((one) => [one.dispatched_at, one.returned_at])).toEqual([
       [minutes(-60 * 24 * 90), null],
       [minutes(-60), minutes(-60)]
     ])
@@ -68,7 +68,7 @@ describe.each(engines)("times and units sent with a scan, on %s", (engine) => {
     // Two clocks: the later one counts.
     await s.done(second, "out", unit!.asset_number, at(-64))
     const times = async (of: { id: number }) =>
-      (await w.show(`/opportunities/${of.id}/assets`)).map((one: any) => [
+      (await w.show(`/opportunities/${of.id}/assets`)).map((one) => [
         one.dispatched_at,
         one.returned_at,
         one.checked_at

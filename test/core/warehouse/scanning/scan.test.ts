@@ -38,7 +38,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     expect(code[0]).toContain("is not checked; scan it in once more with finalise or a condition")
     expect((await w.post("/scan_in", { code: made[0]!.asset_number, finalise: true })).status).toBe(200)
     await s.done(at, "in", made[1]!.asset_number, { condition: 1, damage_notes: "Bent" })
-    expect((await s.units(at)).map(([, status]: [number, string]) => status)).toEqual(["Finalised", "Finalised"])
+    expect((await s.units(at)).map(([, status]) => status)).toEqual(["Finalised", "Finalised"])
     const [level] = await w.show(`/stock_levels?q[id_eq]=${made[1]!.id}`)
     expect(level.service_state).toBe("quarantine")
     expect((await w.post("/scan_in", { code: made[0]!.asset_number, finalise: true })).status).toBe(422)
@@ -238,7 +238,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     const replies = await Promise.all(gigs.flatMap((gig) => made.map((unit) => s.scan(gig, "out", unit.asset_number))))
     expect(replies.map(({ status }) => status).filter((status) => status === 200)).toHaveLength(2)
     const out = (await Promise.all(gigs.map(s.units))).flat()
-    expect(out.map(([id]: [number, string]) => id).sort()).toEqual(made.map(({ id }) => id).sort())
+    expect(out.map(([id]) => id).sort()).toEqual(made.map(({ id }) => id).sort())
   })
 
   it("assigns a unit to the first line that needs one, and rejects it once all are complete", async () => {

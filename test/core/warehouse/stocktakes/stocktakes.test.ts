@@ -4,18 +4,6 @@ import { engines, type Reply, viewerWith } from "../../../app.ts"
 import type { Order } from "../../../rental-house.ts"
 import { appHouse, itFoldsAgain, refused } from "../../../app-house.ts"
 
-interface Line {
-  readonly code: string
-  readonly status: string
-  readonly stock_level_id: number | null
-  readonly way_out: string | null
-  readonly [key: string]: unknown
-}
-interface Entry {
-  readonly transaction_type_name: string
-  readonly quantity: string
-  readonly source_type: string | null
-}
 const hire = { starts_at: "2026-06-18T09:00:00Z", ends_at: "2026-06-20T17:00:00Z" }
 
 describe.each(engines)("a stocktake on %s", (engine) => {
@@ -42,7 +30,7 @@ describe.each(engines)("a stocktake on %s", (engine) => {
   }
   const level = (id: number) => w.show(`/stock_levels/${id}`)
   const ledgerOf = async (product: number, id: number): Promise<ReadonlyArray<unknown>> =>
-    (await w.show(`/products/${product}/stock_levels/${id}/stock_transactions`)).map((one: Entry) => [
+    (await w.show(`/products/${product}/stock_levels/${id}/stock_transactions`)).map((one) => [
       one.transaction_type_name,
       Number(one.quantity),
       one.source_type
@@ -94,7 +82,7 @@ describe.each(engines)("a stocktake on %s", (engine) => {
       status: "open",
       totals: { expected: 3, counted: 2, found: 1, missing: 2, unexpected: 1 }
     })
-    expect(take.stocktake_lines.map(({ code, status }: Line) => [code, status])).toEqual([
+    expect(take.stocktake_lines.map(({ code, status }) => [code, status])).toEqual([
       [two!.code, "missing"],
       [three!.code, "missing"],
       ["NO-SUCH", "unexpected"],
@@ -141,7 +129,7 @@ describe.each(engines)("a stocktake on %s", (engine) => {
     expect((await close(id)).status).toBe(200)
     for (const unit of [out!, boxed!, lone!]) expect((await level(unit.id)).service_state).toBe("in_service")
     expect(await level(other.units[0]!.id)).toMatchObject({ store_id: other.store, service_state: "in_service" })
-    expect((await show(id)).stocktake_lines.map(({ code, status }: Line) => [code, status]).sort()).toEqual(
+    expect((await show(id)).stocktake_lines.map(({ code, status }) => [code, status]).sort()).toEqual(
       [
         [boxed!.code, "found"],
         [ill!.code, "quarantined"],

@@ -3,15 +3,6 @@ import { beforeEach, describe, expect, it } from "vitest"
 import { appHouse, itFoldsAgain, refused } from "../../../app-house.ts"
 import { engines } from "../../../app.ts"
 
-interface Entry {
-  readonly transaction_type_name: string
-  readonly quantity_move: string
-  readonly store_id: number
-}
-interface Moving {
-  readonly code: string | null
-  readonly quantity: number
-}
 const day = (date: number): string => `2026-06-${String(date).padStart(2, "0")}`
 const at = (date: number, hour = 12): string => `${day(date)}T${String(hour).padStart(2, "0")}:00:00Z`
 
@@ -25,7 +16,7 @@ describe.each(engines)("a transfer on %s", (engine) => {
   const offered = async (product_id: number, stores: ReadonlyArray<number>, ...dates: ReadonlyArray<number>) =>
     Promise.all(stores.map((store) => Promise.all(dates.map((date) => freeOf(product_id, store, date)))))
   const ledgerOf = async (product: number, level: number) =>
-    (await w.show(`/products/${product}/stock_levels/${level}/stock_transactions`)).map((one: Entry) => [
+    (await w.show(`/products/${product}/stock_levels/${level}/stock_transactions`)).map((one) => [
       one.transaction_type_name,
       Number(one.quantity_move),
       one.store_id
@@ -171,7 +162,7 @@ describe.each(engines)("a transfer on %s", (engine) => {
       to_store_id: from,
       starts_at: "2026-06-16T12:00:00.000Z"
     })
-    expect(back.items.map(({ code, quantity }: Moving) => [code, quantity])).toEqual([
+    expect(back.items.map(({ code, quantity }) => [code, quantity])).toEqual([
       [codes[0], 1],
       [codes[1], 1],
       [null, 4]
@@ -298,7 +289,7 @@ describe.each(engines)("a transfer on %s", (engine) => {
     const span = `from=${day(12)}&to=${day(13)}`
     const calendar = async (store: number) =>
       (await w.show(`/availability/calendar?store_id=${store}&${span}&product_ids[]=${product}`)).products[0].days.map(
-        ({ available }: { readonly available: number }) => available
+        ({ available }) => available
       )
     expect([await calendar(from), await calendar(to)]).toEqual([
       [0, 0],

@@ -4,10 +4,6 @@ import { type App, engines, type Reply, viewerWith } from "../../../app.ts"
 import { appHouse, itFoldsAgain, refused } from "../../../app-house.ts"
 import { scanFixture } from "../scanning/fixture.ts"
 
-interface ServiceRecord {
-  readonly is_open: boolean
-  readonly quantity: number
-}
 const hire = { starts_at: "2026-07-10T09:00:00.000Z", ends_at: "2026-07-14T17:00:00.000Z" }
 
 describe.each(engines)("the workshop on %s", (engine) => {
@@ -21,8 +17,7 @@ describe.each(engines)("the workshop on %s", (engine) => {
   const point = async (product_id: number, date: string) =>
     await w.show(`/availability?product_id=${product_id}&store_id=1&date=${date}`)
   const order = (product_id: number, quantity = 1, dates: object = hire) => w.order(product_id, quantity, dates)
-  const assetsOf = (reply: Reply): ReadonlyArray<number> =>
-    reply.body.opportunity.items[0].assets.map(({ id }: { readonly id: number }) => id)
+  const assetsOf = (reply: Reply): ReadonlyArray<number> => reply.body.opportunity.items[0].assets.map(({ id }) => id)
   const headerOf = async (id: number) => await w.show(`/opportunities/${id}`)
   const shortage = async (id: number) => (await w.show(`/opportunities/${id}`)).has_shortage
   /** A unit on hire with an order. */
@@ -164,9 +159,7 @@ describe.each(engines)("the workshop on %s", (engine) => {
     expect(await point(product, "2026-07-11")).toMatchObject({ total_stock: 19, demand_breakdown: { in_repair: 1 } })
     await move(id, "sold", { quantity: 2 })
     expect((await point(product, "2026-07-11")).total_stock).toBe(17)
-    expect(
-      (await recordsOf(id)).reduce((sum: number, one: ServiceRecord) => sum + (one.is_open ? one.quantity : 0), 0)
-    ).toBe(1)
+    expect((await recordsOf(id)).reduce((sum, one) => sum + (one.is_open ? one.quantity : 0), 0)).toBe(1)
   })
 
   it("takes a sold unit out of stock, and ends its service state by later ledger entries", async () => {
@@ -181,7 +174,7 @@ describe.each(engines)("the workshop on %s", (engine) => {
     expect((await level(unit)).service_state).toBe("in_service")
     await move(unit, "quarantine")
     expect((await w.post(ledger, { transaction_type: 6, quantity: 1 })).status).toBe(201)
-    expect((await recordsOf(unit)).filter((one: ServiceRecord) => one.is_open)).toEqual([])
+    expect((await recordsOf(unit)).filter((one) => one.is_open)).toEqual([])
     expect(await point(product, "2026-07-11")).toMatchObject({ total_stock: 0, available: 0 })
   })
 
@@ -317,7 +310,7 @@ describe.each(engines)("the workshop on %s", (engine) => {
     for (const quantity of [2, 3]) await s.scan(gig, "in", `${sku}*${quantity}`, { condition: 1 })
     const open = async () => {
       const { out_of_service } = await level(held)
-      return out_of_service.map((one: { quantity: number }) => one.quantity)
+      return out_of_service.map((one) => one.quantity)
     }
     expect(await open()).toEqual([2, 3])
     const revert = (quantity: number) =>

@@ -55,7 +55,7 @@ describe.each(engines)("tokens on %s", (engine) => {
     })
     expect(token.secret).toMatch(new RegExp(`^${token.id}\\|[A-Za-z0-9_-]{43}$`))
     expect(token.hash).toBeUndefined()
-    const listed = (await ask(`/tokens?per_page=100`)).body.tokens.find((one: { id: number }) => one.id === token.id)
+    const listed = (await ask(`/tokens?per_page=100`)).body.tokens.find((one) => one.id === token.id)!
     expect(Object.keys(listed).sort()).toEqual(
       words(`
       abilities created_at expires_at id last_used_at monthly_units name rate_limit_per_minute units_this_month
@@ -237,7 +237,7 @@ describe.each(engines)("tokens on %s", (engine) => {
     const { id, secret } = await issue({ name: "Sam's", user_id, abilities: ["*"] })
     const { id: owners } = await issue({ name: "The owner's" })
     const own = await ask("/tokens", { token: secret })
-    expect(own.body.tokens.map((one: { id: number }) => one.id)).toEqual([id])
+    expect(own.body.tokens.map((one) => one.id)).toEqual([id])
     expect((await ask(`/tokens/${owners}`, { method: "DELETE", token: secret })).status).toBe(403)
     expect((await ask("/tokens", { token: secret, json: { name: "x", abilities: ["*"], user_id: 1 } })).status).toBe(
       403

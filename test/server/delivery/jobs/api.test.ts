@@ -48,9 +48,7 @@ describe.each(both_engines)("jobs over the API on %s", (engine) => {
   it("are visible to their owner and to users who manage the system", async () => {
     const [mine, other] = [await failed("mine", user_id), await failed("other")]
     const ids = async (as?: string) =>
-      (await server.ask("/api/v1/system/jobs", as === undefined ? {} : { token: as })).body.jobs.map(
-        ({ id }: { id: string }) => id
-      )
+      (await server.ask("/api/v1/system/jobs", as === undefined ? {} : { token: as })).body.jobs.map(({ id }) => id)
     expect(await ids()).toEqual([other, mine])
     expect(await ids(token)).toEqual([mine])
     expect((await server.ask(path(mine), { token })).body.job).toMatchObject({ id: mine, owner_id: user_id })
@@ -65,7 +63,7 @@ describe.each(both_engines)("jobs over the API on %s", (engine) => {
     await queueWord(server, kind, "later", { delay_seconds: 3_600 })
     const page = async (query: string) => {
       const { jobs, meta } = (await server.ask(`/api/v1/system/jobs?${query}`)).body
-      return [jobs.map(({ id }: { id: string }) => id.slice("test.word:".length)), meta.total]
+      return [jobs.map(({ id }) => id.slice("test.word:".length)), meta.total]
     }
     expect(await page("q[status_eq]=failed&per_page=2")).toEqual([["three", "two"], 3])
     expect(await page("q[status_eq]=failed&per_page=2&page=2")).toEqual([["one"], 3])

@@ -75,13 +75,13 @@ describe.each(both_engines)("jobs that follow from events on %s", (engine) => {
   it("are queued once for a device's command, when it is accepted", async () => {
     const server = await serving()
     const { replica, lease } = (await server.ask("/api/v1/sync/replicas", { json: { name: "Laptop" } })).body
-    const block = lease.find(({ entity }: { entity: string }) => entity === "products")
+    const block = lease.find(({ entity }) => entity === "products")!
     const push = {
       replica_id: replica.id,
       commands: [command(1, "Lamp", block.from), command(2, "", block.from + 1), command(3, "Truss", block.from + 2)]
     }
     const verdicts = (await server.ask("/api/v1/sync/commands", { json: push })).body.verdicts
-    expect(verdicts.map(({ status }: { status: string }) => status)).toEqual(["accepted", "rejected", "accepted"])
+    expect(verdicts.map(({ status }) => status)).toEqual(["accepted", "rejected", "accepted"])
     await server.ask("/api/v1/sync/commands", { json: push })
     expect(await words(server)).toEqual(["Lamp", "Truss"])
   })

@@ -15,15 +15,7 @@ import { poll } from "../../house.ts"
 import { pagesOfPdf } from "../../print/pdf-text.ts"
 import { serve, type ServeOptions } from "../../serving.ts"
 import { mailServer, type Taken, type TestMailServer } from "./smtp.ts"
-
-export interface ShownJob {
-  readonly id: string
-  readonly status: string
-  readonly attempts: number
-  readonly error: string | null
-  readonly owner_id: number | null
-  readonly result: { readonly [key: string]: unknown } | null
-}
+import type { Body } from "../../../answers.ts"
 
 export const openMailing = async (engine: Engine, smtp_url: string | undefined, options: ServeOptions = {}) => {
   const folder = await mkdtemp(join(tmpdir(), "flightcase-mail-"))
@@ -60,10 +52,9 @@ export const openMailing = async (engine: Engine, smtp_url: string | undefined, 
         })
       ),
     /** Jobs as the API shows them, by id, the first one first. */
-    jobs: async (): Promise<ReadonlyMap<string, ShownJob>> => {
+    jobs: async (): Promise<ReadonlyMap<string, Body["jobs"][0]>> => {
       const { body } = await serving.ask("/api/v1/system/jobs?per_page=100")
-      const rows: ReadonlyArray<ShownJob> = body.jobs
-      return new Map(rows.toReversed().map((row) => [row.id, row]))
+      return new Map(body.jobs.toReversed().map((row) => [row.id, row]))
     },
     /** Makes every waiting job due at once. */
     hurry: (): Promise<void> =>

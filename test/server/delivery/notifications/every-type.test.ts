@@ -91,16 +91,17 @@ describe.each(engines)("the notifications on %s", (engine) => {
     const inspection_kind = await yard.made("/inspection_kinds", { name: "PAT" })
     const about = { inspection_kind_id: inspection_kind.id }
     await yard.made("/inspection_intervals", { ...about, product_id: product.id })
+    const due_at = "2026-09-01T12:00:00.000Z"
     const inspection = await yard.made("/inspections", {
       ...about,
       stock_level_id: stock_level.id,
       result: "pass",
-      due_at: "2026-09-01T12:00:00Z"
+      due_at
     })
-    house.setClock(Date.parse(inspection.due_at) - 10 * 86_400_000)
-    await house.run(ranOnce(inspectionSweep.kind, { due_at: inspection.due_at }))
+    house.setClock(Date.parse(due_at) - 10 * 86_400_000)
+    await house.run(ranOnce(inspectionSweep.kind, { due_at }))
     expect(await titles(technician, "inspection.due", inspection.id)).toEqual(["The PAT of PAT-1 is due"])
-    await house.run(ranOnce(inspectionSweep.kind, { due_at: inspection.due_at }))
+    await house.run(ranOnce(inspectionSweep.kind, { due_at }))
     expect(await titles(technician, "inspection.due", inspection.id)).toHaveLength(1)
     expect(await of(keeper, "inspection.due")).toEqual([])
   })

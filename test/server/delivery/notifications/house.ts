@@ -27,7 +27,7 @@ export const houseOf = (server: Serving) => {
       })
       return { ...ids, token: secret }
     },
-    inbox: async (person?: Person, query = ""): Promise<ReadonlyArray<any>> =>
+    inbox: async (person?: Person, query = "") =>
       (await one.did(200, "GET", `/notifications?per_page=100${query}`, undefined, person?.token)).notifications,
     /** Waits until nothing waits to be told. */
     told: (): Promise<void> => expect.poll(() => one.sql(waiting), poll).toEqual([])

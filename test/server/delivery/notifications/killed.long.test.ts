@@ -8,6 +8,7 @@ import { freshDatabase } from "../../../postgres.ts"
 import { share } from "../../../share.ts"
 import { cleanUp, folderOfItsOwn, startServer } from "../../process.ts"
 import { listenTo } from "./writing.ts"
+import { bodyRead } from "../../../answers.ts"
 
 const token = "owner-token-of-the-tests"
 const open: Array<() => Promise<unknown>> = []
@@ -27,13 +28,13 @@ const place = async (engine: Engine) => {
   }
   return { env }
 }
-const send = async (url: string, method: string, path: string, json?: object, by = token): Promise<any> => {
+const send = async (url: string, method: string, path: string, json?: object, by = token) => {
   const answer = await fetch(`${url}/api/v1/${path}`, {
     method,
     headers: { authorization: `Bearer ${by}`, "content-type": "application/json" },
     ...(json === undefined ? {} : { body: JSON.stringify(json) })
   })
-  const body = await answer.json()
+  const body = bodyRead(await answer.json())
   expect(answer.status, JSON.stringify(body)).toBeLessThan(300)
   return body
 }
@@ -108,15 +109,15 @@ it.each(share(engines))(
     }
     // Events recorded without a response are notified, too.
     const { opportunities } = await ask("GET", "opportunities?per_page=100")
-    const made = opportunities.map(({ id }: { id: number }) => id).sort((a: number, b: number) => a - b)
+    const made = opportunities.map(({ id }) => id).sort((a: number, b: number) => a - b)
     expect(made).toEqual(expect.arrayContaining(answered))
     const told = async (): Promise<ReadonlyArray<number>> => {
       const query = "notifications?per_page=100&q[notification_type_eq]=opportunity.created"
       const { notifications } = await ask("GET", query, undefined, anns.secret)
-      return notifications.map(({ subject_id }: any) => subject_id).sort((a: number, b: number) => a - b)
+      return notifications.map(({ subject_id }) => Number(subject_id)).sort((a, b) => a - b)
     }
     await expect.poll(told, { timeout: 150_000, interval: 200 }).toEqual(made)
-    const numbers = opportunities.map(({ number }: { number: string }) => number).sort()
+    const numbers = opportunities.map(({ number }) => number).sort()
     /** Numbers that the mails to Ann name, by mail. */
     const mailed = async (): Promise<ReadonlyArray<string>> => {
       const folder = join(env.FLIGHTCASE_DATA, "outbox")

@@ -45,7 +45,7 @@ describe.each(engines)("the notification stream on %s", (engine) => {
   const made = async (path: string, json: object) => {
     const { status, body } = await server.ask(`/api/v1/${path}`, { json })
     expect(status, JSON.stringify(body)).toBe(201)
-    return Object.values<any>(body)[0]
+    return Object.values(body)[0]
   }
 
   it("sends new notifications, and no earlier ones", async () => {

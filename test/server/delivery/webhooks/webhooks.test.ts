@@ -188,7 +188,7 @@ describe.each(engines)("webhooks on %s", (engine) => {
       issued_at: new Date().toISOString()
     }))
     const { verdicts } = await server.did(200, "POST", "/sync/commands", { replica_id, commands })
-    expect(verdicts.map(({ status }: { status: string }) => status)).toEqual(ids.map(() => "accepted"))
+    expect(verdicts.map(({ status }) => status)).toEqual(ids.map(() => "accepted"))
     await expect.poll(() => own.got.length, poll).toBe(ids.length)
     const told = own.got.map(({ headers }) => String(headers["webhook-id"]))
     expect(new Set(told).size).toBe(ids.length)

@@ -234,7 +234,7 @@ describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
     await house.sent(token, { ...yes, signature: "M10 10L200 90" }, { from: "203.0.113.77" })
     await expect.poll(async () => (await house.acceptances(document_id))[0].download_url, poll).not.toBeNull()
     const [{ download_url, pdf_sha256, text_sha256 }] = await house.acceptances(document_id)
-    const { pathname, search } = new URL(download_url)
+    const { pathname, search } = new URL(String(download_url))
     const certificate = await house.ask(`${pathname}${search}`, { token: null })
     const pages = pagesOfPdf(certificate.bytes)
     const last = (pages.at(-1) ?? "").replaceAll(/\s/g, "")

@@ -260,9 +260,7 @@ describe.each(engines)("documents on %s", (engine) => {
     const other = await house.made("quotation", ball)
     await house.did(200, "POST", `/documents/${other.id}/finalise`)
     const ids = async (query: string) =>
-      (await house.did(200, "GET", `/documents?q[documentable_id_eq]=${ball}&${query}`)).documents.map(
-        (row: { id: number }) => row.id
-      )
+      (await house.did(200, "GET", `/documents?q[documentable_id_eq]=${ball}&${query}`)).documents.map((row) => row.id)
     expect(await ids("q[type_eq]=delivery_note")).toEqual([id])
     expect(await ids("q[document_type_eq]=quotation")).toEqual([other.id])
     expect(await ids("q[status_eq]=finalised")).toEqual([other.id])
@@ -327,7 +325,7 @@ describe.each(engines)("documents on %s", (engine) => {
     house.drawn.prepared.length = 0
     await house.run(rebuild(house.app.catalogue))
     const after = (await house.did(200, "GET", "/documents?per_page=100&sort=id")).documents
-    const plainly = (rows: ReadonlyArray<any>) => rows.map(({ download_url: _url, ...row }) => row)
+    const plainly = (rows: typeof before) => rows.map(({ download_url: _url, ...row }) => row)
     expect(plainly(after)).toEqual(plainly(before))
     expect(house.drawn.prepared).toEqual([])
   })

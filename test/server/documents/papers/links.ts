@@ -70,7 +70,7 @@ export const openSharing = async (engine: Engine, options: ServeOptions = {}, sm
         headers: { "content-type": "application/x-www-form-urlencoded", ...more.headers }
       }),
     status: async (id: number): Promise<string> => (await show(`/opportunities/${id}`)).status_name,
-    acceptances: (id: number): Promise<ReadonlyArray<any>> => show(`/documents/${id}/acceptances`)
+    acceptances: (id: number) => show(`/documents/${id}/acceptances`)
   }
 }
 export type Sharing = Awaited<ReturnType<typeof openSharing>>

@@ -75,9 +75,7 @@ describe("a backup", () => {
     expect(await flightcase({}, "restore", file, "--data", restored)).toMatchObject({ code: 0 })
     const again = await startServer({ ...env, FLIGHTCASE_DATA: restored, FLIGHTCASE_KEY: undefined })
     const { product_groups } = await call(again, "GET", "product_groups?per_page=100&sort=id")
-    expect(product_groups.map(({ id }: { readonly id: number }) => id)).toEqual(
-      expect.arrayContaining(before.slice(0, 20))
-    )
+    expect(product_groups.map(({ id }) => id)).toEqual(expect.arrayContaining(before.slice(0, 20)))
     const { attachments } = await call(again, "GET", "attachments")
     const download = await fetch(attachments[0].url!.replace(/^https?:\/\/[^/]+/, again.url), {
       headers: { authorization }
@@ -298,7 +296,7 @@ it.skipIf(!hasProgram("pg_dump"))("a Postgres backup has every write acknowledge
   for (let page = 1; ; page++) {
     const { product_groups } = await call(again, "GET", `product_groups?per_page=100&sort=id&page=${page}`)
     if (product_groups.length === 0) break
-    ids.push(...product_groups.map(({ id }: { readonly id: number }) => id))
+    ids.push(...product_groups.map(({ id }) => id))
   }
   expect(ids).toEqual(expect.arrayContaining(before))
   await again.kill("SIGTERM")

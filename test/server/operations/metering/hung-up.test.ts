@@ -52,7 +52,7 @@ describe.each(engines)("a client that hangs up on %s", (engine) => {
   }
   const logged = async (request_id: string) =>
     (await server.ask("/api/v1/request_logs?per_page=100")).body.request_logs.filter(
-      (row: Record<"request_id", unknown>) => row.request_id === request_id
+      (row) => row.request_id === request_id
     )
 
   it("is logged and charged for the change it made", async () => {
@@ -71,7 +71,7 @@ describe.each(engines)("a client that hangs up on %s", (engine) => {
       status_code: 201,
       response_bytes: 0
     })
-    expect((await logged("gone"))[0].weighted_units).toBeGreaterThan(0)
+    expect((await logged("gone"))[0]?.weighted_units).toBeGreaterThan(0)
   })
   it("is not logged if it hung up on a read", async () => {
     await sendAndHangUp("gone-reading", "GET", "/api/v1/product_groups", "")

@@ -110,7 +110,7 @@ describe.each(engines)("a board on %s", (engine) => {
       "GET",
       `/actions?q[auditable_type_eq]=board&q[auditable_id_eq]=${board.id}`
     )
-    expect(actions.map(({ action, user_id }: any) => [action, user_id])).toEqual([
+    expect(actions.map(({ action, user_id }) => [action, user_id])).toEqual([
       ["board.deleted", 1],
       ["board.address_changed", 1],
       ["board.created", 1]

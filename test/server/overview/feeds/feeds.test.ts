@@ -18,12 +18,12 @@ const now = Date.parse("2026-06-18T12:00:00Z")
 describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
   let server: Serving
   let alice: number, alice_token: string
-  const made = async (path: string, json: unknown, key: string): Promise<any> => {
+  const made = async (path: string, json: unknown, key: string) => {
     const got = await server.ask(`/api/v1/${path}`, { json })
     expect(got.status, got.text).toBe(201)
     return got.body[key]
   }
-  const feeds = async (token?: string): Promise<ReadonlyArray<any>> =>
+  const feeds = async (token?: string) =>
     (await server.ask("/api/v1/calendar_feeds", token === undefined ? {} : { token })).body.calendar_feeds
   /** The address as the server listens, without the host it calls its own. */
   const target = (url: string): string => url.slice(public_url.length)
@@ -348,7 +348,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
     it("have signed addresses, also for everybody's orders, and refuse altered ones", async () => {
       const listed = (await server.ask("/api/v1/calendar_feeds?with=returns,dispatch", { token: mover_token })).body
         .calendar_feeds
-      expect(listed.map((one: Record<"scope" | "with" | "name", unknown>) => [one.scope, one.with, one.name])).toEqual([
+      expect(listed.map((one) => [one.scope, one.with, one.name])).toEqual([
         ["user", ["dispatch", "returns"], "Flightcase — mover: Dispatch, Returns"],
         ["all", ["dispatch", "returns"], "Flightcase — All Dispatch, Returns"]
       ])
@@ -369,7 +369,7 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
           403
         )
       const both = (await server.ask("/api/v1/calendar_feeds?with=activities,orders", { token: seller_token })).body
-      expect(both.calendar_feeds.map(({ scope }: any) => scope)).toEqual(["user"])
+      expect(both.calendar_feeds.map(({ scope }) => scope)).toEqual(["user"])
     })
     it("keep an order's UIDs and report its cancellation", async () => {
       const uids = async (): Promise<ReadonlyArray<string>> =>

@@ -12,7 +12,7 @@ const server = serverOfSuite()
 const { reopen } = server
 const write = (device: TestDevice, name: string, description = "") =>
   device.create("/product_groups", { name, description })
-const names = async (device: TestDevice) => (await device.show("/product_groups")).map((one: any) => one.name).sort()
+const names = async (device: TestDevice) => (await device.show("/product_groups")).map((one) => one.name).sort()
 const bodies = (folder: string) => readUnsent(folder).commands.map(({ payload }) => payload.body["name"])
 const damaged = {
   code: 1,

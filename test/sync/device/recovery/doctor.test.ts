@@ -46,7 +46,7 @@ describe.each(engines)("the doctor on a device, server on %s", (engine) => {
       expect((await device.problems(true)).some(({ detail }) => detail.includes(table))).toBe(true)
       expect(await device.problems()).toEqual([])
       expect(device.outbox.counts()).toEqual({ pending: 1 })
-      expect((await device.show("/product_groups")).map((one: any) => one.name)).toContain(name)
+      expect((await device.show("/product_groups")).map((one) => one.name)).toContain(name)
       await server.syncedAlike(device)
     })
   })

@@ -150,7 +150,7 @@ describe.each(engines)("a device filled from table rows, server on %s", (engine)
     delete hooks.before_page
     await device.sync()
     expect(await device.show(`/products/${first.id}`)).toMatchObject({ name: "Renamed offline", sku: "CHANGED" })
-    expect((await device.show("/product_groups")).map((one: any) => one.name)).toContain("Recorded while filling")
+    expect((await device.show("/product_groups")).map((one) => one.name)).toContain("Recorded while filling")
     await device.sync()
     expect(device.outbox.counts()).toEqual({ accepted: 2 })
     await server.sameOn(device)

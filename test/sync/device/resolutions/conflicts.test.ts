@@ -41,15 +41,15 @@ describe.each(engines)("commands of a device that meet others' changes, server o
     const units: Array<any> = []
     for (const _ of [1, 2, 3]) units.push(await server.labelled(product_id, { asset_number: asset_number() }))
     const [mine, theirs] = [await server.order(product_id, 2, hire), await server.order(product_id, 1, hire)]
-    const path = `/opportunities/${mine.id}`
+    const path = `/opportunities/${mine.id}` as const
     const device = await enrol()
     const allocations = units.slice(0, 2).map(({ id }) => ({ opportunity_item_id: mine.line.id, stock_level_id: id }))
     const { opportunity } = await device.must("POST", `${path}/quick_allocate`, { allocations })
     const made: ReadonlyArray<number> = opportunity.items.flatMap((item) => item.assets).map(({ id }) => id)
     const prepare = (...asset_ids: ReadonlyArray<number>) => device.must("POST", `${path}/quick_prepare`, { asset_ids })
-    const taken = (unit: any) =>
+    const taken = (unit: { readonly id: number }) =>
       byAnn("POST", `/opportunities/${theirs.id}/items/${theirs.line.id}/assets`, { stock_level_id: unit.id })
-    const assets = async () => (await show(`${path}?include=items.assets`)).items.flatMap((item: any) => item.assets)
+    const assets = async () => (await show(`${path}?include=items.assets`)).items.flatMap((item) => item.assets)
     return { device, units, made, line: mine.line.id, prepare, taken, assets }
   }
 
@@ -74,7 +74,7 @@ describe.each(engines)("commands of a device that meet others' changes, server o
     expect(counts(device)).toEqual({ substituted: 1, released: 1, pending: 2 })
     expect(await device.sync()).toMatchObject({ accepted: 2, conflicts: 0 })
     // The rows kept the ids they were made with here.
-    expect((await assets()).map((asset: any) => [asset.id, asset.stock_level_id, asset.status])).toEqual([
+    expect((await assets()).map((asset) => [asset.id, asset.stock_level_id, asset.status])).toEqual([
       [made[0], units[0].id, 1],
       [made[1], other_id, 1]
     ])
@@ -91,7 +91,7 @@ describe.each(engines)("commands of a device that meet others' changes, server o
     expect(counts(device)).toEqual({ split: 1, pending: 3, held: 1, released: 1 })
     expect(await device.status()).toMatchObject({ stalled: 1 })
     expect(await device.sync()).toMatchObject({ accepted: 2, rejected: 1 })
-    expect((await assets()).map((asset: any) => [asset.id, asset.stock_level_id])).toEqual([[made[1], units[1].id]])
+    expect((await assets()).map((asset) => [asset.id, asset.stock_level_id])).toEqual([[made[1], units[1].id]])
     const rest = await onlyConflict(device)
     expect(rest.payload.body).toEqual({ allocations: [{ opportunity_item_id: line, stock_level_id: units[0].id }] })
     await device.sync()

@@ -49,7 +49,7 @@ describe.each(engines)("an order refused for a shortage, server on %s", (engine)
     const answer = await resolve(how)
     expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(400)
     expect(await device.sync()).toMatchObject({ rejected: 0, conflicts: 0 })
-    return server.show(`${path}?include=items`)
+    return (await server.must("GET", `${path}?include=items`)).opportunity
   }
   const isUntouched = async (device: TestDevice) =>
     expect(await device.status()).toMatchObject({ pending: 0, conflicts: 1 })
@@ -152,6 +152,6 @@ describe.each(engines)("an order refused for a shortage, server on %s", (engine)
       { way: "drop" }
     ])
     const { items, state } = await settled(six, { reduce_to: "free" })
-    expect([state, items.map((one: any) => one.quantity)]).toEqual([2, kept])
+    expect([state, items.map((one) => one.quantity)]).toEqual([2, kept])
   })
 })

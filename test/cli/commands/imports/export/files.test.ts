@@ -6,6 +6,7 @@ import { describe, expect, it } from "vitest"
 import { formOf } from "../../../../server/files/sending.ts"
 import { linesOf, placeOfSuite } from "../../../place.ts"
 import { owner_token, type Place } from "../../../session.ts"
+import { bodyRead } from "../../../../answers.ts"
 
 const one = placeOfSuite(),
   other = placeOfSuite(),
@@ -28,10 +29,10 @@ const attach = async ({ url }: Place, product_id: number, content: Uint8Array, n
 }
 const attached = async ({ url }: Place): Promise<ReadonlyArray<readonly [string, string]>> => {
   const answer = await fetch(`${url}/api/v1/attachments`, { headers: { authorization } })
-  const { attachments } = (await answer.json()) as { attachments: ReadonlyArray<any> }
+  const { attachments } = bodyRead(await answer.json())
   return Promise.all(
     attachments.map(async (row) => {
-      const { pathname, search } = new URL(row.url)
+      const { pathname, search } = new URL(String(row.url))
       const content = await fetch(`${url}${pathname}${search}`)
       return [row.original_name, hashOf(new Uint8Array(await content.arrayBuffer()))] as const
     })

@@ -14,7 +14,7 @@ const written = (house: object): string => {
 }
 /** What a set-up has set. */
 const setBy = async (line: string | ReadonlyArray<string>) =>
-  (await json(line)).setup.filter((one: any) => one.state === "set")
+  (await json(line)).setup.filter((one) => one.state === "set")
 
 it("setup uploads the logo's file, once", async () => {
   writeFileSync(join(place.folder, "logo.png"), fadingPng(4, 4))
@@ -26,7 +26,7 @@ it("setup uploads the logo's file, once", async () => {
   expect((await settingsOf("company")).name).toBe("Northlight")
 })
 it("setup gives stores the company's time zone by default", async () => {
-  const zones = async () => (await json("stores list")).stores.map((one: any) => one.timezone)
+  const zones = async () => (await json("stores list")).stores.map((one) => one.timezone)
   await done("setup --name Northlight --time-zone Europe/London --no-input")
   expect(await zones()).toEqual(["Europe/London"])
   const stores = [{ name: "Bristol" }, { name: "Berlin", timezone: "Europe/Berlin" }, { name: "Leeds" }]
@@ -39,7 +39,7 @@ it("setup accepts its own example file", async () => {
   const { out } = await done("setup --example")
   writeFileSync(join(place.folder, "house.json"), out)
   await done("setup --file house.json")
-  expect((await json("stores list")).stores.map((one: any) => one.name)).toEqual(["Bristol", "Leeds"])
+  expect((await json("stores list")).stores.map((one) => one.name)).toEqual(["Bristol", "Leeds"])
 })
 it("setup refuses a file with an unknown key, naming the valid ones", async () => {
   const refused = await type(`${written({ company: { title: "Northlight" } })} --json`)
@@ -56,7 +56,7 @@ it("setup creates several taxes, and deactivates a new server's default rate", a
   const setup = ["setup", "--tax", "VAT=23%", "--tax", "Meals=8,5 %", "--no-input"]
   await done(setup)
   const { tax_rates } = await json("tax-rates list")
-  const rates = tax_rates.map(({ name, rate, is_active }: any) => [name, Number(rate), is_active])
+  const rates = tax_rates.map(({ name, rate, is_active }) => [name, Number(rate), is_active])
   expect(rates).toEqual(
     expect.arrayContaining([
       ["Standard", 20, false],

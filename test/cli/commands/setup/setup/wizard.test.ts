@@ -128,5 +128,5 @@ it("the setup wizard refuses each invalid answer with the server's message", asy
   expect(settings).toMatchObject({ name: "Northlight", country_code: "GB", timezone: "Europe/London" })
   expect((await json("products show 1")).product.tax_class_id).toBe(1)
   const again = await json(line)
-  expect(again.setup.filter((one: any) => one.state === "set").map((one: any) => one.what)).toEqual(["smtp url"])
+  expect(again.setup.filter((one) => one.state === "set").map((one) => one.what)).toEqual(["smtp url"])
 })

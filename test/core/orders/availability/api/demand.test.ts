@@ -96,7 +96,7 @@ describe.each(engines)("demands of opportunities on %s", (engine) => {
     expect([await free(P.id, "2026-04-09"), await free(P.id, "2026-04-11")]).toEqual([1, 1])
     const days = `store_id=${S}&from=2026-04-08&to=2026-04-12&product_ids[]=${P.id}`
     const calendar = await w.show(`/availability/calendar?${days}`)
-    expect(calendar.products[0].days.map((day: any) => day.pending_checkin)).toEqual([0, 1, 1, 1, 1])
+    expect(calendar.products[0].days.map((day) => day.pending_checkin)).toEqual([0, 1, 1, 1, 1])
     w.app.setClock("2026-03-01T12:00:00.000Z")
   })
   it("keep their buffers when the product's buffers change", async () => {
@@ -129,7 +129,9 @@ describe.each(engines)("demands of opportunities on %s", (engine) => {
     await order("2026-04-10", "2026-04-12", A.id, 2)
     expect(await free(K, "2026-04-10")).toBe(2)
     const { id } = await order("2026-04-10", "2026-04-12", K, 3)
-    expect((await demands(A.id, "2026-04-10", "2026-04-10")).map((one: any) => one.quantity)).toEqual([2, 6])
+    expect(
+      (await demands(A.id, "2026-04-10", "2026-04-10")).map((one: { readonly quantity: number }) => one.quantity)
+    ).toEqual([2, 6])
     expect(await demands(K, "2026-04-10", "2026-04-10")).toEqual([])
     expect(await w.show(`/opportunities/${id}/availability`)).toMatchObject([
       { requested_quantity: 3, available_for_item: 2, shortage_quantity: 1, has_shortage: true }
@@ -139,8 +141,8 @@ describe.each(engines)("demands of opportunities on %s", (engine) => {
     const sweep = await w.show(`/availability/shortages?store_id=${S}&from=2026-04-10&to=2026-04-10`)
     expect(
       sweep
-        .filter((one: any) => one.product_id === A.id || one.product_id === K)
-        .map((one: any) => [one.product_id, one.severity])
+        .filter((one) => one.product_id === A.id || one.product_id === K)
+        .map((one) => [one.product_id, one.severity])
     ).toEqual([[A.id, 1]])
   })
   it("reserve no stock for a draft, although its shortage is reported", async () => {

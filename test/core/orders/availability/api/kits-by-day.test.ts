@@ -2,13 +2,14 @@ import { describe, expect, it } from "vitest"
 import { engines } from "../../../../app.ts"
 import { appHouse, refused } from "../../../../app-house.ts"
 import { demandOver } from "../../../stock-demands.ts"
+import type { Body } from "../../../../answers.ts"
 
 describe.each(engines)("kits in calendars and charts on %s", (engine) => {
   const w = appHouse(engine, "2026-06-18T12:00:00.000Z")
   const calendar = async (store: number, more = "") =>
     await w.show(`/availability/calendar?store_id=${store}&from=2026-07-01&to=2026-07-03${more}`)
-  const figures = (grid: any) =>
-    grid.products.map((one: any) => [one.product_id, one.is_kit, ...one.days.map((day: any) => day.available)])
+  const figures = (grid: Body["calendar"]) =>
+    grid.products.map((one) => [one.product_id, one.is_kit, ...one.days.map((day) => day.available)])
   /** A kit with a quantity of each component. */
   const kitOf = async (...parts: ReadonlyArray<readonly [part: number, quantity: number]>) => {
     const K = (await w.create("/products", { name: "Kit" })).id as number

@@ -210,7 +210,7 @@ describe.each<Resolution>([...resolutions])("availability through the API, %s", 
       const asked = `store_id=${store}&from=${iso(start)}&to=${iso(to)}`
       const { availability } = (await w.get(`/products/${product.id}/availability?${asked}`)).body
       expect(
-        availability.slots.map((slot: any) => [slot.slot_start, slot.total_stock, slot.total_demanded, slot.available])
+        availability.slots.map((slot) => [slot.slot_start, slot.total_stock, slot.total_demanded, slot.available])
       ).toEqual(counted.map((slot) => [slot.slot_start, slot.total_stock, slot.total_demanded, slot.available]))
       const middle = counted[Math.floor(counted.length / 2)]!
       expect(
@@ -231,9 +231,9 @@ describe.each<Resolution>([...resolutions])("availability through the API, %s", 
           []
         )
         const label = new Intl.DateTimeFormat("sv-SE", { timeZone: zone }).format(Date.parse(from) + 43_200_000)
-        const cell = calendar.products[0].days.find((one: any) => one.date === label)
+        const cell = calendar.products[0].days.find((one) => one.date === label)
         if (until <= iso(to))
-          expect([zone, label, cell.available]).toEqual([
+          expect([zone, label, cell?.available]).toEqual([
             zone,
             label,
             9 - Math.max(...whole.map((slot) => slot.total_demanded))

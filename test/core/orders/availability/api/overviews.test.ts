@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, it } from "vitest"
 import { engines, viewerWith } from "../../../../app.ts"
 import { appHouse, errorKeys, refused } from "../../../../app-house.ts"
 import { demandOver } from "../../../stock-demands.ts"
+import type { Body } from "../../../../answers.ts"
 
 describe.each(engines)("availability over many days on %s", (engine) => {
   const w = appHouse(engine, "2026-06-18T12:00:00.000Z")
@@ -34,7 +35,7 @@ describe.each(engines)("availability over many days on %s", (engine) => {
     it("sorts unit demands by unit, and filters them by asset_ids", async () => {
       const P = await w.units(S, 2)
       for (const asset_id of [...P.units].reverse()) await demandOver(w.app, P.id, S, 1, "07-05", "07-06", { asset_id })
-      const rows = (found: any) => found.demands.map((one: any) => one.asset_id)
+      const rows = (found: Body["gantt"]) => found.demands.map((one) => one.asset_id)
       expect(rows(await gantt(P.id, "07-01", "07-10"))).toEqual(P.units)
       expect(rows(await gantt(P.id, "07-01", "07-10", P.units[1]!))).toEqual([P.units[1]])
     })
@@ -49,7 +50,7 @@ describe.each(engines)("availability over many days on %s", (engine) => {
       await demandOver(w.app, P.id, C, 5, "09-01", "09-02")
       const sweep = async (more = "") => (await w.get(`/availability/shortages?${span("09-01", "09-30")}${more}`)).body
       const all = await sweep()
-      expect(all.shortages.map((row: any) => [row.store_id, row.date, row.severity])).toEqual([
+      expect(all.shortages.map((row) => [row.store_id, row.date, row.severity])).toEqual([
         [A, "2026-09-01", 2],
         [B, "2026-09-01", 9],
         [B, "2026-09-02", 9]

@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, it } from "vitest"
 import { engines, viewerWith } from "../../../../app.ts"
 import { appHouse, errorKeys, itFoldsAgain } from "../../../../app-house.ts"
 import { demandOver } from "../../../stock-demands.ts"
+import type { Answer } from "../../../../rental-house.ts"
 
 describe.each(engines)("availability requests on %s", (engine) => {
   const w = appHouse(engine, "2026-06-18T12:00:00.000Z")
@@ -41,9 +42,7 @@ describe.each(engines)("availability requests on %s", (engine) => {
       const T = await w.store()
       const P = await w.bulk(S, 5)
       await demandOver(w.app, P.id, T, 1, "06-20", "06-21")
-      expect((await range(P.id, "2026-08-01", "2026-08-03", T)).slots.map((slot: any) => slot.available)).toEqual([
-        0, 0
-      ])
+      expect((await range(P.id, "2026-08-01", "2026-08-03", T)).slots.map((slot) => slot.available)).toEqual([0, 0])
     })
     it("return 0 of 0 at former stores of a product without stock levels, and nothing elsewhere", async () => {
       const [T, U] = [await w.store(), await w.store()]
@@ -69,10 +68,8 @@ describe.each(engines)("availability requests on %s", (engine) => {
           ["2026-06-20", "2026-06-21"].map((day) => ({ slot_start: `${day}T00:00:00.000Z`, ...none }))
         )
       }
-      expect((await slots(Q.id, U)).slots.map((slot: any) => slot.available)).toEqual([1, 1])
-      expect((await slots(P.id, T, "&as_of=2026-06-18T12:30:00Z")).slots.map((slot: any) => slot.available)).toEqual([
-        1, 1
-      ])
+      expect((await slots(Q.id, U)).slots.map((slot) => slot.available)).toEqual([1, 1])
+      expect((await slots(P.id, T, "&as_of=2026-06-18T12:30:00Z")).slots.map((slot) => slot.available)).toEqual([1, 1])
       for (const [id, store, as_of] of [
         [P.id, U, ""],
         [P.id, S, ""],
@@ -82,7 +79,7 @@ describe.each(engines)("availability requests on %s", (engine) => {
         expect(await slots(id, store, as_of)).toMatchObject({ slots: [], min_available: null, calculated_at: null })
       }
       const { calendar } = (await w.get(`/availability/calendar?store_id=${T}&from=2026-06-20&to=2026-06-20`)).body
-      expect(calendar.products.map((one: any) => [one.product_id, one.days[0].available])).toEqual([
+      expect(calendar.products.map((one) => [one.product_id, one.days[0].available])).toEqual([
         [P.id, 0],
         [Q.id, 0]
       ])
@@ -118,7 +115,7 @@ describe.each(engines)("availability requests on %s", (engine) => {
       ["a day that does not exist", { product_id: 1, store_id: 1, from: "2026-02-30", to: "2026-03-01" }, ["from"]],
       ["empty values", { product_id: "", store_id: "", date: "" }, ["date", "product_id", "store_id"]]
     ])("are rejected for %s", async (_, query, keys) => {
-      if ((query as any).product_id === 1) await w.bulk(S, 1)
+      if ("product_id" in query && query.product_id === 1) await w.bulk(S, 1)
       expect(errorKeys(await ask(query))).toEqual([422, keys])
     })
     it("are 404 for an unknown product in the path, before any other check", async () => {
@@ -139,7 +136,7 @@ describe.each(engines)("availability requests on %s", (engine) => {
   describe("free units of a product", () => {
     const free = async (product: number, query: object) =>
       ask({ store_id: S, ...query }, `/products/${product}/available-assets`)
-    const ids = (reply: { body: any }) => reply.body.available_assets.map((one: any) => one.id)
+    const ids = (reply: Answer) => reply.body.available_assets.map((one) => one.id)
 
     it("are listed by page (case E2)", async () => {
       const P = await w.units(S, 3)

@@ -47,7 +47,7 @@ describe.each(engines)("planning without an order, on %s", (engine) => {
       max_available: 2
     })
     expect(
-      body.what_if.timelines[0].slots.map((slot: any) => [
+      body.what_if.timelines[0].slots.map((slot) => [
         slot.slot_start.slice(0, 10),
         slot.available_before,
         slot.available,
@@ -83,14 +83,14 @@ describe.each(engines)("planning without an order, on %s", (engine) => {
       await w.create(`/opportunities/${id}/items`, { name: "Line", item_type: "product", item_id, quantity })
     await w.confirm(id)
     const lines = await w.show(`/opportunities/${id}/availability`)
-    expect(
-      body.what_if.lines.map((one: any) => [one.product_id, one.available_for_line, one.shortage_quantity])
-    ).toEqual(lines.map((one: any) => [one.product_id, one.available_for_item, one.shortage_quantity]))
+    expect(body.what_if.lines.map((one) => [one.product_id, one.available_for_line, one.shortage_quantity])).toEqual(
+      lines.map((one) => [one.product_id, one.available_for_item, one.shortage_quantity])
+    )
     for (const timeline of body.what_if.timelines) {
       const range = await w.show(
         `/availability?product_id=${timeline.product_id}&store_id=${S}&from=${timeline.from}&to=${timeline.to}`
       )
-      expect(timeline.slots.map((slot: any) => slot.available)).toEqual(range.slots.map((slot: any) => slot.available))
+      expect(timeline.slots.map((slot) => slot.available)).toEqual(range.slots.map((slot) => slot.available))
     }
   })
   it("checks lines of several stores each at its own store, with dates by that store's clock", async () => {
@@ -101,9 +101,7 @@ describe.each(engines)("planning without an order, on %s", (engine) => {
       store_id: S,
       lines: [line(P.id, 2, "07-01", "07-02", { store_id: NY }), line(P.id, 2, "07-01", "07-02")]
     })
-    expect(
-      body.what_if.lines.map((one: any) => [one.line, one.store_id, one.starts_at, one.shortage_quantity])
-    ).toEqual([
+    expect(body.what_if.lines.map((one) => [one.line, one.store_id, one.starts_at, one.shortage_quantity])).toEqual([
       [0, NY, "2026-07-01T04:00:00.000Z", 0],
       [1, S, "2026-07-01T00:00:00.000Z", 1]
     ])

@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest"
 import { engines, viewerWith } from "../../../../app.ts"
 import { appHouse, refused } from "../../../../app-house.ts"
-import type { Body } from "../../../../rental-house.ts"
+import type { Body, Listed } from "../../../../answers.ts"
 
+type Order = Listed<"opportunities">
 const hire = { starts_at: "2026-09-01T09:00:00Z", ends_at: "2026-09-05T09:00:00Z" }
 const gala = { subject: "Gala", starts_at: "2026-09-06T09:00:00Z", ends_at: "2026-09-07T09:00:00Z" }
 const later = "2026-09-08T09:00:00.000Z"
@@ -16,17 +17,17 @@ describe.each(engines)("extending a hire on %s", (engine) => {
     await w.hold(id, quantity)
     return id
   }
-  const line = async (id: number, body: object): Promise<any> => {
+  const line = async (id: number, body: object): Promise<Order["items"][0]> => {
     const lamp = { name: "Lamp", quantity: 1, unit_price: "10.00" }
     return (await w.create(`/opportunities/${id}/items`, { ...lamp, ...body })).items.at(-1)
   }
-  const ordered = async (lines: ReadonlyArray<object>, header: object = {}): Promise<any> => {
+  const ordered = async (lines: ReadonlyArray<object>, header: object = {}): Promise<Order> => {
     const { id } = await w.opportunity({ ...hire, ...header })
     for (const one of lines) await line(id, one)
     await w.confirm(id)
     return shown(id)
   }
-  const shown = async (id: number): Promise<any> => await w.show(`/opportunities/${id}?include=items,items.assets`)
+  const shown = (id: number): Promise<Order> => w.show(`/opportunities/${id}?include=items,items.assets`)
   const extend = (id: number, body: object) => w.post(`/opportunities/${id}/extend`, body)
 
   it("moves the header, lines with the old end, charge dates, price and demands together", async () => {
@@ -62,8 +63,8 @@ describe.each(engines)("extending a hire on %s", (engine) => {
     await extend(order.id, { ends_at: later, reason: "Rain" })
     const again = await extend(order.id, { ends_at: "2026-09-10T09:00:00Z" })
     expect(again.body.opportunity.original_ends_at).toBe("2026-09-05T09:00:00.000Z")
-    const { activity } = (await w.get(`/opportunities/${order.id}/activity`)).body
-    const entries = activity.filter((one: any) => one.action === "opportunity.extended")
+    const activity = await w.show(`/opportunities/${order.id}/activity`)
+    const entries = activity.filter((one) => one.action === "opportunity.extended")
     expect(entries[1]).toMatchObject({
       old_values: { ends_at: "2026-09-05T09:00:00.000Z" },
       new_values: { ends_at: later, reason: "Rain", lines_followed: [order.items[0].id], lines_kept: [] }
@@ -155,7 +156,7 @@ describe.each(engines)("extending a hire on %s", (engine) => {
       { item_id: product, name: "Half back", quantity: 2 }
     ])
     for (const [at, quantity] of [2, 1].entries()) {
-      const path = `/opportunities/${order.id}/items/${order.items[at].id}/fulfilment`
+      const path = `/opportunities/${order.id}/items/${order.items[at]!.id}/fulfilment`
       await w.patch(path, { action: "dispatch", quantity: 2 })
       expect((await w.patch(path, { action: "return", quantity })).status).toBe(200)
     }

@@ -9,29 +9,15 @@ import type { NewEvent } from "../../../../../core/kernel/events/event-type.ts"
 import { withoutStamps } from "../../../../../core/kernel/tables/field-schema.ts"
 import { decider, type Facts, given_at } from "../../../decider.ts"
 import { lamp, line, line_id, opportunity, opportunity_id, stateOf, unit } from "../state.ts"
+import type { Listed } from "../../../../answers.ts"
 
 const hire = { starts_at: "2026-09-01T09:00:00.000Z", ends_at: "2026-09-05T09:00:00.000Z" }
 const wednesday = "2026-09-03T09:00:00.000Z"
 const now = "2026-09-04T12:00:00.000Z"
 
-interface Line {
-  readonly id: number
-  readonly quantity: string
-  readonly dispatched_quantity: string
-  readonly returned_quantity: string
-  readonly ends_at: string | null
-  readonly total: string
-  readonly assets: ReadonlyArray<{ readonly id: number }>
-}
-interface Order {
-  readonly ends_at: string | null
-  readonly charge_total: string
-  readonly items: ReadonlyArray<Line>
-}
-
 /** Orders of ten, counted or tracked, that are out. */
 const orders = (w: AppHouse) => {
-  const shown = async (id: number): Promise<Order> => await w.show(`/opportunities/${id}?include=items,items.assets`)
+  const shown = (id: number) => w.show(`/opportunities/${id}?include=items,items.assets`)
   const counted = async (line: object = {}, header: object = {}) => {
     const product_id = await w.product({ name: "PAR 64" })
     await w.hold(product_id, 10)
@@ -55,7 +41,7 @@ const orders = (w: AppHouse) => {
   return { counted, early, shown, tracked }
 }
 /** Quantity, dates, totals and returns of the lines. */
-const linesOf = (order: Pick<Order, "items">) =>
+const linesOf = (order: Pick<Listed<"opportunities">, "items">) =>
   order.items.map((line) => [line.quantity, line.ends_at?.slice(5, 16), line.returned_quantity, line.total])
 
 describe("one of two lamps that comes back before its line ends", () => {

@@ -8,7 +8,8 @@ import { Store } from "../../../../../core/kernel/store/store.ts"
 import { Effect } from "effect"
 import { plays_everything } from "../../../../app.ts"
 import { appHouse } from "../../../../app-house.ts"
-import { bodyRead, type Answer, hire_dates } from "../../../../rental-house.ts"
+import { bodyRead, type Listed } from "../../../../answers.ts"
+import { type Answer, hire_dates } from "../../../../rental-house.ts"
 import { words } from "../../../../words.ts"
 
 /** Minor units a major one has, and what 1 of the currency is worth in GBP. */
@@ -155,11 +156,11 @@ describe("the totals of an opportunity", () => {
     group = (await w.create("/surcharge_groups", { name: "Extras", surcharges })).id
   })
 
-  const act = async (path: string, step: Step, scale: number): Promise<Answer> => {
+  const act = async (path: `/opportunities/${number}`, step: Step, scale: number): Promise<Answer> => {
     const quantity = "quantity" in step ? (step.quantity / 100).toFixed(2) : "1"
     const money = (minor: number): string => (scale === 0 ? String(minor) : (minor / 10 ** scale).toFixed(scale))
     const { items, costs } = await w.show(`${path}?include=items,costs`)
-    const own = costs.filter((cost: any) => cost.surcharge_id === null)
+    const own = costs.filter((cost) => cost.surcharge_id === null)
     const nothing = { status: 200, body: bodyRead(undefined) }
     switch (step.kind) {
       case "add":
@@ -183,9 +184,9 @@ describe("the totals of an opportunity", () => {
       case "change":
         return items.length === 0
           ? nothing
-          : w.patch(`${path}/items/${items[step.at % items.length].id}`, { quantity, discount_percent: step.discount })
+          : w.patch(`${path}/items/${items[step.at % items.length]!.id}`, { quantity, discount_percent: step.discount })
       case "remove":
-        return items.length === 0 ? nothing : w.remove(`${path}/items/${items[step.at % items.length].id}`)
+        return items.length === 0 ? nothing : w.remove(`${path}/items/${items[step.at % items.length]!.id}`)
       case "cost":
         return w.post(`${path}/costs`, {
           description: "Cost",
@@ -195,7 +196,7 @@ describe("the totals of an opportunity", () => {
           is_optional: step.optional
         })
       case "remove_cost":
-        return own.length === 0 ? nothing : w.remove(`${path}/costs/${own[step.at % own.length].id}`)
+        return own.length === 0 ? nothing : w.remove(`${path}/costs/${own[step.at % own.length]!.id}`)
       case "surcharges":
         return w.put(path, { surcharge_group_ids: step.on ? [group] : [] })
       case "rules":
@@ -221,14 +222,14 @@ describe("the totals of an opportunity", () => {
    * Computes lines, rules, surcharges, costs and tax again from the input, in whole numbers; each line's tax at its own
    * rate, that of surcharges and deals at `default_tax`.
    */
-  const expected = (opportunity: any, code: Code, include_tax: boolean, default_tax: bigint) => {
+  const expected = (opportunity: Listed<"opportunities">, code: Code, include_tax: boolean, default_tax: bigint) => {
     const [scale, worth] = scales[code]
     const inCurrency = (pence: bigint): bigint =>
       half(pence * 10n ** BigInt(scale) * 1000n, 100n * BigInt(Number(worth) * 1000))
     const minor = (text: string): bigint => minorOf(text, scale)
-    const taxOf = ({ tax_rate }: any): bigint => BigInt(Number(tax_rate) * 10)
+    const taxOf = ({ tax_rate }: { readonly tax_rate: string | null }): bigint => BigInt(Number(tax_rate) * 10)
     const net = (gross: bigint, tax: bigint): bigint => (include_tax ? half(gross * 1000n, 1000n + tax) : gross)
-    const lines = opportunity.items.map((line: any) => {
+    const lines = opportunity.items.map((line) => {
       const by_rate = line.name === "Hire"
       const quantity = wholeOf(line.quantity)
       const product = products.find(({ id }) => id === line.item_id)
@@ -248,22 +249,22 @@ describe("the totals of an opportunity", () => {
         net: before
       }
     })
-    const counted = lines.filter((line: any) => line.counts)
+    const counted = lines.filter((line) => line.counts)
     const in_force = opportunity.deal_total === null
     if (in_force) {
       for (const line of counted) if (!line.by_hand) line.net -= half(line.net, 10n)
       if (opportunity.discount_rule_ids.includes(named)) {
-        const bases: ReadonlyArray<bigint> = counted.map((line: any) => (line.type === 0 ? line.net : 0n))
+        const bases: ReadonlyArray<bigint> = counted.map((line) => (line.type === 0 ? line.net : 0n))
         const off = half(sum(bases) * 7n, 100n),
           most = inCurrency(200n)
         spread(off < most ? off : most, bases).forEach((part, index) => {
-          counted[index].net -= part
+          counted[index]!.net -= part
         })
       }
     }
     const of = (type: number): ReadonlyArray<bigint> =>
-      counted.filter((line: any) => line.type === type).map((line: any) => line.net)
-    const all = sum(counted.map((line: any) => line.net))
+      counted.filter((line) => line.type === type).map((line) => line.net)
+    const all = sum(counted.map((line) => line.net))
     const insurance = half(all * 25n, 1000n),
       least = inCurrency(500n),
       most = inCurrency(5000n)
@@ -272,17 +273,17 @@ describe("the totals of an opportunity", () => {
         ? []
         : [
             ...(counted.length === 0 ? [] : [insurance < least ? least : insurance > most ? most : insurance]),
-            ...(counted.some((line: any) => line.type === 0) ? [inCurrency(1000n) * 4n] : [])
+            ...(counted.some((line) => line.type === 0) ? [inCurrency(1000n) * 4n] : [])
           ]
     const costs = opportunity.costs
-      .filter((cost: any) => cost.surcharge_id === null && !cost.is_optional)
-      .map((cost: any) => ({
+      .filter((cost) => cost.surcharge_id === null && !cost.is_optional)
+      .map((cost) => ({
         type: cost.cost_type,
         tax: taxOf(cost),
         net: net(minor(cost.amount) * wholeOf(cost.quantity), taxOf(cost))
       }))
     const costOf = (...types: ReadonlyArray<number>): bigint =>
-      sum(costs.filter((cost: any) => types.includes(cost.type)).map((cost: any) => cost.net))
+      sum(costs.filter((cost) => types.includes(cost.type)).map((cost) => cost.net))
     const parts = {
       rental_charge_total: sum(of(0)),
       sale_charge_total: sum(of(1)),
@@ -306,7 +307,7 @@ describe("the totals of an opportunity", () => {
         tax_total,
         charge_including_tax_total: charge_total + tax_total
       },
-      lines: lines.map((line: any) => line.net),
+      lines: lines.map((line) => line.net),
       surcharges,
       cost_nets: costs as ReadonlyArray<{ readonly tax: bigint; readonly net: bigint }>
     }
@@ -316,8 +317,8 @@ describe("the totals of an opportunity", () => {
     rental_charge_total sale_charge_total service_charge_total sub_rental_charge_total transit_charge_total
     loss_damage_charge_total charge_excluding_tax_total charge_total tax_total charge_including_tax_total
   `)
-  const totalsOf = (opportunity: any, scale: number): { readonly [name: string]: bigint } =>
-    Object.fromEntries(totalNames.map((name) => [name, minorOf(opportunity[name], scale)]))
+  const totalsOf = (opportunity: object, scale: number): { readonly [name: string]: bigint } =>
+    Object.fromEntries(totalNames.map((name) => [name, minorOf(String(Reflect.get(opportunity, name)), scale)]))
 
   it("equal those computed from its lines, costs and rules after every step, in every currency scale", async () => {
     await fc.assert(
@@ -333,7 +334,7 @@ describe("the totals of an opportunity", () => {
             currency: code,
             prices_include_tax: include_tax
           })
-          const path = `/opportunities/${id}`
+          const path = `/opportunities/${id}` as const
           await w.amend(`/members/${customer}`, { sale_tax_class_id: classes[0] })
           let locked = false
           const default_taxes = new Set([200n])
@@ -351,21 +352,19 @@ describe("the totals of an opportunity", () => {
             if (!locked && step.kind !== "reprice")
               for (const [index, line] of opportunity.items.entries())
                 if (step.kind !== "change" || index !== step.at % before.items.length)
-                  expect(line.tax_rate).toBe(
-                    before.items.find((one: any) => one.id === line.id)?.tax_rate ?? line.tax_rate
-                  )
+                  expect(line.tax_rate).toBe(before.items.find((one) => one.id === line.id)?.tax_rate ?? line.tax_rate)
             // Write responses include the totals.
             if (done.body?.opportunity !== undefined)
               expect(totalsOf(done.body.opportunity, scale)).toEqual(totalsOf(opportunity, scale))
             locked ||= opportunity.pricing_locked
             const kept = totalsOf(opportunity, scale)
             expect(kept["charge_including_tax_total"]).toBe(kept["charge_total"]! + kept["tax_total"]!)
-            const shown: ReadonlyArray<bigint> = opportunity.items.map((line: any) =>
+            const shown: ReadonlyArray<bigint> = opportunity.items.map((line) =>
               line.is_optional ? 0n : minorOf(line.total, scale)
             )
             const surcharged = opportunity.costs
-              .filter((cost: any) => cost.surcharge_id !== null)
-              .map((cost: any) => minorOf(cost.amount, scale))
+              .filter((cost) => cost.surcharge_id !== null)
+              .map((cost) => minorOf(cost.amount, scale))
             const possible = [...default_taxes].map((tax) => expected(opportunity, code, include_tax, tax))
             const { cost_nets, lines, surcharges, totals } =
               possible.find((one) => one.totals.tax_total === kept["tax_total"]) ?? possible[0]!
@@ -375,8 +374,8 @@ describe("the totals of an opportunity", () => {
               totals.loss_damage_charge_total -
               sum(surcharges) -
               sum(
-                opportunity.items.map((line: any, index: number) =>
-                  line.transaction_type === 2 && !line.is_optional ? lines[index] : 0n
+                opportunity.items.map((line, index) =>
+                  line.transaction_type === 2 && !line.is_optional ? lines[index]! : 0n
                 )
               )
             expect(kept["charge_total"]).toBe(
@@ -387,13 +386,13 @@ describe("the totals of an opportunity", () => {
             // From the first lock on rules and surcharges are kept, and the release leaves them until the next change.
             // Tax follows the nets, at the rates locked.
             if (!locked) {
-              expect(opportunity.items.map((line: any) => minorOf(line.total, scale))).toEqual(lines)
+              expect(opportunity.items.map((line) => minorOf(line.total, scale))).toEqual(lines)
               expect(surcharged).toEqual(surcharges)
               expect(kept).toEqual(totals)
             } else if (opportunity.tax_locked && before.tax_locked && opportunity.deal_total === null) {
               const taxed = [...default_taxes].map((default_tax) => {
                 const taxAt = (tax: bigint): bigint => {
-                  const of_lines = opportunity.items.map((line: any, index: number) =>
+                  const of_lines = opportunity.items.map((line, index) =>
                     Number(line.tax_rate) * 10 === Number(tax) ? shown[index]! : 0n
                   )
                   const of_costs = cost_nets.filter((one) => one.tax === tax).map((one) => one.net)

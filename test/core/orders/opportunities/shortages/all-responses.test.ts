@@ -44,7 +44,7 @@ describe.each(engines)("shortages in all responses on %s", (engine) => {
       await w.labelled(product_id)
     ]
     const may = { starts_at: "2027-05-03T09:00:00Z", ends_at: "2027-05-05T17:00:00Z" }
-    const order = async (unit: any) => {
+    const order = async (unit: { readonly id: number }) => {
       const { id, items } = await w.deal(may, { name: "Arri", item_id: product_id, quantity: 1 })
       const at = `/opportunities/${id}`
       await w.confirm(id)
@@ -92,8 +92,8 @@ describe.each(engines)("shortages in all responses on %s", (engine) => {
       return at
     }
     const long = await order(3, { starts_at: "2029-05-01T09:00:00Z", ends_at: "2029-05-10T17:00:00Z" })
-    const scan = async (direction: string, unit: any, more: object = {}) => {
-      const { body, status } = await w.post(`${long}/scan`, { direction, code: unit.asset_number, ...more })
+    const scan = async (direction: string, unit: (typeof units)[number] | undefined, more: object = {}) => {
+      const { body, status } = await w.post(`${long}/scan`, { direction, code: unit?.asset_number, ...more })
       expect(status, JSON.stringify(body)).toBe(200)
     }
     await scan("out", units[0])
@@ -102,7 +102,7 @@ describe.each(engines)("shortages in all responses on %s", (engine) => {
     const said = async () => {
       const [{ requested_quantity, shortage_quantity }] = await w.show(`${long}/availability`)
       const { shortages } = (await w.get(`${long}/shortages`)).body
-      return [requested_quantity, shortage_quantity, shortages.map((one: any) => one.shortfall)]
+      return [requested_quantity, shortage_quantity, shortages.map((one) => one.shortfall)]
     }
     // One is out, one is to go.
     expect(await said()).toEqual([2, 0, []])

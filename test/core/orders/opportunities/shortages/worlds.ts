@@ -1,6 +1,7 @@
 /** Worlds of random steps with orders that may be short, and what each place says of them. */
 import { expect } from "vitest"
 import type { RentalHouse } from "../../../../rental-house.ts"
+import type { Body } from "../../../../answers.ts"
 
 /** Numbers from 0 up to 1 that follow from a seed. */
 export const randomFrom = (seed: number) => {
@@ -64,9 +65,9 @@ export const step = async (
   const shown = (await w.get(`${at}?include=items`)).body.opportunity
   // Deleted: it may come back.
   if (shown === undefined) return call("post", `${at}/restore`)
-  const item = shown.items.length === 0 ? undefined : choose<any>(shown.items)
+  const item = shown.items.length === 0 ? undefined : choose(shown.items)
   const assets = (await w.get(`${at}/assets`)).body.assets
-  const asset_ids = assets.map((one: any) => one.id)
+  const asset_ids = assets.map((one) => one.id)
   const steps: ReadonlyArray<() => Promise<string>> = [
     async () => {
       const made = await w.opportunity(windowOf(choose))
@@ -152,19 +153,20 @@ export const transferStep = async (
 }
 
 /** Answers of all sources about one opportunity, in one form. */
-export const answersOf = async (w: RentalHouse, id: number, all: ReadonlyArray<any>) => {
+export const answersOf = async (w: RentalHouse, id: number, all: Body["shortages"]) => {
   const { has_shortage } = (await w.get(`/opportunities/${id}`)).body.opportunity
   const own = (await w.get(`/opportunities/${id}/shortages`)).body.shortages
-  const free = (await w.get(`/opportunities/${id}/availability`)).body.availability
+  const free = await w.show(`/opportunities/${id}/availability`)
   return {
     flag: has_shortage,
-    is_short: own.some((one: any) => one.remaining_shortfall > 0),
+    is_short: own.some((one) => one.remaining_shortfall > 0),
     own,
     swept: all.filter((one) => one.opportunity_id === id),
-    of_lines: own.map((one: any) => [one.opportunity_item_id, one.severity, one.available, one.starts_at, one.ends_at]),
+    of_lines: own.map((one) => [one.opportunity_item_id, one.severity, one.available, one.starts_at, one.ends_at]),
     free: free
-      .filter((one: any) => one.has_shortage)
-      .map((one: any) => [one.opportunity_item_id, one.shortage_quantity, one.available_for_item, one.from, one.to])
+      .filter((one) => one.has_shortage)
+      .map((one) => [one.opportunity_item_id, one.shortage_quantity, one.available_for_item, one.from, one.to])
   }
 }
-export const byLine = (one: any, other: any) => one.opportunity_item_id - other.opportunity_item_id
+export const byLine = (one: Body["shortages"][0], other: Body["shortages"][0]) =>
+  one.opportunity_item_id - other.opportunity_item_id

@@ -14,7 +14,7 @@ describe.each(engines)("reverting a check-in, on %s", (engine) => {
   }
   const revert = async (at: { id: number }, stock_level_id: number, status: number) => {
     const { assets } = (await w.get(`/opportunities/${at.id}/assets`)).body
-    const unit = assets.find((one: { stock_level_id: number }) => one.stock_level_id === stock_level_id)
+    const unit = assets.find((one) => one.stock_level_id === stock_level_id)!
     return w.patch(`/opportunities/${at.id}/items/${unit.opportunity_item_id}/assets/${unit.id}`, {
       action: "revert_status",
       status

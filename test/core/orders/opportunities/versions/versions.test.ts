@@ -15,7 +15,7 @@ describe.each(engines)("versions of a quote on %s", (engine) => {
     return opportunity
   }
   const make = (id: number, body: object = {}) => w.create(`/opportunities/${id}/versions`, body)
-  const versionsOf = async (id: number) => (await w.show(`/opportunities/${id}/versions`)) as ReadonlyArray<any>
+  const versionsOf = (id: number) => w.show(`/opportunities/${id}/versions`)
   const shown = async (id: number, include = "items,versions,versions.items") =>
     await w.show(`/opportunities/${id}?include=${include}`)
   const act = (id: number, version: number, name: string, body: object = {}) =>
