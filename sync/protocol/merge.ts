@@ -1,7 +1,7 @@
 /**
  * What to do with pulled events, as a pure function; its callers carry it out.
  *
- * Notation: e7 is the server's event at position 7; c3 this device's command number 3, e(c3)' its provisional effects here.
+ * Notation: e7 is the server's event at position 7; c3 this device's command number 3, e(c3)' its provisional effects.
  * State before:  … e5 e6 | e(c3)' e(c4)'      pulled: e7 e8=decided(c3) e9
  * Rebase:        take back e(c4)' e(c3)'; apply e7 e8 e9; c3 is settled; redo c4 through the same rules.
  */

@@ -25,7 +25,9 @@ export interface RelatedRow {
   readonly via: string
   readonly table: Table
 }
-export type RelatedRows<L> = { readonly [K in keyof L]: AnyRow | undefined }
+export type RelatedRows<L> = {
+  readonly [K in keyof L]: (L[K] extends { readonly table: infer T } ? RowOf<T> : AnyRow) | undefined
+}
 
 /** A related object, embedded on request. */
 export type Include =

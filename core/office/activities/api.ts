@@ -244,13 +244,13 @@ export const activityResource = resource({
     const [regarding] = regardingOf(row).map((one) => around.subjects.get(regardingKey(one)))
     return {
       ...base,
-      type_code: typeCode(kind as { readonly metadata: unknown } | undefined),
-      activity_type_name: (kind?.["name"] as string | undefined) ?? null,
+      type_code: typeCode(kind),
+      activity_type_name: kind?.name ?? null,
       activity_status_name: activity_statuses[row.status_id as keyof typeof activity_statuses],
       priority_name: priorities[row.priority as keyof typeof priorities],
       time_status_name: time_statuses[row.time_status as keyof typeof time_statuses],
       regarding: regarding === undefined ? null : { id: regarding.id, name: regarding.name },
-      owner: user === undefined ? null : { id: user["id"] as number, name: user["name"] as string },
+      owner: user === undefined ? null : { id: user.id, name: user.name },
       owner_thumb_url: around.members.get(user?.["member_id"] as number)?.icon_thumb_url ?? null,
       participants: (around.participants.get(row.id) ?? []).map((one): Json => {
         const member = around.members.get(one.member_id)

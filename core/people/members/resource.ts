@@ -76,7 +76,7 @@ export const phoneResource = resource({ singular: "phone", table: phones })
 export const linkResource = resource({ singular: "link", table: links })
 export const relationshipResource = resource({ singular: "relationship", table: relationships })
 
-const nameOf = (row: AnyRow | undefined): Json => (row?.["name"] as string | undefined) ?? null
+const nameOf = (row: { readonly name: string } | undefined): Json => row?.name ?? null
 const labelOf = (row: AnyRow | undefined): Json =>
   row === undefined ? null : membership_types[(row as MemberRow).membership_type]
 

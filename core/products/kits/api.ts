@@ -32,7 +32,7 @@ export const accessoryResource = resource({
   order: ["sort_order", "id"],
   lookups: { other: { via: "accessory_product_id", table: products } },
   includes: { accessory_product: { kind: "brief", via: "accessory_product_id", table: products } },
-  view: (base, _row, { other }) => ({ ...base, related_name: (other?.["name"] as string | undefined) ?? null })
+  view: (base, _row, { other }) => ({ ...base, related_name: other?.name ?? null })
 })
 
 const componentResource = resource({
@@ -44,7 +44,7 @@ const componentResource = resource({
   sorts: ["sort_order", "created_at"],
   order: ["sort_order", "id"],
   lookups: { other: { via: "component_product_id", table: products } },
-  view: (base, _row, { other }) => ({ ...base, component_name: (other?.["name"] as string | undefined) ?? null })
+  view: (base, _row, { other }) => ({ ...base, component_name: other?.name ?? null })
 })
 
 // Queries for the kits above products and the parts below them, at any depth.

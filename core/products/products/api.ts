@@ -135,11 +135,7 @@ export const productResource = resource({
     country_of_origin: { kind: "brief", via: "country_of_origin_id", table: countries },
     custom_field_values: { kind: "always", key: "custom_fields" }
   },
-  view: (base, _row, { product_group }) => ({
-    ...base,
-    product_group_name: (product_group?.["name"] as string | undefined) ?? null,
-    icon: null
-  })
+  view: (base, _row, { product_group }) => ({ ...base, product_group_name: product_group?.name ?? null, icon: null })
 })
 
 export const productsSlice: Slice = crudResource({

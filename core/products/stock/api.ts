@@ -65,8 +65,8 @@ export const stockLevelResource = resource({
   view: (base, row, { product, store }) => ({
     ...base,
     item_id: row.product_id,
-    product_name: (product?.["name"] as string | undefined) ?? null,
-    store_name: (store?.["name"] as string | undefined) ?? null,
+    product_name: product?.name ?? null,
+    store_name: store?.name ?? null,
     stock_type_name: row.stock_type === 2 ? "Sale" : "Rental",
     stock_category_name: stock_categories[row.stock_category as 10 | 50]
   })

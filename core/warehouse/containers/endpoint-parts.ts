@@ -62,7 +62,7 @@ export const containerResource = resource({
   },
   view: ({ active_items, ...base }, _row, found) => ({
     ...base,
-    availability_mode: (found.case?.["container_availability_mode"] as string | null | undefined) ?? "transport",
+    availability_mode: found.case?.container_availability_mode ?? "transport",
     // Contents are in lists only with include=active_items; `items` is the same list.
     ...(active_items === null || active_items === undefined ? {} : { items: active_items, active_items })
   })

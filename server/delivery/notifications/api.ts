@@ -101,7 +101,7 @@ export const notificationResource = resource({
       category: notificationType(row.notification_type)?.category ?? "system",
       title,
       body,
-      actor_name: (actor?.["name"] as string | undefined) ?? null,
+      actor_name: actor?.name ?? null,
       url: is_there ? urlOf(row, public_url) : null
     }
   }
