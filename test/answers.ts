@@ -39,7 +39,7 @@ interface TestLists {
   }
   readonly rate_definitions: TableRow<typeof import("../core/products/rates/product-rates.ts").rate_definitions>
   readonly request_logs: TableRow<typeof import("../server/operations/metering/metered.ts").request_logs>
-  readonly results: Each<(typeof import("../core/imports/rows.ts").verdictsShown)["results"]>
+  readonly results: Each<(typeof import("../core/imports/fields.ts").verdictsShown)["results"]>
   readonly setup: { readonly what: string; readonly state: string }
   readonly shortages: RowOfList<"shortages"> & Each<(typeof answers.sweepShown)["shortages"]>
   readonly stock_transactions: TableRow<typeof import("../core/products/stock/schema.ts").stock_transactions> & {
